@@ -1,0 +1,98 @@
+/**
+ * The import rules of the house. Each folder of src/ lists what it may import; everything else is a violation.
+ * test/rules/import-rules.test.ts plants violations and expects this file to report them.
+ */
+const mayImport = {
+  tron: [],
+  domain: ['tron'],
+  store: ['domain', 'tron'],
+  payments: ['store', 'domain', 'tron'],
+  chain: ['payments', 'store', 'domain', 'tron'],
+  webhooks: ['store', 'domain'],
+  web: ['domain'],
+  api: ['web', 'payments', 'store', 'domain'],
+  checkout: ['web', 'payments', 'store', 'domain'],
+  devnet: ['tron'],
+  runtime: [],
+};
+
+const folderRules = Object.entries(mayImport).map(([folder, allowed]) => ({
+  name: `${folder}-imports`,
+  comment: `src/${folder} may import only: ${['itself', 'runtime', ...allowed].join(', ')}`,
+  severity: 'error',
+  from: { path: `^src/${folder}/`, pathNot: '\\.test\\.ts$' },
+  to: { path: '^src/', pathNot: `^src/(${[folder, 'runtime', ...allowed].join('|')})/` },
+}));
+
+/** @type {import('dependency-cruiser').IConfiguration} */
+module.exports = {
+  forbidden: [
+    ...folderRules,
+    {
+      name: 'no-cycles',
+      severity: 'error',
+      from: {},
+      to: { circular: true },
+    },
+    {
+      name: 'pure-core-has-no-node',
+      comment: 'src/tron and src/domain do no I/O: no Node built-ins, and no packages but @noble and @scure',
+      severity: 'error',
+      from: { path: '^src/(tron|domain)/', pathNot: '\\.test\\.ts$' },
+      to: { dependencyTypes: ['core'] },
+    },
+    {
+      name: 'pure-core-packages',
+      severity: 'error',
+      from: { path: '^src/(tron|domain)/', pathNot: '\\.test\\.ts$' },
+      to: { path: 'node_modules', pathNot: 'node_modules/(@noble|@scure)/' },
+    },
+    {
+      name: 'pure-core-has-no-runtime',
+      comment: 'the clock, the log and the metrics are arguments, never imports, in the pure core',
+      severity: 'error',
+      from: { path: '^src/(tron|domain)/', pathNot: '\\.test\\.ts$' },
+      to: { path: '^src/runtime/' },
+    },
+    {
+      name: 'only-cli-and-tests-import-devnet',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/(cli|devnet)/|\\.test\\.ts$' },
+      to: { path: '^src/devnet/' },
+    },
+    {
+      name: 'only-store-speaks-sql',
+      comment: 'pg is imported in src/store only',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/store/|\\.test\\.ts$' },
+      to: { path: 'node_modules/(pg|@types/pg)/' },
+    },
+    {
+      name: 'source-imports-no-tests',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '\\.test\\.ts$' },
+      to: { path: '^(test|bench)/|\\.test\\.ts$' },
+    },
+    {
+      name: 'not-to-unresolvable',
+      severity: 'error',
+      from: {},
+      to: { couldNotResolve: true },
+    },
+    {
+      name: 'no-dev-dependencies-in-source',
+      severity: 'error',
+      from: { path: '^(src|bin)/', pathNot: '\\.test\\.ts$' },
+      to: { dependencyTypes: ['npm-dev'], pathNot: 'node_modules/@types/' },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsConfig: { fileName: 'tsconfig.json' },
+    tsPreCompilationDeps: true,
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'require', 'node', 'default', 'types'],
+    },
+  },
+};
