@@ -1,0 +1,50 @@
+import { decodeId, encodeId } from './ids.ts';
+import { keyMode, type Network } from './network.ts';
+
+/**
+ * Secret keys: `qt_<live|test>_<key id, 26><secret, 43 base62><CRC32 of all before, 6 base62>`. The prefix and the checksum let
+ * secret scanners and typo checks recognise a key offline. Only its SHA-256 is stored.
+ */
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const KEY = /^qt_(live|test)_([0-7][0-9a-hjkmnp-tv-z]{25})([0-9A-Za-z]{43})([0-9A-Za-z]{6})$/;
+
+/** Writes the key for a key id and 32 random bytes. */
+export function formatApiKey(network: Network, keyUuid: string, secret: Uint8Array): string {
+  if (secret.length !== 32) throw new RangeError('a secret key needs 32 random bytes');
+  const id = encodeId('key', keyUuid).slice('key_'.length);
+  const body = `qt_${keyMode(network)}_${id}${toBase62(bytesToBigint(secret), 43)}`;
+  return body + toBase62(BigInt(crc32(body)), 6);
+}
+
+/** The key id (UUID) inside a well-formed key, or `null` for anything that we never issued. */
+export function readApiKey(text: string): { keyUuid: string; mode: 'live' | 'test' } | null {
+  const match = KEY.exec(text);
+  if (match === null) return null;
+  const [, mode, id = '', , checksum = ''] = match;
+  if (toBase62(BigInt(crc32(text.slice(0, -checksum.length))), 6) !== checksum) return null;
+  const keyUuid = decodeId('key', `key_${id}`);
+  return keyUuid === null ? null : { keyUuid, mode: mode === 'live' ? 'live' : 'test' };
+}
+
+function bytesToBigint(bytes: Uint8Array): bigint {
+  return bytes.reduce((value, byte) => (value << 8n) | BigInt(byte), 0n);
+}
+
+function toBase62(value: bigint, length: number): string {
+  let text = '';
+  for (let rest = value; text.length < length; rest /= 62n) text = BASE62.charAt(Number(rest % 62n)) + text;
+  return text;
+}
+
+const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, index) => {
+  let crc = index;
+  for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1;
+  return crc;
+});
+
+/** CRC-32 (IEEE 802.3) of ASCII text, as an unsigned integer. */
+export function crc32(text: string): number {
+  let crc = 0xffffffff;
+  for (let i = 0; i < text.length; i++) crc = (CRC_TABLE[(crc ^ text.charCodeAt(i)) & 0xff] ?? 0) ^ (crc >>> 8);
+  return (crc ^ 0xffffffff) >>> 0;
+}

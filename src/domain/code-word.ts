@@ -1,0 +1,73 @@
+import type { MicroUsdt } from './money.ts';
+
+/**
+ * Code words: amounts in micro-USDT whose decimal digits have Damm checksum 0 and whose last digit is not 0.
+ * One wrong digit or two swapped neighbours break the checksum; a word rounded or truncated to fewer decimals ends in 0.
+ * So none of these slips turns one invoice's amount into another's.
+ */
+
+/** H. Michael Damm's totally anti-symmetric quasigroup of order 10 ("Total anti-symmetrische Quasigruppen", 2004). */
+const DAMM = [
+  [0, 3, 1, 7, 5, 9, 8, 6, 4, 2],
+  [7, 0, 9, 2, 1, 5, 4, 8, 6, 3],
+  [4, 2, 0, 6, 8, 7, 1, 3, 5, 9],
+  [1, 7, 5, 0, 9, 8, 3, 4, 2, 6],
+  [6, 1, 2, 3, 0, 4, 5, 9, 7, 8],
+  [3, 6, 7, 4, 2, 0, 9, 5, 8, 1],
+  [5, 8, 6, 9, 7, 2, 0, 1, 3, 4],
+  [8, 9, 4, 5, 3, 6, 2, 0, 1, 7],
+  [9, 4, 3, 8, 6, 1, 7, 2, 0, 5],
+  [2, 5, 8, 1, 4, 3, 6, 7, 9, 0],
+] as const;
+
+/** The Damm check digit of the decimal digits of a number; 0 means that the number ends in its own check digit. */
+export function dammDigit(value: bigint): number {
+  let interim = 0;
+  for (const digit of value.toString()) interim = DAMM[interim]?.[Number(digit)] ?? 0;
+  return interim;
+}
+
+export function isCodeWord(amountMicro: bigint): boolean {
+  return amountMicro % 10n !== 0n && dammDigit(amountMicro) === 0;
+}
+
+/** The range of payable amounts for a request: from the requested amount up to, not including, the surcharge limit. */
+export type WordRange = { fromMicro: bigint; belowMicro: bigint };
+
+export function wordRange(requestedMicro: MicroUsdt, maxSurchargeMicro: bigint): WordRange {
+  return { fromMicro: requestedMicro, belowMicro: requestedMicro + maxSurchargeMicro };
+}
+
+/** The code word made of `prefix` and its check digit, or `null` if it ends in 0 or lies outside the range. */
+function wordOf(prefix: bigint, range: WordRange): MicroUsdt | null {
+  const check = dammDigit(prefix);
+  const word = prefix * 10n + BigInt(check);
+  const isInside = word >= range.fromMicro && word < range.belowMicro;
+  return check !== 0 && isInside ? (word as MicroUsdt) : null;
+}
+
+/** All code words of a range in ascending order: about 900 for each cent of surcharge. */
+export function codeWords(range: WordRange): MicroUsdt[] {
+  const words: MicroUsdt[] = [];
+  for (let prefix = range.fromMicro / 10n; prefix * 10n < range.belowMicro; prefix++) {
+    const word = wordOf(prefix, range);
+    if (word !== null) words.push(word);
+  }
+  return words;
+}
+
+/**
+ * Up to `count` different code words of a range, drawn at random, so that amounts reveal no order volume.
+ * `randomBelow(n)` returns a uniform integer in 0 … n−1. Draws are bounded: a tiny range may yield fewer words.
+ */
+export function drawCodeWords(range: WordRange, count: number, randomBelow: (n: number) => number): MicroUsdt[] {
+  const first = range.fromMicro / 10n;
+  const prefixes = Number((range.belowMicro - 1n) / 10n - first) + 1;
+  const words = new Set<MicroUsdt>();
+  // One prefix in ten has no word; 4 draws a word fill the set almost always when the range is not tiny.
+  for (let draws = 0; draws < count * 4 && words.size < count; draws++) {
+    const word = wordOf(first + BigInt(randomBelow(prefixes)), range);
+    if (word !== null) words.add(word);
+  }
+  return [...words];
+}

@@ -1,0 +1,27 @@
+/** Every way in which a promise of the program can be broken. Expected outcomes are returned, not thrown. */
+export type ErrorCode =
+  | 'CONFIG_INVALID'
+  | 'DATABASE_UNAVAILABLE'
+  | 'SCHEMA_NEWER'
+  | 'SCHEMA_CHANGED'
+  | 'LEASE_LOST'
+  | 'CHAIN_CONTRADICTION'
+  | 'NODE_REFUSED'
+  | 'NODE_WRONG_NETWORK'
+  | 'PORT_IN_USE'
+  | 'INVALID_ARGUMENT'
+  | 'NOT_FOUND'
+  | 'SANDBOX_NOT_RUNNING';
+
+/** A broken promise. `message` says what happened, the values seen and what to do; it never holds a secret. */
+export class AppError extends Error {
+  override readonly name = 'AppError';
+  readonly code: ErrorCode;
+  readonly retryable: boolean;
+
+  constructor(code: ErrorCode, message: string, options: { retryable?: boolean; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.retryable = options.retryable ?? false;
+  }
+}

@@ -1,0 +1,47 @@
+import { assertNever } from './assert-never.ts';
+import type { UnixMs } from './time.ts';
+
+export const INVOICE_STATUSES = ['PENDING', 'CONFIRMING', 'EXPIRED', 'PAID'] as const;
+export type InvoiceStatus = (typeof INVOICE_STATUSES)[number];
+
+/** What the chain can do to an invoice. `clock` is the chain's clock: the time of the newest examined block. */
+export type InvoiceChange =
+  | { kind: 'sighted' }
+  | { kind: 'orphaned'; clock: UnixMs }
+  | { kind: 'paid' }
+  | { kind: 'clock-passed'; clock: UnixMs };
+
+/**
+ * The status after a change, or `null` if the change does nothing. `PAID` is never left, an expired invoice is still
+ * payable, and an orphaned sighting returns to `EXPIRED` if the chain's clock has passed `expiresAt`, else to `PENDING`.
+ */
+export function transition(
+  invoice: { status: InvoiceStatus; expiresAt: UnixMs },
+  change: InvoiceChange,
+): InvoiceStatus | null {
+  const { status, expiresAt } = invoice;
+  if (status === 'PAID') return null;
+  switch (change.kind) {
+    case 'paid':
+      return 'PAID';
+    case 'sighted':
+      return status === 'CONFIRMING' ? null : 'CONFIRMING';
+    case 'orphaned':
+      if (status !== 'CONFIRMING') return null;
+      return hasExpired(expiresAt, change.clock) ? 'EXPIRED' : 'PENDING';
+    case 'clock-passed':
+      return status === 'PENDING' && hasExpired(expiresAt, change.clock) ? 'EXPIRED' : null;
+    default:
+      return assertNever(change);
+  }
+}
+
+/** Block times rise strictly, so once a block at or after `expiresAt` was examined, all blocks in time were. */
+function hasExpired(expiresAt: UnixMs, clock: UnixMs): boolean {
+  return clock >= expiresAt;
+}
+
+/** Whether a transfer came after the deadline. It pays all the same. A transfer at `expiresAt` itself is in time. */
+export function isLate(blockTime: UnixMs, expiresAt: UnixMs): boolean {
+  return blockTime > expiresAt;
+}

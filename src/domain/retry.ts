@@ -1,0 +1,22 @@
+/**
+ * Delays before each webhook attempt, in seconds: 12 attempts over a little more than 75 hours, as in
+ * Standard Webhooks: dense while a deploy or restart is likely, sparse for an outage over a long weekend.
+ */
+const DELAYS_SECONDS = [0, 5, 30, 120, 600, 1800, 3600, 7200, 21_600, 43_200, 86_400, 108_000] as const;
+
+/** The number of attempts after which a delivery is dead. */
+export const MAX_ATTEMPTS = DELAYS_SECONDS.length;
+
+/** A receiver's Retry-After is honoured up to one day, so that it cannot park a delivery for ever. */
+const MAX_RETRY_AFTER_MS = 24 * 3600 * 1000;
+
+/**
+ * Milliseconds to wait after attempt number `attempts` (1-based) failed, or `null` when that was the last one.
+ * `random` in 0 … 1 adds up to 20 % of jitter; the delay is never shorter than the schedule or than `retryAfterMs`.
+ */
+export function retryDelayMs(attempts: number, random: number, retryAfterMs: number | null): number | null {
+  const seconds = DELAYS_SECONDS[attempts];
+  if (seconds === undefined) return null;
+  const scheduledMs = Math.round(seconds * 1000 * (1 + 0.2 * random));
+  return Math.max(scheduledMs, Math.min(retryAfterMs ?? 0, MAX_RETRY_AFTER_MS));
+}

@@ -1,0 +1,79 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+
+export type Metrics = ReturnType<typeof createMetrics>;
+
+/** The Prometheus metrics of one process. Units stand in the names. */
+export function createMetrics() {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const registers = [registry];
+  return {
+    registry,
+    requestSeconds: new Histogram({
+      name: 'quittance_http_request_seconds',
+      help: 'Duration of HTTP requests; its count is the request rate',
+      labelNames: ['method', 'route', 'status'],
+      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
+      registers,
+    }),
+    chainHeadNumber: new Gauge({
+      name: 'quittance_chain_head_block',
+      help: 'Number of the newest block that the node reports',
+      labelNames: ['network'],
+      registers,
+    }),
+    chainSolidNumber: new Gauge({
+      name: 'quittance_chain_solid_block',
+      help: 'Number of the newest irreversible block that the node reports',
+      labelNames: ['network'],
+      registers,
+    }),
+    chainProcessedNumber: new Gauge({
+      name: 'quittance_chain_processed_block',
+      help: 'Number of the newest irreversible block whose transfers are recorded',
+      labelNames: ['network'],
+      registers,
+    }),
+    chainLagBlocks: new Gauge({
+      name: 'quittance_chain_lag_blocks',
+      help: 'Irreversible blocks that are not yet recorded',
+      labelNames: ['network'],
+      registers,
+    }),
+    chainBlind: new Gauge({
+      name: 'quittance_chain_blind',
+      help: '1 while no node shows a fresh chain, else 0',
+      labelNames: ['network'],
+      registers,
+    }),
+    nodeRequests: new Counter({
+      name: 'quittance_node_requests_total',
+      help: 'Requests to TRON nodes by outcome',
+      labelNames: ['network', 'outcome'],
+      registers,
+    }),
+    transfers: new Counter({
+      name: 'quittance_transfers_total',
+      help: 'Irreversible incoming transfers by what they were',
+      labelNames: ['network', 'kind'],
+      registers,
+    }),
+    deliveryAttempts: new Counter({
+      name: 'quittance_webhook_attempts_total',
+      help: 'Webhook attempts by outcome: delivered, retried, dead',
+      labelNames: ['outcome'],
+      registers,
+    }),
+    oldestUndeliveredSeconds: new Gauge({
+      name: 'quittance_webhook_oldest_undelivered_seconds',
+      help: 'Age of the oldest event that is still to be delivered, 0 if there is none',
+      registers,
+    }),
+    poolConnections: new Gauge({
+      name: 'quittance_database_connections',
+      help: 'Connections of the database pool by state: total, idle; waiting counts requests without one',
+      labelNames: ['state'],
+      registers,
+    }),
+  };
+}

@@ -1,0 +1,106 @@
+import type { Network } from '../domain/network.ts';
+import type { UnixMs } from '../domain/time.ts';
+import type { Sql } from './database.ts';
+import { type Row, statement } from './statement.ts';
+
+const listColumns = {
+  id: 'uuid',
+  name: 'text',
+  allowed_cidrs: 'text[]?',
+  created_at: 'timestamptz',
+  expires_at: 'timestamptz?',
+  revoked_at: 'timestamptz?',
+  last_used_at: 'timestamptz?',
+} as const;
+
+export type ListedApiKey = Row<typeof listColumns>;
+
+const insert = statement(
+  'api-key-insert',
+  {},
+  `insert into api_keys (id, project_id, network, name, secret_sha256, allowed_cidrs, expires_at)
+   select $1, p.id, p.network, $3, $4, $5, $6 from projects p where p.id = $2
+   on conflict (id) do nothing`,
+);
+
+/** Stores a key by its SHA-256; does nothing if a key with this id exists. */
+export async function insertApiKey(
+  db: Sql,
+  key: {
+    id: string;
+    projectId: string;
+    name: string;
+    secretSha256: Buffer;
+    allowedCidrs: string[] | null;
+    expiresAt: UnixMs | null;
+  },
+): Promise<void> {
+  const expiresAt = key.expiresAt === null ? null : new Date(key.expiresAt);
+  await db.run(insert, [key.id, key.projectId, key.name, key.secretSha256, key.allowedCidrs, expiresAt]);
+}
+
+const select = statement(
+  'api-key-authenticate',
+  {
+    id: 'uuid',
+    project_id: 'uuid',
+    network: 'text',
+    secret_sha256: 'bytea',
+    allowed_cidrs: 'text[]?',
+    expires_at: 'timestamptz?',
+    max_surcharge_micro: 'int8',
+  },
+  `select k.id, k.project_id, k.network, k.secret_sha256, k.allowed_cidrs, k.expires_at, p.max_surcharge_micro
+   from api_keys k join projects p on p.id = k.project_id
+   where k.id = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $2)`,
+);
+
+export type ValidApiKey = NonNullable<Awaited<ReturnType<typeof findValidApiKey>>>;
+
+/** A key that is neither revoked nor expired, with what a request of its project needs to know. */
+export async function findValidApiKey(db: Sql, id: string, now: UnixMs) {
+  const [row] = await db.run(select, [id, new Date(now)]);
+  if (row === undefined) return null;
+  return {
+    id: row.id,
+    projectId: row.project_id,
+    network: row.network as Network,
+    secretSha256: row.secret_sha256,
+    allowedCidrs: row.allowed_cidrs,
+    expiresAt: row.expires_at,
+    maxSurchargeMicro: row.max_surcharge_micro,
+  };
+}
+
+const touch = statement(
+  'api-key-touch',
+  {},
+  `update api_keys set last_used_at = $2
+   where id = any($1::uuid[]) and (last_used_at is null or last_used_at < $2::timestamptz - interval '1 minute')`,
+);
+
+/** Notes that keys were used, to the minute. */
+export async function touchApiKeys(db: Sql, ids: string[], now: UnixMs): Promise<void> {
+  await db.run(touch, [ids, new Date(now)]);
+}
+
+const list = statement(
+  'api-key-list',
+  listColumns,
+  `select ${Object.keys(listColumns).join(', ')} from api_keys where project_id = $1 order by created_at, id limit 1000`,
+);
+
+export async function listApiKeys(db: Sql, projectId: string): Promise<ListedApiKey[]> {
+  return db.run(list, [projectId]);
+}
+
+const revoke = statement(
+  'api-key-revoke',
+  { revoked_at: 'timestamptz?' },
+  'update api_keys set revoked_at = coalesce(revoked_at, $2) where id = $1 returning revoked_at',
+);
+
+/** Revokes a key at once and for ever; `false` if there is none with this id. */
+export async function revokeApiKey(db: Sql, id: string, now: UnixMs): Promise<boolean> {
+  return (await db.run(revoke, [id, new Date(now)])).length === 1;
+}

@@ -1,0 +1,198 @@
+import pg from 'pg';
+import { AppError } from '../domain/errors.ts';
+import type { ColumnType, Parameter, Row, Statement } from './statement.ts';
+
+/** Anything statements can run on: the pool (each in its own transaction) or one open transaction. */
+export type Sql = {
+  run<Columns extends Record<string, ColumnType>>(
+    statement: Statement<Columns>,
+    parameters: readonly Parameter[],
+  ): Promise<Row<Columns>[]>;
+  /** Runs plain SQL text with no parameters, many statements at once; for migrations only. */
+  script(text: string): Promise<void>;
+};
+
+export type Database = Sql & {
+  /** Runs `work` in one transaction. A throw rolls back and passes on. No network call may stand inside. */
+  transaction<Result>(work: (tx: Sql) => Promise<Result>): Promise<Result>;
+  /** Calls `onNotify` for each notification on a channel, and once after each (re)connection. Ends with `close`. */
+  listen(channel: string, onNotify: () => void): void;
+  stats(): { total: number; idle: number; waiting: number };
+  close(): Promise<void>;
+};
+
+export type Connection = string | { host: string; port: number; user: string; password: string; database: string };
+
+export type DatabaseOptions = {
+  connection: Connection;
+  /** Connections of this process, 1 … 100. */
+  poolSize: number;
+  applicationName: string;
+  /** Called when an idle connection breaks; queries report their own errors. */
+  onError(error: Error): void;
+};
+
+/** How long a request waits for a free connection before it answers 503: shorter than any client's patience. */
+const CONNECT_TIMEOUT_MS = 5000;
+/** A statement that takes longer is broken or blocked; the longest of ours take milliseconds. */
+const STATEMENT_TIMEOUT_MS = 20_000;
+const RELISTEN_MS = 500;
+
+const INT8 = 20;
+const INT8_ARRAY = 1016;
+const NUMERIC = 1700;
+const TIMESTAMPTZ = 1184;
+
+/** The one place where PostgreSQL's text becomes our types: int8 and numeric → bigint, timestamptz → Unix milliseconds. */
+const parsers = new Map<number, (text: string) => unknown>([
+  [INT8, BigInt],
+  [NUMERIC, BigInt],
+  [INT8_ARRAY, (text) => (text === '{}' ? [] : text.slice(1, -1).split(',').map(BigInt))],
+  [TIMESTAMPTZ, (text) => Number(pg.types.getTypeParser<Date>(TIMESTAMPTZ)(text))],
+]);
+
+const types: pg.CustomTypesConfig = {
+  getTypeParser: (oid, format) =>
+    (format === 'text' || format === undefined ? parsers.get(oid) : undefined) ?? pg.types.getTypeParser(oid, format),
+};
+
+/** Opens a pool. It connects lazily and reconnects by itself; errors of a lost database are `DATABASE_UNAVAILABLE`. */
+export function openDatabase(options: DatabaseOptions): Database {
+  const clientConfig: pg.ClientConfig = {
+    ...(typeof options.connection === 'string' ? { connectionString: options.connection } : options.connection),
+    application_name: options.applicationName,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    query_timeout: STATEMENT_TIMEOUT_MS + 5000,
+    lock_timeout: STATEMENT_TIMEOUT_MS / 2,
+    idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS + 10_000,
+    keepAlive: true,
+    types,
+  };
+  const pool = new pg.Pool({ ...clientConfig, max: options.poolSize, idleTimeoutMillis: 30_000 });
+  pool.on('error', options.onError);
+  const listeners: (() => Promise<void>)[] = [];
+  return {
+    ...sqlOn(pool),
+    transaction: (work) => inTransaction(pool, work),
+    listen: (channel, onNotify) => {
+      listeners.push(keepListening(clientConfig, channel, onNotify, options.onError));
+    },
+    stats: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
+    close: async () => {
+      await Promise.all(listeners.map((stop) => stop()));
+      await pool.end();
+    },
+  };
+}
+
+function sqlOn(queryable: pg.Pool | pg.PoolClient): Sql {
+  return {
+    run: (statement, parameters) => runOn(queryable, statement, parameters),
+    script: async (text) => {
+      await queryable.query(text).catch(rethrow);
+    },
+  };
+}
+
+async function runOn<Columns extends Record<string, ColumnType>>(
+  queryable: pg.Pool | pg.PoolClient,
+  { name, text }: Statement<Columns>,
+  parameters: readonly Parameter[],
+): Promise<Row<Columns>[]> {
+  const values = parameters.map(bindable);
+  const result = await (queryable as pg.Pool).query({ name, text, values }).catch(rethrow);
+  return result.rows as Row<Columns>[];
+}
+
+/** pg writes a bigint inside an array wrongly quoted for some types; text is right for every type. */
+function bindable(value: Parameter): unknown {
+  if (typeof value === 'bigint') return value.toString();
+  if (Array.isArray(value)) return value.map((item) => (typeof item === 'bigint' ? item.toString() : item));
+  return value;
+}
+
+async function inTransaction<Result>(pool: pg.Pool, work: (tx: Sql) => Promise<Result>): Promise<Result> {
+  const client = await pool.connect().catch(rethrow);
+  let broken = true;
+  try {
+    await client.query('begin').catch(rethrow);
+    try {
+      const result = await work(sqlOn(client));
+      await client.query('commit').catch(rethrow);
+      broken = false;
+      return result;
+    } catch (error) {
+      // A failed rollback means that the connection is lost, and the server rolls back by itself.
+      broken = await client.query('rollback').then(
+        () => false,
+        () => true,
+      );
+      throw error;
+    }
+  } finally {
+    client.release(broken);
+  }
+}
+
+/** Holds one connection that listens, for ever, reconnecting with a pause. Returns its stop function. */
+function keepListening(
+  config: pg.ClientConfig,
+  channel: string,
+  onNotify: () => void,
+  onError: (error: Error) => void,
+): () => Promise<void> {
+  let stopped = false;
+  let client: pg.Client | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  const reconnect = (error?: Error) => {
+    if (stopped || timer !== undefined) return;
+    if (error !== undefined) onError(error);
+    timer = setTimeout(() => {
+      timer = undefined;
+      connect();
+    }, RELISTEN_MS);
+  };
+  const connect = () => {
+    const next = new pg.Client(config);
+    client = next;
+    next.on('error', reconnect);
+    next.on('end', () => reconnect());
+    next.on('notification', onNotify);
+    next
+      .connect()
+      .then(() => next.query(`listen ${pg.escapeIdentifier(channel)}`))
+      .then(onNotify)
+      .catch((error: Error) => {
+        next.end().catch(() => undefined);
+        reconnect(error);
+      });
+  };
+  connect();
+  return async () => {
+    stopped = true;
+    clearTimeout(timer);
+    await client?.end().catch(() => undefined);
+  };
+}
+
+/** SQLSTATE classes of a server that is away, full, or going down: 08, 53, 57P, 58 and our own timeouts. */
+function isUnavailable(error: unknown): boolean {
+  const code = (error as { code?: unknown }).code;
+  if (typeof code === 'string') {
+    return /^(08|53|57P|58)/.test(code) || /^(57014|55P03|40001|40P01|25P03|3D000|28P01|28000|E[A-Z]+)$/.test(code);
+  }
+  return (
+    error instanceof Error &&
+    /(timeout|terminated|Connection ended|not queryable|Cannot use a pool)/i.test(error.message)
+  );
+}
+
+function rethrow(error: unknown): never {
+  if (!isUnavailable(error)) throw error;
+  const reason = error instanceof Error ? error.message : String(error);
+  throw new AppError('DATABASE_UNAVAILABLE', `the database does not answer: ${reason}`, {
+    retryable: true,
+    cause: error,
+  });
+}

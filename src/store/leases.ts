@@ -1,0 +1,46 @@
+import type { Sql } from './database.ts';
+import { statement } from './statement.ts';
+
+/** The right to work for a name, held by one process at a time. `epoch` rises with every new holder (fencing token). */
+export type Lease = { name: string; holder: string; epoch: bigint };
+
+const acquire = statement(
+  'lease-acquire',
+  { epoch: 'int8' },
+  `insert into leases as l (name, holder, epoch, expires_at)
+   values ($1, $2, 1, now() + $3::int8 * interval '1 millisecond')
+   on conflict (name) do update
+     set holder = excluded.holder, epoch = l.epoch + 1, expires_at = excluded.expires_at
+     where l.expires_at <= now()
+   returning epoch`,
+);
+
+/** Takes a free or expired lease, or returns `null` while another holder's is valid. Time is the database's. */
+export async function acquireLease(db: Sql, name: string, holder: string, ttlMs: number): Promise<Lease | null> {
+  const [row] = await db.run(acquire, [name, holder, ttlMs]);
+  return row === undefined ? null : { name, holder, epoch: row.epoch };
+}
+
+const renew = statement(
+  'lease-renew',
+  { epoch: 'int8' },
+  `update leases set expires_at = now() + $4::int8 * interval '1 millisecond'
+   where name = $1 and holder = $2 and epoch = $3 and expires_at > now() returning epoch`,
+);
+
+/** Extends a lease that is still ours; `false` means that it is lost. */
+export async function renewLease(db: Sql, lease: Lease, ttlMs: number): Promise<boolean> {
+  const rows = await db.run(renew, [lease.name, lease.holder, lease.epoch, ttlMs]);
+  return rows.length === 1;
+}
+
+const release = statement(
+  'lease-release',
+  {},
+  'update leases set expires_at = now() where name = $1 and holder = $2 and epoch = $3',
+);
+
+/** Gives a lease back at once, so that a standby need not wait for it to expire. */
+export async function releaseLease(db: Sql, lease: Lease): Promise<void> {
+  await db.run(release, [lease.name, lease.holder, lease.epoch]);
+}
