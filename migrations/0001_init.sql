@@ -103,7 +103,6 @@ create table transfers (
   kind text not null check (kind in ('matched', 'duplicate', 'unmatched')),
   invoice_id uuid,
   reserved_micro bigint,
-  late boolean not null default false,
   recorded_at timestamptz not null default now(),
   unique (network, tx_id, log_index),
   foreign key (project_id, network, address_id) references addresses (project_id, network, id),

@@ -48,7 +48,7 @@ const parsers = new Map<number, (text: string) => unknown>([
   [INT8, BigInt],
   [NUMERIC, BigInt],
   [INT8_ARRAY, (text) => (text === '{}' ? [] : text.slice(1, -1).split(',').map(BigInt))],
-  [TIMESTAMPTZ, (text) => Number(pg.types.getTypeParser<Date>(TIMESTAMPTZ)(text))],
+  [TIMESTAMPTZ, (text) => (pg.types.getTypeParser(TIMESTAMPTZ) as (text: string) => Date)(text).getTime()],
 ]);
 
 const types: pg.CustomTypesConfig = {

@@ -1,0 +1,25 @@
+import { findOverdue } from '../store/invoice-changes.ts';
+import { recordChanges } from './record-changes.ts';
+import { type Watching, withCursor } from './watching.ts';
+
+/** One transaction expires at most this many, so that a long backlog does not hold the cursor's lock for seconds. */
+const BATCH = 500;
+
+/**
+ * Expires pending invoices by the chain's clock: those whose deadline is at or before the newest examined block. While
+ * no block is examined the clock stands still, so nothing expires. Returns how many expired; call again at `BATCH`.
+ * Error: `LEASE_LOST`.
+ */
+export function expireInvoices(watching: Watching): Promise<{ expired: number; isMoreLeft: boolean }> {
+  return withCursor(watching, async (tx, { head }) => {
+    const invoices = await findOverdue(tx, watching.network, head.time, BATCH);
+    const changes = invoices.map((invoice) => ({
+      invoice,
+      change: { kind: 'clock-passed', clock: head.time } as const,
+      transaction: null,
+      transferId: null,
+    }));
+    await recordChanges(watching, tx, changes, [], head.number);
+    return { expired: invoices.length, isMoreLeft: invoices.length === BATCH };
+  });
+}

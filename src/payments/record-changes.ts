@@ -1,0 +1,94 @@
+import {
+  describePayment,
+  describeTransfer,
+  type EventType,
+  eventBody,
+  INVOICE_EVENTS,
+  projectInvoice,
+  type SeenTransfer,
+} from '../domain/event.ts';
+import { uuidV7 } from '../domain/ids.ts';
+import { type InvoiceChange, isLate, transition } from '../domain/invoice.ts';
+import type { Sql } from '../store/database.ts';
+import { insertEvents, type NewEvent } from '../store/events.ts';
+import { type ChangeableInvoice, type StatusUpdate, updateStatuses } from '../store/invoice-changes.ts';
+import type { Watching } from './watching.ts';
+
+/** One thing that happened to one invoice. `transaction` is the transfer it is about; only `paid` has `transferId`. */
+export type PlannedChange = {
+  invoice: ChangeableInvoice;
+  change: InvoiceChange;
+  transaction: SeenTransfer | null;
+  transferId: string | null;
+};
+
+/** A transfer that pays nothing, to be told as an event. UUIDs; `invoiceId` names the invoice that was paid before. */
+export type PlannedNotice = {
+  type: Extract<EventType, 'transfer.unmatched' | 'transfer.duplicate'>;
+  projectId: string;
+  transfer: SeenTransfer & { id: string; to: string; invoiceId: string | null };
+};
+
+/**
+ * Applies changes to invoices, at most one an invoice, and writes one event for each that changes a status, with its
+ * deliveries, all in the caller's transaction. `headNumber` is the newest examined block.
+ */
+export async function recordChanges(
+  watching: Watching,
+  tx: Sql,
+  changes: PlannedChange[],
+  notices: PlannedNotice[],
+  headNumber: number,
+): Promise<void> {
+  const now = watching.now();
+  const updates: StatusUpdate[] = [];
+  const events: NewEvent[] = [];
+  for (const planned of changes) {
+    const { invoice, transferId } = planned;
+    const to = transition(invoice, planned.change);
+    if (to === null) continue;
+    updates.push({
+      projectId: invoice.projectId,
+      id: invoice.id,
+      from: invoice.status,
+      to,
+      eventCount: invoice.eventCount,
+      paidTransferId: to === 'PAID' ? transferId : null,
+    });
+    const sequence = invoice.eventCount + 1;
+    const data = describeInvoice(watching, { ...invoice, status: to }, planned.transaction, headNumber);
+    events.push(
+      newEvent(watching, {
+        type: INVOICE_EVENTS[to],
+        projectId: invoice.projectId,
+        invoiceId: invoice.id,
+        transferId,
+        sequence,
+        data,
+      }),
+    );
+  }
+  for (const { type, projectId, transfer } of notices) {
+    const data = describeTransfer(transfer);
+    events.push(newEvent(watching, { type, projectId, invoiceId: null, transferId: transfer.id, sequence: 1, data }));
+  }
+  if (updates.length > 0) await updateStatuses(tx, updates);
+  await insertEvents(tx, watching.network, events, now);
+}
+
+function describeInvoice(
+  { publicUrl }: Watching,
+  invoice: ChangeableInvoice,
+  transaction: SeenTransfer | null,
+  headNumber: number,
+): object {
+  const seen = transaction && { ...transaction, late: isLate(transaction.blockTime, invoice.expiresAt), headNumber };
+  return { ...projectInvoice(invoice, publicUrl), payment: describePayment(invoice, seen) };
+}
+
+function newEvent({ now, random }: Watching, event: Omit<NewEvent, 'id' | 'body'> & { data: object }): NewEvent {
+  const { data, ...rest } = event;
+  const timestamp = now();
+  const id = uuidV7(timestamp, random(10));
+  return { ...rest, id, body: eventBody({ ...rest, id, timestamp, data }) };
+}

@@ -1,0 +1,110 @@
+import type { ChainBlock } from '../domain/chain-block.ts';
+import { AppError } from '../domain/errors.ts';
+import type { SeenTransfer } from '../domain/event.ts';
+import type { MicroUsdt } from '../domain/money.ts';
+import type { ChainCursor } from '../store/chain-cursor.ts';
+import type { Sql } from '../store/database.ts';
+import {
+  deleteHeadBlocksAbove,
+  findHeadBlockId,
+  findInvoicesSightedAbove,
+  findSighted,
+  type InvoiceKey,
+  insertHeadBlocks,
+  insertSightings,
+  type Sighting,
+} from '../store/head-blocks.ts';
+import { findIncoming } from '../store/incoming.ts';
+import { findChangeable } from '../store/invoice-changes.ts';
+import { accountToAddress } from '../tron/address.ts';
+import { type PlannedChange, recordChanges } from './record-changes.ts';
+import { assertLinked, type Watching, withCursor } from './watching.ts';
+
+type Sighted = { sighting: Sighting; seen: SeenTransfer };
+
+/**
+ * Records examined blocks above the solid one in one transaction. `ancestorNumber` is the height they build on: what was
+ * examined above it is orphaned and dropped first, so that a transfer which moves to the new branch changes no status.
+ * Invoices with an exact transfer become `CONFIRMING`; those that lost theirs go back. Errors: `LEASE_LOST`,
+ * `CHAIN_CONTRADICTION` when the blocks do not link to the block at `ancestorNumber`.
+ */
+export function sightBlocks(watching: Watching, ancestorNumber: number, blocks: ChainBlock[]): Promise<void> {
+  return withCursor(watching, async (tx, cursor) => {
+    const { network } = watching;
+    const head = blocks.at(-1);
+    if (head === undefined) return;
+    const ancestor = await findAncestor(watching, tx, cursor, ancestorNumber);
+    assertLinked(ancestor, blocks);
+    const lost = ancestorNumber < cursor.head.number ? await dropAbove(watching, tx, ancestorNumber) : [];
+    await insertHeadBlocks(tx, network, blocks);
+    const sighted = await findExact(watching, tx, blocks);
+    if (sighted.length > 0)
+      await insertSightings(
+        tx,
+        network,
+        sighted.map(({ sighting }) => sighting),
+      );
+
+    const touched: InvoiceKey[] = [...lost, ...sighted.map(({ sighting }) => sighting)];
+    if (touched.length === 0) return;
+    const stillSighted = await findSighted(
+      tx,
+      network,
+      touched.map(({ invoiceId }) => invoiceId),
+    );
+    const invoices = await findChangeable(tx, network, touched);
+    const changes = invoices.map((invoice): PlannedChange => {
+      const seen = sighted.find(({ sighting }) => sighting.invoiceId === invoice.id)?.seen ?? null;
+      const change = stillSighted.has(invoice.id)
+        ? ({ kind: 'sighted' } as const)
+        : ({ kind: 'orphaned', clock: head.time } as const);
+      return { invoice, change, transaction: seen, transferId: null };
+    });
+    await recordChanges(watching, tx, changes, [], head.number);
+  });
+}
+
+async function findAncestor({ network }: Watching, tx: Sql, { solid }: ChainCursor, number: number) {
+  if (number === solid.number) return solid;
+  const id = await findHeadBlockId(tx, network, number);
+  if (id === null) {
+    throw new AppError('CHAIN_CONTRADICTION', `block ${number} was never examined; the solid block is ${solid.number}`);
+  }
+  return { number, id };
+}
+
+async function dropAbove({ network }: Watching, tx: Sql, number: number): Promise<InvoiceKey[]> {
+  const lost = await findInvoicesSightedAbove(tx, network, number);
+  await deleteHeadBlocksAbove(tx, network, number);
+  return lost;
+}
+
+/** The transfers that would pay an invoice: exact, to its address, and the invoice not paid yet. */
+async function findExact({ network }: Watching, tx: Sql, blocks: ChainBlock[]): Promise<Sighted[]> {
+  const placed = blocks.flatMap((block) => block.transfers.map((transfer) => ({ block, transfer })));
+  const incoming = await findIncoming(
+    tx,
+    network,
+    placed.map(({ transfer }) => transfer),
+  );
+  return incoming.flatMap(({ index, projectId, invoice }) => {
+    const found = placed[index];
+    if (found === undefined || invoice === null || invoice.status === 'PAID') return [];
+    const { txId, logIndex, from, amount } = found.transfer;
+    const fromAddress = accountToAddress(from);
+    const blockNumber = found.block.number;
+    return [
+      {
+        sighting: { blockNumber, txId, logIndex, projectId, invoiceId: invoice.id, fromAddress, amountMicro: amount },
+        seen: {
+          txId,
+          logIndex,
+          blockNumber,
+          blockTime: found.block.time,
+          from: fromAddress,
+          amountMicro: amount as MicroUsdt,
+        },
+      },
+    ];
+  });
+}

@@ -1,0 +1,51 @@
+import { AppError } from '../domain/errors.ts';
+import type { Network } from '../domain/network.ts';
+import type { UnixMs } from '../domain/time.ts';
+import { type ChainCursor, checkLease, lockCursor } from '../store/chain-cursor.ts';
+import type { Database, Sql } from '../store/database.ts';
+import type { Lease } from '../store/leases.ts';
+
+/** What every use case of a watcher needs. `random(n)` returns n random bytes; `publicUrl` goes into events. */
+export type Watching = {
+  db: Database;
+  network: Network;
+  lease: Lease;
+  publicUrl: string;
+  now(): UnixMs;
+  random(bytes: number): Uint8Array;
+};
+
+/**
+ * Runs `work` in one transaction that holds the cursor's lock and has checked the lease, so that a watcher which lost
+ * its lease, however late it wakes up, writes nothing. Error: `LEASE_LOST`.
+ */
+export function withCursor<Result>(
+  { db, network, lease }: Watching,
+  work: (tx: Sql, cursor: ChainCursor) => Promise<Result>,
+): Promise<Result> {
+  return db.transaction(async (tx) => {
+    if (!(await checkLease(tx, lease))) {
+      throw new AppError('LEASE_LOST', `the lease ${lease.name} with epoch ${lease.epoch} is held by another process`);
+    }
+    const cursor = await lockCursor(tx, network);
+    if (cursor === null) throw new Error(`network ${network} has no cursor`);
+    return work(tx, cursor);
+  });
+}
+
+/** Throws `CHAIN_CONTRADICTION` unless the blocks follow `parent` and each other without a gap. */
+export function assertLinked(
+  parent: { number: number; id: string },
+  blocks: readonly { number: number; id: string; parentId: string }[],
+): void {
+  let last = parent;
+  for (const block of blocks) {
+    if (block.number !== last.number + 1 || block.parentId !== last.id) {
+      throw new AppError(
+        'CHAIN_CONTRADICTION',
+        `block ${block.number} (${block.id}) names parent ${block.parentId}, but block ${last.number} is ${last.id}`,
+      );
+    }
+    last = block;
+  }
+}

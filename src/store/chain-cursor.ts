@@ -1,0 +1,99 @@
+import type { Network } from '../domain/network.ts';
+import type { UnixMs } from '../domain/time.ts';
+import type { Sql } from './database.ts';
+import type { Lease } from './leases.ts';
+import { statement } from './statement.ts';
+
+/** Where the watcher of a network stands. Block ids are 64 hex characters. */
+export type ChainCursor = {
+  solid: { number: number; id: string; time: UnixMs };
+  /** The newest examined block, at or above the solid one. */
+  head: { number: number; id: string; time: UnixMs };
+};
+
+const columns = {
+  solid_number: 'int8',
+  solid_id: 'text',
+  solid_time: 'timestamptz',
+  head_number: 'int8?',
+  head_id: 'text?',
+  head_time: 'timestamptz?',
+} as const;
+
+const SELECT = `select c.solid_number, encode(c.solid_id, 'hex') as solid_id, c.solid_time,
+     h.number as head_number, encode(h.block_id, 'hex') as head_id, h.block_time as head_time
+   from chain_cursors c
+   left join lateral (
+     select number, block_id, block_time from head_blocks where network = c.network order by number desc limit 1) h on true`;
+
+const select = statement('chain-cursor-select', columns, `${SELECT} where c.network = $1`);
+
+/** The cursor, or `null` before the first block of a network was examined. */
+export async function findCursor(db: Sql, network: Network): Promise<ChainCursor | null> {
+  return toCursor(await db.run(select, [network]));
+}
+
+const lock = statement('chain-cursor-lock', columns, `${SELECT} where c.network = $1 for update of c`);
+
+/** The cursor, locked to the end of the transaction. Call `checkLease` in the same transaction. */
+export async function lockCursor(tx: Sql, network: Network): Promise<ChainCursor | null> {
+  return toCursor(await tx.run(lock, [network]));
+}
+
+function toCursor([row]: Awaited<ReturnType<typeof runSelect>>): ChainCursor | null {
+  if (row === undefined) return null;
+  const solid = { number: Number(row.solid_number), id: row.solid_id, time: row.solid_time };
+  const { head_number, head_id, head_time } = row;
+  if (head_number === null || head_id === null || head_time === null) return { solid, head: solid };
+  return { solid, head: { number: Number(head_number), id: head_id, time: head_time } };
+}
+
+function runSelect(db: Sql) {
+  return db.run(select, []);
+}
+
+const check = statement(
+  'lease-check',
+  { epoch: 'int8' },
+  'select epoch from leases where name = $1 and holder = $2 and epoch = $3 and expires_at > now() for share',
+);
+
+/** Whether the lease is still ours. Until the transaction ends nobody can take it over (fencing). */
+export async function checkLease(tx: Sql, lease: Lease): Promise<boolean> {
+  return (await tx.run(check, [lease.name, lease.holder, lease.epoch])).length === 1;
+}
+
+const insert = statement(
+  'chain-cursor-insert',
+  {},
+  `insert into chain_cursors (network, solid_number, solid_id, solid_time) values ($1, $2, decode($3, 'hex'), $4)
+   on conflict (network) do nothing`,
+);
+
+/** Sets the block from which a new network is followed; does nothing if the network has a cursor. */
+export async function insertCursor(tx: Sql, network: Network, block: ChainCursor['solid']): Promise<void> {
+  await tx.run(insert, [network, block.number, block.id, new Date(block.time)]);
+}
+
+const update = statement(
+  'chain-cursor-update',
+  {},
+  `update chain_cursors set solid_number = $2, solid_id = decode($3, 'hex'), solid_time = $4, updated_at = now()
+   where network = $1`,
+);
+
+export async function updateCursor(tx: Sql, network: Network, block: ChainCursor['solid']): Promise<void> {
+  await tx.run(update, [network, block.number, block.id, new Date(block.time)]);
+}
+
+const earliest = statement(
+  'invoice-earliest',
+  { created_at: 'timestamptz?' },
+  'select min(created_at) from invoices where network = $1',
+);
+
+/** When the first invoice of a network was created; `null` if there is none. Read once, for a network without a cursor. */
+export async function findEarliestInvoiceTime(db: Sql, network: Network): Promise<UnixMs | null> {
+  const [row] = await db.run(earliest, [network]);
+  return row?.created_at ?? null;
+}

@@ -1,0 +1,116 @@
+import type { ChainBlock } from '../domain/chain-block.ts';
+import type { Network } from '../domain/network.ts';
+import type { Sql } from './database.ts';
+import { statement } from './statement.ts';
+
+const idAt = statement(
+  'head-block-id',
+  { block_id: 'text' },
+  "select encode(block_id, 'hex') from head_blocks where network = $1 and number = $2",
+);
+
+/** The id of the examined block at a height above the solid one, or `null`. */
+export async function findHeadBlockId(db: Sql, network: Network, number: number): Promise<string | null> {
+  const [row] = await db.run(idAt, [network, number]);
+  return row?.block_id ?? null;
+}
+
+const insert = statement(
+  'head-block-insert',
+  {},
+  `insert into head_blocks (network, number, block_id, block_time)
+   select $1, (b->>'number')::int8, decode(b->>'id', 'hex'), (b->>'time')::timestamptz
+   from jsonb_array_elements($2::text::jsonb) b`,
+);
+
+export async function insertHeadBlocks(tx: Sql, network: Network, blocks: ChainBlock[]): Promise<void> {
+  const rows = blocks.map(({ number, id, time }) => ({ number, id, time: new Date(time).toISOString() }));
+  await tx.run(insert, [network, JSON.stringify(rows)]);
+}
+
+/** The primary key of an invoice. */
+export type InvoiceKey = { projectId: string; invoiceId: string };
+
+const sightedAbove = statement(
+  'sightings-above',
+  { project_id: 'uuid', invoice_id: 'uuid' },
+  'select distinct project_id, invoice_id from sightings where network = $1 and block_number > $2',
+);
+
+/** Invoices with a sighting above a height. */
+export async function findInvoicesSightedAbove(tx: Sql, network: Network, number: number): Promise<InvoiceKey[]> {
+  return (await tx.run(sightedAbove, [network, number])).map(toKey);
+}
+
+const sightedUpTo = statement(
+  'sightings-up-to',
+  { project_id: 'uuid', invoice_id: 'uuid' },
+  'select distinct project_id, invoice_id from sightings where network = $1 and block_number <= $2',
+);
+
+/** Invoices with a sighting at or below a height. */
+export async function findInvoicesSightedUpTo(tx: Sql, network: Network, number: number): Promise<InvoiceKey[]> {
+  return (await tx.run(sightedUpTo, [network, number])).map(toKey);
+}
+
+function toKey(row: { project_id: string; invoice_id: string }): InvoiceKey {
+  return { projectId: row.project_id, invoiceId: row.invoice_id };
+}
+
+const removeAbove = statement(
+  'head-block-delete-above',
+  {},
+  'delete from head_blocks where network = $1 and number > $2',
+);
+
+/** Forgets examined blocks above a height, with their sightings: they were orphaned. */
+export async function deleteHeadBlocksAbove(tx: Sql, network: Network, number: number): Promise<void> {
+  await tx.run(removeAbove, [network, number]);
+}
+
+const removeUpTo = statement(
+  'head-block-delete-up-to',
+  {},
+  'delete from head_blocks where network = $1 and number <= $2',
+);
+
+/** Forgets examined blocks up to a height, with their sightings: the solid chain speaks for them now. */
+export async function deleteHeadBlocksUpTo(tx: Sql, network: Network, number: number): Promise<void> {
+  await tx.run(removeUpTo, [network, number]);
+}
+
+export type Sighting = {
+  blockNumber: number;
+  txId: string;
+  logIndex: number;
+  projectId: string;
+  invoiceId: string;
+  fromAddress: string;
+  amountMicro: bigint;
+};
+
+const insertSighting = statement(
+  'sighting-insert',
+  {},
+  `insert into sightings (network, block_number, tx_id, log_index, project_id, invoice_id, from_address, amount_micro)
+   select $1, (s->>'blockNumber')::int8, decode(s->>'txId', 'hex'), (s->>'logIndex')::int4, (s->>'projectId')::uuid,
+     (s->>'invoiceId')::uuid, s->>'fromAddress', (s->>'amountMicro')::int8
+   from jsonb_array_elements($2::text::jsonb) s`,
+);
+
+export async function insertSightings(tx: Sql, network: Network, sightings: Sighting[]): Promise<void> {
+  const rows = sightings.map((sighting) => ({ ...sighting, amountMicro: sighting.amountMicro.toString() }));
+  await tx.run(insertSighting, [network, JSON.stringify(rows)]);
+}
+
+const stillSighted = statement(
+  'sightings-of-invoices',
+  { invoice_id: 'uuid' },
+  'select distinct invoice_id from sightings where network = $1 and invoice_id = any($2::uuid[])',
+);
+
+/** Those of the invoices that have a sighting. */
+export async function findSighted(tx: Sql, network: Network, invoiceIds: string[]): Promise<Set<string>> {
+  const rows = await tx.run(stillSighted, [network, invoiceIds]);
+  return new Set(rows.map((row) => row.invoice_id));
+}

@@ -1,0 +1,63 @@
+import type { ChainTransfer } from '../domain/chain-block.ts';
+import type { InvoiceStatus } from '../domain/invoice.ts';
+import type { Network } from '../domain/network.ts';
+import type { TronAddress } from '../tron/address.ts';
+import type { Sql } from './database.ts';
+import { statement } from './statement.ts';
+
+/** A transfer to one of our addresses, with the invoice that reserves exactly its address and amount, if any. */
+export type Incoming = {
+  /** Position in the list that was asked about. */
+  index: number;
+  projectId: string;
+  addressId: string;
+  address: TronAddress;
+  invoice: { id: string; status: InvoiceStatus } | null;
+};
+
+const MAX_INT8 = 2n ** 63n - 1n;
+
+// Retired addresses are joined too: money that comes to them is watched for ever. A transfer that the ledger has already is
+// left out, which makes a replay of blocks harmless.
+const select = statement(
+  'incoming-select',
+  {
+    index: 'int8',
+    project_id: 'uuid',
+    address_id: 'uuid',
+    address: 'text',
+    invoice_id: 'uuid?',
+    invoice_status: 'text?',
+  },
+  `select t.index, a.project_id, a.id, a.address, i.id, i.status
+   from rows from (unnest($2::text[]), unnest($3::int8[]), unnest($4::text[]), unnest($5::int8[]))
+     with ordinality as t(account, amount, tx_id, log_index, index)
+   join addresses a on a.network = $1 and a.account = decode(t.account, 'hex')
+   left join invoices i on i.address_id = a.id and i.payable_micro = t.amount
+   where not exists (
+     select from transfers r where r.network = $1 and r.tx_id = decode(t.tx_id, 'hex') and r.log_index = t.log_index)
+   order by t.index`,
+);
+
+/** Finds, in one join, which transfers are to our addresses and which invoice each would pay. In the order given. */
+export async function findIncoming(tx: Sql, network: Network, transfers: ChainTransfer[]): Promise<Incoming[]> {
+  if (transfers.length === 0) return [];
+  const rows = await tx.run(select, [
+    network,
+    transfers.map(({ to }) => to),
+    // An amount beyond int8 equals no reserved amount; it is still joined by its address.
+    transfers.map(({ amount }) => (amount > MAX_INT8 ? null : amount)),
+    transfers.map(({ txId }) => txId),
+    transfers.map(({ logIndex }) => BigInt(logIndex)),
+  ]);
+  return rows.map((row) => ({
+    index: Number(row.index) - 1,
+    projectId: row.project_id,
+    addressId: row.address_id,
+    address: row.address as TronAddress,
+    invoice:
+      row.invoice_id === null || row.invoice_status === null
+        ? null
+        : { id: row.invoice_id, status: row.invoice_status as InvoiceStatus },
+  }));
+}

@@ -1,0 +1,175 @@
+import type { ProjectedInvoice } from '../domain/event.ts';
+import type { InvoiceStatus } from '../domain/invoice.ts';
+import type { MicroUsdt } from '../domain/money.ts';
+import type { UnixMs } from '../domain/time.ts';
+import type { Sql } from './database.ts';
+import { type Row, statement } from './statement.ts';
+
+/** The columns that the five-field projection is made of. */
+const projected = {
+  id: 'uuid',
+  external_id: 'text',
+  status: 'text',
+  checkout_token: 'text',
+  expires_at: 'timestamptz',
+} as const;
+
+function toProjected(row: Row<typeof projected>): ProjectedInvoice {
+  return {
+    id: row.id,
+    externalId: row.external_id,
+    status: row.status as InvoiceStatus,
+    checkoutToken: row.checkout_token,
+    expiresAt: row.expires_at,
+  };
+}
+
+// One round trip in the common case. The key is checked again inside the statement, so a key that was revoked a moment ago
+// creates nothing. `on conflict do nothing` covers every unique constraint: no row back means that one of them held.
+const insert = statement(
+  'invoice-insert',
+  projected,
+  `insert into invoices (id, project_id, network, address_id, idempotency_key, external_id, requested_micro, payable_micro,
+     checkout_token, created_at, expires_at)
+   select $2, p.id, p.network, a.id, $3, $4, $5, w.word, $6, $7, $7::timestamptz + p.invoice_lifetime_ms * interval '1 millisecond'
+   from api_keys k
+   join projects p on p.id = k.project_id
+   cross join lateral (
+     select id from addresses
+     where project_id = p.id and retired_at is null and policy = 'tail' and ($9::uuid is null or id = $9)
+     order by position limit 1) a
+   cross join lateral (
+     select word from unnest($8::int8[]) as word
+     where not exists (select from invoices i where i.address_id = a.id and i.payable_micro = word)
+     limit 1) w
+   where k.id = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $7)
+   on conflict do nothing
+   returning id, external_id, status, checkout_token, expires_at`,
+);
+
+export type NewInvoice = {
+  id: string;
+  keyId: string;
+  idempotencyKey: string;
+  externalId: string;
+  requestedMicro: MicroUsdt;
+  checkoutToken: string;
+  now: UnixMs;
+};
+
+/**
+ * Creates the invoice on the first of `words` that is free on the address (by default the project's first active one).
+ * `null` if nothing was created: idempotency key or external id taken, no word free, no address, or the key not valid.
+ */
+export async function insertInvoice(
+  db: Sql,
+  invoice: NewInvoice,
+  words: MicroUsdt[],
+  addressId: string | null,
+): Promise<ProjectedInvoice | null> {
+  const [row] = await db.run(insert, [
+    invoice.keyId,
+    invoice.id,
+    invoice.idempotencyKey,
+    invoice.externalId,
+    invoice.requestedMicro,
+    invoice.checkoutToken,
+    new Date(invoice.now),
+    words,
+    addressId,
+  ]);
+  return row === undefined ? null : toProjected(row);
+}
+
+const selectReserved = statement(
+  'invoice-select-reserved',
+  { ...projected, requested_micro: 'int8', has_key: 'bool', has_external_id: 'bool' },
+  `select id, external_id, status, checkout_token, expires_at, requested_micro,
+     idempotency_key = $2, external_id = $3
+   from invoices where project_id = $1 and (idempotency_key = $2 or external_id = $3) limit 2`,
+);
+
+export type ReservedInvoice = ProjectedInvoice & { requestedMicro: MicroUsdt; hasKey: boolean; hasExternalId: boolean };
+
+/** The invoices of the project that already hold this idempotency key or this external id: two at most. */
+export async function findReserved(
+  db: Sql,
+  projectId: string,
+  idempotencyKey: string,
+  externalId: string,
+): Promise<ReservedInvoice[]> {
+  const rows = await db.run(selectReserved, [projectId, idempotencyKey, externalId]);
+  return rows.map((row) => ({
+    ...toProjected(row),
+    requestedMicro: row.requested_micro as MicroUsdt,
+    hasKey: row.has_key,
+    hasExternalId: row.has_external_id,
+  }));
+}
+
+const selectRoom = statement(
+  'invoice-select-room',
+  { id: 'uuid', taken: 'int8[]' },
+  `select a.id, array(
+     select i.payable_micro from invoices i
+     where i.address_id = a.id and i.payable_micro >= $2 and i.payable_micro < $3)
+   from addresses a
+   where a.project_id = $1 and a.retired_at is null and a.policy = 'tail'
+     and (select count(*) from invoices i
+          where i.address_id = a.id and i.payable_micro >= $2 and i.payable_micro < $3) < $4::int8
+   order by a.position limit 1`,
+);
+
+/** The first address with fewer than `capacity` reservations in a range of amounts, and which amounts are taken on it. */
+export async function findAddressWithRoom(
+  db: Sql,
+  projectId: string,
+  range: { fromMicro: bigint; belowMicro: bigint },
+  capacity: number,
+): Promise<{ addressId: string; taken: bigint[] } | null> {
+  const [row] = await db.run(selectRoom, [projectId, range.fromMicro, range.belowMicro, capacity]);
+  return row === undefined ? null : { addressId: row.id, taken: row.taken };
+}
+
+const selectOne = statement(
+  'invoice-select',
+  { id: 'uuid?', external_id: 'text?', status: 'text?', checkout_token: 'text?', expires_at: 'timestamptz?' },
+  `select i.id, i.external_id, i.status, i.checkout_token, i.expires_at
+   from api_keys k left join invoices i on i.project_id = k.project_id and i.id = $2
+   where k.id = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $3)`,
+);
+
+export type FoundInvoice = { kind: 'found'; invoice: ProjectedInvoice } | { kind: 'none' } | { kind: 'key-not-valid' };
+
+/** The invoice with this id if it belongs to the project of the key; the key is checked in the same statement. */
+export async function findInvoice(db: Sql, keyId: string, id: string, now: UnixMs): Promise<FoundInvoice> {
+  return found(await db.run(selectOne, [keyId, id, new Date(now)]));
+}
+
+const selectByExternalId = statement(
+  'invoice-select-by-external-id',
+  selectOne.columns,
+  `select i.id, i.external_id, i.status, i.checkout_token, i.expires_at
+   from api_keys k left join invoices i on i.project_id = k.project_id and i.external_id = $2
+   where k.id = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $3)`,
+);
+
+/** As `findInvoice`, by the integrator's own id. */
+export async function findInvoiceByExternalId(
+  db: Sql,
+  keyId: string,
+  externalId: string,
+  now: UnixMs,
+): Promise<FoundInvoice> {
+  return found(await db.run(selectByExternalId, [keyId, externalId, new Date(now)]));
+}
+
+function found(rows: Row<typeof selectOne.columns>[]): FoundInvoice {
+  const [row] = rows;
+  if (row === undefined) return { kind: 'key-not-valid' };
+  const { id, external_id, status, checkout_token, expires_at } = row;
+  if (id === null || external_id === null || status === null || checkout_token === null || expires_at === null) {
+    return { kind: 'none' };
+  }
+  return { kind: 'found', invoice: toProjected({ id, external_id, status, checkout_token, expires_at }) };
+}
