@@ -11,7 +11,8 @@ export type ErrorCode =
   | 'PORT_IN_USE'
   | 'INVALID_ARGUMENT'
   | 'NOT_FOUND'
-  | 'SANDBOX_NOT_RUNNING';
+  | 'SANDBOX_NOT_RUNNING'
+  | 'SANDBOX_REFUSED';
 
 /** A broken promise. `message` says what happened, the values seen and what to do; it never holds a secret. */
 export class AppError extends Error {

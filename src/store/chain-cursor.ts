@@ -89,7 +89,7 @@ export async function updateCursor(tx: Sql, network: Network, block: ChainCursor
 const earliest = statement(
   'invoice-earliest',
   { created_at: 'timestamptz?' },
-  'select min(created_at) from invoices where network = $1',
+  'select min(created_at) as created_at from invoices where network = $1',
 );
 
 /** When the first invoice of a network was created; `null` if there is none. Read once, for a network without a cursor. */

@@ -163,9 +163,12 @@ const giveBack = statement(
   `update deliveries d set attempt_count = d.attempt_count - 1, next_attempt_at = $5 where ${OURS} returning d.event_id`,
 );
 
-/** Undoes a lease whose attempt was not made or not finished, as if it had not been; due again at `now`. */
+/**
+ * Undoes a lease whose attempt was not made or not finished: it does not count, and is due again at once. A millisecond later
+ * than `now`, so that the row never looks as an earlier lease left it, which would revive that one's token.
+ */
 export async function returnDelivery(db: Sql, delivery: LeasedDelivery, now: UnixMs): Promise<boolean> {
-  return (await db.run(giveBack, [...token(delivery), new Date(now)])).length === 1;
+  return (await db.run(giveBack, [...token(delivery), new Date(now + 1)])).length === 1;
 }
 
 const selectOldest = statement(

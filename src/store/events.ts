@@ -35,7 +35,7 @@ const insertDeliveries = statement(
      from events e join webhook_endpoints w on w.project_id = e.project_id and w.disabled_at is null
      where e.id = any($1::uuid[])
      returning 1)
-   select pg_notify('${DELIVERIES_CHANNEL}', '')::text from (select from planned limit 1) planned`,
+   select pg_notify('${DELIVERIES_CHANNEL}', '')::text as notified from (select from planned limit 1) planned`,
 );
 
 /** Records events and plans one delivery to each active endpoint of their projects, in the caller's transaction. */

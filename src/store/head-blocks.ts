@@ -6,7 +6,7 @@ import { statement } from './statement.ts';
 const idAt = statement(
   'head-block-id',
   { block_id: 'text' },
-  "select encode(block_id, 'hex') from head_blocks where network = $1 and number = $2",
+  "select encode(block_id, 'hex') as block_id from head_blocks where network = $1 and number = $2",
 );
 
 /** The id of the examined block at a height above the solid one, or `null`. */

@@ -29,7 +29,7 @@ const select = statement(
     invoice_id: 'uuid?',
     invoice_status: 'text?',
   },
-  `select t.index, a.project_id, a.id, a.address, i.id, i.status
+  `select t.index, a.project_id, a.id as address_id, a.address, i.id as invoice_id, i.status as invoice_status
    from rows from (unnest($2::text[]), unnest($3::int8[]), unnest($4::text[]), unnest($5::int8[]))
      with ordinality as t(account, amount, tx_id, log_index, index)
    join addresses a on a.network = $1 and a.account = decode(t.account, 'hex')

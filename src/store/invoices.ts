@@ -85,7 +85,7 @@ const selectReserved = statement(
   'invoice-select-reserved',
   { ...projected, requested_micro: 'int8', has_key: 'bool', has_external_id: 'bool' },
   `select id, external_id, status, checkout_token, expires_at, requested_micro,
-     idempotency_key = $2, external_id = $3
+     idempotency_key = $2 as has_key, external_id = $3 as has_external_id
    from invoices where project_id = $1 and (idempotency_key = $2 or external_id = $3) limit 2`,
 );
 
@@ -112,7 +112,7 @@ const selectRoom = statement(
   { id: 'uuid', taken: 'int8[]' },
   `select a.id, array(
      select i.payable_micro from invoices i
-     where i.address_id = a.id and i.payable_micro >= $2 and i.payable_micro < $3)
+     where i.address_id = a.id and i.payable_micro >= $2 and i.payable_micro < $3) as taken
    from addresses a
    where a.project_id = $1 and a.retired_at is null and a.policy = 'tail'
      and (select count(*) from invoices i

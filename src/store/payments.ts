@@ -41,7 +41,8 @@ const columns = {
 // A PAID invoice has its transfer; a CONFIRMING one has sightings, of which the earliest in chain order counts.
 const SELECT = `select i.id, i.external_id, i.status, i.checkout_token, i.created_at, i.expires_at, i.requested_micro,
      i.payable_micro, a.address, t.tx_id, t.log_index, t.block_number, t.block_time, t.from_address,
-     t.block_time > i.expires_at, coalesce(h.number, c.solid_number), coalesce(h.block_time, c.solid_time), p.name
+     t.block_time > i.expires_at as late, coalesce(h.number, c.solid_number) as head_number,
+     coalesce(h.block_time, c.solid_time) as examined_at, p.name as project_name
    from invoices i
    join addresses a on a.id = i.address_id
    join projects p on p.id = i.project_id

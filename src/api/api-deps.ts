@@ -1,0 +1,21 @@
+import type { UnixMs } from '../domain/time.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { Database } from '../store/database.ts';
+import type { Authenticator } from '../web/authenticate.ts';
+import type { TokenBuckets } from '../web/token-bucket.ts';
+
+/** What the API's routes need. */
+export type ApiDeps = {
+  db: Database;
+  publicUrl(): string;
+  authenticator: Authenticator;
+  /** One bucket a key. */
+  keyBuckets: TokenBuckets;
+  /** One bucket a client address, for failed authentication only. */
+  failureBuckets: TokenBuckets;
+  rateLimit: { perSecond: number; burst: number };
+  now(): UnixMs;
+  random(bytes: number): Uint8Array;
+  randomBelow(n: number): number;
+  log: Logger;
+};

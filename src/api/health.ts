@@ -1,0 +1,59 @@
+import type { FastifyInstance } from 'fastify';
+import { AppError } from '../domain/errors.ts';
+import type { Network } from '../domain/network.ts';
+import { toIso, type UnixMs } from '../domain/time.ts';
+import { findCursor } from '../store/chain-cursor.ts';
+import type { Database } from '../store/database.ts';
+import { pendingMigrations } from '../store/migrate.ts';
+
+/** Beyond this age of the newest examined block we say that we are blind: 20 blocks of the real network. */
+const BLIND_AFTER_MS = 60_000;
+
+type HealthDeps = { db: Database; networks: readonly Network[]; now(): UnixMs };
+
+/**
+ * `GET /healthz`: the process lives. `GET /readyz`: database and schema are right, so invoices can be created; whether the
+ * chain is visible is told, but a chain outage never takes the API out of service.
+ */
+export function registerHealth(app: FastifyInstance, deps: HealthDeps): void {
+  app.get('/healthz', { schema: { hide: true } }, async () => ({ status: 'ok' }));
+  app.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
+    const problem = await findProblem(deps.db);
+    if (problem !== null) {
+      reply.code(503);
+      return { status: 'unavailable', reason: problem };
+    }
+    return {
+      status: 'ready',
+      networks: Object.fromEntries(await Promise.all(deps.networks.map((n) => look(deps, n)))),
+    };
+  });
+}
+
+async function findProblem(db: Database): Promise<string | null> {
+  try {
+    const pending = await pendingMigrations(db);
+    return pending === 0 ? null : `${pending} migrations are not applied; run: quittance migrate`;
+  } catch (error) {
+    if (error instanceof AppError) return error.message;
+    throw error;
+  }
+}
+
+async function look({ db, now }: HealthDeps, network: Network): Promise<[Network, object]> {
+  const cursor = await findCursor(db, network);
+  if (cursor === null) return [network, { blind: true, reason: 'no node has answered yet' }];
+  const ageMs = now() - cursor.head.time;
+  const blind = ageMs > BLIND_AFTER_MS;
+  return [
+    network,
+    {
+      blind,
+      ...(blind ? { reason: `the newest examined block is ${Math.round(ageMs / 1000)} s old` } : {}),
+      headBlock: cursor.head.number,
+      headTime: toIso(cursor.head.time),
+      solidBlock: cursor.solid.number,
+      solidTime: toIso(cursor.solid.time),
+    },
+  ];
+}

@@ -1,0 +1,203 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { assertNever } from '../domain/assert-never.ts';
+import { describePayment, projectInvoice } from '../domain/event.ts';
+import { decodeId, encodeId } from '../domain/ids.ts';
+import { type Created, createInvoice } from '../payments/create-invoice.ts';
+import { type FoundInvoice, findInvoice, findInvoiceByExternalId } from '../store/invoices.ts';
+import { findInvoicePayment } from '../store/payments.ts';
+import { Problem, problemOf } from '../web/problem.ts';
+import { headerValues } from '../web/server.ts';
+import type { ApiDeps } from './api-deps.ts';
+import { callerOf, createGuard } from './guard.ts';
+import { problemResponses } from './problem-responses.ts';
+import { readCreateInput } from './read-create-input.ts';
+import { CreateInvoiceSchema, InvoiceListSchema, InvoiceSchema, InvoiceWithPaymentSchema } from './schemas.ts';
+
+const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
+/** Looked up where an id is malformed, so that it takes as long as an unknown one. No invoice has it. */
+const NO_INVOICE = '00000000-0000-0000-0000-000000000000';
+
+/** `POST /v1/invoices`, `GET /v1/invoices/:invoiceId` and `GET /v1/invoices?externalId=`. */
+export function registerInvoices(app: FastifyInstance, deps: ApiDeps): void {
+  const onRequest = createGuard(deps);
+  app.post('/v1/invoices', { onRequest, schema: createSchema }, (request, reply) => create(deps, request, reply));
+  app.get('/v1/invoices/:invoiceId', { onRequest, schema: readSchema }, (request) => read(deps, request));
+  app.get('/v1/invoices', { onRequest, schema: listSchema }, (request) => list(deps, request));
+}
+
+async function create(deps: ApiDeps, request: FastifyRequest, reply: FastifyReply) {
+  const caller = callerOf(request);
+  const idempotencyKey = readIdempotencyKey(request);
+  const body = request.body instanceof Uint8Array ? request.body : new Uint8Array();
+  const fields = readCreateInput(body);
+  const created = await createInvoice(deps, { ...caller, ...fields, idempotencyKey });
+  if (created.kind !== 'created' && created.kind !== 'replayed') throw refusalOf(created, deps, caller.keyId);
+  reply.code(201);
+  const location = `/v1/invoices/${encodeId('inv', created.invoice.id)}`;
+  reply.header('Location', location);
+  if (created.kind === 'replayed') reply.header('Idempotent-Replayed', 'true');
+  return projectInvoice(created.invoice, deps.publicUrl());
+}
+
+function readIdempotencyKey(request: FastifyRequest): string {
+  const values = headerValues(request.raw, 'idempotency-key');
+  const [value] = values;
+  if (value === undefined) {
+    throw new Problem(
+      'IDEMPOTENCY_KEY_REQUIRED',
+      'The Idempotency-Key header is missing; send one that you chose and stored for this order attempt.',
+    );
+  }
+  if (values.length > 1) {
+    throw new Problem(
+      'IDEMPOTENCY_KEY_INVALID',
+      `The Idempotency-Key header came ${values.length} times; send it once.`,
+    );
+  }
+  if (!IDEMPOTENCY_KEY.test(value)) {
+    throw new Problem(
+      'IDEMPOTENCY_KEY_INVALID',
+      `The Idempotency-Key header has ${value.length} characters; send 1 to 255 visible ASCII characters, without spaces.`,
+    );
+  }
+  return value;
+}
+
+function refusalOf(
+  created: Exclude<Created, { kind: 'created' } | { kind: 'replayed' }>,
+  deps: ApiDeps,
+  keyId: string,
+): Problem {
+  switch (created.kind) {
+    case 'conflict': {
+      const invoiceId = encodeId('inv', created.existing.id);
+      const detail =
+        created.rule === 'idempotencyKey'
+          ? `The Idempotency-Key was used before for other input (different: ${created.fields.join(', ')}), which made ${invoiceId}. Use a new key for a new order attempt.`
+          : `The externalId is already reserved by ${invoiceId}. Read that invoice, or use a new externalId for a new order attempt.`;
+      return new Problem('IDEMPOTENCY_CONFLICT', detail, {
+        extensions: { conflict: created.rule, fields: created.fields, invoiceId },
+      });
+    }
+    case 'amount-unavailable':
+      return new Problem(
+        'AMOUNT_UNAVAILABLE',
+        'All payable amounts near this amount are reserved on every active address of the project, or it has no address. The operator can add one with: quittance address add. Then retry with the same Idempotency-Key.',
+      );
+    case 'key-not-valid':
+      deps.authenticator.forget(keyId);
+      return problemOf('unauthenticated');
+    default:
+      return assertNever(created);
+  }
+}
+
+async function read(deps: ApiDeps, request: FastifyRequest) {
+  const caller = callerOf(request);
+  const { invoiceId } = request.params as { invoiceId: string };
+  const { expand } = readQuery(request, ['expand']);
+  if (expand !== undefined && expand !== 'payment') {
+    throw invalidQuery('expand', 'UNKNOWN_VALUE', 'must be "payment"');
+  }
+  const id = decodeId('inv', invoiceId) ?? NO_INVOICE;
+  const found = await findInvoice(deps.db, caller.keyId, id, deps.now());
+  const invoice = readable(found, deps, caller.keyId);
+  if (invoice === null) {
+    throw new Problem('INVOICE_NOT_FOUND', 'There is no invoice with this id in the project of this key.');
+  }
+  if (expand === undefined) return projectInvoice(invoice, deps.publicUrl());
+  const payment = await findInvoicePayment(deps.db, caller.projectId, invoice.id);
+  if (payment === null) throw new Error(`invoice ${invoiceId} vanished; rows of invoices are never deleted`);
+  return { ...projectInvoice(payment, deps.publicUrl()), payment: describePayment(payment, payment.transaction) };
+}
+
+async function list(deps: ApiDeps, request: FastifyRequest) {
+  const caller = callerOf(request);
+  const { externalId } = readQuery(request, ['externalId']);
+  if (externalId === undefined || externalId === '') {
+    throw invalidQuery('externalId', 'REQUIRED', 'is missing; this endpoint looks up one invoice by its externalId');
+  }
+  const isStorable = !externalId.includes('\0') && externalId.isWellFormed();
+  const found = await findInvoiceByExternalId(deps.db, caller.keyId, isStorable ? externalId : '', deps.now());
+  const invoice = readable(found, deps, caller.keyId);
+  return { data: invoice === null ? [] : [projectInvoice(invoice, deps.publicUrl())] };
+}
+
+function readable(found: FoundInvoice, deps: ApiDeps, keyId: string) {
+  switch (found.kind) {
+    case 'found':
+      return found.invoice;
+    case 'none':
+      return null;
+    case 'key-not-valid':
+      deps.authenticator.forget(keyId);
+      throw problemOf('unauthenticated');
+    default:
+      return assertNever(found);
+  }
+}
+
+/** The query parameters, each at most once; unknown ones are refused, so that a typo is not silently ignored. */
+function readQuery(request: FastifyRequest, known: string[]): Record<string, string | undefined> {
+  const query = request.query as Record<string, string | string[] | undefined>;
+  const errors = Object.entries(query).flatMap(([field, value]) => {
+    if (!known.includes(field)) {
+      return [
+        { field: field.slice(0, 60), code: 'UNKNOWN_FIELD', message: `is not known; known is: ${known.join(', ')}` },
+      ];
+    }
+    return Array.isArray(value) ? [{ field, code: 'DUPLICATE_FIELD', message: 'occurs more than once' }] : [];
+  });
+  if (errors.length > 0) {
+    const detail = `The query is not valid: ${errors
+      .map(({ field, message }) => `${field} ${message}`)
+      .join('; ')
+      .slice(0, 500)}.`;
+    throw new Problem('INVALID_REQUEST', detail, { extensions: { errors: errors.slice(0, 50) } });
+  }
+  return query as Record<string, string | undefined>;
+}
+
+function invalidQuery(field: string, code: string, message: string): Problem {
+  return new Problem('INVALID_REQUEST', `The query parameter ${field} ${message}.`, {
+    extensions: { errors: [{ field, code, message }] },
+  });
+}
+
+const security = [{ apiKey: [] }];
+
+const createSchema = {
+  operationId: 'createInvoice',
+  summary: 'Create an invoice',
+  security,
+  headers: Type.Object({
+    'Idempotency-Key': Type.String({
+      pattern: '^[!-~]{1,255}$',
+      description:
+        'Chosen and stored by you for this order attempt; a retry with the same key and body answers the same invoice',
+    }),
+  }),
+  body: CreateInvoiceSchema,
+  response: { 201: InvoiceSchema, ...problemResponses(400, 401, 409, 413, 415, 422, 429, 500, 503) },
+};
+
+const readSchema = {
+  operationId: 'readInvoice',
+  summary: 'Read an invoice',
+  security,
+  params: Type.Object({ invoiceId: Type.String() }),
+  querystring: Type.Object({ expand: Type.Optional(Type.Literal('payment')) }),
+  response: {
+    200: { anyOf: [InvoiceWithPaymentSchema, InvoiceSchema] },
+    ...problemResponses(400, 401, 404, 429, 500, 503),
+  },
+};
+
+const listSchema = {
+  operationId: 'findInvoices',
+  summary: 'Find an invoice by your externalId',
+  security,
+  querystring: Type.Object({ externalId: Type.String() }),
+  response: { 200: InvoiceListSchema, ...problemResponses(400, 401, 429, 500, 503) },
+};

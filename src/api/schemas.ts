@@ -1,0 +1,80 @@
+import { Type } from 'typebox';
+import { INVOICE_STATUSES } from '../domain/invoice.ts';
+
+/** The schemas of the public API. They serialise the answers and are published in /openapi.json. */
+
+const status = Type.Union(
+  INVOICE_STATUSES.map((value) => Type.Literal(value)),
+  {
+    description:
+      'PENDING: waiting for the exact transfer. CONFIRMING: it stands in a block that is not yet irreversible. PAID: it is irreversible; never left. EXPIRED: the deadline passed; still payable.',
+  },
+);
+
+const projectionFields = {
+  invoiceId: Type.String({ examples: ['inv_01k2m9t0b3e8zr6v5x4c7d1f2g'] }),
+  externalId: Type.String({ description: 'Your own id of the order attempt, echoed' }),
+  status,
+  checkoutUrl: Type.String({ format: 'uri', description: 'The page for the payer' }),
+  expiresAt: Type.String({ format: 'date-time' }),
+};
+
+export const InvoiceSchema = Type.Object(projectionFields, { title: 'Invoice' });
+
+const transaction = Type.Object({
+  txId: Type.String(),
+  logIndex: Type.Integer(),
+  blockNumber: Type.Integer(),
+  blockTime: Type.String({ format: 'date-time' }),
+  from: Type.String(),
+  amount: Type.String(),
+  late: Type.Boolean({ description: 'The block is after expiresAt' }),
+  confirmations: Type.Integer(),
+});
+
+export const PaymentSchema = Type.Object({
+  requestedAmount: Type.String({ examples: ['25.000000'] }),
+  payableAmount: Type.String({ examples: ['25.000137'] }),
+  address: Type.String(),
+  transaction: Type.Union([Type.Null(), transaction]),
+});
+
+export const InvoiceWithPaymentSchema = Type.Object(
+  { ...projectionFields, payment: PaymentSchema },
+  { title: 'InvoiceWithPayment' },
+);
+
+export const InvoiceListSchema = Type.Object({ data: Type.Array(InvoiceSchema, { maxItems: 1 }) });
+
+export const CreateInvoiceSchema = Type.Object(
+  {
+    amount: Type.String({
+      pattern: '^(0|[1-9][0-9]{0,11})(\\.[0-9]{1,6})?$',
+      description: 'Decimal string greater than 0',
+      examples: ['25.00'],
+    }),
+    asset: Type.Literal('USDT'),
+    network: Type.Literal('TRON'),
+    externalId: Type.String({ minLength: 1, maxLength: 200, examples: ['order-1001'] }),
+  },
+  { additionalProperties: false, title: 'CreateInvoice' },
+);
+
+export const ProblemSchema = Type.Object(
+  {
+    type: Type.String({ format: 'uri' }),
+    title: Type.String(),
+    status: Type.Integer(),
+    code: Type.String(),
+    detail: Type.String(),
+    requestId: Type.String(),
+    errors: Type.Optional(
+      Type.Array(Type.Object({ field: Type.String(), code: Type.String(), message: Type.String() })),
+    ),
+    conflict: Type.Optional(Type.Union([Type.Literal('idempotencyKey'), Type.Literal('externalId')])),
+    fields: Type.Optional(Type.Array(Type.String())),
+    invoiceId: Type.Optional(Type.String()),
+    supported: Type.Optional(Type.Array(Type.String())),
+  },
+  { title: 'Problem', description: 'RFC 9457' },
+);

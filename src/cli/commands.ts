@@ -1,0 +1,150 @@
+import { type Command, Option } from 'commander';
+import type { AddAddressOptions } from './address.ts';
+import type { DevnetOptions } from './devnet.ts';
+import type { CreateKeyOptions } from './key.ts';
+import type { CreateProjectOptions } from './project.ts';
+import type { Result, Terminal } from './terminal.ts';
+
+type ProjectOption = { project?: string };
+
+/** Declares every command. Only types are imported here; the modules are loaded by the actions. */
+export function addCommands(program: Command, terminal: Terminal): void {
+  const print = async (result: Promise<Result>) => terminal.print(await result);
+
+  program
+    .command('start')
+    .description('run the service; with no network configured, the sandbox')
+    .action(async () => (await import('./start.ts')).start(terminal));
+  program
+    .command('migrate')
+    .description('bring the database schema up to this release')
+    .action(async () => print((await import('./migrate.ts')).runMigrations(terminal)));
+
+  addProjectCommands(program, terminal, print);
+  addKeyCommands(program, terminal, print);
+  addAddressCommands(program, terminal, print);
+  addWebhookCommands(program, terminal, print);
+  addSandboxCommands(program, terminal);
+  addDevnetCommand(program, terminal);
+}
+
+type Print = (result: Promise<Result>) => Promise<void>;
+
+const PROJECT_OPTION = ['--project <prj_…>', 'the project; may be left out when there is only one'] as const;
+
+function addProjectCommands(program: Command, terminal: Terminal, print: Print): void {
+  const group = program.command('project').description('projects: each belongs to one network for life');
+  group
+    .command('create')
+    .description('make a project and print its id')
+    .requiredOption('--name <name>', 'what you call it, 1 to 100 characters')
+    .requiredOption('--network <network>', 'mainnet, nile or devnet')
+    .option('--max-surcharge <usdt>', 'the most that is added to an amount to make it unique', '0.01')
+    .option('--lifetime <duration>', 'how long an invoice waits: 5m to 30d', '30m')
+    .action(async (options: CreateProjectOptions) =>
+      print((await import('./project.ts')).createProject(terminal, options)),
+    );
+  group
+    .command('list')
+    .description('list all projects')
+    .action(async () => print((await import('./project.ts')).listAllProjects(terminal)));
+  group
+    .command('show')
+    .description('show a project and what it has')
+    .argument('[projectId]', 'prj_…; may be left out when there is only one')
+    .action(async (projectId: string | undefined) =>
+      print((await import('./project.ts')).showProject(terminal, projectId)),
+    );
+}
+
+function addKeyCommands(program: Command, terminal: Terminal, print: Print): void {
+  const group = program.command('key').description('secret keys of the API');
+  group
+    .command('create')
+    .description('make a secret key and show it, once')
+    .option(...PROJECT_OPTION)
+    .option('--name <name>', 'what you call it, 1 to 100 characters', 'default')
+    .option('--expires <when>', 'a duration (12h, 90d) or a date (2027-01-31, UTC); else never')
+    .option('--allow-ip <cidr…>', 'IP addresses or CIDR blocks that may use it; else all', collect)
+    .action(async (options: CreateKeyOptions) => print((await import('./key.ts')).createKey(terminal, options)));
+  group
+    .command('list')
+    .description('list keys, without their secrets')
+    .option(...PROJECT_OPTION)
+    .action(async (options: ProjectOption) => print((await import('./key.ts')).listKeys(terminal, options)));
+  group
+    .command('revoke')
+    .description('revoke a key at once and for ever')
+    .argument('<keyId>', 'key_…')
+    .action(async (keyId: string) => print((await import('./key.ts')).revokeKey(terminal, keyId)));
+}
+
+/** `--allow-ip a,b --allow-ip c` is three entries. */
+function collect(text: string, previous: string[] | undefined): string[] {
+  return [...(previous ?? []), ...text.split(',')];
+}
+
+function addAddressCommands(program: Command, terminal: Terminal, print: Print): void {
+  const group = program.command('address').description('receiving addresses of your own wallet; never keys');
+  group
+    .command('add')
+    .description('add addresses, all of them or, if one is wrong, none')
+    .argument('[addresses...]', 'T…; "-" reads standard input, one a line')
+    .option(...PROJECT_OPTION)
+    .option('--file <path>', 'read addresses from a file, one a line; # starts a comment')
+    .action(async (addresses: string[], options: AddAddressOptions) =>
+      print((await import('./address.ts')).addAddresses(terminal, addresses, options)),
+    );
+  group
+    .command('list')
+    .description('list the addresses in the order of their use')
+    .option(...PROJECT_OPTION)
+    .action(async (options: ProjectOption) =>
+      print((await import('./address.ts')).listProjectAddresses(terminal, options)),
+    );
+}
+
+function addWebhookCommands(program: Command, terminal: Terminal, print: Print): void {
+  const group = program.command('webhook').description('endpoints that are told about every event');
+  group
+    .command('add')
+    .description('add an endpoint and show its signing secret, once')
+    .option(...PROJECT_OPTION)
+    .requiredOption('--url <url>', 'where webhooks are sent; https:// for a project on mainnet')
+    .action(async (options: ProjectOption & { url: string }) =>
+      print((await import('./webhook.ts')).addWebhook(terminal, options)),
+    );
+  group
+    .command('list')
+    .description('list endpoints, without their secrets')
+    .option(...PROJECT_OPTION)
+    .action(async (options: ProjectOption) => print((await import('./webhook.ts')).listWebhooks(terminal, options)));
+}
+
+const SCENARIOS = ['exact', 'short', 'over', 'twice', 'fake-token', 'contract', 'two-in-one'];
+
+function addSandboxCommands(program: Command, terminal: Terminal): void {
+  const group = program.command('sandbox').description('play the payer in a running sandbox');
+  group
+    .command('pay')
+    .description('pay an invoice on the local network')
+    .argument('<invoice>', 'inv_…, or the URL of its checkout page')
+    .addOption(new Option('--scenario <scenario>', 'how it is paid').choices(SCENARIOS).default('exact'))
+    .option('--with <inv_…>', 'the second invoice of the scenario two-in-one')
+    .action(async (target: string, options: { scenario: string; with?: string }) =>
+      (await import('./sandbox.ts')).paySandboxInvoice(terminal, target, options),
+    );
+}
+
+function addDevnetCommand(program: Command, terminal: Terminal): void {
+  program
+    .command('devnet')
+    .description('run the local TRON network alone')
+    .option('--port <port>', 'where its node listens; 0 takes any free port', '9090')
+    .option('--host <host>', 'the interface it listens on', '127.0.0.1')
+    .option('--block-ms <ms>', 'milliseconds between two blocks, 100 to 60000; else QUITTANCE_DEVNET_BLOCK_MS or 1000')
+    .option('--producers <count>', 'block producers, 1 to 27; else QUITTANCE_DEVNET_PRODUCERS or 5')
+    .addOption(new Option('--dir <path>', 'where the chain is kept; else devnet-alone in QUITTANCE_DATA_DIR'))
+    .addOption(new Option('--in-memory', 'forget the chain at the end').conflicts('dir'))
+    .action(async (options: DevnetOptions) => (await import('./devnet.ts')).runDevnet(terminal, options));
+}

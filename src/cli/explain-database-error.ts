@@ -1,0 +1,39 @@
+import type { Config } from '../config.ts';
+import { AppError } from '../domain/errors.ts';
+import { CliError } from './cli-error.ts';
+
+/** Adds to `DATABASE_UNAVAILABLE` what an operator can do about it; returns any other error as it is. */
+export function explainDatabaseError(error: unknown, config: Config): unknown {
+  if (!(error instanceof AppError) || error.code !== 'DATABASE_UNAVAILABLE') return error;
+  if (config.databaseUrl === null) {
+    return new CliError('DATABASE_UNAVAILABLE', `${error.message}; run the command again`, { cause: error });
+  }
+  const { cause } = error;
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+  const fix = FIXES[code] ?? 'check that the server runs and that DATABASE_URL is right';
+  const server = describeServer(config.databaseUrl);
+  const reason = cause instanceof Error && cause.message !== '' ? cause.message : code;
+  return new CliError('DATABASE_UNAVAILABLE', `the database ${server} does not answer: ${reason}; ${fix}`, {
+    cause: error,
+  });
+}
+
+/** By error code of Node or PostgreSQL. */
+const FIXES: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing listens there: start PostgreSQL, or correct the host and port of DATABASE_URL',
+  ENOENT: 'there is no such socket: start PostgreSQL, or correct the host of DATABASE_URL',
+  ENOTFOUND: 'this host name is unknown: correct the host of DATABASE_URL',
+  EAI_AGAIN: 'the name service does not answer: check the network, or use an IP address in DATABASE_URL',
+  '28P01': 'correct the user or the password of DATABASE_URL',
+  '28000': 'the server refuses this user from here: correct DATABASE_URL, or pg_hba.conf on the server',
+  '3D000': 'create the database (createdb), or correct its name at the end of DATABASE_URL',
+  '53300':
+    'the server has no connection left: raise its max_connections, or lower QUITTANCE_DATABASE_POOL of the service',
+};
+
+/** `quittance at db.example.com:5432`: never the user or the password. The URL was checked when it was read. */
+function describeServer(databaseUrl: string): string {
+  const { hostname, port, pathname, searchParams } = new URL(databaseUrl);
+  const host = decodeURIComponent(hostname) || searchParams.get('host') || 'localhost';
+  return `"${decodeURIComponent(pathname.slice(1))}" at ${host}:${port || '5432'}`;
+}

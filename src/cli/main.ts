@@ -1,0 +1,76 @@
+import { Command, CommanderError } from 'commander';
+import { CliError, describeError, EXIT, type ExitCode } from './cli-error.ts';
+import { addCommands } from './commands.ts';
+import { createTerminal, printError, type Terminal } from './terminal.ts';
+import { readVersion } from './version.ts';
+
+/**
+ * The `quittance` command. Returns the exit code; the process ends by itself once nothing is open any more.
+ * Each command's module is loaded when it runs, so that --help and a typing mistake answer at once.
+ */
+export async function main(args: readonly string[]): Promise<ExitCode> {
+  // `quittance project list | head` ends reading early, which is no fault.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(EXIT.ok);
+    throw error;
+  });
+  const terminal = createTerminal({ json: isJsonAsked(args) });
+  try {
+    await createProgram(terminal).parseAsync(args, { from: 'user' });
+    return EXIT.ok;
+  } catch (error) {
+    if (error instanceof CommanderError && SHOWN.includes(error.code)) return EXIT.ok;
+    const described = describeError(error instanceof CommanderError ? usageError(error) : error);
+    printError(terminal, described);
+    return described.exitCode;
+  }
+}
+
+/** Asked before parsing, because a mistake in the arguments is reported in the same form. */
+function isJsonAsked(args: readonly string[]): boolean {
+  const end = args.indexOf('--');
+  return (end === -1 ? args : args.slice(0, end)).includes('--json');
+}
+
+function createProgram(terminal: Terminal): Command {
+  const program = new Command('quittance')
+    .description('Self-hosted, non-custodial invoicing for USDT on TRON.')
+    .version(readVersion(), '-V, --version')
+    .option('--json', 'print one JSON object on standard output, also for an error')
+    .helpOption('-h, --help', 'show this help')
+    .configureHelp({ showGlobalOptions: true, sortSubcommands: false })
+    .configureOutput({ outputError: () => undefined })
+    .exitOverride()
+    .addHelpText('after', HELP);
+  addCommands(program, terminal);
+  return program;
+}
+
+/** Commander's codes for text that was asked for and shown. */
+const SHOWN = ['commander.helpDisplayed', 'commander.version'];
+
+/** Commander shows the help of a group that was called without a command, which is a mistake all the same. */
+function usageError(error: CommanderError): CliError {
+  if (error.code === 'commander.help') return new CliError('USAGE', 'a command is missing: choose one from the help');
+  const [message = '', ...hints] = error.message.replace(/^error: /, '').split('\n');
+  const hint = hints.length === 0 ? '' : ` ${hints.join(' ')}`;
+  return new CliError('USAGE', `${message}${hint}; --help shows how it is called`);
+}
+
+const HELP = `
+Environment:
+  Commands read the same variables as the service: DATABASE_URL, or the embedded
+  database in QUITTANCE_DATA_DIR (.quittance). docs/configuration.md lists them all.
+
+Exit codes:
+  0  done
+  1  failed
+  2  wrong arguments or configuration
+  3  not found: no such project, key or data directory
+  4  conflict: it is there already, or belongs to another project
+  5  unavailable: the database does not answer, or a directory or port is in use
+
+Output:
+  Results go to standard output, everything else to standard error. With --json the
+  result is one object; an error is {"error": {"code", "message", "errors"?}} and comes
+  on standard output too: the exit code tells which of the two it is.`;

@@ -1,0 +1,8 @@
+/** What is wrong with the name of a project or key, or `null`. The bound is the schema's, in characters. */
+export function nameProblem(name: string): string | null {
+  const length = [...name].length;
+  if (length === 0) return 'is empty: give it 1 to 100 characters';
+  if (length > 100) return `has ${length} characters: give it at most 100`;
+  if (/\p{Cc}/u.test(name)) return 'holds a control character, such as a line break: remove it';
+  return null;
+}

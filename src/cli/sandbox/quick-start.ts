@@ -1,0 +1,29 @@
+import type { SandboxFile } from './sandbox-file.ts';
+
+/** What a newcomer can paste, from the first invoice to its webhook. */
+export function quickStart({ baseUrl, apiKey, inboxUrl }: SandboxFile): string {
+  return `
+Quittance sandbox: a local TRON network, a demo project, test money only.
+
+1. Create an invoice:
+
+   curl -sS ${baseUrl}/v1/invoices \\
+     -H 'X-Api-Key: ${apiKey}' \\
+     -H 'Idempotency-Key: order-1001' \\
+     -H 'Content-Type: application/json' \\
+     -d '{"amount":"25.00","asset":"USDT","network":"TRON","externalId":"order-1001"}'
+
+2. Open the checkoutUrl of the answer in a browser.
+
+3. Pay it (in another terminal, in this directory):
+
+   npm run quittance -- sandbox pay <invoiceId or checkoutUrl>
+
+4. See the webhooks that arrived and were verified:
+
+   curl -sS ${inboxUrl}
+
+Ctrl-C stops everything; the next start goes on where this one ended.
+
+`;
+}

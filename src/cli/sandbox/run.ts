@@ -1,0 +1,84 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Config } from '../../config.ts';
+import { startDevnet } from '../../devnet/devnet.ts';
+import { encodeId } from '../../domain/ids.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { lockDataDir } from '../../runtime/instance-lock.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { startService } from '../../service.ts';
+import { startEmbeddedPostgres } from '../../store/embedded.ts';
+import { parseAddress } from '../../tron/address.ts';
+import { startInbox } from './inbox.ts';
+import { quickStart } from './quick-start.ts';
+import { removeSandboxFile, type SandboxFile, writeSandboxFile } from './sandbox-file.ts';
+import { loadSandboxSecrets, seedSandbox } from './secrets.ts';
+
+/**
+ * Runs everything that a first try needs in one process: embedded PostgreSQL, a local TRON network, all roles, a demo
+ * project and a receiver for its webhooks. Its state is in the data directory and survives restarts.
+ */
+export async function runSandbox(
+  config: Config,
+  log: Logger,
+  tell: (reason: string) => void,
+): Promise<{ stop(): Promise<void> }> {
+  const { dataDir } = config;
+  const parts: (() => Promise<unknown>)[] = [];
+  const stop = async () => {
+    for (const stopPart of parts.splice(0).reverse()) await stopPart();
+  };
+  try {
+    const lock = await lockDataDir(dataDir);
+    parts.push(() => lock.release());
+    await removeSandboxFile(dataDir);
+    const postgres = await startEmbeddedPostgres({
+      dataDir,
+      log,
+      onExit: ({ code, signal }) => tell(`the embedded PostgreSQL ended (${signal ?? code})`),
+    });
+    parts.push(() => postgres.stop());
+    await mkdir(join(dataDir, 'devnet'), { recursive: true, mode: 0o700 });
+    const devnet = await startDevnet({ ...config.devnet, dataDir: join(dataDir, 'devnet') });
+    parts.push(() => devnet.stop());
+    const secrets = await loadSandboxSecrets(dataDir, systemClock.now());
+    const inbox = await startInbox({
+      host: '127.0.0.1',
+      port: 0,
+      file: join(dataDir, 'inbox.jsonl'),
+      getSecret: () => secrets.webhookSecret,
+      clock: systemClock,
+    });
+    parts.push(() => inbox.stop());
+    const usdt = parseAddress(devnet.usdtContract);
+    if (usdt.kind !== 'ok') throw new Error(`the devnet's USDT contract is not an address: ${usdt.reason}`);
+    const service = await startService({
+      config: { ...config, networks: { devnet: { nodes: [devnet.url], usdt: usdt.account, apiKey: null } } },
+      connection: postgres.connection,
+      log,
+      blockMs: config.devnet.blockMs,
+    });
+    parts.push(() => service.stop());
+    await seedSandbox(service.db, secrets, inbox.url);
+    const file: SandboxFile = {
+      baseUrl: service.url ?? '',
+      apiKey: secrets.apiKey,
+      projectId: encodeId('prj', secrets.projectId),
+      webhookSecret: secrets.webhookSecret,
+      inboxUrl: inbox.url,
+      nodeUrl: devnet.url,
+      usdtContract: devnet.usdtContract,
+      addresses: secrets.addresses.map(({ address }) => address),
+      payer: devnet.payer,
+      pid: process.pid,
+    };
+    parts.push(() => removeSandboxFile(dataDir));
+    await writeSandboxFile(dataDir, file);
+    log.info({ url: service.url, metricsUrl: service.metricsUrl }, 'sandbox ready');
+    process.stdout.write(quickStart(file));
+    return { stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}

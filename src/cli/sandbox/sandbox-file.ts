@@ -1,0 +1,47 @@
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AppError } from '../../domain/errors.ts';
+import { writeJson } from './secrets.ts';
+
+/** What `<data dir>/sandbox.json` tells scripts while a sandbox is ready. Mode 0600: it holds secrets. */
+export type SandboxFile = {
+  baseUrl: string;
+  apiKey: string;
+  projectId: string;
+  webhookSecret: string;
+  inboxUrl: string;
+  nodeUrl: string;
+  usdtContract: string;
+  addresses: string[];
+  payer: { address: string; privateKey: string };
+  pid: number;
+};
+
+export function writeSandboxFile(dataDir: string, file: SandboxFile): Promise<void> {
+  return writeJson(join(dataDir, 'sandbox.json'), file);
+}
+
+export function removeSandboxFile(dataDir: string): Promise<void> {
+  return rm(join(dataDir, 'sandbox.json'), { force: true });
+}
+
+/** Reads the file of a running sandbox. Error: `SANDBOX_NOT_RUNNING`. */
+export async function readSandboxFile(dataDir: string): Promise<SandboxFile> {
+  const notRunning = (cause?: unknown) =>
+    new AppError(
+      'SANDBOX_NOT_RUNNING',
+      `no sandbox runs on the data directory ${dataDir}: start one with "npm start", or set QUITTANCE_DATA_DIR as it has it`,
+      { cause },
+    );
+  const text = await readFile(join(dataDir, 'sandbox.json'), 'utf8').catch((error: unknown) => {
+    throw notRunning(error);
+  });
+  const file = JSON.parse(text) as SandboxFile;
+  try {
+    process.kill(file.pid, 0);
+  } catch (error) {
+    // EPERM: it runs as another user.
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') throw notRunning(error);
+  }
+  return file;
+}

@@ -1,0 +1,71 @@
+import type { DescribedError } from './cli-error.ts';
+
+/** What a command has to say: `data` for --json, `text` for people, `next` (a hint, not part of the result) for people only. */
+export type Result = { data: object; text: string; next?: string };
+
+/** Where a command runs: its environment and its three channels. */
+export type Terminal = {
+  readonly json: boolean;
+  readonly env: NodeJS.ProcessEnv;
+  readonly stdin: NodeJS.ReadableStream;
+  /** Results only: with --json exactly one JSON object, also when the command fails. */
+  print(result: Result): void;
+  /** Everything else, on standard error. */
+  note(text: string): void;
+};
+
+export function createTerminal(options: { json: boolean }): Terminal {
+  const note = (text: string) => {
+    if (text !== '') process.stderr.write(`${text}\n`);
+  };
+  return {
+    json: options.json,
+    env: process.env,
+    stdin: process.stdin,
+    note,
+    print({ data, text, next }) {
+      const shown = options.json ? JSON.stringify(data, null, 2) : text;
+      if (shown !== '') process.stdout.write(`${shown}\n`);
+      if (!options.json && next !== undefined) note(next);
+    },
+  };
+}
+
+/** Prints an error: with --json as `{"error": …}` on standard output, else as text on standard error. */
+export function printError(terminal: Terminal, error: DescribedError): void {
+  const { code, message, problems } = error;
+  if (error.stack !== undefined) terminal.note(error.stack);
+  if (terminal.json) {
+    const errors = problems.length === 0 ? {} : { errors: problems };
+    terminal.print({ data: { error: { code, message, ...errors } }, text: '' });
+    return;
+  }
+  terminal.note([`error: ${message}`, ...problems.map((problem) => `  ${problem.message}`)].join('\n'));
+}
+
+/** Aligned lines of name and value; a value that is `null` is left out. */
+export function formatFields(fields: readonly (readonly [name: string, value: string | null])[]): string {
+  const shown = fields.filter(([, value]) => value !== null);
+  const width = Math.max(...shown.map(([name]) => name.length));
+  return shown.map(([name, value]) => `${name.padEnd(width)}  ${printable(value ?? '')}`.trimEnd()).join('\n');
+}
+
+/** Columns under their names, or nothing at all for an empty list. */
+export function formatTable(names: readonly string[], rows: readonly (readonly string[])[]): string {
+  if (rows.length === 0) return '';
+  const lines = [names, ...rows.map((row) => row.map(printable))];
+  const widths = names.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
+  return lines
+    .map((line) =>
+      line
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+/** Control characters in stored text could rewrite what the terminal shows. */
+function printable(text: string): string {
+  return text.replace(/\p{C}/gu, '�');
+}

@@ -1,0 +1,155 @@
+import { existsSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Config } from '../config.ts';
+import { DataDirError, lockDataDir } from '../runtime/instance-lock.ts';
+import { createLogger } from '../runtime/log.ts';
+import { type Connection, type Database, openDatabase } from '../store/database.ts';
+import { startEmbeddedPostgres } from '../store/embedded.ts';
+import { readRunningPostgres } from '../store/embedded-connection.ts';
+import { migrate, pendingMigrations } from '../store/migrate.ts';
+import { CliError } from './cli-error.ts';
+import { explainDatabaseError } from './explain-database-error.ts';
+import { loadConfig } from './load-config.ts';
+import type { Terminal } from './terminal.ts';
+
+/** The database of one command. `applied` names the migrations that the command brought in. */
+export type CommandDatabase = {
+  db: Database;
+  config: Config;
+  applied: readonly string[];
+  kind: 'external' | 'embedded';
+};
+
+type Options = {
+  /** Whether a data directory may be made where there is none. */
+  mayCreate: boolean;
+  /** Whether missing migrations of a DATABASE_URL database are applied; the embedded one gets them always. */
+  mayMigrate: boolean;
+};
+
+/**
+ * Runs a command's work on the database that the service uses here: DATABASE_URL, else the embedded PostgreSQL of the
+ * instance that runs on the data directory, else one started for as long as the work takes.
+ */
+export async function withDatabase<Output>(
+  terminal: Terminal,
+  work: (database: CommandDatabase) => Promise<Output>,
+  options: Options = { mayCreate: false, mayMigrate: false },
+): Promise<Output> {
+  const config = loadConfig(terminal);
+  if (config.databaseUrl !== null) {
+    return withConnection(config, config.databaseUrl, async (db) => {
+      const applied = options.mayMigrate ? await migrate(db) : [];
+      await refusePending(db, 'run "quittance migrate"');
+      return work({ db, config, applied, kind: 'external' });
+    });
+  }
+  if (!options.mayCreate && !existsSync(config.dataDir)) {
+    throw new CliError(
+      'NOT_FOUND',
+      `there is no data directory at ${config.dataDir}: change to the directory that Quittance runs in, or set QUITTANCE_DATA_DIR or DATABASE_URL as it has them`,
+    );
+  }
+  // A second command must not use a PostgreSQL that the first one is about to stop, so they take turns.
+  const turn = await lockPatiently(config.dataDir, 'command.lock', async () => null);
+  try {
+    return await withEmbedded(terminal, config, work);
+  } finally {
+    if (turn.kind === 'locked') await turn.release();
+  }
+}
+
+async function withEmbedded<Output>(
+  terminal: Terminal,
+  config: Config,
+  work: (database: CommandDatabase) => Promise<Output>,
+): Promise<Output> {
+  const found = await lockPatiently(config.dataDir, 'instance.lock', () => readRunningPostgres(config.dataDir));
+  if (found.kind === 'running') {
+    return withConnection(config, found.connection, async (db) => {
+      await refusePending(db, 'the running instance is an older release: restart it with this one');
+      return work({ db, config, applied: [], kind: 'embedded' });
+    });
+  }
+  try {
+    // Its routine reports are for the log of a service; a command shows what is wrong, or all if asked to.
+    const level = config.logLevel === 'info' ? 'warn' : config.logLevel;
+    const log = createLogger({ level, destination: process.stderr });
+    if (!existsSync(`${config.dataDir}/postgres`)) terminal.note('making a new database …');
+    const postgres = await startEmbeddedPostgres({ dataDir: config.dataDir, log });
+    try {
+      return await withConnection(config, postgres.connection, async (db) => {
+        const applied = await migrate(db);
+        return work({ db, config, applied, kind: 'embedded' });
+      });
+    } finally {
+      await postgres.stop();
+    }
+  } finally {
+    await found.release();
+  }
+}
+
+type Locked = { kind: 'locked'; release(): Promise<void> };
+type Running<Connection> = { kind: 'running'; connection: Connection };
+
+/** Longer than another command, or the start of an instance, takes. */
+const LOCK_PATIENCE_MS = 15_000;
+const LOCK_POLL_MS = 100;
+
+/** Takes the lock, unless `findRunning` finds what makes it unnecessary. An instance that is starting has the lock first. */
+async function lockPatiently<Found>(
+  dataDir: string,
+  fileName: string,
+  findRunning: () => Promise<Found | null>,
+): Promise<Locked | Running<Found>> {
+  const deadlineMs = performance.now() + LOCK_PATIENCE_MS;
+  for (;;) {
+    const connection = await findRunning();
+    if (connection !== null) return { kind: 'running', connection };
+    try {
+      const lock = await lockDataDir(dataDir, fileName);
+      return { kind: 'locked', release: () => lock.release() };
+    } catch (error) {
+      const isInUse = error instanceof DataDirError && error.code === 'DATA_DIR_IN_USE';
+      if (!isInUse || performance.now() > deadlineMs) throw error;
+      await delay(LOCK_POLL_MS);
+    }
+  }
+}
+
+/** A command runs its statements one after the other; the second connection is for what a transaction leaves outside. */
+const POOL_SIZE = 2;
+
+async function withConnection<Output>(
+  config: Config,
+  connection: Connection,
+  work: (db: Database) => Promise<Output>,
+): Promise<Output> {
+  const db = openDatabase({
+    connection,
+    poolSize: POOL_SIZE,
+    applicationName: 'quittance command',
+    onError: () => undefined, // The next statement on it says so.
+  });
+  try {
+    return await work(db);
+  } catch (error) {
+    throw explainDatabaseError(error, config);
+  } finally {
+    await db.close();
+  }
+}
+
+/** SQLSTATE of a table that does not exist: the database has never been migrated. */
+const UNDEFINED_TABLE = '42P01';
+
+async function refusePending(db: Database, fix: string): Promise<void> {
+  const count = await pendingMigrations(db).catch((error: unknown) => {
+    if (error instanceof Error && 'code' in error && error.code === UNDEFINED_TABLE) return null;
+    throw error;
+  });
+  if (count === 0) return;
+  const what = count === null ? 'has no tables of Quittance yet' : `lacks ${count} migration(s) of this release`;
+  throw new CliError('MIGRATIONS_PENDING', `the database ${what}: ${fix}`);
+}

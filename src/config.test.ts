@@ -1,0 +1,317 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { editDistance } from './config/edit-distance.ts';
+import { Settings, VARIABLES } from './config/settings.ts';
+import { type Config, readConfig } from './config.ts';
+
+function accepted(env: NodeJS.ProcessEnv): Config {
+  const result = readConfig(env);
+  if (result.kind !== 'ok') throw new Error(JSON.stringify(result.errors));
+  return result.config;
+}
+
+function refused(env: NodeJS.ProcessEnv): { variable: string; message: string }[] {
+  const result = readConfig(env);
+  return result.kind === 'invalid' ? result.errors : [];
+}
+
+function warned(env: NodeJS.ProcessEnv): string[] {
+  return readConfig(env).warnings.map(({ variable }) => variable);
+}
+
+const USDT = 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t';
+const NILE = { QUITTANCE_NILE_NODES: 'https://nile.trongrid.io' };
+const MAINNET = { QUITTANCE_MAINNET_NODES: 'https://api.trongrid.io' };
+const DATABASE = { DATABASE_URL: 'postgres://u:p@db/quittance' };
+
+test('an empty environment is the sandbox with every default', () => {
+  expect(accepted({ PATH: '/bin', HOME: '/root' })).toEqual({
+    sandbox: true,
+    host: '127.0.0.1',
+    port: 8080,
+    publicUrl: null,
+    dataDir: join(process.cwd(), '.quittance'),
+    databaseUrl: null,
+    databasePoolSize: 10,
+    roles: ['api', 'watcher', 'webhooks'],
+    networks: {},
+    devnet: { blockMs: 1000, producers: 5 },
+    metrics: { host: '127.0.0.1', port: 0 },
+    logLevel: 'info',
+    trustProxy: [],
+    rateLimit: { perSecond: 100, burst: 200 },
+  });
+});
+
+test('the configuration is frozen, its lists and parts as well', () => {
+  const config = accepted({ ...NILE });
+  const parts = [
+    config,
+    config.roles,
+    config.networks,
+    config.networks.nile,
+    config.networks.nile?.nodes,
+    config.metrics,
+  ];
+  for (const part of parts) expect(Object.isFrozen(part)).toBe(true);
+});
+
+test('an empty variable counts as unset, and space around a value is ignored', () => {
+  expect(accepted({ QUITTANCE_PORT: '', QUITTANCE_HOST: ' ', QUITTANCE_DATABASE_POOL: ' 20 ' })).toMatchObject({
+    port: 8080,
+    host: '127.0.0.1',
+    databasePoolSize: 20,
+  });
+});
+
+const good: [env: NodeJS.ProcessEnv, expected: object][] = [
+  [{ QUITTANCE_PORT: '0' }, { port: 0 }],
+  [{ QUITTANCE_PORT: '65535' }, { port: 65_535 }],
+  [{ QUITTANCE_HOST: '0.0.0.0' }, { host: '0.0.0.0' }],
+  [{ QUITTANCE_HOST: '::1' }, { host: '::1' }],
+  [{ QUITTANCE_HOST: 'node-1.example' }, { host: 'node-1.example' }],
+  [{ QUITTANCE_PUBLIC_URL: 'https://pay.example.com/' }, { publicUrl: 'https://pay.example.com' }],
+  [{ QUITTANCE_PUBLIC_URL: 'http://shop.test:81' }, { publicUrl: 'http://shop.test:81' }],
+  [{ ...MAINNET, QUITTANCE_PUBLIC_URL: 'http://localhost:8080' }, { publicUrl: 'http://localhost:8080' }],
+  [{ ...MAINNET, QUITTANCE_PUBLIC_URL: 'http://[::1]:80' }, { publicUrl: 'http://[::1]' }],
+  [{ QUITTANCE_DATA_DIR: '/var/lib/q' }, { dataDir: '/var/lib/q' }],
+  [{ QUITTANCE_DATA_DIR: 'data/q' }, { dataDir: join(process.cwd(), 'data/q') }],
+  [{ DATABASE_URL: 'postgresql://u@h/db' }, { databaseUrl: 'postgresql://u@h/db' }],
+  [{ DATABASE_URL: 'postgres://u:p@%2Ftmp%2Fx:5432/db' }, { databaseUrl: 'postgres://u:p@%2Ftmp%2Fx:5432/db' }],
+  [{ DATABASE_URL: 'postgres:///db?host=/tmp' }, { databaseUrl: 'postgres:///db?host=/tmp' }],
+  [{ QUITTANCE_DATABASE_POOL: '2' }, { databasePoolSize: 2 }],
+  [{ ...NILE, ...DATABASE, QUITTANCE_ROLES: 'watcher, webhooks' }, { roles: ['watcher', 'webhooks'] }],
+  [{ QUITTANCE_ROLES: 'webhooks,api,watcher' }, { roles: ['webhooks', 'api', 'watcher'] }],
+  [{ QUITTANCE_DEVNET_BLOCK_MS: '100', QUITTANCE_DEVNET_PRODUCERS: '27' }, { devnet: { blockMs: 100, producers: 27 } }],
+  [{ QUITTANCE_METRICS_PORT: 'off' }, { metrics: null }],
+  [{ QUITTANCE_METRICS_PORT: '9100', QUITTANCE_METRICS_HOST: '::' }, { metrics: { host: '::', port: 9100 } }],
+  [{ QUITTANCE_LOG_LEVEL: 'silent' }, { logLevel: 'silent' }],
+  [{ QUITTANCE_TRUST_PROXY: 'loopback, 10.0.0.0/8,fd00::1' }, { trustProxy: ['loopback', '10.0.0.0/8', 'fd00::1'] }],
+  [{ QUITTANCE_RATE_LIMIT: '1', QUITTANCE_RATE_BURST: '1' }, { rateLimit: { perSecond: 1, burst: 1 } }],
+];
+
+test.each(good)('%j is accepted', (env, expected) => {
+  expect(accepted(env)).toMatchObject(expected);
+});
+
+test('a configured network ends the sandbox and moves the metrics to their own fixed port', () => {
+  expect(accepted({ ...NILE, QUITTANCE_TRON_API_KEY: 'k-1' })).toMatchObject({
+    sandbox: false,
+    metrics: { host: '127.0.0.1', port: 9464 },
+    networks: {
+      nile: { nodes: ['https://nile.trongrid.io'], usdt: 'eca9bc828a3005b9a3b909f2cc5c2a54794de05f', apiKey: 'k-1' },
+    },
+  });
+});
+
+test('all networks may be configured together, and a private network never gets the key of a provider', () => {
+  const { networks } = accepted({
+    QUITTANCE_MAINNET_NODES: 'https://a.example/path/, http://b.example:8090',
+    ...NILE,
+    QUITTANCE_DEVNET_NODES: 'http://127.0.0.1:9090/',
+    QUITTANCE_DEVNET_USDT: USDT,
+    QUITTANCE_TRON_API_KEY: 'k-1',
+  });
+  expect(networks.mainnet).toEqual({
+    nodes: ['https://a.example/path', 'http://b.example:8090'],
+    usdt: 'a614f803b6fd780986a42c78ec9c7f77e6ded13c',
+    apiKey: 'k-1',
+  });
+  expect(networks.devnet).toMatchObject({ nodes: ['http://127.0.0.1:9090'], apiKey: null });
+});
+
+const bad: [variable: string, value: string, says: string, rest?: NodeJS.ProcessEnv][] = [
+  ['QUITTANCE_PORT', '80a', 'is "80a": it must be a whole number from 0 to 65535 (0 takes any free port)'],
+  ['QUITTANCE_PORT', '65536', 'whole number from 0 to 65535'],
+  ['QUITTANCE_PORT', '-1', 'whole number from 0 to 65535'],
+  ['QUITTANCE_PORT', '8080.5', 'whole number'],
+  ['QUITTANCE_PORT', '0x50', 'whole number'],
+  ['QUITTANCE_HOST', 'http://0.0.0.0', 'no scheme and no port'],
+  ['QUITTANCE_HOST', '127.0.0.1:80', 'no scheme and no port'],
+  ['QUITTANCE_HOST', '[::1]', 'write ::1'],
+  ['QUITTANCE_PUBLIC_URL', 'pay.example.com', 'write for example https://pay.example.com'],
+  ['QUITTANCE_PUBLIC_URL', 'https://pay.example.com/shop', 'write https://pay.example.com'],
+  ['QUITTANCE_PUBLIC_URL', 'https://pay.example.com?', 'write https://pay.example.com'],
+  ['QUITTANCE_PUBLIC_URL', 'https://u:p@pay.example.com', 'user name or password'],
+  ['QUITTANCE_PUBLIC_URL', 'http://pay.example.com', 'must start with https://', MAINNET],
+  ['QUITTANCE_DATA_DIR', '~/quittance', 'write the full path'],
+  ['DATABASE_URL', 'mysql://u:p@h/db', 'only PostgreSQL is supported'],
+  ['DATABASE_URL', 'localhost:5432/db', 'does not start with postgres://'],
+  ['DATABASE_URL', 'postgres://u:p@h', 'names no database'],
+  ['DATABASE_URL', 'postgres://u:p@h:5432/', 'names no database'],
+  ['DATABASE_URL', 'postgres://u:a/b@h/db', 'percent-encode'],
+  ['DATABASE_URL', 'postgres://u:1#b@h/db', 'percent-encode'],
+  ['QUITTANCE_DATABASE_POOL', '1', 'from 2 to 100'],
+  ['QUITTANCE_DATABASE_POOL', '101', 'from 2 to 100'],
+  ['QUITTANCE_ROLES', 'api,worker', '"worker" must be one of api, watcher, webhooks'],
+  ['QUITTANCE_ROLES', 'api,api,watcher', 'each role at most once'],
+  ['QUITTANCE_ROLES', 'api', 'set DATABASE_URL', NILE],
+  ['QUITTANCE_ROLES', 'api', 'the sandbox runs all roles in one process', DATABASE],
+  ['QUITTANCE_MAINNET_NODES', 'api.trongrid.io', 'write for example https://api.trongrid.io'],
+  ['QUITTANCE_MAINNET_NODES', 'https://a.example,', 'remove the extra comma'],
+  ['QUITTANCE_MAINNET_NODES', 'https://a.example,https://a.example', 'different URLs'],
+  ['QUITTANCE_MAINNET_NODES', Array.from({ length: 21 }, (_, i) => `http://n${i}`).join(), '1 to 20'],
+  ['QUITTANCE_NILE_NODES', 'ftp://a.example', 'http:// or https://'],
+  ['QUITTANCE_NILE_NODES', 'https://u:p@a.example', 'user name or password'],
+  ['QUITTANCE_NILE_NODES', 'https://a.example?key=1', 'remove everything from the "?" on'],
+  ['QUITTANCE_NILE_NODES', 'https://a.example#x', 'remove everything from the "#" on'],
+  ['QUITTANCE_DEVNET_NODES', 'http://', 'http:// or https://', { QUITTANCE_DEVNET_USDT: USDT }],
+  ['QUITTANCE_DEVNET_USDT', 'TR7NHq', '34 characters', { QUITTANCE_DEVNET_NODES: 'http://a' }],
+  ['QUITTANCE_DEVNET_USDT', USDT, 'without QUITTANCE_DEVNET_NODES'],
+  ['QUITTANCE_TRON_API_KEY', 'two words', 'visible ASCII', NILE],
+  ['QUITTANCE_DEVNET_BLOCK_MS', '99', 'from 100 to 60000'],
+  ['QUITTANCE_DEVNET_BLOCK_MS', '60001', 'from 100 to 60000'],
+  ['QUITTANCE_DEVNET_PRODUCERS', '0', 'from 1 to 27'],
+  ['QUITTANCE_DEVNET_PRODUCERS', '28', 'from 1 to 27'],
+  ['QUITTANCE_METRICS_PORT', 'none', 'or "off"'],
+  ['QUITTANCE_METRICS_PORT', '65536', 'from 0 to 65535'],
+  ['QUITTANCE_METRICS_PORT', '8080', 'cannot both have'],
+  ['QUITTANCE_METRICS_HOST', 'a b', 'not an IP address or host name'],
+  ['QUITTANCE_LOG_LEVEL', 'verbose', 'one of trace, debug'],
+  ['QUITTANCE_TRUST_PROXY', 'true', 'name your reverse proxy'],
+  ['QUITTANCE_TRUST_PROXY', '0.0.0.0/0', 'means everyone'],
+  ['QUITTANCE_TRUST_PROXY', '10.0.0.0/33', 'prefix length 33'],
+  ['QUITTANCE_TRUST_PROXY', 'loopback,', 'remove the extra comma'],
+  ['QUITTANCE_RATE_LIMIT', '0', 'from 1 to 100000'],
+  ['QUITTANCE_RATE_BURST', '1e3', 'from 1 to 1000000'],
+];
+
+test.each(bad)('%s=%s is refused: %s', (variable, value, says, rest = {}) => {
+  const errors = refused({ ...rest, [variable]: value });
+  expect(errors.map((error) => error.variable)).toEqual([variable]);
+  expect(errors[0]?.message).toContain(says);
+  expect(errors[0]?.message.startsWith(variable)).toBe(true);
+});
+
+test('every variable has a case that is refused', () => {
+  expect([...new Set(bad.map(([variable]) => variable))].sort()).toEqual([...VARIABLES].sort());
+});
+
+test('a private network without its USDT contract is refused', () => {
+  const [error, ...others] = refused({ QUITTANCE_DEVNET_NODES: 'http://127.0.0.1:9090' });
+  expect(error).toMatchObject({ variable: 'QUITTANCE_DEVNET_USDT', message: expect.stringContaining('is not set') });
+  expect(others).toEqual([]);
+});
+
+test('the default port of the metrics cannot be the port of the API of a real service', () => {
+  expect(refused({ ...NILE, QUITTANCE_PORT: '9464' })).toMatchObject([{ variable: 'QUITTANCE_PORT' }]);
+  expect(refused({ QUITTANCE_PORT: '9464' })).toEqual([]);
+});
+
+test('all errors are reported at once, each entry of a list for itself', () => {
+  const errors = refused({
+    QUITTANCE_PORT: 'x',
+    QUITTANCE_MAINNET_NODES: 'one,two',
+    DATABASE_URL: 'x',
+    QUITTANCE_HOTS: '1',
+    QUITTANCE_DEVNET_USDT: USDT,
+  });
+  expect(errors.map(({ variable }) => variable)).toEqual([
+    'QUITTANCE_PORT',
+    'DATABASE_URL',
+    'QUITTANCE_MAINNET_NODES',
+    'QUITTANCE_MAINNET_NODES',
+    'QUITTANCE_HOTS',
+    'QUITTANCE_DEVNET_USDT',
+  ]);
+});
+
+describe('a misspelt name', () => {
+  test.each([
+    ['QUITTANCE_PROT', 'QUITTANCE_PORT'],
+    ['QUITANCE_PORT', 'QUITTANCE_PORT'],
+    ['quittance_port', 'QUITTANCE_PORT'],
+    ['QUITTANCE_POTR_', 'QUITTANCE_PORT'],
+    ['QUITTANCE_MAINNET_NODE', 'QUITTANCE_MAINNET_NODES'],
+    ['QUITTANCE_TRON_APIKEY', 'QUITTANCE_TRON_API_KEY'],
+    ['DATABSE_URL', 'DATABASE_URL'],
+    ['DATABASE_URI', 'DATABASE_URL'],
+  ])('%s is refused: did you mean %s?', (variable, meant) => {
+    const errors = refused({ [variable]: 'sk-secret' });
+    expect(errors).toMatchObject([{ variable, message: expect.stringContaining(`did you mean ${meant}?`) }]);
+    expect(JSON.stringify(errors)).not.toContain('sk-secret');
+  });
+
+  test('that is farther off gets a warning if it is one of ours, and nothing otherwise', () => {
+    const env = { QUITTANCE_COLOUR: 'red', DATABASE_PASSWORD: 'x', PORT: '1', PGHOST: 'h' };
+    expect(refused(env)).toEqual([]);
+    expect(warned(env)).toEqual(['QUITTANCE_COLOUR']);
+  });
+
+  test('of another program is left alone when ours is set', () => {
+    expect(refused({ ...DATABASE, DATABASE_URI: 'x' })).toEqual([]);
+    expect(refused({ QUITTANCE_PORT: '1', QUITTANCE_PORTS: '2' })).toMatchObject([{ variable: 'QUITTANCE_PORTS' }]);
+  });
+});
+
+test('the edit distance counts letters inserted, dropped, replaced and swapped', () => {
+  const pairs: [string, string, number][] = [
+    ['', '', 0],
+    ['abc', '', 3],
+    ['abc', 'abc', 0],
+    ['abc', 'acb', 1],
+    ['abc', 'axc', 1],
+    ['abc', 'ac', 1],
+    ['ca', 'abc', 3],
+    ['PORT', 'HOST', 2],
+  ];
+  for (const [left, right, letters] of pairs) {
+    expect(editDistance(left, right)).toBe(letters);
+    expect(editDistance(right, left)).toBe(letters);
+  }
+});
+
+test('no message holds a password, a key or a token, however the value is broken', () => {
+  const secret = 'h0rse';
+  const broken = [
+    `postgres://u:${secret}@h`,
+    `postgres://u:${secret}/x@h/db`,
+    `postgres://u:1#${secret}@h/db`,
+    `mysql://u:${secret}@h/db`,
+    `u:${secret}@h/db`,
+    `https://u:${secret}@a.example`,
+    `https://u:x/${secret}@a.example`,
+    `https://a.example?key=${secret}`,
+    `ftp://a.example/${secret}`,
+    `https://a.example/${secret}#x`,
+    `https://a.example/${secret},https://a.example/${secret}`,
+    `u:${secret}@a.example`,
+  ];
+  const variables = ['DATABASE_URL', 'QUITTANCE_MAINNET_NODES', 'QUITTANCE_NILE_NODES', 'QUITTANCE_DEVNET_NODES'];
+  for (const value of broken) {
+    for (const variable of variables) {
+      const errors = refused({ [variable]: value });
+      expect(errors, `${variable}=${value}`).not.toEqual([]);
+      expect(JSON.stringify(errors)).not.toContain(secret);
+    }
+  }
+  for (const value of broken.filter((text) => /@|\?/.test(text))) {
+    expect(JSON.stringify(refused({ QUITTANCE_PUBLIC_URL: value, QUITTANCE_HOST: value }))).not.toContain(secret);
+  }
+  expect(JSON.stringify(refused({ ...NILE, QUITTANCE_TRON_API_KEY: `${secret} ${secret}` }))).not.toContain(secret);
+});
+
+test('settings that have no effect, and a missing public URL, are worth a warning', () => {
+  expect(warned({})).toEqual([]);
+  expect(warned({ ...NILE })).toEqual(['QUITTANCE_PUBLIC_URL']);
+  expect(warned({ QUITTANCE_TRON_API_KEY: 'x' })).toEqual(['QUITTANCE_TRON_API_KEY']);
+  const idle = { QUITTANCE_DEVNET_BLOCK_MS: '500', QUITTANCE_DEVNET_PRODUCERS: '3' };
+  expect(warned({ ...NILE, ...idle, QUITTANCE_PUBLIC_URL: 'https://p.example' })).toEqual(Object.keys(idle));
+});
+
+test('docs/configuration.md lists exactly the variables that are read, with their defaults and bounds', () => {
+  const rows = readFileSync(new URL('../docs/configuration.md', import.meta.url), 'utf8')
+    .split('\n')
+    .flatMap((line) => {
+      const [, name = '', fallback = '', meaning = ''] = /^\| `([A-Z_]+)` \| (.*?) \| (.*) \|$/.exec(line) ?? [];
+      return name === '' ? [] : [{ name, fallback, meaning }];
+    });
+  expect(rows.map(({ name }) => name).sort()).toEqual([...VARIABLES].sort());
+  for (const { name, fallback, meaning } of rows) {
+    const schema: object = Settings.properties[name as keyof Settings];
+    if ('default' in schema && String(schema.default) !== '') expect(fallback, name).toBe(`\`${schema.default}\``);
+    if ('maximum' in schema && 'minimum' in schema)
+      expect(meaning, name).toContain(`${schema.minimum} to ${schema.maximum}`);
+  }
+});

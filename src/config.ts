@@ -1,0 +1,99 @@
+import { resolve } from 'node:path';
+import { type ConfigProblem, readSettings } from './config/read-settings.ts';
+import { contradictions, DEFAULT_METRICS_PORT, idleSettings } from './config/rules.ts';
+import type { Settings } from './config/settings.ts';
+import type { Network } from './domain/network.ts';
+import { type AccountHex, parseAddress } from './tron/address.ts';
+import { USDT_CONTRACTS } from './tron/usdt.ts';
+
+export type Role = Settings['QUITTANCE_ROLES'][number];
+
+/** `nodes` are base URLs without a trailing slash; `apiKey` is sent to the nodes of public networks. */
+export type NetworkConfig = Readonly<{ nodes: readonly string[]; usdt: AccountHex; apiKey: string | null }>;
+
+/** What one process is told. It is deeply frozen. */
+export type Config = Readonly<{
+  /** No network is configured: everything, a local network included, runs in this one process. */
+  sandbox: boolean;
+  host: string;
+  /** 0 takes any free port. */
+  port: number;
+  /** An origin without a trailing slash, or `null`: then links carry the address that the server listens on. */
+  publicUrl: string | null;
+  /** An absolute path. */
+  dataDir: string;
+  /** `null` stands for the embedded PostgreSQL in `dataDir`. */
+  databaseUrl: string | null;
+  databasePoolSize: number;
+  roles: readonly Role[];
+  networks: Readonly<Partial<Record<Network, NetworkConfig>>>;
+  devnet: Readonly<{ blockMs: number; producers: number }>;
+  /** `null`: metrics are off. */
+  metrics: Readonly<{ host: string; port: number }> | null;
+  logLevel: Settings['QUITTANCE_LOG_LEVEL'];
+  /** What Fastify's `trustProxy` takes: IP addresses, CIDR blocks, `loopback`. */
+  trustProxy: readonly string[];
+  rateLimit: Readonly<{ perSecond: number; burst: number }>;
+}>;
+
+export type ConfigResult =
+  | { kind: 'ok'; config: Config; warnings: ConfigProblem[] }
+  | { kind: 'invalid'; errors: ConfigProblem[]; warnings: ConfigProblem[] };
+
+/**
+ * Turns the environment into the configuration, or says everything that is wrong with it at once.
+ * A relative QUITTANCE_DATA_DIR counts from the working directory. No message holds a secret.
+ */
+export function readConfig(env: NodeJS.ProcessEnv): ConfigResult {
+  const read = readSettings(env);
+  const errors = [...read.errors, ...contradictions(read)];
+  const warnings = [...read.warnings, ...idleSettings(read)];
+  if (errors.length > 0) return { kind: 'invalid', errors, warnings };
+  return { kind: 'ok', config: deepFreeze(compose(read.settings as Settings)), warnings };
+}
+
+function compose(settings: Settings): Config {
+  const networks = composeNetworks(settings);
+  const sandbox = Object.keys(networks).length === 0;
+  const metricsPort = settings.QUITTANCE_METRICS_PORT ?? (sandbox ? 0 : DEFAULT_METRICS_PORT);
+  const publicUrl = settings.QUITTANCE_PUBLIC_URL;
+  return {
+    sandbox,
+    host: settings.QUITTANCE_HOST,
+    port: settings.QUITTANCE_PORT,
+    publicUrl: publicUrl === undefined ? null : new URL(publicUrl).origin,
+    dataDir: resolve(settings.QUITTANCE_DATA_DIR),
+    databaseUrl: settings.DATABASE_URL ?? null,
+    databasePoolSize: settings.QUITTANCE_DATABASE_POOL,
+    roles: settings.QUITTANCE_ROLES,
+    networks,
+    devnet: { blockMs: settings.QUITTANCE_DEVNET_BLOCK_MS, producers: settings.QUITTANCE_DEVNET_PRODUCERS },
+    metrics: metricsPort === 'off' ? null : { host: settings.QUITTANCE_METRICS_HOST, port: metricsPort },
+    logLevel: settings.QUITTANCE_LOG_LEVEL,
+    trustProxy: settings.QUITTANCE_TRUST_PROXY,
+    rateLimit: { perSecond: settings.QUITTANCE_RATE_LIMIT, burst: settings.QUITTANCE_RATE_BURST },
+  };
+}
+
+function composeNetworks(settings: Settings): Config['networks'] {
+  const apiKey = settings.QUITTANCE_TRON_API_KEY ?? null;
+  const networks: Partial<Record<Network, NetworkConfig>> = {};
+  const { QUITTANCE_MAINNET_NODES: mainnet, QUITTANCE_NILE_NODES: nile, QUITTANCE_DEVNET_NODES: devnet } = settings;
+  if (mainnet) networks.mainnet = { nodes: baseUrls(mainnet), usdt: USDT_CONTRACTS.mainnet.account, apiKey };
+  if (nile) networks.nile = { nodes: baseUrls(nile), usdt: USDT_CONTRACTS.nile.account, apiKey };
+  const devnetUsdt = parseAddress(settings.QUITTANCE_DEVNET_USDT ?? '');
+  // A key of a public provider is no business of a private network's nodes.
+  if (devnet && devnetUsdt.kind === 'ok') {
+    networks.devnet = { nodes: baseUrls(devnet), usdt: devnetUsdt.account, apiKey: null };
+  }
+  return networks;
+}
+
+function baseUrls(nodes: readonly string[]): string[] {
+  return nodes.map((node) => new URL(node).href.replace(/\/+$/, ''));
+}
+
+function deepFreeze<Value extends object>(value: Value): Value {
+  for (const part of Object.values(value)) if (typeof part === 'object' && part !== null) deepFreeze(part);
+  return Object.freeze(value);
+}

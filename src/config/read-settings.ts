@@ -1,0 +1,107 @@
+import type { TSchema } from 'typebox';
+import Type from 'typebox';
+import { Errors } from 'typebox/value';
+import { editDistance } from './edit-distance.ts';
+import { SECRET_VARIABLES, Settings, VARIABLES, type Variable } from './settings.ts';
+import { showValue } from './url-problems.ts';
+
+/** One thing that is wrong with the environment. `message` is a whole sentence with the fix and holds no secret. */
+export type ConfigProblem = { variable: string; message: string };
+
+/** `settings` holds the valid and the default values; `present` names the variables that are set, valid or not. */
+export type ReadSettings = {
+  settings: Partial<Settings>;
+  present: ReadonlySet<Variable>;
+  errors: ConfigProblem[];
+  warnings: ConfigProblem[];
+};
+
+/** Reads every variable by its schema. An empty variable counts as unset, as in compose files and unit files. */
+export function readSettings(env: NodeJS.ProcessEnv): ReadSettings {
+  const settings: Record<string, unknown> = {};
+  const present = new Set<Variable>();
+  const errors: ConfigProblem[] = [];
+  for (const variable of VARIABLES) {
+    const schema: TSchema = Settings.properties[variable];
+    const text = env[variable]?.trim() ?? '';
+    if (text === '') {
+      settings[variable] = 'default' in schema ? structuredClone(schema.default) : undefined;
+      continue;
+    }
+    present.add(variable);
+    const value = parseText(schema, text);
+    const problems = problemsOf(schema, value);
+    if (problems.length === 0) settings[variable] = value;
+    for (const problem of problems) errors.push({ variable, message: sentence(variable, text, problem) });
+  }
+  const strangers = readStrangers(env, present);
+  return {
+    settings: settings as Partial<Settings>,
+    present,
+    errors: [...errors, ...strangers.errors],
+    warnings: strangers.warnings,
+  };
+}
+
+function parseText(schema: TSchema, text: string): unknown {
+  if (Type.IsArray(schema)) return text.split(',').map((item) => item.trim());
+  const takesNumber = Type.IsInteger(schema) || (Type.IsUnion(schema) && schema.anyOf.some(Type.IsInteger));
+  return takesNumber && /^-?\d{1,15}$/.test(text) ? Number(text) : text;
+}
+
+type Problem = { text: string; isAboutEntry: boolean };
+
+/** An array answers for itself and for each of its entries; anything else has one problem at most. */
+function problemsOf(schema: TSchema, value: unknown): Problem[] {
+  if (!Type.IsArray(schema) || !Array.isArray(value)) return problemOf(schema, value, false);
+  const entries = value.flatMap((entry) => problemOf(schema.items, entry, true));
+  return entries.length > 0 ? entries : problemOf(schema, value, false);
+}
+
+function problemOf(schema: TSchema, value: unknown, isAboutEntry: boolean): Problem[] {
+  const [first] = Errors(schema, value);
+  if (first === undefined) return [];
+  const description = 'description' in schema ? String(schema.description) : undefined;
+  if (first.keyword === '~refine') return [{ text: first.message, isAboutEntry }];
+  const isText = isAboutEntry && typeof value === 'string';
+  return [{ text: `${isText ? `${showValue(value)} ` : ''}must be ${description ?? first.message}`, isAboutEntry }];
+}
+
+function sentence(variable: Variable, text: string, problem: Problem): string {
+  if (problem.isAboutEntry) return `${variable}: ${problem.text}`;
+  // A list of URLs may hold a provider's token in each path.
+  if (text.includes('://') && Type.IsArray(Settings.properties[variable])) return `${variable} ${problem.text}`;
+  const shown = SECRET_VARIABLES.includes(variable) ? '(value not shown):' : `is ${showValue(text)}:`;
+  return `${variable} ${shown} ${problem.text.replace(/^(is|must|holds|has|starts|names|does) /, 'it $1 ')}`;
+}
+
+/** The farthest that a misspelt name lies from the right one. */
+const MAX_MISSPELT_LETTERS = 2;
+
+/** Variables that are not ours but look as if they were meant for us. Their values are never shown. */
+function readStrangers(env: NodeJS.ProcessEnv, present: ReadonlySet<Variable>) {
+  const errors: ConfigProblem[] = [];
+  const warnings: ConfigProblem[] = [];
+  for (const variable of Object.keys(env)) {
+    if ((VARIABLES as string[]).includes(variable) || env[variable] === '') continue;
+    const isOurs = variable.startsWith('QUITTANCE_');
+    const meant = nearest(variable);
+    // Another program's variable may resemble ours; with ours set there is nothing to guess.
+    if (meant.length > 0 && (isOurs || !meant.some((name) => present.has(name)))) {
+      errors.push({
+        variable,
+        message: `${variable} is not a variable of Quittance: did you mean ${meant.join(' or ')}? Rename it, or unset it.`,
+      });
+    } else if (isOurs) {
+      warnings.push({ variable, message: `${variable} is not a variable of Quittance and has no effect.` });
+    }
+  }
+  return { errors, warnings };
+}
+
+function nearest(variable: string): Variable[] {
+  const distances = VARIABLES.map((name) => ({ name, letters: editDistance(variable.toUpperCase(), name) }));
+  const least = Math.min(...distances.map(({ letters }) => letters));
+  if (least > MAX_MISSPELT_LETTERS) return [];
+  return distances.filter(({ letters }) => letters === least).map(({ name }) => name);
+}

@@ -1,0 +1,67 @@
+import type { ConfigProblem, ReadSettings } from './read-settings.ts';
+import type { Variable } from './settings.ts';
+import { httpUrl, isLoopbackHost, showValue } from './url-problems.ts';
+
+/** On real networks: what Prometheus's port list gives to exporters, free of the defaults of Prometheus, Grafana and PostgreSQL. */
+export const DEFAULT_METRICS_PORT = 9464;
+
+const NODE_VARIABLES = ['QUITTANCE_MAINNET_NODES', 'QUITTANCE_NILE_NODES', 'QUITTANCE_DEVNET_NODES'] as const;
+
+/** Variables that are right each for itself and wrong together. */
+export function contradictions({ settings, present }: ReadSettings): ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  const add = (variable: Variable, message: string) => problems.push({ variable, message: `${variable} ${message}` });
+  const isSet = (variable: Variable) => present.has(variable);
+  if (isSet('QUITTANCE_DEVNET_NODES') && !isSet('QUITTANCE_DEVNET_USDT')) {
+    add('QUITTANCE_DEVNET_USDT', 'is not set, and QUITTANCE_DEVNET_NODES needs it: set it to the USDT contract there.');
+  }
+  if (isSet('QUITTANCE_DEVNET_USDT') && !isSet('QUITTANCE_DEVNET_NODES')) {
+    add('QUITTANCE_DEVNET_USDT', 'means nothing without QUITTANCE_DEVNET_NODES: set that too, or unset this.');
+  }
+  const roles = settings.QUITTANCE_ROLES;
+  if (roles !== undefined && roles.length < 3) {
+    const shown = showValue(roles.join(','));
+    if (!isSet('DATABASE_URL')) {
+      add(
+        'QUITTANCE_ROLES',
+        `is ${shown}: roles in several processes share one database, so set DATABASE_URL, or unset this to run all roles here.`,
+      );
+    }
+    if (!NODE_VARIABLES.some(isSet)) {
+      add(
+        'QUITTANCE_ROLES',
+        `is ${shown}: the sandbox runs all roles in one process. Set the same ${NODE_VARIABLES.join(' or ')} as in the other processes, or unset this.`,
+      );
+    }
+  }
+  const { QUITTANCE_PUBLIC_URL: publicUrl, QUITTANCE_PORT: port, QUITTANCE_METRICS_PORT: metricsPort } = settings;
+  const url = publicUrl === undefined ? null : httpUrl(publicUrl);
+  if (isSet('QUITTANCE_MAINNET_NODES') && url?.protocol === 'http:' && !isLoopbackHost(url.hostname)) {
+    add('QUITTANCE_PUBLIC_URL', `is ${showValue(url.origin)}: with real money on mainnet it must start with https://.`);
+  }
+  const isSameHost = settings.QUITTANCE_HOST === settings.QUITTANCE_METRICS_HOST;
+  const usedMetricsPort = metricsPort ?? (NODE_VARIABLES.some(isSet) ? DEFAULT_METRICS_PORT : 0);
+  if (port !== undefined && port !== 0 && port === usedMetricsPort && isSameHost) {
+    const variable = isSet('QUITTANCE_METRICS_PORT') ? 'QUITTANCE_METRICS_PORT' : 'QUITTANCE_PORT';
+    add(variable, `is ${port}, which the API and the metrics cannot both have: give one of them another port.`);
+  }
+  return problems;
+}
+
+/** What is set and has no effect, or is not set and probably should be. */
+export function idleSettings({ present }: ReadSettings): ConfigProblem[] {
+  const warnings: ConfigProblem[] = [];
+  const warn = (variable: Variable, message: string) => warnings.push({ variable, message: `${variable} ${message}` });
+  const isReal = NODE_VARIABLES.some((variable) => present.has(variable));
+  if (isReal && !present.has('QUITTANCE_PUBLIC_URL')) {
+    warn('QUITTANCE_PUBLIC_URL', 'is not set: checkout links will carry the address this process listens on.');
+  }
+  for (const variable of ['QUITTANCE_DEVNET_BLOCK_MS', 'QUITTANCE_DEVNET_PRODUCERS'] as const) {
+    if (isReal && present.has(variable)) warn(variable, 'has no effect: the local network runs in the sandbox only.');
+  }
+  const isPublic = present.has('QUITTANCE_MAINNET_NODES') || present.has('QUITTANCE_NILE_NODES');
+  if (!isPublic && present.has('QUITTANCE_TRON_API_KEY')) {
+    warn('QUITTANCE_TRON_API_KEY', 'has no effect without QUITTANCE_MAINNET_NODES or QUITTANCE_NILE_NODES.');
+  }
+  return warnings;
+}

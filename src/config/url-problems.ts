@@ -1,0 +1,85 @@
+import { isIP } from 'node:net';
+
+/** Each function returns what is wrong with one value and how to mend it, or `null`. None repeats a secret. */
+type Problem = string | null;
+
+/** A value for an error message: quoted, short, and without what URLs hold before `@` or after `?` and `#`. */
+export function showValue(text: string): string {
+  const masked = maskCredentials(text).replace(/[?#].*$/, (rest) => (text.includes('://') ? `${rest[0]}…` : rest));
+  return JSON.stringify(masked.length > 80 ? `${masked.slice(0, 80)}…` : masked);
+}
+
+/** A node's URL may carry a provider's token in its path, so the path is not shown. */
+function showNodeUrl(text: string): string {
+  return showValue(maskCredentials(text).replace(/^([a-z+]+:\/\/[^/]*\/).+/i, '$1…'));
+}
+
+function maskCredentials(text: string): string {
+  return text.replace(/^([a-z+]+:\/\/)?.*@/i, '$1…@');
+}
+
+/** A TRON node, with or without a path. Example: `https://api.trongrid.io`. */
+export function nodeUrlProblem(text: string): Problem {
+  if (text === '') return 'an entry is empty: remove the extra comma';
+  const shown = showNodeUrl(text);
+  const url = httpUrl(text);
+  if (url === null) return `${shown} is not an http:// or https:// URL; write for example https://api.trongrid.io`;
+  if (hasCredentials(url))
+    return `${shown} holds a user name or password: remove it (QUITTANCE_TRON_API_KEY takes a key)`;
+  if (url.search !== '' || text.includes('?')) return `${shown} has a query: remove everything from the "?" on`;
+  if (text.includes('#')) return `${shown} has a fragment: remove everything from the "#" on`;
+  return null;
+}
+
+/** The origin that payers see. Example: `https://pay.example.com`. */
+export function publicUrlProblem(text: string): Problem {
+  const url = httpUrl(text);
+  if (url === null) return 'is not an http:// or https:// URL; write for example https://pay.example.com';
+  if (hasCredentials(url)) return 'holds a user name or password: remove it';
+  if (url.pathname !== '/' || /[?#]/.test(text)) return `must end after the host: write ${url.origin}`;
+  return null;
+}
+
+/** The text is never shown: an ill-formed URL may hold its password anywhere. */
+export function databaseUrlProblem(text: string): Problem {
+  const form = 'write postgres://user:password@host:5432/database';
+  const scheme = /^([a-z][a-z0-9+.-]{0,20}):\/\//i.exec(text)?.[1];
+  if (scheme === undefined) return `does not start with postgres://; ${form}`;
+  if (!/^postgres(ql)?$/.test(scheme)) return `starts with ${scheme}://, and only PostgreSQL is supported; ${form}`;
+  const url = parseUrl(text);
+  if (url === null || text.includes('#')) {
+    return `is not a well-formed URL: percent-encode special characters of the password ("/" is %2F, "#" is %23, "@" is %40); ${form}`;
+  }
+  if (url.pathname.replace(/^\//, '') === '') return `names no database: add it at the end; ${form}`;
+  return null;
+}
+
+/** What a server can listen on: an IP address or a host name, without scheme, brackets or port. */
+export function listenHostProblem(text: string): Problem {
+  if (isIP(text) !== 0) return null;
+  if (/^\[.*\]$/.test(text)) return `is in brackets: write ${text.slice(1, -1)}`;
+  if (/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i.test(text)) return null;
+  return 'is not an IP address or host name: write for example 127.0.0.1, or 0.0.0.0 for all interfaces, with no scheme and no port';
+}
+
+export function isLoopbackHost(host: string): boolean {
+  const bare = host.replace(/^\[|\]$/g, '').toLowerCase();
+  return bare === 'localhost' || bare.endsWith('.localhost') || bare === '::1' || /^127(\.\d{1,3}){3}$/.test(bare);
+}
+
+/** An http(s) URL written out in full, or `null`. WHATWG parsing alone would repair `http:/host` and `https:host`. */
+export function httpUrl(text: string): URL | null {
+  return /^https?:\/\/[^/\\\s]/i.test(text) && !/\s/.test(text) ? parseUrl(text) : null;
+}
+
+function parseUrl(text: string): URL | null {
+  try {
+    return new URL(text);
+  } catch {
+    return null;
+  }
+}
+
+function hasCredentials(url: URL): boolean {
+  return url.username !== '' || url.password !== '';
+}

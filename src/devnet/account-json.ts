@@ -1,0 +1,131 @@
+import type { AccountHex } from '../tron/address.ts';
+import { type ContractFunction, selectorOf, signatureOf } from './abi.ts';
+import { contractAt } from './contracts.ts';
+import { ENERGY_PRICE_SUN } from './execute.ts';
+import { PAYER, type Producer } from './keys.ts';
+import type { LedgerView } from './ledger.ts';
+import { accountJson } from './parameters.ts';
+import { createdKey, type StateReader, trxKey } from './state.ts';
+
+/** What java-tron gives the active permission of a new account. */
+const ACTIVE_OPERATIONS = '7fff1fc0033ec30f000000000000000000000000000000000000000000000000';
+
+/** Votes of a producer, as many as a middling one of the main network has. */
+const VOTES = 500_000_000;
+
+/** An account, `{}` if it does not exist. A producer's `witness_permission` holds the key that signs its blocks. */
+export function accountInfoJson(
+  state: StateReader,
+  account: AccountHex,
+  { visible, producers }: { visible: boolean; producers: readonly Producer[] },
+): object {
+  const created = state.get(createdKey(account));
+  if (created === 0n) return {};
+  const balance = Number(state.get(trxKey(account)));
+  const producer = producers.find((each) => each.account === account);
+  const keys = (key: AccountHex) => [{ address: accountJson(key, visible), weight: 1 }];
+  const witness = (signer: AccountHex) => ({
+    is_witness: true,
+    witness_permission: { type: 'Witness', id: 1, permission_name: 'witness', threshold: 1, keys: keys(signer) },
+  });
+  return {
+    address: accountJson(account, visible),
+    ...(balance === 0 ? {} : { balance }),
+    create_time: Number(created),
+    owner_permission: { permission_name: 'owner', threshold: 1, keys: keys(account) },
+    ...(producer === undefined ? {} : witness(producer.signer.account)),
+    active_permission: [
+      {
+        type: 'Active',
+        id: 2,
+        permission_name: 'active',
+        threshold: 1,
+        operations: ACTIVE_OPERATIONS,
+        keys: keys(account),
+      },
+    ],
+  };
+}
+
+/** Bandwidth and energy of an account, `{}` if it does not exist; nobody has staked on a devnet. */
+export function accountResourceJson(state: StateReader, account: AccountHex): object {
+  if (state.get(createdKey(account)) === 0n) return {};
+  return { freeNetLimit: 600, TotalNetLimit: 43_200_000_000, TotalEnergyLimit: 180_000_000_000 };
+}
+
+export function witnessesJson(
+  view: LedgerView,
+  { visible, producers }: { visible: boolean; producers: readonly Producer[] },
+) {
+  const latest = new Map<number, number>();
+  // Turns may be skipped by forks, so a producer's last block can be further back than one round; two are enough.
+  const lowest = Math.max(1, view.headNumber - 2 * producers.length);
+  for (let number = view.headNumber; number >= lowest && latest.size < producers.length; number -= 1) {
+    const turn = view.block(number)?.turn;
+    if (turn !== undefined && !latest.has(turn)) latest.set(turn, number);
+  }
+  const witnesses = producers.map(({ account }, turn) => ({
+    address: accountJson(account, visible),
+    voteCount: VOTES,
+    url: `https://producer-${turn}.devnet.invalid`,
+    ...(latest.has(turn) ? { latestBlockNum: latest.get(turn) } : {}),
+    isJobs: true,
+  }));
+  return { witnesses };
+}
+
+export function chainParametersJson() {
+  return {
+    chainParameter: [
+      { key: 'getMaintenanceTimeInterval', value: 21_600_000 },
+      { key: 'getAccountUpgradeCost', value: 9_999_000_000 },
+      { key: 'getCreateAccountFee', value: 100_000 },
+      { key: 'getTransactionFee', value: 1_000 },
+      { key: 'getCreateNewAccountFeeInSystemContract', value: 1_000_000 },
+      { key: 'getEnergyFee', value: Number(ENERGY_PRICE_SUN) },
+      { key: 'getMaxFeeLimit', value: 15_000_000_000 },
+    ],
+  };
+}
+
+/** A contract with its ABI, `{}` if there is none at the address. */
+export function contractJson(account: AccountHex, visible: boolean): object {
+  const contract = contractAt(account);
+  if (contract === null) return {};
+  const entrys = contract.functions.map(abiEntry);
+  return {
+    // There is no virtual machine: what stands for the bytecode is the list of selectors.
+    bytecode: contract.functions.map((each) => selectorOf(signatureOf(each))).join(''),
+    consume_user_resource_percent: 100,
+    name: contract.name,
+    origin_address: accountJson(PAYER.account, visible),
+    abi: { entrys: [...entrys, ...(contract.name === 'TetherToken' ? TOKEN_EVENTS : [])] },
+    origin_energy_limit: 10_000_000,
+    contract_address: accountJson(account, visible),
+  };
+}
+
+const TOKEN_EVENTS = [
+  eventEntry('Transfer', ['from address indexed', 'to address indexed', 'value uint256']),
+  eventEntry('Approval', ['owner address indexed', 'spender address indexed', 'value uint256']),
+];
+
+function abiEntry({ name, inputs, outputs, mutability }: ContractFunction) {
+  return {
+    ...(mutability === 'View' ? { constant: true } : {}),
+    name,
+    ...(inputs.length === 0 ? {} : { inputs: inputs.map(inputEntry) }),
+    ...(outputs.length === 0 ? {} : { outputs: outputs.map((type) => ({ type })) }),
+    type: 'Function',
+    stateMutability: mutability,
+  };
+}
+
+function eventEntry(name: string, inputs: readonly string[]) {
+  return { inputs: inputs.map(inputEntry), name, type: 'Event' };
+}
+
+function inputEntry(input: string) {
+  const [name, type, indexed] = input.split(' ');
+  return { ...(indexed === undefined ? {} : { indexed: true }), name, type };
+}

@@ -1,0 +1,154 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Block, type BlockRecord, blockOfRecord, genesisBlock, recordOf } from './block.ts';
+import { type Chain, type ChainStart, createChain } from './chain.ts';
+import { createMemoryLog, openFileLog } from './chain-log.ts';
+import { FAKE_USDT, PAYER, type Producer, producersOf, USDT } from './keys.ts';
+import { openSnapshots, type Snapshot } from './snapshots.ts';
+import { createdKey, type StateChange, trxKey } from './state.ts';
+import { genesisBalances } from './token.ts';
+
+/** What happened after the start of a chain, in order. */
+export type LedgerRecord =
+  | { readonly kind: 'submitted'; readonly transaction: string }
+  | { readonly kind: 'fork'; readonly to: number; readonly keepTransactions: boolean }
+  | { readonly kind: 'block'; readonly block: Block; readonly change: StateChange; readonly position: number };
+
+export interface LedgerStorage {
+  open(ledger: { readonly pending: () => string[]; readonly replay: (record: LedgerRecord, chain: Chain) => void }): {
+    readonly chain: Chain;
+    readonly producers: readonly Producer[];
+  };
+  writeSubmitted(transaction: string): void;
+  writeFork(to: number, keepTransactions: boolean): void;
+  /** Returns the position of the block's line. */
+  writeBlock(block: Block, change: StateChange): number;
+  /** Takes a snapshot when it is time. */
+  maintain(chain: Chain): void;
+  close(chain: Chain): void;
+}
+
+/** A line of the log. `change` holds decimal numbers. */
+type Line =
+  | { readonly t: 'genesis'; readonly producers: number; readonly timestampMs: number }
+  | { readonly t: 'submitted'; readonly transaction: string }
+  | { readonly t: 'fork'; readonly to: number; readonly keepTransactions: boolean }
+  | ({ readonly t: 'block'; readonly change?: readonly (readonly [string, string])[] } & BlockRecord);
+
+/** Opening replays at most about this many blocks, some milliseconds of work. */
+const SNAPSHOT_EVERY_BLOCKS = 1_000;
+
+/** TRX (in sun) that the payer holds at genesis. */
+const PAYER_SUN = 1_000_000_000_000_000n;
+
+/**
+ * Keeps a ledger in a directory (`chain.log` and the files of its snapshots), or in memory when `dataDir` is null.
+ * The options describe a new network; an existing directory keeps the ones it was made with.
+ */
+export function createLedgerStorage({
+  dataDir,
+  producers: producerCount,
+  genesisTimestampMs,
+}: {
+  readonly dataDir: string | null;
+  readonly producers: number;
+  readonly genesisTimestampMs: number;
+}): LedgerStorage {
+  if (dataDir !== null) mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const log = dataDir === null ? createMemoryLog() : openFileLog(join(dataDir, 'chain.log'));
+  const snapshots = dataDir === null ? null : openSnapshots(dataDir);
+  let snapshotNumber = 0;
+  let pending: () => string[] = () => [];
+  const write = (line: Line) => log.append([JSON.stringify(line)]);
+  const readLine = (position: number) => JSON.parse(log.read(position)) as Line;
+
+  const saveSnapshot = (chain: Chain): void => {
+    const number = chain.solidNumber();
+    if (snapshots === null || number <= snapshotNumber) return;
+    const start = chain.solidStart();
+    const logPosition = start.positions[number] ?? 0;
+    const newTransactions: [string, number][] = [];
+    for (let height = snapshotNumber + 1; height <= number; height += 1) {
+      for (const { id } of chain.block(height)?.transactions ?? []) newTransactions.push([id, height]);
+    }
+    snapshots.save(
+      { number, logPosition, pending: pending(), ...start, positions: [...start.positions] },
+      newTransactions,
+    );
+    snapshotNumber = number;
+  };
+
+  return {
+    open(ledger) {
+      if (log.end() === 0)
+        write({ t: 'genesis', producers: producersOf(producerCount).length, timestampMs: genesisTimestampMs });
+      const genesis = readLine(0);
+      if (genesis.t !== 'genesis')
+        throw new Error('devnet log does not begin with its genesis: the directory is damaged');
+      const producers = producersOf(genesis.producers);
+      const readBlock = (position: number): Block => {
+        const line = readLine(position);
+        if (line.t === 'genesis') return genesisBlock(line.timestampMs);
+        if (line.t === 'block') return blockOfRecord(line, producers);
+        throw new Error(`devnet log has no block at ${position}: the directory is damaged`);
+      };
+      const snapshot = snapshots?.load(log.end()) ?? null;
+      const from = snapshot?.logPosition ?? 0;
+      const chain = createChain(chainStart(snapshot, readBlock(from), producers), readBlock);
+      snapshotNumber = snapshot?.number ?? 0;
+      pending = ledger.pending;
+      for (const transaction of snapshot?.pending ?? []) ledger.replay({ kind: 'submitted', transaction }, chain);
+      log.replay(from, (text, position) => {
+        if (position !== from) ledger.replay(recordOfLine(JSON.parse(text) as Line, producers, position), chain);
+      });
+      return { chain, producers };
+    },
+    writeSubmitted: (transaction) => void write({ t: 'submitted', transaction }),
+    writeFork: (to, keepTransactions) => void write({ t: 'fork', to, keepTransactions }),
+    writeBlock(block, change) {
+      const decimals = change.map(([key, value]) => [key, value.toString()] as const);
+      return write({ t: 'block', ...recordOf(block), ...(decimals.length > 0 ? { change: decimals } : {}) });
+    },
+    maintain(chain) {
+      if (chain.solidNumber() >= snapshotNumber + SNAPSHOT_EVERY_BLOCKS) saveSnapshot(chain);
+    },
+    close(chain) {
+      saveSnapshot(chain);
+      snapshots?.close();
+      log.close();
+    },
+  };
+}
+
+function chainStart(snapshot: Snapshot | null, block: Block, producers: readonly Producer[]): ChainStart {
+  if (snapshot !== null) return { ...snapshot, block };
+  const bornAt = BigInt(block.header.timestamp);
+  const accounts = [PAYER.account, ...producers.map(({ account }) => account)];
+  return {
+    block,
+    positions: [0],
+    transactionHeights: new Map(),
+    latestByTurn: producers.map(() => 0),
+    state: [
+      ...accounts.map((account) => [createdKey(account), bornAt] as const),
+      [trxKey(PAYER.account), PAYER_SUN],
+      genesisBalances(USDT),
+      genesisBalances(FAKE_USDT),
+    ],
+  };
+}
+
+function recordOfLine(line: Line, producers: readonly Producer[], position: number): LedgerRecord {
+  switch (line.t) {
+    case 'submitted':
+      return { kind: 'submitted', transaction: line.transaction };
+    case 'fork':
+      return { kind: 'fork', to: line.to, keepTransactions: line.keepTransactions };
+    case 'block': {
+      const change = (line.change ?? []).map(([key, value]) => [key, BigInt(value)] as const);
+      return { kind: 'block', block: blockOfRecord(line, producers), change, position };
+    }
+    case 'genesis':
+      throw new Error(`devnet log has a second genesis at ${position}: the directory is damaged`);
+  }
+}

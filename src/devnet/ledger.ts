@@ -1,0 +1,191 @@
+import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';
+import { decodeTransaction, encodeTransaction, type Transaction } from '../tron/transaction.ts';
+import { admissionRefusal, blockRefusal, type PendingTransaction, type Refusal, readPending } from './admission.ts';
+import { type Block, type BlockTransaction, sealBlock } from './block.ts';
+import type { Chain } from './chain.ts';
+import { execute } from './execute.ts';
+import type { Producer } from './keys.ts';
+import type { LedgerRecord, LedgerStorage } from './ledger-storage.ts';
+import { createJournal, keepChanges, type StateChange, type StateReader } from './state.ts';
+
+export type SubmitResult =
+  | { readonly kind: 'accepted'; readonly id: string }
+  | { readonly kind: 'refused'; readonly id: string; readonly refusal: Refusal };
+
+/** The chain as one kind of endpoint serves it: up to `headNumber`. */
+export interface LedgerView {
+  readonly headNumber: number;
+  state(): StateReader;
+  block(number: number): Block | null;
+  transaction(id: string): { readonly block: Block; readonly transaction: BlockTransaction } | null;
+}
+
+export interface Ledger {
+  readonly producers: readonly Producer[];
+  head(): Block;
+  solidNumber(): number;
+  pendingCount(): number;
+  submit(transaction: Transaction): SubmitResult;
+  /** Adds one block with what waits, in the order of arrival. The time must be after the head's. */
+  produceBlock(options: { readonly timestampMs: number }): Block;
+  /**
+   * Orphans the last `depth` blocks (none of them solid) and builds a branch of depth + 1 blocks without transactions;
+   * its last block is `stepMs` later than the old head. The orphaned transactions wait again, or are gone.
+   */
+  fork(options: { readonly depth: number; readonly keepTransactions: boolean; readonly stepMs: number }): Block[];
+  /** `full` ends at the head and `solid` at the solid block, both `lagBlocks` earlier if given. */
+  view(kind: 'full' | 'solid', lagBlocks?: number): LedgerView;
+  close(): void;
+}
+
+/** A real node refuses more with SERVER_BUSY (java-tron `maxTransactionPendingSize`). */
+const MAX_PENDING = 2_000;
+
+/** Above the main network's peak of 437 a block, and few enough for one line of the log. */
+const MAX_BLOCK_TRANSACTIONS = 2_000;
+
+/** The state machine of a devnet; what it has done is in the storage before a caller sees it. Time comes only from arguments. */
+export function openLedger(storage: LedgerStorage): Ledger {
+  const pending = new Map<string, PendingTransaction>();
+  const { chain, producers } = storage.open({
+    pending: () => [...pending.values()].map(transactionHex),
+    replay: (record, chain) => replay(record, { chain, pending }),
+  });
+  const admissionView = () => ({ head: chain.head(), state: chain.state, block: chain.block });
+
+  const extend = (timestampMs: number, skippedTurns: number, taken: readonly PendingTransaction[]): Block => {
+    const parent = chain.head();
+    const turn = (parent.turn + 1 + skippedTurns) % producers.length;
+    const producer = producers[turn];
+    if (producer === undefined) throw new Error(`devnet has no producer ${turn}`);
+    const { transactions, change } = run(taken, admissionView(), timestampMs);
+    const block = sealBlock(parent, { turn, producer, timestampMs, transactions });
+    chain.add(block, change, storage.writeBlock(block, change));
+    for (const { id } of taken) pending.delete(id);
+    storage.maintain(chain);
+    return block;
+  };
+
+  return {
+    producers,
+    head: chain.head,
+    solidNumber: chain.solidNumber,
+    pendingCount: () => pending.size,
+    submit(transaction) {
+      const submitted = readPending(transaction);
+      if (submitted === null) throw new TypeError('the raw_data is not a transaction with one contract');
+      const { id } = submitted;
+      const isKnown = pending.has(id) || chain.heightOf(id) !== null;
+      const refusal = isKnown
+        ? ({ code: 'DUP_TRANSACTION_ERROR', message: 'Dup transaction.' } as const)
+        : pending.size >= MAX_PENDING
+          ? ({ code: 'SERVER_BUSY', message: 'Server busy.' } as const)
+          : admissionRefusal(submitted, admissionView());
+      if (refusal !== null) return { kind: 'refused', id, refusal };
+      storage.writeSubmitted(transactionHex(submitted));
+      pending.set(id, submitted);
+      return { kind: 'accepted', id };
+    },
+    produceBlock({ timestampMs }) {
+      const { timestamp, number } = chain.head().header;
+      if (!Number.isSafeInteger(timestampMs) || timestampMs <= timestamp) {
+        throw new RangeError(`block ${number + 1} must be later than ${timestamp}, not at ${timestampMs}`);
+      }
+      return extend(timestampMs, 0, [...pending.values()].slice(0, MAX_BLOCK_TRANSACTIONS));
+    },
+    fork({ depth, keepTransactions, stepMs }) {
+      const most = chain.head().header.number - chain.solidNumber();
+      if (!Number.isInteger(depth) || depth < 1 || depth > most) {
+        throw new RangeError(`a fork can go back 1 to ${most} blocks (those above the solid one), not ${depth}`);
+      }
+      const to = chain.head().header.number - depth;
+      storage.writeFork(to, keepTransactions);
+      const orphaned = orphan({ to, keepTransactions }, { chain, pending });
+      const times = orphaned.map((block) => block.header.timestamp);
+      times.push((times.at(-1) ?? 0) + stepMs);
+      // The producer whose turn it was is skipped, so that no block of the branch has the id of the one it replaces.
+      return times.map((timestampMs, index) => extend(timestampMs, index === 0 ? 1 : 0, []));
+    },
+    view: (kind, lagBlocks = 0) => viewOf(chain, kind, lagBlocks),
+    close: () => storage.close(chain),
+  };
+}
+
+interface Moving {
+  readonly chain: Chain;
+  readonly pending: Map<string, PendingTransaction>;
+}
+
+function run(
+  taken: readonly PendingTransaction[],
+  view: Parameters<typeof blockRefusal>[1],
+  timestampMs: number,
+): { transactions: BlockTransaction[]; change: StateChange } {
+  const state = createJournal(view.state);
+  const transactions: BlockTransaction[] = [];
+  for (const { id, raw, rawData, signatures } of taken) {
+    if (blockRefusal({ id, raw, rawData, signatures }, { ...view, state }) !== null) continue;
+    const attempt = createJournal(state);
+    const { contractRet, info } = execute(attempt, raw, { netBytes: rawData.length + 79, timestampMs });
+    keepChanges(attempt, state);
+    transactions.push({ id, rawDataHex: bytesToHex(rawData), signatures, contractRet, info });
+  }
+  return { transactions, change: [...state.changes] };
+}
+
+/** Takes blocks away; their transactions wait again, before those that wait already, or are gone. */
+function orphan(
+  { to, keepTransactions }: { to: number; keepTransactions: boolean },
+  { chain, pending }: Moving,
+): readonly Block[] {
+  const orphaned = chain.orphanAbove(to);
+  if (!keepTransactions) return orphaned;
+  const later = [...pending];
+  pending.clear();
+  for (const { rawDataHex, signatures } of orphaned.flatMap((block) => block.transactions)) {
+    const rawData = hexToBytes(rawDataHex);
+    const again = readPending({ rawData, signatures: signatures.map(hexToBytes), results: [] });
+    if (again !== null) pending.set(again.id, again);
+  }
+  for (const [id, transaction] of later) pending.set(id, transaction);
+  return orphaned;
+}
+
+function replay(record: LedgerRecord, { chain, pending }: Moving): void {
+  switch (record.kind) {
+    case 'submitted': {
+      const transaction = decodeTransaction(hexToBytes(record.transaction));
+      const again = transaction === null ? null : readPending(transaction);
+      if (again === null)
+        throw new Error('devnet log holds a transaction that cannot be read: the directory is damaged');
+      if (chain.heightOf(again.id) === null) pending.set(again.id, again);
+      return;
+    }
+    case 'fork':
+      orphan(record, { chain, pending });
+      return;
+    case 'block':
+      chain.add(record.block, record.change, record.position);
+      for (const { id } of record.block.transactions) pending.delete(id);
+  }
+}
+
+function transactionHex({ rawData, signatures }: PendingTransaction): string {
+  return bytesToHex(encodeTransaction({ rawData, signatures: signatures.map(hexToBytes), results: [] }));
+}
+
+function viewOf(chain: Chain, kind: 'full' | 'solid', lagBlocks: number): LedgerView {
+  const last = kind === 'full' ? chain.head().header.number : chain.solidNumber();
+  const headNumber = Math.max(0, last - lagBlocks);
+  return {
+    headNumber,
+    state: () => chain.stateAt(headNumber),
+    block: (number) => (number > headNumber ? null : chain.block(number)),
+    transaction(id) {
+      const height = chain.heightOf(id);
+      const block = height === null || height > headNumber ? null : chain.block(height);
+      const transaction = block?.transactions.find((each) => each.id === id);
+      return block === null || transaction === undefined ? null : { block, transaction };
+    },
+  };
+}

@@ -1,0 +1,33 @@
+import type { Ledger } from './ledger.ts';
+
+/** A timer must not ask for more than this at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/**
+ * Produces a block in every slot of `blockMs`, counted from genesis. After a pause it goes on in the present slot: the pause is a
+ * gap in time and never in height. When the chain is ahead of the clock it waits. An error ends the process, as nothing can go on.
+ */
+export function startTicker({
+  ledger,
+  blockMs,
+  now,
+}: {
+  readonly ledger: Ledger;
+  readonly blockMs: number;
+  readonly now: () => number;
+}): { stop(): void } {
+  const origin = ledger.view('full').block(0)?.header.timestamp ?? 0;
+  const slotAt = (timeMs: number) => origin + Math.floor((timeMs - origin) / blockMs) * blockMs;
+  const tick = () => {
+    const slot = slotAt(now());
+    if (slot > ledger.head().header.timestamp) ledger.produceBlock({ timestampMs: slot });
+    schedule();
+  };
+  let timer: NodeJS.Timeout;
+  const schedule = () => {
+    const next = Math.max(slotAt(now()), slotAt(ledger.head().header.timestamp)) + blockMs;
+    timer = setTimeout(tick, Math.min(Math.max(next - now(), 1), MAX_TIMER_MS));
+  };
+  schedule();
+  return { stop: () => clearTimeout(timer) };
+}

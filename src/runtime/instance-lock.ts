@@ -1,0 +1,232 @@
+import { randomUUID } from 'node:crypto';
+import { chmod, link, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+
+/**
+ * Makes this process the only one that uses the data directory (created if missing), until `release` or its death.
+ * Errors: DataDirError.
+ * A lock left by a dead process is taken over; the start time of the process guards against a reused process id.
+ * It sees the processes of this machine or container only.
+ */
+export async function lockDataDir(dir: string, fileName = 'instance.lock'): Promise<{ release(): Promise<void> }> {
+  const path = join(resolve(dir), fileName);
+  const own: Holder = {
+    pid: process.pid,
+    startedAt: (await processState(process.pid))?.startedAt ?? null,
+    id: randomUUID(),
+  };
+  heldHere.add(own.id);
+  try {
+    await ensureDataDir(dir);
+    await acquirePatiently(path, own, dir);
+    await removeRemains(path, own);
+  } catch (cause) {
+    heldHere.delete(own.id);
+    throw dataDirError(dir, cause);
+  }
+  return {
+    async release() {
+      if (!heldHere.delete(own.id)) return;
+      if ((await readHolder(path))?.id === own.id) await rm(path, { force: true });
+    },
+  };
+}
+
+/**
+ * The data directory is in use, full, or not writable. `code` says which; the message says what to do.
+ */
+export class DataDirError extends Error {
+  override readonly name = 'DataDirError';
+  readonly code: 'DATA_DIR_IN_USE' | 'DATA_DIR_NOT_WRITABLE' | 'DATA_DIR_FULL';
+
+  constructor(code: DataDirError['code'], message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/** Translates a failed file operation below `dir` into a DataDirError; any other error is returned as it is. */
+export function dataDirError(dir: string, cause: unknown): unknown {
+  const code = errorCode(cause);
+  const uid = process.getuid?.() ?? 'unknown';
+  switch (code) {
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return new DataDirError(
+        'DATA_DIR_FULL',
+        `The disk of the data directory ${dir} is full (${code}). Free some space, then start again.`,
+        { cause },
+      );
+    case 'EACCES':
+    case 'EPERM':
+    case 'EROFS':
+    case 'ENOTDIR':
+    case 'EEXIST':
+      return new DataDirError(
+        'DATA_DIR_NOT_WRITABLE',
+        `The data directory ${dir} is not writable for uid ${uid} (${code}). ` +
+          `Run "chown -R ${uid} ${dir}", or use another data directory.`,
+        { cause },
+      );
+    default:
+      return cause;
+  }
+}
+
+/**
+ * As root, others may pass through what is created here (postgres runs as another user) but not look; otherwise it is private.
+ * A directory that exists already keeps its mode.
+ */
+async function ensureDataDir(dir: string): Promise<void> {
+  const mode = process.getuid?.() === 0 ? 0o711 : 0o700;
+  const first = await mkdir(dir, { recursive: true, mode });
+  if (first === undefined) return;
+  // The umask may have taken bits away.
+  for (let created = resolve(dir); ; created = dirname(created)) {
+    await chmod(created, mode);
+    if (created === resolve(first)) return;
+  }
+}
+
+/** What a lock file holds: {"pid":4242,"startedAt":"918273","id":"0b9c…"}. `startedAt` is in clock ticks since boot, null where /proc is missing. */
+type Holder = { pid: number; startedAt: string | null; id: string };
+
+/** The locks held or sought by this very process, which tell a lock of its own from one left by a predecessor with the same process id. */
+const heldHere = new Set<string>();
+
+/** Two seconds of patience for another starter that is just now taking over the same stale lock; it needs milliseconds. */
+const MAX_ATTEMPTS = 100;
+const ATTEMPT_DELAY_MS = 20;
+
+async function acquirePatiently(path: string, own: Holder, dir: string): Promise<void> {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+    const outcome = await acquire(path, own);
+    if (outcome.kind === 'acquired') return;
+    if (outcome.kind === 'held') throw inUse(dir, path, outcome.by);
+    await delay(ATTEMPT_DELAY_MS);
+  }
+  throw new DataDirError(
+    'DATA_DIR_IN_USE',
+    `The data directory ${dir} is being locked by other processes. Start again; if this persists, delete ${path}.`,
+  );
+}
+
+function inUse(dir: string, path: string, by: Holder): DataDirError {
+  return new DataDirError(
+    'DATA_DIR_IN_USE',
+    `The data directory ${dir} is in use by process ${by.pid} (${path}). ` +
+      `Stop that process ("kill ${by.pid}"), or use another data directory.`,
+  );
+}
+
+type Outcome = { kind: 'acquired' } | { kind: 'held'; by: Holder } | { kind: 'retry' };
+
+/**
+ * Creates the lock file, or replaces that of a dead holder.
+ * The right to replace holder X is itself a lock, `<path>.after-X`, acquired the same way. Whoever has it looks again that X still
+ * stands in the file before replacing it, so of any number of starters exactly one replaces X, and a live lock is never touched.
+ */
+async function acquire(path: string, own: Holder): Promise<Outcome> {
+  if (await createExclusively(path, own)) return { kind: 'acquired' };
+  const holder = await readHolder(path);
+  if (holder === undefined) return { kind: 'retry' };
+  if (await isAlive(holder)) return { kind: 'held', by: holder };
+  const successionPath = `${path.replace(/\.after-.*$/, '')}.after-${holder.id}`;
+  if ((await acquire(successionPath, own)).kind !== 'acquired') return { kind: 'retry' };
+  try {
+    if ((await readHolder(path))?.id !== holder.id) return { kind: 'retry' };
+    const draft = await writeDraft(path, own);
+    await rename(draft, path);
+    return { kind: 'acquired' };
+  } finally {
+    await rm(successionPath, { force: true });
+  }
+}
+
+/** Linking a finished file is atomic and fails if the name is taken; an exclusive open would show an empty file for a moment. */
+async function createExclusively(path: string, own: Holder): Promise<boolean> {
+  const draft = await writeDraft(path, own);
+  try {
+    await link(draft, path);
+    return true;
+  } catch (error) {
+    if (errorCode(error) === 'EEXIST') return false;
+    throw error;
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+async function writeDraft(path: string, own: Holder): Promise<string> {
+  const draft = `${path}.draft-${own.pid}-${randomUUID()}`;
+  await writeFile(draft, JSON.stringify(own), { mode: 0o644, flag: 'wx' });
+  return draft;
+}
+
+/** Undefined: no such file. A file that cannot be parsed (power loss) has no living holder; its text stands in for the id. */
+async function readHolder(path: string): Promise<Holder | undefined> {
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+  try {
+    const { pid, startedAt, id } = JSON.parse(text);
+    if (Number.isSafeInteger(pid) && pid > 0 && typeof id === 'string' && /^[\w-]+$/.test(id)) {
+      return { pid, startedAt: typeof startedAt === 'string' ? startedAt : null, id };
+    }
+  } catch {
+    // Not JSON: falls through to the damaged holder.
+  }
+  return { pid: 0, startedAt: null, id: 'damaged' };
+}
+
+async function isAlive(holder: Holder): Promise<boolean> {
+  if (holder.pid === 0) return false;
+  if (holder.pid === process.pid) return heldHere.has(holder.id);
+  try {
+    process.kill(holder.pid, 0);
+  } catch (error) {
+    // EPERM: it lives, as another user.
+    if (errorCode(error) !== 'EPERM') return false;
+  }
+  const state = await processState(holder.pid);
+  if (state === undefined) return true;
+  return state.isRunning && (holder.startedAt === null || holder.startedAt === state.startedAt);
+}
+
+/**
+ * Reads /proc/<pid>/stat, for example `42 (node) S 1 42 … 918273 …`: field 3 is the state, field 22 the start time in ticks (proc(5)).
+ * Undefined where there is no /proc. A zombie, killed but not yet collected by its parent, does not run any more.
+ */
+async function processState(pid: number): Promise<{ isRunning: boolean; startedAt: string } | undefined> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
+  if (stat === undefined) return undefined;
+  // The name in parentheses may hold spaces and parentheses itself.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const [state, startedAt] = [fields[0], fields[19]];
+  return state === undefined || startedAt === undefined ? undefined : { isRunning: !'ZXx'.includes(state), startedAt };
+}
+
+/**
+ * Deletes what starters killed half-way left: drafts, and successions, which mean nothing while the lock is held.
+ * A draft tells its process in its name, because its content may not be written yet.
+ */
+async function removeRemains(path: string, own: Holder): Promise<void> {
+  for (const name of await readdir(dirname(path))) {
+    if (!name.startsWith(`${basename(path)}.`)) continue;
+    const draftPid = /\.draft-(\d+)-/.exec(name)?.[1];
+    const isLeft =
+      draftPid === undefined
+        ? name.includes('.after-') && !name.endsWith(own.id)
+        : !(await isAlive({ pid: Number(draftPid), startedAt: null, id: own.id }));
+    if (isLeft) await rm(join(dirname(path), name), { force: true });
+  }
+}
+
+function errorCode(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}

@@ -1,0 +1,73 @@
+import { type DestinationStream, type LevelWithSilent, type Logger as PinoLogger, pino, stdTimeFunctions } from 'pino';
+
+export type Logger = PinoLogger;
+
+/**
+ * A JSON logger, one object per line, on standard output unless a destination is given.
+ * Secrets are removed twice: values under telling names (at any depth), and texts that look like a secret wherever they stand,
+ * because an error's message, a stack or a URL carries them where no name tells.
+ */
+export function createLogger(options: { level: LevelWithSilent; destination?: DestinationStream }): Logger {
+  const settings = {
+    level: options.level,
+    base: null,
+    timestamp: stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }) },
+    serializers: { error: pino.stdSerializers.err },
+    redact: { paths: REDACTED_PATHS, censor: REDACTED },
+    hooks: { streamWrite: scrub },
+  };
+  return options.destination ? pino(settings, options.destination) : pino(settings);
+}
+
+const REDACTED = '[redacted]';
+
+/** Names whose values never reach the log, in any letter case. */
+const SECRET_NAMES = [
+  'x-api-key',
+  'apiKey',
+  'api_key',
+  'secret',
+  'secrets',
+  'webhookSecret',
+  'webhook_secret',
+  'signingSecret',
+  'privateKey',
+  'private_key',
+  'mnemonic',
+  'seed',
+  'password',
+  'passphrase',
+  'authorization',
+  'cookie',
+  'set-cookie',
+];
+
+/** These paths catch values that are objects or arrays; strings are caught at any depth in `scrub`. Pino needs each depth spelled out. */
+const REDACTED_PATHS = SECRET_NAMES.flatMap((name) =>
+  ['', '*', '*.*', '*.*.*'].map((parent) => `${parent}["${name}"]`),
+);
+
+const names = SECRET_NAMES.join('|');
+
+/** Each pattern keeps its first group, which says what was removed. The line is JSON, so a quote inside a value reads `\"`. */
+const SECRET_PATTERNS: readonly RegExp[] = [
+  // {"apiKey":"…"}
+  new RegExp(`("(?:${names})":")(?:[^"\\\\]|\\\\.)+(?=")`, 'gi'),
+  // The same inside a text that holds JSON: {\"apiKey\":\"…\"}
+  new RegExp(`(\\\\+"(?:${names})\\\\+"\\s*:\\s*\\\\+")[^"\\\\]+`, 'gi'),
+  // qt_live_4fQ… and qt_test_…
+  /(\bqt_(?:live|test)_)[A-Za-z0-9_-]+/g,
+  // whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
+  /(\bwhsec_)[A-Za-z0-9+/=_-]+/g,
+  // postgres://user:password@host; a password may itself hold an @, so up to the last one before the next space, slash or quote.
+  /(\bpostgres(?:ql)?:\/\/[^\s:@/"\\]*:)[^\s/"\\]+(?=@)/gi,
+  // host=… password=…, and ?password=… in a URL
+  /(\bpassword=)[^\s&"'\\]+/gi,
+  // Authorization: Bearer …
+  /(\b(?:bearer|basic) )[A-Za-z0-9._~+/=-]{8,}/gi,
+];
+
+function scrub(line: string): string {
+  return SECRET_PATTERNS.reduce((text, pattern) => text.replace(pattern, `$1${REDACTED}`), line);
+}

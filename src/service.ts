@@ -1,0 +1,218 @@
+import { randomBytes, randomInt, randomUUID } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import { FAILURE_LIMIT } from './api/guard.ts';
+import { registerHealth } from './api/health.ts';
+import { registerInvoices } from './api/invoices.ts';
+import { registerOpenApi } from './api/openapi.ts';
+import { createNodeClient } from './chain/node-client.ts';
+import { startWatcher } from './chain/watcher.ts';
+import { registerCheckout } from './checkout/register.ts';
+import type { Config, NetworkConfig } from './config.ts';
+import { AppError } from './domain/errors.ts';
+import type { Network } from './domain/network.ts';
+import { unixMs } from './domain/time.ts';
+import { type Clock, systemClock } from './runtime/clock.ts';
+import type { Logger } from './runtime/log.ts';
+import { startLoop } from './runtime/loop.ts';
+import { createMetrics, type Metrics } from './runtime/metrics.ts';
+import { findValidApiKey, touchApiKeys } from './store/api-keys.ts';
+import { type Connection, type Database, openDatabase } from './store/database.ts';
+import { migrate } from './store/migrate.ts';
+import { createAuthenticator } from './web/authenticate.ts';
+import { startMetricsServer } from './web/metrics-server.ts';
+import { createServer } from './web/server.ts';
+import { createTokenBuckets } from './web/token-bucket.ts';
+import { startDispatcher } from './webhooks/dispatcher.ts';
+
+export type ServiceOptions = {
+  config: Pick<
+    Config,
+    'host' | 'port' | 'publicUrl' | 'databasePoolSize' | 'roles' | 'networks' | 'metrics' | 'trustProxy' | 'rateLimit'
+  >;
+  connection: Connection;
+  log: Logger;
+  clock?: Clock;
+  /** The block time of the networks, for a local one that is faster than the real 3,000 ms. */
+  blockMs?: number;
+};
+
+export type Service = {
+  /** Where the API listens; `null` without the role `api`. */
+  url: string | null;
+  metricsUrl: string | null;
+  db: Database;
+  stop(): Promise<void>;
+};
+
+const REAL_BLOCK_MS = 3000;
+/** How long a start waits for a database that starts at the same time. */
+const DATABASE_WAIT_MS = 10_000;
+const MAX_BUCKETS = 10_000;
+const TOUCH_KEYS_MS = 30_000;
+
+/** Wires and starts the roles of one process over one database. `stop` ends them in the opposite order, within seconds. */
+export async function startService(options: ServiceOptions): Promise<Service> {
+  const { config, log } = options;
+  const metrics = createMetrics();
+  const db = openDatabase({
+    connection: options.connection,
+    poolSize: config.databasePoolSize,
+    applicationName: 'quittance',
+    onError: (error) => log.warn({ err: error }, 'a database connection was lost'),
+  });
+  const started: { stop(): Promise<unknown> }[] = [];
+  const stop = async () => {
+    for (const part of started.splice(0).reverse()) await part.stop();
+    await db.close();
+  };
+  try {
+    const applied = await migratePatiently(db, log);
+    if (applied.length > 0) log.info({ migrations: applied }, 'the database schema was brought up to date');
+    const context = createContext(options, db, metrics);
+    const metricsServer = await startMetrics(context);
+    if (metricsServer !== null) started.push(metricsServer);
+    const api = config.roles.includes('api') ? await startApi(context) : null;
+    if (api !== null) {
+      context.url = api.url;
+      started.push(api);
+    }
+    if (config.roles.includes('watcher')) started.push(...startWatchers(context));
+    if (config.roles.includes('webhooks')) {
+      started.push(startDispatcher({ db, clock: context.clock, log, metrics, random: Math.random }));
+    }
+    return { url: api?.url ?? null, metricsUrl: metricsServer?.url ?? null, db, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+type Context = ReturnType<typeof createContext>;
+
+function createContext({ config, log, clock = systemClock, blockMs }: ServiceOptions, db: Database, metrics: Metrics) {
+  const context = {
+    config,
+    log,
+    clock,
+    db,
+    metrics,
+    blockMs: blockMs ?? REAL_BLOCK_MS,
+    url: null as string | null,
+    now: () => unixMs(clock.now()),
+    random: (bytes: number) => randomBytes(bytes),
+    /** Where payers reach us. Without the setting it is where the API listens. */
+    publicUrl: () => config.publicUrl ?? context.url ?? `http://${config.host}:${config.port}`,
+  };
+  return context;
+}
+
+async function migratePatiently(db: Database, log: Logger): Promise<string[]> {
+  const deadline = performance.now() + DATABASE_WAIT_MS;
+  for (;;) {
+    try {
+      return await migrate(db);
+    } catch (error) {
+      const isAway = error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE';
+      if (!isAway || performance.now() > deadline) throw error;
+      log.warn({ err: error }, 'the database does not answer yet');
+      await new Promise((resolve) => setTimeout(resolve, 500));
+    }
+  }
+}
+
+async function startApi(context: Context): Promise<{ url: string; stop(): Promise<void> }> {
+  const { config, db, metrics, log, now, random, publicUrl } = context;
+  const app = createServer({ publicUrl, trustProxy: config.trustProxy, now, random, log, metrics });
+  const authenticator = createAuthenticator({ findValidKey: (id, at) => findValidApiKey(db, id, at), now });
+  const { perSecond, burst } = config.rateLimit;
+  await registerOpenApi(app, publicUrl);
+  registerInvoices(app, {
+    db,
+    publicUrl,
+    authenticator,
+    keyBuckets: createTokenBuckets(perSecond, burst, MAX_BUCKETS),
+    failureBuckets: createTokenBuckets(FAILURE_LIMIT.perSecond, FAILURE_LIMIT.burst, MAX_BUCKETS),
+    rateLimit: config.rateLimit,
+    now,
+    random,
+    randomBelow: (n) => randomInt(n),
+    log,
+  });
+  registerHealth(app, { db, networks: Object.keys(config.networks) as Network[], now });
+  registerCheckout(app, { db, now });
+  const url = await listen(app, config);
+  const touching = startLoop({
+    name: 'last-used times of keys',
+    log,
+    maxPauseMs: TOUCH_KEYS_MS,
+    run: async () => {
+      const used = authenticator.takeUsed();
+      if (used.length > 0) await touchApiKeys(db, used, now());
+      return TOUCH_KEYS_MS;
+    },
+  });
+  return {
+    url,
+    stop: async () => {
+      await app.close();
+      await touching.stop();
+    },
+  };
+}
+
+async function listen(app: FastifyInstance, { host, port }: { host: string; port: number }): Promise<string> {
+  await app.listen({ host, port }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'EADDRINUSE') {
+      throw new AppError(
+        'PORT_IN_USE',
+        `port ${port} on ${host} is in use: stop the other program, or set QUITTANCE_PORT to another port (0 takes any free one)`,
+        { cause: error },
+      );
+    }
+    if (error.code === 'EACCES' || error.code === 'EADDRNOTAVAIL') {
+      throw new AppError(
+        'CONFIG_INVALID',
+        `cannot listen on ${host}:${port} (${error.code}): set QUITTANCE_HOST and QUITTANCE_PORT to an address and port of this machine that this user may use`,
+        { cause: error },
+      );
+    }
+    throw error;
+  });
+  const { address, port: actual } = app.server.address() as AddressInfo;
+  // A link needs an address that can be opened; the wildcard addresses cannot.
+  const shown = address === '0.0.0.0' || address === '::' ? '127.0.0.1' : address;
+  return `http://${shown.includes(':') ? `[${shown}]` : shown}:${actual}`;
+}
+
+async function startMetrics({ config, db, metrics }: Context) {
+  if (config.metrics === null) return null;
+  return startMetricsServer(config.metrics, metrics.registry, () => {
+    const { total, idle, waiting } = db.stats();
+    metrics.poolConnections.set({ state: 'total' }, total);
+    metrics.poolConnections.set({ state: 'idle' }, idle);
+    metrics.poolConnections.set({ state: 'waiting' }, waiting);
+  });
+}
+
+function startWatchers(context: Context): { stop(): Promise<void> }[] {
+  const { config, metrics } = context;
+  const networks = Object.entries(config.networks) as [Network, NetworkConfig][];
+  return networks.map(([network, { nodes, usdt, apiKey }]) => {
+    const [url] = nodes;
+    if (url === undefined) throw new AppError('CONFIG_INVALID', `network ${network} has no node`);
+    const node = createNodeClient({
+      url,
+      apiKey,
+      onOutcome: (outcome) => metrics.nodeRequests.inc({ network, outcome }),
+    });
+    return startWatcher({
+      ...context,
+      network,
+      node,
+      usdt,
+      publicUrl: context.publicUrl(),
+      holder: randomUUID(),
+    });
+  });
+}

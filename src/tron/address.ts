@@ -1,0 +1,83 @@
+import { secp256k1 } from '@noble/curves/secp256k1.js';
+import { sha256 } from '@noble/hashes/sha2.js';
+import { keccak_256 } from '@noble/hashes/sha3.js';
+import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js';
+import { base58 } from '@scure/base';
+
+/** An address as people see it: base58check, 34 characters, starts with `T`. Example: `TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t`. */
+export type TronAddress = string & { readonly brand: 'TronAddress' };
+
+/** The last 20 bytes of an address as 40 lowercase hex characters, without the `41` prefix: what logs and calldata hold. */
+export type AccountHex = string & { readonly brand: 'AccountHex' };
+
+export type ParsedAddress =
+  | { readonly kind: 'ok'; readonly address: TronAddress; readonly account: AccountHex }
+  | { readonly kind: 'invalid'; readonly reason: string };
+
+/** Every address of 21 bytes with prefix 0x41 and a 4-byte checksum takes exactly 34 base58 characters. */
+const ADDRESS_LENGTH = 34;
+
+const PREFIX = 0x41;
+
+/**
+ * Reads a base58 address typed or pasted by a person.
+ * The reason of a refusal is a phrase that says what to look at; surrounding space is not trimmed, the caller decides that.
+ */
+export function parseAddress(text: string): ParsedAddress {
+  if (text === '') return invalid('the address is empty');
+  if (/^0x/i.test(text)) return invalid('this is an Ethereum-style address (0x…); a TRON address starts with T');
+  if (/^41[0-9a-f]{40}$/i.test(text)) {
+    return invalid('this is the hexadecimal form of an address (41…); give the form that starts with T');
+  }
+  const stranger = /[^1-9A-HJ-NP-Za-km-z]/u.exec(text);
+  if (stranger !== null) {
+    return invalid(`the character ${JSON.stringify(stranger[0])} never occurs in a TRON address`);
+  }
+  if (text.length !== ADDRESS_LENGTH) {
+    return invalid(`a TRON address has ${ADDRESS_LENGTH} characters, this one has ${text.length}`);
+  }
+  if (!text.startsWith('T')) return invalid(`a TRON address starts with T, this one with ${text.charAt(0)}`);
+  const bytes = base58.decode(text);
+  const payload = bytes.subarray(0, 21);
+  if (bytes.length !== 25 || bytesToHex(checksumOf(payload)) !== bytesToHex(bytes.subarray(21))) {
+    return invalid('the checksum does not match: one character is probably wrong');
+  }
+  if (payload[0] !== PREFIX) return invalid('this is an address of another network');
+  return { kind: 'ok', address: text as TronAddress, account: bytesToHex(payload.subarray(1)) as AccountHex };
+}
+
+/** The base58 form of an account. */
+export function accountToAddress(account: AccountHex): TronAddress {
+  const payload = hexToBytes(`41${account}`);
+  return base58.encode(concatBytes(payload, checksumOf(payload))) as TronAddress;
+}
+
+/**
+ * The account in a 32-byte topic or ABI word (64 hex characters), or null when the text is anything else.
+ * Only the last 20 bytes count: the byte before them may be the prefix 41, and the EVM ignores the rest as well.
+ */
+export function accountFromWord(hex64: string): AccountHex | null {
+  return /^[0-9a-f]{64}$/i.test(hex64) ? (hex64.slice(24).toLowerCase() as AccountHex) : null;
+}
+
+/** The account in the node's 21-byte form (`41` and 40 hex characters), or null when the text is anything else. */
+export function accountFromHex41(hex: string): AccountHex | null {
+  return /^41[0-9a-f]{40}$/i.test(hex) ? (hex.slice(2).toLowerCase() as AccountHex) : null;
+}
+
+/**
+ * The account of a secp256k1 public key, compressed (33 bytes) or not (65): the last 20 bytes of keccak256 over x and y.
+ * Throws when the bytes are not a point of the curve.
+ */
+export function accountFromPublicKey(bytes: Uint8Array): AccountHex {
+  const point = secp256k1.Point.fromBytes(bytes).toBytes(false);
+  return bytesToHex(keccak_256(point.subarray(1)).subarray(12)) as AccountHex;
+}
+
+function checksumOf(payload: Uint8Array): Uint8Array {
+  return sha256(sha256(payload)).subarray(0, 4);
+}
+
+function invalid(reason: string): ParsedAddress {
+  return { kind: 'invalid', reason };
+}

@@ -1,0 +1,60 @@
+import { sha256 } from '@noble/hashes/sha2.js';
+import { bytesToHex, concatBytes } from '@noble/hashes/utils.js';
+import type { AccountHex } from './address.ts';
+import { bytesFromHex } from './hex.ts';
+import { writeBytes, writeInt64 } from './protobuf.ts';
+import { recoverSigner } from './signature.ts';
+
+/**
+ * `block_header.raw_data` as the node's JSON has it: byte fields in hex, `timestamp` in milliseconds; zero and empty fields are absent.
+ * Example: `{"number":66987565,"txTrieRoot":"faf8…52a2","witness_address":"41b2…94ba","parentHash":"0000…aeed","version":34,"timestamp":1777445121000}`.
+ */
+export interface BlockHeaderJson {
+  readonly timestamp?: number;
+  readonly txTrieRoot?: string;
+  readonly parentHash?: string;
+  readonly number?: number;
+  readonly witness_id?: number;
+  readonly witness_address?: string;
+  readonly version?: number;
+  readonly accountStateRoot?: string;
+}
+
+/** The protobuf bytes of a block header's raw_data (Tron.proto `BlockHeader.raw`), or null when a field is not what a node writes. */
+export function encodeBlockHeader(header: BlockHeaderJson): Uint8Array | null {
+  const timestamp = integer(header.timestamp);
+  const number = integer(header.number);
+  const witnessId = integer(header.witness_id);
+  const version = integer(header.version);
+  const txTrieRoot = bytesFromHex(header.txTrieRoot ?? '');
+  const parentHash = bytesFromHex(header.parentHash ?? '');
+  const witnessAddress = bytesFromHex(header.witness_address ?? '');
+  const accountStateRoot = bytesFromHex(header.accountStateRoot ?? '');
+  if (timestamp === null || number === null || witnessId === null || version === null) return null;
+  if (txTrieRoot === null || parentHash === null || witnessAddress === null || accountStateRoot === null) return null;
+  return concatBytes(
+    writeInt64(1, timestamp),
+    writeBytes(2, txTrieRoot),
+    writeBytes(3, parentHash),
+    writeInt64(7, number),
+    writeInt64(8, witnessId),
+    writeBytes(9, witnessAddress),
+    writeInt64(10, version),
+    writeBytes(11, accountStateRoot),
+  );
+}
+
+/** The block id (64 hex characters): the height in 8 big-endian bytes, then bytes 8..31 of sha256(raw_data). */
+export function blockIdOf(rawBytes: Uint8Array, number: number): string {
+  return number.toString(16).padStart(16, '0') + bytesToHex(sha256(rawBytes).subarray(8));
+}
+
+/** The account that signed a header: the producer's witness permission key, which may differ from `witness_address`. Null if none can have. */
+export function recoverWitness(rawBytes: Uint8Array, signatureHex: string): AccountHex | null {
+  return recoverSigner(rawBytes, signatureHex);
+}
+
+function integer(value: number | undefined): number | null {
+  if (value === undefined) return 0;
+  return Number.isSafeInteger(value) && value >= 0 ? value : null;
+}

@@ -1,0 +1,31 @@
+import { secp256k1 } from '@noble/curves/secp256k1.js';
+import { bytesToHex, concatBytes } from '@noble/hashes/utils.js';
+import { type AccountHex, accountFromPublicKey } from './address.ts';
+import { bytesFromHex } from './hex.ts';
+
+const SIGNATURE_BYTES = 65;
+
+/**
+ * The account whose key signed sha256(message). The signature is r‖s‖v in hex; v is 0 or 1, or 27 or 28 as wallets write it.
+ * Returns null for a signature of another shape, or one that no key can have made.
+ */
+export function recoverSigner(message: Uint8Array, signatureHex: string): AccountHex | null {
+  const signature = bytesFromHex(signatureHex);
+  if (signature === null || signature.length !== SIGNATURE_BYTES) return null;
+  const v = signature[64] ?? 0;
+  const recovery = v >= 27 ? v - 27 : v;
+  if (recovery > 1) return null;
+  try {
+    // noble puts the recovery byte first and hashes the message with sha256 itself.
+    const recovered = concatBytes(Uint8Array.of(recovery), signature.subarray(0, 64));
+    return accountFromPublicKey(secp256k1.recoverPublicKey(recovered, message));
+  } catch {
+    return null;
+  }
+}
+
+/** Signs sha256(message) with a 32-byte private key; deterministic (RFC 6979). Returns r‖s‖v in hex with v 0 or 1. */
+export function signMessage(message: Uint8Array, privateKey: Uint8Array): string {
+  const signature = secp256k1.sign(message, privateKey, { format: 'recovered' });
+  return bytesToHex(concatBytes(signature.subarray(1), signature.subarray(0, 1)));
+}

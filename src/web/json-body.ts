@@ -1,0 +1,65 @@
+export type JsonBody =
+  | { kind: 'ok'; value: Record<string, unknown>; duplicateKeys: string[] }
+  | { kind: 'invalid-json'; detail: string }
+  | { kind: 'not-an-object'; detail: string };
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Reads a request body that must be one JSON object in UTF-8, and names the keys that occur twice. Bounded by its size. */
+export function readJsonObject(body: Uint8Array): JsonBody {
+  if (body.length === 0) return { kind: 'invalid-json', detail: 'The body is empty; send one JSON object.' };
+  let text: string;
+  try {
+    text = utf8.decode(body);
+  } catch {
+    return { kind: 'invalid-json', detail: 'The body is not UTF-8.' };
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return { kind: 'invalid-json', detail: `The body is not JSON: ${reason.slice(0, 200)}` };
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    const seen = value === null ? 'null' : Array.isArray(value) ? 'an array' : `a ${typeof value}`;
+    return { kind: 'not-an-object', detail: `The body is ${seen}; send one JSON object.` };
+  }
+  return { kind: 'ok', value: value as Record<string, unknown>, duplicateKeys: findDuplicateKeys(text) };
+}
+
+/**
+ * The keys of the outermost object that occur more than once (`JSON.parse` keeps the last and says nothing). `text` must
+ * be valid JSON. Nested objects need no look: no field of ours may hold one.
+ */
+function findDuplicateKeys(text: string): string[] {
+  const seen = new Set<string>();
+  const duplicates = new Set<string>();
+  let depth = 0;
+  let isKeyNext = false;
+  for (let i = 0; i < text.length; i++) {
+    const character = text[i];
+    if (character === '"') {
+      const end = endOfString(text, i);
+      if (depth === 1 && isKeyNext) {
+        const key = JSON.parse(text.slice(i, end + 1)) as string;
+        if (seen.has(key)) duplicates.add(key);
+        seen.add(key);
+        isKeyNext = false;
+      }
+      i = end;
+    } else if (character === '{' || character === '[') {
+      depth += 1;
+      isKeyNext = depth === 1;
+    } else if (character === '}' || character === ']') depth -= 1;
+    else if (character === ',' && depth === 1) isKeyNext = true;
+  }
+  return [...duplicates];
+}
+
+/** The index of the quotation mark that closes the string which opens at `start`. */
+function endOfString(text: string, start: number): number {
+  let i = start + 1;
+  while (text[i] !== '"') i += text[i] === '\\' ? 2 : 1;
+  return i;
+}

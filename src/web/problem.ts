@@ -1,0 +1,140 @@
+import { assertNever } from '../domain/assert-never.ts';
+
+/** Every error that the API answers: the HTTP status, the title, and what the documentation says to do. */
+export const PROBLEMS = {
+  INVALID_JSON: { status: 400, title: 'The body is not valid JSON', advice: 'Send one JSON object in UTF-8.' },
+  INVALID_REQUEST: {
+    status: 400,
+    title: 'The request is not valid',
+    advice:
+      'Every problem is listed in `errors` with its field. Correct them all and send the request again with the same Idempotency-Key.',
+  },
+  IDEMPOTENCY_KEY_REQUIRED: {
+    status: 400,
+    title: 'The Idempotency-Key header is missing',
+    advice: 'Choose a unique key for each order attempt, store it, and send it with every retry of that attempt.',
+  },
+  IDEMPOTENCY_KEY_INVALID: {
+    status: 400,
+    title: 'The Idempotency-Key header is not valid',
+    advice: 'Send the header once, with 1 to 255 visible ASCII characters (no spaces).',
+  },
+  UNAUTHENTICATED: {
+    status: 401,
+    title: 'The API key is not accepted',
+    advice:
+      'Send the project’s secret key in the X-Api-Key header. A missing, malformed, unknown, expired or revoked key, and one used from an address that is not on its list, all get this answer.',
+  },
+  INVOICE_NOT_FOUND: {
+    status: 404,
+    title: 'There is no such invoice',
+    advice: 'Check the invoice id, and that the key belongs to the project that created it.',
+  },
+  ROUTE_NOT_FOUND: { status: 404, title: 'There is nothing at this URL', advice: 'See /openapi.json for all URLs.' },
+  METHOD_NOT_ALLOWED: {
+    status: 405,
+    title: 'The method is not allowed at this URL',
+    advice: 'Use one of the methods in the Allow header.',
+  },
+  PAYLOAD_TOO_LARGE: { status: 413, title: 'The body is too large', advice: 'Send at most 16 KiB.' },
+  UNSUPPORTED_MEDIA_TYPE: {
+    status: 415,
+    title: 'The content type is not supported',
+    advice: 'Send Content-Type: application/json.',
+  },
+  IDEMPOTENCY_CONFLICT: {
+    status: 409,
+    title: 'The request conflicts with an earlier one',
+    advice:
+      '`conflict` says which rule was broken. `idempotencyKey`: the key was used for other input; use a new key for a new order attempt. `externalId`: this id already has an invoice; read that invoice, or use a new id for a new order attempt.',
+  },
+  AMOUNT_UNAVAILABLE: {
+    status: 409,
+    title: 'No free payable amount is left for this amount',
+    advice:
+      'The operator can add a receiving address (quittance address add). Nothing was used up: retry with the same Idempotency-Key.',
+  },
+  UNSUPPORTED_ASSET: { status: 422, title: 'The asset is not supported', advice: 'Use asset "USDT".' },
+  UNSUPPORTED_NETWORK: { status: 422, title: 'The network is not supported', advice: 'Use network "TRON".' },
+  RATE_LIMITED: {
+    status: 429,
+    title: 'Too many requests',
+    advice: 'Wait as long as Retry-After says, and retry with the same Idempotency-Key.',
+  },
+  INTERNAL: {
+    status: 500,
+    title: 'Something is wrong on our side',
+    advice: 'Retry with the same Idempotency-Key. If it stays, give the operator the requestId.',
+  },
+  UNAVAILABLE: {
+    status: 503,
+    title: 'The service is not available for the moment',
+    advice: 'Wait as long as Retry-After says, and retry with the same Idempotency-Key. Nothing is lost.',
+  },
+} as const satisfies Record<string, { status: number; title: string; advice: string }>;
+
+export type ProblemCode = keyof typeof PROBLEMS;
+
+export type FieldError = { field: string; code: string; message: string };
+
+/** An error answer on its way out. `detail` says what happened, the values seen, what to do; never a secret. */
+export class Problem extends Error {
+  override readonly name = 'Problem';
+  readonly code: ProblemCode;
+  readonly extensions: Readonly<Record<string, unknown>>;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    code: ProblemCode,
+    detail: string,
+    more: { extensions?: Record<string, unknown>; headers?: Record<string, string> } = {},
+  ) {
+    super(detail);
+    this.code = code;
+    this.extensions = more.extensions ?? {};
+    this.headers = more.headers ?? {};
+  }
+
+  get status(): number {
+    return PROBLEMS[this.code].status;
+  }
+}
+
+/** The body of an error answer (RFC 9457). */
+export function problemBody(problem: Problem, publicUrl: string, requestId: string): Record<string, unknown> {
+  const { status, title } = PROBLEMS[problem.code];
+  return {
+    type: `${publicUrl}/docs/errors#${problem.code}`,
+    title,
+    status,
+    code: problem.code,
+    detail: problem.message,
+    requestId,
+    ...problem.extensions,
+  };
+}
+
+/** How long a client should wait when the service is not available: the time a database failover takes. */
+export const UNAVAILABLE_RETRY_SECONDS = 5;
+
+/** The problem for a failure that has a name in the program. */
+export function problemOf(kind: 'unavailable' | 'internal' | 'unauthenticated'): Problem {
+  switch (kind) {
+    case 'unavailable':
+      return new Problem('UNAVAILABLE', 'The database does not answer. Nothing was changed; retry in a few seconds.', {
+        headers: { 'Retry-After': String(UNAVAILABLE_RETRY_SECONDS) },
+      });
+    case 'internal':
+      return new Problem(
+        'INTERNAL',
+        'The request failed for a reason that the operator finds in the log under this requestId.',
+      );
+    case 'unauthenticated':
+      return new Problem(
+        'UNAUTHENTICATED',
+        'The X-Api-Key header holds no key that is accepted here. Send the secret key of the project, as it was shown when it was created.',
+      );
+    default:
+      return assertNever(kind);
+  }
+}

@@ -1,0 +1,29 @@
+/** Whether a request may pass; if not, in how many seconds one may. */
+export type Verdict = { kind: 'pass' } | { kind: 'limited'; retryAfterSeconds: number };
+
+export type TokenBuckets = { take(name: string, nowMs: number): Verdict };
+
+/**
+ * Token buckets by name: `burst` requests at once, refilled with `perSecond`. At most `maxBuckets` names are remembered, the
+ * least recently used is forgotten first: a forgotten one starts full, which errs on the side of the caller.
+ */
+export function createTokenBuckets(perSecond: number, burst: number, maxBuckets: number): TokenBuckets {
+  const buckets = new Map<string, { tokens: number; filledMs: number }>();
+  return {
+    take: (name, nowMs) => {
+      const bucket = buckets.get(name) ?? { tokens: burst, filledMs: nowMs };
+      // Re-inserted at the end: a Map iterates in order of insertion, so the first is the least recently used.
+      buckets.delete(name);
+      buckets.set(name, bucket);
+      if (buckets.size > maxBuckets) buckets.delete(buckets.keys().next().value ?? name);
+      const elapsedSeconds = Math.max(0, nowMs - bucket.filledMs) / 1000;
+      bucket.tokens = Math.min(burst, bucket.tokens + elapsedSeconds * perSecond);
+      bucket.filledMs = nowMs;
+      if (bucket.tokens >= 1) {
+        bucket.tokens -= 1;
+        return { kind: 'pass' };
+      }
+      return { kind: 'limited', retryAfterSeconds: Math.max(1, Math.ceil((1 - bucket.tokens) / perSecond)) };
+    },
+  };
+}

@@ -1,0 +1,259 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
+import { afterEach, describe, expect, test } from 'vitest';
+import { createWebhookSender, readRetryAfter, type SendResult } from './send.ts';
+import { createWebhookSecret, signWebhook } from './sign.ts';
+
+const NOW_MS = Date.UTC(2026, 9, 21, 7, 27);
+const BODY = Buffer.from('{"text":"₮ \\u0000"}');
+const SECRET = createWebhookSecret(() => new Uint8Array(32));
+const headers = signWebhook({ id: 'evt_1', timestampSeconds: NOW_MS / 1000, body: BODY, secrets: [SECRET] });
+
+const cleanUps: (() => void)[] = [];
+afterEach(() => {
+  for (const cleanUp of cleanUps.splice(0)) cleanUp();
+});
+
+async function listenOn(server: Server): Promise<string> {
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => sockets.add(socket.on('error', () => undefined)));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  cleanUps.push(() => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  });
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const serve = async (listener: RequestListener) => `http://${await listenOn(createServer(listener))}/hook?x=1`;
+const serveTcp = async (listener: (socket: Socket) => void) => listenOn(createTcpServer(listener));
+const status = (code: number, extra: Record<string, string> = {}) =>
+  serve((_, response) => response.writeHead(code, extra).end());
+
+function send(url: string, { timeoutMs = 10_000, stop = new AbortController().signal } = {}): Promise<SendResult> {
+  const sender = createWebhookSender({ connections: 4, timeoutMs });
+  cleanUps.push(() => void sender.close());
+  return sender.send({ url, headers, body: BODY, nowMs: NOW_MS, stop });
+}
+
+test('the bytes, the signature and who we are arrive as they were given', async () => {
+  const seen: unknown[] = [];
+  const url = await serve(async (request, response) => {
+    seen.push(request.method, request.url, Buffer.concat(await request.toArray()), request.headers);
+    response.writeHead(202).end('thanks');
+  });
+  expect(await send(url)).toEqual({ kind: 'delivered', status: 202 });
+  expect(seen).toEqual([
+    'POST',
+    '/hook?x=1',
+    BODY,
+    expect.objectContaining({
+      ...headers,
+      'user-agent': 'Quittance-Webhooks/2',
+      'content-length': String(BODY.length),
+    }),
+  ]);
+});
+
+describe('answers', () => {
+  test.each([200, 201, 204, 299])('%i is delivered', async (code) => {
+    expect(await send(await status(code))).toEqual({ kind: 'delivered', status: code });
+  });
+
+  test.each([400, 401, 404, 429, 500, 503])('%i is a failure that names it', async (code) => {
+    expect(await send(await status(code))).toMatchObject({
+      kind: 'failed',
+      status: code,
+      error: expect.stringContaining(`http_${code}: `),
+    });
+  });
+
+  test('410 is gone', async () => {
+    expect(await send(await status(410))).toEqual({ kind: 'gone' });
+  });
+
+  test.each([301, 302, 303, 307, 308])('a redirect with %i is a failure, and its target is not asked', async (code) => {
+    let asked = 0;
+    const target = await serve((_, response) => {
+      asked += 1;
+      response.end();
+    });
+    const result = await send(await status(code, { location: target }));
+    expect(result).toMatchObject({ kind: 'failed', status: code, error: expect.stringMatching(/^redirect: /) });
+    expect(asked).toBe(0);
+  });
+
+  test('a Retry-After comes with the failure', async () => {
+    expect(await send(await status(429, { 'retry-after': '120' }))).toMatchObject({ retryAfterMs: 120_000 });
+    expect(await send(await status(503, { 'retry-after': 'Wed, 21 Oct 2026 07:28:00 GMT' }))).toMatchObject({
+      retryAfterMs: 60_000,
+    });
+    expect(await send(await status(500))).toMatchObject({ retryAfterMs: null });
+  });
+});
+
+describe('hostile endpoints', () => {
+  test('one that never answers is given up on', async () => {
+    const url = await serve(() => undefined);
+    expect(await send(url, { timeoutMs: 100 })).toMatchObject({
+      kind: 'failed',
+      status: null,
+      error: expect.stringMatching(/^timeout: /),
+    });
+  });
+
+  test('one that accepts the connection and never begins TLS is given up on in the same time', async () => {
+    const url = `https://${await serveTcp(() => undefined)}/`;
+    expect(await send(url, { timeoutMs: 100 })).toMatchObject({
+      kind: 'failed',
+      error: expect.stringMatching(/^timeout: /),
+    });
+  });
+
+  test('one that drips its headers is given up on', async () => {
+    const host = await serveTcp((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\n');
+      const drip = setInterval(() => socket.write('x-drip: 1\r\n'), 10);
+      socket.on('close', () => clearInterval(drip));
+    });
+    expect(await send(`http://${host}/`, { timeoutMs: 200 })).toMatchObject({
+      kind: 'failed',
+      error: expect.stringMatching(/^timeout: /),
+    });
+  });
+
+  test.each([200, 500])('one that drips its body after a %i has answered, and is not waited for', async (code) => {
+    const url = await serve((request, response) => {
+      response.writeHead(code);
+      const drip = setInterval(() => response.write('.'), 10);
+      request.socket.on('close', () => clearInterval(drip));
+    });
+    expect(await send(url)).toMatchObject({ kind: code === 200 ? 'delivered' : 'failed', status: code });
+  });
+
+  test('one that sends a body without end is cut off after a bounded number of bytes', async () => {
+    let sent = 0;
+    let end = () => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const host = await serveTcp((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n');
+      const chunk = `1000\r\n${'x'.repeat(4096)}\r\n`;
+      const pump = () => {
+        while (!socket.destroyed && socket.write(chunk)) sent += chunk.length;
+      };
+      socket.on('drain', pump).on('close', end);
+      pump();
+    });
+    expect(await send(`http://${host}/`)).toEqual({ kind: 'delivered', status: 200 });
+    await ended;
+    // What the two kernels buffer comes on top of the 8 KiB that we read.
+    expect(sent).toBeLessThan(16 * 1024 * 1024);
+  });
+
+  test('one that resets the connection is a failure in plain words', async () => {
+    const host = await serveTcp((socket) => socket.once('data', () => socket.resetAndDestroy()));
+    expect(await send(`http://${host}/`)).toMatchObject({
+      kind: 'failed',
+      error: expect.stringMatching(/^connection_lost: /),
+    });
+  });
+
+  test('one that hangs up is a failure in plain words', async () => {
+    const host = await serveTcp((socket) => socket.once('data', () => socket.end()));
+    expect(await send(`http://${host}/`)).toMatchObject({
+      kind: 'failed',
+      error: expect.stringMatching(/^connection_lost: /),
+    });
+  });
+
+  test('one that does not speak HTTP is a failure in plain words', async () => {
+    const host = await serveTcp((socket) => socket.once('data', () => socket.end('SSH-2.0-OpenSSH_9.9\r\n')));
+    expect(await send(`http://${host}/`)).toMatchObject({
+      kind: 'failed',
+      error: expect.stringMatching(/^invalid_answer: /),
+    });
+  });
+
+  test('one with endless headers is a failure in plain words', async () => {
+    const host = await serveTcp((socket) =>
+      socket.once('data', () => socket.write(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(40_000)}`)),
+    );
+    expect(await send(`http://${host}/`)).toMatchObject({
+      kind: 'failed',
+      error: expect.stringMatching(/^invalid_answer: /),
+    });
+  });
+
+  test('one without TLS behind https is a failure in plain words', async () => {
+    const host = await serveTcp((socket) => socket.once('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')));
+    expect(await send(`https://${host}/`)).toMatchObject({ kind: 'failed', error: expect.stringMatching(/^tls: /) });
+  });
+
+  test('a port at which nothing listens is a failure in plain words', async () => {
+    const host = await serveTcp(() => undefined);
+    for (const cleanUp of cleanUps.splice(0)) cleanUp();
+    expect(await send(`http://${host}/`)).toMatchObject({
+      kind: 'failed',
+      error: expect.stringMatching(/^connection_refused: /),
+    });
+  });
+
+  test.each(['', 'nonsense', 'ftp://127.0.0.1/', 'file:///etc/passwd'])(
+    'the URL %j is a failure, not a throw',
+    async (url) => {
+      expect(await send(url)).toMatchObject({
+        kind: 'failed',
+        status: null,
+        error: expect.stringMatching(/^invalid_url: /),
+      });
+    },
+  );
+
+  test('the text of a failure holds nothing of the URL', async () => {
+    const host = await serveTcp(() => undefined);
+    for (const cleanUp of cleanUps.splice(0)) cleanUp();
+    expect(JSON.stringify(await send(`http://user:hidden@${host}/hidden?key=hidden`))).not.toContain('hidden');
+  });
+});
+
+test('an attempt that is stopped says so, whatever the endpoint does, and one that was stopped before is not made', async () => {
+  const stop = new AbortController();
+  let asked = 0;
+  const url = await serve(() => {
+    asked += 1;
+    stop.abort();
+  });
+  expect(await send(url, { stop: stop.signal })).toEqual({ kind: 'aborted' });
+  expect(await send(url, { stop: stop.signal })).toEqual({ kind: 'aborted' });
+  expect(asked).toBe(1);
+});
+
+describe('Retry-After', () => {
+  test.each([
+    ['0', 0],
+    ['120', 120_000],
+    [' 5 ', 5000],
+    ['Wed, 21 Oct 2026 07:28:00 GMT', 60_000],
+    ['Wednesday, 21-Oct-26 07:28:00 GMT', 60_000],
+    ['Wed Oct 21 07:28:00 2026', 60_000],
+    ['Wed, 21 Oct 2026 07:26:00 GMT', null],
+    ['-5', null],
+    ['1.5', null],
+    ['1e3', null],
+    ['2026-10-21T07:28:00Z', null],
+    ['soon', null],
+    ['Wed, nonsense', null],
+    ['', null],
+  ])('%j asks for %s ms', (header, expected) => {
+    expect(readRetryAfter(header, NOW_MS)).toBe(expected);
+  });
+
+  test('a repeated or missing header asks for nothing', () => {
+    expect(readRetryAfter(['1', '2'], NOW_MS)).toBeNull();
+    expect(readRetryAfter(undefined, NOW_MS)).toBeNull();
+  });
+});

@@ -1,0 +1,273 @@
+import { createHash } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { readApiKey } from '../../src/domain/api-key.ts';
+import { decodeId, encodeId } from '../../src/domain/ids.ts';
+import { type AccountHex, accountToAddress } from '../../src/tron/address.ts';
+import { createTestDatabase } from '../support/postgres.ts';
+import { withClient } from '../support/postgres-template.ts';
+import { type CliOutput, newDirectory, runCli } from './run-cli.ts';
+
+const database = await createTestDatabase();
+afterAll(() => database.drop());
+
+function cli(...args: string[]): Promise<CliOutput> {
+  return runCli(args, { env: { DATABASE_URL: database.connectionString } });
+}
+
+let addressCount = 0;
+function newAddress(): string {
+  addressCount += 1;
+  return accountToAddress(addressCount.toString(16).padStart(40, 'a') as AccountHex);
+}
+
+async function newProject(network = 'nile'): Promise<string> {
+  const { json } = await cli('project', 'create', '--name', 'Shop', '--network', network, '--json');
+  return json.projectId;
+}
+
+function query(text: string, values: unknown[]): Promise<Record<string, unknown>[]> {
+  return withClient(database.connection, async (client) => (await client.query(text, values)).rows);
+}
+
+test('with no project yet, commands say how to make one', async () => {
+  expect(await cli('project', 'list')).toMatchObject({
+    code: 0,
+    stdout: '',
+    stderr: expect.stringContaining('project create'),
+  });
+  expect((await cli('project', 'list', '--json')).json).toEqual({ data: [] });
+  expect(await cli('key', 'create')).toMatchObject({
+    code: 3,
+    stdout: '',
+    stderr: expect.stringContaining('project create'),
+  });
+});
+
+let project: string;
+let [live, other] = ['', ''];
+
+test('project create prints the project; alone, it need not be named', async () => {
+  const args = ['--name', ' Döner & Söhne ', '--network', 'nile', '--max-surcharge', '0.05', '--lifetime', '2h'];
+  const { code, json } = await cli('project', 'create', ...args, '--json');
+  expect(code).toBe(0);
+  expect(json).toEqual({
+    projectId: expect.stringMatching(/^prj_[0-9a-z]{26}$/),
+    name: 'Döner & Söhne',
+    network: 'nile',
+    maxSurcharge: '0.050000',
+    lifetimeMs: 7_200_000,
+    createdAt: expect.stringMatching(/Z$/),
+  });
+  project = json.projectId;
+  expect((await cli('project', 'show', '--json')).json).toEqual({
+    ...json,
+    addresses: 0,
+    activeKeys: 0,
+    webhookEndpoints: 0,
+  });
+  const { stdout } = await cli('project', 'show', project);
+  expect(stdout).toMatch(new RegExp(`^project +${project}$`, 'm'));
+  expect(stdout).toMatch(/^invoice lifetime +2h$/m);
+});
+
+test('with several projects, a command lists them and asks for one', async () => {
+  [live, other] = await Promise.all([newProject('mainnet'), newProject()]);
+  const { code, json } = await cli('key', 'list', '--json');
+  expect(code).toBe(2);
+  expect(json.error.code).toBe('INVALID_ARGUMENT');
+  expect(json.error.errors.map(({ subject }: { subject: string }) => subject).sort()).toEqual(
+    [project, live, other].sort(),
+  );
+  const list = await cli('project', 'list');
+  expect(list.stdout.split('\n')[0]).toMatch(/^PROJECT +NETWORK +CREATED +NAME$/);
+  expect(list.stdout).toContain('Döner & Söhne');
+});
+
+describe.concurrent('after that', () => {
+  test('project create reports every wrong option at once', async () => {
+    const args = ['--name', 'a\nb', '--network', 'main', '--max-surcharge', '2', '--lifetime', '4m'];
+    const { code, stderr } = await cli('project', 'create', ...args);
+    expect(code).toBe(2);
+    for (const option of ['--name', '--network is "main"', '--max-surcharge is "2"', '--lifetime is "4m"']) {
+      expect(stderr).toContain(option);
+    }
+  });
+
+  test('a malformed project id is a wrong argument, an unknown one is not found', async () => {
+    const unknown = encodeId('prj', '01890000-0000-7000-8000-000000000000');
+    expect(await cli('project', 'show', 'prj_x')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('"prj_x"'),
+    });
+    expect((await cli('key', 'create', '--project', unknown, '--json')).json.error.code).toBe('NOT_FOUND');
+    expect(await cli('project', 'show', unknown)).toMatchObject({ code: 3, stderr: expect.stringContaining(unknown) });
+  });
+
+  test('key create shows the key once and stores its SHA-256', async () => {
+    const args = [
+      '--name',
+      'till',
+      '--expires',
+      '2099-01-31',
+      '--allow-ip',
+      '10.0.0.0/8,::1',
+      '--allow-ip',
+      '192.0.2.7',
+    ];
+    const { code, json } = await cli('key', 'create', '--project', live, ...args, '--json');
+    expect(code).toBe(0);
+    expect(json).toMatchObject({
+      projectId: live,
+      network: 'mainnet',
+      name: 'till',
+      expiresAt: '2099-01-31T00:00:00.000Z',
+      allowedIps: ['10.0.0.0/8', '::1/128', '192.0.2.7/32'],
+    });
+    expect(json.apiKey).toMatch(/^qt_live_/);
+    const uuid = decodeId('key', json.keyId);
+    expect(readApiKey(json.apiKey)).toEqual({ keyUuid: uuid, mode: 'live' });
+    const [row] = await query('select secret_sha256 from api_keys where id = $1', [uuid]);
+    expect(row?.['secret_sha256']).toEqual(createHash('sha256').update(json.apiKey).digest());
+    const list = await cli('key', 'list', '--project', live, '--json');
+    expect(list.json.data).toMatchObject([{ keyId: json.keyId, name: 'till', status: 'active', lastUsedAt: null }]);
+    expect(list.stdout).not.toContain('qt_live_');
+  });
+
+  test('key create for people prints the key as a value to copy, and the warning elsewhere', async () => {
+    const { stdout, stderr } = await cli('key', 'create', '--project', other, '--expires', '90d');
+    expect(stdout).toMatch(/^secret key +qt_test_[0-9A-Za-z]+$/m);
+    expect(stderr).toContain('shown only now');
+    expect(stderr).not.toContain('qt_test_');
+  });
+
+  test('key create reports every wrong option at once', async () => {
+    const args = ['--name', '', '--expires', '2020-01-01', '--allow-ip', '10.0.0.0/40', '--allow-ip', '0.0.0.0/0'];
+    const { code, json } = await cli('key', 'create', '--project', project, ...args, '--json');
+    expect(code).toBe(2);
+    const subjects = json.error.errors.map(({ subject }: { subject: string }) => subject);
+    expect(subjects).toEqual(['--name', '--expires', '--allow-ip', '--allow-ip']);
+    for (const expires of ['2027-02-30', 'tomorrow', '2027-01-01T10:00', '0d']) {
+      expect((await cli('key', 'create', '--project', project, '--expires', expires)).code).toBe(2);
+    }
+  });
+
+  test('key revoke is final and may be repeated; an unknown key is not found', async () => {
+    const { json: key } = await cli('key', 'create', '--project', project, '--json');
+    for (const _ of [1, 2]) expect(await cli('key', 'revoke', key.keyId)).toMatchObject({ code: 0 });
+    const { json } = await cli('key', 'list', '--project', project, '--json');
+    expect(json.data).toMatchObject([{ keyId: key.keyId, status: 'revoked', revokedAt: expect.any(String) }]);
+    expect((await cli('key', 'revoke', encodeId('key', '01890000-0000-7000-8000-000000000000'))).code).toBe(3);
+    const mistaken = await cli('key', 'revoke', key.apiKey);
+    expect(mistaken).toMatchObject({ code: 2, stderr: expect.stringContaining(key.keyId) });
+    expect(mistaken.stderr).not.toContain(key.apiKey);
+  });
+
+  test('address add takes arguments, standard input and a file, in this order', async () => {
+    const id = await newProject();
+    const [a, b, c] = [newAddress(), newAddress(), newAddress()];
+    const file = join(newDirectory(), 'addresses.txt');
+    writeFileSync(file, `\uFEFF# cold wallet\r\n\r\n  ${c}  # the third\r\n`);
+    const added = await runCli(['address', 'add', '--project', id, a, '-', '--file', file, '--json'], {
+      env: { DATABASE_URL: database.connectionString },
+      stdin: `${b}\n`,
+    });
+    expect(added.json).toEqual({ projectId: id, network: 'nile', added: [a, b, c] });
+    const { json } = await cli('address', 'list', '--project', id, '--json');
+    expect(json.data).toMatchObject(
+      [a, b, c].map((address, index) => ({ address, position: index + 1, retiredAt: null })),
+    );
+  });
+
+  test('address add reports every problem at once and adds nothing', async () => {
+    const id = await newProject();
+    const [good, own, foreign] = [newAddress(), newAddress(), newAddress()];
+    await Promise.all([
+      cli('address', 'add', '--project', id, own),
+      cli('address', 'add', '--project', other, foreign),
+    ]);
+    const usdt = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
+    const burn = 'T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb';
+    const ether = '0xdAC17F958D2ee523a2206206994597C13D831ec7';
+    const all = [good, own, foreign, usdt, burn, ether, good, `${good.slice(0, -1)}1`];
+    const { code, json } = await cli('address', 'add', '--project', id, ...all, '--json');
+    expect(code).toBe(2);
+    const text = json.error.errors.map(({ message }: { message: string }) => message).join('\n');
+    expect(json.error.errors).toHaveLength(7);
+    expect(text).toContain(`${own} is already in this project`);
+    expect(text).toContain(`${foreign} belongs to another project`);
+    expect(text).toContain(`argument 4 ("${usdt}"): this is the USDT contract itself`);
+    expect(text).toContain('the burn address');
+    expect(text).toContain('Ethereum-style');
+    expect(text).toContain('argument 7');
+    expect(text).toContain('given before, as argument 1');
+    expect(text).toContain('checksum');
+    expect((await cli('address', 'list', '--project', id, '--json')).json.data).toMatchObject([{ address: own }]);
+  });
+
+  test('an address that is taken is a conflict; the same address on another network is not', async () => {
+    const address = newAddress();
+    const id = await newProject();
+    expect((await cli('address', 'add', '--project', id, address)).code).toBe(0);
+    expect(await cli('address', 'add', '--project', id, address)).toMatchObject({ code: 4 });
+    expect((await cli('address', 'add', '--project', live, address)).code).toBe(0);
+  });
+
+  test('a secret given for an address is refused with advice and never repeated', async () => {
+    const words = 'legal winner thank year wave sausage worth useful legal winner thank yellow';
+    const secrets: [kind: string, args: string[]][] = [
+      ['a private key', [`${'4f'.repeat(32)}`]],
+      ['a private key', [`0x${'4F'.repeat(32)}`]],
+      ['an extended private key', [`xprv${'4f'.repeat(50)}`]],
+      ['a seed phrase', [words]],
+      ['a seed phrase', words.split(' ')],
+      ['a secret of Quittance', [`qt_live_${'4f'.repeat(30)}`]],
+      ['characters, not shown', [`${'4f'.repeat(32)}4`]],
+    ];
+    await Promise.all(
+      secrets.map(async ([kind, args]) => {
+        const { code, stdout, stderr } = await cli('address', 'add', '--project', project, ...args);
+        expect(code).toBe(2);
+        expect(stderr).toContain(kind);
+        expect(stdout + stderr).not.toMatch(/4f4f|4F4F|sausage/);
+      }),
+    );
+  });
+
+  test('webhook add shows the signing secret once; the list does not', async () => {
+    const url = 'http://localhost:3000/hook?token=1';
+    const { code, json } = await cli('webhook', 'add', '--project', project, '--url', url, '--json');
+    expect(code).toBe(0);
+    expect(json).toEqual({
+      endpointId: expect.stringMatching(/^whe_[0-9a-z]{26}$/),
+      projectId: project,
+      network: 'nile',
+      url,
+      secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
+    });
+    const list = await cli('webhook', 'list', '--project', project, '--json');
+    expect(list.json.data).toMatchObject([{ endpointId: json.endpointId, url, status: 'active', disabledAt: null }]);
+    expect(list.stdout).not.toContain('whsec_');
+    const again = await cli('webhook', 'add', '--project', project, '--url', url, '--json');
+    expect(again).toMatchObject({ code: 4, json: { error: { code: 'CONFLICT' } } });
+  });
+
+  test('webhook add wants https:// where real money moves, and a plain URL everywhere', async () => {
+    const add = (url: string) => cli('webhook', 'add', '--project', live, '--url', url);
+    const [http, https, noUrl, credentials, fragment] = await Promise.all(
+      [
+        'http://a.example/x',
+        'https://a.example/x',
+        'a.example',
+        'https://u:h0rse@a.example',
+        'https://a.example/#x',
+      ].map(add),
+    );
+    expect(https).toMatchObject({ code: 0 });
+    expect(http).toMatchObject({ code: 2, stderr: expect.stringContaining('must start with https://') });
+    expect(noUrl).toMatchObject({ code: 2, stderr: expect.stringContaining('write for example https://') });
+    expect(fragment).toMatchObject({ code: 2 });
+    expect(credentials).toMatchObject({ code: 2, stderr: expect.not.stringContaining('h0rse') });
+  });
+});

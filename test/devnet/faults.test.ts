@@ -1,0 +1,143 @@
+import { expect, test } from 'vitest';
+import type { Fault } from '../../src/devnet/faults.ts';
+import { askNode, askNodeText, payerOf, startTestDevnet } from '../support/devnet.ts';
+
+const RECIPIENT = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH';
+const INFOS = '/wallet/gettransactioninfobyblocknum';
+
+/** A devnet whose head has three payments. */
+async function busyDevnet() {
+  const devnet = await startTestDevnet();
+  devnet.mine(20);
+  const payer = payerOf(devnet);
+  for (const amountMicro of [1n, 2n, 3n]) {
+    await payer.transfer({ contract: devnet.usdtContract, to: RECIPIENT, amountMicro });
+  }
+  devnet.mine();
+  const num = devnet.head().number;
+  const ids = async () => (await askNode<{ id: string }[]>(devnet.url, INFOS, { num })).map(({ id }) => id);
+  return { devnet, num, ids };
+}
+
+test.each<[Fault['kind'], number, string]>([
+  ['error-200', 200, '{"Error":"class java.lang.IllegalAccessException : lack of computing resources"}'],
+  ['bare-text', 200, 'this API is closed because this node is a lite fullnode'],
+  ['html', 502, '502 Bad Gateway'],
+  [
+    'suspended-403',
+    403,
+    '{"Success":false,"Error":"The key exceeds the frequency limit(15), and the query server is suspended for 30s","StatusCode":403}',
+  ],
+  ['not-found-404', 404, 'Not Found'],
+  ['too-large-413', 413, '413 Request Entity Too Large'],
+  ['limited-429', 429, 'Too Many Requests'],
+  ['unavailable-503', 503, '503 Service Unavailable'],
+])('%s answers with status %i', async (kind, status, text) => {
+  const devnet = await startTestDevnet();
+  devnet.setFault({ kind });
+  const answer = await askNodeText(devnet.url, '/wallet/getnowblock');
+  expect(answer.status).toBe(status);
+  expect(answer.text).toContain(text);
+  devnet.setFault();
+  expect(await askNode(devnet.url, '/wallet/getnowblock')).toMatchObject({ blockID: devnet.head().id });
+});
+
+test('truncated sends half of the JSON', async () => {
+  const { devnet } = await busyDevnet();
+  const whole = (await askNodeText(devnet.url, '/wallet/getnowblock')).text;
+  devnet.setFault({ kind: 'truncated' });
+  const half = (await askNodeText(devnet.url, '/wallet/getnowblock')).text;
+  expect(whole.startsWith(half)).toBe(true);
+  expect(() => JSON.parse(half)).toThrow(SyntaxError);
+});
+
+test('reset breaks the connection', async () => {
+  const devnet = await startTestDevnet();
+  devnet.setFault({ kind: 'reset' });
+  await expect(fetch(`${devnet.url}/wallet/getnowblock`)).rejects.toThrow('fetch failed');
+});
+
+test('hang never answers, and does not keep the node from stopping', async () => {
+  const devnet = await startTestDevnet();
+  devnet.setFault({ kind: 'hang', paths: ['/wallet/getnowblock'] });
+  const hanging = fetch(`${devnet.url}/wallet/getnowblock`).then(
+    () => 'answered',
+    () => 'broken off',
+  );
+  // Another path is answered meanwhile: the request above has reached the node by then.
+  await askNode(devnet.url, '/wallet/getblock');
+  await devnet.addNode();
+  await devnet.stop();
+  expect(await hanging).toBe('broken off');
+});
+
+test('infos can be missing, swapped or gone while the block is whole', async () => {
+  const { devnet, ids } = await busyDevnet();
+  const [first, second, third] = await ids();
+  devnet.setFault({ kind: 'missing-info' });
+  expect(await ids()).toEqual([first, second]);
+  devnet.setFault({ kind: 'swapped-infos' });
+  expect(await ids()).toEqual([second, first, third]);
+  devnet.setFault({ kind: 'empty-infos' });
+  expect(await ids()).toEqual([]);
+  expect(await askNode<{ transactions: [] }>(devnet.url, '/wallet/getnowblock')).toMatchObject({
+    transactions: [{}, {}, {}],
+  });
+});
+
+test('a block can be without its transactions, together with its infos', async () => {
+  const { devnet, num, ids } = await busyDevnet();
+  devnet.setFault({ kind: 'empty-block' }, { kind: 'empty-infos' });
+  const block = await askNode(devnet.url, '/wallet/getblock', { id_or_num: num, detail: true });
+  expect(block).toMatchObject({ blockID: devnet.head().id });
+  expect(block).not.toHaveProperty('transactions');
+  expect(await ids()).toEqual([]);
+  const range = await askNode<{ block: object[] }>(devnet.url, '/wallet/getblockbylimitnext', {
+    startNum: num,
+    endNum: num + 1,
+  });
+  expect(range.block[0]).not.toHaveProperty('transactions');
+});
+
+test('a lagging node is behind everywhere; the others of the network are not', async () => {
+  const { devnet, num } = await busyDevnet();
+  const other = await devnet.addNode();
+  devnet.setFault({ kind: 'lag', blocks: 4 });
+  const headOf = async (url: string, path: string) => {
+    const { block_header } = await askNode<{ block_header: { raw_data: { number: number } } }>(url, path);
+    return block_header.raw_data.number;
+  };
+  expect(await headOf(devnet.url, '/wallet/getnowblock')).toBe(num - 4);
+  expect(await headOf(devnet.url, '/walletsolidity/getnowblock')).toBe(devnet.solid().number - 4);
+  expect(await askNode(devnet.url, '/wallet/getblock', { id_or_num: num })).toEqual({});
+  expect(await askNode(devnet.url, INFOS, { num })).toEqual([]);
+  expect(await headOf(other.url, '/wallet/getnowblock')).toBe(num);
+});
+
+test('a fault can be limited to some paths', async () => {
+  const { devnet, ids } = await busyDevnet();
+  devnet.setFault({ kind: 'limited-429', paths: ['/wallet/getblock'] });
+  expect((await askNodeText(devnet.url, '/wallet/getblock')).status).toBe(429);
+  expect(await ids()).toHaveLength(3);
+});
+
+test('a path or a method that no servlet answers gets a page like Jetty’s', async () => {
+  const devnet = await startTestDevnet();
+  expect(await askNodeText(devnet.url, '/wallet/nothing')).toMatchObject({
+    status: 404,
+    text: expect.stringContaining('HTTP ERROR 404'),
+  });
+  expect((await askNodeText(devnet.url, '/walletsolidity/broadcasttransaction')).status).toBe(404);
+  expect((await fetch(`${devnet.url}/wallet/getblock`, { method: 'PUT' })).status).toBe(405);
+});
+
+test('a body that is no JSON object, or too big, is answered with an error', async () => {
+  const devnet = await startTestDevnet();
+  const post = async (body: string) => (await fetch(`${devnet.url}/wallet/getblock`, { method: 'POST', body })).json();
+  expect(await post('{')).toMatchObject({ Error: expect.stringContaining('not JSON') });
+  expect(await post('[]')).toMatchObject({ Error: expect.stringContaining('not a JSON object') });
+  expect(await post(' '.repeat(4 * 1024 * 1024 + 1))).toMatchObject({
+    Error: expect.stringContaining('the limit is 4194304'),
+  });
+  expect(await post('{"id_or_num":"latest"}')).toMatchObject({ Error: expect.stringContaining('id_or_num must be') });
+});

@@ -1,0 +1,143 @@
+import { existsSync } from 'node:fs';
+import { appendFile, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest';
+import { createLogger } from '../../src/runtime/log.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/store/embedded.ts';
+import { readRunningPostgres } from '../../src/store/embedded-connection.ts';
+import { IS_LINUX, makeDirectory, processesOf, query, ready, spawnServer, stop } from './server.ts';
+
+// Each test starts several servers, which on a machine busy with other things takes a while.
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
+
+const log = createLogger({ level: 'silent' });
+
+async function modeOf(path: string): Promise<string> {
+  return ((await stat(path)).mode & 0o777).toString(8);
+}
+
+describe('a running embedded PostgreSQL', () => {
+  let dataDir: string;
+  let postgres: EmbeddedPostgres;
+  beforeAll(async () => {
+    dataDir = join(await makeDirectory(), 'made', 'by', 'us');
+    postgres = await startEmbeddedPostgres({ dataDir, log });
+  });
+  afterAll(() => postgres.stop());
+
+  test('is durable, speaks UTF-8 in the C locale and UTC, and has no TCP port', async () => {
+    const names = [
+      'fsync',
+      'synchronous_commit',
+      'full_page_writes',
+      'listen_addresses',
+      'server_encoding',
+      'TimeZone',
+      'data_checksums',
+    ];
+    const rows = await query(
+      postgres.connection,
+      `select ${names.map((name) => `current_setting('${name}') as "${name}"`).join(', ')}`,
+    );
+    expect(rows).toEqual([
+      {
+        fsync: 'on',
+        synchronous_commit: 'on',
+        full_page_writes: 'on',
+        listen_addresses: '',
+        server_encoding: 'UTF8',
+        TimeZone: 'UTC',
+        data_checksums: 'on',
+      },
+    ]);
+    const [database] = await query(
+      postgres.connection,
+      'select datcollate, datctype from pg_database where datname = current_database()',
+    );
+    expect(database).toEqual({ datcollate: 'C', datctype: 'C' });
+  });
+
+  test('can be reached by its owner only: socket directory, password and connection file are private', async () => {
+    expect(await modeOf(postgres.connection.host)).toBe('700');
+    expect(await modeOf(join(dataDir, 'postgres.password'))).toBe('600');
+    expect(await modeOf(join(dataDir, 'postgres.json'))).toBe('600');
+    expect(await modeOf(join(dataDir, 'postgres'))).toBe('700');
+    expect(await modeOf(dataDir)).toBe(process.getuid?.() === 0 ? '711' : '700');
+  });
+
+  test('refuses a wrong password', async () => {
+    const wrong = { ...postgres.connection, password: 'wrong' };
+    await expect(query(wrong, 'select 1')).rejects.toThrow(/password authentication failed/);
+  });
+
+  test('is found by other processes on the same data directory', async () => {
+    expect(await readRunningPostgres(dataDir)).toEqual(postgres.connection);
+    expect(await readRunningPostgres(await makeDirectory())).toBeNull();
+  });
+
+  test('keeps a second process off the data directory, and survives the attempt', async () => {
+    const second = spawnServer(dataDir);
+    expect(await second.next()).toMatchObject({
+      kind: 'failed',
+      code: 'DATA_DIR_IN_USE',
+      message: expect.stringContaining(`process ${process.pid}`),
+    });
+    await expect(startEmbeddedPostgres({ dataDir, log })).rejects.toMatchObject({ code: 'DATA_DIR_IN_USE' });
+    expect(await query(postgres.connection, 'select 1 as one')).toEqual([{ one: 1 }]);
+  });
+
+  test('tells its children nothing of our environment', async () => {
+    if (!IS_LINUX) return;
+    const processes = await processesOf(join(dataDir, 'postgres'));
+    expect(processes.length).toBeGreaterThanOrEqual(3);
+    for (const { pid } of processes) {
+      expect(await readFile(`/proc/${pid}/environ`, 'utf8')).not.toContain('VITEST');
+    }
+  });
+});
+
+test('stopping leaves no process and no socket, may be done twice, and the data is there after the next start', async () => {
+  const dataDir = await makeDirectory();
+  const onExit = vi.fn();
+  const first = await startEmbeddedPostgres({ dataDir, log, onExit });
+  await query(first.connection, 'create table kept (value text)');
+  await query(first.connection, "insert into kept (value) values ('here')");
+  await Promise.all([first.stop(), first.stop()]);
+  await first.stop();
+  expect(existsSync(first.connection.host)).toBe(false);
+  expect(await readRunningPostgres(dataDir)).toBeNull();
+  if (IS_LINUX) expect(await processesOf(dataDir)).toEqual([]);
+
+  // An over-long log is cut at the start.
+  await appendFile(join(dataDir, 'postgres', 'postgres.log'), `${'x'.repeat(1023)}\n`.repeat(11 * 1024));
+  const second = await startEmbeddedPostgres({ dataDir, log, onExit });
+  expect(await query(second.connection, 'select value from kept')).toEqual([{ value: 'here' }]);
+  expect((await stat(join(dataDir, 'postgres', 'postgres.log'))).size).toBeLessThan(2 * 1024 * 1024);
+  await second.stop();
+  expect(onExit).not.toHaveBeenCalled();
+
+  // The password file got lost: the owner of the files gets a new password.
+  await rm(join(dataDir, 'postgres.password'));
+  const third = await startEmbeddedPostgres({ dataDir, log });
+  expect(third.connection.password).not.toBe(first.connection.password);
+  expect(await query(third.connection, 'select value from kept')).toEqual([{ value: 'here' }]);
+  await third.stop();
+
+  // It was mixed up: a clear error, and the way out that it names works.
+  await writeFile(join(dataDir, 'postgres.password'), 'of another database\n');
+  await expect(startEmbeddedPostgres({ dataDir, log })).rejects.toMatchObject({
+    code: 'EMBEDDED_FAILED',
+    message: expect.stringMatching(/password authentication failed.*delete it and start again/),
+  });
+  if (IS_LINUX) expect(await processesOf(dataDir)).toEqual([]);
+});
+
+test('a temporary directory with a long path gives way to /tmp, for a socket has room for 100 bytes', async () => {
+  const long = join(inject('runDirectory'), 'x'.repeat(100));
+  await mkdir(long, { mode: 0o777 });
+  const server = spawnServer(await makeDirectory(), { env: { TMPDIR: long } });
+  const { host } = await ready(server);
+  expect(host).toMatch(/^\/tmp\/quittance-\w{6}$/);
+  await stop(server);
+  expect(existsSync(host)).toBe(false);
+});

@@ -1,0 +1,36 @@
+/**
+ * Runs an embedded PostgreSQL on the data directory of the first argument, until a line comes on standard input or SIGTERM.
+ * It tells what happens in lines of JSON on standard output. The second argument is the shared directory.
+ */
+import { createLogger } from '../../src/runtime/log.ts';
+import { startEmbeddedPostgres } from '../../src/store/embedded.ts';
+
+const [dataDir = '', sharedDir] = process.argv.slice(2);
+
+function tell(message: object): void {
+  process.stdout.write(`${JSON.stringify(message)}\n`);
+}
+
+try {
+  const postgres = await startEmbeddedPostgres({
+    dataDir,
+    log: createLogger({ level: 'silent' }),
+    onExit: (exit) => {
+      tell({ kind: 'exited', exit });
+      process.exit(3);
+    },
+    ...(sharedDir ? { sharedDir } : {}),
+  });
+  const stop = async () => {
+    await postgres.stop();
+    tell({ kind: 'stopped' });
+    process.exit(0);
+  };
+  process.once('SIGTERM', stop);
+  process.stdin.once('data', stop);
+  tell({ kind: 'ready', connection: postgres.connection });
+} catch (error) {
+  const { code, message } = error as { code?: string; message: string };
+  tell({ kind: 'failed', code, message });
+  process.exit(1);
+}

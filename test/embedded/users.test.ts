@@ -1,0 +1,166 @@
+import { chmod, chown, mkdir, readdir, readFile, realpath, rm, stat, truncate } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { copyProject, nativePath } from './project-copy.ts';
+import { IS_LINUX, IS_ROOT, makeDirectory, processesOf, query, ready, spawnServer, stop } from './server.ts';
+
+// Each test starts several servers, which on a machine busy with other things takes a while.
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
+
+const NOBODY = 65_534;
+
+// Only root can become other users, and looking at processes needs /proc.
+describe.skipIf(!IS_ROOT || !IS_LINUX)('PostgreSQL started by root', () => {
+  test('runs as another user, and so do its guardian and its children', async () => {
+    const dataDir = await makeDirectory();
+    const server = spawnServer(dataDir);
+    await ready(server);
+    const processes = (await processesOf(join(dataDir, 'postgres'))).map(({ pid }) => pid);
+    expect(processes.length).toBeGreaterThan(3);
+    for (const pid of processes) expect((await stat(`/proc/${pid}`)).uid).not.toBe(0);
+    await stop(server);
+  });
+
+  test('takes over the database of an ordinary user as that user, who can go on with it afterwards', async () => {
+    const dataDir = await makeDirectory();
+    await chown(dataDir, NOBODY, NOBODY);
+    for (const [round, owner] of [{ uid: NOBODY, gid: NOBODY }, {}, { uid: NOBODY, gid: NOBODY }].entries()) {
+      const server = spawnServer(dataDir, owner);
+      const connection = await ready(server);
+      await query(connection, 'create table if not exists rounds (round integer)');
+      await query(connection, `insert into rounds (round) values (${round})`);
+      expect(await query(connection, 'select count(*)::integer as count from rounds')).toEqual([{ count: round + 1 }]);
+      await stop(server);
+    }
+  });
+
+  test('refuses the database of root’s own files, and says how to give it away', async () => {
+    const dataDir = await makeDirectory();
+    await stop(await started(dataDir));
+    await chown(join(dataDir, 'postgres'), 0, 0);
+    expect(await spawnServer(dataDir).next()).toMatchObject({
+      kind: 'failed',
+      code: 'EMBEDDED_UNREACHABLE',
+      message: expect.stringMatching(/belongs to uid 0.*chown -R/),
+    });
+  });
+
+  test('an ordinary user is refused the database of another user, and told so', async () => {
+    const dataDir = await makeDirectory();
+    await stop(await started(dataDir));
+    await chmod(dataDir, 0o777);
+    expect(await spawnServer(dataDir, { uid: NOBODY, gid: NOBODY }).next()).toMatchObject({
+      kind: 'failed',
+      code: 'EMBEDDED_UNREACHABLE',
+      message: expect.stringMatching(/belongs to uid \d+.*Start Quittance as the user that made it/),
+    });
+  });
+
+  async function started(dataDir: string, script?: string) {
+    const server = spawnServer(dataDir, script ? { script } : {});
+    await ready(server);
+    return server;
+  }
+
+  describe('where its user can reach neither the binaries nor the data', () => {
+    let home: string;
+    let script: string;
+    let sharedDir: string;
+    beforeAll(async () => {
+      home = await makeDirectory(0o700);
+      script = await copyProject(home, { hasBinaries: true });
+      sharedDir = join(await makeDirectory(), 'shared');
+    });
+
+    test('keeps both in the shared directory, once, though two start at once under a umask that shuts others out', async () => {
+      const dataDirs = [join(home, 'one'), join(home, 'two')];
+      const servers = dataDirs.map((dataDir) => spawnServer(dataDir, { script, sharedDir, umask: 0o077, cwd: home }));
+      const connections = await Promise.all(servers.map(ready));
+      for (const [index, connection] of connections.entries()) {
+        await query(connection, 'create table here (value integer)');
+        await query(connection, `insert into here (value) values (${index})`);
+      }
+      await Promise.all(servers.map(stop));
+
+      expect(((await stat(home)).mode & 0o777).toString(8)).toBe('700');
+      const names = await readdir(sharedDir);
+      expect(names.filter((name) => name.startsWith('postgres-18'))).toHaveLength(1);
+      expect(names).toHaveLength(3);
+      for (const [index, dataDir] of dataDirs.entries()) {
+        const place = (await readFile(join(dataDir, 'postgres.location'), 'utf8')).trim();
+        expect(place).toMatch(new RegExp(`^${await realpath(sharedDir)}/[0-9a-f]{16}$`));
+        expect(((await stat(place)).mode & 0o777).toString(8)).toBe('700');
+        const server = spawnServer(dataDir, { script, sharedDir });
+        expect(await query(await ready(server), 'select value from here')).toEqual([{ value: index }]);
+        await stop(server);
+      }
+    });
+
+    test('a damaged copy of the binaries is made anew', async () => {
+      const name = (await readdir(sharedDir)).find((entry) => entry.startsWith('postgres-18')) ?? '';
+      await truncate(join(sharedDir, name, 'bin', 'postgres'), 1000);
+      const server = spawnServer(join(home, 'one'), { script, sharedDir });
+      await ready(server);
+      await stop(server);
+      expect((await readdir(sharedDir)).filter((entry) => entry.startsWith(name))).toEqual([name]);
+    });
+
+    test('a data directory that was deleted begins empty, and the old database is moved aside, not deleted', async () => {
+      const dataDir = join(home, 'two');
+      const place = (await readFile(join(dataDir, 'postgres.location'), 'utf8')).trim();
+      await rm(dataDir, { recursive: true });
+      const server = spawnServer(dataDir, { script, sharedDir });
+      expect(await query(await ready(server), "select to_regclass('here') as found")).toEqual([{ found: null }]);
+      await stop(server);
+      expect((await readdir(sharedDir)).some((name) => join(sharedDir, name).startsWith(`${place}.replaced-`))).toBe(
+        true,
+      );
+    });
+
+    test('a database that its location file names and that is missing is an error, not an empty database', async () => {
+      const dataDir = join(home, 'one');
+      const place = (await readFile(join(dataDir, 'postgres.location'), 'utf8')).trim();
+      await rm(place, { recursive: true });
+      expect(await spawnServer(dataDir, { script, sharedDir }).next()).toMatchObject({
+        kind: 'failed',
+        code: 'EMBEDDED_DAMAGED',
+        message: expect.stringContaining(place),
+      });
+    });
+
+    test('a shared directory that another user can change is not trusted', async () => {
+      const open = await makeDirectory(0o777);
+      expect(await spawnServer(join(home, 'three'), { script, sharedDir: open }).next()).toMatchObject({
+        kind: 'failed',
+        code: 'EMBEDDED_UNREACHABLE',
+        message: expect.stringContaining(open),
+      });
+    });
+  });
+
+  test('an ordinary user whose packages are read-only and lack their links runs from a copy in the temporary directory', async () => {
+    const home = await makeDirectory(0o755);
+    const script = await copyProject(home, { hasBinaries: true });
+    const lib = join(nativePath(home), 'lib');
+    for (const { target } of JSON.parse(await readFile(join(nativePath(home), 'pg-symlinks.json'), 'utf8'))) {
+      await rm(join(lib, '..', '..', target), { force: true });
+    }
+    const temporary = join(home, 'tmp');
+    await mkdir(temporary);
+    await chmod(temporary, 0o777);
+    const dataDir = join(home, 'data');
+    await mkdir(dataDir);
+    await chown(dataDir, NOBODY, NOBODY);
+    const server = spawnServer(dataDir, { uid: NOBODY, gid: NOBODY, script, env: { TMPDIR: temporary } });
+    await ready(server);
+    await stop(server);
+    expect(await readdir(join(temporary, `quittance-${NOBODY}`))).toEqual([expect.stringMatching(/^postgres-18/)]);
+    // As root they can be made where they belong.
+    await stop(await started(join(home, 'second'), script));
+    expect((await readdir(lib)).filter((name) => name.startsWith('libpq.so'))).toEqual([
+      'libpq.so',
+      'libpq.so.5',
+      'libpq.so.5.18',
+    ]);
+  });
+});

@@ -1,0 +1,75 @@
+import { readdir } from 'node:fs/promises';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { allStatements } from '../../src/store/statement.ts';
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+
+/** OIDs of the column types, from PostgreSQL's pg_type catalogue. */
+const OIDS: Record<string, number> = {
+  uuid: 2950,
+  text: 25,
+  'text[]': 1009,
+  'int8[]': 1016,
+  int4: 23,
+  int8: 20,
+  numeric: 1700,
+  bool: 16,
+  bytea: 17,
+  timestamptz: 1184,
+};
+
+const store = new URL('../../src/store/', import.meta.url);
+for (const file of await readdir(store)) {
+  if (file.endsWith('.ts') && !file.endsWith('.test.ts')) await import(new URL(file, store).href);
+}
+
+let database: TestDatabase;
+let client: pg.Client & { connection: pg.Connection };
+beforeAll(async () => {
+  database = await createTestDatabase();
+  client = new pg.Client(database.connectionString) as typeof client;
+  await client.connect();
+});
+afterAll(async () => {
+  await client.end();
+  await database.drop();
+});
+
+test('every statement has a name of its own', () => {
+  const names = allStatements.map(({ name }) => name);
+  expect(new Set(names).size).toBe(names.length);
+  expect(names.length).toBeGreaterThan(40);
+});
+
+test.each(allStatements)('$name is accepted by PostgreSQL and returns the columns that it declares', async (statement) => {
+  const fields = await describeStatement(statement.text);
+  const declared = Object.entries(statement.columns).map(([name, type]) => ({ name, oid: OIDS[type.replace('?', '')] }));
+  expect(fields).toEqual(declared);
+});
+
+/** What the wire protocol's Parse and Describe say about a statement, without executing it. */
+function describeStatement(text: string): Promise<{ name: string; oid: number }[]> {
+  return new Promise((resolve, reject) => {
+    let fields: pg.FieldDef[] = [];
+    let failure: Error | undefined;
+    const description = {
+      submit: (connection: pg.Connection) => {
+        connection.parse({ name: '', text, types: [] }, true);
+        connection.describe({ type: 'S', name: '' }, true);
+        connection.sync();
+      },
+      handleRowDescription: (message: { fields: pg.FieldDef[] }) => {
+        fields = message.fields;
+      },
+      handleError: (error: Error) => {
+        failure = error;
+        client.connection.sync();
+      },
+      handleReadyForQuery: () => {
+        if (failure !== undefined) reject(failure);
+        else resolve(fields.map(({ name, dataTypeID }) => ({ name, oid: dataTypeID })));
+      },
+    };
+    client.query(description as unknown as pg.Submittable);
+  });
+}

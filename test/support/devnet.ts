@@ -1,0 +1,46 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { request } from 'undici';
+import { onTestFinished } from 'vitest';
+import { type Devnet, type DevnetOptions, startDevnet } from '../../src/devnet/devnet.ts';
+import { createPayer, type Payer } from '../../src/devnet/payer.ts';
+
+/** 2026-01-01T00:00:00Z: a fixed start makes every block id of a test repeatable. */
+const GENESIS_MS = 1_767_225_600_000;
+
+/** A devnet that makes blocks only when told to and stops with the test. */
+export async function startTestDevnet(options: Partial<DevnetOptions> = {}): Promise<Devnet> {
+  const devnet = await startDevnet({ dataDir: null, blockMs: 0, genesisTimestampMs: GENESIS_MS, ...options });
+  onTestFinished(() => devnet.stop());
+  return devnet;
+}
+
+/** A wallet with everything the devnet's payer owns. */
+export function payerOf(devnet: Devnet): Payer {
+  return createPayer({ nodeUrl: devnet.url, privateKey: devnet.payer.privateKey });
+}
+
+/** The contracts of a devnet as scenarios take them. */
+export function contractsOf(devnet: Devnet) {
+  return { usdt: devnet.usdtContract, fakeUsdt: devnet.fakeUsdtContract, multisend: devnet.multisendContract };
+}
+
+/** A directory that is removed after the test. */
+export function temporaryDirectory(): string {
+  const path = mkdtempSync(join(tmpdir(), 'quittance-devnet-'));
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+/** POSTs to a node and returns what it says, whatever that is. */
+export async function askNodeText(url: string, path: string, body: object = {}) {
+  const { statusCode, body: answer } = await request(url + path, { method: 'POST', body: JSON.stringify(body) });
+  return { status: statusCode, text: await answer.text() };
+}
+
+/** POSTs to a node and returns its JSON, in the shape the caller expects. */
+export async function askNode<Answer>(url: string, path: string, body: object = {}): Promise<Answer> {
+  const { text } = await askNodeText(url, path, body);
+  return JSON.parse(text) as Answer;
+}

@@ -1,0 +1,46 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { inject } from 'vitest';
+import type { PostgresConnection } from '../../src/store/embedded-connection.ts';
+import { TEMPLATE, withClient } from './postgres-template.ts';
+
+/** A database of one test file: migrated, empty, its own. `drop` closes the connections that are left. */
+export type TestDatabase = { connectionString: string; connection: PostgresConnection; drop(): Promise<void> };
+
+export async function createTestDatabase(): Promise<TestDatabase> {
+  const server = inject('postgres');
+  const database = `test_${randomUUID().replaceAll('-', '')}`;
+  await withClient(server, (client) =>
+    retryWhileBusy(() => client.query(`create database ${database} template ${TEMPLATE}`)),
+  );
+  const connection = { ...server, database };
+  return {
+    connectionString: connectionString(connection),
+    connection,
+    async drop() {
+      await withClient(server, (client) => client.query(`drop database if exists ${database} with (force)`));
+    },
+  };
+}
+
+/** A Unix socket as a URL has its directory for a host: postgres://user:password@%2Ftmp%2Fquittance-a1B2c3:5432/database */
+function connectionString({ host, port, user, password, database }: PostgresConnection): string {
+  return `postgres://${user}:${encodeURIComponent(password)}@${encodeURIComponent(host)}:${port}/${database}`;
+}
+
+/** "source database is being accessed by other users" (object_in_use): a background worker is in the template for a moment. */
+const OBJECT_IN_USE = '55006';
+const MAX_ATTEMPTS = 100;
+
+async function retryWhileBusy(create: () => Promise<unknown>): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await create();
+      return;
+    } catch (error) {
+      const isBusy = error instanceof Error && 'code' in error && error.code === OBJECT_IN_USE;
+      if (!isBusy || attempt === MAX_ATTEMPTS) throw error;
+      await delay(50);
+    }
+  }
+}

@@ -1,0 +1,205 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createWorld, eventually, judge, recorded, startReceiver, type World } from './fixture.ts';
+
+const HOUR_MS = 3_600_000;
+let world: World;
+beforeEach(async () => {
+  world = await createWorld();
+});
+afterEach(() => world.end());
+
+describe('a delivery', () => {
+  test('carries the stored bytes, and the published verifier accepts it', async () => {
+    const receiver = await startReceiver(world);
+    const endpoint = await world.addEndpoint(receiver.url);
+    const event = await world.addEvent([endpoint]);
+    const { metrics } = world.startDispatcher();
+    await eventually(async () => expect(await world.delivery(event)).toMatchObject({ status: 'delivered' }));
+    const [received] = receiver.received;
+    expect(received?.body.toString()).toBe(event.body);
+    expect(received?.headers).toMatchObject({ 'webhook-id': event.wireId, 'webhook-protocol': 'v2' });
+    expect(received && judge(world, endpoint.secret, received)).toEqual(JSON.parse(event.body));
+    expect(await world.delivery(event)).toMatchObject({ attempt_count: 1, last_status: 204, last_error: null });
+    expect((await metrics.deliveryAttempts.get()).values).toMatchObject([
+      { labels: { outcome: 'delivered' }, value: 1 },
+    ]);
+  });
+
+  test('is made when it is notified, long before the next poll', async () => {
+    const receiver = await startReceiver(world);
+    const endpoint = await world.addEndpoint(receiver.url);
+    world.startDispatcher({ pollMs: 2 ** 30 });
+    const first = await world.addEvent([endpoint]);
+    await eventually(() => expect(receiver.received.map(({ id }) => id)).toEqual([first.wireId]));
+    const second = await world.addEvent([endpoint]);
+    await eventually(() => expect(receiver.received.map(({ id }) => id)).toEqual([first.wireId, second.wireId]));
+  });
+
+  test('goes to each endpoint, signed with its own secret', async () => {
+    const receivers = [await startReceiver(world), await startReceiver(world)];
+    const endpoints = await Promise.all(receivers.map(({ url }) => world.addEndpoint(url)));
+    await world.addEvent(endpoints);
+    world.startDispatcher();
+    await eventually(() => expect(receivers.map(({ received }) => received.length)).toEqual([1, 1]));
+    for (const [index, { received }] of receivers.entries()) {
+      for (const one of received) expect(() => judge(world, endpoints[index]?.secret ?? '', one)).not.toThrow();
+      for (const one of received) expect(() => judge(world, endpoints[1 - index]?.secret ?? '', one)).toThrow();
+    }
+  });
+
+  test('of an endpoint with a malformed secret is a failure and stops nothing else', async () => {
+    const receiver = await startReceiver(world);
+    const [bad, good] = [await world.addEndpoint(receiver.url), await world.addEndpoint(receiver.url)];
+    await world.sql(`update webhook_endpoints set secret = 'whsec_broken' where id = $1`, [bad.id]);
+    const [unsigned, signed] = [await world.addEvent([bad]), await world.addEvent([good])];
+    const { lines } = world.startDispatcher();
+    await eventually(async () => {
+      expect(await world.delivery(signed)).toMatchObject({ status: 'delivered' });
+      expect(await world.delivery(unsigned)).toMatchObject({
+        status: 'pending',
+        last_error: expect.stringMatching(/^unsigned: /),
+      });
+    });
+    expect(lines.join('')).not.toContain('whsec_broken');
+  });
+});
+
+describe('a failed delivery', () => {
+  test('is made again with the same id and bytes and a fresh signature', async () => {
+    const receiver = await startReceiver(world, (response) =>
+      response.writeHead(receiver.received.length < 4 ? 500 : 200).end(),
+    );
+    const endpoint = await world.addEndpoint(receiver.url);
+    const event = await world.addEvent([endpoint]);
+    const { metrics } = world.startDispatcher();
+    for (let attempt = 1; attempt <= 4; attempt++) {
+      await recorded(metrics, attempt);
+      const received = receiver.received.at(-1) ?? expect.fail('nothing arrived');
+      expect(() => judge(world, endpoint.secret, received)).not.toThrow();
+      const delivery = await world.delivery(event);
+      expect(delivery).toMatchObject({ attempt_count: attempt, last_status: attempt < 4 ? 500 : 200 });
+      world.clock.moveTo(delivery['next_attempt_at']);
+    }
+    expect(new Set(receiver.received.map(({ id }) => id))).toEqual(new Set([event.wireId]));
+    expect(new Set(receiver.received.map(({ body }) => body.toString()))).toEqual(new Set([event.body]));
+    expect(new Set(receiver.received.map(({ headers }) => headers['webhook-signature'])).size).toBe(4);
+    expect(await world.delivery(event)).toMatchObject({ status: 'delivered', last_error: null });
+    expect(await world.endpoint(endpoint)).toMatchObject({ failing_since: null });
+  });
+
+  test('is attempted 12 times over at least 75 hours, and then it is dead', async () => {
+    const receiver = await startReceiver(world, (response) => response.writeHead(500).end());
+    const endpoint = await world.addEndpoint(receiver.url);
+    const event = await world.addEvent([endpoint]);
+    const { metrics, lines } = world.startDispatcher();
+    const startMs = world.clock.now();
+    for (let attempt = 1; attempt <= 12; attempt++) {
+      await recorded(metrics, attempt);
+      const delivery = await world.delivery(event);
+      expect(delivery).toMatchObject({ attempt_count: attempt, last_status: 500 });
+      world.clock.moveTo(delivery['next_attempt_at']);
+    }
+    expect(world.clock.now() - startMs).toBeGreaterThanOrEqual(75 * HOUR_MS);
+    expect(await world.delivery(event)).toMatchObject({
+      status: 'dead',
+      last_error: expect.stringMatching(/^http_500: /),
+    });
+    world.clock.advance(1000 * HOUR_MS);
+    const next = await world.addEvent([await world.addEndpoint((await startReceiver(world)).url)]);
+    await eventually(async () => expect(await world.delivery(next)).toMatchObject({ status: 'delivered' }));
+    expect(receiver.received).toHaveLength(12);
+    expect((await metrics.deliveryAttempts.get()).values).toEqual(
+      expect.arrayContaining([
+        { labels: { outcome: 'retried' }, value: 11 },
+        { labels: { outcome: 'dead' }, value: 1 },
+      ]),
+    );
+    expect(lines.filter((line) => line.includes('webhook is dead'))).toHaveLength(1);
+  });
+
+  test('waits as long as Retry-After asks', async () => {
+    const receiver = await startReceiver(world, (response) => response.writeHead(429, { 'retry-after': '600' }).end());
+    const event = await world.addEvent([await world.addEndpoint(receiver.url)]);
+    world.startDispatcher();
+    const next = new Date(world.clock.now() + 600_000);
+    await eventually(async () =>
+      expect(await world.delivery(event)).toMatchObject({ attempt_count: 1, next_attempt_at: next }),
+    );
+  });
+
+  test('a redirect is a failure, and its target gets nothing', async () => {
+    const target = await startReceiver(world);
+    const receiver = await startReceiver(world, (response) => response.writeHead(307, { location: target.url }).end());
+    const event = await world.addEvent([await world.addEndpoint(receiver.url)]);
+    world.startDispatcher();
+    await eventually(async () =>
+      expect(await world.delivery(event)).toMatchObject({ status: 'pending', last_status: 307 }),
+    );
+    expect(target.received).toHaveLength(0);
+  });
+
+  test('a receiver that is away and comes back gets everything', async () => {
+    const endpoint = await world.addEndpoint('http://127.0.0.1:1/');
+    const event = await world.addEvent([endpoint]);
+    world.startDispatcher();
+    await eventually(async () =>
+      expect(await world.delivery(event)).toMatchObject({ last_error: expect.stringMatching(/^connection_refused: /) }),
+    );
+    expect((await world.endpoint(endpoint))['failing_since']).toBeInstanceOf(Date);
+    const receiver = await startReceiver(world);
+    await world.sql('update webhook_endpoints set url = $1', [receiver.url]);
+    world.clock.moveTo((await world.delivery(event))['next_attempt_at']);
+    await eventually(async () => expect(await world.delivery(event)).toMatchObject({ status: 'delivered' }));
+    expect(await world.endpoint(endpoint)).toMatchObject({ failing_since: null });
+  });
+});
+
+describe('an endpoint is disabled', () => {
+  test('by its own 410, and its events are kept and not sent', async () => {
+    const receiver = await startReceiver(world, (response) => response.writeHead(410).end());
+    const endpoint = await world.addEndpoint(receiver.url);
+    const event = await world.addEvent([endpoint]);
+    const { lines } = world.startDispatcher();
+    await eventually(async () => expect((await world.endpoint(endpoint))['disabled_at']).toBeInstanceOf(Date));
+    expect(await world.endpoint(endpoint)).toMatchObject({ disabled_reason: 'the endpoint answered 410 Gone' });
+    expect(lines.filter((line) => line.includes('endpoint disabled'))).toHaveLength(1);
+    expect(await world.delivery(event)).toMatchObject({ status: 'pending', last_status: 410 });
+
+    const later = await world.addEvent([endpoint]);
+    world.clock.advance(HOUR_MS);
+    const other = await world.addEvent([await world.addEndpoint((await startReceiver(world)).url)]);
+    await eventually(async () => expect(await world.delivery(other)).toMatchObject({ status: 'delivered' }));
+    expect(await world.delivery(later)).toMatchObject({ status: 'pending', attempt_count: 0 });
+    expect(receiver.received).toHaveLength(1);
+  });
+
+  test('when every attempt has failed for 5 days, and not a day earlier', async () => {
+    const receiver = await startReceiver(world, (response) => response.writeHead(500).end());
+    const endpoint = await world.addEndpoint(receiver.url);
+    const { lines } = world.startDispatcher();
+    for (let day = 0; day < 5; day++) {
+      const event = await world.addEvent([endpoint]);
+      await eventually(async () => expect((await world.delivery(event))['last_status']).toBe(500));
+      expect(await world.endpoint(endpoint)).toMatchObject({ disabled_at: null });
+      world.clock.advance(24 * HOUR_MS);
+    }
+    await eventually(async () =>
+      expect((await world.endpoint(endpoint))['disabled_at']).toEqual(new Date(world.clock.now())),
+    );
+    expect(await world.endpoint(endpoint)).toMatchObject({ disabled_reason: 'every attempt has failed for 5 days' });
+    expect(lines.filter((line) => line.includes('endpoint disabled'))).toHaveLength(1);
+  });
+
+  test('not by failures that one success interrupts', async () => {
+    let status = 500;
+    const receiver = await startReceiver(world, (response) => response.writeHead(status).end());
+    const endpoint = await world.addEndpoint(receiver.url);
+    world.startDispatcher();
+    for (status of [500, 200, 500, 500]) {
+      const event = await world.addEvent([endpoint]);
+      await eventually(async () => expect((await world.delivery(event))['last_status']).toBe(status));
+      world.clock.advance(4 * 24 * HOUR_MS);
+    }
+    expect(await world.endpoint(endpoint)).toMatchObject({ disabled_at: null });
+  });
+});

@@ -1,0 +1,183 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import pg from 'pg';
+import { Webhook } from 'standardwebhooks';
+import { expect, vi } from 'vitest';
+import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
+import { createLogger } from '../../src/runtime/log.ts';
+import { createMetrics, type Metrics } from '../../src/runtime/metrics.ts';
+import { type Database, openDatabase } from '../../src/store/database.ts';
+import { type DispatcherOptions, startDispatcher } from '../../src/webhooks/dispatcher.ts';
+import { createWebhookSecret } from '../../src/webhooks/sign.ts';
+import { createTestDatabase } from '../support/postgres.ts';
+
+export type Row = Record<string, unknown>;
+export type Received = { id: string; headers: IncomingHttpHeaders; body: Buffer };
+export type Receiver = Awaited<ReturnType<typeof startReceiver>>;
+export type World = Awaited<ReturnType<typeof createWorld>>;
+
+/** Awaits a condition that other work brings about; the bound only ends a test that would fail. */
+export const eventually = <T>(condition: () => T | Promise<T>): Promise<T> =>
+  vi.waitFor(condition, { timeout: 15_000, interval: 10 });
+
+/** Awaits that so many attempts have been made and recorded. */
+export async function recorded({ deliveryAttempts }: Pick<Metrics, 'deliveryAttempts'>, attempts: number) {
+  await eventually(async () => {
+    const { values } = await deliveryAttempts.get();
+    expect(values.reduce((sum, { value }) => sum + value, 0)).toBe(attempts);
+  });
+}
+
+/** A database of its own, a clock that tests move, and what they need to fill and run it. */
+export async function createWorld() {
+  const database = await createTestDatabase();
+  const client = new pg.Client(database.connection);
+  await client.connect();
+  const clock = movableClock();
+  const ends: (() => Promise<unknown>)[] = [];
+  const closes: (() => void)[] = [];
+  const sql = async (text: string, values: unknown[] = []): Promise<Row[]> => (await client.query(text, values)).rows;
+  const projectId = randomUUID();
+  await sql(`insert into projects (id, name, network) values ($1, 'shop', 'devnet')`, [projectId]);
+  const addressId = randomUUID();
+  await sql(
+    `insert into addresses (id, project_id, network, account, address, position) values ($1, $2, 'devnet', $3, $4, 1)`,
+    [addressId, projectId, randomBytes(20), `T${'a'.repeat(33)}`],
+  );
+
+  const open = (): Database => {
+    const { connection } = database;
+    const db = openDatabase({ connection, poolSize: 8, applicationName: 'webhooks', onError: () => undefined });
+    ends.push(() => db.close());
+    return db;
+  };
+  return {
+    clock,
+    sql,
+    projectId,
+    openDatabase: open,
+    /** Starts a dispatcher with its own pool; `lines` is its log. */
+    startDispatcher: (options: Partial<DispatcherOptions> = {}) => {
+      const metrics = createMetrics();
+      const lines: string[] = [];
+      const log = createLogger({ level: 'debug', destination: { write: (line) => void lines.push(line) } });
+      const db = open();
+      const dispatcher = startDispatcher({ db, clock, log, metrics, random: () => 0, pollMs: 20, ...options });
+      let stopped: Promise<void> | undefined;
+      const stop = () => {
+        stopped ??= dispatcher.stop();
+        return stopped;
+      };
+      ends.push(stop);
+      return { stop, metrics, lines };
+    },
+    addEndpoint: async (url: string) => {
+      const endpoint = { id: randomUUID(), url, secret: createWebhookSecret(randomBytes) };
+      await sql(
+        `insert into webhook_endpoints (id, project_id, network, url, secret) values ($1, $2, 'devnet', $3, $4)`,
+        [endpoint.id, projectId, url, endpoint.secret],
+      );
+      return endpoint;
+    },
+    addInvoice: async () => {
+      const id = randomUUID();
+      await sql(
+        `insert into invoices (id, project_id, network, address_id, idempotency_key, external_id, requested_micro,
+           payable_micro, checkout_token, created_at, expires_at)
+         values ($1, $2, 'devnet', $3, $4, $4, 1, $5, $6, now(), now())`,
+        [id, projectId, addressId, id, randomBytes(6).readUIntBE(0, 6) + 1, id.slice(0, 22)],
+      );
+      return id;
+    },
+    /** Writes an event and its deliveries as a state change does, and tells the dispatchers. */
+    addEvent: async (endpoints: { id: string }[], invoice?: { id: string; sequence: number }) => {
+      const id = uuidV7(clock.now(), randomBytes(10));
+      const body = JSON.stringify({ id: encodeId('evt', id), type: 'ping', note: 'Grüße ₮ \u0000 𝄞' });
+      const at = new Date(clock.now());
+      const [invoiceId, sequence] = [invoice?.id ?? null, invoice?.sequence ?? 1];
+      await sql('begin');
+      await sql(
+        `insert into events (id, project_id, network, type, invoice_id, sequence, body) values ($1, $2, 'devnet', 'ping', $3, $4, $5)`,
+        [id, projectId, invoiceId, sequence, body],
+      );
+      await sql(
+        `insert into deliveries (event_id, endpoint_id, project_id, invoice_id, sequence, next_attempt_at, created_at)
+         select $1, endpoint_id, $3, $4, $5, $6, $6 from unnest($2::uuid[]) endpoint_id`,
+        [id, endpoints.map((endpoint) => endpoint.id), projectId, invoiceId, sequence, at],
+      );
+      await sql('notify quittance_deliveries');
+      await sql('commit');
+      return { id, wireId: encodeId('evt', id), body };
+    },
+    delivery: async (event: { id: string }): Promise<Row> => {
+      const [row] = await sql('select * from deliveries where event_id = $1', [event.id]);
+      return row ?? expect.fail('there is no such delivery');
+    },
+    endpoint: async (endpoint: { id: string }): Promise<Row> => {
+      const [row] = await sql('select * from webhook_endpoints where id = $1', [endpoint.id]);
+      return row ?? expect.fail('there is no such endpoint');
+    },
+    /** For receivers: they close before the dispatchers stop, so that attempts at hanging ones end at once. */
+    onEnd: (close: () => void) => void closes.push(close),
+    end: async () => {
+      for (const close of closes) close();
+      for (const end of ends.reverse()) await end();
+      await client.end();
+      await database.drop();
+    },
+  };
+}
+
+/** Begins at the present, because PostgreSQL's defaults do. */
+function movableClock() {
+  let nowMs = Date.now();
+  return {
+    now: () => nowMs,
+    advance: (ms: number) => {
+      nowMs += ms;
+    },
+    moveTo: (time: unknown) => {
+      nowMs = Math.max(nowMs, (time as Date).getTime());
+    },
+  };
+}
+
+/** A receiver in the same process; `answer` decides what becomes of each webhook, by default 204. */
+export async function startReceiver(
+  world: World,
+  answer: (response: ServerResponse, received: Received) => unknown = (response) => response.writeHead(204).end(),
+) {
+  const received: Received[] = [];
+  const server = createServer(async (request, response) => {
+    try {
+      const one = {
+        id: String(request.headers['webhook-id']),
+        headers: request.headers,
+        body: Buffer.concat(await request.toArray()),
+      };
+      received.push(one);
+      await answer(response, one);
+    } catch {
+      response.destroy();
+    }
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  world.onEnd(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return { received, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` };
+}
+
+/** The published verifier, at the time of the test's clock. Throws if it refuses the webhook. */
+export function judge(world: World, secret: string, { body, headers }: Received): unknown {
+  const now = vi.spyOn(Date, 'now').mockReturnValue(world.clock.now());
+  try {
+    return new Webhook(secret).verify(body, headers as Record<string, string>);
+  } finally {
+    now.mockRestore();
+  }
+}
