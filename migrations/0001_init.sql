@@ -208,7 +208,7 @@ create table deliveries (
   primary key (event_id, endpoint_id),
   foreign key (project_id, endpoint_id) references webhook_endpoints (project_id, id)
 );
-create index deliveries_due on deliveries (next_attempt_at) where status = 'pending';
+create index deliveries_due on deliveries (endpoint_id, next_attempt_at, created_at) where status = 'pending';
 create index deliveries_order on deliveries (endpoint_id, invoice_id, sequence) where status = 'pending';
 
 -- Who works for a network. Each write of a watcher checks holder and epoch in its own transaction (fencing).

@@ -6,7 +6,7 @@ import type { Network } from './domain/network.ts';
 import { type AccountHex, parseAddress } from './tron/address.ts';
 import { USDT_CONTRACTS } from './tron/usdt.ts';
 
-export type Role = Settings['QUITTANCE_ROLES'][number];
+type Role = Settings['QUITTANCE_ROLES'][number];
 
 /** `nodes` are base URLs without a trailing slash; `apiKey` is sent to the nodes of public networks. */
 export type NetworkConfig = Readonly<{ nodes: readonly string[]; usdt: AccountHex; apiKey: string | null }>;

@@ -66,7 +66,7 @@ Exit codes:
   0  done
   1  failed
   2  wrong arguments or configuration
-  3  not found: no such project, key or data directory
+  3  not found: no such project, key or database
   4  conflict: it is there already, or belongs to another project
   5  unavailable: the database does not answer, or a directory or port is in use
 

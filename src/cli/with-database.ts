@@ -1,10 +1,10 @@
-import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Config } from '../config.ts';
-import { DataDirError, lockDataDir } from '../runtime/instance-lock.ts';
+import { DataDirError, dataDirError, lockDataDir } from '../runtime/instance-lock.ts';
 import { createLogger } from '../runtime/log.ts';
 import { type Connection, type Database, openDatabase } from '../store/database.ts';
 import { startEmbeddedPostgres } from '../store/embedded.ts';
+import { findCluster } from '../store/embedded-cluster.ts';
 import { readRunningPostgres } from '../store/embedded-connection.ts';
 import { migrate, pendingMigrations } from '../store/migrate.ts';
 import { CliError } from './cli-error.ts';
@@ -44,10 +44,10 @@ export async function withDatabase<Output>(
       return work({ db, config, applied, kind: 'external' });
     });
   }
-  if (!options.mayCreate && !existsSync(config.dataDir)) {
+  if (!options.mayCreate && !(await isClusterThere(config.dataDir))) {
     throw new CliError(
       'NOT_FOUND',
-      `there is no data directory at ${config.dataDir}: change to the directory that Quittance runs in, or set QUITTANCE_DATA_DIR or DATABASE_URL as it has them`,
+      `there is no database in ${config.dataDir}: change to the directory that Quittance runs in, or set QUITTANCE_DATA_DIR or DATABASE_URL as it has them`,
     );
   }
   // A second command must not use a PostgreSQL that the first one is about to stop, so they take turns.
@@ -75,7 +75,7 @@ async function withEmbedded<Output>(
     // Its routine reports are for the log of a service; a command shows what is wrong, or all if asked to.
     const level = config.logLevel === 'info' ? 'warn' : config.logLevel;
     const log = createLogger({ level, destination: process.stderr });
-    if (!existsSync(`${config.dataDir}/postgres`)) terminal.note('making a new database …');
+    if (!(await isClusterThere(config.dataDir))) terminal.note('making a new database …');
     const postgres = await startEmbeddedPostgres({ dataDir: config.dataDir, log });
     try {
       return await withConnection(config, postgres.connection, async (db) => {
@@ -87,6 +87,14 @@ async function withEmbedded<Output>(
     }
   } finally {
     await found.release();
+  }
+}
+
+async function isClusterThere(dataDir: string): Promise<boolean> {
+  try {
+    return (await findCluster(dataDir)) !== undefined;
+  } catch (error) {
+    throw dataDirError(dataDir, error);
   }
 }
 

@@ -42,7 +42,7 @@ async function findPackage(): Promise<{ root: string; version: string }> {
     const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
     if (process.platform !== 'win32') return { root: join(root, 'native'), version };
   } catch (error) {
-    if (errorCode(error) !== 'MODULE_NOT_FOUND') throw error;
+    if (!errorCode(error)?.endsWith('MODULE_NOT_FOUND')) throw error;
   }
   throw new EmbeddedPostgresError(
     'EMBEDDED_UNSUPPORTED',

@@ -6,7 +6,7 @@ import { readPostmaster, stopPostmaster } from './embedded-postmaster.ts';
 import { type SystemUser, spawnError, spawnOptions } from './embedded-user.ts';
 
 /** How the guardian ended: its exit code is that of postgres. */
-export type GuardianExit = { code: number | null; signal: NodeJS.Signals | null };
+type GuardianExit = { code: number | null; signal: NodeJS.Signals | null };
 
 /** A running guardian. `exited` never rejects. `stop` is a fast shutdown, bounded, and may be called again. */
 export type Guardian = { exited: Promise<GuardianExit>; stop(): Promise<GuardianExit> };

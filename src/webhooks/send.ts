@@ -25,7 +25,7 @@ export type WebhookSender = {
 };
 
 /** From the contract: delivered is any 2xx within 15 s. */
-export const ATTEMPT_TIMEOUT_MS = 15_000;
+const ATTEMPT_TIMEOUT_MS = 15_000;
 
 /**
  * Sends webhooks over connections of its own. `connections` bounds them per origin; it should be the number of attempts

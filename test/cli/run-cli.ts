@@ -1,8 +1,9 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
-import { mkdtempSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { onTestFinished } from 'vitest';
 
 const BINARY = fileURLToPath(new URL('../../bin/quittance.js', import.meta.url));
 
@@ -14,9 +15,12 @@ type CliJson = any;
 
 export type CliOptions = { env?: NodeJS.ProcessEnv; stdin?: string; cwd?: string };
 
-/** A directory of its own under the system's temporary one; as root, PostgreSQL's user must pass through it. */
+/** A directory for one test. As root, PostgreSQL's user must be able to pass through it. */
 export function newDirectory(): string {
-  return mkdtempSync(join(tmpdir(), 'quittance-cli-'));
+  const path = mkdtempSync(join(tmpdir(), 'quittance-cli-'));
+  chmodSync(path, 0o711);
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+  return path;
 }
 
 /** Starts the real command in an environment that holds nothing of ours but `env`. */

@@ -102,7 +102,7 @@ test('a line that was being written at the end is cut off, wherever it was torn'
 test('snapshots change nothing: with, without and with an outdated one the chain is the same', async () => {
   const dataDir = temporaryDirectory();
   const first = await history(dataDir);
-  first.mine(1_050);
+  first.mine(600);
   await payerOf(first).transfer({ contract: first.usdtContract, to: RECIPIENT, amountMicro: 6n });
   first.mine(20);
   const id = await payerOf(first).transfer({ contract: first.usdtContract, to: RECIPIENT, amountMicro: 8n });

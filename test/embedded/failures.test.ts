@@ -119,7 +119,7 @@ describe('a start that cannot succeed says why and what to do, and leaves no pro
     const disk = join(await makeDirectory(), 'disk');
     await mkdir(disk);
     try {
-      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=10m,mode=711', 'none', disk], { stdio: 'ignore' });
+      execFileSync('/bin/mount', ['-t', 'tmpfs', '-o', 'size=10m,mode=711', 'none', disk], { stdio: 'ignore' });
     } catch {
       skip('needs the right to mount a file system');
     }
@@ -128,7 +128,7 @@ describe('a start that cannot succeed says why and what to do, and leaves no pro
       await expect(startEmbeddedPostgres({ dataDir: join(disk, 'data'), log })).rejects.toMatchObject(full);
       expect(await readdir(join(disk, 'data'))).toEqual(['postgres.password']);
 
-      execFileSync('mount', ['-o', 'remount,size=200m', disk]);
+      execFileSync('/bin/mount', ['-o', 'remount,size=200m', disk]);
       await (await startEmbeddedPostgres({ dataDir: join(disk, 'data'), log })).stop();
       fillUp(join(disk, 'filler'));
       await expect(startEmbeddedPostgres({ dataDir: join(disk, 'data'), log })).rejects.toMatchObject(full);
@@ -136,7 +136,7 @@ describe('a start that cannot succeed says why and what to do, and leaves no pro
       await (await startEmbeddedPostgres({ dataDir: join(disk, 'data'), log })).stop();
     } finally {
       // This fails if any process is left that has a file there.
-      execFileSync('umount', [disk]);
+      execFileSync('/bin/umount', [disk]);
       await rmdir(disk);
     }
   });
@@ -144,7 +144,7 @@ describe('a start that cannot succeed says why and what to do, and leaves no pro
 
 function fillUp(path: string): void {
   try {
-    execFileSync('dd', ['if=/dev/zero', `of=${path}`, 'bs=64k'], { stdio: 'ignore' });
+    execFileSync('/bin/dd', ['if=/dev/zero', `of=${path}`, 'bs=64k'], { stdio: 'ignore' });
   } catch {
     // dd ends with an error when the disk is full, which is its task.
   }

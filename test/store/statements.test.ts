@@ -41,11 +41,17 @@ test('every statement has a name of its own', () => {
   expect(names.length).toBeGreaterThan(40);
 });
 
-test.each(allStatements)('$name is accepted by PostgreSQL and returns the columns that it declares', async (statement) => {
-  const fields = await describeStatement(statement.text);
-  const declared = Object.entries(statement.columns).map(([name, type]) => ({ name, oid: OIDS[type.replace('?', '')] }));
-  expect(fields).toEqual(declared);
-});
+test.each(allStatements)(
+  '$name is accepted by PostgreSQL and returns the columns that it declares',
+  async (statement) => {
+    const fields = await describeStatement(statement.text);
+    const declared = Object.entries(statement.columns).map(([name, type]) => ({
+      name,
+      oid: OIDS[type.replace('?', '')],
+    }));
+    expect(fields).toEqual(declared);
+  },
+);
 
 /** What the wire protocol's Parse and Describe say about a statement, without executing it. */
 function describeStatement(text: string): Promise<{ name: string; oid: number }[]> {

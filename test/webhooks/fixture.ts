@@ -15,7 +15,6 @@ import { createTestDatabase } from '../support/postgres.ts';
 
 export type Row = Record<string, unknown>;
 export type Received = { id: string; headers: IncomingHttpHeaders; body: Buffer };
-export type Receiver = Awaited<ReturnType<typeof startReceiver>>;
 export type World = Awaited<ReturnType<typeof createWorld>>;
 
 /** Awaits a condition that other work brings about; the bound only ends a test that would fail. */

@@ -55,6 +55,7 @@ describe('a sender that crashes between the send and its record', () => {
     expect(await returnDelivery(db, late, now())).toBe(false);
     expect(await world.delivery(event)).toEqual(before);
     expect(await world.endpoint(endpoint)).toMatchObject({ failing_since: null, disabled_at: null });
+    expect(await recordDelivered(db, { ...present, attempt: 1 }, { now: now(), status: 200 })).toBe(false);
     expect(await recordDelivered(db, present, { now: now(), status: 200 })).toBe(true);
     expect(await recordDelivered(db, present, { now: now(), status: 200 })).toBe(false);
   });
@@ -103,6 +104,16 @@ describe('senders side by side', () => {
     const rest = await leaseAll(world.openDatabase());
     expect(keys.length + rest.length).toBe(100);
   });
+});
+
+test('a delivery that someone holds locked does not hold up the others', async () => {
+  const endpoint = await world.addEndpoint('http://127.0.0.1:1/');
+  const [locked, free] = [await world.addEvent([endpoint]), await world.addEvent([endpoint])];
+  await world.sql('begin');
+  await world.sql('select from deliveries where event_id = $1 for update', [locked.id]);
+  const leased = await leaseAll(world.openDatabase());
+  await world.sql('rollback');
+  expect(leased.map(({ eventId }) => eventId)).toEqual([free.id]);
 });
 
 describe('a database that fails', () => {

@@ -1,0 +1,118 @@
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { lockDataDir } from '../../src/runtime/instance-lock.ts';
+import { createLogger } from '../../src/runtime/log.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { startEmbeddedPostgres } from '../../src/store/embedded.ts';
+import { migrate } from '../../src/store/migrate.ts';
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { withClient } from '../support/postgres-template.ts';
+import { newDirectory, runCli } from './run-cli.ts';
+
+const databases: TestDatabase[] = [];
+afterAll(() => Promise.all(databases.map((database) => database.drop())));
+
+async function newDatabase(...changes: string[]): Promise<{ DATABASE_URL: string }> {
+  const database = await createTestDatabase();
+  databases.push(database);
+  await withClient(database.connection, async (client) => {
+    for (const change of changes) await client.query(change);
+  });
+  return { DATABASE_URL: database.connectionString };
+}
+
+const CREATE = ['project', 'create', '--name', 'Shop', '--network', 'nile', '--json'];
+
+describe('with DATABASE_URL', () => {
+  test('a database without our tables is migrated by migrate only, once', async () => {
+    const env = await newDatabase('drop schema public cascade', 'create schema public');
+    const before = await runCli(['project', 'list', '--json'], { env });
+    expect(before.code).toBe(1);
+    expect(before.json.error).toMatchObject({
+      code: 'MIGRATIONS_PENDING',
+      message: expect.stringContaining('run "quittance migrate"'),
+    });
+    const first = await runCli(['migrate', '--json'], { env });
+    expect(first).toMatchObject({ code: 0, json: { database: 'external', applied: ['0001_init.sql'] } });
+    const second = await runCli(['migrate'], { env });
+    expect(second).toMatchObject({ code: 0, stdout: 'the schema is up to date\n' });
+    expect((await runCli(CREATE, { env })).code).toBe(0);
+  });
+
+  test('a database of a newer release is refused with the fix', async () => {
+    const env = await newDatabase(
+      "insert into schema_migrations (version, name, sha256) values (9999, '9999_later.sql', 'x')",
+    );
+    for (const command of ['migrate', 'project list'].map((text) => text.split(' '))) {
+      const { code, json } = await runCli([...command, '--json'], { env });
+      expect(code).toBe(1);
+      expect(json.error).toMatchObject({ code: 'SCHEMA_NEWER', message: expect.stringContaining('9999_later.sql') });
+    }
+  });
+
+  test('a wrong address, password or name of the database is said, with the fix and without the password', async () => {
+    const { DATABASE_URL } = await newDatabase();
+    const url = new URL(DATABASE_URL);
+    const changed = (change: (copy: URL) => void) => {
+      const copy = new URL(url);
+      change(copy);
+      return copy.href;
+    };
+    const wrong: [url: string, says: string][] = [
+      ['postgres://u:h0rse@127.0.0.1:1/quittance', 'nothing listens there'],
+      ['postgres://u:h0rse@quittance.invalid/quittance', 'correct the host'],
+      [changed((copy) => (copy.password = 'h0rse')), 'correct the user or the password'],
+      [changed((copy) => (copy.pathname = '/nowhere')), 'create the database'],
+    ];
+    await Promise.all(
+      wrong.map(async ([DATABASE_URL, says]) => {
+        const { code, json, stdout, stderr } = await runCli(['project', 'list', '--json'], { env: { DATABASE_URL } });
+        expect(json.error).toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
+        // A host that does not exist may also be a name service that does not answer.
+        expect(json.error.message).toMatch(says === 'correct the host' ? /correct the host|name service/ : says);
+        expect(code).toBe(5);
+        for (const secret of ['h0rse', url.password]) expect(stdout + stderr).not.toContain(secret);
+      }),
+    );
+  });
+});
+
+describe('with the embedded database', () => {
+  test('only a command that makes something makes a data directory; commands at once take turns; nothing is left running', async () => {
+    const dataDir = join(newDirectory(), 'data');
+    const env = { QUITTANCE_DATA_DIR: dataDir };
+    const early = await runCli(['project', 'list', '--json'], { env });
+    expect(early).toMatchObject({ code: 3, json: { error: { message: expect.stringContaining(dataDir) } } });
+    const created = await Promise.all([runCli(CREATE, { env }), runCli(CREATE, { env })]);
+    expect(created.map(({ code }) => code)).toEqual([0, 0]);
+    const { json } = await runCli(['project', 'list', '--json'], { env });
+    expect(json.data.map(({ projectId }: { projectId: string }) => projectId).sort()).toEqual(
+      created.map(({ json }) => json.projectId).sort(),
+    );
+    for (const lock of ['instance.lock', 'postgres.lock', 'command.lock'])
+      await (await lockDataDir(dataDir, lock)).release();
+  });
+
+  test('a command beside a running instance uses the database of the instance', async () => {
+    const dataDir = join(newDirectory(), 'data');
+    const lock = await lockDataDir(dataDir);
+    const postgres = await startEmbeddedPostgres({ dataDir, log: createLogger({ level: 'warn' }), isDurable: false });
+    const db = openDatabase({
+      connection: postgres.connection,
+      poolSize: 2,
+      applicationName: 'test',
+      onError: () => {},
+    });
+    try {
+      const env = { QUITTANCE_DATA_DIR: dataDir };
+      const early = await runCli(CREATE, { env });
+      expect(early).toMatchObject({ code: 1, json: { error: { message: expect.stringContaining('restart it') } } });
+      await migrate(db);
+      expect(await runCli(CREATE, { env })).toMatchObject({ code: 0, stderr: '' });
+    } finally {
+      await db.close();
+      await postgres.stop();
+      await lock.release();
+    }
+  });
+});

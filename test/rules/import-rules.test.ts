@@ -1,0 +1,84 @@
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+/** One planted violation for each rule: the file that breaks it, and what it imports. */
+const PLANTED: Record<string, { file: string; imports: string }> = {
+  'tron-imports': { file: 'src/tron/bad.ts', imports: '../domain/clean.ts' },
+  'domain-imports': { file: 'src/domain/bad.ts', imports: '../store/clean.ts' },
+  'store-imports': { file: 'src/store/bad.ts', imports: '../payments/clean.ts' },
+  'payments-imports': { file: 'src/payments/bad.ts', imports: '../chain/clean.ts' },
+  'chain-imports': { file: 'src/chain/bad.ts', imports: '../webhooks/clean.ts' },
+  'webhooks-imports': { file: 'src/webhooks/bad.ts', imports: '../tron/clean.ts' },
+  'web-imports': { file: 'src/web/bad.ts', imports: '../store/clean.ts' },
+  'api-imports': { file: 'src/api/bad.ts', imports: '../chain/clean.ts' },
+  'checkout-imports': { file: 'src/checkout/bad.ts', imports: '../api/clean.ts' },
+  'devnet-imports': { file: 'src/devnet/bad.ts', imports: '../domain/clean.ts' },
+  'runtime-imports': { file: 'src/runtime/bad.ts', imports: '../domain/clean.ts' },
+  'no-cycles': { file: 'src/store/loop-back.ts', imports: './loop.ts' },
+  'pure-core-has-no-node': { file: 'src/domain/impure.ts', imports: 'node:fs' },
+  'pure-core-packages': { file: 'src/domain/heavy.ts', imports: 'pg' },
+  'pure-core-has-no-runtime': { file: 'src/tron/clocked.ts', imports: '../runtime/clean.ts' },
+  'only-cli-and-tests-import-devnet': { file: 'src/service.ts', imports: './devnet/clean.ts' },
+  'only-store-speaks-sql': { file: 'src/payments/query.ts', imports: 'pg' },
+  'source-imports-no-tests': { file: 'src/cli/tested.ts', imports: '../../test/clean.ts' },
+  'not-to-unresolvable': { file: 'src/cli/lost.ts', imports: './nowhere.ts' },
+  'no-dev-dependencies-in-source': { file: 'src/cli/dev.ts', imports: 'vitest' },
+};
+
+const root = resolve(import.meta.dirname, '../..');
+let folder: string;
+let violations: { rule: { name: string }; from: string }[];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'quittance-rules-'));
+  const plant = async (file: string, text: string) => {
+    await mkdir(dirname(join(folder, file)), { recursive: true });
+    await writeFile(join(folder, file), text);
+  };
+  for (const { file, imports } of Object.values(PLANTED)) await plant(file, `import '${imports}';\n`);
+  await plant('src/store/loop.ts', "import './loop-back.ts';\n");
+  const folders = ['tron', 'domain', 'store', 'payments', 'chain', 'webhooks', 'web', 'api', 'runtime', 'devnet'];
+  for (const name of folders) await plant(`src/${name}/clean.ts`, 'export {};\n');
+  await plant('test/clean.ts', 'export {};\n');
+  await plant(
+    'tsconfig.json',
+    '{"compilerOptions":{"module":"NodeNext","allowImportingTsExtensions":true,"noEmit":true}}\n',
+  );
+  await plant('package.json', '{"type":"module","dependencies":{"pg":"*"},"devDependencies":{"vitest":"*"}}\n');
+  for (const name of ['pg', 'vitest']) {
+    await plant(`node_modules/${name}/package.json`, `{"name":"${name}","main":"index.js"}\n`);
+    await plant(`node_modules/${name}/index.js`, 'module.exports = {};\n');
+  }
+  const command = join(root, 'node_modules/dependency-cruiser/bin/dependency-cruise.mjs');
+  const config = join(root, '.dependency-cruiser.cjs');
+  const args = [command, '--config', config, '--output-type', 'json', 'src'];
+  const { stdout } = await promisify(execFile)(process.execPath, args, {
+    cwd: folder,
+    maxBuffer: 16 * 1024 * 1024,
+  }).catch(
+    // It exits with the number of violations.
+    (error: { stdout: string }) => error,
+  );
+  violations = JSON.parse(stdout).summary.violations;
+}, 60_000);
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+test.each(Object.entries(PLANTED))('the rule %s reports a planted violation', (rule, { file }) => {
+  const reported = violations.filter(({ from }) => from === file).map((violation) => violation.rule.name);
+  expect(reported).toContain(rule);
+});
+
+test('every rule of the configuration has a planted violation', () => {
+  const config = createRequire(import.meta.url)('../../.dependency-cruiser.cjs');
+  expect(Object.keys(PLANTED).sort()).toEqual(config.forbidden.map(({ name }: { name: string }) => name).sort());
+});
+
+test('files that obey the rules are not reported', () => {
+  expect(violations.filter(({ from }) => from.endsWith('clean.ts'))).toEqual([]);
+});

@@ -1,0 +1,73 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import type { SandboxFile } from '../../src/cli/sandbox/sandbox-file.ts';
+import { eventually } from './service.ts';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+
+export type SandboxProcess = {
+  file: SandboxFile;
+  /** The database server's process, which must never outlive the sandbox. */
+  postgresPid: number;
+  output(): string;
+  /** Sends a signal and waits for the end. Answers how long it took. */
+  end(signal: 'SIGINT' | 'SIGTERM' | 'SIGKILL'): Promise<{ code: number | null; elapsedMs: number }>;
+};
+
+/** Runs `quittance start` as a user would, on a data directory, and waits until it is ready. */
+export async function startSandboxProcess(dataDir: string, env: Record<string, string> = {}): Promise<SandboxProcess> {
+  const child = spawn(process.execPath, [join(ROOT, 'bin/quittance.js'), 'start'], {
+    cwd: ROOT,
+    env: {
+      PATH: process.env['PATH'],
+      QUITTANCE_PORT: '0',
+      QUITTANCE_DATA_DIR: dataDir,
+      QUITTANCE_DEVNET_BLOCK_MS: '200',
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  child.stdout.on('data', (chunk) => {
+    output += chunk;
+  });
+  child.stderr.on('data', (chunk) => {
+    output += chunk;
+  });
+  const ended = new Promise<number | null>((resolveEnded) => child.once('exit', resolveEnded));
+  const file = await eventually(
+    () => readOwnFile(dataDir, child, output),
+    (found) => found !== null,
+    30_000,
+  );
+  if (file === null) throw new Error('unreachable: eventually answers only a file');
+  const postmaster = await readFile(join(dataDir, 'postgres/data/postmaster.pid'), 'utf8');
+  return {
+    file,
+    postgresPid: Number(postmaster.split('\n')[0]),
+    output: () => output,
+    end: async (signal) => {
+      const startedMs = performance.now();
+      child.kill(signal);
+      return { code: await ended, elapsedMs: performance.now() - startedMs };
+    },
+  };
+}
+
+async function readOwnFile(dataDir: string, child: ChildProcess, output: string): Promise<SandboxFile | null> {
+  if (child.exitCode !== null) throw new Error(`the sandbox ended with ${child.exitCode}: ${output}`);
+  const text = await readFile(join(dataDir, 'sandbox.json'), 'utf8').catch(() => null);
+  const file = text === null ? null : (JSON.parse(text) as SandboxFile);
+  // A killed instance leaves its file behind until the next one starts.
+  return file?.pid === child.pid ? file : null;
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}

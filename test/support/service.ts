@@ -1,0 +1,255 @@
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { secp256k1 } from '@noble/curves/secp256k1.js';
+import { request } from 'undici';
+import { startInbox } from '../../src/cli/sandbox/inbox.ts';
+import { type Devnet, startDevnet } from '../../src/devnet/devnet.ts';
+import { createPayer, type Payer } from '../../src/devnet/payer.ts';
+import { formatApiKey } from '../../src/domain/api-key.ts';
+import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
+import { parseAmount } from '../../src/domain/money.ts';
+import type { Network } from '../../src/domain/network.ts';
+import { createLogger } from '../../src/runtime/log.ts';
+import { type Service, type ServiceOptions, startService } from '../../src/service.ts';
+import { insertAddress } from '../../src/store/addresses.ts';
+import { insertApiKey } from '../../src/store/api-keys.ts';
+import type { Database } from '../../src/store/database.ts';
+import { insertProject } from '../../src/store/projects.ts';
+import { insertWebhookEndpoint } from '../../src/store/webhook-endpoints.ts';
+import { accountFromPublicKey, accountToAddress, parseAddress } from '../../src/tron/address.ts';
+import { createWebhookSecret } from '../../src/webhooks/sign.ts';
+import { createTestDatabase } from './postgres.ts';
+
+/** Time that a test moves: the system's, plus what it was advanced by. */
+export type TestClock = { now(): number; advance(ms: number): void };
+
+export function createTestClock(): TestClock {
+  let offsetMs = 0;
+  return {
+    now: () => Date.now() + offsetMs,
+    advance: (ms) => {
+      offsetMs += ms;
+    },
+  };
+}
+
+export type TestProject = { id: string; projectId: string; keyId: string; apiKey: string; addresses: string[] };
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape.
+export type Json = any;
+
+export type Answer = { status: number; headers: Record<string, string | string[] | undefined>; body: Json };
+
+export type TestService = {
+  url: string;
+  db: Database;
+  connectionString: string;
+  devnet: Devnet;
+  payer: Payer;
+  project: TestProject;
+  webhookSecret: string;
+  inboxUrl: string;
+  clock: TestClock;
+  /** Stops the service and starts it anew over the same database and chain. */
+  restart(): Promise<void>;
+  /** Stops only the service; `restart` starts it again. */
+  stopService(): Promise<void>;
+  stop(): Promise<void>;
+};
+
+export type TestServiceOptions = {
+  config?: Partial<ServiceOptions['config']>;
+  addressCount?: number;
+};
+
+const SILENT = createLogger({ level: 'silent' });
+/** How often the watcher looks; the devnet makes blocks only when the test says so. */
+const LOOK_MS = 40;
+
+/** The real service over a real PostgreSQL and a devnet whose blocks the test makes. */
+export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
+  const database = await createTestDatabase();
+  const folder = await mkdtemp(join(tmpdir(), 'quittance-test-'));
+  const clock = createTestClock();
+  const devnet = await startDevnet({ dataDir: null, blockMs: 0 });
+  devnet.mineUntilSolid();
+  const usdt = parseAddress(devnet.usdtContract);
+  if (usdt.kind !== 'ok') throw new Error(usdt.reason);
+  const webhookSecret = createWebhookSecret(randomBytes);
+  const inbox = await startInbox({
+    host: '127.0.0.1',
+    port: 0,
+    file: join(folder, 'inbox.jsonl'),
+    getSecret: () => webhookSecret,
+    clock: { now: () => Date.now() },
+  });
+  const start = (port: number) =>
+    startService({
+      config: {
+        host: '127.0.0.1',
+        port,
+        publicUrl: null,
+        databasePoolSize: 10,
+        roles: ['api', 'watcher', 'webhooks'],
+        networks: { devnet: { nodes: [devnet.url], usdt: usdt.account, apiKey: null } },
+        metrics: null,
+        trustProxy: [],
+        rateLimit: { perSecond: 100_000, burst: 100_000 },
+        ...options.config,
+      },
+      connection: database.connection,
+      log: SILENT,
+      clock,
+      blockMs: LOOK_MS,
+    });
+  let service: Service | null = await start(0);
+  const url = service.url ?? '';
+  const project = await createTestProject(service.db, { addressCount: options.addressCount ?? 1 });
+  await insertWebhookEndpoint(service.db, {
+    id: uuidV7(Date.now(), randomBytes(10)),
+    projectId: project.id,
+    url: inbox.url,
+    secret: webhookSecret,
+  });
+  const stopService = async () => {
+    await service?.stop();
+    service = null;
+  };
+  return {
+    url,
+    get db() {
+      if (service === null) throw new Error('the service is stopped');
+      return service.db;
+    },
+    connectionString: database.connectionString,
+    devnet,
+    payer: createPayer({ nodeUrl: devnet.url, privateKey: devnet.payer.privateKey }),
+    project,
+    webhookSecret,
+    inboxUrl: inbox.url,
+    clock,
+    stopService,
+    restart: async () => {
+      await stopService();
+      // The same port, so that links and URLs of the test stay right.
+      service = await start(Number(new URL(url).port));
+    },
+    stop: async () => {
+      await stopService();
+      await inbox.stop();
+      await devnet.stop();
+      await database.drop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export async function createTestProject(
+  db: Database,
+  options: { addressCount?: number; network?: Network; maxSurchargeMicro?: bigint } = {},
+): Promise<TestProject> {
+  const { network = 'devnet', addressCount = 1, maxSurchargeMicro = 10_000n } = options;
+  const uuid = () => uuidV7(Date.now(), randomBytes(10));
+  const [id, keyId] = [uuid(), uuid()];
+  await insertProject(db, { id, name: 'Test shop', network, maxSurchargeMicro, invoiceLifetimeMs: 30 * 60_000 });
+  const apiKey = formatApiKey(network, keyId, randomBytes(32));
+  const secretSha256 = createHash('sha256').update(apiKey).digest();
+  await insertApiKey(db, { id: keyId, projectId: id, name: 'test', secretSha256, allowedCidrs: null, expiresAt: null });
+  const addresses: string[] = [];
+  for (let i = 0; i < addressCount; i++) {
+    const account = accountFromPublicKey(secp256k1.getPublicKey(secp256k1.utils.randomSecretKey(), false));
+    const address = accountToAddress(account);
+    await insertAddress(db, { id: uuid(), projectId: id, account, address });
+    addresses.push(address);
+  }
+  return { id, projectId: encodeId('prj', id), keyId, apiKey, addresses };
+}
+
+/** One HTTP call with a JSON answer. */
+export async function call(
+  url: string,
+  options: { method?: string; headers?: Record<string, string | string[]>; body?: string | Buffer } = {},
+): Promise<Answer> {
+  const response = await request(url, {
+    method: (options.method ?? 'GET') as 'GET',
+    headers: options.headers ?? {},
+    body: options.body ?? null,
+  });
+  const text = await response.body.text();
+  return { status: response.statusCode, headers: response.headers, body: text === '' ? null : JSON.parse(text) };
+}
+
+export type CreateOverrides = { idempotencyKey?: string; apiKey?: string; body?: Record<string, unknown> };
+
+/** `POST /v1/invoices` with a fresh key and external id unless told otherwise. */
+export function createInvoice(service: TestService, overrides: CreateOverrides = {}): Promise<Answer> {
+  return call(`${service.url}/v1/invoices`, {
+    method: 'POST',
+    headers: {
+      'x-api-key': overrides.apiKey ?? service.project.apiKey,
+      'idempotency-key': overrides.idempotencyKey ?? randomUUID(),
+      'content-type': 'application/json',
+    },
+    body: JSON.stringify({
+      amount: '25.00',
+      asset: 'USDT',
+      network: 'TRON',
+      externalId: `order-${randomUUID()}`,
+      ...overrides.body,
+    }),
+  });
+}
+
+/** `GET /v1/invoices/:id?expand=payment`. */
+export function readInvoice(service: TestService, invoiceId: string): Promise<Answer> {
+  return call(`${service.url}/v1/invoices/${invoiceId}?expand=payment`, {
+    headers: { 'x-api-key': service.project.apiKey },
+  });
+}
+
+/** Where to pay an invoice, and how much. */
+export async function payableOf(
+  service: TestService,
+  invoiceId: string,
+): Promise<{ address: string; amountMicro: bigint }> {
+  const { body } = await readInvoice(service, invoiceId);
+  const amount = parseAmount(body.payment.payableAmount);
+  if (amount.kind !== 'ok') throw new Error(amount.reason);
+  return { address: body.payment.address, amountMicro: amount.amountMicro };
+}
+
+/** What the inbox received, oldest first. */
+export async function inboxOf(service: TestService, invoiceId?: string): Promise<Json[]> {
+  const query = invoiceId === undefined ? '' : `?invoiceId=${invoiceId}`;
+  return (await call(`${service.inboxUrl}${query}`)).body.data;
+}
+
+/** Waits until `look` answers something that `isDone` accepts; fails with what was seen last. Bounded; polls, never guesses a time. */
+export async function eventually<Seen>(
+  look: () => Promise<Seen> | Seen,
+  isDone: (seen: Seen) => boolean,
+  limitMs = 15_000,
+): Promise<Seen> {
+  const deadline = performance.now() + limitMs;
+  for (;;) {
+    const seen = await look();
+    if (isDone(seen)) return seen;
+    if (performance.now() > deadline) {
+      throw new Error(
+        `not within ${limitMs} ms; last seen: ${JSON.stringify(seen, (_key, value) => (typeof value === 'bigint' ? `${value}` : value))}`,
+      );
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+/** Waits for an invoice to reach a status. */
+export async function untilStatus(service: TestService, invoiceId: string, status: string): Promise<Json> {
+  const answer = await eventually(
+    () => readInvoice(service, invoiceId),
+    ({ body }) => body.status === status,
+  );
+  return answer.body;
+}
