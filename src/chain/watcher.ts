@@ -88,8 +88,10 @@ export function startWatcher(deps: WatcherDeps): { stop(): Promise<void> } {
         setBlind(isStale, `the newest block is ${Math.round(headAgeMs / 1000)} s old`);
         return pauseMs;
       } catch (error) {
-        if (error instanceof AppError && error.code === 'LEASE_LOST') state.lease = null;
-        else if (error instanceof AppError && error.code.startsWith('NODE_')) setBlind(true, error.message);
+        const code = error instanceof AppError ? error.code : 'INTERNAL';
+        deps.metrics.watcherFailures.inc({ network: deps.network, code });
+        if (code === 'LEASE_LOST') state.lease = null;
+        if (error instanceof AppError && code.startsWith('NODE_')) setBlind(true, error.message);
         throw error;
       }
     },

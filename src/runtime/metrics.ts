@@ -52,6 +52,12 @@ export function createMetrics() {
       labelNames: ['network', 'outcome'],
       registers,
     }),
+    watcherFailures: new Counter({
+      name: 'quittance_watcher_failures_total',
+      help: 'Rounds of the watcher that failed and are tried again, by error code',
+      labelNames: ['network', 'code'],
+      registers,
+    }),
     transfers: new Counter({
       name: 'quittance_transfers_total',
       help: 'Irreversible incoming transfers by what they were',

@@ -51,6 +51,7 @@ export type TestService = {
   project: TestProject;
   webhookSecret: string;
   inboxUrl: string;
+  metricsUrl: string;
   clock: TestClock;
   /** Stops the service and starts it anew over the same database and chain. */
   restart(): Promise<void>;
@@ -61,6 +62,10 @@ export type TestService = {
 
 export type TestServiceOptions = {
   config?: Partial<ServiceOptions['config']>;
+  /** Another way to the database than straight to a new one. */
+  connection?: ServiceOptions['connection'];
+  /** The node refuses everything until the test heals it. */
+  isNodeDown?: boolean;
   addressCount?: number;
 };
 
@@ -75,6 +80,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   const clock = createTestClock();
   const devnet = await startDevnet({ dataDir: null, blockMs: 0 });
   devnet.mineUntilSolid();
+  if (options.isNodeDown === true) devnet.setFault({ kind: 'unavailable-503' });
   const usdt = parseAddress(devnet.usdtContract);
   if (usdt.kind !== 'ok') throw new Error(usdt.reason);
   const webhookSecret = createWebhookSecret(randomBytes);
@@ -94,12 +100,12 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
         databasePoolSize: 10,
         roles: ['api', 'watcher', 'webhooks'],
         networks: { devnet: { nodes: [devnet.url], usdt: usdt.account, apiKey: null } },
-        metrics: null,
+        metrics: { host: '127.0.0.1', port: 0 },
         trustProxy: [],
         rateLimit: { perSecond: 100_000, burst: 100_000 },
         ...options.config,
       },
-      connection: database.connection,
+      connection: options.connection ?? database.connection,
       log: SILENT,
       clock,
       blockMs: LOOK_MS,
@@ -129,6 +135,9 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     project,
     webhookSecret,
     inboxUrl: inbox.url,
+    get metricsUrl() {
+      return service?.metricsUrl ?? '';
+    },
     clock,
     stopService,
     restart: async () => {
