@@ -1,0 +1,16 @@
+import { execFileSync } from 'node:child_process';
+import { resolve } from 'node:path';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+
+/** What imports what between the folders of src/, as a Mermaid flowchart. `npm run diagram` prints it for docs/architecture.md. */
+export function importDiagram(): string {
+  const args = [
+    resolve(ROOT, 'node_modules/dependency-cruiser/bin/dependency-cruise.mjs'),
+    ...['--config', resolve(ROOT, '.dependency-cruiser.cjs'), '--include-only', '^src/', '--exclude', '\\.test\\.ts$'],
+    ...['--collapse', '^src/[^/]+', '--output-type', 'mermaid', 'src'],
+  ];
+  return execFileSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' }).trim();
+}
+
+if (process.argv[1] === import.meta.filename) process.stdout.write(`${importDiagram()}\n`);
