@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Config } from './config.ts';
-import { lockDataDir } from './runtime/instance-lock.ts';
+import { lockForService } from './runtime/lock-for-service.ts';
 import { createLogger, type Logger } from './runtime/log.ts';
 import { whenParentDies } from './runtime/parent-process.ts';
 import { type Service, startService } from './service.ts';
@@ -16,6 +16,7 @@ export async function main(config: Config): Promise<void> {
   const running = config.sandbox
     ? await (await import('./cli/sandbox/run.ts')).runSandbox(config, log, stopped.tell)
     : await runService(config, log, stopped.tell);
+  stopped.begin();
   const reason = await stopped.promise;
   log.info({ reason }, 'stopping');
   await stopWithin(running, log);
@@ -30,7 +31,7 @@ async function runService(config: Config, log: Logger, tell: (reason: string) =>
     announce(config, service, log);
     return service;
   }
-  const lock = await lockDataDir(config.dataDir);
+  const lock = await lockForService(config.dataDir);
   try {
     const postgres = await startEmbeddedPostgres({
       dataDir: config.dataDir,
@@ -61,8 +62,12 @@ function announce(config: Config, service: Service, log: Logger): void {
   log.info({ url: service.url, metricsUrl: service.metricsUrl, roles: config.roles }, 'ready');
 }
 
-/** The first signal asks to stop; a second one ends the process at once. */
-function untilToldToStop(log: Logger): { promise: Promise<string>; tell: (reason: string) => void } {
+/**
+ * The first signal asks to stop; a second one, and any before `begin`, ends the process at once: what is half started has
+ * nothing to finish, and the embedded database ends by itself.
+ */
+function untilToldToStop(log: Logger) {
+  let hasBegun = false;
   let tell: (reason: string) => void = () => undefined;
   const promise = new Promise<string>((resolve) => {
     tell = resolve;
@@ -70,7 +75,7 @@ function untilToldToStop(log: Logger): { promise: Promise<string>; tell: (reason
   let isTold = false;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
-      if (isTold) process.exit(130);
+      if (isTold || !hasBegun) process.exit(130);
       isTold = true;
       tell(signal);
     });
@@ -81,7 +86,13 @@ function untilToldToStop(log: Logger): { promise: Promise<string>; tell: (reason
     process.exitCode = 1;
     tell('an unhandled rejection');
   });
-  return { promise, tell };
+  return {
+    promise,
+    tell,
+    begin: () => {
+      hasBegun = true;
+    },
+  };
 }
 
 async function stopWithin(running: Running, log: Logger): Promise<void> {

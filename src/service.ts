@@ -1,5 +1,6 @@
 import { randomBytes, randomInt, randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { FAILURE_LIMIT } from './api/guard.ts';
 import { registerHealth } from './api/health.ts';
@@ -48,6 +49,7 @@ export type Service = {
 const REAL_BLOCK_MS = 3000;
 /** How long a start waits for a database that starts at the same time. */
 const DATABASE_WAIT_MS = 10_000;
+const DATABASE_RETRY_MS = 1000;
 const MAX_BUCKETS = 10_000;
 const TOUCH_KEYS_MS = 30_000;
 
@@ -115,8 +117,8 @@ async function migratePatiently(db: Database, log: Logger): Promise<string[]> {
     } catch (error) {
       const isAway = error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE';
       if (!isAway || performance.now() > deadline) throw error;
-      log.warn({ err: error }, 'the database does not answer yet');
-      await new Promise((resolve) => setTimeout(resolve, 500));
+      log.warn({ reason: error.message }, 'the database does not answer yet');
+      await delay(DATABASE_RETRY_MS);
     }
   }
 }

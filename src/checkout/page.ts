@@ -1,128 +1,152 @@
-import { renderSVG } from 'uqr';
-import { type Html, html, rawHtml } from '../web/html.ts';
+import type { UnixMs } from '../domain/time.ts';
+import { type Html, html } from '../web/html.ts';
+import { describeRemaining, describeTime } from './describe-time.ts';
+import { renderDocument } from './render-document.ts';
+import { renderQr } from './render-qr.ts';
 import type { CheckoutView } from './view.ts';
 
-/** The payer's page, complete without JavaScript. The script polls and replaces the part inside `#invoice`. */
-export function renderPage(view: CheckoutView, path: string): string {
-  const page = html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex, nofollow">
-<meta name="color-scheme" content="light dark">
-<title>${titleOf(view)}</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="/assets/checkout.css">
-<script src="/assets/checkout.js" defer></script>
-</head>
-<body data-path="${path}">
-<main>
-<p class="merchant">${view.projectName}</p>
-${renderInvoice(view, path)}
-</main>
-</body>
-</html>
-`;
-  return page.html;
+export type PageInput = {
+  view: CheckoutView;
+  /** `/c/<token>` */
+  path: string;
+  now: UnixMs;
+  /** The reader has already seen a payment here; if it is gone now, its block was orphaned. */
+  hadPayment: boolean;
+};
+
+/** The payer's page, complete without JavaScript. */
+export function renderPage(input: PageInput): string {
+  const main = html`<p class="merchant">Payment to <bdi>${input.view.projectName}</bdi></p>
+${renderInvoice(input)}
+<p id="said" class="unseen" role="status"></p>`;
+  return renderDocument({ title: titleOf(input.view), path: input.path, main });
 }
 
-/** The part that changes with the state. */
-export function renderInvoice(view: CheckoutView, path: string): Html {
-  return html`<div id="invoice" data-state="${view.state}" data-expires-at="${view.expiresAt}" data-blind="${view.blind ? 'yes' : 'no'}">
-${view.blind && view.state !== 'paid' ? blindBanner : null}
-<h1 id="state" role="status">${headingOf(view)}</h1>
-${view.amount === null || view.address === null ? null : renderInstructions(view, view.amount, view.address)}
-${renderTransaction(view)}
-${view.state === 'paid' ? null : html`<p class="check"><a href="${path}">Check now</a></p>`}
+/**
+ * What changes with the state. The script polls it and replaces each part with `data-part` whose HTML changed, so `#status`,
+ * which screen readers announce, must hold nothing that changes within a state, and a count or a clock has a part of its own.
+ */
+export function renderInvoice(input: PageInput): Html {
+  const { view, path } = input;
+  const hadPayment = input.hadPayment || view.state === 'confirming';
+  return html`<div id="invoice" data-state="${view.state}" data-title="${titleOf(view)}">
+<div id="status" role="status" data-part>${renderStatus(input)}</div>
+<div id="pay" data-part>${view.amount === null || view.address === null ? null : renderInstructions(view.amount, view.address)}</div>
+<p id="when" data-part>${renderDeadline(input)}</p>
+<div id="progress" data-part>${renderProgress(view)}</div>
+<div id="found" data-part>${renderTransaction(view)}</div>
+<p id="check" data-part>${view.state === 'paid' ? null : html`<a href="${path}${hadPayment ? '?seen=payment' : ''}">Check now</a>`}</p>
 </div>`;
 }
 
-const blindBanner = html`<p class="banner">We cannot see the TRON network right now. A payment that you have sent is safe and will be found. The deadline waits.</p>`;
-
-function titleOf(view: CheckoutView): string {
-  switch (view.state) {
+function titleOf({ state, amount, projectName }: CheckoutView): string {
+  switch (state) {
     case 'paid':
-      return 'Paid';
+      return `Paid: ${projectName}`;
     case 'confirming':
-      return 'Payment found';
+      return `Payment found: ${projectName}`;
     default:
-      return `Pay ${view.amount} USDT`;
+      return `Pay ${amount} USDT to ${projectName}`;
   }
 }
 
-function headingOf(view: CheckoutView): string {
-  switch (view.state) {
+function renderStatus({ view, hadPayment }: PageInput): Html {
+  const isBlind = view.blind && view.state !== 'paid';
+  const { heading, text } = wordsOf(view.state);
+  const isGone = hadPayment && (view.state === 'waiting' || view.state === 'expired');
+  return html`<h1>${ICONS[view.state]}<span>${isGone ? 'Waiting for your payment again' : heading}</span></h1>${
+    text === null || isGone ? null : html`<p>${text}</p>`
+  }${isGone ? GONE : null}${isBlind ? BLIND : null}`;
+}
+
+function wordsOf(state: CheckoutView['state']): { heading: string; text: Html | null } {
+  switch (state) {
     case 'waiting':
-      return 'Waiting for your payment';
+      return { heading: 'Waiting for your payment', text: null };
     case 'expired':
-      return 'The time is over, but a payment still counts';
+      return {
+        heading: 'The time is over, but you can still pay',
+        text: html`A payment of exactly this amount still counts. If you have sent it already, there is nothing more to do.`,
+      };
     case 'confirming':
-      return 'Payment found. Do not send again';
+      return { heading: 'Payment found', text: html`<strong>Do not send again.</strong> You can close this page.` };
     case 'paid':
-      return 'Paid';
+      return { heading: 'Paid', text: html`Your payment is final. There is nothing more to do.` };
   }
 }
 
-function renderInstructions(view: CheckoutView, amount: string, address: string): Html {
-  const dot = amount.indexOf('.');
-  const [body, tail] = [amount.slice(0, dot + 3), amount.slice(dot + 3)];
+const GONE = html`<p class="notice">The network has replaced the block that your payment was in. That happens now and then, and your transfer usually comes back by itself within minutes. <strong>Do not send again</strong> unless your wallet says that the transfer failed.</p>`;
+
+const BLIND = html`<p class="notice">We cannot see the TRON network right now. A payment that you have sent is safe and will be found. The time to pay waits.</p>`;
+
+/** Drawn with the colour of the text; the words beside them say the same. */
+const ICONS = {
+  waiting: icon(html`<path d="M12 7v5l3 2"/>`),
+  expired: icon(html`<path d="M12 7v5l3 2"/>`),
+  confirming: icon(html`<path d="M7.5 12h.01M12 12h.01M16.5 12h.01"/>`),
+  paid: icon(html`<path d="m7.5 12.5 3 3 6-6.5"/>`),
+};
+
+function icon(drawing: Html): Html {
+  return html`<svg class="icon" aria-hidden="true" width="28" height="28" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" stroke-linejoin="round"><circle cx="12" cy="12" r="10"/>${drawing}</svg>`;
+}
+
+function renderInstructions(amount: string, address: string): Html {
+  // The digits after the requested cents are what tells this payment from others.
+  const tail = amount.indexOf('.') + 3;
   return html`<section aria-labelledby="amount-label">
-<h2 id="amount-label">Send exactly</h2>
-<p class="value" dir="ltr"><span id="amount">${body}<b>${tail}</b></span> USDT</p>
-<button type="button" data-copy="${amount}" hidden>Copy amount</button>
-<p>All digits count: the last ones tell us that it is you. If your exchange takes a fee from the amount, add it, so that exactly this amount arrives.</p>
-<p class="network"><strong>USDT on TRON (TRC-20) only</strong></p>
+<div class="row"><h2 id="amount-label">Send exactly</h2>${renderCopyButton('amount', amount)}</div>
+<p class="amount${amount.length > 12 ? ' long' : ''}" dir="ltr"><span id="amount">${amount.slice(0, tail)}<b>${amount.slice(tail)}</b></span> <span class="unit">USDT</span></p>
+<p class="network">USDT on TRON (TRC-20) only</p>
+<p class="hint">All digits count: the last ones tell us that the payment is yours. Check that your wallet shows them all.</p>
 </section>
 <section aria-labelledby="address-label">
-<h2 id="address-label">To this address</h2>
-<p class="value address" dir="ltr"><span id="address"><b>${address.slice(0, 4)}</b>${address.slice(4, -6)}<b>${address.slice(-6)}</b></span></p>
-<button type="button" data-copy="${address}" hidden>Copy address</button>
-<div class="qr">${renderQr(address)}</div>
-<p>The QR code holds only the address; type the amount. On another network than TRON the money would be lost.</p>
+<div class="row"><h2 id="address-label">To this address</h2>${renderCopyButton('address', address)}</div>
+<p class="address" dir="ltr"><span id="address"><b>${address.slice(0, 4)}</b>${address.slice(4, -6)}<b>${address.slice(-6)}</b></span></p>
+<div class="scan">${renderQr(address)}<p class="hint">The QR code holds only the address; type the amount. Money sent on any network but TRON is lost.</p></div>
 </section>
-<p><strong>One transfer, exactly this amount.</strong> Parts cannot be added up, and a top-up cannot be matched.</p>
-<p>${view.state === 'expired' ? 'The time to pay ended at' : 'Pay by'} <time id="deadline" datetime="${view.expiresAt}">${view.expiresAt.replace('T', ' ').slice(0, 16)} UTC</time>${
-    view.state === 'expired' ? '.' : '; a later payment still counts.'
-  }</p>`;
+<ul class="hint">
+<li><strong>One transfer, exactly this amount.</strong> Parts and top-ups cannot be matched.</li>
+<li>If your exchange takes its fee from the amount, add the fee, so that exactly this amount arrives.</li>
+<li>Never copy the address from your wallet’s history.</li>
+</ul>`;
 }
 
-/** The bare address, dark on light in every colour scheme, because scanners expect that. */
-function renderQr(address: string): Html {
-  const svg = renderSVG(address, { border: 4, ecc: 'M', pixelSize: 4 });
-  return rawHtml(svg.replace('<svg ', '<svg role="img" aria-label="QR code of the address" '));
+/** Shown by the script; its place is kept free without it. */
+function renderCopyButton(what: string, text: string): Html {
+  return html`<button type="button" data-copy="${text}" data-from="${what}" hidden>Copy<span class="unseen"> the ${what}</span></button>`;
 }
 
-function renderTransaction({ state, transaction }: CheckoutView): Html | null {
+function renderDeadline({ view, now }: PageInput): Html | null {
+  const time = renderTime(view.expiresAt);
+  if (view.state === 'expired') return html`The time to pay ended: ${time}.`;
+  if (view.state !== 'waiting') return null;
+  const left = view.blind
+    ? 'The time to pay waits.'
+    : html`${describeRemaining(view.expiresAt, now)} left<span class="unscripted"> when this page was opened</span>.`;
+  return html`Pay by <strong>${time}</strong><br>${left} A later payment still counts.`;
+}
+
+/** With 27 producers a block is irreversible once 19 of them have built on it. */
+const PRODUCERS = 19;
+
+function renderProgress({ state, transaction }: CheckoutView): Html | null {
+  if (state !== 'confirming' || transaction === null) return null;
+  const built = Math.min(transaction.confirmations, PRODUCERS);
+  return html`<label for="built">Found in block ${transaction.blockNumber}. It is final when about ${PRODUCERS} block producers have confirmed it, usually within a minute.</label>
+<p class="built"><progress id="built" max="${PRODUCERS}" value="${built}"></progress> <span>${built} of ${PRODUCERS}</span></p>`;
+}
+
+function renderTransaction({ transaction }: CheckoutView): Html | null {
   if (transaction === null) return null;
-  return html`<section>
-${state === 'confirming' ? html`<p>Found in block ${transaction.blockNumber}. It becomes final when about 19 of TRON’s 27 block producers have built on it, usually within a minute. You can close this page.</p>` : null}
-<dl>
+  return html`<dl>
 <dt>Amount</dt><dd dir="ltr">${transaction.amount} USDT</dd>
-<dt>Transaction</dt><dd dir="ltr" class="hash">${transaction.txId}</dd>
+<dt>Time</dt><dd>${renderTime(transaction.blockTime)}</dd>
 <dt>Block</dt><dd dir="ltr">${transaction.blockNumber}</dd>
-<dt>Time</dt><dd dir="ltr"><time datetime="${transaction.blockTime}">${transaction.blockTime.replace('T', ' ').slice(0, 19)} UTC</time></dd>
-</dl>
-</section>`;
+<dt>Transaction</dt><dd dir="ltr" class="hash" id="transaction">${transaction.txId}</dd>
+</dl>`;
 }
 
-/** For every link that leads nowhere, whatever the reason. */
-export const NOT_FOUND_PAGE = html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex, nofollow">
-<meta name="color-scheme" content="light dark">
-<title>Not found</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="/assets/checkout.css">
-</head>
-<body>
-<main>
-<h1>There is no invoice at this link</h1>
-<p>Open the link again from where you got it, or ask the shop for a new one. If you have paid already, your payment is not lost: the shop can find it by its transaction id.</p>
-</main>
-</body>
-</html>
-`.html;
+function renderTime(iso: string): Html {
+  return html`<time datetime="${iso}">${describeTime(iso)}</time>`;
+}

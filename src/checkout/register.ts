@@ -1,22 +1,26 @@
-import { readFileSync } from 'node:fs';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { isCheckoutToken } from '../domain/checkout-token.ts';
+import { AppError } from '../domain/errors.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { Database } from '../store/database.ts';
 import { findCheckoutInvoice } from '../store/payments.ts';
-import { NOT_FOUND_PAGE, renderInvoice, renderPage } from './page.ts';
+import { NOT_FOUND_PAGE, UNAVAILABLE_PAGE } from './apologies.ts';
+import { serveAssets } from './assets.ts';
+import { type PageInput, renderInvoice, renderPage } from './page.ts';
 import { type CheckoutView, viewCheckout } from './view.ts';
 
-const PUBLIC = new URL('../../public/', import.meta.url);
-
 const PAGE_HEADERS = {
+  // `data:` is the empty icon, which keeps browsers from asking for /favicon.ico.
   'Content-Security-Policy':
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'Referrer-Policy': 'no-referrer',
   'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',
   'X-Robots-Tag': 'noindex, nofollow',
 };
+
+/** As short as a database takes to restart. */
+const RETRY_AFTER_S = '5';
 
 type CheckoutDeps = { db: Database; now(): UnixMs };
 
@@ -24,25 +28,30 @@ type CheckoutDeps = { db: Database; now(): UnixMs };
 export function registerCheckout(app: FastifyInstance, deps: CheckoutDeps): void {
   const schema = { hide: true };
   app.get('/c/:token', { schema }, async (request, reply) => {
-    const view = await find(deps, request);
     reply.headers(PAGE_HEADERS).type('text/html; charset=utf-8');
-    if (view === null) return reply.code(404).send(NOT_FOUND_PAGE);
-    return renderPage(view, pathOf(request));
+    try {
+      const view = await find(deps, request);
+      return view === null ? reply.code(404).send(NOT_FOUND_PAGE) : renderPage(toInput(deps, request, view));
+    } catch (error) {
+      if (!(error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE')) throw error;
+      return reply.code(503).header('Retry-After', RETRY_AFTER_S).send(UNAVAILABLE_PAGE);
+    }
   });
   app.get('/c/:token/fragment', { schema }, async (request, reply) => {
     const view = await find(deps, request);
     reply.headers(PAGE_HEADERS).type('text/html; charset=utf-8');
-    if (view === null) return reply.code(404).send('');
-    return renderInvoice(view, pathOf(request)).html;
+    return view === null ? reply.code(404).send('') : renderInvoice(toInput(deps, request, view)).html;
   });
   app.get('/c/:token/status', { schema }, async (request, reply) => {
     const view = await find(deps, request);
     reply.headers(PAGE_HEADERS);
-    if (view === null) return reply.code(404).send({ error: 'there is no invoice at this link' });
-    return view;
+    return view ?? reply.code(404).send({ error: 'there is no invoice at this link' });
   });
-  serveAsset(app, 'checkout.css', 'text/css; charset=utf-8');
-  serveAsset(app, 'checkout.js', 'text/javascript; charset=utf-8');
+  // Links that were cut, or that a chat put something behind.
+  app.get('/c/*', { schema }, async (_request, reply: FastifyReply) =>
+    reply.code(404).headers(PAGE_HEADERS).type('text/html; charset=utf-8').send(NOT_FOUND_PAGE),
+  );
+  serveAssets(app);
 }
 
 async function find({ db, now }: CheckoutDeps, request: FastifyRequest): Promise<CheckoutView | null> {
@@ -52,17 +61,8 @@ async function find({ db, now }: CheckoutDeps, request: FastifyRequest): Promise
   return invoice && viewCheckout(invoice, now());
 }
 
-function pathOf(request: FastifyRequest): string {
-  return `/c/${(request.params as { token: string }).token}`;
-}
-
-/** Read once at start: the two files are small, and a missing one should be noticed then. */
-function serveAsset(app: FastifyInstance, name: string, type: string): void {
-  const content = readFileSync(new URL(name, PUBLIC));
-  app.get(`/assets/${name}`, { schema: { hide: true } }, async (_request, reply: FastifyReply) =>
-    reply
-      .type(type)
-      .headers({ 'Cache-Control': 'public, max-age=300', 'X-Content-Type-Options': 'nosniff' })
-      .send(content),
-  );
+function toInput({ now }: CheckoutDeps, request: FastifyRequest, view: CheckoutView): PageInput {
+  const { token } = request.params as { token: string };
+  const hadPayment = (request.query as { seen?: unknown }).seen === 'payment';
+  return { view, path: `/c/${token}`, now: now(), hadPayment };
 }

@@ -1,3 +1,4 @@
+import { explainDatabaseError } from './explain-database-error.ts';
 import { loadConfig } from './load-config.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -5,5 +6,7 @@ import type { Terminal } from './terminal.ts';
 export async function start(terminal: Terminal): Promise<void> {
   const config = loadConfig(terminal, { showWarnings: true });
   const { main } = await import('../main.ts');
-  await main(config);
+  await main(config).catch((error: unknown) => {
+    throw explainDatabaseError(error, config);
+  });
 }

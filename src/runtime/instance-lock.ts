@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { chmod, link, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -58,11 +58,17 @@ export function dataDirError(dir: string, cause: unknown): unknown {
         `The disk of the data directory ${dir} is full (${code}). Free some space, then start again.`,
         { cause },
       );
+    case 'ENOTDIR':
+    case 'EEXIST':
+      return new DataDirError(
+        'DATA_DIR_NOT_WRITABLE',
+        `The data directory ${dir} is, or is below, something that is not a directory (${code}). Use another data directory.`,
+        { cause },
+      );
     case 'EACCES':
     case 'EPERM':
     case 'EROFS':
-    case 'ENOTDIR':
-    case 'EEXIST':
+    case 'ENOENT':
       return new DataDirError(
         'DATA_DIR_NOT_WRITABLE',
         `The data directory ${dir} is not writable for uid ${uid} (${code}). ` +
@@ -80,13 +86,27 @@ export function dataDirError(dir: string, cause: unknown): unknown {
  */
 async function ensureDataDir(dir: string): Promise<void> {
   const mode = process.getuid?.() === 0 ? 0o711 : 0o700;
-  const first = await mkdir(dir, { recursive: true, mode });
-  if (first === undefined) return;
-  // The umask may have taken bits away.
-  for (let created = resolve(dir); ; created = dirname(created)) {
+  for (const created of await makeMissing(resolve(dir), mode)) {
+    // The umask may have taken bits away.
     await chmod(created, mode);
-    if (created === resolve(first)) return;
   }
+}
+
+/** Makes the directory and its missing parents, and answers which. Node's own recursive mkdir never ends below /proc. */
+async function makeMissing(dir: string, mode: number): Promise<string[]> {
+  try {
+    await mkdir(dir, { mode });
+    return [dir];
+  } catch (error) {
+    if (errorCode(error) === 'EEXIST' && (await stat(dir)).isDirectory()) return [];
+    if (errorCode(error) !== 'ENOENT' || dirname(dir) === dir) throw error;
+  }
+  const parents = await makeMissing(dirname(dir), mode);
+  await mkdir(dir, { mode }).catch((error: unknown) => {
+    // Another process made it in the meantime.
+    if (errorCode(error) !== 'EEXIST') throw error;
+  });
+  return [...parents, dir];
 }
 
 /** What a lock file holds: {"pid":4242,"startedAt":"918273","id":"0b9c…"}. `startedAt` is in clock ticks since boot, null where /proc is missing. */

@@ -1,5 +1,4 @@
-import { randomUUID } from 'node:crypto';
-import { chown, open, readFile, rename, stat } from 'node:fs/promises';
+import { chown, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
 import { EmbeddedPostgresError, errorCode } from './embedded-error.ts';
@@ -62,9 +61,13 @@ export async function tryToConnect(connection: PostgresConnection): Promise<Erro
   }
 }
 
-/** Writes a small file that appears whole, mode 0600, owned by the owner of its directory even when we are root. */
+/**
+ * Writes a small file that appears whole, mode 0600, owned by the owner of its directory even when we are root.
+ * The caller holds the lock of the data directory, so a draft that stands there was left by a killed process.
+ */
 export async function writePrivateFile(path: string, content: string): Promise<void> {
-  const draft = `${path}.draft-${randomUUID()}`;
+  const draft = `${path}.draft`;
+  await rm(draft, { force: true });
   const handle = await open(draft, 'wx', 0o600);
   try {
     await handle.writeFile(content);

@@ -24,24 +24,29 @@ function toProjected(row: Row<typeof projected>): ProjectedInvoice {
   };
 }
 
-// One round trip in the common case. The key is checked again inside the statement, so a key that was revoked a moment ago
-// creates nothing. `on conflict do nothing` covers every unique constraint: no row back means that one of them held.
+// One round trip in the common case, also where the first addresses hold all words. The key is checked again inside the
+// statement, so a key that was revoked a moment ago creates nothing. `on conflict do nothing` covers every unique constraint:
+// no row back means that one of them held. Whether a word is free is asked by a scalar subquery, because PostgreSQL may turn
+// `not exists` into a join that reads all invoices of the address: it does so as long as it believes the table to be small.
 const insert = statement(
   'invoice-insert',
   projected,
   `insert into invoices (id, project_id, network, address_id, idempotency_key, external_id, requested_micro, payable_micro,
      checkout_token, created_at, expires_at)
-   select $2, p.id, p.network, a.id, $3, $4, $5, w.word, $6, $7, $7::timestamptz + p.invoice_lifetime_ms * interval '1 millisecond'
+   select $2, p.id, p.network, w.address_id, $3, $4, $5, w.word, $6, $7, $7::timestamptz + p.invoice_lifetime_ms * interval '1 millisecond'
    from api_keys k
    join projects p on p.id = k.project_id
    cross join lateral (
-     select id from addresses
-     where project_id = p.id and retired_at is null and policy = 'tail' and ($9::uuid is null or id = $9)
-     order by position limit 1) a
-   cross join lateral (
-     select word from unnest($8::int8[]) as word
-     where not exists (select from invoices i where i.address_id = a.id and i.payable_micro = word)
-     limit 1) w
+     select a.id as address_id, free.word
+     from (
+       select id, position from addresses
+       where project_id = k.project_id and retired_at is null and policy = 'tail' and ($9::uuid is null or id = $9)
+       order by position) a
+     cross join lateral (
+       select word from unnest($8::int8[]) as word
+       where (select i.address_id from invoices i where i.address_id = a.id and i.payable_micro = word) is null
+       limit 1) free
+     order by a.position limit 1) w
    where k.id = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $7)
    on conflict do nothing
    returning id, external_id, status, checkout_token, expires_at`,
@@ -58,7 +63,7 @@ export type NewInvoice = {
 };
 
 /**
- * Creates the invoice on the first of `words` that is free on the address (by default the project's first active one).
+ * Creates the invoice on the first address (or the one given) where one of `words` is free.
  * `null` if nothing was created: idempotency key or external id taken, no word free, no address, or the key not valid.
  */
 export async function insertInvoice(

@@ -4,7 +4,7 @@ import type { Config } from '../../config.ts';
 import { startDevnet } from '../../devnet/devnet.ts';
 import { encodeId } from '../../domain/ids.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import { lockDataDir } from '../../runtime/instance-lock.ts';
+import { lockForService } from '../../runtime/lock-for-service.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { startService } from '../../service.ts';
 import { startEmbeddedPostgres } from '../../store/embedded.ts';
@@ -29,7 +29,7 @@ export async function runSandbox(
     for (const stopPart of parts.splice(0).reverse()) await stopPart();
   };
   try {
-    const lock = await lockDataDir(dataDir);
+    const lock = await lockForService(dataDir);
     parts.push(() => lock.release());
     await removeSandboxFile(dataDir);
     const postgres = await startEmbeddedPostgres({

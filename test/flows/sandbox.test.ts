@@ -1,0 +1,131 @@
+import { execFile } from 'node:child_process';
+import { chmod, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { SCENARIOS } from '../../src/devnet/scenarios.ts';
+import { type SandboxProcess, startSandboxProcess } from '../support/sandbox.ts';
+import { call, eventually, type Json } from '../support/service.ts';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+
+let dataDir: string;
+let sandbox: SandboxProcess;
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'quittance-sandbox-'));
+  await chmod(dataDir, 0o711);
+  sandbox = await startSandboxProcess(dataDir);
+}, 60_000);
+afterAll(async () => {
+  await sandbox.end('SIGINT');
+  await rm(dataDir, { recursive: true, force: true });
+}, 30_000);
+
+/** Runs the command line as a user would. */
+async function quittance(...args: string[]): Promise<Json> {
+  const { stdout } = await promisify(execFile)(process.execPath, [join(ROOT, 'bin/quittance.js'), ...args, '--json'], {
+    cwd: ROOT,
+    env: { PATH: process.env['PATH'], QUITTANCE_DATA_DIR: dataDir },
+  });
+  return JSON.parse(stdout);
+}
+
+const headers = () => ({ 'x-api-key': sandbox.file.apiKey, 'content-type': 'application/json' });
+
+async function create(externalId: string): Promise<Json> {
+  const { body } = await call(`${sandbox.file.baseUrl}/v1/invoices`, {
+    method: 'POST',
+    headers: { ...headers(), 'idempotency-key': externalId },
+    body: JSON.stringify({ amount: '25.00', asset: 'USDT', network: 'TRON', externalId }),
+  });
+  return body;
+}
+
+const read = async (id: string) =>
+  (await call(`${sandbox.file.baseUrl}/v1/invoices/${id}`, { headers: headers() })).body;
+const untilPaid = (id: string) =>
+  eventually(
+    () => read(id),
+    ({ status }) => status === 'PAID',
+    20_000,
+  );
+
+/** Waits until the watcher has recorded the block of a transaction. */
+async function untilRecorded(txId: string): Promise<void> {
+  const { body: info } = await eventually(
+    () =>
+      call(`${sandbox.file.nodeUrl}/walletsolidity/gettransactioninfobyid`, {
+        method: 'POST',
+        body: JSON.stringify({ value: txId }),
+      }),
+    ({ body }) => body.id === txId,
+  );
+  await eventually(
+    () => call(`${sandbox.file.baseUrl}/readyz`),
+    ({ body }) => body.networks.devnet.solidBlock >= info.blockNumber,
+  );
+}
+
+test('sandbox.json has what scripts rely on, for this user alone', async () => {
+  expect(Object.keys(sandbox.file)).toEqual([
+    'baseUrl',
+    'apiKey',
+    'projectId',
+    'webhookSecret',
+    'inboxUrl',
+    'nodeUrl',
+    'usdtContract',
+    'addresses',
+    'payer',
+    'pid',
+  ]);
+  expect((await stat(join(dataDir, 'sandbox.json'))).mode & 0o777).toBe(0o600);
+  expect((await call(`${sandbox.file.baseUrl}/readyz`)).status).toBe(200);
+});
+
+test('secrets are in no file that others can read, and not in the log', async () => {
+  const { apiKey, webhookSecret, payer } = sandbox.file;
+  const log = sandbox.output().replace(/\nQuittance sandbox:[\s\S]*?Ctrl-C/, '');
+  for (const secret of [apiKey, webhookSecret, payer.privateKey]) expect(log).not.toContain(secret);
+  for (const name of await readdir(dataDir)) {
+    const entry = await stat(join(dataDir, name));
+    if (entry.isFile()) expect({ name, open: entry.mode & 0o077 }).toEqual({ name, open: 0 });
+  }
+});
+
+test.each(SCENARIOS)(
+  'sandbox pay --scenario %s does what its name says',
+  async (scenario) => {
+    const { invoiceId } = await create(`order-${scenario}`);
+    const paid = await quittance('sandbox', 'pay', invoiceId, '--scenario', scenario);
+    expect(paid.scenario).toBe(scenario);
+    expect(paid.sent.length).toBe(scenario === 'twice' || scenario === 'two-in-one' ? 2 : 1);
+    if (['short', 'over', 'fake-token'].includes(scenario)) {
+      await untilRecorded(paid.sent[0].txId);
+      expect((await read(invoiceId)).status).toBe('PENDING');
+      return;
+    }
+    for (const id of paid.invoices) await untilPaid(id);
+  },
+  60_000,
+);
+
+test('sandbox pay takes a checkout URL too', async () => {
+  const { invoiceId, checkoutUrl } = await create('order-by-url');
+  await quittance('sandbox', 'pay', checkoutUrl);
+  await untilPaid(invoiceId);
+});
+
+test('a project, key, address and webhook that are added while the sandbox runs work at once', async () => {
+  const project = await quittance('project', 'create', '--name', 'Second shop', '--network', 'devnet');
+  const { apiKey } = await quittance('key', 'create', '--project', project.projectId);
+  await quittance('address', 'add', '--project', project.projectId, 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH');
+  await quittance('webhook', 'add', '--project', project.projectId, '--url', 'http://127.0.0.1:9/hook');
+  const answer = await call(`${sandbox.file.baseUrl}/v1/invoices`, {
+    method: 'POST',
+    headers: { ...headers(), 'x-api-key': apiKey, 'idempotency-key': 'first' },
+    body: JSON.stringify({ amount: '1', asset: 'USDT', network: 'TRON', externalId: 'first' }),
+  });
+  expect(answer.status).toBe(201);
+}, 60_000);
