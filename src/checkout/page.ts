@@ -77,7 +77,7 @@ function wordsOf(state: CheckoutView['state']): { heading: string; text: Html | 
 
 const GONE = html`<p class="notice">The network has replaced the block that your payment was in. That happens now and then, and your transfer usually comes back by itself within minutes. <strong>Do not send again</strong> unless your wallet says that the transfer failed.</p>`;
 
-const BLIND = html`<p class="notice">We cannot see the TRON network right now. A payment that you have sent is safe and will be found. The time to pay waits.</p>`;
+const BLIND = html`<p class="notice">We cannot see the TRON network right now. A payment that you have sent is safe and will be found.</p>`;
 
 /** Drawn with the colour of the text; the words beside them say the same. */
 const ICONS = {

@@ -1,0 +1,133 @@
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { launchChromium } from '../support/chromium.ts';
+import {
+  createInvoice,
+  payableOf,
+  startTestService,
+  type TestService,
+  type TestServiceOptions,
+  untilStatus,
+} from '../support/service.ts';
+
+export type CheckoutTest = { service: TestService; browser: Browser; stop(): Promise<void> };
+
+export type TestInvoice = { id: string; url: string; address: string; amount: string; amountMicro: bigint };
+
+/** The real service and one browser. */
+export async function startCheckoutTest(options: TestServiceOptions = {}): Promise<CheckoutTest> {
+  const [service, browser] = await Promise.all([startTestService(options), launchChromium()]);
+  return {
+    service,
+    browser,
+    stop: async () => {
+      await browser.close();
+      await service.stop();
+    },
+  };
+}
+
+/** Unpacking the browser takes a while on a machine under load. */
+export const START_TIMEOUT_MS = 90_000;
+
+export async function newInvoice(service: TestService, requested = '25.00'): Promise<TestInvoice> {
+  const { body } = await createInvoice(service, { body: { amount: requested } });
+  const { address, amountMicro } = await payableOf(service, body.invoiceId);
+  const digits = amountMicro.toString().padStart(7, '0');
+  const amount = `${digits.slice(0, -6)}.${digits.slice(-6)}`;
+  return { id: body.invoiceId, url: body.checkoutUrl, address, amount, amountMicro };
+}
+
+/** Sends the exact amount and puts it in a block that is not final yet. */
+export async function payInto(service: TestService, { id, address, amountMicro }: TestInvoice): Promise<void> {
+  await service.payer.transfer({ contract: service.devnet.usdtContract, to: address, amountMicro });
+  service.devnet.mine();
+  await untilStatus(service, id, 'CONFIRMING');
+}
+
+export async function finalise(service: TestService, { id }: TestInvoice): Promise<void> {
+  service.devnet.mineUntilSolid();
+  await untilStatus(service, id, 'PAID');
+}
+
+/** Replaces the block of the payment by others without it. */
+export async function orphan(service: TestService, { id }: TestInvoice): Promise<void> {
+  service.devnet.fork({ depth: 1, keepTransactions: false });
+  await untilStatus(service, id, 'PENDING');
+}
+
+/** Moves both clocks, the chain's and ours, past the deadline. */
+export async function expire(service: TestService, { id }: TestInvoice): Promise<void> {
+  service.clock.advance(31 * 60_000);
+  seeAgain(service);
+  await untilStatus(service, id, 'EXPIRED');
+}
+
+/** Lets more than a minute pass without a block. */
+export function goBlind({ clock, devnet }: TestService): void {
+  clock.advance(Math.max(0, devnet.head().timestampMs - clock.now()) + 61_000);
+}
+
+/** Makes the block that is due. */
+export function seeAgain({ clock, devnet }: TestService): void {
+  const due = Math.ceil(clock.now() / 3000) * 3000;
+  devnet.mine(1, { timestampMs: Math.max(due, devnet.head().timestampMs + 3000) });
+}
+
+export type OpenedPage = {
+  page: Page;
+  /** What must never happen: errors, messages of the Content-Security-Policy, requests to other origins. */
+  problems: string[];
+  close(): Promise<void>;
+};
+
+/** Opens a link in a context of its own. */
+export async function openPage(
+  browser: Browser,
+  url: string,
+  options: BrowserContextOptions & { beforeOpening?: (page: Page) => Promise<unknown> } = {},
+): Promise<OpenedPage> {
+  const { beforeOpening, ...contextOptions } = options;
+  const context = await browser.newContext({
+    viewport: { width: 390, height: 844 },
+    locale: 'en-GB',
+    ...contextOptions,
+  });
+  const page = await context.newPage();
+  const problems: string[] = [];
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') problems.push(message.text());
+  });
+  page.on('pageerror', (error) => problems.push(String(error)));
+  page.on('request', (request) => {
+    const { origin, protocol } = new URL(request.url());
+    if (protocol !== 'data:' && origin !== new URL(url).origin) problems.push(`request to ${request.url()}`);
+  });
+  await beforeOpening?.(page);
+  await page.goto(url);
+  return { page, problems, close: () => context.close() };
+}
+
+/** Waits until the page shows a heading, by itself. */
+export async function untilHeading(page: Page, text: string): Promise<void> {
+  await page.getByRole('heading', { level: 1, name: text, exact: true }).waitFor();
+}
+
+/** The text of one element as it is seen. */
+export async function textOf(page: Page, selector: string): Promise<string> {
+  const texts = await page.locator(selector).allInnerTexts();
+  if (texts.length !== 1) throw new Error(`${texts.length} elements match ${selector}`);
+  return texts[0] ?? '';
+}
+
+/** What is selected. What runs in the page is text, because these files are checked as programs of Node. */
+export function selectionOf(page: Page): Promise<string> {
+  return page.evaluate('String(getSelection())');
+}
+
+/** Opens a page whose clock the test moves. */
+export const withClock = { beforeOpening: (page: Page) => page.clock.install() };
+
+/** Runs the timer of the next poll. */
+export function poll(page: Page): Promise<void> {
+  return page.clock.runFor(3000);
+}

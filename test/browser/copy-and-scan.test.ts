@@ -1,0 +1,100 @@
+import jsqr from 'jsqr';
+import { PNG } from 'pngjs';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  type CheckoutTest,
+  newInvoice,
+  openPage,
+  START_TIMEOUT_MS,
+  selectionOf,
+  startCheckoutTest,
+  type TestInvoice,
+  textOf,
+  withClock,
+} from './checkout.ts';
+
+let checkout: CheckoutTest;
+let invoice: TestInvoice;
+beforeAll(async () => {
+  checkout = await startCheckoutTest();
+  invoice = await newInvoice(checkout.service, '1234.5');
+}, START_TIMEOUT_MS);
+afterAll(() => checkout.stop());
+
+const permissions = ['clipboard-read', 'clipboard-write'];
+
+test.each(['amount', 'address'] as const)(
+  'the button puts exactly the %s on the clipboard and says so',
+  async (what) => {
+    const { page, problems, close } = await openPage(checkout.browser, invoice.url, { permissions, ...withClock });
+    const button = page.locator(`[data-from=${what}]`);
+    await button.click();
+    await page.getByRole('button', { name: `Copied the ${what}` }).waitFor();
+    await button.click();
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(invoice[what]);
+    await page.clock.runFor(100);
+    expect(await textOf(page, '#said')).toBe(`Copied: ${invoice[what]}`);
+    // Also after two clicks the label returns.
+    await page.clock.runFor(2500);
+    await page.getByRole('button', { name: `Copy the ${what}` }).waitFor();
+    expect(problems).toEqual([]);
+    await close();
+  },
+);
+
+test.each(['amount', 'address'] as const)(
+  'without the clipboard API, as on plain HTTP, the %s is copied exactly too',
+  async (what) => {
+    const { page, problems, close } = await openPage(checkout.browser, invoice.url, {
+      permissions,
+      beforeOpening: (page) =>
+        page.addInitScript(`Object.defineProperty(Navigator.prototype, 'clipboard', { value: undefined })`),
+    });
+    await page.getByRole('button', { name: `Copy the ${what}` }).click();
+    await page.locator('#said', { hasText: `Copied: ${invoice[what]}` }).waitFor();
+    expect(await selectionOf(page)).toBe(invoice[what]);
+    expect(problems).toEqual([]);
+    await close();
+  },
+);
+
+test('where copying is refused, the string is selected and the payer told to copy it', async () => {
+  const { page, close } = await openPage(checkout.browser, invoice.url, {
+    beforeOpening: (page) =>
+      page.addInitScript(`
+        navigator.clipboard.writeText = () => Promise.reject(new Error('refused'));
+        document.execCommand = () => false;`),
+  });
+  await page.getByRole('button', { name: 'Copy the address' }).click();
+  await page.getByRole('button', { name: 'Selected the address' }).waitFor();
+  await page.locator('#said', { hasText: 'copy it by hand' }).waitFor();
+  expect(await selectionOf(page)).toBe(invoice.address);
+  await close();
+});
+
+const looks = [
+  { name: 'light', colorScheme: 'light' },
+  { name: 'dark', colorScheme: 'dark' },
+  { name: 'forced colours', colorScheme: 'dark', forcedColors: 'active' },
+  { name: 'a small and sharp screen', viewport: { width: 320, height: 640 }, deviceScaleFactor: 2 },
+] as const;
+
+test.each(looks)('the QR code holds the bare address: $name', async ({ name: _name, ...options }) => {
+  const { page, close } = await openPage(checkout.browser, invoice.url, options);
+  const image = PNG.sync.read(await page.getByRole('img', { name: 'QR code of the address' }).screenshot());
+  const code = jsqr.default(new Uint8ClampedArray(image.data), image.width, image.height, {
+    inversionAttempts: 'dontInvert',
+  });
+  expect(code?.data).toBe(invoice.address);
+  await close();
+});
+
+test('the QR code scans without the style sheet too', async () => {
+  const { page, close } = await openPage(checkout.browser, invoice.url, {
+    colorScheme: 'dark',
+    beforeOpening: (page) => page.route('**/*.css*', (route) => route.abort()),
+  });
+  const image = PNG.sync.read(await page.locator('.qr').screenshot());
+  expect(jsqr.default(new Uint8ClampedArray(image.data), image.width, image.height)?.data).toBe(invoice.address);
+  await close();
+});

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  type CheckoutTest,
+  expire,
+  finalise,
+  newInvoice,
+  openPage,
+  orphan,
+  payInto,
+  START_TIMEOUT_MS,
+  selectionOf,
+  startCheckoutTest,
+  textOf,
+  untilHeading,
+} from './checkout.ts';
+
+let checkout: CheckoutTest;
+beforeAll(async () => {
+  checkout = await startCheckoutTest();
+}, START_TIMEOUT_MS);
+afterAll(() => checkout.stop());
+
+test('everything needed to pay is there without JavaScript, and "Check now" leads from state to state', async () => {
+  const { service, browser } = checkout;
+  const invoice = await newInvoice(service);
+  const { page, problems, close } = await openPage(browser, invoice.url, { javaScriptEnabled: false });
+  const checkNow = () => page.getByRole('link', { name: 'Check now' }).click();
+  await untilHeading(page, 'Waiting for your payment');
+  expect(await textOf(page, '#amount')).toBe(invoice.amount);
+  expect(await textOf(page, '#address')).toBe(invoice.address);
+  expect(await page.locator('.qr').isVisible()).toBe(true);
+  expect(await textOf(page, '#when')).toMatch(
+    /^Pay by \d+ \w+ \d+, \d\d:\d\d UTC\n(29|30) minutes left when this page was opened\./,
+  );
+  // Buttons that would do nothing are not shown.
+  expect(await page.getByRole('button').count()).toBe(0);
+  expect(await textOf(page, 'main')).not.toContain('updates itself');
+
+  await payInto(service, invoice);
+  await checkNow();
+  await untilHeading(page, 'Payment found');
+  expect(await page.locator('#amount, #address, .qr').count()).toBe(0);
+  await orphan(service, invoice);
+  await checkNow();
+  await untilHeading(page, 'Waiting for your payment again');
+  expect(await textOf(page, '#amount')).toBe(invoice.amount);
+  await expire(service, invoice);
+  await checkNow();
+  expect(await textOf(page, '#when')).toMatch(/^The time to pay ended: /);
+  await payInto(service, invoice);
+  await finalise(service, invoice);
+  await checkNow();
+  await untilHeading(page, 'Paid');
+  expect(await page.getByRole('link').count()).toBe(0);
+  expect(problems).toEqual([]);
+  await close();
+});
+
+test('one tap selects exactly the amount or the address', async () => {
+  const { service, browser } = checkout;
+  const invoice = await newInvoice(service);
+  const { page, close } = await openPage(browser, invoice.url);
+  for (const what of ['amount', 'address'] as const) {
+    await page.locator(`#${what}`).click();
+    expect(await selectionOf(page)).toBe(invoice[what]);
+  }
+  await close();
+});
