@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { findValidApiKey } from '../store/api-keys.ts';
 import type { Caller } from '../web/authenticate.ts';
 import { Problem, problemOf } from '../web/problem.ts';
 import { headerValues, MAX_BODY_BYTES } from '../web/server.ts';
@@ -8,11 +9,12 @@ import type { ApiDeps } from './api-deps.ts';
 
 const JSON_TYPE = /^application\/json[ \t]*(;[ \t]*charset=("utf-8"|utf-8)[ \t]*)?$/i;
 
-const callers = new WeakMap<FastifyRequest, Caller>();
+const CALLER = Symbol('caller');
+type GuardedRequest = FastifyRequest & { [CALLER]?: Caller };
 
 /** Who sent a request that passed the guard. */
-export function callerOf(request: FastifyRequest): Caller {
-  const caller = callers.get(request);
+export function callerOf(request: GuardedRequest): Caller {
+  const caller = request[CALLER];
   if (caller === undefined) throw new Error('the route has no guard');
   return caller;
 }
@@ -22,16 +24,37 @@ export function callerOf(request: FastifyRequest): Caller {
  * Route and method were checked by the router; the idempotency header and the body follow in the route.
  */
 export function createGuard(deps: ApiDeps) {
-  return async (request: FastifyRequest): Promise<void> => {
-    const caller = await deps.authenticator.authenticate(singleHeader(request, 'x-api-key'), request.ip);
-    if (caller === null) {
-      refuseLimited(deps.failureBuckets.take(clientNetwork(request.ip), deps.now()), FAILURE_LIMIT);
-      throw problemOf('unauthenticated');
-    }
-    refuseLimited(deps.keyBuckets.take(caller.keyId, deps.now()), deps.rateLimit);
-    callers.set(request, caller);
-    if (request.method === 'POST') checkBodyHeaders(request);
+  return {
+    onRequest: async (request: GuardedRequest, reply: FastifyReply): Promise<void> => {
+      reply.header('Cache-Control', 'no-store');
+      const caller = await deps.authenticator.authenticate(singleHeader(request, 'x-api-key'), request.ip);
+      if (caller === null) {
+        refuseLimited(deps.failureBuckets.take(clientNetwork(request.ip), deps.now()), FAILURE_LIMIT);
+        throw problemOf('unauthenticated');
+      }
+      refuseLimited(deps.keyBuckets.take(caller.keyId, deps.now()), deps.rateLimit);
+      request[CALLER] = caller;
+      if (request.method === 'POST') checkBodyHeaders(request);
+    },
+    errorHandler: async (error: unknown, request: GuardedRequest): Promise<never> => {
+      const caller = request[CALLER];
+      if (caller !== undefined && isAboutInput(error)) await confirmKey(deps, caller.keyId);
+      throw error;
+    },
   };
+}
+
+/** Whether an answer tells only what is wrong with a request, so that no statement has looked at its key. */
+function isAboutInput(error: unknown): boolean {
+  const { status, statusCode } = error as { status?: unknown; statusCode?: unknown };
+  return [400, 413, 415, 422].includes(Number(status ?? statusCode));
+}
+
+/** A remembered key may have been revoked since: then the request gets the one answer of all such keys. */
+async function confirmKey({ db, authenticator, now }: ApiDeps, keyId: string): Promise<void> {
+  if ((await findValidApiKey(db, keyId, now())) !== null) return;
+  authenticator.forget(keyId);
+  throw problemOf('unauthenticated');
 }
 
 /** Failed authentications that one client address may make: enough for a mistake in a loop, useless for guessing. */
@@ -81,7 +104,15 @@ function refuseLimited(verdict: Verdict, limit: { perSecond: number; burst: numb
   );
 }
 
-/** The address for counting failures: an IPv6 client owns a whole /64. */
+/** The address for counting failures: an IPv6 client owns a whole /64, however its address is written. */
 function clientNetwork(ip: string): string {
-  return isIP(ip) === 6 && !ip.includes('.') ? ip.split(':').slice(0, 4).join(':') : ip;
+  if (isIP(ip) !== 6 || ip.includes('.')) return ip;
+  const [head = '', tail] = ip.split('::');
+  const [left, right] = [groupsOf(head), groupsOf(tail ?? '')];
+  const zeros = tail === undefined ? 0 : 8 - left.length - right.length;
+  return [...left, ...Array<number>(zeros).fill(0), ...right].slice(0, 4).join(':');
+}
+
+function groupsOf(text: string): number[] {
+  return text === '' ? [] : text.split(':').map((group) => Number.parseInt(group, 16));
 }

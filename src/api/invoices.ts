@@ -3,15 +3,17 @@ import { Type } from 'typebox';
 import { assertNever } from '../domain/assert-never.ts';
 import { describePayment, projectInvoice } from '../domain/event.ts';
 import { decodeId, encodeId } from '../domain/ids.ts';
+import { formatAmount } from '../domain/money.ts';
 import { type Created, createInvoice } from '../payments/create-invoice.ts';
-import { type FoundInvoice, findInvoice, findInvoiceByExternalId } from '../store/invoices.ts';
+import { type FoundInvoice, findInvoiceByExternalId } from '../store/invoices.ts';
 import { findInvoicePayment } from '../store/payments.ts';
+import { createInvoiceReader } from '../store/read-invoices.ts';
 import { Problem, problemOf } from '../web/problem.ts';
 import { headerValues } from '../web/server.ts';
 import type { ApiDeps } from './api-deps.ts';
 import { callerOf, createGuard } from './guard.ts';
 import { problemResponses } from './problem-responses.ts';
-import { readCreateInput } from './read-create-input.ts';
+import { type CreateFields, readCreateInput } from './read-create-input.ts';
 import { CreateInvoiceSchema, InvoiceListSchema, InvoiceSchema, InvoiceWithPaymentSchema } from './schemas.ts';
 
 const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
@@ -20,10 +22,11 @@ const NO_INVOICE = '00000000-0000-0000-0000-000000000000';
 
 /** `POST /v1/invoices`, `GET /v1/invoices/:invoiceId` and `GET /v1/invoices?externalId=`. */
 export function registerInvoices(app: FastifyInstance, deps: ApiDeps): void {
-  const onRequest = createGuard(deps);
-  app.post('/v1/invoices', { onRequest, schema: createSchema }, (request, reply) => create(deps, request, reply));
-  app.get('/v1/invoices/:invoiceId', { onRequest, schema: readSchema }, (request) => read(deps, request));
-  app.get('/v1/invoices', { onRequest, schema: listSchema }, (request) => list(deps, request));
+  const guard = createGuard(deps);
+  const findInvoice = createInvoiceReader(deps.db, deps.now);
+  app.post('/v1/invoices', { ...guard, schema: createSchema }, (request, reply) => create(deps, request, reply));
+  app.get('/v1/invoices/:invoiceId', { ...guard, schema: readSchema }, (request) => read(deps, findInvoice, request));
+  app.get('/v1/invoices', { ...guard, schema: listSchema }, (request) => list(deps, request));
 }
 
 async function create(deps: ApiDeps, request: FastifyRequest, reply: FastifyReply) {
@@ -32,7 +35,9 @@ async function create(deps: ApiDeps, request: FastifyRequest, reply: FastifyRepl
   const body = request.body instanceof Uint8Array ? request.body : new Uint8Array();
   const fields = readCreateInput(body);
   const created = await createInvoice(deps, { ...caller, ...fields, idempotencyKey });
-  if (created.kind !== 'created' && created.kind !== 'replayed') throw refusalOf(created, deps, caller.keyId);
+  if (created.kind !== 'created' && created.kind !== 'replayed') {
+    throw refusalOf(created, fields, deps, caller.keyId);
+  }
   reply.code(201);
   const location = `/v1/invoices/${encodeId('inv', created.invoice.id)}`;
   reply.header('Location', location);
@@ -66,6 +71,7 @@ function readIdempotencyKey(request: FastifyRequest): string {
 
 function refusalOf(
   created: Exclude<Created, { kind: 'created' } | { kind: 'replayed' }>,
+  { requestedMicro }: CreateFields,
   deps: ApiDeps,
   keyId: string,
 ): Problem {
@@ -83,7 +89,7 @@ function refusalOf(
     case 'amount-unavailable':
       return new Problem(
         'AMOUNT_UNAVAILABLE',
-        'All payable amounts near this amount are reserved on every active address of the project, or it has no address. The operator can add one with: quittance address add. Then retry with the same Idempotency-Key.',
+        `All payable amounts for ${formatAmount(requestedMicro)} USDT are reserved on every active address of the project, or it has no address. The operator can add one with: quittance address add. Then retry with the same Idempotency-Key.`,
       );
     case 'key-not-valid':
       deps.authenticator.forget(keyId);
@@ -93,7 +99,7 @@ function refusalOf(
   }
 }
 
-async function read(deps: ApiDeps, request: FastifyRequest) {
+async function read(deps: ApiDeps, findInvoice: ReturnType<typeof createInvoiceReader>, request: FastifyRequest) {
   const caller = callerOf(request);
   const { invoiceId } = request.params as { invoiceId: string };
   const { expand } = readQuery(request, ['expand']);
@@ -101,7 +107,7 @@ async function read(deps: ApiDeps, request: FastifyRequest) {
     throw invalidQuery('expand', 'UNKNOWN_VALUE', 'must be "payment"');
   }
   const id = decodeId('inv', invoiceId) ?? NO_INVOICE;
-  const found = await findInvoice(deps.db, caller.keyId, id, deps.now());
+  const found = await findInvoice({ keyId: caller.keyId, id });
   const invoice = readable(found, deps, caller.keyId);
   if (invoice === null) {
     throw new Problem('INVOICE_NOT_FOUND', 'There is no invoice with this id in the project of this key.');

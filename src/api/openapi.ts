@@ -78,23 +78,45 @@ export async function registerOpenApi(app: FastifyInstance, publicUrl: () => str
     ...app.swagger(),
     servers: [{ url: publicUrl() }],
   }));
-  app.get('/docs/errors', { schema: { hide: true } }, async (_request, reply) => {
-    reply
-      .type('text/html; charset=utf-8')
-      .header('Content-Security-Policy', "default-src 'none'; style-src 'unsafe-inline'");
-    return ERRORS_PAGE;
-  });
+  for (const [url, page] of [
+    ['/docs', DOCS_PAGE],
+    ['/docs/errors', ERRORS_PAGE],
+  ] as const) {
+    app.get(url, { schema: { hide: true } }, async (_request, reply) => {
+      reply
+        .type('text/html; charset=utf-8')
+        .header('Content-Security-Policy', "default-src 'none'; style-src 'unsafe-inline'");
+      return page;
+    });
+  }
 }
 
-/** The page that the `type` of every error names. All of it is our own constant text. */
-const ERRORS_PAGE = `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Errors of the Quittance API</title>
+/** A page of the documentation. All of it is our own constant text. */
+function pageOf(title: string, content: string): string {
+  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${title}</title>
 <meta name="viewport" content="width=device-width"><style>body{font:16px/1.5 system-ui;max-width:46rem;margin:2rem auto;padding:0 1rem}code{font-size:.95em}</style></head>
-<body><h1>Errors of the Quittance API</h1>
-<p>Every error is <code>application/problem+json</code> (RFC 9457) with <code>code</code>, <code>detail</code> and <code>requestId</code>.</p>
+<body><h1>${title}</h1>
+${content}
+</body></html>`;
+}
+
+const DOCS_PAGE = pageOf(
+  'The Quittance API',
+  `<p>Invoices for USDT on TRON. Fulfil an order only after reading status <code>PAID</code> and your own <code>externalId</code>.</p>
+<ul>
+<li><a href="/openapi.json">/openapi.json</a>: every endpoint, field, error and webhook (OpenAPI 3.1)</li>
+<li><a href="/docs/errors">/docs/errors</a>: what each error means and what to do</li>
+</ul>`,
+);
+
+/** The page that the `type` of every error names. */
+const ERRORS_PAGE = pageOf(
+  'Errors of the Quittance API',
+  `<p>Every error is <code>application/problem+json</code> (RFC 9457) with <code>code</code>, <code>detail</code> and <code>requestId</code>.</p>
 ${Object.entries(PROBLEMS)
   .map(
     ([code, { status, title, advice }]) =>
       `<h2 id="${code}"><code>${code}</code> (${status})</h2><p>${title}. ${advice}</p>`,
   )
-  .join('\n')}
-</body></html>`;
+  .join('\n')}`,
+);

@@ -30,8 +30,7 @@ export function readCreateInput(body: Uint8Array): CreateFields {
   const requestedMicro = readAmount(texts['amount'], errors);
   const externalId = readExternalId(texts['externalId'], errors);
   if (errors.length > 0 || requestedMicro === null || externalId === null) throw invalid(errors);
-  checkSupported(texts['asset'], 'UNSUPPORTED_ASSET', 'asset', WIRE_ASSET);
-  checkSupported(texts['network'], 'UNSUPPORTED_NETWORK', 'network', WIRE_NETWORK);
+  checkSupported(texts['asset'], texts['network']);
   return { requestedMicro, externalId };
 }
 
@@ -72,19 +71,20 @@ function readExternalId(text: string | undefined, errors: FieldError[]): string 
   return text;
 }
 
-function checkSupported(
-  seen: string | undefined,
-  code: 'UNSUPPORTED_ASSET' | 'UNSUPPORTED_NETWORK',
-  field: string,
-  supported: string,
-): void {
-  if (seen === supported) return;
-  throw new Problem(code, `The ${field} ${show(seen ?? '')} is not supported; supported is: ${supported}.`, {
-    extensions: {
-      supported: [supported],
-      errors: [fieldError(field, code, `must be one of: ${supported}`)],
-    },
-  });
+/** Throws the problem of the first that is not supported, with the errors of both. */
+function checkSupported(asset = '', network = ''): void {
+  const fields = [
+    { field: 'asset', code: 'UNSUPPORTED_ASSET', seen: asset, supported: WIRE_ASSET },
+    { field: 'network', code: 'UNSUPPORTED_NETWORK', seen: network, supported: WIRE_NETWORK },
+  ] as const;
+  const wrong = fields.filter(({ seen, supported }) => seen !== supported);
+  const [first] = wrong;
+  if (first === undefined) return;
+  const detail = wrong
+    .map(({ field, seen, supported }) => `The ${field} ${show(seen)} is not supported; supported is: ${supported}.`)
+    .join(' ');
+  const errors = wrong.map(({ field, code, supported }) => fieldError(field, code, `must be one of: ${supported}`));
+  throw new Problem(first.code, detail, { extensions: { supported: [first.supported], errors } });
 }
 
 function invalid(errors: FieldError[]): Problem {

@@ -7,23 +7,25 @@ import type { MicroUsdt } from './money.ts';
  */
 
 /** H. Michael Damm's totally anti-symmetric quasigroup of order 10 ("Total anti-symmetrische Quasigruppen", 2004). */
-const DAMM = [
-  [0, 3, 1, 7, 5, 9, 8, 6, 4, 2],
-  [7, 0, 9, 2, 1, 5, 4, 8, 6, 3],
-  [4, 2, 0, 6, 8, 7, 1, 3, 5, 9],
-  [1, 7, 5, 0, 9, 8, 3, 4, 2, 6],
-  [6, 1, 2, 3, 0, 4, 5, 9, 7, 8],
-  [3, 6, 7, 4, 2, 0, 9, 5, 8, 1],
-  [5, 8, 6, 9, 7, 2, 0, 1, 3, 4],
-  [8, 9, 4, 5, 3, 6, 2, 0, 1, 7],
-  [9, 4, 3, 8, 6, 1, 7, 2, 0, 5],
-  [2, 5, 8, 1, 4, 3, 6, 7, 9, 0],
-] as const;
+const DAMM = Uint8Array.of(
+  ...[0, 3, 1, 7, 5, 9, 8, 6, 4, 2],
+  ...[7, 0, 9, 2, 1, 5, 4, 8, 6, 3],
+  ...[4, 2, 0, 6, 8, 7, 1, 3, 5, 9],
+  ...[1, 7, 5, 0, 9, 8, 3, 4, 2, 6],
+  ...[6, 1, 2, 3, 0, 4, 5, 9, 7, 8],
+  ...[3, 6, 7, 4, 2, 0, 9, 5, 8, 1],
+  ...[5, 8, 6, 9, 7, 2, 0, 1, 3, 4],
+  ...[8, 9, 4, 5, 3, 6, 2, 0, 1, 7],
+  ...[9, 4, 3, 8, 6, 1, 7, 2, 0, 5],
+  ...[2, 5, 8, 1, 4, 3, 6, 7, 9, 0],
+);
+const DIGIT_0 = '0'.charCodeAt(0);
 
 /** The Damm check digit of the decimal digits of a number; 0 means that the number ends in its own check digit. */
 export function dammDigit(value: bigint): number {
+  const digits = value.toString();
   let interim = 0;
-  for (const digit of value.toString()) interim = DAMM[interim]?.[Number(digit)] ?? 0;
+  for (let i = 0; i < digits.length; i++) interim = DAMM[interim * 10 + digits.charCodeAt(i) - DIGIT_0] ?? 0;
   return interim;
 }
 

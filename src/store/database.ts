@@ -43,12 +43,14 @@ const INT8_ARRAY = 1016;
 const NUMERIC = 1700;
 const TIMESTAMPTZ = 1184;
 
+const readTimestamp = pg.types.getTypeParser(TIMESTAMPTZ) as (text: string) => Date;
+
 /** The one place where PostgreSQL's text becomes our types: int8 and numeric → bigint, timestamptz → Unix milliseconds. */
 const parsers = new Map<number, (text: string) => unknown>([
   [INT8, BigInt],
   [NUMERIC, BigInt],
   [INT8_ARRAY, (text) => (text === '{}' ? [] : text.slice(1, -1).split(',').map(BigInt))],
-  [TIMESTAMPTZ, (text) => (pg.types.getTypeParser(TIMESTAMPTZ) as (text: string) => Date)(text).getTime()],
+  [TIMESTAMPTZ, (text) => readTimestamp(text).getTime()],
 ]);
 
 const types: pg.CustomTypesConfig = {
@@ -105,15 +107,19 @@ async function runOn<Columns extends Record<string, ColumnType>>(
   return result.rows as Row<Columns>[];
 }
 
-/** pg writes a bigint inside an array wrongly quoted for some types; text is right for every type. */
+/** pg writes a bigint inside an array wrongly quoted for some types, and a time in the zone of the machine; text is right for every type. */
 function bindable(value: Parameter): unknown {
   if (typeof value === 'bigint') return value.toString();
+  if (value instanceof Date) return value.toISOString();
   if (Array.isArray(value)) return value.map((item) => (typeof item === 'bigint' ? item.toString() : item));
   return value;
 }
 
 async function inTransaction<Result>(pool: pg.Pool, work: (tx: Sql) => Promise<Result>): Promise<Result> {
   const client = await pool.connect().catch(rethrow);
+  // The pool listens only while a connection is idle, and an error event that nobody hears would end the process. The
+  // statement under way, or the next one, reports the loss.
+  client.on('error', ignoreLoss);
   let broken = true;
   try {
     await client.query('begin').catch(rethrow);
@@ -131,9 +137,13 @@ async function inTransaction<Result>(pool: pg.Pool, work: (tx: Sql) => Promise<R
       throw error;
     }
   } finally {
+    // A broken connection may report its loss after this, so there the listener stays.
+    if (!broken) client.removeListener('error', ignoreLoss);
     client.release(broken);
   }
 }
+
+function ignoreLoss(): void {}
 
 /** Holds one connection that listens, for ever, reconnecting with a pause. Returns its stop function. */
 function keepListening(

@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import { BlockList, isIP } from 'node:net';
 import { readApiKey } from '../domain/api-key.ts';
 import type { Network } from '../domain/network.ts';
@@ -61,7 +61,7 @@ export function createAuthenticator(deps: {
       const known = await recall(parsed.keyUuid);
       if (known === null) return null;
       const { key, addresses } = known;
-      const presented = createHash('sha256').update(header).digest();
+      const presented = hash('sha256', header, 'buffer');
       if (!timingSafeEqual(presented, key.secretSha256)) return null;
       if (key.expiresAt !== null && key.expiresAt <= deps.now()) return null;
       if (addresses !== null && !addresses.check(ip, isIP(ip) === 6 ? 'ipv6' : 'ipv4')) return null;

@@ -1,0 +1,181 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { codeWords, dammDigit, drawCodeWords, isCodeWord, wordRange } from './code-word.ts';
+import { type MicroUsdt, microUsdt } from './money.ts';
+
+const CENT = 10_000n;
+const MAX_MICRO = 999_999_999_999_999_999n;
+
+/** Amounts of every magnitude, and the surcharges that a project may have. */
+const requested = fc.bigInt(0n, 18n).chain((magnitude) => fc.bigInt(1n, 10n ** magnitude).map(microUsdt));
+const surcharge = fc.bigInt(100n, 1_000_000n);
+/** A random code word of any magnitude. */
+const word = fc.bigInt(1n, MAX_MICRO / 10n).map(nextWord);
+
+function nextWord(from: bigint): MicroUsdt {
+  for (let prefix = from; ; prefix++) {
+    const candidate = prefix * 10n + BigInt(dammDigit(prefix));
+    if (isCodeWord(candidate)) return microUsdt(candidate);
+  }
+}
+
+/** The digits of an amount as people see them: at least `0.000000`. */
+const digitsOf = (micro: bigint) => micro.toString().padStart(7, '0');
+
+/** Every amount that is this one with one wrong digit. */
+function misreadings(micro: bigint): bigint[] {
+  const digits = digitsOf(micro);
+  return [...digits].flatMap((digit, at) =>
+    [...'0123456789']
+      .filter((other) => other !== digit)
+      .map((other) => BigInt(digits.slice(0, at) + other + digits.slice(at + 1))),
+  );
+}
+
+/** Every other amount that is this one with two neighbouring digits swapped. */
+function swaps(micro: bigint): bigint[] {
+  const digits = digitsOf(micro);
+  return Array.from({ length: digits.length - 1 }, (_, at) =>
+    BigInt(digits.slice(0, at) + digits[at + 1] + digits[at] + digits.slice(at + 2)),
+  ).filter((swapped) => swapped !== micro);
+}
+
+/** This amount rounded half up, rounded up, and truncated, to 0 … 5 decimals. */
+function roundings(micro: bigint): bigint[] {
+  return [10n, 100n, 1000n, 10_000n, 100_000n, 1_000_000n].flatMap((unit) => {
+    const down = (micro / unit) * unit;
+    return [down, down + unit, ((micro + unit / 2n) / unit) * unit];
+  });
+}
+
+describe('Damm', () => {
+  test('gives the published check digit: 572 → 4', () => {
+    expect(dammDigit(572n)).toBe(4);
+    expect(dammDigit(5724n)).toBe(0);
+  });
+
+  test('every number has exactly one check digit', () => {
+    fc.assert(
+      fc.property(fc.bigInt(1n, MAX_MICRO), (value) => {
+        const valid = [0n, 1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n, 9n].filter((digit) => dammDigit(value * 10n + digit) === 0);
+        expect(valid).toEqual([BigInt(dammDigit(value))]);
+      }),
+    );
+  });
+
+  test('leading zeros change nothing, so a digit misread as a leading zero is found as well', () => {
+    expect(dammDigit(0n)).toBe(0);
+  });
+});
+
+describe('code words', () => {
+  test('the first words for 25.00 are 25.000009, 25.000014 and 25.000023', () => {
+    const words = codeWords(wordRange(microUsdt(25_000_000n), CENT));
+    expect(words.slice(0, 3)).toEqual([25_000_009n, 25_000_014n, 25_000_023n]);
+  });
+
+  test('a cent of surcharge holds 900 words', () => {
+    fc.assert(
+      fc.property(fc.bigInt(0n, MAX_MICRO / CENT - 1n), (cents) => {
+        expect(codeWords(wordRange(microUsdt(cents * CENT), CENT))).toHaveLength(900);
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  test('codeWords lists exactly the code words of a range, in ascending order', () => {
+    fc.assert(
+      fc.property(requested, fc.bigInt(1n, 3000n), (from, size) => {
+        const expected = Array.from({ length: Number(size) }, (_, index) => from + BigInt(index)).filter(isCodeWord);
+        expect(codeWords(wordRange(from, size))).toEqual(expected);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test('every word is at least the requested amount and less than the surcharge above it', () => {
+    fc.assert(
+      fc.property(requested, surcharge, (amount, maxSurcharge) => {
+        const words = codeWords(wordRange(amount, maxSurcharge));
+        expect(words.every((each) => each >= amount && each < amount + maxSurcharge)).toBe(true);
+        expect(words.length).toBeGreaterThan(0);
+      }),
+      { numRuns: 20 },
+    );
+  });
+});
+
+describe('at 100 % occupancy, when every code word there is belongs to an invoice', () => {
+  test('a payment with one wrong digit never equals another invoice’s payable amount', () => {
+    fc.assert(fc.property(word, (paid) => misreadings(paid).every((seen) => !isCodeWord(seen))));
+  });
+
+  test('a payment with two neighbouring digits swapped never does', () => {
+    fc.assert(fc.property(word, (paid) => swaps(paid).every((seen) => !isCodeWord(seen))));
+  });
+
+  test('a payment rounded or truncated to fewer decimals never does', () => {
+    fc.assert(fc.property(word, (paid) => roundings(paid).every((seen) => !isCodeWord(seen))));
+  });
+
+  test('the requested amount itself, sent without the tail, never does when it has fewer than six decimals', () => {
+    fc.assert(fc.property(fc.bigInt(1n, MAX_MICRO / 10n), (amount) => !isCodeWord(amount * 10n)));
+  });
+
+  test('none of these slips lands on any of the 900 words around 25.00', () => {
+    const words = codeWords(wordRange(microUsdt(25_000_000n), CENT));
+    const taken = new Set<bigint>(words);
+    for (const each of words) {
+      const slips = [...misreadings(each), ...swaps(each), ...roundings(each)];
+      expect(slips.filter((slip) => slip !== each && taken.has(slip))).toEqual([]);
+    }
+  });
+});
+
+describe('drawCodeWords', () => {
+  const randomBelow = (seed: number) => {
+    let state = seed >>> 0;
+    return (n: number) => {
+      state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+      return Math.floor((state / 2 ** 32) * n);
+    };
+  };
+
+  test('draws different words of the range, at most as many as asked', () => {
+    fc.assert(
+      fc.property(requested, surcharge, fc.integer({ min: 0, max: 64 }), fc.nat(), (from, size, count, seed) => {
+        const range = wordRange(from, size);
+        const drawn = drawCodeWords(range, count, randomBelow(seed));
+        expect(drawn.length).toBeLessThanOrEqual(count);
+        expect(new Set(drawn).size).toBe(drawn.length);
+        expect(drawn.every((each) => isCodeWord(each) && each >= from && each < from + size)).toBe(true);
+      }),
+    );
+  });
+
+  test('asks for random integers of the whole range, so that each of its words can come', () => {
+    const range = wordRange(microUsdt(25_000_000n), CENT);
+    const bounds = new Set<number>();
+    let next = 0;
+    const drawn = drawCodeWords(range, 1000, (n) => {
+      bounds.add(n);
+      return next++ % n;
+    });
+    expect([...bounds]).toEqual([1000]);
+    expect(drawn.toSorted((a, b) => (a < b ? -1 : 1))).toEqual(codeWords(range));
+  });
+
+  test('fills the eight that a first attempt needs nearly always', () => {
+    const range = wordRange(microUsdt(25_000_000n), CENT);
+    const short = Array.from({ length: 500 }, (_, seed) => drawCodeWords(range, 8, randomBelow(seed * 7919)).length);
+    expect(short.filter((length) => length < 8).length).toBeLessThan(5);
+  });
+
+  test('ends although a broken source of randomness repeats itself', () => {
+    const range = wordRange(microUsdt(25_000_000n), CENT);
+    expect(drawCodeWords(range, 8, () => 0)).toEqual([25_000_009n]);
+    const isEmpty = codeWords({ fromMicro: 25_000_010n, belowMicro: 25_000_013n }).length === 0;
+    expect(isEmpty).toBe(true);
+    expect(drawCodeWords({ fromMicro: 25_000_010n, belowMicro: 25_000_013n }, 8, randomBelow(1))).toEqual([]);
+  });
+});

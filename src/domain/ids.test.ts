@@ -1,0 +1,124 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { decodeId, encodeId, uuidV7 } from './ids.ts';
+
+const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
+const uuid = fc.bigInt(0n, 2n ** 128n - 1n).map(uuidOf);
+
+function uuidOf(value: bigint): string {
+  return value
+    .toString(16)
+    .padStart(32, '0')
+    .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}
+
+/** The specification said as plainly as can be: the value in base 32, most significant character first. */
+function suffixOf(id: string): string {
+  const value = BigInt(`0x${id.replaceAll('-', '')}`);
+  return Array.from({ length: 26 }, (_, at) => ALPHABET[Number((value >> BigInt(5 * (25 - at))) & 31n)]).join('');
+}
+
+describe('TypeIDs', () => {
+  test.each([
+    ['00000000-0000-0000-0000-000000000000', '00000000000000000000000000'],
+    ['00000000-0000-0000-0000-000000000001', '00000000000000000000000001'],
+    ['00000000-0000-0000-0000-000000000020', '00000000000000000000000010'],
+    ['ffffffff-ffff-ffff-ffff-ffffffffffff', '7zzzzzzzzzzzzzzzzzzzzzzzzz'],
+    ['0110c853-1d09-52d8-d73e-1194e95b5f19', '0123456789abcdefghjkmnpqrs'],
+    ['01890a5d-ac96-774b-bcce-b302099a8057', '01h455vb4pex5vsknk084sn02q'],
+  ])('the specification’s example %s', (id, suffix) => {
+    expect(encodeId('inv', id)).toBe(`inv_${suffix}`);
+    expect(decodeId('inv', `inv_${suffix}`)).toBe(id);
+  });
+
+  test('every UUID is written as the specification says and read back', () => {
+    fc.assert(
+      fc.property(uuid, (id) => {
+        expect(encodeId('evt', id)).toBe(`evt_${suffixOf(id)}`);
+        expect(decodeId('evt', encodeId('evt', id))).toBe(id);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test('the order of ids is the order of their UUIDs', () => {
+    fc.assert(
+      fc.property(uuid, uuid, (a, b) => {
+        expect(encodeId('inv', a) < encodeId('inv', b)).toBe(a < b);
+      }),
+    );
+  });
+
+  test('anything else is no id: another prefix, upper case, other letters, another length, too large', () => {
+    const id = encodeId('inv', '01890a5d-ac96-774b-bcce-b302099a8057');
+    const suffix = id.slice(4);
+    const wrong = [
+      `evt_${suffix}`,
+      suffix,
+      `inv${suffix}`,
+      `inv-${suffix}`,
+      id.toUpperCase(),
+      `inv_${suffix.toUpperCase()}`,
+      `inv_8${suffix.slice(1)}`,
+      `inv_i${suffix.slice(1)}`,
+      ...['i', 'l', 'o', 'u', '_', ' ', 'é', '\0'].map((letter) => id.slice(0, -1) + letter),
+      id.slice(0, -1),
+      `${id}0`,
+      `${id}\n`,
+      ` ${id}`,
+      '',
+      'inv_',
+    ];
+    for (const each of wrong) expect(decodeId('inv', each), each).toBeNull();
+  });
+
+  test('what is read is exactly what was written: no two texts are one id', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: fc.constantFrom(...ALPHABET, 'i', 'U'), minLength: 26, maxLength: 26 }),
+        (suffix) => {
+          const read = decodeId('inv', `inv_${suffix}`);
+          if (read !== null) expect(encodeId('inv', read)).toBe(`inv_${suffix}`);
+        },
+      ),
+    );
+  });
+
+  test('encodeId refuses what is not a canonical UUID', () => {
+    for (const wrong of ['', 'x', '01890A5D-AC96-774B-BCCE-B302099A8057', '01890a5dac96774bbcceb302099a8057']) {
+      expect(() => encodeId('inv', wrong)).toThrow(RangeError);
+    }
+  });
+});
+
+describe('uuidV7', () => {
+  const random = fc.uint8Array({ minLength: 10, maxLength: 10 });
+  const time = fc.integer({ min: 0, max: 2 ** 48 - 1 });
+
+  test('has version 7, the variant of RFC 9562, and the time in its first 48 bits', () => {
+    fc.assert(
+      fc.property(time, random, (nowMs, bytes) => {
+        const id = uuidV7(nowMs, bytes);
+        expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+        expect(Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)).toBe(nowMs);
+      }),
+    );
+  });
+
+  test('keeps 74 of the random bits, and leaves the bytes it was given alone', () => {
+    fc.assert(
+      fc.property(time, random, random, (nowMs, a, b) => {
+        const before = Uint8Array.from(a);
+        const isSame = uuidV7(nowMs, a) === uuidV7(nowMs, b);
+        const significant = (bytes: Uint8Array) =>
+          bytes.map((byte, at) => (at === 0 ? byte & 0x0f : at === 2 ? byte & 0x3f : byte)).join();
+        expect(isSame).toBe(significant(a) === significant(b));
+        expect(a).toEqual(before);
+      }),
+    );
+  });
+
+  test('refuses fewer than 10 random bytes', () => {
+    expect(() => uuidV7(0, new Uint8Array(9))).toThrow(RangeError);
+  });
+});

@@ -1,0 +1,90 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { INVOICE_STATUSES, type InvoiceChange, type InvoiceStatus, isLate, transition } from './invoice.ts';
+import { unixMs } from './time.ts';
+
+const DEADLINE = unixMs(1_000_000);
+const BEFORE = unixMs(999_999);
+const AFTER = unixMs(1_000_001);
+
+const clock = fc.integer({ min: 999_990, max: 1_000_010 }).map(unixMs);
+const status = fc.constantFrom(...INVOICE_STATUSES);
+const change: fc.Arbitrary<InvoiceChange> = fc.oneof(
+  fc.constant<InvoiceChange>({ kind: 'sighted' }),
+  fc.constant<InvoiceChange>({ kind: 'paid' }),
+  clock.map((at): InvoiceChange => ({ kind: 'orphaned', clock: at })),
+  clock.map((at): InvoiceChange => ({ kind: 'clock-passed', clock: at })),
+);
+
+describe('transition', () => {
+  const rows: [InvoiceStatus, InvoiceChange, InvoiceStatus | null][] = [
+    ['PENDING', { kind: 'sighted' }, 'CONFIRMING'],
+    ['PENDING', { kind: 'paid' }, 'PAID'],
+    ['PENDING', { kind: 'orphaned', clock: AFTER }, null],
+    ['PENDING', { kind: 'clock-passed', clock: BEFORE }, null],
+    ['PENDING', { kind: 'clock-passed', clock: DEADLINE }, 'EXPIRED'],
+    ['PENDING', { kind: 'clock-passed', clock: AFTER }, 'EXPIRED'],
+    ['CONFIRMING', { kind: 'sighted' }, null],
+    ['CONFIRMING', { kind: 'paid' }, 'PAID'],
+    ['CONFIRMING', { kind: 'orphaned', clock: BEFORE }, 'PENDING'],
+    ['CONFIRMING', { kind: 'orphaned', clock: DEADLINE }, 'EXPIRED'],
+    ['CONFIRMING', { kind: 'orphaned', clock: AFTER }, 'EXPIRED'],
+    ['CONFIRMING', { kind: 'clock-passed', clock: AFTER }, null],
+    ['EXPIRED', { kind: 'sighted' }, 'CONFIRMING'],
+    ['EXPIRED', { kind: 'paid' }, 'PAID'],
+    ['EXPIRED', { kind: 'orphaned', clock: BEFORE }, null],
+    ['EXPIRED', { kind: 'clock-passed', clock: AFTER }, null],
+    ['PAID', { kind: 'sighted' }, null],
+    ['PAID', { kind: 'paid' }, null],
+    ['PAID', { kind: 'orphaned', clock: AFTER }, null],
+    ['PAID', { kind: 'clock-passed', clock: AFTER }, null],
+  ];
+  test.each(rows)('%s on %o becomes %s', (from, on, to) => {
+    expect(transition({ status: from, expiresAt: DEADLINE }, on)).toBe(to);
+  });
+
+  test('any non-paid state becomes PAID on one exact transfer', () => {
+    fc.assert(
+      fc.property(
+        status.filter((each) => each !== 'PAID'),
+        (from) => transition({ status: from, expiresAt: DEADLINE }, { kind: 'paid' }) === 'PAID',
+      ),
+    );
+  });
+
+  test('PAID is never left, and nothing but an irreversible transfer reaches it', () => {
+    fc.assert(
+      fc.property(status, fc.array(change), (start, changes) => {
+        let now: InvoiceStatus = start;
+        for (const each of changes) {
+          const next: InvoiceStatus | null = transition({ status: now, expiresAt: DEADLINE }, each);
+          if (now === 'PAID') expect(next).toBeNull();
+          if (next === 'PAID') expect(each.kind).toBe('paid');
+          now = next ?? now;
+        }
+      }),
+    );
+  });
+
+  test('a change is told once: the same again changes nothing', () => {
+    fc.assert(
+      fc.property(status, change, (from, on) => {
+        const to = transition({ status: from, expiresAt: DEADLINE }, on);
+        if (to !== null) expect(transition({ status: to, expiresAt: DEADLINE }, on)).toBeNull();
+      }),
+    );
+  });
+
+  test('nothing becomes EXPIRED before the chain’s clock has reached expiresAt', () => {
+    fc.assert(
+      fc.property(status, change, (from, on) => {
+        const to = transition({ status: from, expiresAt: DEADLINE }, on);
+        if (to === 'EXPIRED') expect('clock' in on && on.clock >= DEADLINE).toBe(true);
+      }),
+    );
+  });
+});
+
+test('a transfer is late only after expiresAt', () => {
+  expect([BEFORE, DEADLINE, AFTER].map((time) => isLate(time, DEADLINE))).toEqual([false, false, true]);
+});

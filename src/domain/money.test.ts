@@ -1,0 +1,98 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { formatAmount, microUsdt, parseAmount } from './money.ts';
+
+const PATTERN = /^(0|[1-9][0-9]{0,11})(\.[0-9]{1,6})?$/;
+
+/** Amounts as text: an integer part, then up to six decimals or none. */
+const amountText = fc
+  .tuple(fc.bigInt(0n, 999_999_999_999n), fc.option(fc.stringMatching(/^[0-9]{1,6}$/), { nil: null }))
+  .map(([integer, fraction]) => (fraction === null ? `${integer}` : `${integer}.${fraction}`));
+
+describe('parseAmount', () => {
+  test('accepts exactly what the pattern allows and is greater than 0', () => {
+    const nearly = fc.oneof(
+      fc.string(),
+      fc.string({ unit: fc.constantFrom(...'0123456789..+-eE_ ,\n٣５') }),
+      fc.stringMatching(/^[0-9]{0,14}\.?[0-9]{0,8}$/),
+      amountText,
+    );
+    fc.assert(
+      fc.property(nearly, (text) => {
+        const isPositive = /[1-9]/.test(text);
+        expect(parseAmount(text).kind).toBe(PATTERN.test(text) && isPositive ? 'ok' : 'invalid');
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('reads the exact value, without floating point', () => {
+    fc.assert(
+      fc.property(fc.bigInt(1n, 999_999_999_999_999_999n), (micro) => {
+        const text = `${micro / 1_000_000n}.${(micro % 1_000_000n).toString().padStart(6, '0')}`;
+        expect(parseAmount(text)).toEqual({ kind: 'ok', amountMicro: micro });
+      }),
+    );
+  });
+
+  test('equal values are equal, however many zeros they end in', () => {
+    for (const text of ['10', '10.0', '10.00', '10.000000']) {
+      expect(parseAmount(text)).toEqual({ kind: 'ok', amountMicro: 10_000_000n });
+    }
+  });
+
+  test.each([
+    ['', 'EMPTY'],
+    [' 1', 'WHITESPACE'],
+    ['1\u2003', 'WHITESPACE'],
+    ['+1', 'SIGN'],
+    ['-1', 'SIGN'],
+    ['1e6', 'EXPONENT'],
+    ['.5e1', 'EXPONENT'],
+    ['1,5', 'NOT_DECIMAL'],
+    ['５', 'NOT_DECIMAL'],
+    ['1.2.3', 'NOT_DECIMAL'],
+    ['.5', 'NO_INTEGER_PART'],
+    ['5.', 'NO_FRACTION'],
+    ['007', 'LEADING_ZERO'],
+    ['0.0000001', 'TOO_PRECISE'],
+    ['1000000000000', 'TOO_LARGE'],
+    ['0', 'NOT_POSITIVE'],
+    ['0.000000', 'NOT_POSITIVE'],
+  ])('%j is refused as %s', (text, code) => {
+    expect(parseAmount(text)).toMatchObject({ kind: 'invalid', code });
+  });
+
+  test('every refusal has a short reason', () => {
+    fc.assert(
+      fc.property(fc.string({ maxLength: 2000 }), (text) => {
+        const parsed = parseAmount(text);
+        if (parsed.kind === 'ok') return;
+        expect(parsed.reason.length).toBeGreaterThan(5);
+        expect(parsed.reason.length).toBeLessThan(120);
+      }),
+    );
+  });
+});
+
+describe('formatAmount', () => {
+  test('is read back as the same amount, always with six decimals', () => {
+    fc.assert(
+      fc.property(fc.bigInt(1n, 999_999_999_999_999_999n), (micro) => {
+        const text = formatAmount(microUsdt(micro));
+        expect(text).toMatch(/^(0|[1-9][0-9]*)\.[0-9]{6}$/);
+        expect(parseAmount(text)).toEqual({ kind: 'ok', amountMicro: micro });
+      }),
+    );
+  });
+
+  test('writes zero, the smallest amount, and more than a token holds', () => {
+    expect(formatAmount(microUsdt(0n))).toBe('0.000000');
+    expect(formatAmount(microUsdt(1n))).toBe('0.000001');
+    expect(formatAmount(microUsdt(2n ** 256n - 1n))).toMatch(/^\d{72}\.\d{6}$/);
+  });
+});
+
+test('microUsdt refuses a negative amount', () => {
+  expect(() => microUsdt(-1n)).toThrow(RangeError);
+});

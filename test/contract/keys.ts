@@ -1,0 +1,27 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { formatApiKey } from '../../src/domain/api-key.ts';
+import { uuidV7 } from '../../src/domain/ids.ts';
+import type { Network } from '../../src/domain/network.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import { insertApiKey } from '../../src/store/api-keys.ts';
+import type { Database } from '../../src/store/database.ts';
+
+/** Another key of a project. `expiresAtMs` is Unix milliseconds. */
+export async function addKey(
+  db: Database,
+  projectId: string,
+  options: { network?: Network; allowedCidrs?: string[]; expiresAtMs?: number } = {},
+): Promise<{ keyId: string; apiKey: string }> {
+  const { network = 'devnet', allowedCidrs = null, expiresAtMs } = options;
+  const keyId = uuidV7(Date.now(), randomBytes(10));
+  const apiKey = formatApiKey(network, keyId, randomBytes(32));
+  await insertApiKey(db, {
+    id: keyId,
+    projectId,
+    name: 'further',
+    secretSha256: createHash('sha256').update(apiKey).digest(),
+    allowedCidrs,
+    expiresAt: expiresAtMs === undefined ? null : unixMs(expiresAtMs),
+  });
+  return { keyId, apiKey };
+}

@@ -1,0 +1,17 @@
+import pg from 'pg';
+import type { TestService } from '../support/service.ts';
+
+/** Runs one statement on the service's database, for what only an operator can do. */
+export async function runSql(
+  service: Pick<TestService, 'connectionString'>,
+  text: string,
+  values: unknown[] = [],
+): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ connectionString: service.connectionString });
+  await client.connect();
+  try {
+    return (await client.query(text, values)).rows;
+  } finally {
+    await client.end();
+  }
+}
