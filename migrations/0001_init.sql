@@ -79,15 +79,25 @@ create trigger invoices_paid_is_final before update on invoices for each row
   when (old.status = 'PAID' and (new.status <> 'PAID' or new.paid_transfer_id <> old.paid_transfer_id))
   execute function keep_paid_invoices();
 
+create function keep_reservations() returns trigger language plpgsql as $$
+begin
+  raise exception 'what invoice % reserves is never changed', old.id using errcode = 'check_violation';
+end $$;
+create trigger invoices_reservation_is_permanent before update on invoices for each row
+  when ((old.project_id, old.id, old.network, old.address_id, old.payable_micro, old.idempotency_key, old.external_id)
+    is distinct from (new.project_id, new.id, new.network, new.address_id, new.payable_micro, new.idempotency_key, new.external_id))
+  execute function keep_reservations();
+
 create function keep_ledger_rows() returns trigger language plpgsql as $$
 begin
-  raise exception 'rows of % are never deleted', tg_table_name using errcode = 'check_violation';
+  raise exception 'rows of % are never %', tg_table_name,
+    case tg_op when 'UPDATE' then 'changed' else 'deleted' end using errcode = 'check_violation';
 end $$;
 create trigger invoices_are_kept before delete or truncate on invoices for each statement
   execute function keep_ledger_rows();
 
--- Irreversible transfers to our addresses, each exactly once. A matched or duplicate transfer is tied by foreign key
--- to the invoice that reserves exactly its address and amount.
+-- Irreversible transfers to our addresses, each exactly once. A matched or duplicate transfer is tied to the invoice that
+-- reserves exactly its address and amount, and pays no other.
 create table transfers (
   id uuid primary key,
   project_id uuid not null,
@@ -105,9 +115,9 @@ create table transfers (
   reserved_micro bigint,
   recorded_at timestamptz not null default now(),
   unique (network, tx_id, log_index),
+  unique (id, project_id, invoice_id),
   foreign key (project_id, network, address_id) references addresses (project_id, network, id),
   foreign key (project_id, invoice_id) references invoices (project_id, id),
-  foreign key (address_id, reserved_micro) references invoices (address_id, payable_micro),
   constraint transfers_kind check (
     case kind
       when 'unmatched' then invoice_id is null and reserved_micro is null
@@ -116,10 +126,27 @@ create table transfers (
 );
 create unique index transfers_pay_once on transfers (project_id, invoice_id) where kind = 'matched';
 create index transfers_address on transfers (address_id, block_number);
-create trigger transfers_are_kept before delete or truncate on transfers for each statement
+create trigger transfers_are_kept before update or delete or truncate on transfers for each statement
   execute function keep_ledger_rows();
 
-alter table invoices add foreign key (paid_transfer_id) references transfers (id) deferrable initially deferred;
+-- A foreign key would need one more index over all invoices, and every creation would pay for it; transfers are few.
+-- Neither side can change later.
+create function tie_transfer_to_invoice() returns trigger language plpgsql as $$
+begin
+  if not exists (
+    select from invoices i
+    where i.project_id = new.project_id and i.id = new.invoice_id
+      and i.address_id = new.address_id and i.payable_micro = new.reserved_micro) then
+    raise exception 'transfer % of % is not to the address and of the amount that invoice % reserves',
+      new.id, new.amount_micro, new.invoice_id using errcode = 'foreign_key_violation';
+  end if;
+  return new;
+end $$;
+create trigger transfers_fit_their_invoice before insert on transfers for each row when (new.invoice_id is not null)
+  execute function tie_transfer_to_invoice();
+
+alter table invoices add foreign key (paid_transfer_id, project_id, id) references transfers (id, project_id, invoice_id)
+  deferrable initially deferred;
 
 -- Where the watcher of a network stands. Moved only in the transaction that records what the blocks hold.
 create table chain_cursors (
@@ -173,7 +200,7 @@ create table events (
   unique (project_id, invoice_id, sequence)
 );
 create index events_transfer on events (transfer_id) where transfer_id is not null;
-create trigger events_are_kept before delete or truncate on events for each statement
+create trigger events_are_kept before update or delete or truncate on events for each statement
   execute function keep_ledger_rows();
 
 create table webhook_endpoints (

@@ -32,7 +32,7 @@ const transaction = Type.Object({
   confirmations: Type.Integer(),
 });
 
-export const PaymentSchema = Type.Object({
+const PaymentSchema = Type.Object({
   requestedAmount: Type.String({ examples: ['25.000000'] }),
   payableAmount: Type.String({ examples: ['25.000137'] }),
   address: Type.String(),

@@ -7,7 +7,7 @@ import { decodeTransferLog } from '../tron/usdt.ts';
 /** What we read of `getblock`. Everything is unknown until it was checked. */
 type BlockAnswer = {
   blockID?: unknown;
-  block_header?: { raw_data?: { number?: unknown; parentHash?: unknown; timestamp?: unknown } };
+  block_header?: { raw_data?: { number?: unknown; parentHash?: unknown; timestamp?: unknown; txTrieRoot?: unknown } };
   transactions?: unknown;
 };
 
@@ -20,6 +20,8 @@ type InfoAnswer = {
 };
 
 const HASH = /^[0-9a-f]{64}$/;
+/** `txTrieRoot` of a block without transactions. */
+const EMPTY_ROOT = '00'.repeat(32);
 
 export type BlockHeader = { number: number; id: string; parentId: string; time: ChainBlock['time'] };
 
@@ -56,6 +58,11 @@ export function verifyBlock(number: number, blockAnswer: unknown, infosAnswer: u
   if (!Array.isArray(infosAnswer)) throw wrong(`transaction infos of block ${number}`);
   if (infosAnswer.length !== transactions.length) {
     throw wrong(`${infosAnswer.length} infos for ${transactions.length} transactions of block ${number}`);
+  }
+  // A back end that lost the transactions of a block and their infos would agree with itself; the header still tells.
+  const root = (blockAnswer as BlockAnswer).block_header?.raw_data?.txTrieRoot ?? EMPTY_ROOT;
+  if (transactions.length === 0 && root !== EMPTY_ROOT) {
+    throw wrong(`no transactions in block ${number}, whose header has txTrieRoot ${root}`);
   }
   const transfers = transactions.flatMap((transaction: unknown, index) =>
     readTransaction(number, index, transaction, infosAnswer[index], usdt),

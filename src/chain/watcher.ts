@@ -40,16 +40,22 @@ const RENEW_MS = 2000;
 const MAX_PAUSE_MS = 5000;
 /** Where the next block is due but not there yet, ask again after this part of a block time. */
 const RETRY_SHARE = 4;
-/** A head that is older than this many block times means that the node, or the network, has stopped. */
+/** A newest examined block that is older than this many block times means that the node, or the network, has stopped. */
 const STALE_BLOCKS = 20;
+/**
+ * One refused answer is everyday life with a public node, and a fork while blocks are read contradicts once. A node that is
+ * down, or on another chain, fails again and again.
+ */
+const BLIND_AFTER_FAILURES = 3;
 
 /** Follows one network with one node while this process holds its lease. Never ends by itself. */
 export function startWatcher(deps: WatcherDeps): { stop(): Promise<void> } {
   const log = deps.log.child({ network: deps.network });
-  const state: { lease: Lease | null; isGenesisChecked: boolean; isBlind: boolean } = {
+  const state: { lease: Lease | null; isGenesisChecked: boolean; isBlind: boolean; failures: number } = {
     lease: null,
     isGenesisChecked: false,
     isBlind: false,
+    failures: 0,
   };
   const setBlind = (isBlind: boolean, reason?: string) => {
     deps.metrics.chainBlind.set({ network: deps.network }, isBlind ? 1 : 0);
@@ -83,15 +89,20 @@ export function startWatcher(deps: WatcherDeps): { stop(): Promise<void> } {
       try {
         if (!state.isGenesisChecked) await checkGenesis(deps);
         state.isGenesisChecked = true;
-        const { pauseMs, headAgeMs } = await step(deps, lease, isStopping);
-        const isStale = headAgeMs > STALE_BLOCKS * deps.blockMs;
-        setBlind(isStale, `the newest block is ${Math.round(headAgeMs / 1000)} s old`);
+        const { pauseMs, examinedAgeMs } = await step(deps, lease, isStopping);
+        state.failures = 0;
+        const isStale = examinedAgeMs > STALE_BLOCKS * deps.blockMs;
+        setBlind(isStale, `the newest block that it shows us to examine is ${Math.round(examinedAgeMs / 1000)} s old`);
         return pauseMs;
       } catch (error) {
         const code = error instanceof AppError ? error.code : 'INTERNAL';
+        // Stopping destroys the request under way, which says nothing about the node.
+        if (code === 'NODE_REFUSED' && isStopping()) return 0;
         deps.metrics.watcherFailures.inc({ network: deps.network, code });
         if (code === 'LEASE_LOST') state.lease = null;
-        if (error instanceof AppError && code.startsWith('NODE_')) setBlind(true, error.message);
+        const isAboutNode = code.startsWith('NODE_') || code === 'CHAIN_CONTRADICTION';
+        state.failures = isAboutNode ? state.failures + 1 : 0;
+        if (state.failures >= BLIND_AFTER_FAILURES && error instanceof Error) setBlind(true, error.message);
         throw error;
       }
     },
@@ -114,6 +125,7 @@ async function step(deps: WatcherDeps, lease: Lease, isStopping: () => boolean) 
   const watching: Watching = { ...deps, lease };
   const head = await readNewest(node, 'wallet');
   const solid = await readNewest(node, 'walletsolidity');
+  const readAt = deps.now();
   const cursor = await findOrStartCursor(deps);
   metrics.chainHeadNumber.set({ network }, head.number);
   metrics.chainSolidNumber.set({ network }, solid.number);
@@ -126,7 +138,10 @@ async function step(deps: WatcherDeps, lease: Lease, isStopping: () => boolean) 
 
   const after = await findCursor(db, network);
   const isBehind = after !== null && after.solid.number < solid.number;
-  return { pauseMs: isBehind ? 0 : nextPauseMs(deps, head.time), headAgeMs: deps.now() - head.time };
+  // The examined block and not the node's: a node whose chain is shorter than what we examined shows us nothing, however
+  // fresh it is. Measured from when it was asked, for catching up can take long.
+  const examinedAgeMs = readAt - (after ?? cursor).head.time;
+  return { pauseMs: isBehind ? 0 : nextPauseMs(deps, head.time), examinedAgeMs };
 }
 
 /** Until the next block is due by the network's rhythm; a short retry if it is due already. */

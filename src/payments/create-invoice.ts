@@ -61,10 +61,10 @@ export async function createInvoice(deps: CreateDeps, input: CreateInput): Promi
 
   // No row: a unique constraint held, no word or address was free, or the key was revoked after it was authenticated.
   if ((await findValidApiKey(deps.db, input.keyId, now)) === null) return { kind: 'key-not-valid' };
+  const all = codeWords(range);
   for (let round = 0; round < MAX_ROUNDS; round++) {
     const reserved = await answerReserved(deps.db, input);
     if (reserved !== null) return reserved;
-    const all = codeWords(range);
     const room = await findAddressWithRoom(deps.db, input.projectId, range, all.length);
     if (room === null) return { kind: 'amount-unavailable' };
     const taken = new Set(room.taken);

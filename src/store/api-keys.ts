@@ -55,8 +55,6 @@ const select = statement(
    where k.id = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $2)`,
 );
 
-export type ValidApiKey = NonNullable<Awaited<ReturnType<typeof findValidApiKey>>>;
-
 /** A key that is neither revoked nor expired, with what a request of its project needs to know. */
 export async function findValidApiKey(db: Sql, id: string, now: UnixMs) {
   const [row] = await db.run(select, [id, new Date(now)]);

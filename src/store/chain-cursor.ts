@@ -33,11 +33,15 @@ export async function findCursor(db: Sql, network: Network): Promise<ChainCursor
   return toCursor(await db.run(select, [network]));
 }
 
-const lock = statement('chain-cursor-lock', columns, `${SELECT} where c.network = $1 for update of c`);
+const lock = statement('chain-cursor-lock', {}, 'select from chain_cursors where network = $1 for update');
 
-/** The cursor, locked to the end of the transaction. Call `checkLease` in the same transaction. */
+/**
+ * The cursor, locked to the end of the transaction. Call `checkLease` in the same transaction. Locked and read by two
+ * statements: one that had to wait for the lock would see the new row of the cursor beside the head blocks of before.
+ */
 export async function lockCursor(tx: Sql, network: Network): Promise<ChainCursor | null> {
-  return toCursor(await tx.run(lock, [network]));
+  await tx.run(lock, [network]);
+  return findCursor(tx, network);
 }
 
 function toCursor([row]: Awaited<ReturnType<typeof runSelect>>): ChainCursor | null {

@@ -186,11 +186,13 @@ function keepListening(
   };
 }
 
-/** SQLSTATE classes of a server that is away, full, or going down: 08, 53, 57P, 58 and our own timeouts. */
+/** SQLSTATE classes of a server that is away, full, or going down: 08, 53, 57P, 58, a standby that is read-only (25006), and our own timeouts. */
 function isUnavailable(error: unknown): boolean {
   const code = (error as { code?: unknown }).code;
   if (typeof code === 'string') {
-    return /^(08|53|57P|58)/.test(code) || /^(57014|55P03|40001|40P01|25P03|3D000|28P01|28000|E[A-Z]+)$/.test(code);
+    return (
+      /^(08|53|57P|58)/.test(code) || /^(57014|55P03|40001|40P01|25006|25P03|3D000|28P01|28000|E[A-Z]+)$/.test(code)
+    );
   }
   return (
     error instanceof Error &&

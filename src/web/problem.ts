@@ -115,7 +115,7 @@ export function problemBody(problem: Problem, publicUrl: string, requestId: stri
 }
 
 /** How long a client should wait when the service is not available: the time a database failover takes. */
-export const UNAVAILABLE_RETRY_SECONDS = 5;
+const UNAVAILABLE_RETRY_SECONDS = 5;
 
 /** The problem for a failure that has a name in the program. */
 export function problemOf(kind: 'unavailable' | 'internal' | 'unauthenticated'): Problem {

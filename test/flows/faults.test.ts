@@ -70,6 +70,34 @@ test.each(REFUSALS)('a node that answers %s stops nothing but confirmation, and 
   await untilStatus(running, other, 'PAID');
 });
 
+test('a back end that lost the transactions of its blocks together with their infos hides no payment', async () => {
+  const running = await started();
+  const id = (await createInvoice(running)).body.invoiceId;
+  await payExactly(running, id);
+  running.devnet.setFault({ kind: 'empty-block' }, { kind: 'empty-infos' });
+  running.devnet.mineUntilSolid();
+  const before = await failedRounds(running);
+  await eventually(
+    () => failedRounds(running),
+    (count) => count > before + 2,
+  );
+  running.devnet.setFault();
+  await untilStatus(running, id, 'PAID');
+});
+
+test('a server whose clock is ahead of the chain’s finds a payment that was made before the first start saw a node', async () => {
+  const running = await started({ isNodeDown: true });
+  running.clock.advance(60_000);
+  const id = (await createInvoice(running)).body.invoiceId;
+  const other = await running.devnet.addNode();
+  const { address, amountMicro } = await payableOf(running, id);
+  const wallet = createPayer({ nodeUrl: other.url, privateKey: running.devnet.payer.privateKey });
+  await wallet.transfer({ contract: running.devnet.usdtContract, to: address, amountMicro });
+  running.devnet.mineUntilSolid();
+  running.devnet.setFault();
+  await untilStatus(running, id, 'PAID');
+});
+
 test('a node that is down at the first start: invoices are created, readyz says blind, and a payment made meanwhile is found', async () => {
   const running = await started({ isNodeDown: true });
   const id = (await createInvoice(running)).body.invoiceId;

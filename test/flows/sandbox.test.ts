@@ -119,6 +119,26 @@ test('sandbox pay takes a checkout URL too', async () => {
   await untilPaid(invoiceId);
 });
 
+test('the quick start can be pasted as it is printed, in order', async () => {
+  const pasted = [...sandbox.output().matchAll(/^ {3}(?:curl|npm) (?:.*\\\n)*.*$/gm)].map(([command]) => command);
+  expect(pasted).toHaveLength(3);
+  const run = async (command: string) => {
+    const env = { ...process.env, QUITTANCE_DATA_DIR: dataDir };
+    return (await promisify(execFile)('/bin/sh', ['-c', command], { cwd: ROOT, env })).stdout;
+  };
+  const [creation = '', payment = '', inbox = ''] = pasted;
+  const { invoiceId } = JSON.parse(await run(creation));
+  await run(payment);
+  await untilPaid(invoiceId);
+  await eventually(
+    () => run(inbox),
+    (shown) =>
+      JSON.parse(shown).data.some(
+        (got: Json) => got.verified && got.type === 'invoice.paid' && got.body.data.invoiceId === invoiceId,
+      ),
+  );
+}, 60_000);
+
 test('a project, key, address and webhook that are added while the sandbox runs work at once', async () => {
   const project = await quittance('project', 'create', '--name', 'Second shop', '--network', 'devnet');
   const { apiKey } = await quittance('key', 'create', '--project', project.projectId);
@@ -130,4 +150,13 @@ test('a project, key, address and webhook that are added while the sandbox runs 
     body: JSON.stringify({ amount: '1', asset: 'USDT', network: 'TRON', externalId: 'first' }),
   });
   expect(answer.status).toBe(201);
+}, 60_000);
+
+test('a database that dies by itself ends the sandbox with the reason and an error code, and the next start goes on', async () => {
+  const { invoiceId } = await create('order-before-death');
+  process.kill(sandbox.postgresPid, 'SIGKILL');
+  expect(await sandbox.ended).toBe(1);
+  expect(sandbox.output()).toMatch(/error: The embedded PostgreSQL in .* ended .*Start again/);
+  sandbox = await startSandboxProcess(dataDir);
+  expect((await read(invoiceId)).externalId).toBe('order-before-death');
 }, 60_000);

@@ -11,6 +11,8 @@ export type SandboxProcess = {
   /** The database server's process, which must never outlive the sandbox. */
   postgresPid: number;
   output(): string;
+  /** The exit code, once it has ended. */
+  ended: Promise<number | null>;
   /** Sends a signal and waits for the end. Answers how long it took. */
   end(signal: 'SIGINT' | 'SIGTERM' | 'SIGKILL'): Promise<{ code: number | null; elapsedMs: number }>;
 };
@@ -47,6 +49,7 @@ export async function startSandboxProcess(dataDir: string, env: Record<string, s
     file,
     postgresPid: Number(postmaster.split('\n')[0]),
     output: () => output,
+    ended,
     end: async (signal) => {
       const startedMs = performance.now();
       child.kill(signal);

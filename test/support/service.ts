@@ -23,9 +23,9 @@ import { createWebhookSecret } from '../../src/webhooks/sign.ts';
 import { createTestDatabase } from './postgres.ts';
 
 /** Time that a test moves: the system's, plus what it was advanced by. */
-export type TestClock = { now(): number; advance(ms: number): void };
+type TestClock = { now(): number; advance(ms: number): void };
 
-export function createTestClock(): TestClock {
+function createTestClock(): TestClock {
   let offsetMs = 0;
   return {
     now: () => Date.now() + offsetMs,

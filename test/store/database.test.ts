@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest';
+import { openDatabase } from '../../src/store/database.ts';
+import { createTestDatabase } from '../support/postgres.ts';
+import { eventually } from '../support/service.ts';
+
+const statement = <Columns extends Record<string, 'int4' | 'int8' | 'bool'>>(columns: Columns, text: string) => ({
+  name: '',
+  columns,
+  text,
+});
+const backendPid = statement({ pid: 'int4' }, 'select pg_backend_pid() as pid');
+const terminate = statement({ done: 'bool' }, 'select pg_terminate_backend($1::int4) as done');
+const countBackends = statement({ count: 'int8' }, 'select count(*) from pg_stat_activity where pid = $1::int4');
+
+test('a connection that is lost between two statements of a transaction fails that transaction and nothing else', async () => {
+  const database = await createTestDatabase();
+  const db = openDatabase({
+    connection: database.connection,
+    poolSize: 2,
+    applicationName: 'test',
+    onError: () => undefined,
+  });
+  try {
+    const work = db.transaction(async (tx) => {
+      const [backend] = await tx.run(backendPid, []);
+      await db.run(terminate, [backend?.pid ?? 0]);
+      // The server's farewell reaches a connection on which no statement is under way.
+      await eventually(
+        () => db.run(countBackends, [backend?.pid ?? 0]),
+        ([row]) => row?.count === 0n,
+      );
+      await tx.run(backendPid, []);
+    });
+    await expect(work).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
+    expect(await db.run(backendPid, [])).toHaveLength(1);
+  } finally {
+    await db.close();
+    await database.drop();
+  }
+});
