@@ -1,4 +1,4 @@
-import { randomBytes, randomInt, randomUUID } from 'node:crypto';
+import { randomInt, randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
@@ -17,6 +17,7 @@ import { type Clock, systemClock } from './runtime/clock.ts';
 import type { Logger } from './runtime/log.ts';
 import { startLoop } from './runtime/loop.ts';
 import { createMetrics, type Metrics } from './runtime/metrics.ts';
+import { pooledRandom } from './runtime/random.ts';
 import { findValidApiKey, touchApiKeys } from './store/api-keys.ts';
 import { type Connection, type Database, openDatabase } from './store/database.ts';
 import { migrate } from './store/migrate.ts';
@@ -102,7 +103,7 @@ function createContext({ config, log, clock = systemClock, blockMs }: ServiceOpt
     blockMs: blockMs ?? REAL_BLOCK_MS,
     url: null as string | null,
     now: () => unixMs(clock.now()),
-    random: (bytes: number) => randomBytes(bytes),
+    random: pooledRandom,
     /** Where payers reach us. Without the setting it is where the API listens. */
     publicUrl: () => config.publicUrl ?? context.url ?? `http://${config.host}:${config.port}`,
   };

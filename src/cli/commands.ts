@@ -128,7 +128,7 @@ function addSandboxCommands(program: Command, terminal: Terminal): void {
   group
     .command('pay')
     .description('pay an invoice on the local network')
-    .argument('<invoice>', 'inv_…, or the URL of its checkout page')
+    .argument('<invoice>', 'inv_…, the URL of its checkout page, or its externalId')
     .addOption(new Option('--scenario <scenario>', 'how it is paid').choices(SCENARIOS).default('exact'))
     .option('--with <inv_…>', 'the second invoice of the scenario two-in-one')
     .action(async (target: string, options: { scenario: string; with?: string }) =>

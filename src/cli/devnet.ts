@@ -41,7 +41,7 @@ export async function runDevnet(terminal: Terminal, options: DevnetOptions): Pro
           ['payer key', payer.privateKey],
           ['chain', dataDir ?? 'in memory'],
         ]),
-        next: `to serve it: QUITTANCE_DEVNET_NODES=${url} QUITTANCE_DEVNET_USDT=${usdtContract} quittance start`,
+        next: `to serve it: QUITTANCE_DEVNET_NODES=${url} QUITTANCE_DEVNET_USDT=${usdtContract} ${startCommand()}`,
       });
       await stopped;
     } finally {
@@ -50,6 +50,11 @@ export async function runDevnet(terminal: Terminal, options: DevnetOptions): Pro
   } finally {
     await lock?.release();
   }
+}
+
+/** In a checkout there is no `quittance` on the path. */
+function startCommand(): string {
+  return process.env['npm_lifecycle_event'] === undefined ? 'quittance start' : 'npm start';
 }
 
 /** The first signal asks to stop; a second one ends the process at once. */

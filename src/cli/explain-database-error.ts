@@ -2,8 +2,16 @@ import type { Config } from '../config.ts';
 import { AppError } from '../domain/errors.ts';
 import { CliError } from './cli-error.ts';
 
-/** Adds to `DATABASE_UNAVAILABLE` what an operator can do about it; returns any other error as it is. */
+/** Adds to an error of the database what an operator can do about it; returns any other error as it is. */
 export function explainDatabaseError(error: unknown, config: Config): unknown {
+  if (config.databaseUrl !== null && isForbidden(error)) {
+    const server = describeServer(config.databaseUrl);
+    return new CliError(
+      'DATABASE_UNAVAILABLE',
+      `the database ${server} refuses the user of DATABASE_URL: ${error.message}; make that user the owner of the database ("alter database … owner to …")`,
+      { cause: error },
+    );
+  }
   if (!(error instanceof AppError) || error.code !== 'DATABASE_UNAVAILABLE') return error;
   if (config.databaseUrl === null) {
     return new CliError('DATABASE_UNAVAILABLE', `${error.message}; run the command again`, { cause: error });
@@ -16,6 +24,16 @@ export function explainDatabaseError(error: unknown, config: Config): unknown {
   return new CliError('DATABASE_UNAVAILABLE', `the database ${server} does not answer: ${reason}; ${fix}`, {
     cause: error,
   });
+}
+
+/**
+ * PostgreSQL's codes for "permission denied" and, where the user may not even see the schema, "no schema has been selected".
+ * The owner of a database may do everything that Quittance does.
+ */
+const FORBIDDEN = ['42501', '3F000'];
+
+function isForbidden(error: unknown): error is Error {
+  return error instanceof Error && 'code' in error && FORBIDDEN.includes(String(error.code));
 }
 
 /** By error code of Node or PostgreSQL. */

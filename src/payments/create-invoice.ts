@@ -32,7 +32,7 @@ export type Created =
   | { kind: 'amount-unavailable' }
   | { kind: 'key-not-valid' };
 
-/** Words tried in the first statement. With 8, an address that is 70 % full for an amount still succeeds 94 times in 100. */
+/** Words tried in the first statement, on one address after the other. With 8, one that is 70 % full for an amount has a free one 94 times in 100. */
 const FIRST_DRAW = 8;
 /** Words tried when the taken ones are known: enough that other requests can hardly take them all in the meantime. */
 const SECOND_DRAW = 32;

@@ -151,6 +151,13 @@ describe('a data directory that cannot be used', () => {
     const withCode = (code: string) => Object.assign(new Error(code), { code });
     expect(dataDirError('/data', withCode('ENOSPC'))).toMatchObject({ code: 'DATA_DIR_FULL' });
     expect(dataDirError('/data', withCode('EROFS'))).toBeInstanceOf(DataDirError);
+    // A command is advised where it can be pasted and touches nothing else.
+    expect(dataDirError(`${parent}`, withCode('EACCES'))).toMatchObject({
+      message: expect.stringMatching(/run "chown -R \d+ '/),
+    });
+    expect(dataDirError(join(parent, 'not', 'there'), withCode('EACCES'))).toMatchObject({
+      message: expect.stringContaining(`the right to write to ${parent},`),
+    });
     const other = withCode('EMFILE');
     expect(dataDirError('/data', other)).toBe(other);
   });

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { chmod, link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -65,19 +66,31 @@ export function dataDirError(dir: string, cause: unknown): unknown {
         `The data directory ${dir} is, or is below, something that is not a directory (${code}). Use another data directory.`,
         { cause },
       );
-    case 'EACCES':
-    case 'EPERM':
     case 'EROFS':
     case 'ENOENT':
       return new DataDirError(
         'DATA_DIR_NOT_WRITABLE',
-        `The data directory ${dir} is not writable for uid ${uid} (${code}). ` +
-          `Run "chown -R ${uid} ${dir}", or use another data directory.`,
+        `The data directory ${dir} is not writable: nothing can be created there (${code}). Use another data directory.`,
+        { cause },
+      );
+    case 'EACCES':
+    case 'EPERM':
+      return new DataDirError(
+        'DATA_DIR_NOT_WRITABLE',
+        `The data directory ${dir} is not writable for uid ${uid} (${code}). ${explainAccess(dir, uid)}, or use another data directory.`,
         { cause },
       );
     default:
       return cause;
   }
+}
+
+/** The fix is a command only where it changes nothing but the data directory itself. */
+function explainAccess(dir: string, uid: number | string): string {
+  if (existsSync(dir)) return `As root, run "chown -R ${uid} '${dir.replaceAll("'", "'\\''")}'"`;
+  let parent = dirname(resolve(dir));
+  while (!existsSync(parent)) parent = dirname(parent);
+  return `Give that user the right to write to ${parent}`;
 }
 
 /**

@@ -1,4 +1,8 @@
-const LOOK_MS = 500;
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+
+/** Without /proc each look runs `ps`. */
+const LOOK_MS = process.platform === 'linux' ? 500 : 2000;
 
 /**
  * Calls `onDeath` when the npm that started this process is gone (`kill -9` of `npm start` would leave us running, seen by
@@ -7,10 +11,40 @@ const LOOK_MS = 500;
 export function whenParentDies(onDeath: () => void): void {
   if (process.env['npm_lifecycle_event'] === undefined) return;
   const parent = process.ppid;
+  const described = describeProcess(parent);
+  // npm runs a script as `sh -c '…'`. Some shells become the command, others stay between npm and us and outlive npm.
+  const shell = described?.args[1] === '-c' ? described : null;
   const timer = setInterval(() => {
-    if (process.ppid === parent) return;
+    const isParentHere = process.ppid === parent;
+    if (isParentHere && (shell === null || describeProcess(parent)?.parent === shell.parent)) return;
     clearInterval(timer);
     onDeath();
   }, LOOK_MS);
   timer.unref();
+}
+
+type Described = { parent: number; args: string[] };
+
+/** Undefined if there is no such process, or nobody tells. */
+function describeProcess(pid: number): Described | undefined {
+  return process.platform === 'linux' ? readProc(pid) : askPs(pid);
+}
+
+/** `/proc/<pid>/stat` is `42 (sh) S 17 …`: the parent is the second field after the name, which may hold anything (proc(5)). */
+function readProc(pid: number): Described | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+    return { parent, args: readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0') };
+  } catch {
+    return undefined;
+  }
+}
+
+/** `  17 sh -c node bin/quittance.js start` */
+function askPs(pid: number): Described | undefined {
+  const [parent, ...args] = spawnSync('ps', ['-o', 'ppid=,args=', '-p', String(pid)], { encoding: 'utf8' })
+    .stdout.trim()
+    .split(/\s+/);
+  return parent ? { parent: Number(parent), args } : undefined;
 }

@@ -36,6 +36,19 @@ export function explainFailure(path: string, output: string, program: string): E
   );
 }
 
+/** The error of a PostgreSQL that ended while the program ran, though nobody stopped it. `logTail` is the end of its log. */
+export function endedByItself(
+  dataDir: string,
+  { code, signal, logTail }: { code: number | null; signal: string | null; logTail: string },
+): Error {
+  if (DISK_FULL.test(logTail) || DAMAGED.test(logTail)) return explainFailure(dataDir, logTail, 'postgres');
+  return new EmbeddedPostgresError(
+    'EMBEDDED_FAILED',
+    `The embedded PostgreSQL in ${dataDir} ended (${signal ?? `exit code ${code}`}), so Quittance stopped. ` +
+      `Start again: nothing that was acknowledged is lost. The end of its log:\n${lastLines(logTail)}`,
+  );
+}
+
 // Messages of PostgreSQL 18 in English, which LC_ALL=C makes sure of.
 const DISK_FULL = /No space left on device|Disk quota exceeded/;
 const NAMELESS_USER = /could not look up (effective|local) user ID/;

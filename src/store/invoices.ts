@@ -171,7 +171,11 @@ export async function findInvoiceByExternalId(
 
 function found(rows: Row<typeof selectOne.columns>[]): FoundInvoice {
   const [row] = rows;
-  if (row === undefined) return { kind: 'key-not-valid' };
+  return row === undefined ? { kind: 'key-not-valid' } : toFound(row);
+}
+
+/** Reads a row of a valid key whose columns are all null if there is no such invoice. */
+export function toFound(row: Row<typeof selectOne.columns>): FoundInvoice {
   const { id, external_id, status, checkout_token, expires_at } = row;
   if (id === null || external_id === null || status === null || checkout_token === null || expires_at === null) {
     return { kind: 'none' };

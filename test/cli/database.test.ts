@@ -75,6 +75,24 @@ describe('with DATABASE_URL', () => {
       }),
     );
   });
+
+  test('a user of the database who may not make tables is told who must', async () => {
+    const role = `quittance_test_${process.pid}_${databases.length}`;
+    const { DATABASE_URL } = await newDatabase(
+      'drop schema public cascade',
+      'create schema public',
+      `create role ${role} login password 'h0rse'`,
+      `grant usage on schema public to ${role}`,
+    );
+    const database = databases.at(-1);
+    const url = new URL(DATABASE_URL);
+    [url.username, url.password] = [role, 'h0rse'];
+    const { code, json, stderr } = await runCli(['migrate', '--json'], { env: { DATABASE_URL: url.href } });
+    if (database !== undefined)
+      await withClient(database.connection, (client) => client.query(`drop owned by ${role}; drop role ${role}`));
+    expect({ code, stderr }).toEqual({ code: 5, stderr: '' });
+    expect(json.error.message).toMatch(/permission denied.*owner of the database/);
+  });
 });
 
 describe('with the embedded database', () => {

@@ -11,7 +11,7 @@ import { readSandboxFile, type SandboxFile } from './sandbox-file.ts';
 
 export type SandboxPayOptions = {
   dataDir: string;
-  /** An invoice id or a checkout URL. */
+  /** An invoice id, a checkout URL, or an external id of the demo project. */
   target: string;
   scenario: string;
   /** The other invoice of `two-in-one`; by default a new one of the same amount. */
@@ -70,11 +70,21 @@ async function findPayable(sandbox: SandboxFile, target: string): Promise<Payabl
       `${target} has its payment already and asks for none: to pay it again on purpose, name its invoiceId`,
     );
   }
-  const url = `${sandbox.baseUrl}/v1/invoices/${encodeURIComponent(target)}?expand=payment`;
+  const invoiceId = target.startsWith('inv_') ? target : await findByExternalId(sandbox, target);
+  const url = `${sandbox.baseUrl}/v1/invoices/${encodeURIComponent(invoiceId)}?expand=payment`;
   const { payment } = (await getJson(url, { 'X-Api-Key': sandbox.apiKey }, target)) as {
     payment: { payableAmount: string; address: string };
   };
-  return toPayable(target, payment.payableAmount, payment.address);
+  return toPayable(invoiceId, payment.payableAmount, payment.address);
+}
+
+async function findByExternalId(sandbox: SandboxFile, externalId: string): Promise<string> {
+  const url = `${sandbox.baseUrl}/v1/invoices?externalId=${encodeURIComponent(externalId)}`;
+  const { data } = (await getJson(url, { 'X-Api-Key': sandbox.apiKey }, externalId)) as {
+    data: { invoiceId: string }[];
+  };
+  if (data[0] !== undefined) return data[0].invoiceId;
+  throw new CliError('NOT_FOUND', `the sandbox has no invoice ${externalId}`);
 }
 
 async function findSecond(sandbox: SandboxFile, first: Payable, named: string | null): Promise<Payable> {

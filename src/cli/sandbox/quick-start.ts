@@ -1,23 +1,23 @@
 import type { SandboxFile } from './sandbox-file.ts';
 
-/** What a newcomer can paste, from the first invoice to its webhook. */
-export function quickStart({ baseUrl, apiKey, inboxUrl }: SandboxFile): string {
+/** What a newcomer can paste, from the first invoice to its webhook. `order` is an external id that has no invoice yet. */
+export function quickStart({ baseUrl, apiKey, inboxUrl }: SandboxFile, order: string): string {
   return `
-Quittance sandbox: a local TRON network, a demo project, test money only.
+Quittance sandbox: a local TRON network, a demo project, test money only. Paste these into another terminal:
 
 1. Create an invoice:
 
    curl -sS ${baseUrl}/v1/invoices \\
      -H 'X-Api-Key: ${apiKey}' \\
-     -H 'Idempotency-Key: order-1001' \\
+     -H 'Idempotency-Key: ${order}' \\
      -H 'Content-Type: application/json' \\
-     -d '{"amount":"25.00","asset":"USDT","network":"TRON","externalId":"order-1001"}'
+     -d '{"amount":"25.00","asset":"USDT","network":"TRON","externalId":"${order}"}'
 
 2. Open the checkoutUrl of the answer in a browser.
 
-3. Pay it (in another terminal, in this directory):
+3. Pay it (in this directory):
 
-   npm run quittance -- sandbox pay <invoiceId or checkoutUrl>
+   npm run quittance -- sandbox pay ${order}
 
 4. See the webhooks that arrived and were verified:
 

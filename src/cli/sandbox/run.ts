@@ -7,12 +7,15 @@ import { systemClock } from '../../runtime/clock.ts';
 import { lockForService } from '../../runtime/lock-for-service.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { startService } from '../../service.ts';
+import { type Connection, openDatabase } from '../../store/database.ts';
 import { startEmbeddedPostgres } from '../../store/embedded.ts';
+import { endedByItself } from '../../store/embedded-failure.ts';
+import { migrate } from '../../store/migrate.ts';
 import { parseAddress } from '../../tron/address.ts';
 import { startInbox } from './inbox.ts';
 import { quickStart } from './quick-start.ts';
 import { removeSandboxFile, type SandboxFile, writeSandboxFile } from './sandbox-file.ts';
-import { loadSandboxSecrets, seedSandbox } from './secrets.ts';
+import { loadSandboxSecrets, type SandboxSecrets, seedSandbox } from './secrets.ts';
 
 /**
  * Runs everything that a first try needs in one process: embedded PostgreSQL, a local TRON network, all roles, a demo
@@ -21,21 +24,26 @@ import { loadSandboxSecrets, seedSandbox } from './secrets.ts';
 export async function runSandbox(
   config: Config,
   log: Logger,
-  tell: (reason: string) => void,
+  fail: (error: unknown) => void,
 ): Promise<{ stop(): Promise<void> }> {
   const { dataDir } = config;
   const parts: (() => Promise<unknown>)[] = [];
   const stop = async () => {
-    for (const stopPart of parts.splice(0).reverse()) await stopPart();
+    const failures: unknown[] = [];
+    // A part that cannot stop, as on a full disk, must not keep the others running.
+    for (const stopPart of parts.splice(0).reverse()) {
+      await stopPart().catch((error: unknown) => failures.push(error));
+    }
+    if (failures.length > 0) throw failures[0];
   };
   try {
     const lock = await lockForService(dataDir);
     parts.push(() => lock.release());
-    await removeSandboxFile(dataDir);
+    await removeSandboxFile(dataDir, null);
     const postgres = await startEmbeddedPostgres({
       dataDir,
       log,
-      onExit: ({ code, signal }) => tell(`the embedded PostgreSQL ended (${signal ?? code})`),
+      onExit: (exit) => fail(endedByItself(dataDir, exit)),
     });
     parts.push(() => postgres.stop());
     await mkdir(join(dataDir, 'devnet'), { recursive: true, mode: 0o700 });
@@ -52,6 +60,7 @@ export async function runSandbox(
     parts.push(() => inbox.stop());
     const usdt = parseAddress(devnet.usdtContract);
     if (usdt.kind !== 'ok') throw new Error(`the devnet's USDT contract is not an address: ${usdt.reason}`);
+    await seed(postgres.connection, secrets, inbox.url, log);
     const service = await startService({
       config: { ...config, networks: { devnet: { nodes: [devnet.url], usdt: usdt.account, apiKey: null } } },
       connection: postgres.connection,
@@ -59,7 +68,6 @@ export async function runSandbox(
       blockMs: config.devnet.blockMs,
     });
     parts.push(() => service.stop());
-    await seedSandbox(service.db, secrets, inbox.url);
     const file: SandboxFile = {
       baseUrl: service.url ?? '',
       apiKey: secrets.apiKey,
@@ -72,13 +80,26 @@ export async function runSandbox(
       payer: devnet.payer,
       pid: process.pid,
     };
-    parts.push(() => removeSandboxFile(dataDir));
+    parts.push(() => removeSandboxFile(dataDir, process.pid));
     await writeSandboxFile(dataDir, file);
     log.info({ url: service.url, metricsUrl: service.metricsUrl }, 'sandbox ready');
-    process.stdout.write(quickStart(file));
+    process.stdout.write(quickStart(file, `order-${Math.floor(systemClock.now() / 1000)}`));
     return { stop };
   } catch (error) {
-    await stop();
+    await stop().catch(() => undefined);
     throw error;
+  }
+}
+
+/** Before the service starts, so that it sends nothing to where the inbox was the last time. */
+async function seed(connection: Connection, secrets: SandboxSecrets, inboxUrl: string, log: Logger): Promise<void> {
+  const onError = (error: Error) => log.warn({ err: error }, 'a database connection was lost');
+  const db = openDatabase({ connection, poolSize: 1, applicationName: 'quittance', onError });
+  try {
+    const applied = await migrate(db);
+    if (applied.length > 0) log.info({ migrations: applied }, 'the database schema was brought up to date');
+    await seedSandbox(db, secrets, inboxUrl);
+  } finally {
+    await db.close();
   }
 }

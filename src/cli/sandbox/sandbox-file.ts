@@ -21,8 +21,12 @@ export function writeSandboxFile(dataDir: string, file: SandboxFile): Promise<vo
   return writeJson(join(dataDir, 'sandbox.json'), file);
 }
 
-export function removeSandboxFile(dataDir: string): Promise<void> {
-  return rm(join(dataDir, 'sandbox.json'), { force: true });
+/** Removes the file of the sandbox with that process id, or any. */
+export async function removeSandboxFile(dataDir: string, pid: number | null): Promise<void> {
+  const path = join(dataDir, 'sandbox.json');
+  const text = pid === null ? '' : await readFile(path, 'utf8').catch(() => '');
+  // Where the data directory was deleted and made anew, it is the file of another one.
+  if (pid === null || text.includes(`"pid": ${pid}\n`)) await rm(path, { force: true });
 }
 
 /** Reads the file of a running sandbox. Error: `SANDBOX_NOT_RUNNING`. */

@@ -1,0 +1,65 @@
+import { randomBytes, randomInt } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import Fastify from 'fastify';
+import pg from 'pg';
+
+/**
+ * The bare baseline: Fastify, a pool of the service's size, and one prepared statement a request on the service's own schema,
+ * with all its constraints. No authentication, no checks, no allocation: what is left is what nothing can do without.
+ */
+const { BENCH_DATABASE = '{}', BENCH_PROJECT = '', BENCH_ADDRESS = '', BENCH_POOL = '10' } = process.env;
+
+const INSERT = `insert into invoices (id, project_id, network, address_id, idempotency_key, external_id, requested_micro,
+    payable_micro, checkout_token, created_at, expires_at)
+  values (uuidv7(), $1, 'devnet', $2, $3, $4, $5, $6, $7, now(), now() + interval '30 minutes')
+  returning id, external_id, status, checkout_token, expires_at`;
+
+const SELECT = `select id, external_id, status, checkout_token, expires_at from invoices where project_id = $1 and id = $2`;
+
+type InvoiceRow = { id: string; external_id: string; status: string; checkout_token: string; expires_at: Date };
+
+const text = { type: 'string' } as const;
+const answer = {
+  type: 'object',
+  properties: { invoiceId: text, externalId: text, status: text, checkoutToken: text, expiresAt: text },
+} as const;
+
+function toAnswer({ id, external_id, status, checkout_token, expires_at }: InvoiceRow) {
+  const expiresAt = expires_at.toISOString();
+  return { invoiceId: id, externalId: external_id, status, checkoutToken: checkout_token, expiresAt };
+}
+
+const pool = new pg.Pool({ ...JSON.parse(BENCH_DATABASE), max: Number(BENCH_POOL) });
+const app = Fastify({ logger: false });
+
+app.post('/invoices', { schema: { response: { 201: answer } } }, async (request, reply) => {
+  const { amount, externalId } = request.body as { amount: string; externalId: string };
+  const requested = Math.round(Number(amount) * 1e6);
+  // Far enough apart that no two invoices meet, so that one statement always suffices.
+  const payable = requested + randomInt(2 ** 40);
+  const token = randomBytes(16).toString('base64url');
+  const values = [
+    BENCH_PROJECT,
+    BENCH_ADDRESS,
+    request.headers['idempotency-key'],
+    externalId,
+    requested,
+    payable,
+    token,
+  ];
+  const { rows } = await pool.query<InvoiceRow>({ name: 'insert', text: INSERT, values });
+  reply.code(201);
+  return rows.map(toAnswer)[0];
+});
+
+app.get('/invoices/:id', { schema: { response: { 200: answer, 404: answer } } }, async (request, reply) => {
+  const { id } = request.params as { id: string };
+  const { rows } = await pool.query<InvoiceRow>({ name: 'select', text: SELECT, values: [BENCH_PROJECT, id] });
+  if (rows.length === 0) reply.code(404);
+  return rows.map(toAnswer)[0];
+});
+
+await app.listen({ host: '127.0.0.1', port: 0 });
+// The end of the benchmark, however it ends, is the end of this process.
+process.on('disconnect', () => process.exit());
+process.send?.({ url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}` });

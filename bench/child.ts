@@ -1,0 +1,109 @@
+import { type ChildProcess, type ForkOptions, fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import type { PostgresConnection } from '../src/store/embedded-connection.ts';
+
+/** A server under load, or the load's own process. `stop` waits until it is gone. */
+export type Child = { process: ChildProcess; pid: number; stop(): Promise<void> };
+export type Server = Child & { url: string };
+
+const START_LIMIT_MS = 30_000;
+const STOP_LIMIT_MS = 10_000;
+/** The default of QUITTANCE_DATABASE_POOL. */
+const POOL_SIZE = 10;
+
+/** Runs a script of this folder and waits for its first message. */
+export async function startScript<Message>(name: string, env: Record<string, string>): Promise<[Child, Message]> {
+  const options: ForkOptions = {
+    execArgv: ['--import', 'tsx'],
+    env: { ...process.env, NODE_ENV: 'production', ...env },
+  };
+  const child = fork(fileURLToPath(new URL(name, import.meta.url)), [], options);
+  const [message] = await within(Promise.race([once(child, 'message'), failure(child)]), `${name} does not start`);
+  return [toChild(child), message as Message];
+}
+
+export async function startBaseline(
+  connection: PostgresConnection,
+  shop: { projectId: string; addressId: string },
+): Promise<Server> {
+  const [child, { url }] = await startScript<{ url: string }>('./baseline-server.ts', {
+    BENCH_DATABASE: JSON.stringify(connection),
+    BENCH_PROJECT: shop.projectId,
+    BENCH_ADDRESS: shop.addressId,
+    BENCH_POOL: String(POOL_SIZE),
+  });
+  return { ...child, url };
+}
+
+/**
+ * The service as an operator runs it, with the role `api` alone. Only the rate limit differs from production: it is lifted.
+ * The node's URL is never called, for no watcher runs here; a network is what makes it the real service.
+ */
+export async function startService(command: string, connection: PostgresConnection): Promise<Server> {
+  const { host, port, user, password, database } = connection;
+  const child = spawn(process.execPath, [command, 'start'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: {
+      PATH: process.env['PATH'],
+      // Makes the service end with its parent, as it does under npm, should the benchmark be killed.
+      npm_lifecycle_event: 'bench',
+      NODE_ENV: 'production',
+      DATABASE_URL: `postgres://${user}:${encodeURIComponent(password)}@${encodeURIComponent(host)}:${port}/${database}`,
+      QUITTANCE_ROLES: 'api',
+      QUITTANCE_PORT: '0',
+      QUITTANCE_PUBLIC_URL: 'http://127.0.0.1',
+      QUITTANCE_METRICS_PORT: '0',
+      QUITTANCE_DEVNET_NODES: 'http://127.0.0.1:9',
+      QUITTANCE_DEVNET_USDT: 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t',
+      QUITTANCE_DATABASE_POOL: String(POOL_SIZE),
+      QUITTANCE_LOG_LEVEL: 'info',
+      QUITTANCE_RATE_LIMIT: '100000',
+      QUITTANCE_RATE_BURST: '1000000',
+    },
+  });
+  const url = await within(Promise.race([readyUrl(child), failure(child)]), 'the service does not start');
+  return { ...toChild(child), url };
+}
+
+/** {"level":"info","time":"…","url":"http://127.0.0.1:40123","roles":["api"],"msg":"ready"} */
+function readyUrl(child: ChildProcess): Promise<string> {
+  return new Promise((resolve) => {
+    if (child.stdout === null) return;
+    // The log is read to the end, as a collector of logs would.
+    createInterface(child.stdout).on('line', (line) => {
+      const entry = JSON.parse(line) as { level: string; msg: string; url?: string };
+      if (entry.msg === 'ready' && entry.url !== undefined) resolve(entry.url);
+      if (entry.level !== 'info') process.stderr.write(`${line}\n`);
+    });
+  });
+}
+
+async function failure(child: ChildProcess): Promise<never> {
+  const [code] = await once(child, 'exit');
+  throw new Error(`a process of the benchmark ended with ${code}`);
+}
+
+async function within<Result>(result: Promise<Result>, problem: string): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${problem} within ${START_LIMIT_MS / 1000} s`)), START_LIMIT_MS);
+  });
+  return Promise.race([result, limit]).finally(() => clearTimeout(timer));
+}
+
+function toChild(child: ChildProcess): Child {
+  return {
+    process: child,
+    pid: child.pid ?? 0,
+    stop: async () => {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const ended = once(child, 'exit');
+      child.kill('SIGTERM');
+      const timer = setTimeout(() => child.kill('SIGKILL'), STOP_LIMIT_MS);
+      await ended;
+      clearTimeout(timer);
+    },
+  };
+}

@@ -1,0 +1,31 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { PostgresConnection } from '../src/store/embedded-connection.ts';
+import { type Child, startService } from './child.ts';
+import { onServer } from './databases.ts';
+import { descendants, residentBytes } from './proc.ts';
+
+/** Resident memory of an idle API process, in bytes. `helpers` is that of the processes which it started itself. */
+export type Memory = { how: 'release' | 'source'; atStart: number; settled: number; helpers: number };
+
+/** Measures an API process that nobody calls, started from the release and from the source. */
+export async function measureMemory(options: {
+  commands: Record<Memory['how'], string>;
+  postgres: PostgresConnection;
+  settleSeconds: number;
+  onStart(child: Child): void;
+}): Promise<Memory[]> {
+  const { commands, postgres, settleSeconds, onStart } = options;
+  await onServer(postgres, (client) => client.query('create database idle'));
+  const measured: Memory[] = [];
+  for (const how of ['release', 'source'] as const) {
+    const server = await startService(commands[how], { ...postgres, database: 'idle' });
+    onStart(server);
+    const atStart = await residentBytes(server.pid);
+    await delay(settleSeconds * 1000);
+    const settled = await residentBytes(server.pid);
+    const helpers = await Promise.all((await descendants(server.pid)).map(residentBytes));
+    measured.push({ how, atStart, settled, helpers: helpers.reduce((sum, bytes) => sum + bytes, 0) });
+    await server.stop();
+  }
+  return measured;
+}

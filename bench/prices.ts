@@ -1,0 +1,52 @@
+import { drawCodeWords, wordRange } from '../src/domain/code-word.ts';
+import type { MicroUsdt } from '../src/domain/money.ts';
+
+/** The surcharge limit of the benchmark's project, which is the default: 900 code words for each price. */
+export const MAX_SURCHARGE_MICRO = 10_000n;
+
+const MICRO_PER_CENT = 10_000n;
+/** A shop sells one order in five at a fixed price, the others at what the basket adds up to. */
+const FIXED_SHARE = 0.2;
+const FIXED_PRICE_COUNT = 200;
+/** Baskets cost 5.00 to 2,000.00 USDT, small ones more often: log-uniform. */
+const BASKET = { fromCents: 500, toCents: 200_000 };
+
+/**
+ * Draws a requested amount. Of a million invoices the fixed prices get 10 to 1,990 each, so that half of them have filled the
+ * 900 code words of the first address and have to find a later one: what a busy shop lives with.
+ */
+export function drawPrice(random: () => number): MicroUsdt {
+  const cents = random() < FIXED_SHARE ? fixedPriceCents(random) : basketCents(random);
+  return (BigInt(cents) * MICRO_PER_CENT) as MicroUsdt;
+}
+
+/** 4.99, 9.99 … 999.99; the square root makes the n-th price n times as frequent as the first. */
+function fixedPriceCents(random: () => number): number {
+  return Math.ceil(Math.sqrt(random()) * FIXED_PRICE_COUNT) * 500 - 1;
+}
+
+function basketCents(random: () => number): number {
+  const { fromCents, toCents } = BASKET;
+  return Math.round(fromCents * (toCents / fromCents) ** random());
+}
+
+/** Where an invoice of the seed is to be paid. `address` counts from 0. */
+export type Place = { requestedMicro: MicroUsdt; payableMicro: MicroUsdt; address: number };
+
+/** Places invoices as the service does: the first address on which one of eight random code words is free. */
+export function createPlacer(addressCount: number, random: () => number): () => Place {
+  const taken = Array.from({ length: addressCount }, () => new Set<MicroUsdt>());
+  const randomBelow = (n: number) => Math.floor(random() * n);
+  return () => {
+    const requestedMicro = drawPrice(random);
+    const range = wordRange(requestedMicro, MAX_SURCHARGE_MICRO);
+    for (const [address, words] of taken.entries()) {
+      const isFree = (word: MicroUsdt) => !words.has(word);
+      const payableMicro = drawCodeWords(range, 8, randomBelow).find(isFree);
+      if (payableMicro === undefined) continue;
+      words.add(payableMicro);
+      return { requestedMicro, payableMicro, address };
+    }
+    throw new Error(`no code word is left for ${requestedMicro} on ${addressCount} addresses`);
+  };
+}

@@ -1,0 +1,136 @@
+import { once } from 'node:events';
+import { encodeId } from '../src/domain/ids.ts';
+import type { PostgresConnection } from '../src/store/embedded-connection.ts';
+import { type Child, type Server, startBaseline, startScript, startService } from './child.ts';
+import { createDatabases, onServer, SIDES, type Side, TABLES, type Tables } from './databases.ts';
+import type { LoadJob, LoadResult } from './load.ts';
+import { cpuMs, descendants } from './proc.ts';
+import { emptyInvoices, sampleIds } from './seed.ts';
+
+export const WORKS = ['create', 'read'] as const;
+export type Work = (typeof WORKS)[number];
+
+export type Plan = {
+  invoiceCount: number;
+  connections: number[];
+  rounds: number;
+  seconds: number;
+  warmUpSeconds: number;
+};
+
+/** What one stretch of load saw. CPU times are microseconds for each request that was answered as it should. */
+export type Sample = {
+  round: number;
+  work: Work;
+  tables: Tables;
+  side: Side;
+  connections: number;
+  perSecond: number;
+  p50: number;
+  p99: number;
+  serverCpuUs: number;
+  postgresCpuUs: number;
+  loadCpuUs: number;
+};
+
+type Target = { side: Side; tables: Tables; server: Server; connection: PostgresConnection; paths: string[] };
+
+/**
+ * Measures both sides in turn: within a round each figure of the service stands next to the same figure of the baseline, seconds
+ * apart, and every other round goes the other way about. Everything runs at once; who is not under load waits.
+ */
+export async function measureRounds(options: {
+  plan: Plan;
+  command: string;
+  postgres: PostgresConnection;
+  /** Stops are called by the caller at the end, in the opposite order. */
+  onStart(child: Child): void;
+  onProgress(text: string): void;
+}): Promise<Sample[]> {
+  const { plan, command, postgres, onStart, onProgress } = options;
+  onProgress(`seeding ${plan.invoiceCount} invoices`);
+  const { shop, connectionOf } = await createDatabases(postgres, plan.invoiceCount);
+  const [load] = await startScript('./load.ts', {});
+  onStart(load);
+  const targets: Target[] = [];
+  for (const tables of TABLES) {
+    for (const side of SIDES) {
+      const connection = connectionOf(side, tables);
+      const addressId = shop.addressIds[0] ?? '';
+      const server =
+        side === 'service'
+          ? await startService(command, connection)
+          : await startBaseline(connection, { projectId: shop.projectId, addressId });
+      onStart(server);
+      targets.push({ side, tables, server, connection, paths: [] });
+    }
+  }
+  const run = async (target: Target, work: Work, connections: number, seconds: number) => {
+    if (work === 'create' && target.tables === 'fresh') await onServer(target.connection, emptyInvoices);
+    if (work === 'read' && (target.tables === 'fresh' || target.paths.length === 0)) {
+      target.paths = await onServer(target.connection, (client) => pathsOf(client, target.side));
+    }
+    return stretch({ target, work, connections, seconds, load, apiKey: shop.apiKey });
+  };
+  onProgress('warming up');
+  const most = Math.max(...plan.connections);
+  for (const work of WORKS) for (const target of targets) await run(target, work, most, plan.warmUpSeconds);
+  const samples: Sample[] = [];
+  for (let round = 1; round <= plan.rounds; round++) {
+    const ordered = round % 2 === 1 ? targets : targets.toReversed();
+    for (const connections of plan.connections) {
+      onProgress(`round ${round} of ${plan.rounds}, ${connections} connections`);
+      for (const work of WORKS) {
+        for (const target of ordered) {
+          samples.push({ ...(await run(target, work, connections, plan.seconds)), round });
+        }
+      }
+    }
+  }
+  return samples;
+}
+
+async function pathsOf(client: Parameters<typeof sampleIds>[0], side: Side): Promise<string[]> {
+  const ids = await sampleIds(client);
+  return ids.map((id) => (side === 'service' ? `/v1/invoices/${encodeId('inv', id)}` : `/invoices/${id}`));
+}
+
+async function stretch(options: {
+  target: Target;
+  work: Work;
+  connections: number;
+  seconds: number;
+  load: Child;
+  apiKey: string;
+}): Promise<Omit<Sample, 'round'>> {
+  const { target, work, connections, seconds, load, apiKey } = options;
+  const { side, tables, server, paths } = target;
+  const path = side === 'service' ? '/v1/invoices' : '/invoices';
+  const common = { url: `${server.url}${path}`, connections, seconds };
+  const headers: Record<string, string> = side === 'service' ? { 'x-api-key': apiKey } : {};
+  const job: LoadJob =
+    work === 'create' ? { ...common, headers, kind: 'create' } : { ...common, headers, kind: 'read', paths };
+  const cpu = async () => {
+    const ids = await descendants(process.pid);
+    return new Map(await Promise.all(ids.map(async (id) => [id, await cpuMs(id)] as const)));
+  };
+  const before = await cpu();
+  load.process.send(job);
+  const [result] = (await once(load.process, 'message')) as [LoadResult | { error: string }];
+  const after = await cpu();
+  if ('error' in result) throw new Error(`the load failed: ${result.error}`);
+  if (result.unexpected > 0 || result.requests === 0) {
+    throw new Error(`${work} on ${side}/${tables}: ${result.unexpected} answers are not as they should be`);
+  }
+  const usedUs = (id: number) => (((after.get(id) ?? 0) - (before.get(id) ?? 0)) * 1000) / result.requests;
+  // The servers that wait are among the others and take nothing; the rest is PostgreSQL. A backend that ended is left out.
+  const others = [...after.keys()].filter((id) => id !== server.pid && id !== load.pid);
+  return {
+    ...{ work, tables, side, connections },
+    perSecond: result.requests / result.seconds,
+    ...{ p50: result.p50, p99: result.p99 },
+    serverCpuUs: usedUs(server.pid),
+    postgresCpuUs: others.map(usedUs).reduce((sum, us) => sum + us, 0),
+    loadCpuUs: usedUs(load.pid),
+  };
+}

@@ -1,0 +1,94 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { secp256k1 } from '@noble/curves/secp256k1.js';
+import type { Client } from 'pg';
+import { formatApiKey } from '../src/domain/api-key.ts';
+import { uuidV7 } from '../src/domain/ids.ts';
+import { insertAddress } from '../src/store/addresses.ts';
+import { insertApiKey } from '../src/store/api-keys.ts';
+import type { Database } from '../src/store/database.ts';
+import { insertProject } from '../src/store/projects.ts';
+import { accountFromPublicKey, accountToAddress } from '../src/tron/address.ts';
+import { createPlacer, MAX_SURCHARGE_MICRO, type Place } from './prices.ts';
+
+export type Shop = { projectId: string; addressIds: string[]; apiKey: string };
+
+const ADDRESS_COUNT = 4;
+
+/** A project with a key and four addresses, as its owner would have made them. */
+export async function seedShop(db: Database): Promise<Shop> {
+  const uuid = () => uuidV7(Date.now(), randomBytes(10));
+  const [projectId, keyId] = [uuid(), uuid()];
+  const project = { id: projectId, name: 'Benchmark', network: 'devnet', invoiceLifetimeMs: 30 * 60_000 } as const;
+  await insertProject(db, { ...project, maxSurchargeMicro: MAX_SURCHARGE_MICRO });
+  const apiKey = formatApiKey('devnet', keyId, randomBytes(32));
+  const secretSha256 = createHash('sha256').update(apiKey).digest();
+  await insertApiKey(db, { id: keyId, projectId, name: 'bench', secretSha256, allowedCidrs: null, expiresAt: null });
+  const addressIds = Array.from({ length: ADDRESS_COUNT }, uuid);
+  for (const id of addressIds) {
+    const account = accountFromPublicKey(secp256k1.getPublicKey(secp256k1.utils.randomSecretKey(), false));
+    await insertAddress(db, { id, projectId, account, address: accountToAddress(account) });
+  }
+  return { projectId, addressIds, apiKey };
+}
+
+const BATCH = 50_000;
+
+/**
+ * Fills the invoices of 90 days. Their ids and order numbers ascend with their time; keys and tokens are random. All are EXPIRED, because PAID ones would need their transfers, which neither create nor read touches.
+ */
+export async function seedInvoices(client: Client, shop: Shop, count: number): Promise<void> {
+  const place = createPlacer(shop.addressIds.length, Math.random);
+  const { rows: uniques } = await client.query<{ name: string; definition: string }>(SELECT_UNIQUES);
+  for (const { name } of uniques) await client.query(`alter table invoices drop constraint ${name}`);
+  // Spares the foreign keys, which hold by construction.
+  await client.query("set session_replication_role = 'replica'");
+  for (let start = 0; start < count; start += BATCH) {
+    const places = Array.from({ length: Math.min(BATCH, count - start) }, place);
+    await client.query(INSERT, [shop.projectId, shop.addressIds, ...columnsOf(places), start, count]);
+  }
+  await client.query("set session_replication_role = 'origin'");
+  for (const { name, definition } of uniques) {
+    await client.query(`alter table invoices add constraint ${name} ${definition}`);
+  }
+  await client.query('vacuum analyze');
+  await client.query('checkpoint');
+}
+
+function columnsOf(places: Place[]): [string[], string[], number[]] {
+  return [
+    places.map(({ requestedMicro }) => requestedMicro.toString()),
+    places.map(({ payableMicro }) => payableMicro.toString()),
+    places.map(({ address }) => address + 1),
+  ];
+}
+
+const INSERT = `
+  insert into invoices (id, project_id, network, address_id, idempotency_key, external_id, requested_micro, payable_micro,
+    status, checkout_token, created_at, expires_at)
+  select uuidv7(age), $1, 'devnet', ($2::uuid[])[address], gen_random_uuid()::text, 'order-' || 1000000000000000 + $6::int8 + number, requested,
+    payable, 'EXPIRED', translate(left(encode(uuid_send(gen_random_uuid()), 'base64'), 22), '+/0OIl', 'abcdef'),
+    now() + age, now() + age + interval '30 minutes'
+  from (
+    select requested, payable, address, interval '1 hour' - interval '90 days' * (1 - ($6::int8 + number) / $7::float8) as age
+    from unnest($3::int8[], $4::int8[], $5::int4[]) with ordinality as place (requested, payable, address, number))`;
+
+/** Made afterwards from sorted keys, an index takes a second; kept up row by row it takes twenty. One under a foreign key must stay. */
+const SELECT_UNIQUES = `
+  select conname as name, pg_get_constraintdef(oid) as definition from pg_constraint c
+  where conrelid = 'invoices'::regclass and contype = 'u'
+    and not exists (select from pg_constraint f where f.contype = 'f' and f.conindid = c.conindid)`;
+
+/** Empties the tables of invoices again. The triggers that forbid it are for everybody else. */
+export async function emptyInvoices(client: Client): Promise<void> {
+  await client.query("set session_replication_role = 'replica'");
+  await client.query('truncate invoices cascade');
+  await client.query("set session_replication_role = 'origin'");
+}
+
+const MAX_IDS = 20_000;
+
+/** UUIDs of random invoices, at most 20,000. */
+export async function sampleIds(client: Client): Promise<string[]> {
+  const { rows } = await client.query<{ id: string }>('select id from invoices order by random() limit $1', [MAX_IDS]);
+  return rows.map(({ id }) => id);
+}

@@ -1,0 +1,36 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { encodeId } from '../../src/domain/ids.ts';
+import { revokeApiKey } from '../../src/store/api-keys.ts';
+import { call, createInvoice, createTestProject, startTestService, type TestService } from '../support/service.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.stop());
+
+const read = (invoiceId: string, apiKey = service.project.apiKey) =>
+  call(`${service.url}/v1/invoices/${invoiceId}`, { headers: { 'x-api-key': apiKey } });
+
+test('of 200 reads at the same time each gets its own answer: its invoice, or nothing for one that is unknown or of another project', async () => {
+  const created = await Promise.all(Array.from({ length: 100 }, () => createInvoice(service)));
+  const ours = created.map(({ body }) => body);
+  const stranger = await createTestProject(service.db);
+  const revoked = await createTestProject(service.db);
+  await read(ours[0].invoiceId, revoked.apiKey);
+  await revokeApiKey(service.db, revoked.keyId, service.clock.now() as never);
+  const answers = await Promise.all(
+    Array.from({ length: 200 }, (_, index) => {
+      const { invoiceId } = ours[index % 100];
+      if (index % 10 === 7) return read(encodeId('inv', randomUUID()));
+      if (index % 10 === 8) return read(invoiceId, stranger.apiKey);
+      if (index % 10 === 9) return read(invoiceId, revoked.apiKey);
+      return read(invoiceId);
+    }),
+  );
+  for (const [index, { status, body }] of answers.entries()) {
+    if (index % 10 < 7) expect([status, body]).toEqual([200, ours[index % 100]]);
+    else expect([status, body.code]).toEqual(index % 10 === 9 ? [401, 'UNAUTHENTICATED'] : [404, 'INVOICE_NOT_FOUND']);
+  }
+});
