@@ -65,11 +65,11 @@ function columnsOf(places: Place[]): [string[], string[], number[]] {
 const INSERT = `
   insert into invoices (id, project_id, network, address_id, idempotency_key, external_id, requested_micro, payable_micro,
     status, checkout_token, created_at, expires_at)
-  select uuidv7(age), $1, 'devnet', ($2::uuid[])[address], gen_random_uuid()::text, 'order-' || 1000000000000000 + $6::int8 + number, requested,
-    payable, 'EXPIRED', translate(left(encode(uuid_send(gen_random_uuid()), 'base64'), 22), '+/0OIl', 'abcdef'),
+  select uuidv7(age), $1, 'devnet', ($2::uuid[])[address], gen_random_uuid()::text, 'order-' || 1000000000000000 + $6::int8 + number,
+    requested, payable, 'EXPIRED', translate(left(encode(uuid_send(gen_random_uuid()), 'base64'), 22), '+/0OIl', 'abcdef'),
     now() + age, now() + age + interval '30 minutes'
   from (
-    select requested, payable, address, interval '1 hour' - interval '90 days' * (1 - ($6::int8 + number) / $7::float8) as age
+    select requested, payable, address, number, interval '1 hour' - interval '90 days' * (1 - ($6::int8 + number) / $7::float8) as age
     from unnest($3::int8[], $4::int8[], $5::int4[]) with ordinality as place (requested, payable, address, number))`;
 
 /** Made afterwards from sorted keys, an index takes a second; kept up row by row it takes twenty. One under a foreign key must stay. */

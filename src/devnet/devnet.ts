@@ -20,6 +20,8 @@ export interface DevnetOptions {
   readonly now?: () => number;
   /** The time of block 0, which also decides its id; `now()` on the slot grid when absent. A directory keeps its own. */
   readonly genesisTimestampMs?: number;
+  /** Hears of a block that could not be written; the next slot tries again. By default it is thrown where nobody catches it. */
+  readonly onError?: (error: unknown) => void;
 }
 
 interface MineOptions {
@@ -65,6 +67,10 @@ export interface Devnet {
   stop(): Promise<void>;
 }
 
+function rethrow(error: unknown): never {
+  throw error;
+}
+
 /** The main network's slot. */
 const DEFAULT_STEP_MS = 3_000;
 
@@ -95,7 +101,7 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
     throw error;
   });
   let stopping: Promise<void> | null = null;
-  const ticker = blockMs === 0 ? null : startTicker({ ledger, blockMs, now });
+  const ticker = blockMs === 0 ? null : startTicker({ ledger, blockMs, now, onError: options.onError ?? rethrow });
   return {
     url: first.url,
     usdtContract: accountToAddress(USDT),

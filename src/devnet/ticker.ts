@@ -5,22 +5,29 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * Produces a block in every slot of `blockMs`, counted from genesis. After a pause it goes on in the present slot: the pause is a
- * gap in time and never in height. When the chain is ahead of the clock it waits. An error ends the process, as nothing can go on.
+ * gap in time and never in height. When the chain is ahead of the clock it waits. A block that cannot be written, as on a full disk,
+ * was never made: `onError` hears of it, and the next slot tries again.
  */
 export function startTicker({
   ledger,
   blockMs,
   now,
+  onError,
 }: {
   readonly ledger: Ledger;
   readonly blockMs: number;
   readonly now: () => number;
+  readonly onError: (error: unknown) => void;
 }): { stop(): void } {
   const origin = ledger.view('full').block(0)?.header.timestamp ?? 0;
   const slotAt = (timeMs: number) => origin + Math.floor((timeMs - origin) / blockMs) * blockMs;
   const tick = () => {
     const slot = slotAt(now());
-    if (slot > ledger.head().header.timestamp) ledger.produceBlock({ timestampMs: slot });
+    try {
+      if (slot > ledger.head().header.timestamp) ledger.produceBlock({ timestampMs: slot });
+    } catch (error) {
+      onError(error);
+    }
     schedule();
   };
   let timer: NodeJS.Timeout;

@@ -73,12 +73,31 @@ const SILENT = createLogger({ level: 'silent' });
 /** How often the watcher looks; the devnet makes blocks only when the test says so. */
 const LOOK_MS = 40;
 
-/** The real service over a real PostgreSQL and a devnet whose blocks the test makes. */
+type Cleanups = (() => Promise<unknown>)[];
+
+async function cleanUp(cleanups: Cleanups): Promise<void> {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+}
+
+/** The real service over a real PostgreSQL and a devnet whose blocks the test makes. A start that fails leaves nothing. */
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
+  const cleanups: Cleanups = [];
+  try {
+    return await startParts(options, cleanups);
+  } catch (error) {
+    await cleanUp(cleanups);
+    throw error;
+  }
+}
+
+async function startParts(options: TestServiceOptions, cleanups: Cleanups): Promise<TestService> {
   const database = await createTestDatabase();
+  cleanups.push(() => database.drop());
   const folder = await mkdtemp(join(tmpdir(), 'quittance-test-'));
+  cleanups.push(() => rm(folder, { recursive: true, force: true }));
   const clock = createTestClock();
   const devnet = await startDevnet({ dataDir: null, blockMs: 0 });
+  cleanups.push(() => devnet.stop());
   devnet.mineUntilSolid();
   if (options.isNodeDown === true) devnet.setFault({ kind: 'unavailable-503' });
   const usdt = parseAddress(devnet.usdtContract);
@@ -91,6 +110,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     getSecret: () => webhookSecret,
     clock: { now: () => Date.now() },
   });
+  cleanups.push(() => inbox.stop());
   const start = (port: number) =>
     startService({
       config: {
@@ -111,6 +131,11 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
       blockMs: LOOK_MS,
     });
   let service: Service | null = await start(0);
+  const stopService = async () => {
+    await service?.stop();
+    service = null;
+  };
+  cleanups.push(stopService);
   const url = service.url ?? '';
   const project = await createTestProject(service.db, { addressCount: options.addressCount ?? 1 });
   await insertWebhookEndpoint(service.db, {
@@ -119,10 +144,6 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     url: inbox.url,
     secret: webhookSecret,
   });
-  const stopService = async () => {
-    await service?.stop();
-    service = null;
-  };
   return {
     url,
     get db() {
@@ -145,13 +166,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
       // The same port, so that links and URLs of the test stay right.
       service = await start(Number(new URL(url).port));
     },
-    stop: async () => {
-      await stopService();
-      await inbox.stop();
-      await devnet.stop();
-      await database.drop();
-      await rm(folder, { recursive: true, force: true });
-    },
+    stop: () => cleanUp(cleanups),
   };
 }
 

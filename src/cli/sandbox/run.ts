@@ -47,7 +47,11 @@ export async function runSandbox(
     });
     parts.push(() => postgres.stop());
     await mkdir(join(dataDir, 'devnet'), { recursive: true, mode: 0o700 });
-    const devnet = await startDevnet({ ...config.devnet, dataDir: join(dataDir, 'devnet') });
+    const devnet = await startDevnet({
+      ...config.devnet,
+      dataDir: join(dataDir, 'devnet'),
+      onError: (error) => log.error({ err: error }, 'the local network could not write a block and tries again'),
+    });
     parts.push(() => devnet.stop());
     const secrets = await loadSandboxSecrets(dataDir, systemClock.now());
     const inbox = await startInbox({
