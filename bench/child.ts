@@ -26,12 +26,12 @@ export async function startScript<Message>(name: string, env: Record<string, str
 
 export async function startBaseline(
   connection: PostgresConnection,
-  shop: { projectId: string; addressId: string },
+  shop: { projectId: string; addressIds: string[] },
 ): Promise<Server> {
   const [child, { url }] = await startScript<{ url: string }>('./baseline-server.ts', {
     BENCH_DATABASE: JSON.stringify(connection),
     BENCH_PROJECT: shop.projectId,
-    BENCH_ADDRESS: shop.addressId,
+    BENCH_ADDRESSES: JSON.stringify(shop.addressIds),
     BENCH_POOL: String(POOL_SIZE),
   });
   return { ...child, url };

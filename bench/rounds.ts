@@ -56,11 +56,8 @@ export async function measureRounds(options: {
   for (const tables of TABLES) {
     for (const side of SIDES) {
       const connection = connectionOf(side, tables);
-      const addressId = shop.addressIds[0] ?? '';
       const server =
-        side === 'service'
-          ? await startService(command, connection)
-          : await startBaseline(connection, { projectId: shop.projectId, addressId });
+        side === 'service' ? await startService(command, connection) : await startBaseline(connection, shop);
       onStart(server);
       targets.push({ side, tables, server, connection, paths: [] });
     }
