@@ -11,6 +11,8 @@ let service: TestService;
 let project: TestProject;
 beforeAll(async () => {
   service = await startTestService({ config: { rateLimit: { perSecond: PER_SECOND, burst: BURST } } });
+  // Buckets fill with time, and a slow machine would fill one that a test has just emptied.
+  service.clock.freeze();
 });
 beforeEach(async () => {
   project = await createTestProject(service.db);

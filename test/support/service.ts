@@ -23,14 +23,23 @@ import { createWebhookSecret } from '../../src/webhooks/sign.ts';
 import { createTestDatabase } from './postgres.ts';
 
 /** Time that a test moves: the system's, plus what it was advanced by. */
-type TestClock = { now(): number; advance(ms: number): void };
+type TestClock = {
+  now(): number;
+  advance(ms: number): void;
+  /** Stands still from now on but for `advance`, so that nothing depends on how fast the machine is. */
+  freeze(): void;
+};
 
 function createTestClock(): TestClock {
   let offsetMs = 0;
+  let frozenMs: number | null = null;
   return {
-    now: () => Date.now() + offsetMs,
+    now: () => (frozenMs ?? Date.now()) + offsetMs,
     advance: (ms) => {
       offsetMs += ms;
+    },
+    freeze: () => {
+      frozenMs = Date.now();
     },
   };
 }
