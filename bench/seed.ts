@@ -72,7 +72,7 @@ const INSERT = `
     select requested, payable, address, number, interval '1 hour' - interval '90 days' * (1 - ($6::int8 + number) / $7::float8) as age
     from unnest($3::int8[], $4::int8[], $5::int4[]) with ordinality as place (requested, payable, address, number))`;
 
-/** Made afterwards from sorted keys, an index takes a second; kept up row by row it takes twenty. One under a foreign key must stay. */
+/** The constraints whose indexes are made afterwards, from sorted keys. One under a foreign key must stay. */
 const SELECT_UNIQUES = `
   select conname as name, pg_get_constraintdef(oid) as definition from pg_constraint c
   where conrelid = 'invoices'::regclass and contype = 'u'

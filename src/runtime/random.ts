@@ -5,8 +5,8 @@ const pool = Buffer.allocUnsafe(POOL_BYTES);
 let used = POOL_BYTES;
 
 /**
- * Random bytes of the operating system, at most 4,096, each handed out once. They are drawn by the page, because a draw
- * costs the same for ten bytes as for thousands: 10 µs, a tenth of a whole request.
+ * Random bytes of the operating system, at most 4,096, each handed out once. They are drawn by the page, because most of a draw's
+ * cost does not depend on its size: ten bytes take 0.2 µs from the page and 2.1 µs by a draw of their own.
  */
 export function pooledRandom(bytes: number): Uint8Array {
   if (bytes > POOL_BYTES) throw new RangeError(`at most ${POOL_BYTES} random bytes at a time, not ${bytes}`);

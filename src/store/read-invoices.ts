@@ -4,7 +4,7 @@ import type { Database } from './database.ts';
 import { type FoundInvoice, findInvoice, toFound } from './invoices.ts';
 import { statement } from './statement.ts';
 
-/** Two statements at a time keep a core of PostgreSQL busy, and leave the pool to those who create. */
+/** Few, so that reads gather and leave the pool to those who create. Chosen, not tuned by measurement. */
 const MAX_UNDER_WAY = 2;
 const MAX_TOGETHER = 100;
 
