@@ -13,6 +13,9 @@ const STOP_LIMIT_MS = 10_000;
 /** The default of QUITTANCE_DATABASE_POOL. */
 const POOL_SIZE = 10;
 
+/** What differs from one service to the other: settings, and options of Node.js. */
+export type ServiceSetup = { env?: Record<string, string>; execArgv?: string[] };
+
 /** Runs a script of this folder and waits for its first message. */
 export async function startScript<Message>(name: string, env: Record<string, string>): Promise<[Child, Message]> {
   const options: ForkOptions = {
@@ -38,12 +41,16 @@ export async function startBaseline(
 }
 
 /**
- * The service as an operator runs it, with the role `api` alone. Only the rate limit differs from production: it is lifted.
- * The node's URL is never called, for no watcher runs here; a network is what makes it the real service.
+ * The service as an operator runs it, with the role `api` alone unless `setup` says otherwise. Only the rate limit differs from
+ * production: it is lifted. Without a watcher the node's URL is never called; a network is what makes it the real service.
  */
-export async function startService(command: string, connection: PostgresConnection): Promise<Server> {
+export async function startService(
+  command: string,
+  connection: PostgresConnection,
+  { env = {}, execArgv = [] }: ServiceSetup = {},
+): Promise<Server> {
   const { host, port, user, password, database } = connection;
-  const child = spawn(process.execPath, [command, 'start'], {
+  const child = spawn(process.execPath, [...execArgv, command, 'start'], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: {
       PATH: process.env['PATH'],
@@ -61,6 +68,7 @@ export async function startService(command: string, connection: PostgresConnecti
       QUITTANCE_LOG_LEVEL: 'info',
       QUITTANCE_RATE_LIMIT: '100000',
       QUITTANCE_RATE_BURST: '1000000',
+      ...env,
     },
   });
   const url = await within(Promise.race([readyUrl(child), failure(child)]), 'the service does not start');
@@ -73,11 +81,20 @@ function readyUrl(child: ChildProcess): Promise<string> {
     if (child.stdout === null) return;
     // The log is read to the end, as a collector of logs would.
     createInterface(child.stdout).on('line', (line) => {
-      const entry = JSON.parse(line) as { level: string; msg: string; url?: string };
-      if (entry.msg === 'ready' && entry.url !== undefined) resolve(entry.url);
+      const entry = JSON.parse(line) as { level: string; msg: string; url?: string | null };
+      // Without the role `api` it listens nowhere.
+      if (entry.msg === 'ready') resolve(entry.url ?? '');
       if (entry.level !== 'info') process.stderr.write(`${line}\n`);
     });
   });
+}
+
+/** Sends a message to a script and waits for its answer. One at a time. */
+export async function ask<Answer>({ process: child }: Child, message: object): Promise<Answer> {
+  const answered = once(child, 'message');
+  child.send(message);
+  const [answer] = await answered;
+  return answer as Answer;
 }
 
 async function failure(child: ChildProcess): Promise<never> {

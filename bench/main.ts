@@ -1,29 +1,35 @@
 import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { availableParallelism, cpus, tmpdir } from 'node:os';
+import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { createLogger } from '../src/runtime/log.ts';
 import { startEmbeddedPostgres } from '../src/store/embedded.ts';
+import { runApi } from './api.ts';
+import type { BenchContext } from './bench-context.ts';
 import { buildRelease } from './build.ts';
-import { measureMemory } from './memory.ts';
-import { judge, summarize, toMarkdown } from './report.ts';
-import { measureRounds, type Plan } from './rounds.ts';
+import { runIngest } from './ingest/run.ts';
 
 /**
- * `npm run bench` measures, prints tables, and writes bench/results/<time>.json. `--quick` is a short run on fewer invoices that shows
- * whether everything works and roughly how fast; its figures are no record.
+ * `npm run bench` measures, prints tables, and writes bench/results/<name>-<time>.json. The names are `api` (the default) and
+ * `ingest`. `--quick` is a short run that shows whether everything works and roughly how fast; its figures are no record.
+ * For `ingest`, `--full` replays a whole day, and `--profile` writes a CPU profile of the service while it catches up from two nodes.
  */
-const FULL: Plan = { invoiceCount: 1_000_000, connections: [1, 16, 64], rounds: 5, seconds: 3, warmUpSeconds: 3 };
-const QUICK: Plan = { invoiceCount: 50_000, connections: [1, 64], rounds: 2, seconds: 1, warmUpSeconds: 1 };
-const SETTLE_SECONDS = { full: 20, quick: 5 };
+const BENCHES = { api: runApi, ingest: runIngest };
+type Bench = keyof typeof BENCHES;
 
 const RESULTS = fileURLToPath(new URL('results/', import.meta.url));
-const SOURCE_COMMAND = fileURLToPath(new URL('../bin/quittance.js', import.meta.url));
-/** A run that takes longer hangs; a full one takes less than ten minutes. */
-const LIMIT_MS = 20 * 60_000;
+/** A run that takes longer hangs; a full one takes half of it. */
+const LIMIT_MS = 40 * 60_000;
 
-const { values: flags } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
+const { values: flags, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    quick: { type: 'boolean', default: false },
+    full: { type: 'boolean', default: false },
+    profile: { type: 'boolean', default: false },
+  },
+});
 const toStop: (() => Promise<void>)[] = [];
 let isStopping = false;
 
@@ -32,14 +38,19 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
 setTimeout(() => abort('the benchmark takes too long'), LIMIT_MS).unref();
 
 try {
-  await run(flags.quick ? QUICK : FULL, flags.quick ? SETTLE_SECONDS.quick : SETTLE_SECONDS.full);
+  await run(benchNamed(positionals));
 } catch (error) {
   if (!isStopping) console.error(error);
   process.exitCode = 1;
 }
 await stopAll();
 
-async function run(plan: Plan, settleSeconds: number): Promise<void> {
+function benchNamed([name = 'api', ...more]: string[]): Bench {
+  if (more.length === 0 && Object.hasOwn(BENCHES, name)) return name as Bench;
+  throw new Error(`name one of ${Object.keys(BENCHES).join(', ')}`);
+}
+
+async function run(name: Bench): Promise<void> {
   const startedAt = new Date();
   await mkdir(RESULTS, { recursive: true });
   progress('building the release');
@@ -56,25 +67,22 @@ async function run(plan: Plan, settleSeconds: number): Promise<void> {
     log,
   });
   toStop.push(() => postgres.stop());
-  const common = {
+  const context: BenchContext = {
+    command: release.command,
     postgres: postgres.connection,
-    onStart: (child: { stop(): Promise<void> }) => toStop.push(() => child.stop()),
+    results: RESULTS,
+    flags,
+    onStart: (child) => toStop.push(() => child.stop()),
+    onProgress: progress,
   };
-  progress('measuring the memory of an idle process');
-  const memory = await measureMemory({
-    ...common,
-    commands: { release: release.command, source: SOURCE_COMMAND },
-    settleSeconds,
-  });
-  const samples = await measureRounds({ ...common, plan, command: release.command, onProgress: progress });
-  const { lines, growth } = summarize(samples, plan.connections);
-  const targets = judge(lines, growth, memory);
+  const loadBefore = loadavg();
+  const { markdown, record } = await BENCHES[name](context);
   const machine = { node: process.version, cores: availableParallelism(), cpu: cpus()[0]?.model ?? 'unknown' };
   const seconds = Math.round((Date.now() - startedAt.getTime()) / 1000);
-  console.log(toMarkdown(lines, growth, memory, targets));
-  const path = join(RESULTS, `${startedAt.toISOString().replaceAll(':', '')}.json`);
-  const record = { startedAt, seconds, isQuick: flags.quick, machine, plan, targets, lines, growth, memory, samples };
-  await writeFile(path, `${JSON.stringify(record, null, 2)}\n`);
+  console.log(markdown);
+  const path = join(RESULTS, `${name}-${startedAt.toISOString().replaceAll(':', '')}.json`);
+  const common = { name, startedAt, seconds, flags, machine, load: { before: loadBefore, after: loadavg() } };
+  await writeFile(path, `${JSON.stringify({ ...common, ...record }, null, 2)}\n`);
   progress(`done in ${seconds} s; written to ${path}`);
 }
 

@@ -132,7 +132,8 @@ function megabytes(bytes: number): number {
   return bytes / 1e6;
 }
 
-function table(head: (string | number)[], rows: (string | number)[][]): string {
+/** A table in Markdown, padded. */
+export function table(head: (string | number)[], rows: (string | number)[][]): string {
   const cells = [head, ...rows].map((row) => row.map(String));
   const widths = head.map((_, column) => Math.max(3, ...cells.map((row) => row[column]?.length ?? 0)));
   const line = (row: string[]) => `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`;

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { editDistance } from './config/edit-distance.ts';
 import { Settings, VARIABLES } from './config/settings.ts';
 import { type Config, readConfig } from './config.ts';
+import { unlimitedNode } from './domain/node.ts';
 
 function accepted(env: NodeJS.ProcessEnv): Config {
   const result = readConfig(env);
@@ -23,6 +24,7 @@ function warned(env: NodeJS.ProcessEnv): string[] {
 const USDT = 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t';
 const NILE = { QUITTANCE_NILE_NODES: 'https://nile.trongrid.io' };
 const MAINNET = { QUITTANCE_MAINNET_NODES: 'https://api.trongrid.io' };
+const TWO = { QUITTANCE_NILE_NODES: 'https://a.example,https://b.test' };
 const DATABASE = { DATABASE_URL: 'postgres://u:p@db/quittance' };
 
 test('an empty environment is the sandbox with every default', () => {
@@ -100,25 +102,80 @@ test('a configured network ends the sandbox and moves the metrics to their own f
     sandbox: false,
     metrics: { host: '127.0.0.1', port: 9464 },
     networks: {
-      nile: { nodes: ['https://nile.trongrid.io'], usdt: 'eca9bc828a3005b9a3b909f2cc5c2a54794de05f', apiKey: 'k-1' },
+      nile: {
+        nodes: [
+          {
+            url: 'https://nile.trongrid.io',
+            operator: 'trongrid.io',
+            apiKey: 'k-1',
+            requestsPerSecond: 15,
+            requestsPerDay: 100_000,
+          },
+        ],
+        usdt: 'eca9bc828a3005b9a3b909f2cc5c2a54794de05f',
+        agreement: 1,
+      },
     },
   });
 });
 
-test('all networks may be configured together, and a private network never gets the key of a provider', () => {
+test('all networks may be configured together, each with its nodes in order of preference', () => {
   const { networks } = accepted({
     QUITTANCE_MAINNET_NODES: 'https://a.example/path/, http://b.example:8090',
     ...NILE,
     QUITTANCE_DEVNET_NODES: 'http://127.0.0.1:9090/',
     QUITTANCE_DEVNET_USDT: USDT,
-    QUITTANCE_TRON_API_KEY: 'k-1',
   });
   expect(networks.mainnet).toEqual({
-    nodes: ['https://a.example/path', 'http://b.example:8090'],
+    nodes: [unlimitedNode('https://a.example/path', 'a.example'), unlimitedNode('http://b.example:8090', 'b.example')],
     usdt: 'a614f803b6fd780986a42c78ec9c7f77e6ded13c',
-    apiKey: 'k-1',
+    agreement: 2,
   });
-  expect(networks.devnet).toMatchObject({ nodes: ['http://127.0.0.1:9090'], apiKey: null });
+  expect(networks.devnet).toMatchObject({ nodes: [{ url: 'http://127.0.0.1:9090' }], agreement: 1 });
+});
+
+test('the key of TronGrid goes to nodes under trongrid.io that have none of their own, and to nobody else', () => {
+  const { networks } = accepted({
+    QUITTANCE_MAINNET_NODES:
+      'https://api.trongrid.io,https://eu.trongrid.io#key=own,https://a.example,https://trongrid.io.evil.example',
+    QUITTANCE_TRON_API_KEY: 'k-1',
+  });
+  expect(networks.mainnet?.nodes.map(({ apiKey }) => apiKey)).toEqual(['k-1', 'own', null, null]);
+});
+
+test('the fragment of a URL carries options, which are no part of the URL', () => {
+  const { networks } = accepted({
+    QUITTANCE_MAINNET_NODES:
+      'https://api.trongrid.io#operator=Grid&rps=0.5&daily=7&key=a%26b%2Cc+d, https://a.example/#key=x',
+  });
+  expect(networks.mainnet?.nodes).toEqual([
+    { url: 'https://api.trongrid.io', operator: 'grid', apiKey: 'a&b,c+d', requestsPerSecond: 0.5, requestsPerDay: 7 },
+    { ...unlimitedNode('https://a.example', 'a.example'), apiKey: 'x' },
+  ]);
+});
+
+test.each([
+  ['https://api.trongrid.io', 'trongrid.io'],
+  ['https://A.B.Example.COM.', 'example.com'],
+  ['http://tron-1:8090', 'tron-1'],
+  ['http://10.0.0.1:8090', '10.0.0.1:8090'],
+  ['http://127.0.0.1:8091', '127.0.0.1:8091'],
+  ['http://[::1]:8090', '[::1]:8090'],
+  ['http://localhost:8090', 'localhost:8090'],
+])('%s is run by %s as far as its name tells', (url, operator) => {
+  expect(accepted({ QUITTANCE_NILE_NODES: url }).networks.nile?.nodes[0]?.operator).toBe(operator);
+});
+
+test('two operators must agree where two are configured, unless told otherwise', () => {
+  const agreement = (nodes: string, setting?: string) =>
+    accepted({ QUITTANCE_NILE_NODES: nodes, ...(setting === undefined ? {} : { QUITTANCE_AGREEMENT: setting }) })
+      .networks.nile?.agreement;
+  expect(agreement('https://a.example')).toBe(1);
+  expect(agreement('https://x.a.test,https://y.a.test')).toBe(1);
+  expect(agreement('https://a.example,https://x.a.test,https://y.a.test,https://b.test')).toBe(2);
+  expect(agreement('https://a.example,https://a.test,https://b.example', '3')).toBe(3);
+  expect(agreement('https://a.example,https://b.example', '1')).toBe(1);
+  expect(agreement('https://a.example#operator=one,https://b.example#operator=ONE')).toBe(1);
 });
 
 const bad: [variable: string, value: string, says: string, rest?: NodeJS.ProcessEnv][] = [
@@ -155,7 +212,24 @@ const bad: [variable: string, value: string, says: string, rest?: NodeJS.Process
   ['QUITTANCE_NILE_NODES', 'ftp://a.example', 'http:// or https://'],
   ['QUITTANCE_NILE_NODES', 'https://u:p@a.example', 'user name or password'],
   ['QUITTANCE_NILE_NODES', 'https://a.example?key=1', 'remove everything from the "?" on'],
-  ['QUITTANCE_NILE_NODES', 'https://a.example#x', 'remove everything from the "#" on'],
+  ['QUITTANCE_NILE_NODES', 'https://a.example#x', 'write operator=, rps=, daily=, key='],
+  ['QUITTANCE_NILE_NODES', 'https://a.example#rate=3', 'write operator=, rps=, daily=, key='],
+  ['QUITTANCE_NILE_NODES', 'https://a.example#key=', 'it takes 1 to 200 visible'],
+  ['QUITTANCE_NILE_NODES', 'https://a.example#key=%zz', 'wrong option key'],
+  ['QUITTANCE_NILE_NODES', 'https://a.example#key=a#b', 'more than one "#"'],
+  ['QUITTANCE_NILE_NODES', 'https://a.example#rps=0', 'more than 0'],
+  ['QUITTANCE_NILE_NODES', 'https://a.example#rps=1&rps=2', 'rps twice'],
+  ['QUITTANCE_NILE_NODES', 'https://a.example#daily=1.5', 'requests per day, 1 to 999999999'],
+  ['QUITTANCE_NILE_NODES', 'https://a.example#operator=a b', 'a name of 1 to 60'],
+  ['QUITTANCE_NILE_NODES', 'https://a.example#key=x,https://a.example/', 'different URLs'],
+  ['QUITTANCE_AGREEMENT', '0', 'from 1 to 9'],
+  ['QUITTANCE_AGREEMENT', '10', 'from 1 to 9'],
+  [
+    'QUITTANCE_AGREEMENT',
+    '2',
+    'QUITTANCE_NILE_NODES has nodes of one operator (trongrid.io): add nodes of others',
+    NILE,
+  ],
   ['QUITTANCE_DEVNET_NODES', 'http://', 'http:// or https://', { QUITTANCE_DEVNET_USDT: USDT }],
   ['QUITTANCE_DEVNET_USDT', 'TR7NHq', '34 characters', { QUITTANCE_DEVNET_NODES: 'http://a' }],
   ['QUITTANCE_DEVNET_USDT', USDT, 'without QUITTANCE_DEVNET_NODES'],
@@ -277,6 +351,15 @@ test('no message holds a password, a key or a token, however the value is broken
     `https://a.example/${secret}#x`,
     `https://a.example/${secret},https://a.example/${secret}`,
     `u:${secret}@a.example`,
+    `https://a.example#key=${secret}&x`,
+    `https://a.example#${secret}`,
+    `https://a.example#key=a@${secret}&x`,
+    `https://a.example?x#key=${secret}`,
+    `https://u:${secret}#x@a.example`,
+    `https://a.example#key=x,${secret}`,
+    `a.example#key=${secret}`,
+    `https://a.example#key=x#${secret}`,
+    `https://a.example#rps=${secret}`,
   ];
   const variables = ['DATABASE_URL', 'QUITTANCE_MAINNET_NODES', 'QUITTANCE_NILE_NODES', 'QUITTANCE_DEVNET_NODES'];
   for (const value of broken) {
@@ -294,10 +377,14 @@ test('no message holds a password, a key or a token, however the value is broken
 
 test('settings that have no effect, and a missing public URL, are worth a warning', () => {
   expect(warned({})).toEqual([]);
-  expect(warned({ ...NILE })).toEqual(['QUITTANCE_PUBLIC_URL']);
+  expect(warned({ ...TWO })).toEqual(['QUITTANCE_PUBLIC_URL']);
+  expect(warned({ ...TWO, QUITTANCE_AGREEMENT: '1' })).toEqual(['QUITTANCE_PUBLIC_URL', 'QUITTANCE_NILE_NODES']);
+  expect(warned({ ...NILE })).toEqual(['QUITTANCE_PUBLIC_URL', 'QUITTANCE_NILE_NODES']);
+  expect(warned({ QUITTANCE_AGREEMENT: '1' })).toEqual(['QUITTANCE_AGREEMENT']);
+  expect(warned({ ...TWO, QUITTANCE_TRON_API_KEY: 'x' })).toEqual(['QUITTANCE_PUBLIC_URL', 'QUITTANCE_TRON_API_KEY']);
   expect(warned({ QUITTANCE_TRON_API_KEY: 'x' })).toEqual(['QUITTANCE_TRON_API_KEY']);
   const idle = { QUITTANCE_DEVNET_BLOCK_MS: '500', QUITTANCE_DEVNET_PRODUCERS: '3' };
-  expect(warned({ ...NILE, ...idle, QUITTANCE_PUBLIC_URL: 'https://p.example' })).toEqual(Object.keys(idle));
+  expect(warned({ ...TWO, ...idle, QUITTANCE_PUBLIC_URL: 'https://p.example' })).toEqual(Object.keys(idle));
 });
 
 test('docs/configuration.md lists exactly the variables that are read, with their defaults and bounds', () => {

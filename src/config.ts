@@ -1,15 +1,22 @@
 import { resolve } from 'node:path';
+import { isTronGridNode, parseNode } from './config/node-entry.ts';
 import { type ConfigProblem, readSettings } from './config/read-settings.ts';
-import { contradictions, DEFAULT_METRICS_PORT, idleSettings } from './config/rules.ts';
+import { agreementOf, contradictions, DEFAULT_METRICS_PORT, idleSettings } from './config/rules.ts';
 import type { Settings } from './config/settings.ts';
 import type { Network } from './domain/network.ts';
+import type { NodeSpec } from './domain/node.ts';
 import { type AccountHex, parseAddress } from './tron/address.ts';
 import { USDT_CONTRACTS } from './tron/usdt.ts';
 
 type Role = Settings['QUITTANCE_ROLES'][number];
 
-/** `nodes` are base URLs without a trailing slash; `apiKey` is sent to the nodes of public networks. */
-export type NetworkConfig = Readonly<{ nodes: readonly string[]; usdt: AccountHex; apiKey: string | null }>;
+export type NetworkConfig = Readonly<{
+  /** In order of preference. */
+  nodes: readonly NodeSpec[];
+  usdt: AccountHex;
+  /** Operators that must agree; 1 = believe one node. */
+  agreement: number;
+}>;
 
 /** What one process is told. It is deeply frozen. */
 export type Config = Readonly<{
@@ -76,21 +83,27 @@ function compose(settings: Settings): Config {
 }
 
 function composeNetworks(settings: Settings): Config['networks'] {
-  const apiKey = settings.QUITTANCE_TRON_API_KEY ?? null;
   const networks: Partial<Record<Network, NetworkConfig>> = {};
   const { QUITTANCE_MAINNET_NODES: mainnet, QUITTANCE_NILE_NODES: nile, QUITTANCE_DEVNET_NODES: devnet } = settings;
-  if (mainnet) networks.mainnet = { nodes: baseUrls(mainnet), usdt: USDT_CONTRACTS.mainnet.account, apiKey };
-  if (nile) networks.nile = { nodes: baseUrls(nile), usdt: USDT_CONTRACTS.nile.account, apiKey };
+  const compose = (entries: readonly string[], usdt: AccountHex): NetworkConfig => {
+    const nodes = composeNodes(entries, settings.QUITTANCE_TRON_API_KEY ?? null);
+    return { nodes, usdt, agreement: agreementOf(nodes, settings.QUITTANCE_AGREEMENT) };
+  };
+  if (mainnet) networks.mainnet = compose(mainnet, USDT_CONTRACTS.mainnet.account);
+  if (nile) networks.nile = compose(nile, USDT_CONTRACTS.nile.account);
   const devnetUsdt = parseAddress(settings.QUITTANCE_DEVNET_USDT ?? '');
-  // A key of a public provider is no business of a private network's nodes.
-  if (devnet && devnetUsdt.kind === 'ok') {
-    networks.devnet = { nodes: baseUrls(devnet), usdt: devnetUsdt.account, apiKey: null };
-  }
+  if (devnet && devnetUsdt.kind === 'ok') networks.devnet = compose(devnet, devnetUsdt.account);
   return networks;
 }
 
-function baseUrls(nodes: readonly string[]): string[] {
-  return nodes.map((node) => new URL(node).href.replace(/\/+$/, ''));
+function composeNodes(entries: readonly string[], tronGridKey: string | null): NodeSpec[] {
+  return entries.flatMap((entry) => {
+    const parsed = parseNode(entry);
+    if (parsed.kind !== 'ok') return [];
+    // A key that went to another provider would be known to that provider.
+    const { node } = parsed;
+    return [isTronGridNode(node) ? { ...node, apiKey: node.apiKey ?? tronGridKey } : node];
+  });
 }
 
 function deepFreeze<Value extends object>(value: Value): Value {

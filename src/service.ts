@@ -6,7 +6,9 @@ import { FAILURE_LIMIT } from './api/guard.ts';
 import { registerHealth } from './api/health.ts';
 import { registerInvoices } from './api/invoices.ts';
 import { registerOpenApi } from './api/openapi.ts';
-import { createNodeClient } from './chain/node-client.ts';
+import { createNodePool } from './chain/node-pool.ts';
+import { SLOT_MS } from './chain/read-block.ts';
+import { markAllDue, startReconciler } from './chain/reconcile.ts';
 import { startWatcher } from './chain/watcher.ts';
 import { registerCheckout } from './checkout/register.ts';
 import type { Config, NetworkConfig } from './config.ts';
@@ -47,7 +49,6 @@ export type Service = {
   stop(): Promise<void>;
 };
 
-const REAL_BLOCK_MS = 3000;
 /** How long a start waits for a database that starts at the same time. */
 const DATABASE_WAIT_MS = 10_000;
 const DATABASE_RETRY_MS = 1000;
@@ -100,7 +101,7 @@ function createContext({ config, log, clock = systemClock, blockMs }: ServiceOpt
     clock,
     db,
     metrics,
-    blockMs: blockMs ?? REAL_BLOCK_MS,
+    blockMs: blockMs ?? SLOT_MS,
     url: null as string | null,
     now: () => unixMs(clock.now()),
     random: pooledRandom,
@@ -198,24 +199,31 @@ async function startMetrics({ config, db, metrics }: Context) {
   });
 }
 
+/** One watcher for each network, and beside it the comparison of the books with the chain. */
 function startWatchers(context: Context): { stop(): Promise<void> }[] {
-  const { config, metrics } = context;
+  const { config, db, metrics, log, now, blockMs } = context;
   const networks = Object.entries(config.networks) as [Network, NetworkConfig][];
-  return networks.map(([network, { nodes, usdt, apiKey }]) => {
-    const [url] = nodes;
-    if (url === undefined) throw new AppError('CONFIG_INVALID', `network ${network} has no node`);
-    const node = createNodeClient({
-      url,
-      apiKey,
-      onOutcome: (outcome) => metrics.nodeRequests.inc({ network, outcome }),
-    });
-    return startWatcher({
+  return networks.flatMap(([network, { nodes, usdt, agreement }]) => {
+    if (agreement < 2) {
+      log.warn(
+        { network },
+        'one operator of nodes is believed about transfers that other contracts make; add a node of another operator',
+      );
+    }
+    const pool = createNodePool({ network, nodes, now, log, metrics, blockMs });
+    const watcher = startWatcher({
       ...context,
       network,
-      node,
+      pool,
       usdt,
+      agreement,
+      slotMs: network === 'devnet' ? null : SLOT_MS,
       publicUrl: context.publicUrl(),
       holder: randomUUID(),
+      onIncident: () => markAllDue(db, network),
     });
+    const reconciler = startReconciler({ ...context, network, pool, usdt, isLeader: watcher.isLeader });
+    // Stopped in the opposite order.
+    return [watcher, reconciler];
   });
 }

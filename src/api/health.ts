@@ -2,7 +2,9 @@ import type { FastifyInstance } from 'fastify';
 import { AppError } from '../domain/errors.ts';
 import type { Network } from '../domain/network.ts';
 import { toIso, type UnixMs } from '../domain/time.ts';
-import { findCursor } from '../store/chain-cursor.ts';
+import { findOpenAlarms } from '../store/alarms.ts';
+import { findCursor, findHalt } from '../store/chain-cursor.ts';
+import { findChainStatus } from '../store/chain-status.ts';
 import type { Database } from '../store/database.ts';
 import { pendingMigrations } from '../store/migrate.ts';
 
@@ -45,17 +47,28 @@ async function findProblem(db: Database): Promise<string | null> {
 async function look({ db, now }: HealthDeps, network: Network): Promise<[Network, object]> {
   const cursor = await findCursor(db, network);
   if (cursor === null) return [network, { blind: true, reason: 'no node has answered yet' }];
+  const told = await findChainStatus(db, network);
+  const halt = await findHalt(db, network);
+  const alarms = await findOpenAlarms(db, network);
   const ageMs = now() - cursor.head.time;
-  const blind = ageMs > BLIND_AFTER_MS;
+  const reason =
+    halt !== null
+      ? 'the watcher is halted: run quittance chain status'
+      : ageMs > BLIND_AFTER_MS
+        ? `the newest examined block is ${Math.round(ageMs / 1000)} s old`
+        : null;
   return [
     network,
     {
-      blind,
-      ...(blind ? { reason: `the newest examined block is ${Math.round(ageMs / 1000)} s old` } : {}),
+      blind: reason !== null,
+      ...(reason === null ? {} : { reason }),
       headBlock: cursor.head.number,
       headTime: toIso(cursor.head.time),
       solidBlock: cursor.solid.number,
       solidTime: toIso(cursor.solid.time),
+      ...(told?.status.catchUp ? { catchUp: told.status.catchUp } : {}),
+      // Anyone may ask, so the kinds are told and what they are about stays with the operator.
+      alarms: [...new Set(alarms.map(({ kind }) => kind))],
     },
   ];
 }

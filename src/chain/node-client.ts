@@ -1,10 +1,14 @@
 import { Agent, request } from 'undici';
 import { AppError } from '../domain/errors.ts';
+import { readAnswer, readBounded, readRetryAfter } from './node-answer.ts';
 
 /** A TRON full node's HTTP API. `post` answers parsed JSON or throws `NODE_REFUSED` (always worth a retry). */
 export type NodeClient = {
+  /** Base URL without a trailing slash. Its path may be a secret: for logs there is `origin`. */
   url: string;
-  post(path: string, body: object): Promise<unknown>;
+  origin: string;
+  post(path: string, body: object, call?: Call): Promise<unknown>;
+  /** Ends what is under way. */
   close(): Promise<void>;
 };
 
@@ -16,75 +20,73 @@ const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 /** One answer takes milliseconds on a healthy node; a hang must not cost more than a few blocks. */
 const ANSWER_TIMEOUT_MS = 10_000;
 const CONNECT_TIMEOUT_MS = 5000;
-/** As much of a refusal as a person needs to recognise it. */
-const SHOWN_CHARACTERS = 200;
+/** Enough to read ahead while catching up, few enough for a provider that counts connections. */
+const MAX_CONNECTIONS = 8;
+
+export type Outcome = { elapsedMs: number } & (
+  | { kind: 'ok' }
+  /** `retryAfterMs`: how long the node asks to be left alone, at most five minutes. */
+  | { kind: 'refused'; reason: string; retryAfterMs: number | null }
+);
+
+type Call = { timeoutMs?: number; onOutcome?(outcome: Outcome): void };
 
 export type NodeClientOptions = {
   url: string;
   /** Sent as `TRON-PRO-API-KEY`. */
   apiKey: string | null;
+  /** For a whole answer, unless the call says otherwise. */
   timeoutMs?: number;
-  onOutcome?(outcome: 'ok' | 'refused'): void;
+  maxAnswerBytes?: number;
+  /** What the node is called in messages, in place of its URL's origin. */
+  origin?: string;
 };
 
-export function createNodeClient({ url, apiKey, timeoutMs, onOutcome }: NodeClientOptions): NodeClient {
-  const agent = new Agent({ connections: 8, connect: { timeout: CONNECT_TIMEOUT_MS }, keepAliveTimeout: 10_000 });
+export function createNodeClient(options: NodeClientOptions): NodeClient {
+  const { apiKey, timeoutMs = ANSWER_TIMEOUT_MS, maxAnswerBytes = MAX_ANSWER_BYTES } = options;
+  const agent = new Agent({
+    connections: MAX_CONNECTIONS,
+    connect: { timeout: CONNECT_TIMEOUT_MS },
+    keepAliveTimeout: 10_000,
+  });
   const headers = { 'content-type': 'application/json', ...(apiKey === null ? {} : { 'TRON-PRO-API-KEY': apiKey }) };
-  const origin = url.replace(/\/+$/, '');
+  const url = options.url.replace(/\/+$/, '');
+  const { pathname } = new URL(url);
+  const origin = options.origin ?? new URL(url).origin;
+  // A refusal may repeat what it was asked with.
+  const secrets = [apiKey, pathname.length > 1 ? pathname : null].filter((secret) => secret !== null);
+  const redact = (text: string) => secrets.reduce((shown, secret) => shown.replaceAll(secret, '…'), text);
   return {
-    url: origin,
-    post: async (path, body) => {
+    url,
+    origin,
+    post: async (path, body, call = {}) => {
+      const limitMs = call.timeoutMs ?? timeoutMs;
+      const startedMs = performance.now();
       // One signal covers connecting, waiting and a dripping body.
-      const signal = AbortSignal.timeout(timeoutMs ?? ANSWER_TIMEOUT_MS);
+      const signal = AbortSignal.timeout(limitMs);
+      let retryAfterMs: number | null = null;
       try {
-        const options = { method: 'POST', dispatcher: agent, headers, body: JSON.stringify(body), signal } as const;
-        const response = await request(origin + path, options);
-        const answer = parseAnswer(response.statusCode, await readBounded(response.body));
-        onOutcome?.('ok');
+        const sent = { method: 'POST', dispatcher: agent, headers, body: JSON.stringify(body), signal } as const;
+        const response = await request(url + path, sent);
+        const text = await readBounded(response.body, maxAnswerBytes);
+        retryAfterMs = readRetryAfter(response.headers, text);
+        const answer = readAnswer(response.statusCode, text);
+        call.onOutcome?.({ kind: 'ok', elapsedMs: performance.now() - startedMs });
         return answer;
       } catch (error) {
-        onOutcome?.('refused');
-        throw refusal(origin + path, error);
+        const seen = signal.aborted ? `no whole answer before the timeout of ${limitMs} ms` : describe(error);
+        const reason = redact(seen);
+        call.onOutcome?.({ kind: 'refused', elapsedMs: performance.now() - startedMs, reason, retryAfterMs });
+        // No cause: what undici throws may hold the whole URL.
+        throw new AppError('NODE_REFUSED', `${origin}${path}: ${reason}`, { retryable: true });
       }
     },
     close: () => agent.destroy(),
   };
 }
 
-async function readBounded(body: AsyncIterable<Buffer>): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.length;
-    if (bytes > MAX_ANSWER_BYTES) throw new Error(`the answer is larger than ${MAX_ANSWER_BYTES} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
-}
-
-/**
- * Refusals come with any status and any body. Two seen with status 200:
- * `{"Error":"class java.lang.RuntimeException : lack of computing resources"}` and the bare text
- * `this API is closed because this node is a lite fullnode`.
- */
-function parseAnswer(status: number, text: string): unknown {
-  if (status !== 200) throw new Error(`HTTP ${status}: ${shown(text)}`);
-  let answer: unknown;
-  try {
-    answer = JSON.parse(text);
-  } catch {
-    throw new Error(`not JSON: ${shown(text)}`);
-  }
-  if (typeof answer !== 'object' || answer === null) throw new Error(`neither object nor array: ${shown(text)}`);
-  if ('Error' in answer) throw new Error(`error: ${shown(String(answer.Error))}`);
-  return answer;
-}
-
-function shown(text: string): string {
-  return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text;
-}
-
-function refusal(where: string, error: unknown): AppError {
-  const reason = error instanceof Error ? error.message || error.name : String(error);
-  return new AppError('NODE_REFUSED', `${where}: ${reason}`, { retryable: true, cause: error });
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const code = 'code' in error ? String(error.code) : error.name;
+  return error.message || code;
 }

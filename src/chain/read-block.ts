@@ -1,31 +1,100 @@
-import type { ChainBlock } from '../domain/chain-block.ts';
 import { AppError } from '../domain/errors.ts';
+import type { Network } from '../domain/network.ts';
+import type { Metrics } from '../runtime/metrics.ts';
 import type { AccountHex } from '../tron/address.ts';
-import type { NodeClient } from './node-client.ts';
-import { type BlockHeader, readHeader, verifyBlock } from './verify-block.ts';
+import type { Node } from './node-member.ts';
+import type { NodePool } from './node-pool.ts';
+import { type ProvenBlock, type ProvenHeader, proveBlock, proveHeader } from './prove-block.ts';
+import { type BlockLogs, readLogs } from './read-logs.ts';
 
-/** The two views of a node: `/wallet` shows the head, which may be forked away; `/walletsolidity` only what is irreversible. */
-export type View = 'wallet' | 'walletsolidity';
+/** What a network's blocks must look like. `slotMs`: block times are multiples of it; `null` where it is not known. */
+export type ChainParameters = { usdt: AccountHex; slotMs: number | null };
 
-/** The newest block of a view. One request. */
-export async function readNewest(node: NodeClient, view: View): Promise<BlockHeader> {
-  return readHeader(await node.post(`/${view}/getblock`, { detail: false }));
+/** Nodes, and where to say that one of them shows what cannot be. */
+export type ReadDeps = ChainParameters & { network: Network; pool: Pick<NodePool, 'report'>; metrics: Metrics };
+
+/** Real networks make a block every 3 s, at times that are multiples of it (java-tron `BLOCK_PRODUCED_INTERVAL`). */
+export const SLOT_MS = 3000;
+
+/** Blocks of one `getblockbylimitnext`: 4 MB of JSON on the main network, and a tenth of the requests. */
+export const RANGE_BLOCKS = 10;
+/** A range takes longer than one block, and nothing waits for it at the head. */
+const RANGE_TIMEOUT_MS = 15_000;
+
+export type ReadBlock = { node: Node; block: ProvenBlock; logs: BlockLogs };
+
+/**
+ * The block at a height, proven from its own bytes, and its USDT logs, checked against it; both from one node. `null`: the
+ * node does not have it yet. One request for a miss, two for a block. Errors: `NODE_REFUSED`, `BLOCK_UNVERIFIABLE`.
+ */
+export async function readBlock(deps: ReadDeps, node: Node, number: number): Promise<ReadBlock | null> {
+  const answer = await node.post('/wallet/getblock', { id_or_num: String(number), detail: true });
+  if (isAbsent(answer)) return null;
+  const block = checked(deps, node, () => proveBlock(answer, { ...deps, number }));
+  return { node, block, logs: await readLogsOf(deps, node, block) };
 }
 
-/** The header at a height. One request. Throws `NODE_REFUSED` if the node does not have the block (`{}`). */
-export async function readHeaderAt(node: NodeClient, view: View, number: number): Promise<BlockHeader> {
-  const header = readHeader(await node.post(`/${view}/getblock`, { id_or_num: String(number), detail: false }));
-  if (header.number !== number) {
-    throw new AppError('NODE_REFUSED', `${node.url} sent block ${header.number} for ${number}`, { retryable: true });
+/** The logs that a node, perhaps another one, shows for a proven block. One request. */
+export async function readLogsOf(deps: ReadDeps, node: Node, block: ProvenBlock): Promise<BlockLogs> {
+  const infos = await node.post('/wallet/gettransactioninfobyblocknum', { num: block.number });
+  return checked(deps, node, () => readLogs(block, infos, deps.usdt));
+}
+
+/**
+ * The blocks from `first` to `last` (at most `RANGE_BLOCKS`), proven, in order. One request, or one for each block where the
+ * node does not answer ranges. Errors as of `readBlock`; a block that is missing is `NODE_REFUSED`.
+ */
+export async function readRange(deps: ReadDeps, node: Node, first: number, last: number): Promise<ProvenBlock[]> {
+  const request = { startNum: first, endNum: last + 1 };
+  const answer = await node.post('/wallet/getblockbylimitnext', request, { timeoutMs: RANGE_TIMEOUT_MS });
+  return checked(deps, node, () => {
+    const shown = (answer as { block?: unknown }).block;
+    if (!Array.isArray(shown) || shown.length !== last - first + 1) {
+      throw incomplete(`${node.origin} does not show all of the blocks ${first} to ${last}`);
+    }
+    return shown.map((json: unknown, index) => proveBlock(json, { ...deps, number: first + index }));
+  });
+}
+
+/** The newest header of a view: `/wallet` shows the head, which may be forked away; `/walletsolidity` what is irreversible. */
+export async function readNewest(deps: ReadDeps, node: Node, view: 'wallet' | 'walletsolidity'): Promise<ProvenHeader> {
+  const answer = await node.post(`/${view}/getblock`, { detail: false });
+  const shown = (answer as { block_header?: { raw_data?: { number?: unknown } } }).block_header?.raw_data?.number;
+  return checked(deps, node, () => {
+    if (typeof shown !== 'number') throw incomplete(`${node.origin} shows no newest block`);
+    return proveHeader(answer, { ...deps, number: shown });
+  });
+}
+
+/** The irreversible header at a height. Errors as of `readBlock`. */
+export async function readHeaderAt(deps: ReadDeps, node: Node, number: number): Promise<ProvenHeader> {
+  const answer = await node.post('/walletsolidity/getblock', { id_or_num: String(number), detail: false });
+  return checked(deps, node, () => {
+    if (isAbsent(answer)) throw incomplete(`${node.origin} does not show block ${number}, which it must have`);
+    return proveHeader(answer, { ...deps, number });
+  });
+}
+
+/** `{}` stands for a block that the node does not have. */
+function isAbsent(answer: unknown): boolean {
+  return typeof answer === 'object' && answer !== null && Object.keys(answer).length === 0;
+}
+
+/** Lets a check of what a node said run, and tells the pool which node it was that failed it. */
+export function checked<Result>({ network, pool, metrics }: ReadDeps, node: Node, check: () => Result): Result {
+  try {
+    return check();
+  } catch (error) {
+    if (error instanceof AppError) {
+      const problem = error.code === 'BLOCK_UNVERIFIABLE' ? 'unverifiable' : 'incomplete';
+      metrics.blockVerifyFailures.inc({ network, node: node.origin, problem });
+      pool.report(node, problem, error.message);
+      throw new AppError(error.code, `${node.origin}: ${error.message}`, { retryable: true, cause: error });
+    }
+    throw error;
   }
-  return header;
 }
 
-/** The block at a height with its successful USDT transfers, checked. Two requests to the same node. */
-export async function readBlock(node: NodeClient, view: View, number: number, usdt: AccountHex): Promise<ChainBlock> {
-  const [block, infos] = await Promise.all([
-    node.post(`/${view}/getblock`, { id_or_num: String(number), detail: true }),
-    node.post(`/${view}/gettransactioninfobyblocknum`, { num: number }),
-  ]);
-  return verifyBlock(number, block, infos, usdt);
+function incomplete(message: string): AppError {
+  return new AppError('NODE_REFUSED', message, { retryable: true });
 }

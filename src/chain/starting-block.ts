@@ -1,25 +1,38 @@
 import type { UnixMs } from '../domain/time.ts';
-import type { NodeClient } from './node-client.ts';
-import { readHeaderAt, readNewest } from './read-block.ts';
-import type { BlockHeader } from './verify-block.ts';
+import type { Node } from './node-member.ts';
+import { readBlockId } from './prove-block.ts';
+import { checked, type ReadDeps, readHeaderAt, readNewest } from './read-block.ts';
+
+type Start = { number: number; id: string; time: UnixMs };
 
 /** How far the clock of the server that created the first invoice may be ahead of the chain's: far worse than clocks are. */
 const CLOCK_MARGIN_MS = 10 * 60_000;
+
+/** Block 0 of the node's network. One request. */
+export async function readGenesis(deps: ReadDeps, node: Node): Promise<Start> {
+  const answer = await node.post('/wallet/getblock', { id_or_num: '0', detail: false });
+  return checked(deps, node, () => readBlockId(answer));
+}
 
 /**
  * The block after which a new network is followed: its current solid block, or, if invoices were already created while
  * no node answered, the newest solid block that is surely older than the first of them. So no payment falls before the start.
  */
-export async function findStartingBlock(node: NodeClient, earliestInvoice: UnixMs | null): Promise<BlockHeader> {
-  const newest = await readNewest(node, 'walletsolidity');
+export async function findStartingBlock(
+  deps: ReadDeps,
+  node: Node,
+  genesis: Start,
+  earliestInvoice: UnixMs | null,
+): Promise<Start> {
+  const newest = await readNewest(deps, node, 'walletsolidity');
   if (earliestInvoice === null) return newest;
   const start = earliestInvoice - CLOCK_MARGIN_MS;
   if (newest.time < start) return newest;
   // Binary search by block time; 2^53 heights take 53 steps.
-  let low = await readHeaderAt(node, 'walletsolidity', 0);
-  let high = newest;
+  let low = genesis;
+  let high: Start = newest;
   while (high.number - low.number > 1) {
-    const middle = await readHeaderAt(node, 'walletsolidity', Math.floor((low.number + high.number) / 2));
+    const middle = await readHeaderAt(deps, node, Math.floor((low.number + high.number) / 2));
     if (middle.time < start) low = middle;
     else high = middle;
   }

@@ -1,46 +1,33 @@
 import { AppError } from '../domain/errors.ts';
-import type { Network } from '../domain/network.ts';
-import type { UnixMs } from '../domain/time.ts';
-import { expireInvoices } from '../payments/expire-invoices.ts';
-import type { Watching } from '../payments/watching.ts';
-import type { Logger } from '../runtime/log.ts';
 import { startLoop } from '../runtime/loop.ts';
-import type { Metrics } from '../runtime/metrics.ts';
-import { type ChainCursor, findCursor, findEarliestInvoiceTime, insertCursor } from '../store/chain-cursor.ts';
-import type { Database } from '../store/database.ts';
+import { findHalt } from '../store/chain-cursor.ts';
+import { saveChainStatus } from '../store/chain-status.ts';
 import { acquireLease, type Lease, releaseLease, renewLease } from '../store/leases.ts';
-import type { AccountHex } from '../tron/address.ts';
-import { GENESIS_BLOCK_IDS } from '../tron/genesis.ts';
-import { followHead } from './follow-head.ts';
-import { followSolid } from './follow-solid.ts';
-import type { NodeClient } from './node-client.ts';
-import { readHeaderAt, readNewest } from './read-block.ts';
-import { findStartingBlock } from './starting-block.ts';
+import { createFollower } from './follower.ts';
+import { alarm, calm, type FollowDeps } from './following.ts';
 
-export type WatcherDeps = {
-  db: Database;
-  network: Network;
-  node: NodeClient;
-  usdt: AccountHex;
-  publicUrl: string;
+export type WatcherDeps = FollowDeps & {
   /** Names this process in the lease. */
   holder: string;
-  /** The network's rhythm: 3,000 ms on real networks. */
-  blockMs: number;
-  now(): UnixMs;
-  random(bytes: number): Uint8Array;
-  log: Logger;
-  metrics: Metrics;
+  /** Something happened after which the books should be compared with the chain. */
+  onIncident(): Promise<void>;
+};
+
+export type Watcher = {
+  /** Whether this process holds the network's lease. */
+  isLeader(): boolean;
+  stop(): Promise<void>;
 };
 
 /** A crashed watcher's successor starts after this long at most. */
 const LEASE_MS = 8000;
 const RENEW_MS = 2000;
-/** After a refused answer the pause doubles up to this, so that a node which limits us is left alone. */
+/** After a failure the pause doubles up to this, so that a node or a database which limits us is left alone. */
 const MAX_PAUSE_MS = 5000;
-/** Where the next block is due but not there yet, ask again after this part of a block time. */
-const RETRY_SHARE = 4;
-/** A newest examined block that is older than this many block times means that the node, or the network, has stopped. */
+/** While no node may be asked, or an operator must decide, look again after this. */
+const WAIT_MS = 250;
+const STATUS_MS = 2000;
+/** A newest examined block that is older than this many block times means that the nodes, or the network, have stopped. */
 const STALE_BLOCKS = 20;
 /**
  * One refused answer is everyday life with a public node, and a fork while blocks are read contradicts once. A node that is
@@ -48,126 +35,113 @@ const STALE_BLOCKS = 20;
  */
 const BLIND_AFTER_FAILURES = 3;
 
-/** Follows one network with one node while this process holds its lease. Never ends by itself. */
-export function startWatcher(deps: WatcherDeps): { stop(): Promise<void> } {
-  const log = deps.log.child({ network: deps.network });
-  const state: { lease: Lease | null; isGenesisChecked: boolean; isBlind: boolean; failures: number } = {
-    lease: null,
-    isGenesisChecked: false,
-    isBlind: false,
-    failures: 0,
+const ABOUT_NODES = new Set([
+  'NODE_REFUSED',
+  'NODE_WRONG_NETWORK',
+  'NODES_DISAGREE',
+  'NO_NODE',
+  'CHAIN_CONTRADICTION',
+  'BLOCK_UNVERIFIABLE',
+  'CHAIN_HALTED',
+]);
+
+/** Follows one network while this process holds its lease. Never ends by itself. */
+export function startWatcher(deps: WatcherDeps): Watcher {
+  const { db, network, pool, metrics } = deps;
+  const log = deps.log.child({ network });
+  const follower = createFollower({ ...deps, log });
+  const state = { lease: null as Lease | null, blind: null as string | null, failures: 0, statusMs: 0 };
+  const known = () => follower.following() ?? { openAlarms: new Set() };
+
+  const tellStatus = async () => {
+    const status = follower.status();
+    const nowMs = performance.now();
+    if (status === null || nowMs - state.statusMs < STATUS_MS) return;
+    state.statusMs = nowMs;
+    await saveChainStatus(db, network, deps.now(), { ...status, blind: state.blind, nodes: pool.health() });
   };
-  const setBlind = (isBlind: boolean, reason?: string) => {
-    deps.metrics.chainBlind.set({ network: deps.network }, isBlind ? 1 : 0);
-    if (isBlind && !state.isBlind) {
-      log.error(
-        { node: deps.node.url, reason },
-        'blind: no node shows the chain; invoices are created, nothing is confirmed or expired',
-      );
+  const setBlind = async (reason: string | null) => {
+    metrics.chainBlind.set({ network }, reason === null ? 0 : 1);
+    const was = state.blind;
+    state.blind = reason;
+    if ((was === null) === (reason === null)) return;
+    state.statusMs = 0;
+    if (reason === null) {
+      log.info('the chain is visible again');
+      await calm({ ...deps, log }, known(), 'blind');
+      await deps.onIncident();
+    } else {
+      const detail = `blind: invoices are created, nothing is confirmed or expired: ${reason}`;
+      await alarm({ ...deps, log }, known(), 'blind', '', detail);
     }
-    if (!isBlind && state.isBlind) log.info({ node: deps.node.url }, 'the chain is visible again');
-    state.isBlind = isBlind;
   };
+  const onFailure = async (error: unknown) => {
+    const code = error instanceof AppError ? error.code : 'INTERNAL';
+    metrics.watcherFailures.inc({ network, code });
+    if (code === 'LEASE_LOST') loseLease();
+    state.failures = ABOUT_NODES.has(code) ? state.failures + 1 : 0;
+    const reason = error instanceof Error ? error.message : String(error);
+    if (code === 'BLOCK_UNVERIFIABLE') {
+      await alarm({ ...deps, log }, known(), 'unverifiable-block', '', reason);
+      await deps.onIncident();
+    }
+    if (state.failures >= BLIND_AFTER_FAILURES) await setBlind(reason);
+    await tellStatus();
+  };
+  const loseLease = () => {
+    state.lease = null;
+    follower.reset();
+  };
+
   const renewal = startLoop({
-    name: `lease of ${deps.network}`,
+    name: `lease of ${network}`,
     log,
     maxPauseMs: RENEW_MS,
     run: async () => {
-      if (state.lease === null)
-        state.lease = await acquireLease(deps.db, `watcher:${deps.network}`, deps.holder, LEASE_MS);
-      else if (!(await renewLease(deps.db, state.lease, LEASE_MS))) state.lease = null;
+      if (state.lease === null) state.lease = await acquireLease(db, `watcher:${network}`, deps.holder, LEASE_MS);
+      else if (!(await renewLease(db, state.lease, LEASE_MS))) loseLease();
       return RENEW_MS / (state.lease === null ? 2 : 1);
     },
   });
   const following = startLoop({
-    name: `watcher of ${deps.network}`,
+    name: `watcher of ${network}`,
     log,
     maxPauseMs: MAX_PAUSE_MS,
     run: async (isStopping) => {
       const { lease } = state;
       if (lease === null) return Math.min(deps.blockMs, 200);
       try {
-        if (!state.isGenesisChecked) await checkGenesis(deps);
-        state.isGenesisChecked = true;
-        const { pauseMs, examinedAgeMs } = await step(deps, lease, isStopping);
+        const halt = await findHalt(db, network);
+        if (halt !== null) throw new AppError('CHAIN_HALTED', `the watcher is halted: ${halt.reason}`);
+        await calm({ ...deps, log }, known(), 'halted');
+        const { pauseMs, examinedAgeMs } = await follower.step(lease, isStopping);
         state.failures = 0;
         const isStale = examinedAgeMs > STALE_BLOCKS * deps.blockMs;
-        setBlind(isStale, `the newest block that it shows us to examine is ${Math.round(examinedAgeMs / 1000)} s old`);
+        await setBlind(
+          isStale ? `the newest block that nodes show to examine is ${Math.round(examinedAgeMs / 1000)} s old` : null,
+        );
+        await tellStatus();
         return pauseMs;
       } catch (error) {
-        const code = error instanceof AppError ? error.code : 'INTERNAL';
         // Stopping destroys the request under way, which says nothing about the node.
-        if (code === 'NODE_REFUSED' && isStopping()) return 0;
-        deps.metrics.watcherFailures.inc({ network: deps.network, code });
-        if (code === 'LEASE_LOST') state.lease = null;
-        const isAboutNode = code.startsWith('NODE_') || code === 'CHAIN_CONTRADICTION';
-        state.failures = isAboutNode ? state.failures + 1 : 0;
-        if (state.failures >= BLIND_AFTER_FAILURES && error instanceof Error) setBlind(true, error.message);
+        if (isStopping()) return 0;
+        await onFailure(error);
+        // The log tells of these once, as an alarm; the pool has its own pauses.
+        const code = error instanceof AppError ? error.code : 'INTERNAL';
+        if (code === 'NO_NODE' || code === 'CHAIN_HALTED') return WAIT_MS;
         throw error;
       }
     },
   });
   return {
+    isLeader: () => state.lease !== null,
     stop: async () => {
       const ended = following.stop();
       // Ends the request under way, so that stopping does not wait for a node that hangs.
-      await deps.node.close();
+      await pool.close();
       await ended;
       await renewal.stop();
-      if (state.lease !== null) await releaseLease(deps.db, state.lease).catch(() => undefined);
+      if (state.lease !== null) await releaseLease(db, state.lease).catch(() => undefined);
     },
   };
-}
-
-/** One look at the node: the solid chain first, then the head, then the deadlines. Returns the pause until the next. */
-async function step(deps: WatcherDeps, lease: Lease, isStopping: () => boolean) {
-  const { db, network, node, metrics } = deps;
-  const watching: Watching = { ...deps, lease };
-  const head = await readNewest(node, 'wallet');
-  const solid = await readNewest(node, 'walletsolidity');
-  const readAt = deps.now();
-  const cursor = await findOrStartCursor(deps);
-  metrics.chainHeadNumber.set({ network }, head.number);
-  metrics.chainSolidNumber.set({ network }, solid.number);
-  metrics.chainProcessedNumber.set({ network }, cursor.solid.number);
-  metrics.chainLagBlocks.set({ network }, Math.max(0, solid.number - cursor.solid.number));
-
-  await followSolid({ ...deps, watching, isStopping }, cursor.solid.number, solid.number);
-  while (!isStopping() && (await followHead({ ...deps, watching }, head.number)));
-  while (!isStopping() && (await expireInvoices(watching)).isMoreLeft);
-
-  const after = await findCursor(db, network);
-  const isBehind = after !== null && after.solid.number < solid.number;
-  // The examined block and not the node's: a node whose chain is shorter than what we examined shows us nothing, however
-  // fresh it is. Measured from when it was asked, for catching up can take long.
-  const examinedAgeMs = readAt - (after ?? cursor).head.time;
-  return { pauseMs: isBehind ? 0 : nextPauseMs(deps, head.time), examinedAgeMs };
-}
-
-/** Until the next block is due by the network's rhythm; a short retry if it is due already. */
-function nextPauseMs({ blockMs, now }: WatcherDeps, headTime: UnixMs): number {
-  const untilDueMs = headTime + blockMs - now();
-  return Math.min(blockMs, Math.max(untilDueMs, Math.ceil(blockMs / RETRY_SHARE)));
-}
-
-async function findOrStartCursor({ db, network, node, log }: WatcherDeps): Promise<ChainCursor> {
-  const cursor = await findCursor(db, network);
-  if (cursor !== null) return cursor;
-  const start = await findStartingBlock(node, await findEarliestInvoiceTime(db, network));
-  await insertCursor(db, network, start);
-  log.info({ network, block: start.number }, 'following the network from its solid block');
-  const inserted = await findCursor(db, network);
-  if (inserted === null) throw new Error(`the cursor of ${network} was not stored`);
-  return inserted;
-}
-
-/** Refuses a node of another network, which would show none of our payments or, worse, worthless ones. */
-async function checkGenesis({ network, node }: WatcherDeps): Promise<void> {
-  if (network === 'devnet') return;
-  const genesis = await readHeaderAt(node, 'wallet', 0);
-  if (genesis.id === GENESIS_BLOCK_IDS[network]) return;
-  throw new AppError(
-    'NODE_WRONG_NETWORK',
-    `${node.url} is a node of another network than ${network}: its genesis block is ${genesis.id}, expected ${GENESIS_BLOCK_IDS[network]}; correct QUITTANCE_${network.toUpperCase()}_NODES`,
-  );
 }

@@ -1,8 +1,10 @@
 import { type Command, Option } from 'commander';
 import type { AddAddressOptions } from './address.ts';
+import type { RangeOptions } from './chain-range.ts';
 import type { DevnetOptions } from './devnet.ts';
 import type { CreateKeyOptions } from './key.ts';
 import type { CreateProjectOptions } from './project.ts';
+import type { ReconcileOptions } from './reconcile.ts';
 import type { Result, Terminal } from './terminal.ts';
 
 type ProjectOption = { project?: string };
@@ -24,6 +26,8 @@ export function addCommands(program: Command, terminal: Terminal): void {
   addKeyCommands(program, terminal, print);
   addAddressCommands(program, terminal, print);
   addWebhookCommands(program, terminal, print);
+  addChainCommands(program, terminal, print);
+  addReconcileCommand(program, terminal, print);
   addSandboxCommands(program, terminal);
   addDevnetCommand(program, terminal);
 }
@@ -121,7 +125,65 @@ function addWebhookCommands(program: Command, terminal: Terminal, print: Print):
     .action(async (options: ProjectOption) => print((await import('./webhook.ts')).listWebhooks(terminal, options)));
 }
 
-const SCENARIOS = ['exact', 'short', 'over', 'twice', 'fake-token', 'contract', 'two-in-one'];
+const NETWORK_OPTION = [
+  '--network <network>',
+  'mainnet, nile or devnet; may be left out when one is configured',
+] as const;
+const FROM_OPTION = ['--from <block>', 'the first block'] as const;
+const TO_OPTION = ['--to <block>', 'the last block, where the ledger stands or below; at most 100,000 blocks'] as const;
+
+function addChainCommands(program: Command, terminal: Terminal, print: Print): void {
+  const group = program.command('chain').description('what the service knows of the chain, and whether it is right');
+  group
+    .command('status')
+    .description('where the service stands, how its nodes are, and which alarms are open')
+    .option(...NETWORK_OPTION)
+    .action(async (options: { network?: string }) =>
+      print((await import('./chain.ts')).showChainStatus(terminal, options)),
+    );
+  group
+    .command('rescan')
+    .description('read blocks again and record what the ledger missed; harmless to repeat')
+    .requiredOption(...FROM_OPTION)
+    .requiredOption(...TO_OPTION)
+    .option(...NETWORK_OPTION)
+    .action(async (options: RangeOptions) => print((await import('./chain-range.ts')).rescanChain(terminal, options)));
+  group
+    .command('verify')
+    .description('read blocks again and compare them with the ledger; changes nothing, exits 1 on a difference')
+    .requiredOption(...FROM_OPTION)
+    .requiredOption(...TO_OPTION)
+    .option(...NETWORK_OPTION)
+    .action(async (options: RangeOptions) => print((await import('./chain-range.ts')).verifyChain(terminal, options)));
+  group
+    .command('resume')
+    .description('let a watcher go on that stopped because the chain contradicted the ledger')
+    .option('--yes', 'you know the reason and settled it')
+    .option(...NETWORK_OPTION)
+    .action(async (options: { network?: string; yes?: boolean }) =>
+      print((await import('./chain.ts')).resumeChain(terminal, options)),
+    );
+  group
+    .command('producers')
+    .description('who may make blocks: every change, when, why, and which nodes said so')
+    .option(...NETWORK_OPTION)
+    .action(async (options: { network?: string }) =>
+      print((await import('./chain.ts')).listProducers(terminal, options)),
+    );
+}
+
+function addReconcileCommand(program: Command, terminal: Terminal, print: Print): void {
+  program
+    .command('reconcile')
+    .description('compare what your addresses hold on the chain with the ledger now; exits 1 on a difference')
+    .option('--address <T…>', 'only these, several separated by commas', collect)
+    .option(...NETWORK_OPTION)
+    .action(async (options: ReconcileOptions) =>
+      print((await import('./reconcile.ts')).reconcileNow(terminal, options)),
+    );
+}
+
+const SCENARIOS = ['exact', 'short', 'over', 'twice', 'fake-token', 'contract', 'two-in-one', 'orphaned'];
 
 function addSandboxCommands(program: Command, terminal: Terminal): void {
   const group = program.command('sandbox').description('play the payer in a running sandbox');

@@ -17,7 +17,7 @@ export async function main(args: readonly string[]): Promise<ExitCode> {
   const terminal = createTerminal({ json: isJsonAsked(args) });
   try {
     await createProgram(terminal).parseAsync(args, { from: 'user' });
-    return EXIT.ok;
+    return terminal.exitCode();
   } catch (error) {
     if (error instanceof CommanderError && SHOWN.includes(error.code)) return EXIT.ok;
     const described = describeError(error instanceof CommanderError ? usageError(error) : error);

@@ -1,7 +1,10 @@
-import type { DescribedError } from './cli-error.ts';
+import { type DescribedError, EXIT, type ExitCode } from './cli-error.ts';
 
-/** What a command has to say: `data` for --json, `text` for people, `next` (a hint, not part of the result) for people only. */
-export type Result = { data: object; text: string; next?: string };
+/**
+ * What a command has to say: `data` for --json, `text` for people, `next` (a hint, not part of the result) for people only.
+ * `exitCode` says that what was found is bad, though the command itself went well.
+ */
+export type Result = { data: object; text: string; next?: string; exitCode?: ExitCode };
 
 /** Where a command runs: its environment and its three channels. */
 export type Terminal = {
@@ -10,6 +13,8 @@ export type Terminal = {
   readonly stdin: NodeJS.ReadableStream;
   /** Results only: with --json exactly one JSON object, also when the command fails. */
   print(result: Result): void;
+  /** The exit code of the result that was printed. */
+  exitCode(): ExitCode;
   /** Everything else, on standard error. */
   note(text: string): void;
 };
@@ -18,12 +23,15 @@ export function createTerminal(options: { json: boolean }): Terminal {
   const note = (text: string) => {
     if (text !== '') process.stderr.write(`${text}\n`);
   };
+  let exitCode: ExitCode = EXIT.ok;
   return {
     json: options.json,
     env: process.env,
     stdin: process.stdin,
     note,
-    print({ data, text, next }) {
+    exitCode: () => exitCode,
+    print({ data, text, next, exitCode: found = EXIT.ok }) {
+      exitCode = found;
       const shown = options.json ? JSON.stringify(data, null, 2) : text;
       if (shown !== '') process.stdout.write(`${shown}\n`);
       if (!options.json && next !== undefined) note(next);

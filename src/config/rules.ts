@@ -1,3 +1,5 @@
+import type { NodeSpec } from '../domain/node.ts';
+import { isTronGridNode, parseNode } from './node-entry.ts';
 import type { ConfigProblem, ReadSettings } from './read-settings.ts';
 import type { Variable } from './settings.ts';
 import { httpUrl, isLoopbackHost, showValue } from './url-problems.ts';
@@ -18,6 +20,7 @@ export function contradictions({ settings, present }: ReadSettings): ConfigProbl
   if (isSet('QUITTANCE_DEVNET_USDT') && !isSet('QUITTANCE_DEVNET_NODES')) {
     add('QUITTANCE_DEVNET_USDT', 'means nothing without QUITTANCE_DEVNET_NODES: set that too, or unset this.');
   }
+  for (const { variable, message } of nodeProblems({ settings, present })) add(variable, message);
   const roles = settings.QUITTANCE_ROLES;
   if (roles !== undefined && roles.length < 3) {
     const shown = showValue(roles.join(','));
@@ -48,8 +51,47 @@ export function contradictions({ settings, present }: ReadSettings): ConfigProbl
   return problems;
 }
 
+/** Believing one node is right where one operator is configured; two operators must agree unless told otherwise. */
+export function agreementOf(nodes: readonly NodeSpec[], setting: number | undefined): number {
+  return setting ?? Math.min(2, operatorsOf(nodes).size);
+}
+
+function operatorsOf(nodes: readonly NodeSpec[]): Set<string> {
+  return new Set(nodes.map(({ operator }) => operator));
+}
+
+type NodeSettings = Pick<ReadSettings, 'settings' | 'present'>;
+
+/** The lists of nodes that are set and well-formed. */
+function nodeLists({ settings, present }: NodeSettings) {
+  return NODE_VARIABLES.filter((variable) => present.has(variable)).flatMap((variable) => {
+    const parsed = settings[variable]?.map(parseNode) ?? [];
+    const nodes = parsed.flatMap((entry) => (entry.kind === 'ok' ? [entry.node] : []));
+    return nodes.length === 0 ? [] : [{ variable, nodes }];
+  });
+}
+
+function nodeProblems(read: NodeSettings): { variable: Variable; message: string }[] {
+  const agreement = read.settings.QUITTANCE_AGREEMENT;
+  return nodeLists(read).flatMap(({ variable, nodes }) => {
+    const problems: { variable: Variable; message: string }[] = [];
+    if (new Set(nodes.map(({ url }) => url)).size < nodes.length) {
+      problems.push({ variable, message: 'must be a list of different URLs: one node stands in it twice.' });
+    }
+    const { size } = operatorsOf(nodes);
+    if (agreement !== undefined && agreement > size) {
+      const names = [...operatorsOf(nodes)].join(', ');
+      problems.push({
+        variable: 'QUITTANCE_AGREEMENT',
+        message: `is ${agreement}, and ${variable} has nodes of ${size === 1 ? 'one operator' : `${size} operators`} (${names}): add nodes of others, name who runs each with #operator=, or set this to at most ${size}.`,
+      });
+    }
+    return problems;
+  });
+}
+
 /** What is set and has no effect, or is not set and probably should be. */
-export function idleSettings({ present }: ReadSettings): ConfigProblem[] {
+export function idleSettings({ settings, present }: ReadSettings): ConfigProblem[] {
   const warnings: ConfigProblem[] = [];
   const warn = (variable: Variable, message: string) => warnings.push({ variable, message: `${variable} ${message}` });
   const isReal = NODE_VARIABLES.some((variable) => present.has(variable));
@@ -59,9 +101,26 @@ export function idleSettings({ present }: ReadSettings): ConfigProblem[] {
   for (const variable of ['QUITTANCE_DEVNET_BLOCK_MS', 'QUITTANCE_DEVNET_PRODUCERS'] as const) {
     if (isReal && present.has(variable)) warn(variable, 'has no effect: the local network runs in the sandbox only.');
   }
-  const isPublic = present.has('QUITTANCE_MAINNET_NODES') || present.has('QUITTANCE_NILE_NODES');
-  if (!isPublic && present.has('QUITTANCE_TRON_API_KEY')) {
-    warn('QUITTANCE_TRON_API_KEY', 'has no effect without QUITTANCE_MAINNET_NODES or QUITTANCE_NILE_NODES.');
+  const lists = nodeLists({ settings, present });
+  if (
+    present.has('QUITTANCE_TRON_API_KEY') &&
+    !lists.some(({ nodes }) => nodes.some((node) => isTronGridNode(node) && node.apiKey === null))
+  ) {
+    warn(
+      'QUITTANCE_TRON_API_KEY',
+      'has no effect: it is sent to nodes under trongrid.io only. Give the key of another provider to its node with #key=.',
+    );
+  }
+  if (present.has('QUITTANCE_AGREEMENT') && !isReal) {
+    warn('QUITTANCE_AGREEMENT', 'has no effect in the sandbox, which has one node.');
+  }
+  for (const { variable, nodes } of lists) {
+    // A private network is believed as it is: whoever runs it may well run all of it.
+    if (variable === 'QUITTANCE_DEVNET_NODES' || agreementOf(nodes, settings.QUITTANCE_AGREEMENT) > 1) continue;
+    warn(
+      variable,
+      'leaves one operator to be believed on transfers made inside other contracts, which no block header proves: add a node of another operator.',
+    );
   }
   return warnings;
 }

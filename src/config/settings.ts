@@ -1,7 +1,8 @@
 import Type, { type Static, type TSchema } from 'typebox';
 import { parseAddress } from '../tron/address.ts';
 import { parseCidr } from './cidr.ts';
-import { databaseUrlProblem, listenHostProblem, nodeUrlProblem, publicUrlProblem } from './url-problems.ts';
+import { parseNode } from './node-entry.ts';
+import { databaseUrlProblem, listenHostProblem, publicUrlProblem } from './url-problems.ts';
 
 /**
  * Every environment variable that Quittance reads. `description` completes "must be …"; the kind of the schema says how
@@ -24,6 +25,9 @@ export const Settings = Type.Object({
   QUITTANCE_DEVNET_USDT: Type.Optional(checked(Type.String(), contractProblem)),
   QUITTANCE_TRON_API_KEY: Type.Optional(
     Type.String({ pattern: '^[!-~]{1,200}$', description: '1 to 200 visible ASCII characters, as TronGrid issued it' }),
+  ),
+  QUITTANCE_AGREEMENT: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 9, description: 'a whole number from 1 to 9 (operators that must agree)' }),
   ),
   QUITTANCE_DEVNET_BLOCK_MS: integer(100, 60_000, 1000, 'milliseconds between two blocks'),
   QUITTANCE_DEVNET_PRODUCERS: integer(1, 27, 5, 'block producers'),
@@ -66,12 +70,17 @@ function checked<Schema extends TSchema>(schema: Schema, problemOf: (text: strin
 
 /** More than a handful of nodes adds load and no safety; 20 bounds the work of each poll. */
 function nodeList() {
-  return Type.Array(checked(Type.String(), nodeUrlProblem), {
+  return Type.Array(checked(Type.String(), nodeProblem), {
     minItems: 1,
     maxItems: 20,
     uniqueItems: true,
     description: 'a comma-separated list of 1 to 20 different URLs',
   });
+}
+
+function nodeProblem(text: string): string | null {
+  const parsed = parseNode(text);
+  return parsed.kind === 'ok' ? null : parsed.reason;
 }
 
 function contractProblem(text: string): string | null {

@@ -9,26 +9,10 @@ export function showValue(text: string): string {
   return JSON.stringify(masked.length > 80 ? `${masked.slice(0, 80)}…` : masked);
 }
 
-/** A node's URL may carry a provider's token in its path, so the path is not shown. */
-function showNodeUrl(text: string): string {
-  return showValue(maskCredentials(text).replace(/^([a-z+]+:\/\/[^/]*\/).+/i, '$1…'));
-}
-
 function maskCredentials(text: string): string {
+  // An "@" after "?" or "#" may end a password or stand in a key: then neither side is shown.
+  if (/^[a-z+]+:\/\/[^?#]*[?#].*@/i.test(text)) return text.replace(/:\/\/.*$/, '://…');
   return text.replace(/^([a-z+]+:\/\/)?.*@/i, '$1…@');
-}
-
-/** A TRON node, with or without a path. Example: `https://api.trongrid.io`. */
-export function nodeUrlProblem(text: string): Problem {
-  if (text === '') return 'an entry is empty: remove the extra comma';
-  const shown = showNodeUrl(text);
-  const url = httpUrl(text);
-  if (url === null) return `${shown} is not an http:// or https:// URL; write for example https://api.trongrid.io`;
-  if (hasCredentials(url))
-    return `${shown} holds a user name or password: remove it (QUITTANCE_TRON_API_KEY takes a key)`;
-  if (url.search !== '' || text.includes('?')) return `${shown} has a query: remove everything from the "?" on`;
-  if (text.includes('#')) return `${shown} has a fragment: remove everything from the "#" on`;
-  return null;
 }
 
 /** The origin that payers see. Example: `https://pay.example.com`. */

@@ -2,9 +2,10 @@ import type { AccountHex } from '../tron/address.ts';
 import { type ContractFunction, selectorOf, signatureOf } from './abi.ts';
 import { contractAt } from './contracts.ts';
 import { ENERGY_PRICE_SUN } from './execute.ts';
-import { PAYER, type Producer } from './keys.ts';
+import { PAYER } from './keys.ts';
 import type { LedgerView } from './ledger.ts';
 import { accountJson } from './parameters.ts';
+import type { Witness } from './schedule.ts';
 import { createdKey, type StateReader, trxKey } from './state.ts';
 
 /** What java-tron gives the active permission of a new account. */
@@ -12,17 +13,18 @@ const ACTIVE_OPERATIONS = '7fff1fc0033ec30f0000000000000000000000000000000000000
 
 /** Votes of a producer, as many as a middling one of the main network has. */
 const VOTES = 500_000_000;
+const FEW_VOTES = 1_000_000;
 
 /** An account, `{}` if it does not exist. A producer's `witness_permission` holds the key that signs its blocks. */
 export function accountInfoJson(
   state: StateReader,
   account: AccountHex,
-  { visible, producers }: { visible: boolean; producers: readonly Producer[] },
+  { visible, witnesses }: { visible: boolean; witnesses: readonly Witness[] },
 ): object {
   const created = state.get(createdKey(account));
-  if (created === 0n) return {};
+  const producer = witnesses.find((each) => each.account === account);
+  if (created === 0n && producer === undefined) return {};
   const balance = Number(state.get(trxKey(account)));
-  const producer = producers.find((each) => each.account === account);
   const keys = (key: AccountHex) => [{ address: accountJson(key, visible), weight: 1 }];
   const witness = (signer: AccountHex) => ({
     is_witness: true,
@@ -31,7 +33,8 @@ export function accountInfoJson(
   return {
     address: accountJson(account, visible),
     ...(balance === 0 ? {} : { balance }),
-    create_time: Number(created),
+    // A producer that came later has no transaction that made its account.
+    ...(created === 0n ? {} : { create_time: Number(created) }),
     owner_permission: { permission_name: 'owner', threshold: 1, keys: keys(account) },
     ...(producer === undefined ? {} : witness(producer.signer.account)),
     active_permission: [
@@ -53,25 +56,26 @@ export function accountResourceJson(state: StateReader, account: AccountHex): ob
   return { freeNetLimit: 600, TotalNetLimit: 43_200_000_000, TotalEnergyLimit: 180_000_000_000 };
 }
 
+/** All who are or were producers; false fields are left out, so a former one has no `isJobs`. */
 export function witnessesJson(
   view: LedgerView,
-  { visible, producers }: { visible: boolean; producers: readonly Producer[] },
+  { visible, witnesses }: { visible: boolean; witnesses: readonly Witness[] },
 ) {
   const latest = new Map<number, number>();
   // Turns may be skipped by forks, so a producer's last block can be further back than one round; two are enough.
-  const lowest = Math.max(1, view.headNumber - 2 * producers.length);
-  for (let number = view.headNumber; number >= lowest && latest.size < producers.length; number -= 1) {
+  const lowest = Math.max(1, view.headNumber - 2 * witnesses.length);
+  for (let number = view.headNumber; number >= lowest && latest.size < witnesses.length; number -= 1) {
     const turn = view.block(number)?.turn;
     if (turn !== undefined && !latest.has(turn)) latest.set(turn, number);
   }
-  const witnesses = producers.map(({ account }, turn) => ({
+  const shown = witnesses.map(({ account, index, isActive }) => ({
     address: accountJson(account, visible),
-    voteCount: VOTES,
-    url: `https://producer-${turn}.devnet.invalid`,
-    ...(latest.has(turn) ? { latestBlockNum: latest.get(turn) } : {}),
-    isJobs: true,
+    voteCount: isActive ? VOTES : FEW_VOTES,
+    url: `https://producer-${index}.devnet.invalid`,
+    ...(latest.has(index) ? { latestBlockNum: latest.get(index) } : {}),
+    ...(isActive ? { isJobs: true } : {}),
   }));
-  return { witnesses };
+  return { witnesses: shown };
 }
 
 export function chainParametersJson() {
@@ -108,6 +112,12 @@ export function contractJson(account: AccountHex, visible: boolean): object {
 const TOKEN_EVENTS = [
   eventEntry('Transfer', ['from address indexed', 'to address indexed', 'value uint256']),
   eventEntry('Approval', ['owner address indexed', 'spender address indexed', 'value uint256']),
+  eventEntry('AddedBlackList', ['_user address indexed']),
+  eventEntry('RemovedBlackList', ['_user address indexed']),
+  eventEntry('Pause', []),
+  eventEntry('Unpause', []),
+  eventEntry('Params', ['feeBasisPoints uint256', 'maxFee uint256']),
+  eventEntry('Deprecate', ['newAddress address']),
 ];
 
 function abiEntry({ name, inputs, outputs, mutability }: ContractFunction) {
@@ -122,7 +132,7 @@ function abiEntry({ name, inputs, outputs, mutability }: ContractFunction) {
 }
 
 function eventEntry(name: string, inputs: readonly string[]) {
-  return { inputs: inputs.map(inputEntry), name, type: 'Event' };
+  return { ...(inputs.length === 0 ? {} : { inputs: inputs.map(inputEntry) }), name, type: 'Event' };
 }
 
 function inputEntry(input: string) {

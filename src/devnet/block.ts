@@ -5,7 +5,7 @@ import { txTrieRoot } from '../tron/merkle.ts';
 import { signMessage } from '../tron/signature.ts';
 import { type ContractRet, contractRetNumber, encodeTransaction } from '../tron/transaction.ts';
 import type { InfoBody } from './execute.ts';
-import type { Producer } from './keys.ts';
+import { type KeyPair, producerAccount } from './keys.ts';
 
 export interface BlockTransaction {
   readonly id: string;
@@ -15,7 +15,7 @@ export interface BlockTransaction {
   readonly info: InfoBody;
 }
 
-/** A block. `turn` is the position of its producer; the genesis block has none (-1) and no signature. */
+/** A block. `turn` is the index of its producer; the genesis block has none (-1) and no signature. */
 export interface Block {
   readonly id: string;
   readonly header: BlockHeaderJson & {
@@ -35,6 +35,9 @@ const NO_PRODUCER = -1;
 
 const GENESIS_PARENT = bytesToHex(sha256(utf8ToBytes('quittance devnet genesis')));
 
+/** What the genesis block of another network names as its parent. */
+export const OTHER_GENESIS_PARENT = bytesToHex(sha256(utf8ToBytes('quittance devnet: another genesis')));
+
 /** Block 0; its id, by which a client recognises the network, depends on its time only. */
 export function genesisBlock(timestampMs: number): Block {
   const header = { number: 0, txTrieRoot: txTrieRoot([]), parentHash: GENESIS_PARENT, timestamp: timestampMs };
@@ -46,21 +49,30 @@ export function sealBlock(
   parent: Block,
   {
     turn,
-    producer,
+    signer,
     timestampMs,
     transactions,
-  }: { turn: number; producer: Producer; timestampMs: number; transactions: readonly BlockTransaction[] },
+  }: { turn: number; signer: KeyPair; timestampMs: number; transactions: readonly BlockTransaction[] },
 ): Block {
   const header = headerOf({
     number: parent.header.number + 1,
     parentId: parent.id,
-    producer,
+    turn,
     timestampMs,
     transactions,
   });
   const bytes = headerBytes(header);
-  const signature = signMessage(bytes, producer.signer.privateKey);
+  const signature = signMessage(bytes, signer.privateKey);
   return { id: blockIdOf(bytes, header.number), header, turn, signature, transactions };
+}
+
+/** A block with another parent and the Merkle root of the transactions it has; signed with `key`, or with its old signature if null. */
+export function resealBlock(block: Block, { parentId, key }: { parentId: string; key: Uint8Array | null }): Block {
+  const root = txTrieRoot(block.transactions.map(leafOf));
+  const header = { ...block.header, txTrieRoot: root, parentHash: parentId };
+  const bytes = headerBytes(header);
+  const signature = key === null ? block.signature : signMessage(bytes, key);
+  return { ...block, id: blockIdOf(bytes, header.number), header, signature };
 }
 
 /** What a block's line in the log holds; the rest of the block follows from it. */
@@ -84,25 +96,23 @@ export function recordOf({ header, turn, signature, transactions }: Block): Bloc
   return transactions.length === 0 ? record : { ...record, transactions };
 }
 
-export function blockOfRecord(record: BlockRecord, producers: readonly Producer[]): Block {
+export function blockOfRecord(record: BlockRecord): Block {
   const { number, parentId, turn, timestampMs, signature, transactions = [] } = record;
-  const producer = producers[turn];
-  if (producer === undefined) throw new Error(`devnet block ${number} names producer ${turn} of ${producers.length}`);
-  const header = headerOf({ number, parentId, producer, timestampMs, transactions });
+  const header = headerOf({ number, parentId, turn, timestampMs, transactions });
   return { id: blockIdOf(headerBytes(header), number), header, turn, signature, transactions };
 }
 
 function headerOf(block: {
   number: number;
   parentId: string;
-  producer: Producer;
+  turn: number;
   timestampMs: number;
   transactions: readonly BlockTransaction[];
 }): Block['header'] {
   return {
     number: block.number,
     txTrieRoot: txTrieRoot(block.transactions.map(leafOf)),
-    witness_address: `41${block.producer.account}`,
+    witness_address: `41${producerAccount(block.turn)}`,
     parentHash: block.parentId,
     version: BLOCK_VERSION,
     timestamp: block.timestampMs,

@@ -1,4 +1,5 @@
 import type { Block } from './block.ts';
+import type { Schedule } from './schedule.ts';
 import { solidNumberOf } from './solid.ts';
 import { createState, type State, type StateChange, type StateReader } from './state.ts';
 
@@ -8,12 +9,17 @@ export interface ChainStart {
   /** The position of each block's line, by height, up to and including `block`. */
   readonly positions: number[];
   readonly transactionHeights: Map<string, number>;
+  /** The height of each producer's last block, by the producer's index. */
   readonly latestByTurn: readonly number[];
   readonly state: StateChange;
+  readonly schedule: Schedule;
 }
 
 export interface Chain {
   readonly state: State;
+  schedule(): Schedule;
+  /** Holds for the blocks that are added from now on; a fork does not take it back. */
+  setSchedule(schedule: Schedule): void;
   head(): Block;
   solidNumber(): number;
   /** A block of the present branch, or null. */
@@ -47,7 +53,7 @@ export function createChain(start: ChainStart, readBlock: (position: number) => 
   const state = createState(start.state);
   const latest = [...start.latestByTurn];
   const recent = new Map<number, Recent>();
-  let head = start.block;
+  let { block: head, schedule } = start;
   let solid = head.header.number;
   const recentOf = (number: number): Recent => {
     const found = recent.get(number);
@@ -65,6 +71,10 @@ export function createChain(start: ChainStart, readBlock: (position: number) => 
   };
   return {
     state,
+    schedule: () => schedule,
+    setSchedule(next) {
+      schedule = next;
+    },
     head: () => head,
     solidNumber: () => solid,
     block(number) {
@@ -85,7 +95,7 @@ export function createChain(start: ChainStart, readBlock: (position: number) => 
       for (const { id } of block.transactions) transactionHeights.set(id, number);
       latest[block.turn] = number;
       head = block;
-      solid = Math.max(solid, solidNumberOf(latest));
+      solid = Math.max(solid, solidNumberOf(schedule.active.map((index) => latest[index] ?? 0)));
       for (const height of recent.keys()) {
         if (height > number - RECENT_BLOCKS || height > solid) break;
         recent.delete(height);
@@ -111,7 +121,7 @@ export function createChain(start: ChainStart, readBlock: (position: number) => 
       const solidState = new Map([...state.entries(), ...undone.state]);
       return {
         positions: positions.slice(0, solid + 1),
-        latestByTurn: undone.latest,
+        latestByTurn: Array.from(undone.latest, (height) => height ?? 0),
         state: [...solidState].filter(([, value]) => value !== 0n),
       };
     },

@@ -4,7 +4,10 @@ import type { Fault } from './faults.ts';
 import { FAKE_USDT, MULTISEND, PAYER, USDT } from './keys.ts';
 import { type Ledger, openLedger } from './ledger.ts';
 import { createLedgerStorage } from './ledger-storage.ts';
+import { type BlockMark, type MineOptions, markOf, mineBlocks, mineUntilSolid } from './mine.ts';
 import { type NodeServer, startNodeServer } from './node-server.ts';
+import { createOwnerCalls, type OwnerCalls } from './owner-calls.ts';
+import { type Schedule, withActive, withoutStalled, withReplaced, withRotated, withStalled } from './schedule.ts';
 import { startTicker } from './ticker.ts';
 
 export interface DevnetOptions {
@@ -24,18 +27,14 @@ export interface DevnetOptions {
   readonly onError?: (error: unknown) => void;
 }
 
-interface MineOptions {
-  /** The time of the first block; must be after the head's. One step after the head when absent. */
-  readonly timestampMs?: number;
-  /** Between blocks; the block time, or 3,000 when that is 0. */
-  readonly stepMs?: number;
-}
-
-/** A block by its height, id and time. */
-interface BlockMark {
-  readonly number: number;
-  readonly id: string;
-  readonly timestampMs: number;
+/** A producer, present or past. Its index names it. */
+export interface WitnessMark {
+  readonly index: number;
+  readonly address: TronAddress;
+  /** The address of its witness permission's key, which signs its blocks. */
+  readonly signerAddress: TronAddress;
+  readonly isActive: boolean;
+  readonly isStalled: boolean;
 }
 
 /** A running network with one node at `url`. Every method takes effect before it returns. */
@@ -60,6 +59,20 @@ export interface Devnet {
    * else they are gone. Returns the blocks of the new branch.
    */
   fork(options: { readonly depth: number; readonly keepTransactions?: boolean }): BlockMark[];
+  /** Every producer there is or was, by index. */
+  witnesses(): readonly WitnessMark[];
+  /** These producers miss their turns from now on: their slots pass, but no height is left out. */
+  stall(indexes: readonly number[]): void;
+  /** Nobody is stalled any more. */
+  unstall(): void;
+  /** Makes these the producers, in the order of their turns. Any index below 1,000 can become one; a fork does not undo it. */
+  setProducers(indexes: readonly number[]): void;
+  /** Gives the turns of the first `count` producers to as many new ones, and returns their indexes. */
+  replaceProducers(count: number): readonly number[];
+  /** Changes the key of a producer's witness permission; it signs its next block with the new one. */
+  rotateSigner(index: number): void;
+  /** What the owner of the USDT contract can do to it. */
+  readonly usdt: OwnerCalls;
   /** Makes the node at `url` sick in these ways; without arguments it is healthy again. */
   setFault(...faults: readonly Fault[]): void;
   /** Starts another node of the same network, with faults of its own. */
@@ -73,9 +86,6 @@ function rethrow(error: unknown): never {
 
 /** The main network's slot. */
 const DEFAULT_STEP_MS = 3_000;
-
-/** More in one call is a mistake. It takes about a minute. */
-const MAX_MINED = 1_000_000;
 
 /** Starts a local TRON network. It stops with the promise of `stop()`, within a second, and leaves nothing but its directory. */
 export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
@@ -91,12 +101,13 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
     lastMs = Math.max(now(), lastMs + 1);
     return lastMs;
   };
-  const addNode = async (nodePort: number): Promise<NodeServer> => {
-    const node = await startNodeServer({ ledger, now: distinctNow, host, port: nodePort });
+  const addNode = async (nodePort: number, isPrimary: boolean): Promise<NodeServer> => {
+    const control = isPrimary ? { slotMs } : null;
+    const node = await startNodeServer({ ledger, now: distinctNow, host, port: nodePort, control });
     nodes.push(node);
     return node;
   };
-  const first = await addNode(port).catch((error: unknown) => {
+  const first = await addNode(port, true).catch((error: unknown) => {
     ledger.close();
     throw error;
   });
@@ -115,8 +126,10 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
     mineUntilSolid: (mineOptions = {}) => mineUntilSolid(ledger, slotMs, mineOptions),
     fork: ({ depth, keepTransactions = true }) =>
       ledger.fork({ depth, keepTransactions, stepMs: slotMs }).map(({ header }) => markOf(ledger, header.number)),
+    ...producerControls(ledger),
+    usdt: createOwnerCalls(ledger, distinctNow),
     setFault: first.setFault,
-    addNode: ({ port: nodePort = 0 } = {}) => addNode(nodePort),
+    addNode: ({ port: nodePort = 0 } = {}) => addNode(nodePort, false),
     stop() {
       stopping ??= (async () => {
         ticker?.stop();
@@ -128,40 +141,22 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
   };
 }
 
-function mineBlocks(
-  ledger: Ledger,
-  count: number,
-  slotMs: number,
-  { timestampMs, stepMs = slotMs }: MineOptions,
-): BlockMark[] {
-  if (!Number.isInteger(count) || count < 1 || count > MAX_MINED) {
-    throw new RangeError(`mine makes 1 to ${MAX_MINED} blocks at once, not ${count}`);
-  }
-  const first = timestampMs ?? ledger.head().header.timestamp + stepMs;
-  return Array.from({ length: count }, (_, index) => {
-    const { header } = ledger.produceBlock({ timestampMs: first + index * stepMs });
-    return markOf(ledger, header.number);
-  });
-}
-
-function mineUntilSolid(ledger: Ledger, slotMs: number, options: MineOptions): BlockMark[] {
-  const { timestampMs: _first, ...following } = options;
-  const mined: BlockMark[] = [];
-  // A block holds a bounded number of transactions; each round takes at least one, so this ends.
-  while (ledger.pendingCount() > 0) {
-    mined.push(...mineBlocks(ledger, 1, slotMs, mined.length === 0 ? options : following));
-  }
-  const target = ledger.head().header.number;
-  // Forks may have made producers miss their turns: after two rounds each one has built on the target.
-  for (let round = 0; ledger.solidNumber() < target; round += 1) {
-    if (round > 2 * ledger.producers.length) throw new Error(`devnet block ${target} does not become solid`);
-    mined.push(...mineBlocks(ledger, 1, slotMs, mined.length === 0 ? options : following));
-  }
-  return mined;
-}
-
-function markOf(ledger: Ledger, number: number): BlockMark {
-  const block = ledger.view('full').block(number);
-  if (block === null) throw new Error(`devnet has no block ${number}`);
-  return { number, id: block.id, timestampMs: block.header.timestamp };
+function producerControls(ledger: Ledger) {
+  const change = (next: Schedule) => ledger.setSchedule(next);
+  return {
+    witnesses: () =>
+      ledger.witnesses().map(({ account, signer, ...rest }) => ({
+        ...rest,
+        address: accountToAddress(account),
+        signerAddress: accountToAddress(signer.account),
+      })),
+    stall: (indexes: readonly number[]) => change(withStalled(ledger.schedule(), indexes)),
+    unstall: () => change(withoutStalled(ledger.schedule())),
+    setProducers: (indexes: readonly number[]) => change(withActive(ledger.schedule(), indexes)),
+    replaceProducers(count: number) {
+      change(withReplaced(ledger.schedule(), count));
+      return ledger.schedule().active.slice(0, count);
+    },
+    rotateSigner: (index: number) => change(withRotated(ledger.schedule(), index)),
+  };
 }

@@ -42,9 +42,9 @@ const SHARED: Readonly<Record<string, Endpoint>> = {
     const block = view.block(integerParameter(parameters, 'num'));
     return block === null ? [] : block.transactions.map((transaction) => infoJson(block, transaction, visible));
   },
-  listwitnesses: ({ view, ledger, visible }) => witnessesJson(view, { visible, producers: ledger.producers }),
-  getaccount: ({ view, ledger, parameters, visible }) =>
-    accountInfoJson(view.state(), accountParameter(parameters, 'address'), { visible, producers: ledger.producers }),
+  listwitnesses: ({ view, witnesses, visible }) => witnessesJson(view, { visible, witnesses }),
+  getaccount: ({ view, witnesses, parameters, visible }) =>
+    accountInfoJson(view.state(), accountParameter(parameters, 'address'), { visible, witnesses }),
   triggerconstantcontract: constantCallJson,
   estimateenergy: estimateEnergyJson,
 };

@@ -11,26 +11,46 @@ export interface KeyPair {
   readonly account: AccountHex;
 }
 
-/** A block producer. Like many real ones, every second producer signs with a witness permission key that is not its account's key. */
+/** The network has 27 super representatives; a devnet may have fewer, never more. */
+export const MAX_PRODUCERS = 27;
+
+/** A block producer and the key of its witness permission, which signs its blocks. */
 export interface Producer {
   readonly account: AccountHex;
   readonly signer: KeyPair;
 }
 
-/** The network has 27 super representatives; a devnet may have fewer, never more. */
-const MAX_PRODUCERS = 27;
-
-/** The producers of a devnet, in the order of their turns. */
+/** The first producers of a devnet, in the order of their turns. */
 export function producersOf(count: number): Producer[] {
   if (!Number.isInteger(count) || count < 1 || count > MAX_PRODUCERS) {
     throw new RangeError(`a devnet has 1 to ${MAX_PRODUCERS} producers, not ${count}`);
   }
-  return Array.from({ length: count }, (_, index) => {
-    const owner = keyPair(`producer ${index}`);
-    const signer = index % 2 === 1 ? keyPair(`producer ${index} witness permission`) : owner;
-    return { account: owner.account, signer };
-  });
+  return Array.from({ length: count }, (_, index) => ({
+    account: producerAccount(index),
+    signer: producerSigner(index, 0),
+  }));
 }
+
+export function producerAccount(index: number): AccountHex {
+  return keyPair(`producer ${index}`).account;
+}
+
+/**
+ * The key that signs a producer's blocks. Like many real ones, every second producer has a witness permission key that is not
+ * its account's key; `rotation` counts the changes of that key.
+ */
+export function producerSigner(index: number, rotation: number): KeyPair {
+  if (rotation > 0) return keyPair(`producer ${index} witness permission ${rotation}`);
+  return keyPair(index % 2 === 1 ? `producer ${index} witness permission` : `producer ${index}`);
+}
+
+/** What a lying node signs with in place of a producer. */
+export function attackerSigner(index: number): KeyPair {
+  return keyPair(`attacker ${index}`);
+}
+
+/** By name; candidates are at most 1,000 and rotations are made by tests. */
+const keyPairs = new Map<string, KeyPair>();
 
 /** The key pair of a 32-byte private key. */
 export function keyPairOf(privateKey: Uint8Array): KeyPair {
@@ -45,8 +65,11 @@ export const USDT = contractAccount('usdt');
 export const FAKE_USDT = contractAccount('fake usdt');
 export const MULTISEND = contractAccount('multisend');
 
+/** Making a public key takes a third of a millisecond, and every block read from the log needs one. */
 function keyPair(name: string): KeyPair {
-  return keyPairOf(seeded(name));
+  const known = keyPairs.get(name) ?? keyPairOf(seeded(name));
+  keyPairs.set(name, known);
+  return known;
 }
 
 function contractAccount(name: string): AccountHex {

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { type Block, type BlockRecord, blockOfRecord, genesisBlock, recordOf } from './block.ts';
 import { type Chain, type ChainStart, createChain } from './chain.ts';
 import { createMemoryLog, openFileLog } from './chain-log.ts';
-import { FAKE_USDT, PAYER, type Producer, producersOf, USDT } from './keys.ts';
+import { FAKE_USDT, PAYER, producerAccount, USDT } from './keys.ts';
+import { firstSchedule, type Schedule } from './schedule.ts';
 import { openSnapshots, type Snapshot } from './snapshots.ts';
 import { createdKey, type StateChange, trxKey } from './state.ts';
 import { genesisBalances } from './token.ts';
@@ -12,15 +13,17 @@ import { genesisBalances } from './token.ts';
 export type LedgerRecord =
   | { readonly kind: 'submitted'; readonly transaction: string }
   | { readonly kind: 'fork'; readonly to: number; readonly keepTransactions: boolean }
+  | { readonly kind: 'producers'; readonly schedule: Schedule }
   | { readonly kind: 'block'; readonly block: Block; readonly change: StateChange; readonly position: number };
 
 export interface LedgerStorage {
-  open(ledger: { readonly pending: () => string[]; readonly replay: (record: LedgerRecord, chain: Chain) => void }): {
-    readonly chain: Chain;
-    readonly producers: readonly Producer[];
-  };
+  open(ledger: {
+    readonly pending: () => string[];
+    readonly replay: (record: LedgerRecord, chain: Chain) => void;
+  }): Chain;
   writeSubmitted(transaction: string): void;
   writeFork(to: number, keepTransactions: boolean): void;
+  writeSchedule(schedule: Schedule): void;
   /** Returns the position of the block's line. */
   writeBlock(block: Block, change: StateChange): number;
   /** Takes a snapshot when it is time. */
@@ -33,6 +36,7 @@ type Line =
   | { readonly t: 'genesis'; readonly producers: number; readonly timestampMs: number }
   | { readonly t: 'submitted'; readonly transaction: string }
   | { readonly t: 'fork'; readonly to: number; readonly keepTransactions: boolean }
+  | { readonly t: 'producers'; readonly schedule: Schedule }
   | ({ readonly t: 'block'; readonly change?: readonly (readonly [string, string])[] } & BlockRecord);
 
 /** After a kill, opening replays at most about this many blocks; with 1,000 that took most of the time of opening 200,000. */
@@ -59,6 +63,8 @@ export function createLedgerStorage({
   const snapshots = dataDir === null ? null : openSnapshots(dataDir);
   let snapshotNumber = 0;
   let pending: () => string[] = () => [];
+  // Each schedule with the position of its line, so that a snapshot has the one of its block; a snapshot drops older ones.
+  let schedules: { readonly position: number; readonly schedule: Schedule }[] = [];
   const write = (line: Line) => log.append([JSON.stringify(line)]);
   const readLine = (position: number) => JSON.parse(log.read(position)) as Line;
 
@@ -67,12 +73,15 @@ export function createLedgerStorage({
     if (snapshots === null || number <= snapshotNumber) return;
     const start = chain.solidStart();
     const logPosition = start.positions[number] ?? 0;
+    const current = schedules.findLastIndex(({ position }) => position <= logPosition);
+    const schedule = schedules[current]?.schedule ?? chain.schedule();
+    schedules = schedules.slice(Math.max(0, current));
     const newTransactions: [string, number][] = [];
     for (let height = snapshotNumber + 1; height <= number; height += 1) {
       for (const { id } of chain.block(height)?.transactions ?? []) newTransactions.push([id, height]);
     }
     snapshots.save(
-      { number, logPosition, pending: pending(), ...start, positions: [...start.positions] },
+      { number, logPosition, pending: pending(), schedule, ...start, positions: [...start.positions] },
       newTransactions,
     );
     snapshotNumber = number;
@@ -81,30 +90,37 @@ export function createLedgerStorage({
   return {
     open(ledger) {
       if (log.end() === 0)
-        write({ t: 'genesis', producers: producersOf(producerCount).length, timestampMs: genesisTimestampMs });
+        write({ t: 'genesis', producers: firstSchedule(producerCount).active.length, timestampMs: genesisTimestampMs });
       const genesis = readLine(0);
       if (genesis.t !== 'genesis')
         throw new Error('devnet log does not begin with its genesis: the directory is damaged');
-      const producers = producersOf(genesis.producers);
+      const first = firstSchedule(genesis.producers);
       const readBlock = (position: number): Block => {
         const line = readLine(position);
         if (line.t === 'genesis') return genesisBlock(line.timestampMs);
-        if (line.t === 'block') return blockOfRecord(line, producers);
+        if (line.t === 'block') return blockOfRecord(line);
         throw new Error(`devnet log has no block at ${position}: the directory is damaged`);
       };
       const snapshot = snapshots?.load(log.end()) ?? null;
       const from = snapshot?.logPosition ?? 0;
-      const chain = createChain(chainStart(snapshot, readBlock(from), producers), readBlock);
+      const chain = createChain(chainStart(snapshot, readBlock(from), first), readBlock);
+      schedules = [{ position: from, schedule: chain.schedule() }];
       snapshotNumber = snapshot?.number ?? 0;
       pending = ledger.pending;
       for (const transaction of snapshot?.pending ?? []) ledger.replay({ kind: 'submitted', transaction }, chain);
       log.replay(from, (text, position) => {
-        if (position !== from) ledger.replay(recordOfLine(JSON.parse(text) as Line, producers, position), chain);
+        if (position === from) return;
+        const record = recordOfLine(JSON.parse(text) as Line, position);
+        if (record.kind === 'producers') schedules.push({ position, schedule: record.schedule });
+        ledger.replay(record, chain);
       });
-      return { chain, producers };
+      return chain;
     },
     writeSubmitted: (transaction) => void write({ t: 'submitted', transaction }),
     writeFork: (to, keepTransactions) => void write({ t: 'fork', to, keepTransactions }),
+    writeSchedule(schedule) {
+      schedules.push({ position: write({ t: 'producers', schedule }), schedule });
+    },
     writeBlock(block, change) {
       const decimals = change.map(([key, value]) => [key, value.toString()] as const);
       return write({ t: 'block', ...recordOf(block), ...(decimals.length > 0 ? { change: decimals } : {}) });
@@ -120,15 +136,16 @@ export function createLedgerStorage({
   };
 }
 
-function chainStart(snapshot: Snapshot | null, block: Block, producers: readonly Producer[]): ChainStart {
-  if (snapshot !== null) return { ...snapshot, block };
+function chainStart(snapshot: Snapshot | null, block: Block, first: Schedule): ChainStart {
+  if (snapshot !== null) return { ...snapshot, block, schedule: snapshot.schedule ?? first };
   const bornAt = BigInt(block.header.timestamp);
-  const accounts = [PAYER.account, ...producers.map(({ account }) => account)];
+  const accounts = [PAYER.account, ...first.active.map(producerAccount)];
   return {
     block,
     positions: [0],
     transactionHeights: new Map(),
-    latestByTurn: producers.map(() => 0),
+    latestByTurn: first.active.map(() => 0),
+    schedule: first,
     state: [
       ...accounts.map((account) => [createdKey(account), bornAt] as const),
       [trxKey(PAYER.account), PAYER_SUN],
@@ -138,15 +155,17 @@ function chainStart(snapshot: Snapshot | null, block: Block, producers: readonly
   };
 }
 
-function recordOfLine(line: Line, producers: readonly Producer[], position: number): LedgerRecord {
+function recordOfLine(line: Line, position: number): LedgerRecord {
   switch (line.t) {
     case 'submitted':
       return { kind: 'submitted', transaction: line.transaction };
     case 'fork':
       return { kind: 'fork', to: line.to, keepTransactions: line.keepTransactions };
+    case 'producers':
+      return { kind: 'producers', schedule: line.schedule };
     case 'block': {
       const change = (line.change ?? []).map(([key, value]) => [key, BigInt(value)] as const);
-      return { kind: 'block', block: blockOfRecord(line, producers), change, position };
+      return { kind: 'block', block: blockOfRecord(line), change, position };
     }
     case 'genesis':
       throw new Error(`devnet log has a second genesis at ${position}: the directory is damaged`);

@@ -1,11 +1,12 @@
-import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';
-import { decodeTransaction, encodeTransaction, type Transaction } from '../tron/transaction.ts';
+import { bytesToHex } from '@noble/hashes/utils.js';
+import type { Transaction } from '../tron/transaction.ts';
 import { admissionRefusal, blockRefusal, type PendingTransaction, type Refusal, readPending } from './admission.ts';
 import { type Block, type BlockTransaction, sealBlock } from './block.ts';
 import type { Chain } from './chain.ts';
 import { execute } from './execute.ts';
-import type { Producer } from './keys.ts';
-import type { LedgerRecord, LedgerStorage } from './ledger-storage.ts';
+import type { LedgerStorage } from './ledger-storage.ts';
+import { orphan, replay, transactionHex } from './replay.ts';
+import { nextTurn, type Schedule, type Witness, witnessesOf } from './schedule.ts';
 import { createJournal, keepChanges, type StateChange, type StateReader } from './state.ts';
 
 export type SubmitResult =
@@ -21,8 +22,14 @@ export interface LedgerView {
 }
 
 export interface Ledger {
-  readonly producers: readonly Producer[];
   head(): Block;
+  schedule(): Schedule;
+  /** From the next block on; a fork does not take it back. */
+  setSchedule(schedule: Schedule): void;
+  /** Every producer there is or was, by index. */
+  witnesses(): readonly Witness[];
+  /** How many slots pass without a block before the next one, because producers are stalled; null when all are. */
+  missedSlots(): number | null;
   solidNumber(): number;
   pendingCount(): number;
   submit(transaction: Transaction): SubmitResult;
@@ -47,19 +54,21 @@ const MAX_BLOCK_TRANSACTIONS = 2_000;
 /** The state machine of a devnet; what it has done is in the storage before a caller sees it. Time comes only from arguments. */
 export function openLedger(storage: LedgerStorage): Ledger {
   const pending = new Map<string, PendingTransaction>();
-  const { chain, producers } = storage.open({
+  const chain = storage.open({
     pending: () => [...pending.values()].map(transactionHex),
     replay: (record, chain) => replay(record, { chain, pending }),
   });
+  let witnesses = witnessesOf(chain.schedule());
   const admissionView = () => ({ head: chain.head(), state: chain.state, block: chain.block });
 
   const extend = (timestampMs: number, skippedTurns: number, taken: readonly PendingTransaction[]): Block => {
     const parent = chain.head();
-    const turn = (parent.turn + 1 + skippedTurns) % producers.length;
-    const producer = producers[turn];
-    if (producer === undefined) throw new Error(`devnet has no producer ${turn}`);
+    const turn = nextTurn(chain.schedule(), parent.turn, skippedTurns)?.index;
+    const signer = witnesses.find(({ index }) => index === turn)?.signer;
+    if (turn === undefined || signer === undefined)
+      throw new RangeError('every producer is stalled: no block can be made');
     const { transactions, change } = run(taken, admissionView(), timestampMs);
-    const block = sealBlock(parent, { turn, producer, timestampMs, transactions });
+    const block = sealBlock(parent, { turn, signer, timestampMs, transactions });
     chain.add(block, change, storage.writeBlock(block, change));
     for (const { id } of taken) pending.delete(id);
     storage.maintain(chain);
@@ -67,8 +76,15 @@ export function openLedger(storage: LedgerStorage): Ledger {
   };
 
   return {
-    producers,
     head: chain.head,
+    schedule: chain.schedule,
+    setSchedule(schedule) {
+      storage.writeSchedule(schedule);
+      chain.setSchedule(schedule);
+      witnesses = witnessesOf(schedule);
+    },
+    witnesses: () => witnesses,
+    missedSlots: () => nextTurn(chain.schedule(), chain.head().turn, 0)?.missed ?? null,
     solidNumber: chain.solidNumber,
     pendingCount: () => pending.size,
     submit(transaction) {
@@ -98,22 +114,28 @@ export function openLedger(storage: LedgerStorage): Ledger {
       if (!Number.isInteger(depth) || depth < 1 || depth > most) {
         throw new RangeError(`a fork can go back 1 to ${most} blocks (those above the solid one), not ${depth}`);
       }
+      if (nextTurn(chain.schedule(), chain.head().turn, 0) === null)
+        throw new RangeError('every producer is stalled: no branch can be made');
       const to = chain.head().header.number - depth;
       storage.writeFork(to, keepTransactions);
       const orphaned = orphan({ to, keepTransactions }, { chain, pending });
       const times = orphaned.map((block) => block.header.timestamp);
       times.push((times.at(-1) ?? 0) + stepMs);
-      // The producer whose turn it was is skipped, so that no block of the branch has the id of the one it replaces.
-      return times.map((timestampMs, index) => extend(timestampMs, index === 0 ? 1 : 0, []));
+      const skipped = turnsToSkip(chain, orphaned[0]);
+      return times.map((timestampMs, index) => extend(timestampMs, index === 0 ? skipped : 0, []));
     },
     view: (kind, lagBlocks = 0) => viewOf(chain, kind, lagBlocks),
     close: () => storage.close(chain),
   };
 }
 
-interface Moving {
-  readonly chain: Chain;
-  readonly pending: Map<string, PendingTransaction>;
+/** The producer whose turn it was is skipped, so that no block of the branch has the id of the one it replaces. */
+function turnsToSkip(chain: Chain, replaced: Block | undefined): number {
+  const { active } = chain.schedule();
+  const skipped = active.findIndex(
+    (_, turns) => turns > 0 && nextTurn(chain.schedule(), chain.head().turn, turns)?.index !== replaced?.turn,
+  );
+  return Math.max(1, skipped);
 }
 
 function run(
@@ -131,47 +153,6 @@ function run(
     transactions.push({ id, rawDataHex: bytesToHex(rawData), signatures, contractRet, info });
   }
   return { transactions, change: [...state.changes] };
-}
-
-/** Takes blocks away; their transactions wait again, before those that wait already, or are gone. */
-function orphan(
-  { to, keepTransactions }: { to: number; keepTransactions: boolean },
-  { chain, pending }: Moving,
-): readonly Block[] {
-  const orphaned = chain.orphanAbove(to);
-  if (!keepTransactions) return orphaned;
-  const later = [...pending];
-  pending.clear();
-  for (const { rawDataHex, signatures } of orphaned.flatMap((block) => block.transactions)) {
-    const rawData = hexToBytes(rawDataHex);
-    const again = readPending({ rawData, signatures: signatures.map(hexToBytes), results: [] });
-    if (again !== null) pending.set(again.id, again);
-  }
-  for (const [id, transaction] of later) pending.set(id, transaction);
-  return orphaned;
-}
-
-function replay(record: LedgerRecord, { chain, pending }: Moving): void {
-  switch (record.kind) {
-    case 'submitted': {
-      const transaction = decodeTransaction(hexToBytes(record.transaction));
-      const again = transaction === null ? null : readPending(transaction);
-      if (again === null)
-        throw new Error('devnet log holds a transaction that cannot be read: the directory is damaged');
-      if (chain.heightOf(again.id) === null) pending.set(again.id, again);
-      return;
-    }
-    case 'fork':
-      orphan(record, { chain, pending });
-      return;
-    case 'block':
-      chain.add(record.block, record.change, record.position);
-      for (const { id } of record.block.transactions) pending.delete(id);
-  }
-}
-
-function transactionHex({ rawData, signatures }: PendingTransaction): string {
-  return bytesToHex(encodeTransaction({ rawData, signatures: signatures.map(hexToBytes), results: [] }));
 }
 
 function viewOf(chain: Chain, kind: 'full' | 'solid', lagBlocks: number): LedgerView {

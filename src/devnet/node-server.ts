@@ -1,9 +1,14 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { CONTROL_PATH, type ControlAnswer, forkOnRequest, isFromThisMachine } from './control.ts';
+import { distort } from './distort.ts';
 import { ENDPOINTS } from './endpoints.ts';
-import { cut, distort, type Fault, faultsAt, lagBlocksOf, refuseWith } from './faults.ts';
+import { type Fault, faultsAt, type SettledFault, settleFault } from './faults.ts';
 import type { Ledger } from './ledger.ts';
+import { viewWith, witnessesWith } from './lying-view.ts';
 import { booleanParameter, ParameterError, type Parameters } from './parameters.ts';
+import { refuseWith, send } from './refusals.ts';
+import type { Resealed } from './reseal.ts';
 
 /** A node that serves a ledger over HTTP. Several may serve the same one, each with its own faults. */
 export interface NodeServer {
@@ -15,10 +20,22 @@ export interface NodeServer {
   stop(): Promise<void>;
 }
 
+/** Makes the node obey `POST /devnet/fork`; a branch ends `slotMs` after the head it replaces. */
+interface Control {
+  readonly slotMs: number;
+}
+
+/** The faults, and what was made up for them, by the faults of a path. */
+interface Sickness {
+  readonly faults: readonly SettledFault[];
+  readonly resealed: Map<string, Resealed>;
+}
+
 interface NodeContext {
   readonly ledger: Ledger;
   readonly now: () => number;
-  readonly faults: () => readonly Fault[];
+  readonly control: Control | null;
+  readonly sickness: () => Sickness;
 }
 
 /** java-tron's `maxMessageSize`: it reads no larger body. */
@@ -38,14 +55,16 @@ export async function startNodeServer({
   now,
   host,
   port,
+  control,
 }: {
   readonly ledger: Ledger;
   readonly now: () => number;
   readonly host: string;
   readonly port: number;
+  readonly control: Control | null;
 }): Promise<NodeServer> {
-  let faults: readonly Fault[] = [];
-  const context: NodeContext = { ledger, now, faults: () => faults };
+  let sickness: Sickness = { faults: [], resealed: new Map() };
+  const context: NodeContext = { ledger, now, control, sickness: () => sickness };
   const server = createServer((request, response) => {
     handle(request, response, context).catch((error: unknown) => {
       // Only a fault of the devnet itself gets here; the page tells the developer what it was.
@@ -59,7 +78,8 @@ export async function startNodeServer({
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${taken}`,
     setFault(...next) {
-      faults = next;
+      const solidNumber = ledger.solidNumber();
+      sickness = { faults: next.map((fault) => settleFault(fault, solidNumber)), resealed: new Map() };
     },
     stop: () =>
       new Promise((resolve) => {
@@ -71,9 +91,17 @@ export async function startNodeServer({
 
 async function handle(request: IncomingMessage, response: ServerResponse, context: NodeContext): Promise<void> {
   const { pathname: path, searchParams } = new URL(request.url ?? '/', 'http://devnet.invalid');
-  const faults = faultsAt(context.faults(), path);
+  const sickness = context.sickness();
+  const faults = faultsAt(sickness.faults, path);
   const body = await readBody(request);
   if (refuseWith(faults, response)) return;
+  const { ledger, now, control } = context;
+  if (control !== null && path === CONTROL_PATH && request.method === 'POST') {
+    const isAllowed = isFromThisMachine(request.socket.remoteAddress);
+    return isAllowed
+      ? answerControl(response, () => forkOnRequest(ledger, control.slotMs, parametersOf(body ?? '')))
+      : page(response, 404, NOT_FOUND);
+  }
   const endpoint = ENDPOINTS.get(path);
   if (endpoint === undefined) return page(response, 404, NOT_FOUND);
   if (request.method !== 'GET' && request.method !== 'POST') return page(response, 405, METHOD_NOT_ALLOWED);
@@ -81,15 +109,34 @@ async function handle(request: IncomingMessage, response: ServerResponse, contex
   try {
     if (body === null) throw new ParameterError(`body size is too big, the limit is ${MAX_BODY_BYTES}`);
     const parameters = request.method === 'GET' ? Object.fromEntries(searchParams) : parametersOf(body);
-    const { ledger, now } = context;
-    const view = ledger.view(endpoint.kind, lagBlocksOf(faults));
-    answer = endpoint.run({ ledger, view, parameters, visible: booleanParameter(parameters, 'visible'), now });
+    const view = viewWith(ledger, endpoint.kind, faults, resealedFor(sickness, faults));
+    const witnesses = witnessesWith(ledger, faults);
+    const visible = booleanParameter(parameters, 'visible');
+    answer = endpoint.run({ ledger, view, witnesses, parameters, visible, now });
   } catch (error) {
     if (!(error instanceof ParameterError)) throw error;
     answer = { Error: `class java.lang.IllegalArgumentException : ${error.message}` };
   }
-  response.writeHead(200, { 'content-type': 'application/json; charset=utf-8' });
-  response.end(cut(faults, `${JSON.stringify(distort(faults, path, answer))}\n`));
+  send(faults, response, `${JSON.stringify(distort(faults, path, answer))}\n`);
+}
+
+function resealedFor({ faults, resealed }: Sickness, concerned: readonly SettledFault[]): Resealed {
+  const key = concerned.map((fault) => faults.indexOf(fault)).join();
+  const known = resealed.get(key) ?? new Map();
+  resealed.set(key, known);
+  return known;
+}
+
+function answerControl(response: ServerResponse, run: () => ControlAnswer): void {
+  let answer: { status: number; body: object };
+  try {
+    answer = run();
+  } catch (error) {
+    if (!(error instanceof ParameterError)) throw error;
+    answer = { status: 400, body: { error: error.message } };
+  }
+  response.writeHead(answer.status, { 'content-type': 'application/json' });
+  response.end(`${JSON.stringify(answer.body)}\n`);
 }
 
 /** The body as text, or null when it is too big; the rest of such a body is read and thrown away. */

@@ -1,7 +1,16 @@
 import type { Payer } from './payer.ts';
 
 /** The ways people pay an invoice, right and wrong. */
-export const SCENARIOS = ['exact', 'short', 'over', 'twice', 'fake-token', 'contract', 'two-in-one'] as const;
+export const SCENARIOS = [
+  'exact',
+  'short',
+  'over',
+  'twice',
+  'fake-token',
+  'contract',
+  'two-in-one',
+  'orphaned',
+] as const;
 
 export type Scenario = (typeof SCENARIOS)[number];
 
@@ -37,7 +46,8 @@ const ONE_USDT = 1_000_000n;
 /**
  * Pays an invoice in the way the scenario names. `short` is one USDT too little, or half where that would leave nothing; `over`
  * is one USDT too much; `twice` are two transactions; `contract` goes through the multisend contract, where only the log shows
- * the payment; `two-in-one` pays both invoices in one transaction.
+ * the payment; `two-in-one` pays both invoices in one transaction; `orphaned` pays exactly, and
+ * the caller has the network orphan the block.
  */
 export async function payScenario(
   payer: Payer,
@@ -46,6 +56,7 @@ export async function payScenario(
   const { address, amountMicro } = invoice;
   switch (scenario) {
     case 'exact':
+    case 'orphaned':
       return transfers(payer, contracts.usdt, [invoice]);
     case 'short':
       return transfers(payer, contracts.usdt, [{ address, amountMicro: shortOf(amountMicro) }]);

@@ -10,6 +10,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import type { Schedule } from './schedule.ts';
 import type { StateChange } from './state.ts';
 
 /** A solid block and everything that follows from the chain up to it, so that opening need not replay from genesis. */
@@ -22,6 +23,8 @@ export interface Snapshot {
   readonly transactionHeights: Map<string, number>;
   readonly latestByTurn: readonly number[];
   readonly state: StateChange;
+  /** Who produced up to the solid block; absent in directories that are older than changes of producers. */
+  readonly schedule?: Schedule;
   /** Transactions (hex) that waited when the snapshot was taken. */
   readonly pending: readonly string[];
 }
@@ -105,6 +108,7 @@ interface SnapshotFile {
   readonly logPosition: number;
   readonly transactionCount: number;
   readonly latestByTurn: readonly number[];
+  readonly schedule?: Schedule;
   readonly state: readonly (readonly [key: string, decimal: string])[];
   readonly pending: readonly string[];
 }

@@ -61,4 +61,8 @@ export const balanceKey = (token: AccountHex, account: AccountHex) => `${token}/
 export const allowanceKey = (token: AccountHex, owner: AccountHex, spender: AccountHex) =>
   `${token}/allowance/${owner}/${spender}`;
 export const blacklistKey = (token: AccountHex, account: AccountHex) => `${token}/blacklist/${account}`;
+/** The fee on transfers: hundredths of a percent, and its most in micro. */
+export const feeRateKey = (token: AccountHex) => `${token}/basisPoints`;
+export const feeMostKey = (token: AccountHex) => `${token}/maximumFee`;
+export const deprecatedKey = (token: AccountHex) => `${token}/deprecated`;
 export const pausedKey = (token: AccountHex) => `${token}/paused`;

@@ -5,7 +5,8 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * Produces a block in every slot of `blockMs`, counted from genesis. After a pause it goes on in the present slot: the pause is a
- * gap in time and never in height. When the chain is ahead of the clock it waits. A block that cannot be written, as on a full disk,
+ * gap in time and never in height. When the chain is ahead of the clock it waits. The slots of
+ * stalled producers pass without a block. A block that cannot be written, as on a full disk,
  * was never made: `onError` hears of it, and the next slot tries again.
  */
 export function startTicker({
@@ -24,7 +25,9 @@ export function startTicker({
   const tick = () => {
     const slot = slotAt(now());
     try {
-      if (slot > ledger.head().header.timestamp) ledger.produceBlock({ timestampMs: slot });
+      const missed = ledger.missedSlots();
+      const isDue = missed !== null && slot > ledger.head().header.timestamp + missed * blockMs;
+      if (isDue) ledger.produceBlock({ timestampMs: slot });
     } catch (error) {
       onError(error);
     }

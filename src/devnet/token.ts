@@ -13,7 +13,16 @@ import {
   uintWord,
 } from './abi.ts';
 import { PAYER } from './keys.ts';
-import { allowanceKey, balanceKey, blacklistKey, type Journal, pausedKey } from './state.ts';
+import {
+  allowanceKey,
+  balanceKey,
+  blacklistKey,
+  deprecatedKey,
+  feeMostKey,
+  feeRateKey,
+  type Journal,
+  pausedKey,
+} from './state.ts';
 
 const APPROVAL_TOPIC = topicOf('Approval(address,address,uint256)');
 
@@ -27,6 +36,11 @@ const VIEW_ENERGY = 700;
 
 const TOTAL_SUPPLY_MICRO = 1_000_000_000_000_000n;
 const MAX_UINT256 = (1n << 256n) - 1n;
+
+/** Tether's contract refuses a higher fee (`MAX_SETTABLE_BASIS_POINTS`, `MAX_SETTABLE_FEE`). */
+const FEE_RATE_LIMIT = 20n;
+const FEE_MOST_LIMIT = 50n;
+const MICRO = 1_000_000n;
 
 /** Tether's `transfer` declares a result and returns zeros when it succeeds. */
 const ZERO_WORD = uintWord(0);
@@ -64,10 +78,20 @@ export const TOKEN_FUNCTIONS: readonly ContractFunction[] = [
     const topics = [APPROVAL_TOPIC, accountWord(caller), accountWord(spender)];
     return { output: TRUE_WORD, logs: [{ address: contract, topics, data: uintWord(value) }], energy: APPROVE_ENERGY };
   }),
-  admin('addBlackList', ['_evilUser address'], (context, who) => flag(context, who, 1n)),
-  admin('removeBlackList', ['_clearedUser address'], (context, who) => flag(context, who, 0n)),
-  admin('pause', [], ({ state, contract }) => state.set(pausedKey(contract), 1n)),
-  admin('unpause', [], ({ state, contract }) => state.set(pausedKey(contract), 0n)),
+  view('deprecated', [], 'bool', ({ state, contract }) => uintWord(state.get(deprecatedKey(contract)))),
+  view('basisPointsRate', [], 'uint256', ({ state, contract }) => uintWord(state.get(feeRateKey(contract)))),
+  view('maximumFee', [], 'uint256', ({ state, contract }) => uintWord(state.get(feeMostKey(contract)))),
+  admin('addBlackList', ['_evilUser address'], (context) => flag(context, 'AddedBlackList', 1n)),
+  admin('removeBlackList', ['_clearedUser address'], (context) => flag(context, 'RemovedBlackList', 0n)),
+  admin('pause', [], (context) => pauseIf(context, 'Pause', 1n)),
+  admin('unpause', [], (context) => pauseIf(context, 'Unpause', 0n)),
+  admin('setParams', ['newBasisPoints uint256', 'newMaxFee uint256'], setParams),
+  admin('deprecate', ['_upgradedAddress address'], ({ state, contract, words }) => {
+    const successor = accountAt(words, 0);
+    if (successor === null) return null;
+    state.set(deprecatedKey(contract), 1n);
+    return { topics: [topicOf('Deprecate(address)')], data: accountWord(successor) };
+  }),
 ];
 
 /** The token balances of a new devnet: the payer holds everything. */
@@ -75,7 +99,10 @@ export function genesisBalances(token: AccountHex): [string, bigint] {
   return [balanceKey(token, PAYER.account), TOTAL_SUPPLY_MICRO];
 }
 
-/** Moves tokens and writes the Transfer log; null (reverted) when paused, blacklisted or short of balance. */
+/**
+ * Moves tokens and writes the Transfer log; null (reverted) when paused, blacklisted or short of balance. Where the owner has set
+ * a fee there are two: to the recipient, less the fee, and to the owner (`StandardTokenWithFees.transfer`).
+ */
 export function moveTokens(
   state: Journal,
   { token, from, to, value }: { token: AccountHex; from: AccountHex; to: AccountHex; value: bigint },
@@ -83,11 +110,20 @@ export function moveTokens(
   if (state.get(pausedKey(token)) > 0n || state.get(blacklistKey(token, from)) > 0n) return null;
   if (state.get(balanceKey(token, from)) < value) return null;
   const energy = state.get(balanceKey(token, to)) === 0n ? COLD_TRANSFER_ENERGY : WARM_TRANSFER_ENERGY;
-  state.add(balanceKey(token, from), -value);
-  state.add(balanceKey(token, to), value);
-  const topics = [TRANSFER_TOPIC, accountWord(from), accountWord(to)];
-  const log: LogJson = { address: token, topics, data: uintWord(value) };
-  return { output: ZERO_WORD, logs: [log], energy };
+  const share = (value * state.get(feeRateKey(token))) / 10_000n;
+  const most = state.get(feeMostKey(token));
+  const fee = share > most ? most : share;
+  const move = (receiver: AccountHex, part: bigint): LogJson => {
+    state.add(balanceKey(token, from), -part);
+    state.add(balanceKey(token, receiver), part);
+    return {
+      address: token,
+      topics: [TRANSFER_TOPIC, accountWord(from), accountWord(receiver)],
+      data: uintWord(part),
+    };
+  };
+  const logs = [move(to, value - fee), ...(fee > 0n ? [move(PAYER.account, fee)] : [])];
+  return { output: ZERO_WORD, logs, energy };
 }
 
 function transferFrom({ state, contract, caller, words }: CallContext): CallOutcome {
@@ -101,8 +137,26 @@ function transferFrom({ state, contract, caller, words }: CallContext): CallOutc
   return moved === null ? null : { ...moved, energy: moved.energy + ALLOWANCE_ENERGY };
 }
 
-function flag({ state, contract }: CallContext, who: AccountHex | null, value: bigint): void {
-  if (who !== null) state.set(blacklistKey(contract, who), value);
+function flag({ state, contract, words }: CallContext, event: string, value: bigint): OwnerEvent | null {
+  const who = accountAt(words, 0);
+  if (who === null) return null;
+  state.set(blacklistKey(contract, who), value);
+  return { topics: [topicOf(`${event}(address)`), accountWord(who)], data: '' };
+}
+
+/** Reverts when there is nothing to change, as the real one does. */
+function pauseIf({ state, contract }: CallContext, event: string, value: bigint): OwnerEvent | null {
+  if (state.get(pausedKey(contract)) === value) return null;
+  state.set(pausedKey(contract), value);
+  return { topics: [topicOf(`${event}()`)], data: '' };
+}
+
+function setParams({ state, contract, words }: CallContext): OwnerEvent | null {
+  const [rate, most] = [uintAt(words, 0), uintAt(words, 1)];
+  if (rate === null || most === null || rate >= FEE_RATE_LIMIT || most >= FEE_MOST_LIMIT) return null;
+  state.set(feeRateKey(contract), rate);
+  state.set(feeMostKey(contract), most * MICRO);
+  return { topics: [topicOf('Params(uint256,uint256)')], data: uintWord(rate) + uintWord(most * MICRO) };
 }
 
 function view(
@@ -122,15 +176,16 @@ function write(name: string, inputs: string[], run: (context: CallContext) => Ca
   return { name, inputs, outputs: ['bool'], mutability: 'Nonpayable', run };
 }
 
-function admin(
-  name: string,
-  inputs: string[],
-  act: (context: CallContext, who: AccountHex | null) => void,
-): ContractFunction {
+/** What the owner's call announces. */
+type OwnerEvent = Pick<LogJson, 'topics' | 'data'>;
+
+function admin(name: string, inputs: string[], act: (context: CallContext) => OwnerEvent | null): ContractFunction {
   const run = (context: CallContext): CallOutcome => {
     if (context.caller !== PAYER.account) return null;
-    act(context, accountAt(context.words, 0));
-    return { output: '', logs: [], energy: ADMIN_ENERGY };
+    const event = act(context);
+    return event === null
+      ? null
+      : { output: '', logs: [{ address: context.contract, ...event }], energy: ADMIN_ENERGY };
   };
   return { name, inputs, outputs: [], mutability: 'Nonpayable', run };
 }

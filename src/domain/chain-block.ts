@@ -10,14 +10,35 @@ export type ChainTransfer = {
   from: AccountHex;
   to: AccountHex;
   amount: bigint;
+  /**
+   * The block's header commits to it: it is a direct `transfer` or `transferFrom` call that succeeded, and its log says the
+   * same. Otherwise only nodes say so.
+   */
+  isProven: boolean;
 };
 
-/** A block as far as invoices need it: how it is linked, when it was made, and its successful USDT transfers in order. */
+/** A block as far as invoices need it: how it is linked, when and by whom it was made, its successful USDT transfers in order. */
 export type ChainBlock = {
   number: number;
   /** 64 lowercase hex characters. */
   id: string;
   parentId: string;
   time: UnixMs;
+  /** The super representative that made it. */
+  producer: AccountHex;
   transfers: ChainTransfer[];
 };
+
+/** Which nodes showed the logs of a block (their origins), and how many different operators run them. */
+export type Evidence = { nodes: readonly string[]; operatorCount: number };
+
+/** An irreversible block, with who showed it. */
+export type SolidBlock = ChainBlock & { evidence: Evidence };
+
+/** How a transfer of the ledger was verified: `proven` by the block's header, `agreed:n` by n operators, `single-node` believed. */
+export type Verified = 'proven' | `agreed:${number}` | 'single-node';
+
+export function verifiedBy(transfer: ChainTransfer, { operatorCount }: Evidence): Verified {
+  if (transfer.isProven) return 'proven';
+  return operatorCount >= 2 ? `agreed:${Math.min(operatorCount, 99)}` : 'single-node';
+}

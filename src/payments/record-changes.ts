@@ -12,7 +12,7 @@ import { type InvoiceChange, isLate, transition } from '../domain/invoice.ts';
 import type { Sql } from '../store/database.ts';
 import { insertEvents, type NewEvent } from '../store/events.ts';
 import { type ChangeableInvoice, type StatusUpdate, updateStatuses } from '../store/invoice-changes.ts';
-import type { Watching } from './watching.ts';
+import type { Recording } from './watching.ts';
 
 /** One thing that happened to one invoice. `transaction` is the transfer it is about; only `paid` has `transferId`. */
 export type PlannedChange = {
@@ -34,13 +34,13 @@ export type PlannedNotice = {
  * deliveries, all in the caller's transaction. `headNumber` is the newest examined block.
  */
 export async function recordChanges(
-  watching: Watching,
+  recording: Recording,
   tx: Sql,
   changes: PlannedChange[],
   notices: PlannedNotice[],
   headNumber: number,
 ): Promise<void> {
-  const now = watching.now();
+  const now = recording.now();
   const updates: StatusUpdate[] = [];
   const events: NewEvent[] = [];
   for (const planned of changes) {
@@ -56,9 +56,9 @@ export async function recordChanges(
       paidTransferId: to === 'PAID' ? transferId : null,
     });
     const sequence = invoice.eventCount + 1;
-    const data = describeInvoice(watching, { ...invoice, status: to }, planned.transaction, headNumber);
+    const data = describeInvoice(recording, { ...invoice, status: to }, planned.transaction, headNumber);
     events.push(
-      newEvent(watching, {
+      newEvent(recording, {
         type: INVOICE_EVENTS[to],
         projectId: invoice.projectId,
         invoiceId: invoice.id,
@@ -70,14 +70,14 @@ export async function recordChanges(
   }
   for (const { type, projectId, transfer } of notices) {
     const data = describeTransfer(transfer);
-    events.push(newEvent(watching, { type, projectId, invoiceId: null, transferId: transfer.id, sequence: 1, data }));
+    events.push(newEvent(recording, { type, projectId, invoiceId: null, transferId: transfer.id, sequence: 1, data }));
   }
   if (updates.length > 0) await updateStatuses(tx, updates);
-  await insertEvents(tx, watching.network, events, now);
+  await insertEvents(tx, recording.network, events, now);
 }
 
 function describeInvoice(
-  { publicUrl }: Watching,
+  { publicUrl }: Recording,
   invoice: ChangeableInvoice,
   transaction: SeenTransfer | null,
   headNumber: number,
@@ -86,7 +86,7 @@ function describeInvoice(
   return { ...projectInvoice(invoice, publicUrl), payment: describePayment(invoice, seen) };
 }
 
-function newEvent({ now, random }: Watching, event: Omit<NewEvent, 'id' | 'body'> & { data: object }): NewEvent {
+function newEvent({ now, random }: Recording, event: Omit<NewEvent, 'id' | 'body'> & { data: object }): NewEvent {
   const { data, ...rest } = event;
   const timestamp = now();
   const id = uuidV7(timestamp, random(10));

@@ -26,13 +26,18 @@ type Sighted = { sighting: Sighting; seen: SeenTransfer };
  * Records examined blocks above the solid one in one transaction. `ancestorNumber` is the height they build on: what was
  * examined above it is orphaned and dropped first, so that a transfer which moves to the new branch changes no status.
  * Invoices with an exact transfer become `CONFIRMING`; those that lost theirs go back. Errors: `LEASE_LOST`,
- * `CHAIN_CONTRADICTION` when the blocks do not link to the block at `ancestorNumber`.
+ * `CHAIN_CONTRADICTION` when the blocks do not link to the block at `ancestorNumber`. Returns the heights of those blocks
+ * that have an exact transfer for an invoice.
  */
-export function sightBlocks(watching: Watching, ancestorNumber: number, blocks: ChainBlock[]): Promise<void> {
+export function sightBlocks(
+  watching: Watching,
+  ancestorNumber: number,
+  blocks: ChainBlock[],
+): Promise<ReadonlySet<number>> {
   return withCursor(watching, async (tx, cursor) => {
     const { network } = watching;
     const head = blocks.at(-1);
-    if (head === undefined) return;
+    if (head === undefined) return new Set();
     const ancestor = await findAncestor(watching, tx, cursor, ancestorNumber);
     assertLinked(ancestor, blocks);
     const lost = ancestorNumber < cursor.head.number ? await dropAbove(watching, tx, ancestorNumber) : [];
@@ -46,7 +51,8 @@ export function sightBlocks(watching: Watching, ancestorNumber: number, blocks: 
       );
 
     const touched: InvoiceKey[] = [...lost, ...sighted.map(({ sighting }) => sighting)];
-    if (touched.length === 0) return;
+    const sightedNumbers = new Set(sighted.map(({ sighting }) => sighting.blockNumber));
+    if (touched.length === 0) return sightedNumbers;
     const stillSighted = await findSighted(
       tx,
       network,
@@ -61,6 +67,7 @@ export function sightBlocks(watching: Watching, ancestorNumber: number, blocks: 
       return { invoice, change, transaction: seen, transferId: null };
     });
     await recordChanges(watching, tx, changes, [], head.number);
+    return sightedNumbers;
   });
 }
 

@@ -5,15 +5,17 @@ import { type ChainCursor, checkLease, lockCursor } from '../store/chain-cursor.
 import type { Database, Sql } from '../store/database.ts';
 import type { Lease } from '../store/leases.ts';
 
-/** What every use case of a watcher needs. `random(n)` returns n random bytes; `publicUrl` goes into events. */
-export type Watching = {
+/** What it takes to record what a network's chain holds. `random(n)` returns n random bytes; `publicUrl` goes into events. */
+export type Recording = {
   db: Database;
   network: Network;
-  lease: Lease;
   publicUrl: string;
   now(): UnixMs;
   random(bytes: number): Uint8Array;
 };
+
+/** What every use case of a watcher needs. */
+export type Watching = Recording & { lease: Lease };
 
 /**
  * Runs `work` in one transaction that holds the cursor's lock and has checked the lease, so that a watcher which lost

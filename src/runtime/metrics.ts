@@ -40,6 +40,24 @@ export function createMetrics() {
       labelNames: ['network'],
       registers,
     }),
+    chainOwnSolidNumber: new Gauge({
+      name: 'quittance_chain_own_solid_block',
+      help: 'Number of the newest block that is irreversible by the headers that were verified here',
+      labelNames: ['network'],
+      registers,
+    }),
+    chainCatchUpRate: new Gauge({
+      name: 'quittance_chain_catch_up_blocks_per_second',
+      help: 'Blocks that are verified each second while catching up, 0 when caught up',
+      labelNames: ['network'],
+      registers,
+    }),
+    chainCatchUpSeconds: new Gauge({
+      name: 'quittance_chain_catch_up_seconds_left',
+      help: 'Time until the service has caught up at its present rate, 0 when caught up',
+      labelNames: ['network'],
+      registers,
+    }),
     chainBlind: new Gauge({
       name: 'quittance_chain_blind',
       help: '1 while no node shows a fresh chain, else 0',
@@ -48,8 +66,45 @@ export function createMetrics() {
     }),
     nodeRequests: new Counter({
       name: 'quittance_node_requests_total',
-      help: 'Requests to TRON nodes by outcome',
-      labelNames: ['network', 'outcome'],
+      help: 'Requests to TRON nodes by outcome: ok, refused, unsent (out of budget, paused, or too many waiting)',
+      labelNames: ['network', 'node', 'outcome'],
+      registers,
+    }),
+    nodeAnswerSeconds: new Histogram({
+      name: 'quittance_node_answer_seconds',
+      help: 'Duration of requests to TRON nodes that were answered, without their wait for a turn',
+      labelNames: ['network', 'node'],
+      buckets: [0.01, 0.05, 0.2, 0.5, 1, 2, 5],
+      registers,
+    }),
+    nodePaused: new Gauge({
+      name: 'quittance_node_paused',
+      help: '1 while a TRON node is not asked: paused, out of its budget, or of the wrong network',
+      labelNames: ['network', 'node'],
+      registers,
+    }),
+    nodeBudgetUsed: new Gauge({
+      name: 'quittance_node_daily_budget_used_ratio',
+      help: "Share of a TRON node's requests per UTC day that this process has used since it started",
+      labelNames: ['network', 'node'],
+      registers,
+    }),
+    blockVerifyFailures: new Counter({
+      name: 'quittance_block_verify_failures_total',
+      help: 'Blocks as a TRON node showed them that were not accepted, by problem',
+      labelNames: ['network', 'node', 'problem'],
+      registers,
+    }),
+    balanceDifference: new Gauge({
+      name: 'quittance_balance_difference_usdt',
+      help: 'USDT of an address on the chain less what the recorded transfers say, 0 when the books balance',
+      labelNames: ['network', 'address'],
+      registers,
+    }),
+    alarmsOpen: new Gauge({
+      name: 'quittance_alarms_open',
+      help: 'Alarms that nobody has closed, by kind',
+      labelNames: ['network', 'kind'],
       registers,
     }),
     watcherFailures: new Counter({

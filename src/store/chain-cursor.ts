@@ -70,13 +70,64 @@ export async function checkLease(tx: Sql, lease: Lease): Promise<boolean> {
 const insert = statement(
   'chain-cursor-insert',
   {},
-  `insert into chain_cursors (network, solid_number, solid_id, solid_time) values ($1, $2, decode($3, 'hex'), $4)
+  `insert into chain_cursors (network, solid_number, solid_id, solid_time, genesis_id)
+   values ($1, $2, decode($3, 'hex'), $4, decode($5, 'hex'))
    on conflict (network) do nothing`,
 );
 
-/** Sets the block from which a new network is followed; does nothing if the network has a cursor. */
-export async function insertCursor(tx: Sql, network: Network, block: ChainCursor['solid']): Promise<void> {
-  await tx.run(insert, [network, block.number, block.id, new Date(block.time)]);
+/** Sets the block from which a new network is followed, and its block 0; does nothing if the network has a cursor. */
+export async function insertCursor(
+  tx: Sql,
+  network: Network,
+  block: ChainCursor['solid'],
+  genesisId: string | null,
+): Promise<void> {
+  await tx.run(insert, [network, block.number, block.id, new Date(block.time), genesisId]);
+}
+
+const genesis = statement(
+  'chain-cursor-genesis',
+  { genesis_id: 'text?' },
+  "select encode(genesis_id, 'hex') as genesis_id from chain_cursors where network = $1",
+);
+
+/** The id of block 0 of the network that is followed, or `null` if it is not known. */
+export async function findGenesisId(db: Sql, network: Network): Promise<string | null> {
+  const [row] = await db.run(genesis, [network]);
+  return row?.genesis_id ?? null;
+}
+
+const halt = statement(
+  'chain-cursor-halt',
+  {},
+  'update chain_cursors set halted_at = now(), halt_reason = $2 where network = $1 and halted_at is null',
+);
+
+/** Stops the network's watcher for good: only `clearHalt`, an operator's command, lets it go on. */
+export async function setHalt(db: Sql, network: Network, reason: string): Promise<void> {
+  await db.run(halt, [network, reason]);
+}
+
+const haltOf = statement(
+  'chain-cursor-halt-select',
+  { halted_at: 'timestamptz', halt_reason: 'text' },
+  'select halted_at, halt_reason from chain_cursors where network = $1 and halted_at is not null',
+);
+
+/** Why and since when the watcher is stopped, or `null`. */
+export async function findHalt(db: Sql, network: Network): Promise<{ at: UnixMs; reason: string } | null> {
+  const [row] = await db.run(haltOf, [network]);
+  return row === undefined ? null : { at: row.halted_at, reason: row.halt_reason };
+}
+
+const resume = statement(
+  'chain-cursor-resume',
+  {},
+  'update chain_cursors set halted_at = null, halt_reason = null where network = $1',
+);
+
+export async function clearHalt(db: Sql, network: Network): Promise<void> {
+  await db.run(resume, [network]);
 }
 
 const update = statement(

@@ -1,6 +1,7 @@
 import type { ChainTransfer } from '../domain/chain-block.ts';
 import type { InvoiceStatus } from '../domain/invoice.ts';
 import type { Network } from '../domain/network.ts';
+import type { UnixMs } from '../domain/time.ts';
 import type { TronAddress } from '../tron/address.ts';
 import type { Sql } from './database.ts';
 import { statement } from './statement.ts';
@@ -12,7 +13,8 @@ export type Incoming = {
   projectId: string;
   addressId: string;
   address: TronAddress;
-  invoice: { id: string; status: InvoiceStatus } | null;
+  addressCreatedAt: UnixMs;
+  invoice: { id: string; status: InvoiceStatus; createdAt: UnixMs } | null;
 };
 
 const MAX_INT8 = 2n ** 63n - 1n;
@@ -26,10 +28,13 @@ const select = statement(
     project_id: 'uuid',
     address_id: 'uuid',
     address: 'text',
+    address_created_at: 'timestamptz',
     invoice_id: 'uuid?',
     invoice_status: 'text?',
+    invoice_created_at: 'timestamptz?',
   },
-  `select t.index, a.project_id, a.id as address_id, a.address, i.id as invoice_id, i.status as invoice_status
+  `select t.index, a.project_id, a.id as address_id, a.address, a.created_at as address_created_at,
+     i.id as invoice_id, i.status as invoice_status, i.created_at as invoice_created_at
    from rows from (unnest($2::text[]), unnest($3::int8[]), unnest($4::text[]), unnest($5::int8[]))
      with ordinality as t(account, amount, tx_id, log_index, index)
    join addresses a on a.network = $1 and a.account = decode(t.account, 'hex')
@@ -55,9 +60,17 @@ export async function findIncoming(tx: Sql, network: Network, transfers: ChainTr
     projectId: row.project_id,
     addressId: row.address_id,
     address: row.address as TronAddress,
-    invoice:
-      row.invoice_id === null || row.invoice_status === null
-        ? null
-        : { id: row.invoice_id, status: row.invoice_status as InvoiceStatus },
+    addressCreatedAt: row.address_created_at,
+    invoice: toInvoice(row),
   }));
+}
+
+function toInvoice(row: {
+  invoice_id: string | null;
+  invoice_status: string | null;
+  invoice_created_at: UnixMs | null;
+}): Incoming['invoice'] {
+  const { invoice_id: id, invoice_status: status, invoice_created_at: createdAt } = row;
+  if (id === null || status === null || createdAt === null) return null;
+  return { id, status: status as InvoiceStatus, createdAt };
 }

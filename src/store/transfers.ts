@@ -1,5 +1,7 @@
+import type { Verified } from '../domain/chain-block.ts';
 import type { Network } from '../domain/network.ts';
 import { toIso, type UnixMs } from '../domain/time.ts';
+import type { AccountHex } from '../tron/address.ts';
 import type { Sql } from './database.ts';
 import { statement } from './statement.ts';
 
@@ -17,17 +19,22 @@ export type NewTransfer = {
   amountMicro: bigint;
   kind: 'matched' | 'duplicate' | 'unmatched';
   invoiceId: string | null;
+  /** Who made the block, how the transfer was verified, and the origins of the nodes that showed it. */
+  producer: AccountHex;
+  verified: Verified;
+  nodes: readonly string[];
 };
 
 const insert = statement(
   'transfer-insert',
   {},
   `insert into transfers (id, project_id, network, address_id, tx_id, log_index, block_number, block_id, block_time,
-     from_address, amount_micro, kind, invoice_id, reserved_micro)
+     from_address, amount_micro, kind, invoice_id, reserved_micro, producer, verified, nodes)
    select (t->>'id')::uuid, (t->>'projectId')::uuid, $1, (t->>'addressId')::uuid, decode(t->>'txId', 'hex'),
      (t->>'logIndex')::int4, (t->>'blockNumber')::int8, decode(t->>'blockId', 'hex'), (t->>'blockTime')::timestamptz,
      t->>'fromAddress', (t->>'amountMicro')::numeric, t->>'kind', (t->>'invoiceId')::uuid,
-     case when t->>'kind' <> 'unmatched' then (t->>'amountMicro')::int8 end
+     case when t->>'kind' <> 'unmatched' then (t->>'amountMicro')::int8 end,
+     decode(t->>'producer', 'hex'), t->>'verified', array(select jsonb_array_elements_text(t->'nodes'))
    from jsonb_array_elements($2::text::jsonb) t`,
 );
 

@@ -1,8 +1,8 @@
-import { sha256 } from '@noble/hashes/sha2.js';
-import { bytesToHex, concatBytes } from '@noble/hashes/utils.js';
+import { concatBytes } from '@noble/hashes/utils.js';
 import type { AccountHex } from './address.ts';
 import { bytesFromHex } from './hex.ts';
 import { writeBytes, writeInt64 } from './protobuf.ts';
+import { type Sha256Hex, sha256Hex } from './sha256.ts';
 import { recoverSigner } from './signature.ts';
 
 /**
@@ -45,8 +45,8 @@ export function encodeBlockHeader(header: BlockHeaderJson): Uint8Array | null {
 }
 
 /** The block id (64 hex characters): the height in 8 big-endian bytes, then bytes 8..31 of sha256(raw_data). */
-export function blockIdOf(rawBytes: Uint8Array, number: number): string {
-  return number.toString(16).padStart(16, '0') + bytesToHex(sha256(rawBytes).subarray(8));
+export function blockIdOf(rawBytes: Uint8Array, number: number, hash: Sha256Hex = sha256Hex): string {
+  return number.toString(16).padStart(16, '0') + hash(rawBytes).slice(16);
 }
 
 /** The account that signed a header: the producer's witness permission key, which may differ from `witness_address`. Null if none can have. */

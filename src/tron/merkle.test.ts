@@ -46,3 +46,12 @@ test('leaving out the last transaction, or repeating it, changes the root', () =
     }),
   );
 });
+
+test('another sha256 gives the same root', () => {
+  const native = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
+  fc.assert(
+    fc.property(leaves, (transactions) => {
+      expect(txTrieRoot(transactions, native)).toBe(txTrieRoot(transactions));
+    }),
+  );
+});

@@ -1,22 +1,31 @@
-import { sha256 } from '@noble/hashes/sha2.js';
-import { bytesToHex, concatBytes } from '@noble/hashes/utils.js';
+import { writeHex } from './hex.ts';
+import { type Sha256Hex, sha256Hex } from './sha256.ts';
 
 /** `txTrieRoot` of a block without transactions. */
 const EMPTY_ROOT = '00'.repeat(32);
 
+const HASH_BYTES = 32;
+
 /**
  * The root a block header commits to (64 hex characters), over the protobuf bytes of whole Transactions in block order.
  * A leaf is sha256 of the bytes, a node sha256(left‖right), and an odd last node moves up unchanged (java-tron `MerkleTree`).
+ * Leaves and nodes are hashed alike: whoever takes a tree from outside refuses a leaf of 64 bytes, which could be a node.
  */
-export function txTrieRoot(transactions: readonly Uint8Array[]): string {
-  let level: Uint8Array[] = transactions.map((bytes) => sha256(bytes));
-  while (level.length > 1) {
-    const parents: Uint8Array[] = [];
-    for (let index = 0; index < level.length; index += 2) {
-      const [left, right] = [level[index], level[index + 1]];
-      if (left !== undefined) parents.push(right === undefined ? left : sha256(concatBytes(left, right)));
+export function txTrieRoot(transactions: readonly Uint8Array[], hash: Sha256Hex = sha256Hex): string {
+  if (transactions.length === 0) return EMPTY_ROOT;
+  // Each level overwrites the one below it from the left, so that a tree takes one array.
+  const level = new Uint8Array(transactions.length * HASH_BYTES);
+  for (const [index, bytes] of transactions.entries()) writeHex(hash(bytes), level, index * HASH_BYTES);
+  let root = '';
+  let count = transactions.length;
+  if (count === 1) return hash(transactions[0] ?? level);
+  while (count > 1) {
+    for (let index = 0; index + 1 < count; index += 2) {
+      root = hash(level.subarray(index * HASH_BYTES, (index + 2) * HASH_BYTES));
+      writeHex(root, level, (index / 2) * HASH_BYTES);
     }
-    level = parents;
+    if (count % 2 === 1) level.copyWithin(((count - 1) / 2) * HASH_BYTES, (count - 1) * HASH_BYTES, count * HASH_BYTES);
+    count = Math.ceil(count / 2);
   }
-  return level[0] === undefined ? EMPTY_ROOT : bytesToHex(level[0]);
+  return root;
 }

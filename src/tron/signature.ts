@@ -1,4 +1,5 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js';
+import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, concatBytes } from '@noble/hashes/utils.js';
 import { type AccountHex, accountFromPublicKey } from './address.ts';
 import { bytesFromHex } from './hex.ts';
@@ -16,9 +17,11 @@ export function recoverSigner(message: Uint8Array, signatureHex: string): Accoun
   const recovery = v >= 27 ? v - 27 : v;
   if (recovery > 1) return null;
   try {
-    // noble puts the recovery byte first and hashes the message with sha256 itself.
+    // noble puts the recovery byte first.
     const recovered = concatBytes(Uint8Array.of(recovery), signature.subarray(0, 64));
-    return accountFromPublicKey(secp256k1.recoverPublicKey(recovered, message));
+    const point = secp256k1.Signature.fromBytes(recovered, 'recovered').recoverPublicKey(sha256(message));
+    // The uncompressed form, since reading a compressed point takes a square root.
+    return accountFromPublicKey(point.toBytes(false));
   } catch {
     return null;
   }

@@ -5,9 +5,11 @@ import { expect, test } from 'vitest';
 import type { AccountHex } from './address.ts';
 import {
   decodeTransferCall,
+  decodeTransferCallBytes,
   decodeTransferLog,
   encodeTransferCall,
   encodeTransferFromCall,
+  NOTICE_TOPICS,
   TRANSFER_TOPIC,
 } from './usdt.ts';
 
@@ -79,4 +81,22 @@ test('calls read back from their calldata', () => {
   expect(decodeTransferCall(`deadbeef${'0'.repeat(128)}`)).toBeNull();
   expect(() => encodeTransferCall(decoded.to as AccountHex, 2n ** 256n)).toThrow(RangeError);
   expect(() => encodeTransferCall(decoded.to as AccountHex, -1n)).toThrow(RangeError);
+});
+
+test('the topics of notices are the hashes of their events', () => {
+  const events = ['Deprecate(address)', 'Params(uint256,uint256)', 'Pause()', 'Unpause()', 'AddedBlackList(address)'];
+  const expected = events.map((event) => [bytesToHex(keccak_256(utf8ToBytes(event))), event.replace(/\(.*/, '')]);
+  expect(NOTICE_TOPICS).toEqual(Object.fromEntries(expected));
+});
+
+test('calldata reads the same from bytes, with anything after its arguments and above an address', () => {
+  const tail = fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes).toString('hex'));
+  fc.assert(
+    fc.property(account, account, uint256, tail, fc.boolean(), (from, to, value, rest, hasFrom) => {
+      const plain = hasFrom ? encodeTransferFromCall(from, to, value) : encodeTransferCall(to, value);
+      const dirty = `${plain.slice(0, 8)}${'f'.repeat(24)}${plain.slice(32)}${rest}`;
+      expect(decodeTransferCallBytes(Buffer.from(dirty, 'hex'))).toEqual(decodeTransferCall(plain));
+      expect(decodeTransferCallBytes(Buffer.from(plain, 'hex').subarray(0, -1))).toBeNull();
+    }),
+  );
 });

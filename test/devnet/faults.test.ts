@@ -114,6 +114,62 @@ test('a lagging node is behind everywhere; the others of the network are not', a
   expect(await headOf(other.url, '/wallet/getnowblock')).toBe(num);
 });
 
+test('slow-drip sends byte after byte and no end, and does not keep the node from stopping', async () => {
+  const { devnet } = await busyDevnet();
+  devnet.setFault({ kind: 'slow-drip' });
+  const response = await fetch(`${devnet.url}/wallet/getnowblock`);
+  expect(response.status).toBe(200);
+  const reader = response.body?.getReader();
+  const arrived = [await reader?.read(), await reader?.read(), await reader?.read()];
+  expect(arrived.map((each) => each?.value?.length)).toEqual([1, 1, 1]);
+  await devnet.stop();
+  await expect(reader?.read()).rejects.toThrow('terminated');
+});
+
+test('missing-history leaves the last blocks and genesis; older ones are as unknown as future ones', async () => {
+  const { devnet, num } = await busyDevnet();
+  const id = (await askNode<{ id: string }[]>(devnet.url, INFOS, { num }))[0]?.id;
+  devnet.mine(6);
+  devnet.setFault({ kind: 'missing-history', blocks: 5 });
+  expect(await askNode(devnet.url, '/wallet/getblock', { id_or_num: num, detail: true })).toEqual({});
+  expect(await askNode(devnet.url, INFOS, { num })).toEqual([]);
+  expect(await askNode(devnet.url, '/wallet/gettransactioninfobyid', { value: id })).toEqual({});
+  expect(await askNode(devnet.url, '/wallet/getblockbylimitnext', { startNum: num - 3, endNum: num + 1 })).toEqual({});
+  expect(await askNode(devnet.url, '/wallet/getblock', { id_or_num: num + 1 })).toHaveProperty('blockID');
+  expect(await askNode(devnet.url, '/wallet/getblock', { id_or_num: '0' })).toHaveProperty('blockID');
+});
+
+test('solid-ahead calls the head solid', async () => {
+  const { devnet, num } = await busyDevnet();
+  expect(await askNode(devnet.url, '/walletsolidity/getblock', { id_or_num: num })).toEqual({});
+  devnet.setFault({ kind: 'solid-ahead' });
+  expect(await askNode(devnet.url, '/walletsolidity/getnowblock')).toMatchObject({ blockID: devnet.head().id });
+});
+
+test('wrong-balance is a micro too little, for balanceOf alone', async () => {
+  const { devnet } = await busyDevnet();
+  const call = async (function_selector: string, parameter: string) => {
+    const { constant_result } = await askNode<{ constant_result: string[] }>(
+      devnet.url,
+      '/wallet/triggerconstantcontract',
+      {
+        owner_address: RECIPIENT,
+        contract_address: devnet.usdtContract,
+        function_selector,
+        parameter,
+        visible: true,
+      },
+    );
+    return BigInt(`0x${constant_result[0]}`);
+  };
+  const balance = () => call('balanceOf(address)', '000000000000000000000000c8599111f29c1e1e061265b4af93ea1f274ad78a');
+  const supply = await call('totalSupply()', '');
+  expect(await balance()).toBe(6n);
+  devnet.setFault({ kind: 'wrong-balance' });
+  expect(await balance()).toBe(5n);
+  expect(await call('totalSupply()', '')).toBe(supply);
+});
+
 test('a fault can be limited to some paths', async () => {
   const { devnet, ids } = await busyDevnet();
   devnet.setFault({ kind: 'limited-429', paths: ['/wallet/getblock'] });

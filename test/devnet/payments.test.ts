@@ -28,6 +28,7 @@ test.each([
   ['fake-token', [25_000_000n]],
   ['contract', [25_000_000n]],
   ['two-in-one', [25_000_000n, 3_000_001n]],
+  ['orphaned', [25_000_000n]],
 ] as const)('the scenario %s sends what its name says', async (scenario, amounts) => {
   const devnet = await startTestDevnet();
   const paid = await payScenario(payerOf(devnet), {
@@ -47,7 +48,7 @@ test.each([
 });
 
 test('every scenario is covered above, and two-in-one needs a second invoice', async () => {
-  expect(SCENARIOS).toHaveLength(7);
+  expect(SCENARIOS).toHaveLength(8);
   const devnet = await startTestDevnet();
   const options = { contracts: contractsOf(devnet), invoice: INVOICE };
   await expect(payScenario(payerOf(devnet), { ...options, scenario: 'two-in-one' })).rejects.toThrow('second invoice');

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { startDevnet } from '../../src/devnet/devnet.ts';
+import { unlimitedNode } from '../../src/domain/node.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { startService } from '../../src/service.ts';
 import { parseAddress } from '../../src/tron/address.ts';
@@ -23,7 +24,7 @@ async function startOverAnotherChain(before: TestService, blocks: number) {
       publicUrl: null,
       databasePoolSize: 4,
       roles: ['watcher'],
-      networks: { devnet: { nodes: [devnet.url], usdt: usdt.account, apiKey: null } },
+      networks: { devnet: { nodes: [unlimitedNode(devnet.url)], usdt: usdt.account, agreement: 1 } },
       metrics: { host: '127.0.0.1', port: 0 },
       trustProxy: [],
       rateLimit: { perSecond: 1, burst: 1 },

@@ -35,7 +35,6 @@ const REFUSALS = [
   'error-200',
   'bare-text',
   'html',
-  'suspended-403',
   'not-found-404',
   'too-large-413',
   'limited-429',

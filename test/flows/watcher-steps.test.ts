@@ -6,6 +6,7 @@ import type { Watching } from '../../src/payments/watching.ts';
 import { findCursor, insertCursor, lockCursor } from '../../src/store/chain-cursor.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { acquireLease } from '../../src/store/leases.ts';
+import type { AccountHex } from '../../src/tron/address.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { eventually } from '../support/service.ts';
 
@@ -16,6 +17,7 @@ const blockAt = (number: number) => ({
   id: idOf(number),
   parentId: idOf(number - 1),
   time: timeOf(number),
+  producer: 'ab'.repeat(20) as AccountHex,
   transfers: [],
 });
 
@@ -35,7 +37,7 @@ test('a step that waited for another of the same lease goes on from what that on
     onError: () => undefined,
   });
   try {
-    await insertCursor(db, 'devnet', { number: 0, id: idOf(0), time: timeOf(0) });
+    await insertCursor(db, 'devnet', { number: 0, id: idOf(0), time: timeOf(0) }, idOf(0));
     const lease = await acquireLease(db, 'watcher:devnet', 'test', 60_000);
     if (lease === null) throw new Error('the lease of a new database is taken');
     const watching: Watching = {

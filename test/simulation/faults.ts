@@ -1,9 +1,9 @@
-import type { NodeClient } from '../../src/chain/node-client.ts';
+import type { Node } from '../../src/chain/node-member.ts';
 import { AppError } from '../../src/domain/errors.ts';
 import type { Database, Sql } from '../../src/store/database.ts';
 import type { AccountHex } from '../../src/tron/address.ts';
 import { TRANSFER_TOPIC } from '../../src/tron/usdt.ts';
-import type { Block, Chain, Random } from './chain.ts';
+import { type Block, type Chain, PRODUCER, type Random } from './chain.ts';
 
 /** Switches all faults off for the end of a simulation. */
 export type Faults = { isOn: boolean };
@@ -20,41 +20,52 @@ export function createSimulatedNode(options: {
   random: Random;
   faults: Faults;
   move(): void;
-}): NodeClient {
+}): Node {
   const { chain, usdt, random, faults, move } = options;
+  const blockAt = (number: number, last: number) => (number <= last ? chain.blocks[number] : undefined);
   return {
     url: 'simulated',
-    close: async () => undefined,
+    origin: 'simulated',
+    operator: 'simulated',
     post: async (path, body) => {
       // An answer never comes at once, so that steps which run side by side interleave.
       await null;
-      const { id_or_num, detail, num } = body as { id_or_num?: string; detail?: boolean; num?: number };
+      if (path === '/wallet/listwitnesses') return { witnesses: [{ address: `41${PRODUCER.account}`, isJobs: true }] };
+      if (path === '/wallet/getaccount') return { address: `41${PRODUCER.account}` };
+      const { id_or_num, detail, num, startNum, endNum } = body as Record<string, string | number | boolean>;
       let last = path.startsWith('/walletsolidity') ? chain.solidNumber : chain.head().number;
       const chance = faults.isOn ? random() : 0.5;
       if (chance < 0.0015) throw new AppError('NODE_REFUSED', 'simulated', { retryable: true });
       if (chance < 0.01) last = Math.max(0, last - Math.floor(random() * 10));
       else if (chance < 0.0105) return {};
       else if (chance > 0.985) move();
-      const number = id_or_num === undefined ? (num ?? last) : Number(id_or_num);
-      const block = number <= last ? chain.blocks[number] : undefined;
+      if (path.endsWith('/getblockbylimitnext')) {
+        const numbers = Array.from({ length: Number(endNum) - Number(startNum) }, (_, i) => Number(startNum) + i);
+        const blocks = numbers.flatMap((number) => blockAt(number, last) ?? []);
+        return blocks.length === 0 ? {} : { block: blocks.map((block) => blockJson(block, true)) };
+      }
+      const block = blockAt(id_or_num === undefined ? Number(num ?? last) : Number(id_or_num), last);
       if (path.endsWith('/getblock')) return block === undefined ? {} : blockJson(block, detail === true);
       return block === undefined ? [] : infosJson(block, usdt);
     },
   };
 }
 
-function blockJson({ number, id, parentId, time, transactions }: Block, hasDetail: boolean): object {
-  const txTrieRoot = (transactions.length === 0 ? '00' : 'ab').repeat(32);
-  const raw = { number, parentHash: parentId, timestamp: time, txTrieRoot };
-  const json = transactions.map((transaction) => ({ txID: transaction.id, ret: [{ contractRet: 'SUCCESS' }] }));
+function blockJson({ id, header, signature, transactions }: Block, hasDetail: boolean): object {
+  const json = transactions.map(({ id: txID, rawDataHex }) => ({
+    txID,
+    raw_data_hex: rawDataHex,
+    ret: [{ contractRet: 'SUCCESS' }],
+  }));
   const shown = hasDetail && json.length > 0 ? { transactions: json } : {};
-  return { blockID: id, block_header: { raw_data: raw }, ...shown };
+  return { blockID: id, block_header: { raw_data: header, witness_signature: signature }, ...shown };
 }
 
-function infosJson({ number, transactions }: Block, usdt: AccountHex): object[] {
+function infosJson({ number, time, transactions }: Block, usdt: AccountHex): object[] {
   return transactions.map(({ id, logs }) => ({
     id,
     blockNumber: number,
+    blockTimeStamp: time,
     receipt: { result: 'SUCCESS' },
     log: logs.map(({ to, amount }) => ({
       address: usdt,

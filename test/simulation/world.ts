@@ -1,15 +1,12 @@
 import pg from 'pg';
-import { followHead } from '../../src/chain/follow-head.ts';
-import { followSolid } from '../../src/chain/follow-solid.ts';
-import { readNewest } from '../../src/chain/read-block.ts';
+import { createFollower, type Follower } from '../../src/chain/follower.ts';
 import { AppError } from '../../src/domain/errors.ts';
 import { microUsdt } from '../../src/domain/money.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { createInvoice } from '../../src/payments/create-invoice.ts';
-import { expireInvoices } from '../../src/payments/expire-invoices.ts';
-import type { Watching } from '../../src/payments/watching.ts';
+import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
-import { findCursor, insertCursor } from '../../src/store/chain-cursor.ts';
+import { insertCursor } from '../../src/store/chain-cursor.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { acquireLease, type Lease, releaseLease } from '../../src/store/leases.ts';
 import { insertWebhookEndpoint } from '../../src/store/webhook-endpoints.ts';
@@ -17,13 +14,17 @@ import { parseAddress } from '../../src/tron/address.ts';
 import { USDT_CONTRACTS } from '../../src/tron/usdt.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { createTestProject } from '../support/service.ts';
-import { createChain, createRandom, hex, type Log } from './chain.ts';
+import { createChain, createRandom, type Log, transactionOf } from './chain.ts';
 import { createCrashingDatabase, createSimulatedNode, SimulatedCrash } from './faults.ts';
 
 const NETWORK = 'nile';
 const LEASE = `watcher:${NETWORK}`;
 const LEASE_MS = 3_600_000;
 const START = 1_800_000_000_000;
+/** More than a round of the simulation makes blocks. */
+const MAX_LOOKS = 100;
+/** The watcher asks at least every 8 blocks what is irreversible. */
+const SETTLING_BLOCKS = 12;
 
 type SimulatedInvoice = { id: string; account: string; amount: bigint; expiresAt: number };
 
@@ -55,7 +56,8 @@ export async function createWorld(seed: number) {
   const node = createSimulatedNode({ chain, usdt, random, faults, move });
   const crashing = createCrashingDatabase(db, random, faults);
   const metrics = createMetrics();
-  await insertCursor(db, NETWORK, { number: 0, id: chain.head().id, time: unixMs(START) });
+  const genesis = { number: 0, id: chain.head().id, time: unixMs(START) };
+  await insertCursor(db, NETWORK, genesis, genesis.id);
   const acquire = async (holder: string): Promise<Lease> => {
     const lease = await acquireLease(db, LEASE, holder, LEASE_MS);
     if (lease === null) throw new Error('the lease is not free');
@@ -92,7 +94,7 @@ export async function createWorld(seed: number) {
   const pay = () => {
     const [log] = logOf(invoices[below(invoices.length)]);
     if (log === undefined) return;
-    const send = (...logs: Log[]) => chain.waiting.push({ id: hex(random, 32), logs });
+    const send = (...logs: Log[]) => chain.waiting.push(transactionOf(random, logs));
     const ways = [
       () => send(log),
       () => send(log),
@@ -118,21 +120,42 @@ export async function createWorld(seed: number) {
     chain.advanceSolid,
   ];
 
-  const step = async (held: Lease) => {
-    const now = () => unixMs(chain.latestTime);
-    const publicUrl = 'http://localhost';
-    const watching: Watching = { db: crashing, network: NETWORK, lease: held, publicUrl, now, random: bytes };
+  const newFollower = () =>
+    createFollower({
+      db: crashing,
+      network: NETWORK,
+      pool: {
+        available: async () => [node],
+        report: () => undefined,
+        praise: () => undefined,
+        health: () => [],
+        setGenesis: () => undefined,
+        close: async () => undefined,
+      },
+      usdt,
+      slotMs: null,
+      agreement: 1,
+      blockMs: 3000,
+      publicUrl: 'http://localhost',
+      now: () => unixMs(chain.latestTime),
+      random: bytes,
+      log: createLogger({ level: 'silent' }),
+      metrics,
+    });
+  /** Each holder of a lease is a process with a memory of its own; so is a step whose answer was lost, made once more. */
+  const followers = new Map<string, Follower>();
+  const step = async (held: Lease, process: string) => {
+    const follower = followers.get(process) ?? newFollower();
+    followers.set(process, follower);
     try {
-      const head = await readNewest(node, 'wallet');
-      const solid = await readNewest(node, 'walletsolidity');
-      const cursor = await findCursor(db, NETWORK);
-      const from = cursor?.solid.number ?? 0;
-      await followSolid({ watching, node, usdt, metrics, isStopping: () => false }, from, solid.number);
-      while (await followHead({ watching, node, usdt }, head.number));
-      while ((await expireInvoices(watching)).isMoreLeft);
+      for (let looks = 0; looks < MAX_LOOKS; looks++) {
+        const { pauseMs } = await follower.step(held, () => false);
+        if (pauseMs > 0) return;
+      }
     } catch (error) {
       // A step may fail for these reasons only, and the next one goes on from what is in the database.
-      if (!(error instanceof AppError) && !(error instanceof SimulatedCrash)) throw error;
+      if (error instanceof SimulatedCrash) followers.delete(process);
+      else if (!(error instanceof AppError)) throw error;
     }
   };
 
@@ -146,19 +169,21 @@ export async function createWorld(seed: number) {
       if (below(16) === 0) {
         lostLease = lease;
         await releaseLease(db, lease);
-        lease = await acquire(hex(random, 4));
+        lease = await acquire(`process ${below(2 ** 30)}`);
       }
-      const beside = lostLease !== null && below(5) === 0 ? [lostLease] : [];
-      if (below(5) === 0) beside.push(lease);
-      await Promise.all([lease, ...beside].map(step));
+      const steps = [step(lease, lease.holder)];
+      if (lostLease !== null && below(5) === 0) steps.push(step(lostLease, lostLease.holder));
+      if (below(5) === 0) steps.push(step(lease, `${lease.holder} once more`));
+      await Promise.all(steps);
     },
     /** All faults end, and everything becomes solid and is processed. */
     settle: async () => {
       faults.isOn = false;
-      chain.mine();
-      chain.mine();
-      chain.solidNumber = chain.head().number;
-      await step(lease);
+      for (let blocks = 0; blocks < SETTLING_BLOCKS; blocks++) {
+        chain.mine();
+        chain.solidNumber = chain.head().number;
+        await step(lease, lease.holder);
+      }
     },
     /** Invoices whose events have a gap, or that are CONFIRMING without a sighting or the other way round. */
     contradictions: () =>

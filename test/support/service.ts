@@ -6,11 +6,13 @@ import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { request } from 'undici';
 import { startInbox } from '../../src/cli/sandbox/inbox.ts';
 import { type Devnet, startDevnet } from '../../src/devnet/devnet.ts';
+import type { Fault } from '../../src/devnet/faults.ts';
 import { createPayer, type Payer } from '../../src/devnet/payer.ts';
 import { formatApiKey } from '../../src/domain/api-key.ts';
 import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { parseAmount } from '../../src/domain/money.ts';
 import type { Network } from '../../src/domain/network.ts';
+import { unlimitedNode } from '../../src/domain/node.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { type Service, type ServiceOptions, startService } from '../../src/service.ts';
 import { insertAddress } from '../../src/store/addresses.ts';
@@ -56,6 +58,8 @@ export type TestService = {
   db: Database;
   connectionString: string;
   devnet: Devnet;
+  /** What each node of the pool can be bent with, in order of preference; the first is the devnet's own. */
+  nodes: readonly { url: string; setFault(...faults: readonly Fault[]): void }[];
   payer: Payer;
   project: TestProject;
   webhookSecret: string;
@@ -76,6 +80,11 @@ export type TestServiceOptions = {
   /** The node refuses everything until the test heals it. */
   isNodeDown?: boolean;
   addressCount?: number;
+  /** Nodes of as many operators over the one chain; 1 by default. */
+  nodeCount?: number;
+  /** Operators that must agree; 1 by default, and 2 with more than one node. */
+  agreement?: number;
+  producers?: number;
 };
 
 const SILENT = createLogger({ level: 'silent' });
@@ -105,9 +114,14 @@ async function startParts(options: TestServiceOptions, cleanups: Cleanups): Prom
   const folder = await mkdtemp(join(tmpdir(), 'quittance-test-'));
   cleanups.push(() => rm(folder, { recursive: true, force: true }));
   const clock = createTestClock();
-  const devnet = await startDevnet({ dataDir: null, blockMs: 0 });
+  const devnet = await startDevnet({ dataDir: null, blockMs: 0, producers: options.producers ?? 5 });
   cleanups.push(() => devnet.stop());
   devnet.mineUntilSolid();
+  const { nodeCount = 1 } = options;
+  const nodes: TestService['nodes'][number][] = [devnet];
+  while (nodes.length < nodeCount) nodes.push(await devnet.addNode());
+  // The payer's wallet asks a node that stays well.
+  const wallet = await devnet.addNode();
   if (options.isNodeDown === true) devnet.setFault({ kind: 'unavailable-503' });
   const usdt = parseAddress(devnet.usdtContract);
   if (usdt.kind !== 'ok') throw new Error(usdt.reason);
@@ -128,7 +142,13 @@ async function startParts(options: TestServiceOptions, cleanups: Cleanups): Prom
         publicUrl: null,
         databasePoolSize: 10,
         roles: ['api', 'watcher', 'webhooks'],
-        networks: { devnet: { nodes: [devnet.url], usdt: usdt.account, apiKey: null } },
+        networks: {
+          devnet: {
+            nodes: nodes.map(({ url }) => unlimitedNode(url)),
+            usdt: usdt.account,
+            agreement: options.agreement ?? Math.min(2, nodeCount),
+          },
+        },
         metrics: { host: '127.0.0.1', port: 0 },
         trustProxy: [],
         rateLimit: { perSecond: 100_000, burst: 100_000 },
@@ -161,7 +181,8 @@ async function startParts(options: TestServiceOptions, cleanups: Cleanups): Prom
     },
     connectionString: database.connectionString,
     devnet,
-    payer: createPayer({ nodeUrl: devnet.url, privateKey: devnet.payer.privateKey }),
+    nodes,
+    payer: createPayer({ nodeUrl: wallet.url, privateKey: devnet.payer.privateKey }),
     project,
     webhookSecret,
     inboxUrl: inbox.url,

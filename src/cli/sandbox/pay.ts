@@ -7,6 +7,7 @@ import { formatAmount, microUsdt, parseAmount } from '../../domain/money.ts';
 import { accountToAddress } from '../../tron/address.ts';
 import { CliError } from '../cli-error.ts';
 import type { Terminal } from '../terminal.ts';
+import { type OrphanedPayment, orphanPayment } from './orphan-payment.ts';
 import { readSandboxFile, type SandboxFile } from './sandbox-file.ts';
 
 export type SandboxPayOptions = {
@@ -18,7 +19,7 @@ export type SandboxPayOptions = {
   withInvoice: string | null;
 };
 
-type Payable = PaymentTarget & { reference: string };
+type Payable = PaymentTarget & { reference: string; isConfirming: () => Promise<boolean> };
 
 /** Pays an invoice on the running sandbox's network, in one of the ways that people pay. Prints what was sent. */
 export async function sandboxPay(terminal: Terminal, options: SandboxPayOptions): Promise<void> {
@@ -37,6 +38,7 @@ export async function sandboxPay(terminal: Terminal, options: SandboxPayOptions)
     invoice,
     ...(second === null ? {} : { second }),
   });
+  const orphaned = scenario === 'orphaned' ? await orphanSent(sandbox, invoice, sent[0]?.txId ?? '') : null;
   const shown = sent.map(({ txId, to, amountMicro, contract }) => ({
     txId,
     to,
@@ -45,12 +47,23 @@ export async function sandboxPay(terminal: Terminal, options: SandboxPayOptions)
   }));
   const invoices = [invoice, ...(second === null ? [] : [second])].map(({ reference }) => reference);
   terminal.print({
-    data: { scenario, invoices, sent: shown },
+    data: { scenario, invoices, sent: shown, ...(orphaned === null ? {} : { orphaned }) },
     text: [
       ...shown.map(({ txId, to, amount }) => `sent ${amount} to ${to} in transaction ${txId}`),
+      ...(orphaned === null ? [] : [describeOrphaned(orphaned)]),
       ...(second === null ? [] : [`the second invoice is ${second.reference}`]),
     ].join('\n'),
   });
+}
+
+function orphanSent({ nodeUrl }: SandboxFile, { isConfirming }: Payable, txId: string): Promise<OrphanedPayment> {
+  return orphanPayment({ nodeUrl, txId, isConfirming });
+}
+
+function describeOrphaned({ blockNumber, blocks, wasConfirming }: OrphanedPayment): string {
+  const seen = wasConfirming ? 'the invoice became CONFIRMING' : 'the invoice was not seen CONFIRMING in time';
+  const branch = blocks === 1 ? `block ${blockNumber}` : `block ${blockNumber} and what followed it`;
+  return `${seen}; then the network orphaned ${branch}, and the payment is gone: the invoice goes back to PENDING, or EXPIRED if its time is over`;
 }
 
 function readScenario(text: string): Scenario {
@@ -62,9 +75,15 @@ function readScenario(text: string): Scenario {
 async function findPayable(sandbox: SandboxFile, target: string): Promise<Payable> {
   const token = /\/c\/([^/?#]+)/.exec(target)?.[1];
   if (token !== undefined) {
-    const view = await getJson(`${sandbox.baseUrl}/c/${token}/status`, {}, target);
-    const { amount, address } = view as { amount: string | null; address: string | null };
-    if (amount !== null && address !== null) return toPayable(target, amount, address);
+    const readView = async () =>
+      (await getJson(`${sandbox.baseUrl}/c/${token}/status`, {}, target)) as {
+        state: string;
+        amount: string | null;
+        address: string | null;
+      };
+    const { amount, address } = await readView();
+    const isConfirming = async () => (await readView()).state === 'confirming';
+    if (amount !== null && address !== null) return { ...toTarget(amount, address), reference: target, isConfirming };
     throw new CliError(
       'CONFLICT',
       `${target} has its payment already and asks for none: to pay it again on purpose, name its invoiceId`,
@@ -72,10 +91,14 @@ async function findPayable(sandbox: SandboxFile, target: string): Promise<Payabl
   }
   const invoiceId = target.startsWith('inv_') ? target : await findByExternalId(sandbox, target);
   const url = `${sandbox.baseUrl}/v1/invoices/${encodeURIComponent(invoiceId)}?expand=payment`;
-  const { payment } = (await getJson(url, { 'X-Api-Key': sandbox.apiKey }, target)) as {
-    payment: { payableAmount: string; address: string };
-  };
-  return toPayable(invoiceId, payment.payableAmount, payment.address);
+  const readInvoice = async () =>
+    (await getJson(url, { 'X-Api-Key': sandbox.apiKey }, target)) as {
+      status: string;
+      payment: { payableAmount: string; address: string };
+    };
+  const { payment } = await readInvoice();
+  const isConfirming = async () => (await readInvoice()).status === 'CONFIRMING';
+  return { ...toTarget(payment.payableAmount, payment.address), reference: invoiceId, isConfirming };
 }
 
 async function findByExternalId(sandbox: SandboxFile, externalId: string): Promise<string> {
@@ -108,10 +131,10 @@ async function findSecond(sandbox: SandboxFile, first: Payable, named: string | 
   );
 }
 
-function toPayable(reference: string, amount: string, address: string): Payable {
+function toTarget(amount: string, address: string): PaymentTarget {
   const parsed = parseAmount(amount);
   if (parsed.kind === 'invalid') throw new Error(`the sandbox answered the amount ${amount}`);
-  return { reference, address, amountMicro: parsed.amountMicro };
+  return { address, amountMicro: parsed.amountMicro };
 }
 
 async function getJson(url: string, headers: Record<string, string>, target: string): Promise<unknown> {

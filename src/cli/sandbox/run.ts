@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Config } from '../../config.ts';
 import { startDevnet } from '../../devnet/devnet.ts';
 import { encodeId } from '../../domain/ids.ts';
+import { unlimitedNode } from '../../domain/node.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { lockForService } from '../../runtime/lock-for-service.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -66,7 +67,10 @@ export async function runSandbox(
     if (usdt.kind !== 'ok') throw new Error(`the devnet's USDT contract is not an address: ${usdt.reason}`);
     await seed(postgres.connection, secrets, inbox.url, log);
     const service = await startService({
-      config: { ...config, networks: { devnet: { nodes: [devnet.url], usdt: usdt.account, apiKey: null } } },
+      config: {
+        ...config,
+        networks: { devnet: { nodes: [unlimitedNode(devnet.url)], usdt: usdt.account, agreement: 1 } },
+      },
       connection: postgres.connection,
       log,
       blockMs: config.devnet.blockMs,

@@ -1,0 +1,17 @@
+import type { PostgresConnection } from '../src/store/embedded-connection.ts';
+
+/** What each benchmark gets. */
+export type BenchContext = {
+  /** The release's bin/quittance.js. */
+  command: string;
+  postgres: PostgresConnection;
+  /** The folder of the results. */
+  results: string;
+  flags: { quick: boolean; full: boolean; profile: boolean };
+  /** Stops are called at the end, in the opposite order. */
+  onStart(child: { stop(): Promise<void> }): void;
+  onProgress(text: string): void;
+};
+
+/** Tables to be printed, and what is kept of the run. */
+export type BenchResult = { markdown: string; record: object };

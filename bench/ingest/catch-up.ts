@@ -1,0 +1,113 @@
+import { readFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { ask, type Child, type Server, startService } from '../child.ts';
+import { cpuMs, descendants } from '../proc.ts';
+import type { ChainCounts } from './chain-server.ts';
+import { type DayPlan, SOLID_DEPTH } from './day.ts';
+import { checkPaid, type IngestShop, insertInvoices } from './shop.ts';
+
+/** CPU times are milliseconds a block. `requests` are those of each node a block; `paths` of the first, by path. */
+export type CatchUp = {
+  nodes: number;
+  blocks: number;
+  seconds: number;
+  perSecond: number;
+  peakBytes: number;
+  payments: number;
+  requests: number[];
+  paths: Record<string, number>;
+  cpu: { service: number; chainServer: number; postgres: number };
+};
+
+const SAMPLE_MS = 50;
+/** A service that gets no further for so long hangs. */
+const STUCK_MS = 60_000;
+
+/**
+ * Lets the real service follow the start of the day, stops it, shows the whole day, and starts it again. The rate is taken from the
+ * first recorded batch on, so that it holds neither the start of the process nor the first look at the nodes.
+ */
+export async function measureCatchUp(options: {
+  command: string;
+  shop: IngestShop;
+  day: DayPlan;
+  chain: Child;
+  urls: string[];
+  execArgv: string[];
+  onStart(child: Child): void;
+}): Promise<CatchUp> {
+  const { command, shop, day, chain, urls, execArgv, onStart } = options;
+  const last = day.firstNumber + day.blockCount - 1;
+  await ask(chain, { kind: 'show', head: day.firstNumber + SOLID_DEPTH });
+  const env = { QUITTANCE_ROLES: 'watcher', QUITTANCE_DEVNET_NODES: urls.join() };
+  const client = new pg.Client(shop.connection);
+  await client.connect();
+  try {
+    const first = await startService(command, shop.connection, { env });
+    onStart(first);
+    await untilSolid(client, day.firstNumber);
+    await first.stop();
+    await insertInvoices(shop, day.payments);
+    await ask(chain, { kind: 'show', head: last });
+    await ask(chain, { kind: 'counts' });
+    const service = await startService(command, shop.connection, { env, execArgv });
+    onStart(service);
+    const from = await untilSolid(client, day.firstNumber + 1);
+    const before = await cpuOf(service, chain);
+    const started = performance.now();
+    const to = await untilSolid(client, last - SOLID_DEPTH);
+    const seconds = (performance.now() - started) / 1000;
+    const after = await cpuOf(service, chain);
+    const counts = await ask<ChainCounts>(chain, { kind: 'counts' });
+    const peakBytes = await peakResidentBytes(service.pid);
+    await service.stop();
+    const payments = await checkPaid(shop, day.payments, to, urls.length > 1 ? `agreed:${urls.length}` : 'single-node');
+    const blocks = to - from;
+    const all = to - day.firstNumber;
+    const used = (name: keyof CatchUp['cpu']) => (after[name] - before[name]) / blocks;
+    return {
+      ...{ nodes: urls.length, blocks, seconds, perSecond: blocks / seconds, peakBytes, payments },
+      requests: counts.requests.slice(0, urls.length).map((of) => sum(of) / all),
+      paths: Object.fromEntries(Object.entries(counts.requests[0] ?? {}).map(([path, count]) => [path, count / all])),
+      cpu: { service: used('service'), chainServer: used('chainServer'), postgres: used('postgres') },
+    };
+  } finally {
+    await client.end();
+  }
+}
+
+/** Waits for the cursor to reach a height, and returns where it is. */
+export async function untilSolid(client: pg.Client, number: number): Promise<number> {
+  let [seen, movedAt] = [-1, performance.now()];
+  for (;;) {
+    const { rows } = await client.query<{ solid: string }>('select solid_number as solid from chain_cursors');
+    const solid = Number(rows[0]?.solid ?? -1);
+    if (solid >= number) return solid;
+    if (solid !== seen) [seen, movedAt] = [solid, performance.now()];
+    if (performance.now() - movedAt > STUCK_MS)
+      throw new Error(`the service stands at block ${solid}, short of ${number}`);
+    await delay(SAMPLE_MS);
+  }
+}
+
+async function cpuOf(service: Server, chain: Child): Promise<CatchUp['cpu']> {
+  const ids = await descendants(process.pid);
+  const times = new Map(await Promise.all(ids.map(async (id) => [id, await cpuMs(id)] as const)));
+  const others = ids.filter((id) => id !== service.pid && id !== chain.pid);
+  const of = (id: number) => times.get(id) ?? 0;
+  return {
+    service: of(service.pid),
+    chainServer: of(chain.pid),
+    postgres: others.reduce((total, id) => total + of(id), 0),
+  };
+}
+
+async function peakResidentBytes(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+  return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;
+}
+
+export function sum(counts: Record<string, number>): number {
+  return Object.values(counts).reduce((total, count) => total + count, 0);
+}

@@ -1,0 +1,96 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type DayPlan, makeDay, publishedAtMs, SOLID_DEPTH } from './day.ts';
+import { type Floor, measureFloor } from './floor.ts';
+import { answerOf, type View } from './node-answers.ts';
+
+/** What the server is told at its start, in BENCH_CHAIN. */
+export type ChainServerPlan = {
+  day: DayPlan;
+  nodes: number;
+  /** How long after its time a block is shown, at most; the least is a seventh of it. */
+  delayMs: number;
+};
+
+/** `show`: blocks up to `head` are there. `live`: the others come by the clock. */
+type ChainOrder =
+  | { kind: 'show'; head: number }
+  | { kind: 'live' }
+  | { kind: 'counts' }
+  | { kind: 'floor'; first: number; blocks: number };
+
+/** Requests by node and path since the last time they were asked for, and when a block was first shown to anybody. */
+export type ChainCounts = { requests: Record<string, number>[]; bytes: number; shownAt: [number, number][] };
+
+export type ChainReady = { urls: string[]; madeMs: number; residentBytes: number };
+
+const plan = JSON.parse(process.env['BENCH_CHAIN'] ?? '{}') as ChainServerPlan;
+const started = performance.now();
+const day = makeDay(plan.day);
+const state = { shown: plan.day.firstNumber + SOLID_DEPTH, isLive: false, revealed: 0 };
+const counts: ChainCounts = { requests: [], bytes: 0, shownAt: [] };
+
+function headNumber(): number {
+  if (!state.isLive) return state.shown;
+  const now = Date.now();
+  while (state.shown < day.last && publishedAtMs(plan.day, plan.delayMs, state.shown + 1) <= now) state.shown += 1;
+  return state.shown;
+}
+
+async function serve(node: number, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
+  const path = request.url ?? '';
+  const parameters =
+    chunks.length === 0 ? {} : (JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>);
+  const head = headNumber();
+  const top = path.startsWith('/walletsolidity/') ? head - SOLID_DEPTH : head;
+  const view: View = { day, plan: plan.day, top };
+  const { parts, newest } = answerOf(view, path.slice(path.lastIndexOf('/') + 1), parameters);
+  const of = counts.requests[node];
+  if (of !== undefined) of[path] = (of[path] ?? 0) + 1;
+  reveal(newest);
+  const length = parts.reduce((sum, part) => sum + part.length, 0);
+  counts.bytes += length;
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': length });
+  response.cork();
+  for (const part of parts) response.write(part);
+  response.end();
+}
+
+/** Remembers when a live block was first shown to anybody. */
+function reveal(newest: number): void {
+  if (!state.isLive) return;
+  if (state.revealed === 0) state.revealed = newest;
+  for (; state.revealed < newest; state.revealed += 1) counts.shownAt.push([state.revealed + 1, Date.now()]);
+}
+
+async function listen(node: number): Promise<string> {
+  counts.requests[node] = {};
+  const server = createServer((request, response) => {
+    serve(node, request, response).catch((error: unknown) => {
+      console.error(error);
+      response.destroy();
+    });
+  });
+  server.keepAliveTimeout = 75_000;
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+function obey(order: ChainOrder): ChainCounts | Floor | { done: true } {
+  if (order.kind === 'show') state.shown = order.head;
+  if (order.kind === 'live') state.isLive = true;
+  if (order.kind === 'floor') return measureFloor(day, order.first, order.blocks);
+  if (order.kind !== 'counts') return { done: true };
+  const copy = structuredClone(counts);
+  counts.requests = counts.requests.map(() => ({}));
+  counts.bytes = 0;
+  return copy;
+}
+
+process.on('message', (order: ChainOrder) => process.send?.(obey(order)));
+process.on('disconnect', () => process.exit());
+const urls = await Promise.all(Array.from({ length: plan.nodes }, (_, node) => listen(node)));
+const ready: ChainReady = { urls, madeMs: performance.now() - started, residentBytes: process.memoryUsage.rss() };
+process.send?.(ready);

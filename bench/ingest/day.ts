@@ -1,0 +1,150 @@
+import { type BlockHeaderJson, blockIdOf, encodeBlockHeader } from '../../src/tron/block-header.ts';
+import { signMessage } from '../../src/tron/signature.ts';
+import { directTransfer, insideTransfers, leafOf, makeTransactions, rootOf } from './block-body.ts';
+import { makeProducers, type Producer } from './producers.ts';
+import { createRandomStream, type RandomStream } from './random-stream.ts';
+import { type MadeTransaction, NUMBER_PLACE, TIME_PLACE } from './transaction-parts.ts';
+
+/** One USDT payment to us: a direct call, or one that stands only in the log of another contract's call. */
+export type Payment = { number: number; account: string; amountMicro: string; isDirect: boolean };
+
+/** `bodyCount` different sets of transactions take turns; what differs from block to block is header, times and payments. */
+export type DayPlan = {
+  firstNumber: number;
+  firstTimeMs: number;
+  slotMs: number;
+  blockCount: number;
+  bodyCount: number;
+  payments: Payment[];
+};
+
+/** What stands in a block beside its header. The places of heights and times in `infos` are those of the templates. */
+type Body = {
+  transactions: Buffer;
+  infos: Buffer;
+  places: number[];
+  leaves: Buffer[];
+  root: string;
+  made: MadeTransaction[];
+};
+
+/** A block, ready to be sent. */
+export type DayBlock = {
+  number: number;
+  timeMs: number;
+  id: string;
+  /** `{"blockID":…,"block_header":{…}`: the answer without its transactions and its last brace. */
+  head: Buffer;
+  /** The transactions, separated by commas. */
+  transactions: Buffer[];
+  infos(): Buffer;
+  /** What is hashed to verify it: the raw data and the whole of each transaction, and the header. */
+  hashed(): { made: readonly MadeTransaction[]; header: Uint8Array };
+};
+
+export type Day = { producers: readonly Producer[]; last: number; block(number: number): DayBlock | null };
+
+const PRODUCER_COUNT = 27;
+/** Blocks above the solid one: the producers take turns, so 19 of the 27 are at or above it. */
+export const SOLID_DEPTH = 18;
+/** Of java-tron 4.8. */
+const VERSION = 34;
+
+type Sealed = { header: BlockHeaderJson; id: string; signature: string; extra: MadeTransaction | null };
+
+/** Makes the chain: all headers are linked and signed by the producer whose turn it is. Half a millisecond a block. */
+export function makeDay(plan: DayPlan): Day {
+  const random = createRandomStream(1);
+  const producers = makeProducers(PRODUCER_COUNT);
+  const bodies = Array.from({ length: plan.bodyCount }, () => makeBody(makeTransactions(random)));
+  const payments = new Map(plan.payments.map((payment) => [payment.number, payment]));
+  const sealed: Sealed[] = [];
+  let parentHash = (plan.firstNumber - 1).toString(16).padStart(16, '0') + random.hex(24);
+  for (let index = 0; index < plan.blockCount; index += 1) {
+    const number = plan.firstNumber + index;
+    const [body, producer] = [bodies[index % bodies.length], producers[index % PRODUCER_COUNT]];
+    if (body === undefined || producer === undefined) throw new Error('a day needs bodies and producers');
+    const payment = payments.get(number);
+    const extra = payment === undefined ? null : makePayment(random, payment);
+    const header = {
+      number,
+      txTrieRoot: extra === null ? body.root : rootOf([...body.leaves, leafOf(extra)]),
+      witness_address: `41${producer.account}`,
+      parentHash,
+      version: VERSION,
+      timestamp: plan.firstTimeMs + index * plan.slotMs,
+    };
+    const bytes = headerBytes(header);
+    const id = blockIdOf(bytes, number);
+    sealed.push({ header, id, signature: signMessage(bytes, producer.privateKey), extra });
+    parentHash = id;
+  }
+  return {
+    producers,
+    last: plan.firstNumber + plan.blockCount - 1,
+    block: (number) => {
+      const index = number - plan.firstNumber;
+      const [body, seal] = [bodies[index % bodies.length], sealed[index]];
+      return body === undefined || seal === undefined ? null : toBlock(body, seal);
+    },
+  };
+}
+
+function makePayment(random: RandomStream, { account, amountMicro, isDirect }: Payment): MadeTransaction {
+  const value = BigInt(amountMicro);
+  return isDirect ? directTransfer(random, account, value) : insideTransfers(random, [{ to: account, value }]);
+}
+
+function makeBody(made: MadeTransaction[]): Body {
+  const leaves = made.map(leafOf);
+  const infos = Buffer.from(made.map(({ info }) => info).join());
+  const transactions = Buffer.from(made.map(({ json }) => json).join());
+  return { transactions, infos, places: placesIn(infos), leaves, root: rootOf(leaves), made };
+}
+
+const PLACE = `"blockNumber":${NUMBER_PLACE},"blockTimeStamp":${TIME_PLACE}`;
+const NUMBER_AT = '"blockNumber":'.length;
+const TIME_AT = NUMBER_AT + NUMBER_PLACE.length + ',"blockTimeStamp":'.length;
+
+function placesIn(infos: Buffer): number[] {
+  const places: number[] = [];
+  for (let at = infos.indexOf(PLACE); at >= 0; at = infos.indexOf(PLACE, at + PLACE.length)) places.push(at);
+  return places;
+}
+
+function toBlock(body: Body, { header, id, signature, extra }: Sealed): DayBlock {
+  const { number = 0, timestamp = 0 } = header;
+  const block = { blockID: id, block_header: { raw_data: header, witness_signature: signature } };
+  return {
+    number,
+    timeMs: timestamp,
+    id,
+    head: Buffer.from(JSON.stringify(block).slice(0, -1)),
+    transactions: extra === null ? [body.transactions] : [body.transactions, Buffer.from(`,${extra.json}`)],
+    infos: () => {
+      const last = extra === null ? Buffer.alloc(0) : Buffer.from(`,${extra.info}`);
+      const infos = Buffer.concat([Buffer.from('['), body.infos, last, Buffer.from(']')]);
+      const places = body.places.map((place) => place + 1);
+      if (extra !== null) places.push(infos.lastIndexOf(PLACE));
+      const [numberText, timeText] = [String(number), String(timestamp)];
+      for (const place of places) {
+        infos.write(numberText, place + NUMBER_AT, 'latin1');
+        infos.write(timeText, place + TIME_AT, 'latin1');
+      }
+      return infos;
+    },
+    hashed: () => ({ made: extra === null ? body.made : [...body.made, extra], header: headerBytes(header) }),
+  };
+}
+
+function headerBytes(header: BlockHeaderJson): Uint8Array {
+  const bytes = encodeBlockHeader(header);
+  if (bytes === null) throw new Error(`a header that cannot be encoded: ${JSON.stringify(header)}`);
+  return bytes;
+}
+
+/** When a block of a live chain is there for its readers: a part of `delayMs`, from a seventh on, after its time. */
+export function publishedAtMs({ firstNumber, firstTimeMs, slotMs }: DayPlan, delayMs: number, number: number): number {
+  const share = ((number * 2_654_435_761) % 2 ** 32) / 2 ** 32;
+  return firstTimeMs + (number - firstNumber) * slotMs + (delayMs * (1 + 6 * share)) / 7;
+}

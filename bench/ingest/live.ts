@@ -1,0 +1,152 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { encodeId } from '../../src/domain/ids.ts';
+import type { BenchContext } from '../bench-context.ts';
+import { ask, startScript } from '../child.ts';
+import { sum, untilSolid } from './catch-up.ts';
+import type { ChainCounts, ChainReady, ChainServerPlan } from './chain-server.ts';
+import { type DayPlan, publishedAtMs, SOLID_DEPTH } from './day.ts';
+import type { FastServicePlan } from './fast-service.ts';
+import { createShop, insertInvoices, planPayments } from './shop.ts';
+
+/** Milliseconds of each payment, from when the block was there, and from when the node first told the service of it. */
+type Latency = { sincePublished: number[]; sinceShown: number[] };
+
+/** `requests` are those of each node a block; `paths` of the first, by path. `webhook` is from PAID to the attempt. */
+export type Live = {
+  nodes: number;
+  blocks: number;
+  payEvery: number;
+  requests: number[];
+  paths: Record<string, number>;
+  confirming: Latency;
+  paid: Latency;
+  webhook: number[];
+};
+
+const BLOCK_MS = 1000;
+/** A block is shown at most so long after its time: what it takes to travel. */
+const DELAY_MS = 350;
+/** Blocks that are there when the service starts, those that it follows to warm up, and those after the last that is counted. */
+const [OLD_BLOCKS, WARM_BLOCKS, LATE_BLOCKS] = [60, 25, 40];
+const FIRST_NUMBER = 77_000_000;
+/** After the last payment is irreversible, its webhook has so long. */
+const LATE_MS = 10_000;
+
+/**
+ * Follows a chain that makes blocks of full size every second. Commits are heard from PostgreSQL itself, by a trigger that notifies;
+ * a notification leaves with the commit and takes about a millisecond, which is counted in.
+ */
+export async function measureLive(
+  options: BenchContext & { nodes: number; blocks: number; payEvery: number; name: string; bodyCount: number },
+): Promise<Live> {
+  const { nodes, blocks, payEvery, command, onStart } = options;
+  const webhooks = await startReceiver();
+  const shop = await createShop(options.postgres, options.name, webhooks.url);
+  const firstTimeMs = Math.floor(Date.now() / BLOCK_MS - OLD_BLOCKS) * BLOCK_MS;
+  const firstCounted = FIRST_NUMBER + OLD_BLOCKS + WARM_BLOCKS;
+  const numbers = Array.from({ length: Math.floor(blocks / payEvery) }, (_, index) => firstCounted + index * payEvery);
+  const payments = planPayments(shop.accounts, numbers);
+  const blockCount = OLD_BLOCKS + WARM_BLOCKS + blocks + LATE_BLOCKS;
+  const common = { firstNumber: FIRST_NUMBER, firstTimeMs, slotMs: BLOCK_MS };
+  const day: DayPlan = { ...common, blockCount, bodyCount: options.bodyCount, payments };
+  const chainPlan: ChainServerPlan = { day, nodes, delayMs: DELAY_MS };
+  const env = { BENCH_CHAIN: JSON.stringify(chainPlan) };
+  const [chain, { urls }] = await startScript<ChainReady>('./ingest/chain-server.ts', env);
+  onStart(chain);
+  await ask(chain, { kind: 'live' });
+  const client = new pg.Client(shop.connection);
+  await client.connect();
+  try {
+    const module = join(dirname(command), '..', 'dist', 'service.js');
+    const servicePlan: FastServicePlan = { module, connection: shop.connection, blockMs: BLOCK_MS };
+    const [service] = await startScript('./ingest/fast-service.ts', {
+      BENCH_SERVICE: JSON.stringify(servicePlan),
+      // Not used: the connection stands in the plan. Without it, roles of their own are refused.
+      DATABASE_URL: 'postgres://127.0.0.1/bench',
+      QUITTANCE_ROLES: 'watcher,webhooks',
+      QUITTANCE_METRICS_PORT: 'off',
+      QUITTANCE_PUBLIC_URL: 'http://127.0.0.1',
+      QUITTANCE_DEVNET_NODES: urls.join(),
+      QUITTANCE_DEVNET_USDT: 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t',
+    });
+    onStart(service);
+    await untilSolid(client, FIRST_NUMBER);
+    const numberOf = await insertInvoices(shop, payments);
+    const committed = await hearCommits(client);
+    const timeOf = (number: number) => publishedAtMs(day, DELAY_MS, number);
+    await delay(Math.max(0, timeOf(firstCounted) - BLOCK_MS / 2 - Date.now()));
+    await ask(chain, { kind: 'counts' });
+    await delay(Math.max(0, timeOf(firstCounted + blocks) - BLOCK_MS / 2 - Date.now()));
+    const { requests } = await ask<ChainCounts>(chain, { kind: 'counts' });
+    const lastPaid = timeOf((numbers.at(-1) ?? firstCounted) + SOLID_DEPTH) + LATE_MS;
+    while (Date.now() < lastPaid && webhooks.paidAt.size < payments.length) await delay(BLOCK_MS / 4);
+    const { shownAt } = await ask<ChainCounts>(chain, { kind: 'counts' });
+    await service.stop();
+    const shown = new Map(shownAt);
+    const latency = (status: string, depth: number): Latency => {
+      const of = [...numberOf].map(
+        ([id, number]) => [committed.get(`${id} ${status}`) ?? NaN, number + depth] as const,
+      );
+      if (of.some(([at]) => Number.isNaN(at))) throw new Error(`not every invoice was ${status}`);
+      return {
+        sincePublished: of.map(([at, number]) => at - timeOf(number)),
+        sinceShown: of.map(([at, number]) => at - (shown.get(number) ?? NaN)),
+      };
+    };
+    const paths = Object.entries(requests[0] ?? {}).map(([path, count]) => [path, count / blocks]);
+    return {
+      ...{ nodes, blocks, payEvery, paths: Object.fromEntries(paths) },
+      requests: requests.map((of) => sum(of) / blocks),
+      confirming: latency('CONFIRMING', 0),
+      paid: latency('PAID', SOLID_DEPTH),
+      webhook: [...numberOf.keys()].map(
+        (id) => (webhooks.paidAt.get(encodeId('inv', id)) ?? NaN) - (committed.get(`${id} PAID`) ?? NaN),
+      ),
+    };
+  } finally {
+    await client.end();
+    await chain.stop();
+    webhooks.stop();
+  }
+}
+
+/** When each invoice reached each status, by `<id> <status>`, in milliseconds of the clock. */
+async function hearCommits(client: pg.Client): Promise<Map<string, number>> {
+  const committed = new Map<string, number>();
+  client.on('notification', ({ payload = '' }) => {
+    if (!committed.has(payload)) committed.set(payload, Date.now());
+  });
+  await client.query(`
+    create function bench_tell() returns trigger language plpgsql as $$
+    begin perform pg_notify('bench', new.id || ' ' || new.status); return null; end $$;
+    create trigger bench_tell after update on invoices for each row when (old.status <> new.status) execute function bench_tell();
+    listen bench`);
+  return committed;
+}
+
+/** Takes webhooks, and remembers when the first attempt of each invoice's `invoice.paid` arrived. */
+async function startReceiver(): Promise<{ url: string; paidAt: Map<string, number>; stop(): void }> {
+  const paidAt = new Map<string, number>();
+  const server = createServer(async (request, response) => {
+    const at = Date.now();
+    const chunks: Buffer[] = [];
+    for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
+    const event = JSON.parse(Buffer.concat(chunks).toString()) as { type: string; data: { invoiceId: string } };
+    if (event.type === 'invoice.paid' && !paidAt.has(event.data.invoiceId)) paidAt.set(event.data.invoiceId, at);
+    response.end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  return {
+    url,
+    paidAt,
+    stop: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}

@@ -1,0 +1,126 @@
+import { accountFromHex41 } from '../../src/tron/address.ts';
+import { blockIdOf, encodeBlockHeader } from '../../src/tron/block-header.ts';
+import type { Day, DayBlock, DayPlan } from './day.ts';
+
+/** The chain as one request sees it, up to the height `top`. */
+export type View = { day: Day; plan: DayPlan; top: number };
+
+/** `newest` is the highest block that the answer tells of, 0 if it tells of none. */
+export type Answer = { parts: Buffer[]; newest: number };
+
+type Parameters = Record<string, unknown>;
+
+const EMPTY: Buffer[] = [Buffer.from('{}')];
+const EMPTY_LIST: Buffer[] = [Buffer.from('[]')];
+const COMMA = Buffer.from(',');
+const OPEN_TRANSACTIONS = Buffer.from(',"transactions":[');
+const CLOSE_BLOCK = Buffer.from(']}');
+const CLOSE_HEADER = Buffer.from('}');
+const OPEN_RANGE = Buffer.from('{"block":[');
+const MAX_RANGE_BLOCKS = 100;
+/** Candidates that make no blocks; the main network has some hundreds. */
+const CANDIDATE_COUNT = 373;
+
+/** What a node answers to a call. Throws for one that this benchmark does not know, so that it is noticed. */
+export function answerOf(view: View, call: string, parameters: Parameters): Answer {
+  switch (call) {
+    case 'getnowblock':
+      return { parts: whole(blockAt(view, view.top)), newest: view.top };
+    case 'getblock':
+      return getBlock(view, parameters);
+    case 'getblockbylimitnext':
+      return getRange(view, parameters);
+    case 'gettransactioninfobyblocknum': {
+      const block = blockAt(view, Number(parameters['num']));
+      return { parts: block === null ? EMPTY_LIST : [block.infos()], newest: block?.number ?? 0 };
+    }
+    case 'listwitnesses':
+      return json(witnesses(view));
+    case 'getaccount':
+      return json(account(view, String(parameters['address'])));
+    case 'triggerconstantcontract':
+      return json({ result: { result: true }, energy_used: 935, constant_result: [constantOf(view, parameters)] });
+    default:
+      throw new Error(`the benchmark's node does not know ${call} ${JSON.stringify(parameters)}`);
+  }
+}
+
+function getBlock(view: View, { id_or_num, detail }: Parameters): Answer {
+  const wanted = id_or_num === undefined ? view.top : Number(id_or_num);
+  if (wanted === 0) return json(GENESIS);
+  const block = blockAt(view, wanted);
+  return { parts: detail === true ? whole(block) : header(block), newest: block?.number ?? 0 };
+}
+
+function getRange(view: View, parameters: Parameters): Answer {
+  const [start, end] = [Number(parameters['startNum']), Number(parameters['endNum'])];
+  if (!(start < end && end - start <= MAX_RANGE_BLOCKS)) return { parts: EMPTY, newest: 0 };
+  const parts: Buffer[] = [OPEN_RANGE];
+  let newest = 0;
+  for (let number = start; number < end; number += 1) {
+    const block = blockAt(view, number);
+    if (block === null) break;
+    if (newest > 0) parts.push(COMMA);
+    parts.push(...whole(block));
+    newest = number;
+  }
+  return newest === 0 ? { parts: EMPTY, newest } : { parts: [...parts, CLOSE_BLOCK], newest };
+}
+
+function blockAt({ day, top }: View, number: number): DayBlock | null {
+  return number > top ? null : day.block(number);
+}
+
+function whole(block: DayBlock | null): Buffer[] {
+  return block === null ? EMPTY : [block.head, OPEN_TRANSACTIONS, ...block.transactions, CLOSE_BLOCK];
+}
+
+function header(block: DayBlock | null): Buffer[] {
+  return block === null ? EMPTY : [block.head, CLOSE_HEADER];
+}
+
+function json(value: object): Answer {
+  return { parts: [Buffer.from(JSON.stringify(value))], newest: 0 };
+}
+
+/** Block 0 of the main network has no witness and no signature; this one is of no network. */
+const GENESIS_HEADER = { txTrieRoot: '00'.repeat(32), parentHash: 'be'.repeat(32) };
+const GENESIS = {
+  blockID: blockIdOf(encodeBlockHeader(GENESIS_HEADER) ?? new Uint8Array(), 0),
+  block_header: { raw_data: GENESIS_HEADER },
+};
+
+function witnesses({ day }: View) {
+  const made = day.producers.map(({ account: of }, turn) => ({
+    address: `41${of}`,
+    voteCount: 500_000_000 - turn,
+    url: `https://producer-${turn}.invalid`,
+    isJobs: true,
+  }));
+  const others = Array.from({ length: CANDIDATE_COUNT }, (_, index) => ({
+    address: `41${(index + 1).toString(16).padStart(40, '0')}`,
+    voteCount: 1_000_000 - index,
+    url: `https://candidate-${index}.invalid`,
+  }));
+  return { witnesses: [...made, ...others] };
+}
+
+function account({ day }: View, address: string): object {
+  const producer = day.producers.find((each) => each.account === accountFromHex41(address));
+  if (producer === undefined) return { address };
+  const keys = [{ address: `41${producer.signer}`, weight: 1 }];
+  return {
+    address,
+    is_witness: true,
+    witness_permission: { type: 'Witness', id: 1, permission_name: 'witness', threshold: 1, keys },
+  };
+}
+
+/** `balanceOf` is the sum of what was paid so far; everything else is no or zero. */
+function constantOf({ plan, top }: View, { function_selector, parameter, data }: Parameters): string {
+  const isBalance = function_selector === 'balanceOf(address)' || String(data).startsWith('70a08231');
+  const owner = String(parameter ?? data ?? '').slice(-40);
+  const paid = plan.payments.filter((payment) => isBalance && payment.account === owner && payment.number <= top);
+  const sum = paid.reduce((total, { amountMicro }) => total + BigInt(amountMicro), 0n);
+  return sum.toString(16).padStart(64, '0');
+}

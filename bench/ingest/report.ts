@@ -1,0 +1,118 @@
+import { type Target, table } from '../report.ts';
+import type { CatchUp } from './catch-up.ts';
+import type { Floor } from './floor.ts';
+import type { Live } from './live.ts';
+
+export type IngestFigures = { madeMs: number; serverAlone: number; floors: Floor[]; catchUps: CatchUp[]; live: Live[] };
+
+const LATENCY_LIMIT_MS = 300;
+const MEMORY_LIMIT_MB = 300;
+
+/** The targets that these figures are held against. */
+export function judgeIngest({ floors, catchUps, live }: IngestFigures): Target[] {
+  const atLeast = (name: string, measured: number, least: number): Target => ({
+    ...{ name, reach: `≥ ${least}`, measured, isReached: measured >= least },
+  });
+  const atMost = (name: string, measured: number, most: number): Target => ({
+    ...{ name, reach: `≤ ${most}`, measured, isReached: measured <= most },
+  });
+  const [one] = catchUps;
+  const rate = one?.perSecond ?? NaN;
+  return [
+    atLeast('caught up, blocks/s', rate, 60),
+    atLeast('caught up, of the floor', rate / floorPerSecond(floors), 0.35),
+    atMost('peak memory of the service, MB', (one?.peakBytes ?? NaN) / 1e6, MEMORY_LIMIT_MB),
+    ...catchUps.map(({ nodes, requests }) =>
+      atMost(`requests a block to the first node, catching up, nodes: ${nodes}`, requests[0] ?? NaN, 2.5),
+    ),
+    ...live.flatMap(({ nodes, payEvery, requests, confirming, paid, webhook }) => {
+      const where = `nodes: ${nodes}, a payment every ${payEvery} blocks`;
+      return [
+        atMost(`requests a block to the first node at the head, ${where}`, requests[0] ?? NaN, 2.5),
+        atMost(
+          `shown → CONFIRMING committed, p99 ms, ${where}`,
+          quantile(confirming.sinceShown, 0.99),
+          LATENCY_LIMIT_MS,
+        ),
+        atMost(`shown solid → PAID committed, p99 ms, ${where}`, quantile(paid.sinceShown, 0.99), LATENCY_LIMIT_MS),
+        atMost(`PAID committed → first attempt, p99 ms, ${where}`, quantile(webhook, 0.99), LATENCY_LIMIT_MS),
+      ];
+    }),
+  ];
+}
+
+/** Blocks a second of the floor, over all its rounds. */
+function floorPerSecond(floors: Floor[]): number {
+  const blocks = floors.reduce((total, floor) => total + floor.blocks, 0);
+  return (
+    (blocks * 1000) / floors.reduce((total, { decodeMs, parseMs, hashMs }) => total + decodeMs + parseMs + hashMs, 0)
+  );
+}
+
+export function showIngest(figures: IngestFigures, targets: Target[]): string {
+  const { floors, catchUps, live, serverAlone } = figures;
+  const floorRows = floors.map(({ blocks, decodeMs, parseMs, hashMs }, index) => [
+    ...[`floor, round ${index + 1}`, (blocks * 1000) / (decodeMs + parseMs + hashMs)].map(show),
+    ...[decodeMs, parseMs, hashMs].map((ms) => (ms / blocks).toFixed(2)),
+  ]);
+  const caught = catchUps.map(({ nodes, blocks, perSecond, peakBytes, payments, requests, cpu }) => [
+    ...[nodes, blocks, perSecond, perSecond / floorPerSecond(floors), peakBytes / 1e6, payments].map(show),
+    requests.map(show).join(' + '),
+    [cpu.service, cpu.chainServer, cpu.postgres].map((ms) => ms.toFixed(1)).join(' / '),
+  ]);
+  const followed = live.map(({ nodes, blocks, payEvery, requests, confirming, paid, webhook }) => [
+    ...[nodes, `${blocks} / ${payEvery}`, requests.map(show).join(' + ')],
+    ...[confirming.sincePublished, confirming.sinceShown, paid.sincePublished, paid.sinceShown, webhook].map(
+      showQuantiles,
+    ),
+  ]);
+  const paths = [
+    ...catchUps.map((of) => ['catching up', of] as const),
+    ...live.map((of) => ['at the head', of] as const),
+  ];
+  const pathRows = paths.flatMap(([what, { nodes, paths: of }]) =>
+    Object.entries(of).map(([path, count]) => [`${what}, nodes: ${nodes}`, path, count.toFixed(3)]),
+  );
+  return [
+    `The server alone gives away ${Math.round(serverAlone)} blocks/s.`,
+    table(['', 'blocks/s', 'decode ms', 'JSON.parse ms', 'sha256 ms'], floorRows),
+    table(
+      [
+        'nodes',
+        'blocks',
+        'blocks/s',
+        'of floor',
+        'peak MB',
+        'paid',
+        'requests/block',
+        'CPU ms/block: service/server/rest',
+      ],
+      caught,
+    ),
+    table(
+      ['nodes', 'blocks / pay every', 'requests/block', 'CONFIRMING', 'since shown', 'PAID', 'since shown', 'webhook'],
+      followed,
+    ),
+    'Latencies are p50 / p99 in ms, since the block was there and since the node first told of it; webhook: since PAID.',
+    table(['the first node', 'path', 'requests/block'], pathRows),
+    table(
+      ['target', 'reach', 'measured', 'reached'],
+      targets.map(({ name, reach, measured, isReached }) => [name, reach, show(measured), isReached ? 'yes' : 'NO']),
+    ),
+  ].join('\n\n');
+}
+
+function show(value: number | string): string {
+  if (typeof value === 'string') return value;
+  return Number.isInteger(value) ? String(value) : value.toFixed(Math.abs(value) > 10 ? 0 : 2);
+}
+
+function showQuantiles(values: number[]): string {
+  return `${Math.round(quantile(values, 0.5))} / ${Math.round(quantile(values, 0.99))}`;
+}
+
+/** The smallest value that is not exceeded by this share of them. */
+function quantile(values: number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? NaN;
+}

@@ -1,0 +1,120 @@
+import { AppError } from '../domain/errors.ts';
+import type { Watching } from '../payments/watching.ts';
+import { attest, extend } from './extend.ts';
+import { alarm, type FollowDeps, type Following, tipOf } from './following.ts';
+import type { Node } from './node-member.ts';
+import { promote } from './promote.ts';
+import { RANGE_BLOCKS, type ReadBlock, readLogsOf, readRange } from './read-block.ts';
+import { gatherVotes, othersFor, withVotes } from './votes.ts';
+import type { WindowBlock } from './window.ts';
+
+/** Ranges that are read ahead of the one that is recorded: 10 MB of JSON each on the main network. */
+const PREFETCH_RANGES = 2;
+/** Requests for logs that run at the same time, of each range. */
+const PARALLEL_LOGS = 4;
+/** The window never holds more: half an hour of blocks, a few megabytes. */
+export const MAX_WINDOW_BLOCKS = 600;
+/** With this many verified blocks upon it, a block is irreversible many times over, or its producers are not those that we know. */
+const STUCK_BLOCKS = 200;
+
+type Range = { first: number; last: number; reads: Promise<ReadBlock[]> };
+
+/**
+ * Replays the irreversible blocks after the newest verified one, in order, with ranges read ahead; none of them is skipped
+ * however long the gap. Calls `onProgress` after each range. Ends at what the node said is irreversible, at a full window,
+ * when `isStopping`, or with the error of a block that cannot be read or verified; the next call goes on from there.
+ */
+export async function catchUp(
+  deps: FollowDeps,
+  watching: Watching,
+  following: Following,
+  {
+    node,
+    nodes,
+    isStopping,
+    onProgress,
+  }: {
+    node: Node;
+    nodes: readonly Node[];
+    isStopping(): boolean;
+    onProgress(): void;
+  },
+): Promise<void> {
+  const others = othersFor(deps, nodes, node);
+  const ahead: Range[] = [];
+  const target = following.nodeSolid.number;
+  let next = tipOf(following).number + 1;
+  while (!isStopping() && tipOf(following).number < target) {
+    if (following.window.length + RANGE_BLOCKS > MAX_WINDOW_BLOCKS) break;
+    for (; ahead.length < PREFETCH_RANGES && next <= target; next = (ahead.at(-1)?.last ?? next) + 1) {
+      ahead.push(startRange(deps, node, next, Math.min(target, next + RANGE_BLOCKS - 1)));
+    }
+    const range = ahead.shift();
+    if (range === undefined) break;
+    const reads = await range.reads;
+    if (reads[0]?.block.parentId !== tipOf(following).id) {
+      // What was verified before is a branch that lost: walk back to where the chain parted, one block at a time.
+      await extend(deps, following, node, nodes);
+      return;
+    }
+    const blocks: WindowBlock[] = await Promise.all(
+      reads.map(async (read) => withVotes(deps, read, await attest(deps, following, read, nodes), others)),
+    );
+    pushLinked(following, blocks);
+    deps.pool.praise(node);
+    await promote(deps, watching, following);
+    onProgress();
+  }
+  await gatherVotes(deps, following, nodes);
+  await promote(deps, watching, following);
+}
+
+function startRange(deps: FollowDeps, node: Node, first: number, last: number): Range {
+  const reads = readWithLogs(deps, node, first, last);
+  // An earlier range may fail first; nobody waits for this one then.
+  reads.catch(() => undefined);
+  return { first, last, reads };
+}
+
+async function readWithLogs(deps: FollowDeps, node: Node, first: number, last: number): Promise<ReadBlock[]> {
+  const blocks = await readRange(deps, node, first, last);
+  const reads: ReadBlock[] = [];
+  for (let start = 0; start < blocks.length; start += PARALLEL_LOGS) {
+    const group = blocks.slice(start, start + PARALLEL_LOGS);
+    reads.push(
+      ...(await Promise.all(group.map(async (block) => ({ node, block, logs: await readLogsOf(deps, node, block) })))),
+    );
+  }
+  return reads;
+}
+
+function pushLinked(following: Following, blocks: readonly WindowBlock[]): void {
+  for (const block of blocks) {
+    const tip = tipOf(following);
+    if (block.parentId !== tip.id) {
+      throw new AppError(
+        'NODE_REFUSED',
+        `block ${block.number} (${block.id}) names parent ${block.parentId}, but block ${tip.number} is ${tip.id}`,
+        { retryable: true },
+      );
+    }
+    following.window.push(block);
+  }
+}
+
+/**
+ * Blocks that a node calls irreversible, and that our known producers never make irreversible however much is built on them, are
+ * not the chain that we follow, or the producers changed: forget them and ask another node.
+ */
+export async function dropStuckWindow(deps: FollowDeps, following: Following, node: Node): Promise<void> {
+  const { window, nodeSolid } = following;
+  const first = window[0];
+  if (first === undefined || first.agreed === null) return;
+  if (window.length < STUCK_BLOCKS || nodeSolid.number < first.number + STUCK_BLOCKS / 2) return;
+  const detail = `${node.origin} calls block ${first.number} irreversible, but too few of the known producers built on it in ${window.length} blocks`;
+  deps.pool.report(node, 'unverifiable', detail);
+  await alarm(deps, following, 'not-solid', String(first.number), detail);
+  following.window.splice(0);
+  following.producersPeriod = -1;
+  following.producersNextMs = 0;
+}

@@ -1,0 +1,49 @@
+import { AppError } from '../domain/errors.ts';
+import { findGenesisId, setHalt } from '../store/chain-cursor.ts';
+import { alarm, type FollowDeps, type Following } from './following.ts';
+import type { Node } from './node-member.ts';
+import { type ProvenHeader, readBlockId } from './prove-block.ts';
+import { checked, readHeaderAt } from './read-block.ts';
+
+/**
+ * A node shows a verified block that does not build on our irreversible one. Finds out what that means, and returns what to
+ * throw: the node is of another network, or its answers do not fit together, or its irreversible chain is another than ours.
+ * When `agreement` operators show the latter, the watcher halts until an operator decides: a ledger is not repaired silently.
+ */
+export async function contradict(
+  deps: FollowDeps,
+  following: Following,
+  node: Node,
+  block: ProvenHeader,
+): Promise<AppError> {
+  const { base } = following;
+  const genesisId = await findGenesisId(deps.db, deps.network);
+  const genesis = await node.post('/wallet/getblock', { id_or_num: '0', detail: false });
+  const shownGenesis = checked(deps, node, () => readBlockId(genesis)).id;
+  if (genesisId !== null && shownGenesis !== genesisId) {
+    const reason = `${node.origin} shows another network: its block 0 is ${shownGenesis}, and ours is ${genesisId}`;
+    deps.pool.report(node, 'wrong-network', reason);
+    return new AppError('NODE_WRONG_NETWORK', reason, { retryable: true });
+  }
+  const shown = await readHeaderAt(deps, node, base.number);
+  if (shown.id === base.id) {
+    const reason = `${node.origin} shows block ${block.number} (${block.id}), which does not build on its own irreversible block ${base.id}`;
+    deps.pool.report(node, 'incomplete', reason);
+    return new AppError('NODE_REFUSED', reason, { retryable: true });
+  }
+  const reason = `the irreversible block ${base.number} is ${base.id} in our books, and ${shown.id} by ${node.origin}`;
+  deps.pool.report(node, 'contradicts', reason);
+  following.contradicting.set(node.operator, reason);
+  if (following.contradicting.size >= deps.agreement) {
+    const all = [...following.contradicting.values()].join('; ');
+    await setHalt(deps.db, deps.network, all);
+    await alarm(
+      deps,
+      following,
+      'halted',
+      String(base.number),
+      `the watcher stopped: ${all}. Find out which is right; when the nodes show our block again, run: quittance chain resume --network ${deps.network}`,
+    );
+  }
+  return new AppError('CHAIN_CONTRADICTION', reason, { retryable: true });
+}

@@ -1,0 +1,169 @@
+import { AppError } from '../domain/errors.ts';
+import { unixMs } from '../domain/time.ts';
+import { expireInvoices } from '../payments/expire-invoices.ts';
+import type { Watching } from '../payments/watching.ts';
+import { findOpenAlarms } from '../store/alarms.ts';
+import {
+  type ChainCursor,
+  findCursor,
+  findEarliestInvoiceTime,
+  findGenesisId,
+  insertCursor,
+} from '../store/chain-cursor.ts';
+import type { ChainStatus } from '../store/chain-status.ts';
+import type { Lease } from '../store/leases.ts';
+import { GENESIS_BLOCK_IDS } from '../tron/genesis.ts';
+import { catchUp, dropStuckWindow, MAX_WINDOW_BLOCKS } from './catch-up.ts';
+import { extend, keepProducers } from './extend.ts';
+import { type FollowDeps, type Following, tipOf } from './following.ts';
+import type { Node } from './node-member.ts';
+import { createPace } from './pace.ts';
+import { loadProducers, PERIOD_MS } from './producers.ts';
+import { createProgress } from './progress.ts';
+import { askSolid, ownSolidOf, promote } from './promote.ts';
+import { sight } from './sight.ts';
+import { findStartingBlock, readGenesis } from './starting-block.ts';
+import { gatherVotes } from './votes.ts';
+
+/** Further behind what is irreversible than this, blocks are read in ranges. */
+const CATCH_UP_BLOCKS = 20;
+/** A newest block that is older than this many block times means that we, or the network, fell behind. */
+const FAR_BEHIND_BLOCKS = 60;
+
+export type Follower = {
+  /** One look at the chain. Returns the pause until the next. Errors of nodes and of the database are thrown. */
+  step(lease: Lease, isStopping: () => boolean): Promise<{ pauseMs: number; examinedAgeMs: number }>;
+  /** Forgets what is only in memory, because another process may have gone on. */
+  reset(): void;
+  /** Alarms that this process knows to be open, and others that belong to what it follows. */
+  following(): Following | null;
+  status(): Omit<ChainStatus, 'blind' | 'nodes'> | null;
+};
+
+/** Follows one network: verifies each block once, sights it, and records it when it is irreversible. */
+export function createFollower(deps: FollowDeps): Follower {
+  let following: Following | null = null;
+  const progress = createProgress(deps);
+  return {
+    reset: () => {
+      following = null;
+    },
+    following: () => following,
+    status: () => (following === null ? null : progress.status(following)),
+    step: async (lease, isStopping) => {
+      const nodes = await deps.pool.available();
+      const [node] = nodes;
+      if (node === undefined) throw new AppError('NO_NODE', noNodeMessage(deps), { retryable: true });
+      const watching: Watching = { ...deps, lease };
+      const readAt = deps.now();
+      const cursor = (await findCursor(deps.db, deps.network)) ?? (await startCursor(deps, node));
+      if (following === null || following.base.id !== cursor.solid.id) {
+        following = await rootAt(deps, cursor, node, nodes);
+      }
+      const current = following;
+      let pauseMs = 0;
+      let hasChanged = true;
+      if (current.nodeSolid.number - tipOf(current).number > CATCH_UP_BLOCKS) {
+        const onProgress = () => progress.onCatchUp(current);
+        await catchUp(deps, watching, current, { node, nodes, isStopping, onProgress });
+        await askSolid(deps, current, node);
+        await dropStuckWindow(deps, current, node);
+      } else {
+        const { added, nextMs } = await followHead(deps, current, node, nodes);
+        await gatherVotes(deps, current, nodes);
+        await sight(watching, current).catch((error: unknown) => {
+          // The database has other head blocks than we think: write ours anew.
+          for (const block of current.window) block.sighted = 'nothing';
+          throw error;
+        });
+        await askSolidInTime(deps, current, node);
+        const promoted = await promote(deps, watching, current);
+        await dropStuckWindow(deps, current, node);
+        hasChanged = added + promoted > 0;
+        pauseMs = nextMs;
+        progress.onHead(current, added);
+      }
+      while (hasChanged && !isStopping() && (await expireInvoices(watching)).isMoreLeft);
+      // The examined block and not the node's: a node whose chain is shorter than what we examined shows us nothing, however
+      // fresh it is. Measured from when it was asked, for catching up can take long.
+      const after = await findCursor(deps.db, deps.network);
+      return { pauseMs, examinedAgeMs: readAt - (after ?? cursor).head.time };
+    },
+  };
+}
+
+/** Reads the next block when it is due. Where the preferred node has missed it for a block time, another one is asked. */
+async function followHead(
+  deps: FollowDeps,
+  following: Following,
+  node: Node,
+  nodes: readonly Node[],
+): Promise<{ added: number; nextMs: number }> {
+  const { pace, window } = following;
+  if (window.length >= MAX_WINDOW_BLOCKS) return { added: 0, nextMs: deps.blockMs };
+  const period = Math.floor(tipOf(following).time / PERIOD_MS);
+  if (period !== following.producersPeriod && performance.now() >= following.producersNextMs) {
+    await keepProducers(deps, following, nodes, tipOf(following).time);
+  }
+  let added = (await extend(deps, following, node, nodes)).length;
+  if (added === 0 && pace.overdueMs(deps.now()) > deps.blockMs) {
+    const other = nodes.find(({ operator }) => operator !== node.operator);
+    if (other !== undefined) added = (await extend(deps, following, other, nodes)).length;
+    if (added > 0)
+      deps.pool.report(node, 'lagging', `it has no block after ${tipOf(following).number - added}, others do`);
+  }
+  if (added === 0) return { added, nextMs: pace.onMiss(deps.now()) };
+  return { added, nextMs: pace.onBlock(tipOf(following).time, deps.now()) };
+}
+
+/** Asks what is irreversible as soon as our headers prove something that a payer waits for; else seldom. */
+async function askSolidInTime(deps: FollowDeps, following: Following, node: Node): Promise<void> {
+  const { window, nodeSolid, pace } = following;
+  const own = ownSolidOf(following);
+  const isWaiting = window.some(({ number, hasSighting }) => hasSighting && number > nodeSolid.number && number <= own);
+  const isFarBehind = deps.now() - tipOf(following).time > FAR_BEHIND_BLOCKS * deps.blockMs;
+  if ((own > nodeSolid.number || isFarBehind) && pace.maySpend(isWaiting, deps.now())) {
+    await askSolid(deps, following, node);
+  }
+}
+
+/** Sets where a new network is followed from. */
+async function startCursor(deps: FollowDeps, node: Node): Promise<ChainCursor> {
+  const { db, network, log } = deps;
+  const genesis = await readGenesis(deps, node);
+  const start = await findStartingBlock(deps, node, genesis, await findEarliestInvoiceTime(db, network));
+  await insertCursor(db, network, start, genesis.id);
+  log.info({ network, block: start.number }, 'following the network from its solid block');
+  const inserted = await findCursor(db, network);
+  if (inserted === null) throw new Error(`the cursor of ${network} was not stored`);
+  return inserted;
+}
+
+/** Starts from the solid cursor with nothing but what the database knows. */
+async function rootAt(deps: FollowDeps, cursor: ChainCursor, node: Node, nodes: readonly Node[]): Promise<Following> {
+  const { db, network } = deps;
+  const following: Following = {
+    base: cursor.solid,
+    window: [],
+    producers: await loadProducers(db, network),
+    producersPeriod: -1,
+    producersNextMs: 0,
+    nodeSolid: cursor.solid,
+    pace: createPace(deps.blockMs),
+    contradicting: new Map(),
+    disputeNextMs: 0,
+    openAlarms: new Set((await findOpenAlarms(db, network)).map(({ kind }) => kind)),
+  };
+  deps.pool.setGenesis(network === 'devnet' ? await findGenesisId(db, network) : GENESIS_BLOCK_IDS[network]);
+  await askSolid(deps, following, node);
+  const chainTime = unixMs(Math.max(cursor.solid.time, following.nodeSolid.time));
+  await keepProducers(deps, following, nodes, chainTime);
+  return following;
+}
+
+function noNodeMessage({ pool, network }: FollowDeps): string {
+  const states = pool
+    .health()
+    .map(({ url, state, reason }) => `${url} is ${state}${reason === null ? '' : ` (${reason})`}`);
+  return `no node of ${network} can be asked now: ${states.join('; ')}`;
+}

@@ -1,0 +1,97 @@
+import type { Network } from '../domain/network.ts';
+import type { Logger } from '../runtime/log.ts';
+
+/** Of which network a node is, by its genesis block. */
+export type NodeIdentity = {
+  /** True as well while no genesis block is known: then any node passes. */
+  isRecognised(): boolean;
+  isWrong(): boolean;
+  wrongReason(): string | null;
+  /** Has it checked anew before it is recognised again. */
+  doubt(): void;
+  markWrong(reason: string): void;
+  setGenesis(id: string | null): void;
+  /** Starts a check if one is due. The check under way or null; it never rejects and tells whether the node is recognised. */
+  check(): Promise<boolean> | null;
+  /** Resolves when no check is under way. */
+  settled(): Promise<unknown>;
+};
+
+type IdentityOptions = {
+  network: Network;
+  origin: string;
+  timeoutMs: number;
+  clockMs(): number;
+  log: Logger;
+  ask(path: string, body: object, call: { timeoutMs: number }): Promise<unknown>;
+  /** The node answered, but not with its genesis block. */
+  onFailure(reason: string): void;
+};
+
+/** A node of the wrong network is asked again after this long: somebody may have corrected what stands behind its name. */
+const RECHECK_MS = 10 * 60_000;
+/** A start must not wait long for a node that hangs. */
+const MAX_CHECK_MS = 3000;
+
+export function createNodeIdentity(options: IdentityOptions): NodeIdentity {
+  const { network, origin, clockMs, log, ask, onFailure } = options;
+  const timeoutMs = Math.min(options.timeoutMs, MAX_CHECK_MS);
+  let genesisId: string | null = null;
+  let state: 'unknown' | 'right' | 'wrong' = 'unknown';
+  let reason: string | null = null;
+  let recheckMs = 0;
+  let checking: Promise<boolean> | null = null;
+  const isRecognised = () => state === 'right' || (state === 'unknown' && genesisId === null);
+  const markWrong = (what: string) => {
+    state = 'wrong';
+    reason = what;
+    recheckMs = clockMs() + RECHECK_MS;
+    const variable = `QUITTANCE_${network.toUpperCase()}_NODES`;
+    log.error({ network, node: origin, reason }, `${origin} is a node of another network: correct ${variable}`);
+  };
+  const run = async (): Promise<boolean> => {
+    const expected = genesisId;
+    // A refusal was counted where it was sent.
+    const answer = await ask('/wallet/getblock', { id_or_num: '0', detail: false }, { timeoutMs }).catch(() => null);
+    // Another genesis block may have been set meanwhile: the next check asks for that one.
+    if (answer === null || expected !== genesisId) return false;
+    const id = readBlockId(answer);
+    if (id === null) onFailure('it does not show its genesis block');
+    else if (id !== expected) markWrong(`its genesis block is ${id}, expected ${expected}`);
+    else {
+      state = 'right';
+      reason = null;
+    }
+    return isRecognised();
+  };
+  const isDue = () => genesisId !== null && (state === 'wrong' ? clockMs() >= recheckMs : state === 'unknown');
+  return {
+    isRecognised,
+    markWrong,
+    isWrong: () => state === 'wrong',
+    wrongReason: () => (state === 'wrong' ? reason : null),
+    doubt: () => {
+      if (state === 'right') state = 'unknown';
+    },
+    setGenesis: (id) => {
+      if (id === genesisId) return;
+      genesisId = id;
+      state = 'unknown';
+    },
+    check: () => {
+      if (checking === null && isDue()) {
+        checking = run().finally(() => {
+          checking = null;
+        });
+      }
+      return checking;
+    },
+    settled: () => checking ?? Promise.resolve(),
+  };
+}
+
+/** Example: `{"blockID":"00000000000000001ebf88508a03865c71d452e25f4d51194196a1d22b6653dc","block_header":{…}}`. */
+function readBlockId(answer: unknown): string | null {
+  const id = typeof answer === 'object' && answer !== null && 'blockID' in answer ? answer.blockID : null;
+  return typeof id === 'string' && /^[0-9a-f]{64}$/.test(id) ? id : null;
+}

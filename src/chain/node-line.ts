@@ -1,0 +1,128 @@
+import { AppError } from '../domain/errors.ts';
+import type { Network } from '../domain/network.ts';
+import type { NodeSpec } from '../domain/node.ts';
+import type { UnixMs } from '../domain/time.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { Metrics } from '../runtime/metrics.ts';
+import { createNodeBudget } from './node-budget.ts';
+import { createNodeClient, type Outcome } from './node-client.ts';
+import { createNodePause, type Failure } from './node-pause.ts';
+import { createNodeWarnings } from './node-warnings.ts';
+
+export type NodeLineOptions = {
+  spec: NodeSpec;
+  /** For logs and metrics; different for each node of a network. */
+  origin: string;
+  network: Network;
+  timeoutMs: number;
+  maxAnswerBytes?: number;
+  now(): UnixMs;
+  clockMs(): number;
+  random(): number;
+  log: Logger;
+  metrics: Metrics;
+  closing: AbortSignal;
+  /** Whether no other node can be asked now. */
+  isAlone(): boolean;
+};
+
+/** The weight of the newest answer in the average. */
+const NEWEST_WEIGHT = 0.2;
+
+/** The line to one node: every request passes its budget, its pause and the counters. */
+export function createNodeLine(options: NodeLineOptions) {
+  const { spec, origin, network, clockMs, metrics, closing } = options;
+  const budget = createNodeBudget({ ...options, ...spec });
+  const record = createRecord(options);
+  const client = createNodeClient({ ...options, url: spec.url, apiKey: spec.apiKey });
+  const hindrance = (): string | null => {
+    if (closing.aborted) return 'the service stops';
+    const pausedMs = Math.ceil(record.pause.remainingMs());
+    return pausedMs > 0 ? `it is paused for another ${pausedMs} ms (${record.seen.reason})` : null;
+  };
+  const takeTurn = async (): Promise<string | null> => {
+    const before = hindrance();
+    if (before !== null) return before;
+    const turn = await budget.take(closing).catch(() => 'taken' as const);
+    if (turn === 'exhausted') return 'its requests of the day are used up';
+    if (turn === 'too-many-waiting') return 'too many requests wait for their turn';
+    record.warnings.budget(budget.usedShare());
+    // The node may have been paused meanwhile; asking on would prolong a suspension.
+    return hindrance();
+  };
+  const post = async (path: string, body: object, call: { timeoutMs?: number } = {}): Promise<unknown> => {
+    const obstacle = await takeTurn();
+    if (obstacle !== null) {
+      metrics.nodeRequests.inc({ network, node: origin, outcome: 'unsent' });
+      throw new AppError('NODE_REFUSED', `${origin}${path} was not asked: ${obstacle}`, { retryable: true });
+    }
+    record.seen.requests += 1;
+    record.seen.inFlight += 1;
+    const sentMs = clockMs();
+    try {
+      return await client.post(path, body, { ...call, onOutcome: (outcome) => record.observe(outcome, sentMs) });
+    } finally {
+      record.seen.inFlight -= 1;
+    }
+  };
+  return {
+    ...record,
+    url: client.url,
+    post,
+    budget,
+    isOpen: () => hindrance() === null && !budget.isExhausted(),
+    close: client.close,
+  };
+}
+
+/** What was seen of a node, and the pauses that follow from it. */
+function createRecord(options: NodeLineOptions) {
+  const { origin, network, clockMs, metrics, closing, isAlone } = options;
+  const labels = { network, node: origin };
+  const pause = createNodePause(options);
+  const warnings = createNodeWarnings(options);
+  const seen = {
+    requests: 0,
+    refusals: 0,
+    inFlight: 0,
+    answerMs: null as number | null,
+    isWell: false,
+    reason: null as string | null,
+  };
+  const fail = (reason: string, failure: Omit<Failure, 'isAlone'>) => {
+    seen.isWell = false;
+    seen.reason = reason;
+    const isNew = pause.fail({ ...failure, isAlone: isAlone() });
+    if (isNew) warnings.paused(reason, pause.remainingMs(), pause.failures());
+  };
+  const recover = (hadFailed: boolean) => {
+    if (!hadFailed) return;
+    seen.reason = null;
+    warnings.recovered();
+  };
+  return {
+    pause,
+    seen,
+    warnings,
+    /** Pauses the node for what it said. */
+    report: (reason: string) => fail(reason, { kind: 'report', sentMs: clockMs(), costMs: 0, askedMs: null }),
+    praise: () => recover(pause.praise()),
+    observe: (outcome: Outcome, sentMs: number) => {
+      metrics.nodeRequests.inc({ ...labels, outcome: outcome.kind });
+      const { elapsedMs } = outcome;
+      if (outcome.kind === 'refused') {
+        seen.refusals += 1;
+        const failure = { kind: 'refusal', sentMs, costMs: elapsedMs, askedMs: outcome.retryAfterMs } as const;
+        // Requests that end because the service stops say nothing about the node.
+        if (!closing.aborted) fail(outcome.reason, failure);
+        return;
+      }
+      metrics.nodeAnswerSeconds.observe(labels, elapsedMs / 1000);
+      seen.answerMs = (seen.answerMs ?? elapsedMs) * (1 - NEWEST_WEIGHT) + elapsedMs * NEWEST_WEIGHT;
+      // An answer to what was asked before the pause says nothing about the node since.
+      if (pause.remainingMs() > 0) return;
+      seen.isWell = true;
+      recover(pause.answer());
+    },
+  };
+}

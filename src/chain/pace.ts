@@ -1,0 +1,65 @@
+import type { UnixMs } from '../domain/time.ts';
+
+/**
+ * When to ask for the next block, and when for what is irreversible. Nodes limit requests, so one that comes too early is a
+ * loss, and one that comes too late makes a payer wait. Times are in milliseconds; `nowMs` is the wall clock.
+ */
+export type Pace = {
+  /** The next block was there. Returns the pause until the one after it is due. */
+  onBlock(blockTime: UnixMs, nowMs: number): number;
+  /** It was not there yet. Returns the pause until the next try. */
+  onMiss(nowMs: number): number;
+  /** How long the next block has been missed: 0 right after a block. */
+  overdueMs(nowMs: number): number;
+  /** Whether to spend a request on what is irreversible now. */
+  maySpend(isPayerWaiting: boolean, nowMs: number): boolean;
+};
+
+/** First pause after a miss, as a part of the block time; it doubles up to a whole one. */
+const RETRY_SHARE = 16;
+/** After this many blocks without a miss we come earlier by 1/600, 2/600, 4/600 … of a block time, until one misses. */
+const EARLIER_SHARE = 600;
+/** Requests for what is irreversible: an eighth a block while nobody waits; saved ones may be spent at once, ten at most. */
+const IDLE_BLOCKS = 8;
+const EARNED_PER_BLOCK = 0.25;
+const MOST_SAVED = 10;
+
+/**
+ * Learns how long after its time a block can be read from the node, whatever the two clocks say: from blocks that were found
+ * right after a miss.
+ */
+export function createPace(blockMs: number): Pace {
+  let delayMs = 0;
+  let earlierMs = blockMs / EARLIER_SHARE;
+  let misses = 0;
+  let firstMissMs = 0;
+  let saved = MOST_SAVED;
+  let lastSpentMs = Number.NEGATIVE_INFINITY;
+  return {
+    onBlock(blockTime, nowMs) {
+      if (misses > 0) {
+        delayMs = nowMs - blockTime;
+        earlierMs = blockMs / EARLIER_SHARE;
+      } else {
+        delayMs -= earlierMs;
+        earlierMs = Math.min(blockMs / 2, earlierMs * 2);
+      }
+      misses = 0;
+      saved = Math.min(MOST_SAVED, saved + EARNED_PER_BLOCK);
+      return Math.max(0, Math.min(blockMs, blockTime + blockMs + delayMs - nowMs));
+    },
+    onMiss(nowMs) {
+      if (misses === 0) firstMissMs = nowMs;
+      misses += 1;
+      return Math.min(blockMs, (blockMs / RETRY_SHARE) * 2 ** Math.min(misses - 1, 8));
+    },
+    overdueMs: (nowMs) => (misses === 0 ? 0 : nowMs - firstMissMs),
+    maySpend(isPayerWaiting, nowMs) {
+      const isIdleTurn = nowMs - lastSpentMs >= IDLE_BLOCKS * blockMs;
+      if (!isIdleTurn && !(isPayerWaiting && saved >= 1)) return false;
+      saved = Math.max(0, saved - 1);
+      lastSpentMs = nowMs;
+      return true;
+    },
+  };
+}

@@ -1,0 +1,93 @@
+import type { SolidBlock } from '../domain/chain-block.ts';
+import { solidHeight } from '../domain/solidity.ts';
+import { applySolidBlocks } from '../payments/apply-solid-blocks.ts';
+import type { Watching } from '../payments/watching.ts';
+import { accountToAddress } from '../tron/address.ts';
+import { alarm, calm, type FollowDeps, type Following } from './following.ts';
+import type { Node } from './node-member.ts';
+import { votersOf } from './producers.ts';
+import { readNewest } from './read-block.ts';
+import { toChainBlock, type WindowBlock } from './window.ts';
+
+/** Blocks of one transaction while catching up. Memory and lock time stay small, and commits are few. */
+const BATCH_BLOCKS = 20;
+
+/** The height up to which our own verified headers prove the chain to be irreversible; the solid cursor's at least. */
+export function ownSolidOf({ window, producers, base }: Following): number {
+  if (producers === null) return base.number;
+  const { voters, threshold } = votersOf(producers);
+  return (
+    solidHeight(
+      window.filter(({ isAttested }) => isAttested),
+      voters,
+      threshold,
+    ) ?? base.number
+  );
+}
+
+/** Asks what is irreversible by the node, which must not be another chain than ours. One request. */
+export async function askSolid(deps: FollowDeps, following: Following, node: Node): Promise<void> {
+  const solid = await readNewest(deps, node, 'walletsolidity');
+  deps.metrics.chainSolidNumber.set({ network: deps.network }, solid.number);
+  const ours = following.window.find(({ number }) => number === solid.number);
+  if (ours !== undefined && ours.id !== solid.id) {
+    // Our window is a branch that lost, or the node is wrong: what the chain shows from the solid block on decides.
+    deps.pool.report(
+      node,
+      'contradicts',
+      `its irreversible block ${solid.number} is ${solid.id}, and ours is ${ours.id}`,
+    );
+    following.window.splice(0);
+    return;
+  }
+  following.nodeSolid = { number: solid.number, time: solid.time };
+}
+
+/**
+ * Records the blocks that are irreversible by our own headers and by the node's word, and on whose logs enough operators
+ * agree, in order, up to the first that is not. Returns how many.
+ */
+export async function promote(deps: FollowDeps, watching: Watching, following: Following): Promise<number> {
+  const { network, metrics } = deps;
+  const limit = Math.min(ownSolidOf(following), following.nodeSolid.number);
+  const firstOpen = following.window.findIndex(({ number, agreed }) => number > limit || agreed === null);
+  const ready = firstOpen < 0 ? following.window.length : firstOpen;
+  for (let done = 0; done < ready; done += BATCH_BLOCKS) {
+    const blocks = following.window.slice(0, Math.min(BATCH_BLOCKS, ready - done));
+    const counts = await applySolidBlocks(watching, blocks.map(toSolidBlock));
+    for (const [kind, count] of Object.entries(counts)) metrics.transfers.inc({ network, kind }, count);
+    const last = blocks.at(-1);
+    if (last === undefined) break;
+    following.base = { number: last.number, id: last.id, time: last.time };
+    following.window.splice(0, blocks.length);
+    for (const block of blocks) await tellNotices(deps, following, block);
+  }
+  if (ready > 0) {
+    following.contradicting.clear();
+    await calm(deps, following, 'unverifiable-block');
+    await calm(deps, following, 'not-solid');
+    if (following.window.every(({ agreed }) => agreed !== null)) await calm(deps, following, 'nodes-disagree');
+  }
+  return ready;
+}
+
+function toSolidBlock(block: WindowBlock): SolidBlock {
+  if (block.agreed === null) throw new Error(`block ${block.number} is not agreed on`);
+  return { ...toChainBlock(block), evidence: block.agreed.evidence };
+}
+
+/** What the USDT contract itself announced: the operator must know, for transfers may stop or cost a fee. */
+async function tellNotices(deps: FollowDeps, following: Following, block: WindowBlock): Promise<void> {
+  for (const { kind, txId, detail, account } of block.agreed?.logs.notices ?? []) {
+    // Whom Tether blacklists is no matter of ours unless it is one of our addresses, which the reconciler checks.
+    if (kind === 'AddedBlackList') continue;
+    const who = account === null ? '' : ` ${accountToAddress(account)}`;
+    await alarm(
+      deps,
+      following,
+      'contract-event',
+      txId,
+      `the USDT contract emitted ${kind}${who} ${detail} in block ${block.number}`,
+    );
+  }
+}

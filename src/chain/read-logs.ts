@@ -1,0 +1,179 @@
+import { createHash } from 'node:crypto';
+import type { ChainTransfer } from '../domain/chain-block.ts';
+import { AppError } from '../domain/errors.ts';
+import { type AccountHex, accountFromWord, accountToAddress } from '../tron/address.ts';
+import { decodeTransferLog, NOTICE_TOPICS, TRANSFER_TOPIC } from '../tron/usdt.ts';
+import type { ProvenBlock, ProvenTransaction } from './prove-block.ts';
+
+/** An event of Tether's contract that an operator must know of. `account`: the new contract of Deprecate, the address blacklisted. */
+export type ContractNotice = {
+  txId: string;
+  logIndex: number;
+  kind: (typeof NOTICE_TOPICS)[keyof typeof NOTICE_TOPICS];
+  /** What it says, for people. */
+  detail: string;
+  account: AccountHex | null;
+};
+
+export type BlockLogs = {
+  transfers: ChainTransfer[];
+  notices: ContractNotice[];
+  /** sha256 (hex) over all logs of USDT in the block, in order: nodes that show the same logs have the same digest. */
+  digest: string;
+};
+
+/** A log of the USDT contract, its hex in lower case. */
+type UsdtLog = { logIndex: number; topics: string[]; data: string };
+
+type Info = {
+  id?: unknown;
+  blockNumber?: unknown;
+  blockTimeStamp?: unknown;
+  result?: unknown;
+  receipt?: { result?: unknown } | null;
+  log?: unknown;
+};
+
+const WORD = /^[0-9a-f]{64}$/;
+const HEX = /^(?:[0-9a-f]{2})*$/;
+const ACCOUNT = /^(?:41)?[0-9a-f]{40}$/;
+/** How nodes write an address of 21 bytes as a word. */
+const PREFIXED = /^0{22}41/;
+const NO_PREFIX = '0'.repeat(24);
+
+/** The EVM has log0 to log4. */
+const MAX_TOPICS = 4;
+
+/**
+ * Checks a `gettransactioninfobyblocknum` answer against the proven block and reads the logs of the USDT contract. `[]` can
+ * mean an empty block, an unknown one, a node without history or a sick one: count and ids must agree pairwise.
+ * Errors, both retryable: `NODE_REFUSED` (not the infos of this block), `BLOCK_UNVERIFIABLE` (they say what the block denies).
+ */
+export function readLogs(block: ProvenBlock, infos: unknown, usdt: AccountHex): BlockLogs {
+  const { number, time, transactions } = block;
+  if (!Array.isArray(infos)) throw refused(`no list for block ${number}`);
+  if (infos.length !== transactions.length) {
+    throw refused(`${infos.length} infos for ${transactions.length} transactions of block ${number}`);
+  }
+  const logs: BlockLogs = { transfers: [], notices: [], digest: '' };
+  const digest = createHash('sha256');
+  for (const [index, transaction] of transactions.entries()) {
+    const { txId } = transaction;
+    const info = (infos[index] ?? {}) as Info;
+    if (info.id !== txId) throw refused(`info ${info.id} for transaction ${txId} (${index}) of block ${number}`);
+    if (info.blockNumber !== number || info.blockTimeStamp !== time) {
+      throw refused(
+        `info of ${txId} says block ${info.blockNumber} at ${info.blockTimeStamp}, not ${number} at ${time}`,
+      );
+    }
+    const usdtLogs = readInfo(transaction, info, usdt);
+    if (usdtLogs.length === 0 && transaction.call === null) continue;
+    for (const { logIndex, topics, data } of usdtLogs) digest.update(`${txId} ${logIndex} ${topics.join()} ${data}\n`);
+    logs.transfers.push(...readTransfers(transaction, usdtLogs, usdt));
+    const notices = usdtLogs.flatMap((log) => readNotice(txId, log));
+    // Nobody else is asked for the logs of a direct call, so it may not announce anything.
+    if (transaction.call !== null && notices.length > 0) throw contradicts(`the transfer ${txId} has another event`);
+    logs.notices.push(...notices);
+  }
+  return { ...logs, digest: digest.digest('hex') };
+}
+
+/** The logs of USDT of one transaction; none when it failed. Throws when its info contradicts the block. */
+function readInfo({ txId, isSuccess, isContract }: ProvenTransaction, info: Info, usdt: AccountHex): UsdtLog[] {
+  const claimed = info.receipt?.result;
+  const { log: list = [] } = info;
+  if (!Array.isArray(list)) throw refused(`the logs of ${txId} are no list`);
+  if (!isContract) {
+    if (list.length > 0) throw contradicts(`${txId} calls no contract, yet its info has ${list.length} logs`);
+    return [];
+  }
+  if (!isSuccess) {
+    if (claimed === 'SUCCESS') throw contradicts(`${txId} failed, yet its info says SUCCESS`);
+    return [];
+  }
+  if (claimed !== 'SUCCESS' || info.result !== undefined) {
+    throw contradicts(`${txId} succeeded, yet its info says ${claimed} and ${info.result ?? 'no result'}`);
+  }
+  const logs: UsdtLog[] = [];
+  for (const [logIndex, log] of (list as unknown[]).entries()) {
+    const { address, topics = [], data = '' } = (log ?? {}) as { address?: unknown; topics?: unknown; data?: unknown };
+    const account = typeof address === 'string' ? address.toLowerCase() : '';
+    if (!ACCOUNT.test(account)) throw contradicts(`log ${logIndex} of ${txId} has address ${address}`);
+    if (account.slice(-40) === usdt) logs.push({ logIndex, ...readHex(`log ${logIndex} of ${txId}`, topics, data) });
+  }
+  return logs;
+}
+
+/**
+ * Topics and data in lower case. Nodes write an address in a topic with or without the prefix 41: it is taken away, so
+ * that the digest is the same. In a Transfer, whose topics are known to be addresses, all of the upper bytes are.
+ */
+function readHex(place: string, topics: unknown, data: unknown): { topics: string[]; data: string } {
+  if (!Array.isArray(topics) || topics.length > MAX_TOPICS || typeof data !== 'string') {
+    throw contradicts(`${place} is malformed`);
+  }
+  const lower = (topics as unknown[]).map((topic) => (typeof topic === 'string' ? topic.toLowerCase() : ''));
+  const bytes = data.toLowerCase();
+  if (!lower.every((topic) => WORD.test(topic)) || !HEX.test(bytes)) throw contradicts(`${place} is not hex`);
+  const isTransfer = lower[0] === TRANSFER_TOPIC;
+  const masked = lower.map((topic, index) =>
+    index > 0 && (isTransfer || PREFIXED.test(topic)) ? NO_PREFIX + topic.slice(24) : topic,
+  );
+  return { topics: masked, data: bytes };
+}
+
+/** The transfers of one transaction. A direct call must have logged what it says, or that less Tether's fee. */
+function readTransfers({ txId, call }: ProvenTransaction, logs: UsdtLog[], usdt: AccountHex): ChainTransfer[] {
+  const transfers: ChainTransfer[] = [];
+  for (const { logIndex, topics, data } of logs) {
+    if (topics[0] !== TRANSFER_TOPIC) continue;
+    const transfer = decodeTransferLog({ address: usdt, topics, data });
+    if (transfer === null) throw contradicts(`log ${logIndex} of ${txId} is a malformed Transfer of USDT`);
+    const { from, to, value: amount } = transfer;
+    transfers.push({ txId, logIndex, from, to, amount, isProven: false });
+  }
+  if (call !== null) checkCall(txId, call, transfers);
+  // Zero-value transfers are spam that poisons address histories; they move nothing.
+  return transfers.filter(({ amount }) => amount > 0n);
+}
+
+function checkCall(txId: string, call: NonNullable<ProvenTransaction['call']>, transfers: ChainTransfer[]): void {
+  const [first, second] = transfers;
+  const { from, to, value } = call;
+  if (first !== undefined && transfers.length === 1) {
+    first.isProven = first.from === from && first.to === to && first.amount === value;
+    if (first.isProven) return;
+  }
+  // With a fee there is a second Transfer to the contract's owner: after the first for transfer, before it for transferFrom.
+  if (first !== undefined && second !== undefined && transfers.length === 2) {
+    const fee = first.to === to ? second : first;
+    const isSplit = first.amount + second.amount === value && fee.amount > 0n;
+    const isPaid = (first.to === to) !== (second.to === to);
+    if (isSplit && isPaid && first.from === from && second.from === from) return;
+  }
+  const seen = transfers.map((each) => `${each.from} to ${each.to}: ${each.amount}`).join('; ');
+  throw contradicts(`${txId} moves ${value} from ${from} to ${to}, yet its logs are: ${seen === '' ? 'none' : seen}`);
+}
+
+/** Reads an event that is a notice; its arguments may be indexed or not, so topics and data are read as one row of words. */
+function readNotice(txId: string, { logIndex, topics, data }: UsdtLog): ContractNotice[] {
+  const kind = (NOTICE_TOPICS as Record<string, ContractNotice['kind'] | undefined>)[topics[0] ?? ''];
+  if (kind === undefined) return [];
+  const words = [...topics.slice(1), ...(data.match(/.{64}/g) ?? [])];
+  const [first = '', second = ''] = words;
+  const expected = { Deprecate: 1, Params: 2, Pause: 0, Unpause: 0, AddedBlackList: 1 }[kind];
+  if (words.length !== expected || data.length % 64 !== 0) {
+    throw contradicts(`log ${logIndex} of ${txId} is a malformed ${kind} of USDT`);
+  }
+  const account = kind === 'Deprecate' || kind === 'AddedBlackList' ? accountFromWord(first) : null;
+  const fee = kind === 'Params' ? `fee ${BigInt(`0x${first}`)} basis points, at most ${BigInt(`0x${second}`)}` : '';
+  return [{ txId, logIndex, kind, detail: account === null ? fee : accountToAddress(account), account }];
+}
+
+function refused(seen: string): AppError {
+  return new AppError('NODE_REFUSED', `the node's transaction infos are not the block's: ${seen}`, { retryable: true });
+}
+
+function contradicts(seen: string): AppError {
+  return new AppError('BLOCK_UNVERIFIABLE', `the transaction infos contradict the block: ${seen}`, { retryable: true });
+}

@@ -1,0 +1,247 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { SolidBlock } from '../domain/chain-block.ts';
+import { AppError } from '../domain/errors.ts';
+import { solidHeight, solidThreshold } from '../domain/solidity.ts';
+import type { UnixMs } from '../domain/time.ts';
+import { findCursor } from '../store/chain-cursor.ts';
+import type { Database } from '../store/database.ts';
+import { findProducerSets, type ProducerSet } from '../store/producer-sets.ts';
+import type { AccountHex } from '../tron/address.ts';
+import type { Node, NodePool } from './node-pool.ts';
+import { isSignedBy } from './producers.ts';
+import type { ProvenHeader } from './prove-block.ts';
+import { RANGE_BLOCKS, type ReadBlock, type ReadDeps, readHeaderAt, readLogsOf, readRange } from './read-block.ts';
+import { addVote, settle, toChainBlock, toWindowBlock } from './window.ts';
+
+export type ReadSolidDeps = ReadDeps & {
+  db: Database;
+  pool: NodePool;
+  agreement: number;
+  /** How long to go on asking, for one part of the range, nodes that refuse, are wrong, or disagree. */
+  patienceMs: number;
+};
+
+/** `attestedCount`: blocks that a known producer signed; the others stand only because what is built on them is known. */
+export type ReadSolid = { blockCount: number; attestedCount: number };
+
+/** Blocks that wait for who builds on them, at most: if that is not known after many rounds of all 27 producers, it will not be. */
+const MAX_WAITING_BLOCKS = 500;
+/** Blocks of one command: three and a half days, 30,000 requests or more. */
+export const MAX_RANGE_BLOCKS = 100_000;
+const PARALLEL_LOGS = 4;
+const RETRY_MS = 500;
+/** Sets of producers that are remembered: a change each day for three years. */
+const MAX_SETS = 1000;
+
+type Link = { number: number; id: string; producer: AccountHex; time: UnixMs; isAttested: boolean; node: Node };
+type Waiting = { block: SolidBlock; isAttested: boolean };
+type Ledger = { number: number; id: string };
+
+/** What a node showed does not lead to where the ledger stands. Another node may show what does. */
+class LostBranch extends AppError {
+  readonly node: Node;
+
+  constructor(node: Node, message: string) {
+    super('CHAIN_CONTRADICTION', message);
+    this.node = node;
+  }
+}
+
+/**
+ * Reads the irreversible blocks from `from` to `to`, verifies them as the watcher does, and hands them over in order, as soon
+ * as enough known producers have built on them or the block at which the ledger stands is one of their descendants.
+ * Errors: `INVALID_ARGUMENT` above the ledger, `CHAIN_CONTRADICTION` when no node shows blocks that lead to it,
+ * `BLOCK_UNVERIFIABLE` when too few known producers built on them, `NODES_DISAGREE`, `NO_NODE`, `NODE_REFUSED`.
+ */
+export async function readSolid(
+  deps: ReadSolidDeps,
+  { from, to }: { from: number; to: number },
+  onBlocks: (blocks: SolidBlock[]) => Promise<void>,
+): Promise<ReadSolid> {
+  const cursor = await findCursor(deps.db, deps.network);
+  if (cursor === null || to > cursor.solid.number) {
+    const stands =
+      cursor === null ? 'the ledger has no block yet' : `the ledger stands at block ${cursor.solid.number}`;
+    throw new AppError('INVALID_ARGUMENT', `blocks up to ${to} were asked for, but ${stands}`);
+  }
+  const sets = (await findProducerSets(deps.db, deps.network, MAX_SETS)).reverse();
+  const counts = { blockCount: 0, attestedCount: 0 };
+  const handOver = async (ready: Waiting[]) => {
+    await onBlocks(ready.map(({ block }) => block));
+    counts.blockCount += ready.length;
+    counts.attestedCount += ready.filter(({ isAttested }) => isAttested).length;
+  };
+  const lost = new Map<string, LostBranch>();
+  while (counts.blockCount <= to - from) {
+    try {
+      const start = from + counts.blockCount;
+      await readBranch({ ...deps, lost }, { from: start, to }, { sets, ledger: cursor.solid }, handOver);
+    } catch (error) {
+      // Each turn leaves out one node more, so this ends.
+      if (!(error instanceof LostBranch) || lost.has(error.node.origin)) throw error;
+      lost.set(error.node.origin, error);
+      deps.pool.report(error.node, 'unverifiable', error.message);
+    }
+  }
+  return counts;
+}
+
+type BranchDeps = ReadSolidDeps & { lost: ReadonlyMap<string, LostBranch> };
+
+async function readBranch(
+  deps: BranchDeps,
+  { from, to }: { from: number; to: number },
+  { sets, ledger }: { sets: readonly ProducerSet[]; ledger: Ledger },
+  onReady: (ready: Waiting[]) => Promise<void>,
+): Promise<void> {
+  const links: Link[] = [];
+  const waiting: Waiting[] = [];
+  const push = (node: Node, header: ProvenHeader): Link => {
+    const link = attest(sets, links.at(-1), node, header, ledger);
+    links.push(link);
+    return link;
+  };
+  const settle = async () => {
+    const upTo = solidUpTo(sets, links, ledger.number) ?? -1;
+    const kept = links.findIndex(({ number }) => number > upTo);
+    links.splice(0, kept === -1 ? links.length - 1 : kept);
+    const ready = waiting.filter(({ block }) => block.number <= upTo);
+    waiting.splice(0, ready.length);
+    if (ready.length > 0) await onReady(ready);
+    refuseUnproven(links);
+  };
+  for (let first = from; first <= to; first += RANGE_BLOCKS) {
+    const last = Math.min(to, first + RANGE_BLOCKS - 1);
+    for (const { node, header, block } of await readVerified(deps, first, last)) {
+      waiting.push({ block, isAttested: push(node, header).isAttested });
+    }
+    await settle();
+  }
+  for (let number = to + 1; waiting.length > 0; number += 1) {
+    const { node, header } = await fromAnyNode(deps, async (each) => {
+      return { node: each, header: await readHeaderAt(deps, each, number) };
+    });
+    push(node, header);
+    await settle();
+  }
+}
+
+/** Links a header to the one before, and says whether a producer that was known at its time signed it. */
+function attest(
+  sets: readonly ProducerSet[],
+  before: Link | undefined,
+  node: Node,
+  header: ProvenHeader,
+  ledger: Ledger,
+): Link {
+  const { number, id, parentId, producer, time } = header;
+  const isAttested = inForce(sets, time).some((newest) => isSignedBy({ newest, previous: null }, header));
+  if (before !== undefined && before.id !== parentId) {
+    // Where two nodes differ, the one whose block nobody known signed is wrong.
+    const wrong = isAttested && !before.isAttested ? before.node : node;
+    const seen = `block ${number} (${id}) of ${node.origin} names parent ${parentId}`;
+    throw new LostBranch(wrong, `${seen}, but block ${before.number} of ${before.node.origin} is ${before.id}`);
+  }
+  if (number === ledger.number && id !== ledger.id) {
+    const stands = `the ledger stands at block ${number} (${ledger.id})`;
+    throw new LostBranch(node, `${stands}, and ${node.origin} shows ${id}`);
+  }
+  return { number, id, producer, time, isAttested, node };
+}
+
+/** The sets that may have been in force at a time: the one taken over before it, and its neighbours, for they are learned late. */
+function inForce(sets: readonly ProducerSet[], time: UnixMs): readonly ProducerSet[] {
+  const later = sets.findIndex(({ chainTime }) => chainTime > time);
+  const at = later === -1 ? sets.length - 1 : Math.max(0, later - 1);
+  return sets.slice(Math.max(0, at - 1), at + 2);
+}
+
+/** The height up to which the linked blocks are irreversible, by who built on them or because the ledger builds on them. */
+function solidUpTo(sets: readonly ProducerSet[], links: readonly Link[], ledgerNumber: number): number | null {
+  const newest = links.at(-1);
+  if (newest === undefined) return null;
+  if (newest.number === ledgerNumber) return newest.number;
+  const known = inForce(sets, newest.time);
+  if (known.length === 0) return null;
+  const voters = new Set(known.flatMap(({ producers }) => producers.map(({ account }) => account)));
+  const threshold = Math.max(...known.map(({ producers }) => solidThreshold(producers.length)));
+  return solidHeight(
+    links.filter(({ isAttested }) => isAttested),
+    voters,
+    threshold,
+  );
+}
+
+type Verified = { node: Node; header: ProvenHeader; block: SolidBlock };
+
+async function readVerified(deps: BranchDeps, first: number, last: number): Promise<Verified[]> {
+  return fromAnyNode(deps, async (node, nodes) => {
+    const blocks = await readRange(deps, node, first, last);
+    const verified: Verified[] = [];
+    for (let start = 0; start < blocks.length; start += PARALLEL_LOGS) {
+      const group = blocks.slice(start, start + PARALLEL_LOGS).map(async (block) => {
+        const read = { node, block, logs: await readLogsOf(deps, node, block) };
+        return { node, header: block, block: await agree(deps, read, nodes) };
+      });
+      verified.push(...(await Promise.all(group)));
+    }
+    return verified;
+  });
+}
+
+/** What stands only in logs is asked of other operators too, until enough show the same. Error: `NODES_DISAGREE`. */
+async function agree(deps: ReadSolidDeps, read: ReadBlock, nodes: readonly Node[]): Promise<SolidBlock> {
+  const { block, logs, node } = read;
+  const window = toWindowBlock(read, false);
+  const isOpen = block.transactions.some(({ isSuccess, isContract, call }) => isSuccess && isContract && call === null);
+  const agreement = isOpen || logs.transfers.some(({ isProven }) => !isProven) ? deps.agreement : 1;
+  settle(window, agreement);
+  for (const other of nodes.filter(({ operator }) => operator !== node.operator)) {
+    if (window.agreed !== null) break;
+    const shown = await readLogsOf(deps, other, block).catch((error: unknown) => {
+      if (error instanceof AppError) return null;
+      throw error;
+    });
+    if (shown !== null) addVote(window, other, shown, agreement);
+  }
+  if (window.agreed !== null) return { ...toChainBlock(window), evidence: window.agreed.evidence };
+  const asked = [...window.votes.values()].map(({ origin, logs: { digest } }) => `${origin}: ${digest.slice(0, 12)}`);
+  throw new AppError(
+    'NODES_DISAGREE',
+    `${agreement} operators must show the same USDT logs of block ${block.number}; shown by ${asked.join(', ')}`,
+    { retryable: true },
+  );
+}
+
+/** Asks the nodes in order of preference until one gives what is right, again and again within patience. The error is the last one's. */
+async function fromAnyNode<Result>(
+  deps: BranchDeps,
+  read: (node: Node, nodes: readonly Node[]) => Promise<Result>,
+): Promise<Result> {
+  const deadlineMs = performance.now() + deps.patienceMs;
+  for (;;) {
+    const nodes = (await deps.pool.available()).filter(({ origin }) => !deps.lost.has(origin));
+    const [contradiction] = deps.lost.values();
+    if (nodes.length === 0 && contradiction !== undefined) throw contradiction;
+    let failure = new AppError('NO_NODE', `no node of ${deps.network} can be asked now`, { retryable: true });
+    for (const node of nodes) {
+      try {
+        return await read(node, nodes);
+      } catch (error) {
+        if (!(error instanceof AppError) || !error.retryable) throw error;
+        failure = error;
+      }
+    }
+    if (performance.now() >= deadlineMs) throw failure;
+    await delay(RETRY_MS);
+  }
+}
+
+function refuseUnproven(waiting: readonly { number: number }[]): void {
+  const [first] = waiting;
+  if (first === undefined || waiting.length <= MAX_WAITING_BLOCKS) return;
+  throw new AppError(
+    'BLOCK_UNVERIFIABLE',
+    `too few of the producers that are known built on block ${first.number} in ${waiting.length} blocks; nothing from it on was taken`,
+  );
+}

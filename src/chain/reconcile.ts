@@ -1,0 +1,83 @@
+import { AppError } from '../domain/errors.ts';
+import type { Network } from '../domain/network.ts';
+import type { UnixMs } from '../domain/time.ts';
+import type { Logger } from '../runtime/log.ts';
+import { type Loop, startLoop } from '../runtime/loop.ts';
+import type { Metrics } from '../runtime/metrics.ts';
+import { findDueAddresses, markChecksDue } from '../store/balance-checks.ts';
+import type { Database } from '../store/database.ts';
+import type { AccountHex } from '../tron/address.ts';
+import type { NodePool } from './node-pool.ts';
+import { formatSigned, reconcileAddress } from './reconcile-address.ts';
+
+export type ReconcilerDeps = {
+  db: Database;
+  network: Network;
+  pool: NodePool;
+  usdt: AccountHex;
+  now(): UnixMs;
+  random(bytes: number): Uint8Array;
+  log: Logger;
+  metrics: Metrics;
+  /** Whether this process follows the network. Only one checks. */
+  isLeader(): boolean;
+  /** Between two addresses; 2,000 ms unless a test is in a hurry. */
+  pauseMs?: number;
+  confirmAfterMs?: number;
+};
+
+/** One address of four requests in this time leaves the nodes their budget: 5,000 addresses a day are 20,000 requests. */
+const PAUSE_MS = 2000;
+const MAX_PAUSE_MS = 60_000;
+/** Looked at in one round, to find one that is not put off. */
+const CANDIDATES = 20;
+/** An address that could not be checked lets the others go first for so long. */
+const PUT_OFF_MS = 60_000;
+const PATIENCE_MS = 10_000;
+/** Two blocks: another back end answers, and a balance that was of an older height is of a newer one. */
+const CONFIRM_AFTER_MS = 6000;
+
+/** Checks addresses whose turn has come, one after the other, while this process is the leader. Never ends by itself. */
+export function startReconciler(deps: ReconcilerDeps): Loop {
+  const { db, network, pool, now, log, metrics, pauseMs = PAUSE_MS, confirmAfterMs = CONFIRM_AFTER_MS } = deps;
+  const putOff = new Map<string, number>();
+  return startLoop({
+    name: `books of ${network}`,
+    log,
+    maxPauseMs: MAX_PAUSE_MS,
+    run: async () => {
+      if (!deps.isLeader()) return pauseMs;
+      for (const [id, untilMs] of putOff) if (untilMs <= performance.now()) putOff.delete(id);
+      const due = await findDueAddresses(db, network, now(), CANDIDATES);
+      const address = due.find(({ id }) => !putOff.has(id));
+      if (address === undefined) return pauseMs;
+      // The last in the order of preference is the least likely to have delivered the blocks.
+      const node = (await pool.available()).at(-1);
+      if (node === undefined) throw new AppError('NO_NODE', `no node of ${network} can be asked for balances`);
+      putOff.set(address.id, performance.now() + PUT_OFF_MS);
+      const wait = { patienceMs: PATIENCE_MS, confirmAfterMs };
+      const outcome = await reconcileAddress({ ...deps, ...wait, node }, address);
+      if (outcome.kind === 'too-early') {
+        log.debug({ network, address: address.address, reason: outcome.reason }, 'an address is checked later');
+        return pauseMs;
+      }
+      putOff.delete(address.id);
+      const labels = { network, address: address.address };
+      if (outcome.kind === 'good') {
+        // A series for each address that ever was would be many; one that differs is rare.
+        metrics.balanceDifference.remove(labels);
+        return pauseMs;
+      }
+      const { ledgerMicro, chainMicro, from, to } = outcome;
+      metrics.balanceDifference.set(labels, Number(chainMicro - ledgerMicro) / 1_000_000);
+      const amounts = { ledger: formatSigned(ledgerMicro), chain: formatSigned(chainMicro) };
+      log.error({ ...labels, ...amounts, from, to }, 'the books of an address do not balance with the chain');
+      return pauseMs;
+    },
+  });
+}
+
+/** Makes every address of a network due, active or retired: after an incident the books are looked at anew. */
+export function markAllDue(db: Database, network: Network): Promise<void> {
+  return markChecksDue(db, network);
+}

@@ -1,0 +1,37 @@
+import { AppError } from '../domain/errors.ts';
+import { recordRescanned } from '../payments/record-rescanned.ts';
+import type { TransferCounts } from '../payments/record-transfers.ts';
+import type { Recording } from '../payments/watching.ts';
+import { type ReadSolid, type ReadSolidDeps, readSolid } from './read-solid.ts';
+import { compareBlocks } from './verify-range.ts';
+
+/**
+ * Reads the blocks from `from` to `to` again and records, in chain order, what the ledger missed. To repeat it, or to end it
+ * anywhere, is harmless. Errors as of `readSolid`; `CHAIN_CONTRADICTION` where the ledger has what the chain has not: that is
+ * never repaired silently.
+ */
+export async function rescan(
+  deps: ReadSolidDeps & Recording,
+  range: { from: number; to: number },
+  onProgress: (blockCount: number) => void,
+): Promise<ReadSolid & { added: TransferCounts }> {
+  const added: TransferCounts = { matched: 0, duplicate: 0, unmatched: 0, outgoing: 0 };
+  let done = 0;
+  const read = await readSolid(deps, range, async (blocks) => {
+    const { differences } = await compareBlocks(deps.db, deps.network, blocks);
+    const contradiction = differences.find(({ kind }) => kind !== 'missing');
+    if (contradiction !== undefined) {
+      const { txId, logIndex, blockNumber } = contradiction;
+      throw new AppError(
+        'CHAIN_CONTRADICTION',
+        `the ledger has transfer ${txId} (${logIndex}) in block ${blockNumber}, and the chain does not: see all of them with ` +
+          `quittance chain verify --network ${deps.network} --from ${range.from} --to ${range.to}`,
+      );
+    }
+    const counts = await recordRescanned(deps, blocks);
+    for (const kind of Object.keys(added) as (keyof TransferCounts)[]) added[kind] += counts[kind];
+    done += blocks.length;
+    onProgress(done);
+  });
+  return { ...read, added };
+}

@@ -1,0 +1,29 @@
+import { sightBlocks } from '../payments/sight-blocks.ts';
+import type { Watching } from '../payments/watching.ts';
+import { findCursor } from '../store/chain-cursor.ts';
+import type { Following } from './following.ts';
+import { toChainBlock, type WindowBlock } from './window.ts';
+
+/**
+ * Records the verified blocks above the solid one that the database does not have yet, or not with all their transfers. After a
+ * restart that waits until as much is verified as was examined before, so that no invoice loses a sighting that it still has.
+ */
+export async function sight(watching: Watching, { window }: Following): Promise<void> {
+  const firstUnattested = window.findIndex(({ isAttested }) => !isAttested);
+  const attested = firstUnattested < 0 ? window : window.slice(0, firstUnattested);
+  const first = attested.findIndex(isBehind);
+  const blocks = attested.slice(first);
+  const [lowest, newest] = [blocks[0], blocks.at(-1)];
+  if (first < 0 || lowest === undefined || newest === undefined) return;
+  const cursor = await findCursor(watching.db, watching.network);
+  if (cursor !== null && newest.number < cursor.head.number) return;
+  const sighted = await sightBlocks(watching, lowest.number - 1, blocks.map(toChainBlock));
+  for (const block of blocks) {
+    block.sighted = block.agreed === null ? 'proven' : 'everything';
+    block.hasSighting = sighted.has(block.number);
+  }
+}
+
+function isBehind({ sighted, agreed }: WindowBlock): boolean {
+  return sighted === 'nothing' || (sighted === 'proven' && agreed !== null);
+}

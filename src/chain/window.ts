@@ -1,0 +1,73 @@
+import type { ChainBlock, ChainTransfer, Evidence } from '../domain/chain-block.ts';
+import type { UnixMs } from '../domain/time.ts';
+import type { AccountHex } from '../tron/address.ts';
+import type { Node } from './node-member.ts';
+import type { ProvenBlock } from './prove-block.ts';
+import type { ReadBlock } from './read-block.ts';
+import type { BlockLogs } from './read-logs.ts';
+
+/** What the nodes of one operator showed as the logs of a block. */
+type Vote = { origin: string; logs: BlockLogs };
+
+/** A verified block above the solid one. */
+export type WindowBlock = {
+  number: number;
+  id: string;
+  parentId: string;
+  time: UnixMs;
+  producer: AccountHex;
+  /** A known producer signed it, so it counts for irreversibility. Others are proven only by what is built on them. */
+  isAttested: boolean;
+  /** Needed to check what other nodes show; `null` once enough agree. */
+  proven: ProvenBlock | null;
+  votes: Map<string, Vote>;
+  /** The logs on which enough operators agree. */
+  agreed: { logs: BlockLogs; evidence: Evidence } | null;
+  /** What of it the database has as sighted. */
+  sighted: 'nothing' | 'proven' | 'everything';
+  /** An invoice waits for it to become irreversible. */
+  hasSighting: boolean;
+};
+
+export function toWindowBlock({ node, block, logs }: ReadBlock, isAttested: boolean): WindowBlock {
+  const { number, id, parentId, time, producer } = block;
+  return {
+    ...{ number, id, parentId, time, producer, isAttested },
+    proven: block,
+    votes: new Map([[node.operator, { origin: node.origin, logs }]]),
+    agreed: null,
+    sighted: 'nothing',
+    hasSighting: false,
+  };
+}
+
+/** Counts what a node shows; the logs on which `agreement` operators agree are taken. */
+export function addVote(block: WindowBlock, node: Node, logs: BlockLogs, agreement: number): void {
+  block.votes.set(node.operator, { origin: node.origin, logs });
+  settle(block, agreement);
+}
+
+/** Takes the logs that enough operators show. What the header proves is the same in all of them, or they would not be here. */
+export function settle(block: WindowBlock, agreement: number): void {
+  if (block.agreed !== null) return;
+  for (const { logs } of block.votes.values()) {
+    const same = [...block.votes.values()].filter((vote) => vote.logs.digest === logs.digest);
+    if (same.length < agreement) continue;
+    block.agreed = { logs, evidence: { nodes: same.map(({ origin }) => origin), operatorCount: same.length } };
+    block.proven = null;
+    block.votes.clear();
+    return;
+  }
+}
+
+/** The block with its transfers as far as they are certain: all of them, or while nodes must still agree, the proven ones. */
+export function toChainBlock(block: WindowBlock): ChainBlock {
+  const { number, id, parentId, time, producer } = block;
+  return { number, id, parentId, time, producer, transfers: certainTransfers(block) };
+}
+
+function certainTransfers({ agreed, votes }: WindowBlock): ChainTransfer[] {
+  if (agreed !== null) return agreed.logs.transfers;
+  const [vote] = votes.values();
+  return vote?.logs.transfers.filter(({ isProven }) => isProven) ?? [];
+}

@@ -1,0 +1,164 @@
+import type { Network } from '../domain/network.ts';
+import { toIso } from '../domain/time.ts';
+import { systemClock } from '../runtime/clock.ts';
+import { findOpenAlarms } from '../store/alarms.ts';
+import { clearHalt, findCursor, findHalt } from '../store/chain-cursor.ts';
+import { type ChainStatus, findChainStatus } from '../store/chain-status.ts';
+import type { Sql } from '../store/database.ts';
+import { findProducerSets } from '../store/producer-sets.ts';
+import { accountToAddress } from '../tron/address.ts';
+import { CliError } from './cli-error.ts';
+import { selectNetwork } from './select-network.ts';
+import { formatFields, formatTable, type Result, type Terminal } from './terminal.ts';
+import { withDatabase } from './with-database.ts';
+
+type NetworkOption = { network?: string };
+
+/** A watcher writes its status every few seconds; one that is older than this was written by one that runs no more. */
+const STALE_MS = 30_000;
+const MAX_SETS = 100;
+
+/** Shows where the service stands with a network, how its nodes are, and what an operator must know. */
+export async function showChainStatus(terminal: Terminal, options: NetworkOption): Promise<Result> {
+  return withDatabase(terminal, async ({ db, config }) => {
+    const network = selectNetwork(config, options.network);
+    const cursor = await findCursor(db, network);
+    const found = await findChainStatus(db, network);
+    const halt = await findHalt(db, network);
+    const alarms = await findOpenAlarms(db, network);
+    const data = {
+      network,
+      recorded: cursor && { ...cursor.solid, time: toIso(cursor.solid.time) },
+      examined: cursor && { ...cursor.head, time: toIso(cursor.head.time) },
+      halt: halt && { at: toIso(halt.at), reason: halt.reason },
+      updatedAt: found && toIso(found.updatedAt),
+      watcher: found && {
+        ...found.status,
+        nodes: found.status.nodes.map((node) => ({ ...node, url: originOf(node.url) })),
+      },
+      alarms: alarms.map(({ id: _, ...alarm }) => ({
+        ...alarm,
+        raisedAt: toIso(alarm.raisedAt),
+        seenAt: toIso(alarm.seenAt),
+      })),
+    };
+    const ageMs = found === null ? null : systemClock.now() - found.updatedAt;
+    const fields = formatFields([
+      ['network', network],
+      ['halted', halt && `since ${toIso(halt.at)}: ${halt.reason}`],
+      ['recorded', cursor === null ? 'nothing yet' : `block ${cursor.solid.number} of ${toIso(cursor.solid.time)}`],
+      ['examined', cursor && `block ${cursor.head.number} of ${toIso(cursor.head.time)}`],
+      ['watcher', describeAge(ageMs)],
+      ...describeWatcher(found?.status ?? null),
+    ]);
+    const nodes = formatTable(
+      ['NODE', 'OPERATOR', 'STATE', 'REQUESTS', 'REFUSED', 'TODAY', 'ANSWER', 'WHY'],
+      nodeRows(found?.status),
+    );
+    const open = alarms.map((alarm) => [alarm.kind, toIso(alarm.raisedAt), String(alarm.seenCount), alarm.detail]);
+    const alarmTable = formatTable(['ALARM', 'SINCE', 'SEEN', 'WHAT'], open);
+    return {
+      data,
+      text: [fields, nodes, alarmTable].filter((part) => part !== '').join('\n\n'),
+      ...(halt === null
+        ? {}
+        : { next: `nothing becomes PAID until you decide: "quittance chain resume --network ${network}"` }),
+    };
+  });
+}
+
+function describeAge(ageMs: number | null): string {
+  if (ageMs === null) return 'never ran on this network';
+  const seconds = Math.max(0, Math.round(ageMs / 1000));
+  return ageMs > STALE_MS ? `not running: it last wrote ${seconds} s ago` : `running, wrote ${seconds} s ago`;
+}
+
+function describeWatcher(status: ChainStatus | null): (readonly [string, string | null])[] {
+  if (status === null) return [];
+  const { catchUp, requestsPerBlock } = status;
+  const behind = Math.max(0, status.nodeSolidNumber - status.processedNumber);
+  return [
+    ['blind', status.blind],
+    ['head', `block ${status.headNumber}`],
+    ['irreversible', `block ${status.ownSolidNumber} by our own verification, ${status.nodeSolidNumber} by the node`],
+    ['behind', `${behind} irreversible blocks`],
+    [
+      'catching up',
+      catchUp &&
+        `${catchUp.blocksPerSecond.toFixed(1)} blocks a second, about ${Math.ceil(catchUp.secondsLeft)} s left`,
+    ],
+    ['requests', requestsPerBlock === null ? null : `${requestsPerBlock.toFixed(2)} a block`],
+  ];
+}
+
+function nodeRows(status: ChainStatus | undefined): string[][] {
+  return (status?.nodes ?? []).map((node) => [
+    originOf(node.url),
+    node.operator,
+    node.pausedForMs > 0 ? `${node.state}, ${Math.ceil(node.pausedForMs / 1000)} s` : node.state,
+    String(node.requests),
+    String(node.refusals),
+    String(node.requestsToday),
+    node.answerMs === null ? '' : `${Math.round(node.answerMs)} ms`,
+    node.reason ?? '',
+  ]);
+}
+
+/** The path of a node's URL may be a provider's secret. */
+function originOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).origin : '';
+}
+
+/** Lets a watcher that stopped for good go on, after its reason was shown. */
+export async function resumeChain(terminal: Terminal, options: NetworkOption & { yes?: boolean }): Promise<Result> {
+  return withDatabase(terminal, async ({ db, config }) => {
+    const network = selectNetwork(config, options.network);
+    const halt = await findHalt(db, network);
+    if (halt === null) throw new CliError('NOT_FOUND', `${network} is not halted: there is nothing to resume`);
+    const reason = `${network} is halted since ${toIso(halt.at)}: ${halt.reason}`;
+    if (options.yes !== true) {
+      throw new CliError('USAGE', `${reason}. When you know why and it is settled, run the command again with --yes`);
+    }
+    await clearHalt(db, network);
+    return {
+      data: { network, resumed: true, halt: { at: toIso(halt.at), reason: halt.reason } },
+      text: `${reason}\n${network} is resumed: the watcher goes on from where the ledger stands`,
+      next: 'see whether it holds with "quittance chain status"',
+    };
+  });
+}
+
+/** Lists the producers that were ever taken over, the newest first: since when, why, and which nodes named them. */
+export async function listProducers(terminal: Terminal, options: NetworkOption): Promise<Result> {
+  return withDatabase(terminal, async ({ db, config }) => {
+    const network = selectNetwork(config, options.network);
+    const sets = await readSets(db, network);
+    const text = sets.map(({ adoptedAt, chainTime, reason, nodes, producers }) => {
+      const members = producers.map(({ address, signer }) => [
+        address,
+        signer === address ? '' : `signs with ${signer}`,
+      ]);
+      return `${adoptedAt}  ${reason}, at chain time ${chainTime}, by ${nodes.join(', ')}\n${formatTable(['PRODUCER', 'KEY'], members)}`;
+    });
+    return {
+      data: { network, data: sets },
+      text: text.join('\n\n'),
+      ...(sets.length === 0
+        ? { next: 'no producers yet: the service learns them when it first follows the network' }
+        : {}),
+    };
+  });
+}
+
+async function readSets(db: Sql, network: Network) {
+  return (await findProducerSets(db, network, MAX_SETS)).map(({ adoptedAt, chainTime, reason, nodes, producers }) => ({
+    adoptedAt: toIso(adoptedAt),
+    chainTime: toIso(chainTime),
+    reason,
+    nodes,
+    producers: producers.map(({ account, signer }) => ({
+      address: accountToAddress(account),
+      signer: accountToAddress(signer),
+    })),
+  }));
+}

@@ -1,0 +1,52 @@
+import { randomBytes } from 'node:crypto';
+import { createNodePool } from '../chain/node-pool.ts';
+import { SLOT_MS } from '../chain/read-block.ts';
+import type { ReadSolidDeps } from '../chain/read-solid.ts';
+import type { Network } from '../domain/network.ts';
+import { unixMs } from '../domain/time.ts';
+import type { Recording } from '../payments/watching.ts';
+import { systemClock } from '../runtime/clock.ts';
+import { createLogger } from '../runtime/log.ts';
+import { createMetrics } from '../runtime/metrics.ts';
+import { findGenesisId } from '../store/chain-cursor.ts';
+import { GENESIS_BLOCK_IDS } from '../tron/genesis.ts';
+import { findNetworkConfig, selectNetwork } from './select-network.ts';
+import type { Terminal } from './terminal.ts';
+import { withDatabase } from './with-database.ts';
+
+/** What a command that asks nodes works with. Its metrics are shown nowhere. */
+export type NodeCommand = ReadSolidDeps & Recording;
+
+/** A node that limits us, or restarts, is well again by then. */
+const PATIENCE_MS = 60_000;
+
+/** Runs a command's work with the database and the nodes of a network. The requests count against the same daily budget. */
+export function withNodes<Output>(
+  terminal: Terminal,
+  networkName: string | undefined,
+  work: (deps: NodeCommand) => Promise<Output>,
+): Promise<Output> {
+  return withDatabase(terminal, async ({ db, config }) => {
+    const network: Network = selectNetwork(config, networkName);
+    const { nodes, usdt, agreement, publicUrl } = await findNetworkConfig(config, network);
+    const metrics = createMetrics();
+    const now = () => unixMs(systemClock.now());
+    const log = createLogger({
+      level: config.logLevel === 'info' ? 'error' : config.logLevel,
+      destination: process.stderr,
+    });
+    const pool = createNodePool({ network, nodes, now, log, metrics, blockMs: SLOT_MS });
+    pool.setGenesis(network === 'devnet' ? await findGenesisId(db, network) : GENESIS_BLOCK_IDS[network]);
+    try {
+      return await work({
+        ...{ db, network, pool, usdt, agreement, metrics, now },
+        slotMs: network === 'devnet' ? null : SLOT_MS,
+        patienceMs: PATIENCE_MS,
+        random: (bytes) => randomBytes(bytes),
+        publicUrl,
+      });
+    } finally {
+      await pool.close();
+    }
+  });
+}

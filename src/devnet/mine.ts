@@ -1,0 +1,59 @@
+import type { Ledger } from './ledger.ts';
+
+export interface MineOptions {
+  /** The time of the first block; must be after the head's. When absent, one step after the head, or more past stalled producers. */
+  readonly timestampMs?: number;
+  /** Between blocks; the block time, or 3,000 when that is 0. */
+  readonly stepMs?: number;
+}
+
+/** A block by its height, id and time. */
+export interface BlockMark {
+  readonly number: number;
+  readonly id: string;
+  readonly timestampMs: number;
+}
+
+/** More in one call is a mistake. It takes about a minute. */
+const MAX_MINED = 1_000_000;
+
+/** Makes blocks. The slot of a stalled producer passes without one: a step in time, none in height. */
+export function mineBlocks(
+  ledger: Ledger,
+  count: number,
+  slotMs: number,
+  { timestampMs, stepMs = slotMs }: MineOptions,
+): BlockMark[] {
+  if (!Number.isInteger(count) || count < 1 || count > MAX_MINED) {
+    throw new RangeError(`mine makes 1 to ${MAX_MINED} blocks at once, not ${count}`);
+  }
+  return Array.from({ length: count }, (_, index) => {
+    const next = ledger.head().header.timestamp + stepMs * (1 + (ledger.missedSlots() ?? 0));
+    const { header } = ledger.produceBlock({ timestampMs: index === 0 ? (timestampMs ?? next) : next });
+    return markOf(ledger, header.number);
+  });
+}
+
+/** Makes blocks until all that waits or stands in a block now is solid; throws when it does not become so, as with 30 % stalled. */
+export function mineUntilSolid(ledger: Ledger, slotMs: number, options: MineOptions): BlockMark[] {
+  const { timestampMs: _first, ...following } = options;
+  const mined: BlockMark[] = [];
+  // A block holds a bounded number of transactions; each round takes at least one, so this ends.
+  while (ledger.pendingCount() > 0) {
+    mined.push(...mineBlocks(ledger, 1, slotMs, mined.length === 0 ? options : following));
+  }
+  const target = ledger.head().header.number;
+  // Forks may have made producers miss their turns: after two rounds each one has built on the target.
+  const most = 2 * ledger.schedule().active.length;
+  for (let round = 0; ledger.solidNumber() < target; round += 1) {
+    if (round > most) throw new Error(`devnet block ${target} does not become solid`);
+    mined.push(...mineBlocks(ledger, 1, slotMs, mined.length === 0 ? options : following));
+  }
+  return mined;
+}
+
+export function markOf(ledger: Ledger, number: number): BlockMark {
+  const block = ledger.view('full').block(number);
+  if (block === null) throw new Error(`devnet has no block ${number}`);
+  return { number, id: block.id, timestampMs: block.header.timestamp };
+}

@@ -1,0 +1,90 @@
+import type { ServerResponse } from 'node:http';
+import { type Fault, hasFault } from './faults.ts';
+
+/** A drip outlasts the patience of any client, and ends nevertheless. */
+const DRIP_MS = 60_000;
+const DRIP_BYTES = 240;
+
+/** What nodes and the proxies before them really answer, byte for byte. */
+const REFUSALS: ReadonlyMap<Fault['kind'], { status: number; type: string; body: string }> = new Map([
+  ['error-200', json(200, '{"Error":"class java.lang.IllegalAccessException : lack of computing resources"}')],
+  ['bare-text', { status: 200, type: 'text/plain', body: 'this API is closed because this node is a lite fullnode' }],
+  [
+    'html',
+    html(
+      502,
+      '<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad Gateway</h1></center>\r\n<hr><center>nginx</center>\r\n</body>\r\n</html>\r\n',
+    ),
+  ],
+  [
+    'suspended-403',
+    json(
+      403,
+      '{"Success":false,"Error":"The key exceeds the frequency limit(15), and the query server is suspended for 30s","StatusCode":403}',
+    ),
+  ],
+  [
+    'not-found-404',
+    html(
+      404,
+      '<html>\n<head>\n<title>Error 404 Not Found</title>\n</head>\n<body><h2>HTTP ERROR 404 Not Found</h2></body>\n</html>\n',
+    ),
+  ],
+  [
+    'too-large-413',
+    html(413, '<html>\r\n<head><title>413 Request Entity Too Large</title></head>\r\n<body></body>\r\n</html>\r\n'),
+  ],
+  ['limited-429', json(429, '{"Error":"Too Many Requests"}')],
+  [
+    'unavailable-503',
+    html(
+      503,
+      '<html><body><h1>503 Service Unavailable</h1>\nNo server is available to handle this request.\n</body></html>\n',
+    ),
+  ],
+]);
+
+/** Answers in place of the node, or not at all; false when the node itself is to answer. */
+export function refuseWith(faults: readonly Fault[], response: ServerResponse): boolean {
+  for (const { kind } of faults) {
+    if (kind === 'hang') return true;
+    if (kind === 'reset') {
+      response.socket?.resetAndDestroy();
+      return true;
+    }
+    const refusal = REFUSALS.get(kind);
+    if (refusal === undefined) continue;
+    response.writeHead(refusal.status, { 'content-type': refusal.type });
+    response.end(refusal.body);
+    return true;
+  }
+  return false;
+}
+
+/** Sends an answer as a node with these faults does: whole, cut in half, or so slowly that it never ends. */
+export function send(faults: readonly Fault[], response: ServerResponse, body: string): void {
+  response.writeHead(200, { 'content-type': 'application/json; charset=utf-8' });
+  if (hasFault(faults, 'slow-drip')) drip(response, body);
+  else response.end(hasFault(faults, 'truncated') ? body.slice(0, Math.floor(body.length / 2)) : body);
+}
+
+/** A few bytes a second, blanks before the answer where it is short; after a minute the connection breaks. */
+function drip(response: ServerResponse, body: string): void {
+  const bytes = Buffer.from(body.padStart(DRIP_BYTES + 1)).subarray(0, DRIP_BYTES);
+  let sent = 0;
+  const timer = setInterval(() => {
+    if (sent < bytes.length) response.write(bytes.subarray(sent, sent + 1));
+    else response.destroy();
+    sent += 1;
+  }, DRIP_MS / DRIP_BYTES);
+  // The client has gone, or the node stops.
+  response.once('close', () => clearInterval(timer));
+}
+
+function json(status: number, body: string) {
+  return { status, type: 'application/json', body };
+}
+
+function html(status: number, body: string) {
+  return { status, type: 'text/html', body };
+}

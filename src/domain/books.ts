@@ -1,0 +1,40 @@
+/** What the ledger says of one address. Amounts are micro-USDT; heights are blocks; money in counts positive, out negative. */
+export type Books = {
+  /** What it held on the chain at a height where the comparison began. */
+  opening: { block: number; micro: bigint };
+  /** What the ledger has at or below the opening block. */
+  beforeMicro: bigint;
+  /** What the ledger has above the opening block, in the order of heights, one entry a block. */
+  movements: readonly { block: number; micro: bigint }[];
+};
+
+/** What a node said: `balanceOf` at some irreversible height between `low` and `high`. */
+export type BalanceReading = { low: number; high: number; balanceMicro: bigint };
+
+export type Balanced =
+  /** `block` is the newest height at which the ledger has the node's amount. */
+  | { kind: 'good'; block: number; expectedMicro: bigint }
+  /** `expectedMicro` is the ledger's at `high`. */
+  | { kind: 'differs'; expectedMicro: bigint };
+
+/** How far behind the others a back end of a node may be that answers about the balance: a minute of blocks. */
+export const BEHIND_BLOCKS = 20;
+
+/**
+ * Compares the books with the chain: opening + in − out must be the balance at one of the heights that the node may have
+ * meant. Before it was known to the ledger an address held 0 or more, so if the ledger saw more come in up to the opening
+ * than was there and left, something that left is missing. `reading.high` is at or above the opening block.
+ */
+export function balanceBooks({ opening, beforeMicro, movements }: Books, reading: BalanceReading): Balanced {
+  const { low, high, balanceMicro } = reading;
+  const sumAt = (height: number) =>
+    movements.filter(({ block }) => block <= height).reduce((sum, { micro }) => sum + micro, opening.micro);
+  const expectedMicro = sumAt(high);
+  const heldBefore = opening.micro - beforeMicro;
+  if (heldBefore < 0n) return { kind: 'differs', expectedMicro: expectedMicro - heldBefore };
+  for (let height = high; height >= Math.max(low - BEHIND_BLOCKS, opening.block); height -= 1) {
+    const micro = sumAt(height);
+    if (micro === balanceMicro) return { kind: 'good', block: height, expectedMicro: micro };
+  }
+  return { kind: 'differs', expectedMicro };
+}

@@ -1,0 +1,141 @@
+import { type ChainTransfer, type SolidBlock, verifiedBy } from '../domain/chain-block.ts';
+import { uuidV7 } from '../domain/ids.ts';
+import { matchTransfer } from '../domain/match.ts';
+import type { MicroUsdt } from '../domain/money.ts';
+import type { UnixMs } from '../domain/time.ts';
+import type { Sql } from '../store/database.ts';
+import { findIncoming, type Incoming } from '../store/incoming.ts';
+import type { ChangeableInvoice } from '../store/invoice-changes.ts';
+import { findOutgoing, insertOutgoing, type Outgoing } from '../store/outgoing-transfers.ts';
+import { insertTransfers, type NewTransfer } from '../store/transfers.ts';
+import { accountToAddress, type TronAddress } from '../tron/address.ts';
+import type { PlannedChange, PlannedNotice } from './record-changes.ts';
+import type { Recording } from './watching.ts';
+
+type Placed = { block: SolidBlock; transfer: ChainTransfer };
+
+export type DecidedTransfer = NewTransfer & { toAddress: TronAddress };
+
+/** How many transfers were what. One between two of our addresses is counted on both sides. */
+export type TransferCounts = { matched: number; duplicate: number; unmatched: number; outgoing: number };
+
+/** Whether a block of that time can concern an address or an invoice that was created then. */
+type Concerns = (createdAt: UnixMs, blockTime: UnixMs) => boolean;
+
+/**
+ * Writes the transfers to and from our addresses that the ledger does not have yet, in chain order, and decides what each
+ * incoming one is. The caller's transaction holds the cursor's lock, so that nobody else decides at the same time.
+ */
+export async function recordTransfers(
+  recording: Recording,
+  tx: Sql,
+  blocks: readonly SolidBlock[],
+  concerns: Concerns = () => true,
+): Promise<{ incoming: DecidedTransfer[]; counts: TransferCounts }> {
+  const { network } = recording;
+  const placed = blocks.flatMap((block) =>
+    block.transfers.filter(({ amount }) => amount > 0n).map((transfer) => ({ block, transfer })),
+  );
+  const transfers = placed.map(({ transfer }) => transfer);
+  // In this order: an address that is added between the two statements then misses what came in, never what went out, and
+  // what it held before the ledger knew it is not negative.
+  const arrived = await findIncoming(tx, network, transfers);
+  const left = await findOutgoing(tx, network, transfers);
+  const incoming = decide(recording, placed, arrived, concerns);
+  if (incoming.length > 0) await insertTransfers(tx, network, incoming);
+  const outgoing = await insertOutgoing(tx, network, describeOutgoing(placed, left, concerns));
+  const counts = { matched: 0, duplicate: 0, unmatched: 0, outgoing };
+  for (const { kind } of incoming) counts[kind]++;
+  return { incoming, counts };
+}
+
+/** Decides each incoming transfer in chain order; the first exact one of an invoice pays it, the next is a duplicate. */
+function decide(recording: Recording, placed: Placed[], arrived: Incoming[], concerns: Concerns): DecidedTransfer[] {
+  const paidHere = new Set<string>();
+  return arrived.flatMap(({ index, projectId, addressId, addressCreatedAt, address, invoice }) => {
+    const { block, transfer } = placedAt(placed, index);
+    if (!concerns(addressCreatedAt, block.time)) return [];
+    const asked = invoice !== null && concerns(invoice.createdAt, block.time) ? invoice : null;
+    const reservedBy = asked && {
+      invoiceId: asked.id,
+      status: paidHere.has(asked.id) ? ('PAID' as const) : asked.status,
+    };
+    const { kind } = matchTransfer(reservedBy);
+    if (kind === 'matched' && asked !== null) paidHere.add(asked.id);
+    return [
+      {
+        id: uuidV7(recording.now(), recording.random(10)),
+        projectId,
+        addressId,
+        ...describe(block, transfer),
+        fromAddress: accountToAddress(transfer.from),
+        kind,
+        invoiceId: asked?.id ?? null,
+        producer: block.producer,
+        toAddress: address,
+      },
+    ];
+  });
+}
+
+function describeOutgoing(placed: Placed[], left: Outgoing[], concerns: Concerns) {
+  return left.flatMap(({ index, projectId, addressId, addressCreatedAt }) => {
+    const { block, transfer } = placedAt(placed, index);
+    if (!concerns(addressCreatedAt, block.time)) return [];
+    return [{ projectId, addressId, ...describe(block, transfer), toAddress: accountToAddress(transfer.to) }];
+  });
+}
+
+/** What both sides of a transfer keep of it. */
+function describe(block: SolidBlock, transfer: ChainTransfer) {
+  return {
+    txId: transfer.txId,
+    logIndex: transfer.logIndex,
+    blockNumber: block.number,
+    blockId: block.id,
+    blockTime: block.time,
+    amountMicro: transfer.amount,
+    verified: verifiedBy(transfer, block.evidence),
+    nodes: block.evidence.nodes,
+  };
+}
+
+function placedAt(placed: Placed[], index: number): Placed {
+  const found = placed[index];
+  if (found === undefined) throw new Error(`the database answered about transfer ${index} of ${placed.length}`);
+  return found;
+}
+
+/** The invoices of those transfers, as `findChangeable` wants them. */
+export function invoicesOf(transfers: readonly NewTransfer[]): { projectId: string; invoiceId: string }[] {
+  return transfers.flatMap(({ projectId, invoiceId }) => (invoiceId === null ? [] : [{ projectId, invoiceId }]));
+}
+
+/** The changes of the invoices that the transfers pay. */
+export function planPaid(transfers: readonly NewTransfer[], invoices: readonly ChangeableInvoice[]): PlannedChange[] {
+  const byId = new Map(invoices.map((invoice) => [invoice.id, invoice]));
+  return transfers.flatMap((transfer) => {
+    const invoice = transfer.invoiceId === null ? undefined : byId.get(transfer.invoiceId);
+    if (transfer.kind !== 'matched' || invoice === undefined) return [];
+    return [{ invoice, change: { kind: 'paid' }, transaction: seen(transfer), transferId: transfer.id }];
+  });
+}
+
+/** What is told about the transfers that pay nothing. */
+export function planNotices(transfers: readonly DecidedTransfer[]): PlannedNotice[] {
+  return transfers.flatMap((transfer) => {
+    if (transfer.kind === 'matched') return [];
+    return [
+      {
+        type: transfer.kind === 'duplicate' ? 'transfer.duplicate' : 'transfer.unmatched',
+        projectId: transfer.projectId,
+        transfer: { ...seen(transfer), id: transfer.id, to: transfer.toAddress, invoiceId: transfer.invoiceId },
+      },
+    ];
+  });
+}
+
+function seen(transfer: NewTransfer) {
+  const { txId, logIndex, blockNumber, blockTime, fromAddress, amountMicro } = transfer;
+  return { txId, logIndex, blockNumber, blockTime, from: fromAddress, amountMicro: amountMicro as MicroUsdt };
+}

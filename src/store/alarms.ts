@@ -1,0 +1,93 @@
+import type { Network } from '../domain/network.ts';
+import type { UnixMs } from '../domain/time.ts';
+import type { Sql } from './database.ts';
+import { statement } from './statement.ts';
+
+/** What an operator must be told. Each is explained in docs/chain-truth.md. */
+export type AlarmKind =
+  | 'blind'
+  | 'halted'
+  | 'unverifiable-block'
+  | 'nodes-disagree'
+  | 'producers-refused'
+  | 'not-solid'
+  | 'contract-event'
+  | 'balance-differs'
+  | 'address-blacklisted';
+
+export type Alarm = {
+  id: string;
+  kind: AlarmKind;
+  /** What it is about within its kind: a block, an address, a transaction; may be empty. */
+  subject: string;
+  detail: string;
+  raisedAt: UnixMs;
+  seenAt: UnixMs;
+  seenCount: number;
+};
+
+const MAX_DETAIL = 2000;
+
+const raise = statement(
+  'alarm-raise',
+  { is_new: 'bool' },
+  `insert into alarms as a (id, network, kind, subject, detail) values ($1, $2, $3, $4, $5)
+   on conflict (network, kind, subject) where resolved_at is null do update
+     set seen_at = now(), seen_count = a.seen_count + 1, detail = excluded.detail
+   returning a.seen_count = 1 as is_new`,
+);
+
+/** Opens an alarm, or counts that it was seen again. Returns whether it is new. `id` is a UUID. */
+export async function raiseAlarm(
+  db: Sql,
+  network: Network,
+  alarm: Pick<Alarm, 'id' | 'kind' | 'subject' | 'detail'>,
+): Promise<boolean> {
+  const [row] = await db.run(raise, [alarm.id, network, alarm.kind, alarm.subject, alarm.detail.slice(0, MAX_DETAIL)]);
+  return row?.is_new === true;
+}
+
+const resolve = statement(
+  'alarm-resolve',
+  { id: 'uuid' },
+  `update alarms set resolved_at = now()
+   where network = $1 and kind = $2 and ($3::text is null or subject = $3) and resolved_at is null returning id`,
+);
+
+/** Closes the open alarms of a kind, of all subjects or of one. Returns how many there were. */
+export async function resolveAlarms(
+  db: Sql,
+  network: Network,
+  kind: AlarmKind,
+  subject: string | null = null,
+): Promise<number> {
+  return (await db.run(resolve, [network, kind, subject])).length;
+}
+
+const open = statement(
+  'alarms-open',
+  {
+    id: 'uuid',
+    kind: 'text',
+    subject: 'text',
+    detail: 'text',
+    raised_at: 'timestamptz',
+    seen_at: 'timestamptz',
+    seen_count: 'int4',
+  },
+  `select id, kind, subject, detail, raised_at, seen_at, seen_count from alarms
+   where network = $1 and resolved_at is null order by raised_at, id limit 100`,
+);
+
+/** The open alarms of a network, oldest first, at most 100. */
+export async function findOpenAlarms(db: Sql, network: Network): Promise<Alarm[]> {
+  return (await db.run(open, [network])).map((row) => ({
+    id: row.id,
+    kind: row.kind as AlarmKind,
+    subject: row.subject,
+    detail: row.detail,
+    raisedAt: row.raised_at,
+    seenAt: row.seen_at,
+    seenCount: row.seen_count,
+  }));
+}

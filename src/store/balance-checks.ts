@@ -1,0 +1,169 @@
+import type { Books } from '../domain/books.ts';
+import type { Network } from '../domain/network.ts';
+import type { UnixMs } from '../domain/time.ts';
+import type { AccountHex, TronAddress } from '../tron/address.ts';
+import type { Sql } from './database.ts';
+import { type Row, statement } from './statement.ts';
+
+/** An address of any project, active or retired, with its opening: what it held, and at which height, when it was first checked. */
+export type BookedAddress = {
+  id: string;
+  projectId: string;
+  account: AccountHex;
+  address: TronAddress;
+  opening: Books['opening'] | null;
+  /** The newest height at which the books balanced; `null` before the first check. */
+  goodBlock: number | null;
+};
+
+const columns = {
+  id: 'uuid',
+  project_id: 'uuid',
+  account: 'text',
+  address: 'text',
+  opening_block: 'int8?',
+  opening_micro: 'numeric?',
+  good_block: 'int8?',
+} as const;
+
+const SELECT = `select a.id, a.project_id, encode(a.account, 'hex') as account, a.address, b.opening_block, b.opening_micro,
+     b.good_block
+   from addresses a left join balance_checks b on b.address_id = a.id`;
+
+const due = statement(
+  'balance-check-due',
+  columns,
+  `${SELECT} where a.network = $1 and (b.address_id is null or b.due_at <= $2)
+   order by b.due_at nulls first, a.id limit $3`,
+);
+
+/** Addresses that were never checked or whose check is due, the longest due first. */
+export async function findDueAddresses(
+  db: Sql,
+  network: Network,
+  now: UnixMs,
+  limit: number,
+): Promise<BookedAddress[]> {
+  return (await db.run(due, [network, new Date(now), limit])).map(toBooked);
+}
+
+const listed = statement('balance-check-list', columns, `${SELECT} where a.network = $1 order by a.id limit $2`);
+
+/** All addresses of a network, the oldest first. */
+export async function listBookedAddresses(db: Sql, network: Network, limit: number): Promise<BookedAddress[]> {
+  return (await db.run(listed, [network, limit])).map(toBooked);
+}
+
+function toBooked(row: Row<typeof columns>): BookedAddress {
+  const { opening_block, opening_micro, good_block } = row;
+  return {
+    id: row.id,
+    projectId: row.project_id,
+    account: row.account as AccountHex,
+    address: row.address as TronAddress,
+    opening:
+      opening_block === null || opening_micro === null ? null : { block: Number(opening_block), micro: opening_micro },
+    goodBlock: good_block === null ? null : Number(good_block),
+  };
+}
+
+// What came in before outgoing transfers were recorded has no producer. It is left out below the opening, or all that left
+// since would seem to be missing.
+const MOVEMENTS = `(
+     select block_number, amount_micro as micro, producer is null as is_one_sided from transfers where address_id = $1
+     union all
+     select block_number, -amount_micro, false from outgoing_transfers where address_id = $1) m`;
+
+const before = statement(
+  'balance-books-before',
+  { micro: 'numeric', first_block: 'int8?' },
+  `select coalesce(sum(m.micro), 0) as micro, min(m.block_number) as first_block
+   from ${MOVEMENTS} where m.block_number <= $2 and not m.is_one_sided`,
+);
+
+/** What the ledger has of an address up to a height, and the height at which that begins. */
+export async function sumMovements(
+  db: Sql,
+  addressId: string,
+  upTo: number,
+): Promise<{ micro: bigint; firstBlock: number | null }> {
+  const [row] = await db.run(before, [addressId, upTo]);
+  if (row === undefined) throw new Error('a sum has one row');
+  return { micro: row.micro, firstBlock: row.first_block === null ? null : Number(row.first_block) };
+}
+
+const since = statement(
+  'balance-books-since',
+  { block: 'int8', micro: 'numeric' },
+  `select greatest(m.block_number, $3) as block, sum(m.micro) as micro
+   from ${MOVEMENTS} where m.block_number > $2 and m.block_number <= $4 group by 1 order by 1`,
+);
+
+/** What the ledger has of an address above `above` up to `upTo`, by height; all below `summedUpTo` as one at that height. */
+export async function findMovements(
+  db: Sql,
+  addressId: string,
+  range: { above: number; summedUpTo: number; upTo: number },
+): Promise<Books['movements']> {
+  const rows = await db.run(since, [addressId, range.above, range.summedUpTo, range.upTo]);
+  return rows.map(({ block, micro }) => ({ block: Number(block), micro }));
+}
+
+export type BalanceCheck = {
+  opening: Books['opening'];
+  goodBlock: number;
+  checkedBlock: number;
+  balanceMicro: bigint;
+  expectedMicro: bigint;
+  /** Origin of the node that was asked. */
+  node: string;
+  checkedAt: UnixMs;
+  dueAt: UnixMs;
+};
+
+const upsert = statement(
+  'balance-check-upsert',
+  {},
+  `insert into balance_checks as b (address_id, project_id, network, opening_micro, opening_block, good_block, checked_block,
+     balance_micro, expected_micro, node, checked_at, due_at)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+   on conflict (address_id) do update set
+     good_block = greatest(b.good_block, excluded.good_block),
+     checked_block = greatest(b.checked_block, excluded.checked_block),
+     balance_micro = excluded.balance_micro, expected_micro = excluded.expected_micro, node = excluded.node,
+     checked_at = excluded.checked_at, due_at = excluded.due_at`,
+);
+
+/** Keeps the outcome of a check. The opening of the first one stays. */
+export async function saveBalanceCheck(
+  db: Sql,
+  network: Network,
+  { id, projectId }: Pick<BookedAddress, 'id' | 'projectId'>,
+  check: BalanceCheck,
+): Promise<void> {
+  await db.run(upsert, [
+    id,
+    projectId,
+    network,
+    check.opening.micro,
+    check.opening.block,
+    check.goodBlock,
+    check.checkedBlock,
+    check.balanceMicro,
+    check.expectedMicro,
+    check.node,
+    new Date(check.checkedAt),
+    new Date(check.dueAt),
+  ]);
+}
+
+const markDue = statement(
+  'balance-check-mark-due',
+  {},
+  'update balance_checks set due_at = least(due_at, checked_at) where network = $1',
+);
+
+/** Makes the check of every address of a network due: after an incident the books are looked at anew. */
+export async function markChecksDue(db: Sql, network: Network): Promise<void> {
+  await db.run(markDue, [network]);
+}

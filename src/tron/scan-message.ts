@@ -1,0 +1,93 @@
+/** A field of a message in place: `start` and `end` enclose the value of wire type 2, `low32` is the low half of wire type 0. */
+export type ScannedField = {
+  readonly number: number;
+  readonly wireType: number;
+  readonly start: number;
+  readonly end: number;
+  readonly low32: number;
+};
+
+/**
+ * `isCanonical`: every encoder writes these bytes for these fields, and there is one way to read them. Field numbers
+ * ascend without repetition, varints are as short as they can be, and every wire type is 0 or 2.
+ */
+export type ScannedMessage = { readonly fields: readonly ScannedField[]; readonly isCanonical: boolean };
+
+/** The wire types of protobuf that are read: varint, 8 bytes, length-delimited, a group's start and end, 4 bytes. */
+const [VARINT, FIXED64, DELIMITED, GROUP, GROUP_END, FIXED32] = [0, 1, 2, 3, 4, 5];
+
+/** A 64-bit varint takes at most ten bytes of seven bits each. */
+const MAX_VARINT_BYTES = 10;
+
+/** More than any message of java-tron has; a list of them stays small whatever the bytes are. */
+const MAX_FIELDS = 1_000;
+
+/** protobuf-java's default recursion limit (`CodedInputStream`); java-tron preserves unknown groups up to it. */
+const MAX_GROUP_DEPTH = 100;
+
+/**
+ * Finds the top-level fields of the message in `bytes[start, end)`, groups left out, without copying and without bigints.
+ * Null for malformed bytes: a length beyond the end, a varint over ten bytes, an open group, field number 0, over 1,000 fields.
+ */
+export function scanMessage(bytes: Uint8Array, start: number, end: number): ScannedMessage | null {
+  const fields: ScannedField[] = [];
+  const cursor = { at: start, low32: 0, isMinimal: true };
+  let groups = 0;
+  let count = 0;
+  let previous = 0;
+  let isCanonical = true;
+  while (cursor.at < end) {
+    count += 1;
+    if (count > MAX_FIELDS || !readVarint(bytes, end, cursor)) return null;
+    const tag = cursor.low32;
+    const number = tag >>> 3;
+    const wireType = tag & 7;
+    if (number === 0) return null;
+    if (wireType === GROUP || wireType === GROUP_END) {
+      isCanonical = false;
+      groups += wireType === GROUP ? 1 : -1;
+      if (groups < 0 || groups > MAX_GROUP_DEPTH) return null;
+      continue;
+    }
+    const from = readValue(bytes, end, cursor, wireType);
+    if (from < 0) return null;
+    if (groups > 0) continue;
+    if (number <= previous || wireType === FIXED32 || wireType === FIXED64) isCanonical = false;
+    previous = number;
+    fields.push({ number, wireType, start: from, end: cursor.at, low32: cursor.low32 });
+  }
+  return groups > 0 ? null : { fields, isCanonical: isCanonical && cursor.isMinimal };
+}
+
+type Cursor = { at: number; low32: number; isMinimal: boolean };
+
+/** Moves behind a value and returns where it starts, or -1. */
+function readValue(bytes: Uint8Array, end: number, cursor: Cursor, wireType: number): number {
+  const start = cursor.at;
+  if (wireType === VARINT) return readVarint(bytes, end, cursor) ? start : -1;
+  if (wireType === DELIMITED) {
+    if (!readVarint(bytes, end, cursor)) return -1;
+    const from = cursor.at;
+    cursor.at += cursor.low32;
+    return cursor.at > end ? -1 : from;
+  }
+  if (wireType !== FIXED32 && wireType !== FIXED64) return -1;
+  cursor.at += wireType === FIXED32 ? 4 : 8;
+  return cursor.at > end ? -1 : start;
+}
+
+function readVarint(bytes: Uint8Array, end: number, cursor: Cursor): boolean {
+  let low32 = 0;
+  for (let index = 0; index < MAX_VARINT_BYTES; index += 1) {
+    const byte = cursor.at < end ? bytes[cursor.at] : undefined;
+    if (byte === undefined) return false;
+    cursor.at += 1;
+    if (index < 5) low32 |= (byte & 0x7f) << (7 * index);
+    if (byte < 0x80) {
+      if (byte === 0 && index > 0) cursor.isMinimal = false;
+      cursor.low32 = low32 >>> 0;
+      return true;
+    }
+  }
+  return false;
+}

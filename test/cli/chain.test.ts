@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { raiseAlarm } from '../../src/store/alarms.ts';
+import { findHalt, setHalt } from '../../src/store/chain-cursor.ts';
+import { saveChainStatus } from '../../src/store/chain-status.ts';
+import { type Books, startBooks } from '../support/books.ts';
+import { type CliOutput, runCli } from './run-cli.ts';
+
+let books: Books;
+let range: { from: number; to: number };
+beforeAll(async () => {
+  books = await startBooks();
+  await books.send(books.project.addresses[0] ?? '', 4_000_007n);
+  range = await books.record();
+});
+afterAll(() => books.stop());
+beforeEach(() => books.devnet.setFault());
+
+function run(...args: string[]): Promise<CliOutput> {
+  const env = {
+    DATABASE_URL: books.database.connectionString,
+    QUITTANCE_DEVNET_NODES: books.devnet.url,
+    QUITTANCE_DEVNET_USDT: books.devnet.usdtContract,
+  };
+  return runCli(args, { env });
+}
+
+const rangeArgs = () => ['--from', String(range.from), '--to', String(range.to)];
+
+test('chain status shows where the ledger stands, the nodes without their paths, and the open alarms', async () => {
+  const node = {
+    ...{ url: 'http://node.example/secret-token', operator: 'example', state: 'well', reason: null, pausedForMs: 0 },
+    ...{ requests: 12, refusals: 1, requestsToday: 12, answerMs: 31.4 },
+  };
+  await saveChainStatus(books.db, 'devnet', books.now(), {
+    ...{ blind: null, headNumber: range.to + 9, ownSolidNumber: range.to + 5, nodeSolidNumber: range.to + 6 },
+    ...{ processedNumber: range.to, catchUp: { blocksPerSecond: 61.26, secondsLeft: 7.2 }, nodes: [node] },
+    requestsPerBlock: 2.04,
+  });
+  const id = '00000000-0000-7000-8000-000000000001';
+  await raiseAlarm(books.db, 'devnet', { id, kind: 'contract-event', subject: 'x', detail: 'the fee was turned on' });
+  const { code, stdout } = await run('chain', 'status');
+  expect(code).toBe(0);
+  expect(stdout).toContain(`block ${range.to} of `);
+  expect(stdout).toContain('6 irreversible blocks');
+  expect(stdout).toContain('61.3 blocks a second, about 8 s left');
+  expect(stdout).toContain('http://node.example');
+  expect(stdout).not.toContain('secret-token');
+  expect(stdout).toContain('the fee was turned on');
+  const { json, stdout: text } = await run('chain', 'status', '--json');
+  expect(json).toMatchObject({
+    network: 'devnet',
+    recorded: { number: range.to },
+    halt: null,
+    alarms: [{ kind: 'contract-event' }],
+  });
+  expect(text).not.toContain('secret-token');
+});
+
+test('chain verify exits 0 where the ledger is the chain, 1 with a table where it is not, and chain rescan mends it', async () => {
+  const same = await run('chain', 'verify', ...rangeArgs());
+  expect([same.code, same.stdout]).toEqual([0, expect.stringContaining('the ledger is the same')]);
+
+  const [address = ''] = books.project.addresses;
+  await books.send(address, 6_000_001n);
+  const missed = await books.record(() => true);
+  const args = ['--from', String(missed.from), '--to', String(missed.to)];
+  const found = await run('chain', 'verify', ...args);
+  expect(found.code).toBe(1);
+  expect(found.stdout).toMatch(new RegExp(`missing in the ledger +in +${address} +6\\.000001`));
+  expect(found.stderr).toContain(`quittance chain rescan --from ${missed.from} --to ${missed.to}`);
+
+  const rescanned = await run('chain', 'rescan', ...args, '--json');
+  expect([rescanned.code, rescanned.json.added.unmatched]).toEqual([0, 1]);
+  expect((await run('chain', 'verify', ...args)).code).toBe(0);
+}, 30_000);
+
+test.each([
+  [['--from', '-1', '--to', '5'], 'is no block number'],
+  [['--from', '0', '--to', '5'], 'is no block number'],
+  [['--from', '1e3', '--to', '5'], 'is no block number'],
+  [['--from', '１', '--to', '5'], 'is no block number'],
+  [['--from', '99999999999999999999', '--to', '5'], 'is no block number'],
+  [['--from', '9', '--to', '5'], 'is above --to 5'],
+  [['--from', '1', '--to', '100001'], 'read --from 1 --to 100000 first'],
+  [['--from', '1', '--to', '90000'], 'where the ledger stands'],
+  [['--from', '1', '--to', '2', '--network', 'mainnet'], 'is not configured here'],
+  [['--from', '1', '--to', '2', '--network', "'; drop table"], 'is no network'],
+])('chain rescan %j is refused before a node is asked: %s', async (args, message) => {
+  const { code, stderr } = await run('chain', 'rescan', ...args);
+  expect(stderr).toContain(message);
+  expect(code).toBe(2);
+});
+
+test('chain resume shows why the watcher stopped, and lets it go on only with --yes', async () => {
+  const nothing = await run('chain', 'resume');
+  expect([nothing.code, nothing.stderr]).toEqual([3, expect.stringContaining('is not halted')]);
+  await setHalt(books.db, 'devnet', 'block 7 contradicts');
+  expect((await run('chain', 'status')).stderr).toContain('quittance chain resume');
+  const asked = await run('chain', 'resume');
+  expect([asked.code, asked.stderr]).toEqual([2, expect.stringContaining('block 7 contradicts')]);
+  expect(await findHalt(books.db, 'devnet')).not.toBeNull();
+  const resumed = await run('chain', 'resume', '--yes');
+  expect([resumed.code, resumed.stdout]).toEqual([0, expect.stringContaining('block 7 contradicts')]);
+  expect(await findHalt(books.db, 'devnet')).toBeNull();
+}, 30_000);
+
+test('chain producers lists who may make blocks, since when, why, and who said so', async () => {
+  const { code, json } = await run('chain', 'producers', '--json');
+  expect(code).toBe(0);
+  const [set] = json.data;
+  expect(set).toMatchObject({ reason: 'first', nodes: [books.node.origin] });
+  expect(set.producers.map(({ address }: { address: string }) => address).sort()).toEqual(
+    books.devnet
+      .witnesses()
+      .map(({ address }) => address)
+      .sort(),
+  );
+});
+
+test('reconcile exits 0 where all addresses balance, and 1 with the amounts and the rescan where one does not', async () => {
+  const [address = ''] = books.project.addresses;
+  const good = await run('reconcile', '--json');
+  expect(good.code).toBe(0);
+  expect(good.json.data.map(({ status }: { status: string }) => status)).toEqual(['good', 'good']);
+  await books.send(address, 1_000_001n);
+  const { to } = await books.record(() => true);
+  const found = await run('reconcile', '--address', address);
+  expect(found.code).toBe(1);
+  expect(found.stdout).toMatch(/DIFFERS +\d+\.\d{6} +\d+\.\d{6} +1\.000001/);
+  expect(found.stderr).toContain(`--to ${to}`);
+}, 30_000);
+
+test.each([
+  ['an address of nobody here', 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t', 3, 'no project on devnet'],
+  ['an address with a typing mistake', 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6s', 2, 'checksum'],
+])('reconcile refuses %s', async (_title, address, code, message) => {
+  const refused = await run('reconcile', '--address', address);
+  expect([refused.code, refused.stderr]).toEqual([code, expect.stringContaining(message)]);
+});

@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest';
+import { isFromThisMachine } from '../../src/devnet/control.ts';
+import { askNode, askNodeText, payerOf, startTestDevnet } from '../support/devnet.ts';
+
+const RECIPIENT = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH';
+const PATH = '/devnet/fork';
+
+test('POST /devnet/fork orphans the block of a transaction and all later ones, and forgets their transactions', async () => {
+  const devnet = await startTestDevnet();
+  devnet.mine(10);
+  const id = await payerOf(devnet).transfer({ contract: devnet.usdtContract, to: RECIPIENT, amountMicro: 1n });
+  devnet.mine(2);
+  const answer = await askNode(devnet.url, PATH, { transactionId: id, keepTransactions: false });
+  expect(answer).toEqual({ orphaned: 2, head: devnet.head() });
+  devnet.mineUntilSolid();
+  expect(await askNode(devnet.url, '/wallet/gettransactionbyid', { value: id })).toEqual({});
+});
+
+test('POST /devnet/fork takes a depth as well, and keeps the transactions when told to', async () => {
+  const devnet = await startTestDevnet();
+  devnet.mine(10);
+  await payerOf(devnet).transfer({ contract: devnet.usdtContract, to: RECIPIENT, amountMicro: 1n });
+  const [block] = devnet.mine();
+  expect(await askNode(devnet.url, PATH, { depth: 1, keepTransactions: true })).toMatchObject({ orphaned: 1 });
+  expect(devnet.pendingCount()).toBe(1);
+  expect(await askNode(devnet.url, '/wallet/getblock', { id_or_num: block?.id })).toEqual({});
+});
+
+test('what is solid or unknown cannot be orphaned: status 409', async () => {
+  const devnet = await startTestDevnet();
+  const id = await payerOf(devnet).transfer({ contract: devnet.usdtContract, to: RECIPIENT, amountMicro: 1n });
+  devnet.mineUntilSolid();
+  const head = devnet.head();
+  for (const body of [{ transactionId: id }, { transactionId: 'ff' }, { depth: 4 }, {}]) {
+    expect(await askNodeText(devnet.url, PATH, body)).toMatchObject({
+      status: 409,
+      text: expect.stringContaining('error'),
+    });
+  }
+  expect((await askNodeText(devnet.url, PATH, { depth: 'x' })).status).toBe(400);
+  expect(devnet.head()).toEqual(head);
+});
+
+test('only the first node obeys, only to POST, and only on this machine', async () => {
+  const devnet = await startTestDevnet();
+  devnet.mine(10);
+  const other = await devnet.addNode();
+  expect((await askNodeText(other.url, PATH, { depth: 1 })).status).toBe(404);
+  expect((await fetch(devnet.url + PATH)).status).toBe(404);
+  expect(['127.0.0.1', '127.1.2.3', '::1', '::ffff:127.0.0.1'].map(isFromThisMachine)).toEqual([
+    true,
+    true,
+    true,
+    true,
+  ]);
+  expect(['10.0.0.1', '::ffff:10.0.0.1', 'fe80::1', undefined].map(isFromThisMachine)).toEqual([
+    false,
+    false,
+    false,
+    false,
+  ]);
+});

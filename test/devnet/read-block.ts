@@ -1,0 +1,63 @@
+import { accountFromHex41, accountToAddress } from '../../src/tron/address.ts';
+import { type BlockHeaderJson, blockIdOf, encodeBlockHeader, recoverWitness } from '../../src/tron/block-header.ts';
+import { txTrieRoot } from '../../src/tron/merkle.ts';
+import { encodeTransaction, type TransactionJson, transactionFromJson } from '../../src/tron/transaction.ts';
+import { askNode } from '../support/devnet.ts';
+
+interface BlockAnswer {
+  readonly blockID: string;
+  readonly block_header: {
+    readonly raw_data: BlockHeaderJson & { readonly number: number; readonly parentHash: string };
+    readonly witness_signature: string;
+  };
+  readonly transactions?: readonly (TransactionJson & { readonly txID: string })[];
+}
+
+interface InfoAnswer {
+  readonly id: string;
+  readonly contract_address?: string;
+  readonly result?: string;
+  readonly receipt: { readonly result?: string };
+  readonly log?: readonly { readonly address: string; readonly topics: readonly string[]; readonly data: string }[];
+}
+
+/** A block, its infos, and what they are worth: recomputed here, by nothing of the devnet's. */
+export async function readBlock(url: string, number: number) {
+  const block = await askNode<BlockAnswer>(url, '/wallet/getblock', { id_or_num: number, detail: true });
+  const infos = await askNode<InfoAnswer[]>(url, '/wallet/gettransactioninfobyblocknum', { num: number });
+  const { transactions = [] } = block;
+  const bytes = encodeBlockHeader(block.block_header.raw_data);
+  if (bytes === null) throw new Error(`block ${number} has a header that cannot be encoded`);
+  const leaves = transactions.map((each) => {
+    const transaction = transactionFromJson(each);
+    if (transaction === null) throw new Error(`block ${number} holds a transaction that cannot be read`);
+    return encodeTransaction(transaction);
+  });
+  const signer = recoverWitness(bytes, block.block_header.witness_signature);
+  const producer = accountFromHex41(block.block_header.raw_data.witness_address ?? '');
+  return {
+    block,
+    infos,
+    txIds: transactions.map(({ txID }) => txID),
+    results: transactions.map(({ ret }) => ret?.[0]?.contractRet),
+    isIdRight: blockIdOf(bytes, number) === block.blockID,
+    isRootRight: txTrieRoot(leaves) === block.block_header.raw_data.txTrieRoot,
+    producer: producer === null ? null : accountToAddress(producer),
+    signer: signer === null ? null : accountToAddress(signer),
+  };
+}
+
+/** The address of the key that a node says signs a producer's blocks. */
+export async function witnessKeyOf(url: string, address: string | null): Promise<string | undefined> {
+  const { witness_permission } = await askNode<{ witness_permission?: { keys: { address: string }[] } }>(
+    url,
+    '/wallet/getaccount',
+    { address, visible: true },
+  );
+  return witness_permission?.keys[0]?.address;
+}
+
+/** The amounts of all logs, in order. */
+export function amountsOf(infos: readonly InfoAnswer[]): bigint[] {
+  return infos.flatMap(({ log = [] }) => log.map(({ data }) => BigInt(`0x${data}`)));
+}

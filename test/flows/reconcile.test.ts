@@ -1,0 +1,171 @@
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { markAllDue, startReconciler } from '../../src/chain/reconcile.ts';
+import { reconcileAddress } from '../../src/chain/reconcile-address.ts';
+import { rescan } from '../../src/chain/rescan.ts';
+import { findOpenAlarms } from '../../src/store/alarms.ts';
+import { listBookedAddresses } from '../../src/store/balance-checks.ts';
+import { type Books, startBooks } from '../support/books.ts';
+import { eventually } from '../support/service.ts';
+
+let books: Books;
+let client: pg.Client;
+beforeAll(async () => {
+  books = await startBooks();
+  client = new pg.Client(books.database.connectionString);
+  await client.connect();
+});
+afterAll(async () => {
+  await client.end();
+  await books.stop();
+});
+beforeEach(() => books.devnet.setFault());
+
+const quiet = () => undefined;
+const everything = () => true;
+
+async function check(address: string, patienceMs = 0) {
+  const booked = (await listBookedAddresses(books.db, 'devnet', 100)).find((entry) => entry.address === address);
+  if (booked === undefined) throw new Error(`no address ${address}`);
+  return reconcileAddress({ ...books.rescanning(), node: books.node, patienceMs, confirmAfterMs: 0 }, booked);
+}
+
+const [FIRST, SECOND] = [0, 1];
+const addressAt = (index: number) => books.project.addresses[index] ?? '';
+const alarmKinds = async () =>
+  (await findOpenAlarms(books.db, 'devnet')).map(({ kind, subject }) => ({ kind, subject }));
+
+test('what an address held before the ledger knew it is its opening', async () => {
+  const payer = await books.adoptPayer();
+  const held = await check(payer);
+  expect(held).toMatchObject({ kind: 'good', isFirst: true });
+  expect(held.kind === 'good' && held.openingMicro > 0n && held.openingMicro === held.balanceMicro).toBe(true);
+  expect(await check(addressAt(FIRST))).toMatchObject({ kind: 'good', balanceMicro: 0n, openingMicro: 0n });
+});
+
+test('the books of both sides of a transfer balance after it', async () => {
+  await books.send(addressAt(FIRST), 7_000_001n);
+  await books.record();
+  expect(await check(addressAt(FIRST))).toMatchObject({ kind: 'good', balanceMicro: 7_000_001n, isFirst: false });
+  expect(await check(books.devnet.payer.address)).toMatchObject({ kind: 'good', isFirst: false });
+});
+
+test('a transfer that the ledger missed is an alarm that names the amount and the blocks, and its rescan ends it', async () => {
+  await books.send(addressAt(FIRST), 9_000_005n);
+  const range = await books.record(everything);
+  const found = await check(addressAt(FIRST));
+  expect(found).toMatchObject({ kind: 'differs', ledgerMicro: 7_000_001n, chainMicro: 16_000_006n, to: range.to });
+  if (found.kind !== 'differs') throw new Error(found.kind);
+  expect(found.from).toBeLessThanOrEqual(range.from);
+  const [alarm] = await findOpenAlarms(books.db, 'devnet');
+  expect(alarm).toMatchObject({ kind: 'balance-differs', subject: addressAt(FIRST) });
+  expect(alarm?.detail).toContain('difference is 9.000005');
+  expect(alarm?.detail).toContain(`quittance chain rescan --network devnet --from ${found.from} --to ${found.to}`);
+
+  await rescan(books.rescanning(), { from: found.from, to: found.to }, quiet);
+  expect(await check(addressAt(FIRST))).toMatchObject({ kind: 'good', balanceMicro: 16_000_006n });
+  expect(await check(books.devnet.payer.address)).toMatchObject({ kind: 'good' });
+  expect(await alarmKinds()).toEqual([]);
+});
+
+test('a transfer out that was missed is a difference as well', async () => {
+  const { payer } = books.devnet;
+  await books.send(addressAt(SECOND), 2_000_003n);
+  const range = await books.record((transfer) => transfer.amount === 2_000_003n);
+  const found = await check(payer.address);
+  expect(found.kind === 'differs' && found.chainMicro - found.ledgerMicro).toBe(-2_000_003n);
+  await rescan(books.rescanning(), range, quiet);
+  expect(await check(payer.address)).toMatchObject({ kind: 'good' });
+});
+
+test('a difference that the second reading does not confirm is no alarm', async () => {
+  let readings = 0;
+  const node: Books['node'] = {
+    ...books.node,
+    post: async (path, body, options) => {
+      const isBalance = JSON.stringify(body).includes('balanceOf');
+      if (isBalance) readings += 1;
+      if (isBalance && readings === 1) books.devnet.setFault({ kind: 'wrong-balance' });
+      const answer = await books.node.post(path, body, options);
+      books.devnet.setFault();
+      return answer;
+    },
+  };
+  const [address] = (await listBookedAddresses(books.db, 'devnet', 100)).filter(
+    (entry) => entry.address === addressAt(FIRST),
+  );
+  if (address === undefined) throw new Error('no address');
+  const deps = { ...books.rescanning(), node, patienceMs: 0, confirmAfterMs: 0 };
+  expect(await reconcileAddress(deps, address)).toMatchObject({ kind: 'good' });
+  expect(readings).toBe(2);
+  expect(await alarmKinds()).toEqual([]);
+});
+
+test('a node that says a wrong balance twice is an alarm, which ends when it says the right one', async () => {
+  books.devnet.setFault({ kind: 'wrong-balance' });
+  expect(await check(addressAt(FIRST))).toMatchObject({ kind: 'differs' });
+  expect(await alarmKinds()).toEqual([{ kind: 'balance-differs', subject: addressAt(FIRST) }]);
+  books.devnet.setFault();
+  expect(await check(addressAt(FIRST))).toMatchObject({ kind: 'good' });
+  expect(await alarmKinds()).toEqual([]);
+});
+
+test('nothing is said about heights that the ledger has not reached', async () => {
+  await books.send(addressAt(FIRST), 1_000_009n);
+  books.devnet.mineUntilSolid();
+  expect(await check(addressAt(FIRST))).toMatchObject({ kind: 'too-early' });
+  expect(await alarmKinds()).toEqual([]);
+  // The ledger reaches it while the check is patient.
+  const checked = check(addressAt(FIRST), 10_000);
+  await books.record();
+  expect(await checked).toMatchObject({ kind: 'good' });
+});
+
+test('an address that the USDT contract black-lists is an alarm until it is taken off the list', async () => {
+  books.devnet.usdt.addBlackList(addressAt(SECOND));
+  await books.record();
+  expect(await check(addressAt(SECOND))).toMatchObject({ kind: 'good' });
+  expect(await alarmKinds()).toEqual([{ kind: 'address-blacklisted', subject: addressAt(SECOND) }]);
+  books.devnet.usdt.removeBlackList(addressAt(SECOND));
+  await books.record();
+  await check(addressAt(SECOND));
+  expect(await alarmKinds()).toEqual([]);
+});
+
+test('money that the ledger saw come in and never saw leave, but which was not there at the first check, is an alarm', async () => {
+  const [address = ''] = (await books.addAddresses(1)).slice(-1);
+  const id = (await listBookedAddresses(books.db, 'devnet', 100)).find((entry) => entry.address === address)?.id;
+  const { to } = await books.record();
+  await client.query(
+    `insert into transfers (id, project_id, network, address_id, tx_id, log_index, block_number, block_id, block_time,
+       from_address, amount_micro, kind, producer, verified, nodes)
+     select gen_random_uuid(), project_id, network, id, decode(repeat('ab', 32), 'hex'), 0, $1, decode(repeat('cd', 32), 'hex'),
+       now(), address, 7, 'unmatched', account, 'proven', '{}' from addresses where id = $2`,
+    [to, id],
+  );
+  const found = await check(address);
+  expect(found).toMatchObject({ kind: 'differs', ledgerMicro: 7n, chainMicro: 0n, from: to, to });
+  expect(await check(address)).toMatchObject({ kind: 'differs', ledgerMicro: 7n });
+});
+
+test('a leader checks every address that is due, and all of them again after an incident; others check none', async () => {
+  let isLeader = false;
+  const reconciler = startReconciler({
+    ...books,
+    network: 'devnet',
+    isLeader: () => isLeader,
+    pauseMs: 20,
+    confirmAfterMs: 0,
+  });
+  try {
+    await client.query("update balance_checks set due_at = now() + interval '1 hour'");
+    const due = async () =>
+      (await client.query('select address_id from balance_checks where due_at <= now()')).rowCount;
+    await markAllDue(books.db, 'devnet');
+    expect(await due()).toBeGreaterThan(0);
+    isLeader = true;
+    await eventually(due, (count) => count === 0, 15_000);
+  } finally {
+    await reconciler.stop();
+  }
+});

@@ -1,0 +1,142 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { Node } from '../../src/chain/node-member.ts';
+import { createNodePool, type NodePool } from '../../src/chain/node-pool.ts';
+import { refreshProducers } from '../../src/chain/producers.ts';
+import { type ReadDeps, readBlock, readHeaderAt } from '../../src/chain/read-block.ts';
+import { startDevnet } from '../../src/devnet/devnet.ts';
+import { createPayer, type Payer } from '../../src/devnet/payer.ts';
+import type { SolidBlock } from '../../src/domain/chain-block.ts';
+import { uuidV7 } from '../../src/domain/ids.ts';
+import type { MicroUsdt } from '../../src/domain/money.ts';
+import { unlimitedNode } from '../../src/domain/node.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import { applySolidBlocks } from '../../src/payments/apply-solid-blocks.ts';
+import { createInvoice } from '../../src/payments/create-invoice.ts';
+import { recordRescanned } from '../../src/payments/record-rescanned.ts';
+import type { Watching } from '../../src/payments/watching.ts';
+import { createLogger } from '../../src/runtime/log.ts';
+import { createMetrics } from '../../src/runtime/metrics.ts';
+import { insertAddress } from '../../src/store/addresses.ts';
+import { findCursor, insertCursor } from '../../src/store/chain-cursor.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { acquireLease } from '../../src/store/leases.ts';
+import { parseAddress } from '../../src/tron/address.ts';
+import { createTestDatabase } from './postgres.ts';
+import { createTestProject } from './service.ts';
+
+export type Books = Awaited<ReturnType<typeof startBooks>>;
+
+/** Which transfers of a block a watcher does not get to see. */
+export type Blindness = (transfer: SolidBlock['transfers'][number]) => boolean;
+
+/** A ledger over a devnet with no watcher: the test says which irreversible blocks are recorded, and what of them is missed. */
+export async function startBooks() {
+  const database = await createTestDatabase();
+  const devnet = await startDevnet({ dataDir: null, blockMs: 0 });
+  const db = openDatabase({
+    connection: database.connection,
+    poolSize: 4,
+    applicationName: 'test',
+    onError: () => undefined,
+  });
+  const now = () => unixMs(Date.now());
+  const random = (bytes: number) => randomBytes(bytes);
+  const metrics = createMetrics();
+  const log = createLogger({ level: 'silent' });
+  const specs = [unlimitedNode(devnet.url)];
+  const pools: NodePool[] = [];
+  const newPool = (nodes = specs) => {
+    const made = createNodePool({ network: 'devnet', nodes, now, log, metrics, blockMs: 3000 });
+    pools.push(made);
+    return made;
+  };
+  const pool = newPool();
+  const usdt = accountOf(devnet.usdtContract);
+  const project = await createTestProject(db, { addressCount: 2 });
+  const reading: ReadDeps = { network: 'devnet', usdt, slotMs: null, pool, metrics };
+  devnet.mineUntilSolid();
+  const [node] = await pool.available();
+  if (node === undefined) throw new Error('the devnet does not answer');
+  await insertCursor(db, 'devnet', await readHeaderAt(reading, node, devnet.solid().number), null);
+  const told = { chainTime: unixMs(devnet.solid().timestampMs), suspects: new Set<never>() };
+  await refreshProducers({ db, network: 'devnet', agreement: 1 }, [node], null, told);
+  const lease = await acquireLease(db, 'watcher:devnet', 'test', 600_000);
+  if (lease === null) throw new Error('the lease is taken');
+  const recording = { db, network: 'devnet' as const, publicUrl: 'http://127.0.0.1', now, random };
+  const watching: Watching = { ...recording, lease };
+  const payer: Payer = createPayer({ nodeUrl: devnet.url, privateKey: devnet.payer.privateKey });
+  return {
+    ...{ db, devnet, database, pool, node, usdt, project, recording, watching, payer, now, random, metrics, log },
+    /** Reads with a pool of its own: what a node is blamed for here silences it nowhere else. */
+    rescanning: (urls = [devnet.url], agreement = 1) => ({
+      ...reading,
+      ...recording,
+      pool: newPool(urls.map((url) => unlimitedNode(url))),
+      agreement,
+      patienceMs: 0,
+    }),
+    /** Reads an irreversible block as one node shows it. */
+    read: (number: number, isMissed?: Blindness) => readOne(reading, node, number, isMissed),
+    /** Makes what was sent irreversible and records it, but for what is missed. Returns the first and last block recorded. */
+    async record(isMissed: Blindness = () => false): Promise<{ from: number; to: number }> {
+      devnet.mineUntilSolid();
+      const cursor = await findCursor(db, 'devnet');
+      const from = (cursor?.solid.number ?? 0) + 1;
+      const to = devnet.solid().number;
+      for (let number = from; number <= to; number += 1) {
+        await applySolidBlocks(watching, [await readOne(reading, node, number, isMissed)]);
+      }
+      return { from, to };
+    },
+    rescanned: (blocks: SolidBlock[]) => recordRescanned(recording, blocks),
+    async send(to: string, amountMicro: bigint): Promise<void> {
+      await payer.transfer({ contract: devnet.usdtContract, to, amountMicro });
+    },
+    /** Makes the payer's own address one of the project's, so that what it sends is outgoing. */
+    async adoptPayer(): Promise<string> {
+      const { address } = devnet.payer;
+      const parsed = parseAddress(address);
+      if (parsed.kind !== 'ok') throw new Error(parsed.reason);
+      const id = uuidV7(Date.now(), random(10));
+      await insertAddress(db, { id, projectId: project.id, account: parsed.account, address: parsed.address });
+      return address;
+    },
+    /** Adds addresses that hold nothing, of a project of their own. */
+    addAddresses: async (addressCount: number) => (await createTestProject(db, { addressCount })).addresses,
+    async invoice(amountMicro: bigint) {
+      const created = await createInvoice(
+        { db, now, random, randomBelow: (n) => Math.floor(Math.random() * n) },
+        {
+          keyId: project.keyId,
+          projectId: project.id,
+          maxSurchargeMicro: 10_000n,
+          idempotencyKey: randomUUID(),
+          externalId: randomUUID(),
+          requestedMicro: amountMicro as MicroUsdt,
+        },
+      );
+      if (created.kind !== 'created') throw new Error(created.kind);
+      return created.invoice;
+    },
+    async stop(): Promise<void> {
+      for (const each of pools) await each.close();
+      await db.close();
+      await devnet.stop();
+      await database.drop();
+    },
+  };
+}
+
+function accountOf(address: string) {
+  const parsed = parseAddress(address);
+  if (parsed.kind !== 'ok') throw new Error(parsed.reason);
+  return parsed.account;
+}
+
+async function readOne(reading: ReadDeps, node: Node, number: number, isMissed: Blindness = () => false) {
+  const read = await readBlock(reading, node, number);
+  if (read === null) throw new Error(`no block ${number}`);
+  const { id, parentId, time, producer } = read.block;
+  const transfers = read.logs.transfers.filter((transfer) => !isMissed(transfer));
+  return { number, id, parentId, time, producer, transfers, evidence: { nodes: [node.origin], operatorCount: 1 } };
+}
