@@ -1,7 +1,7 @@
 import { AppError } from '../domain/errors.ts';
 import type { Watching } from '../payments/watching.ts';
 import { attest, extend } from './extend.ts';
-import { alarm, type FollowDeps, type Following, tipOf } from './following.ts';
+import { type FollowDeps, type Following, tipOf } from './following.ts';
 import type { Node } from './node-member.ts';
 import { promote } from './promote.ts';
 import { RANGE_BLOCKS, type ReadBlock, readLogsOf, readRange } from './read-block.ts';
@@ -37,7 +37,7 @@ export async function catchUp(
     node: Node;
     nodes: readonly Node[];
     isStopping(): boolean;
-    onProgress(): void;
+    onProgress(): Promise<void>;
   },
 ): Promise<void> {
   const others = othersFor(deps, nodes, node);
@@ -63,7 +63,7 @@ export async function catchUp(
     pushLinked(following, blocks);
     deps.pool.praise(node);
     await promote(deps, watching, following);
-    onProgress();
+    await onProgress();
   }
   await gatherVotes(deps, following, nodes);
   await promote(deps, watching, following);
@@ -113,7 +113,7 @@ export async function dropStuckWindow(deps: FollowDeps, following: Following, no
   if (window.length < STUCK_BLOCKS || nodeSolid.number < first.number + STUCK_BLOCKS / 2) return;
   const detail = `${node.origin} calls block ${first.number} irreversible, but too few of the known producers built on it in ${window.length} blocks`;
   deps.pool.report(node, 'unverifiable', detail);
-  await alarm(deps, following, 'not-solid', String(first.number), detail);
+  await deps.alarms.raise('not-solid', String(first.number), detail);
   following.window.splice(0);
   following.producersPeriod = -1;
   following.producersNextMs = 0;

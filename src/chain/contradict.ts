@@ -1,6 +1,6 @@
 import { AppError } from '../domain/errors.ts';
 import { findGenesisId, setHalt } from '../store/chain-cursor.ts';
-import { alarm, type FollowDeps, type Following } from './following.ts';
+import type { FollowDeps, Following } from './following.ts';
 import type { Node } from './node-member.ts';
 import { type ProvenHeader, readBlockId } from './prove-block.ts';
 import { checked, readHeaderAt } from './read-block.ts';
@@ -37,9 +37,7 @@ export async function contradict(
   if (following.contradicting.size >= deps.agreement) {
     const all = [...following.contradicting.values()].join('; ');
     await setHalt(deps.db, deps.network, all);
-    await alarm(
-      deps,
-      following,
+    await deps.alarms.raise(
       'halted',
       String(base.number),
       `the watcher stopped: ${all}. Find out which is right; when the nodes show our block again, run: quittance chain resume --network ${deps.network}`,

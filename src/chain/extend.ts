@@ -1,9 +1,9 @@
 import { AppError } from '../domain/errors.ts';
 import type { AccountHex } from '../tron/address.ts';
 import { contradict } from './contradict.ts';
-import { alarm, calm, type FollowDeps, type Following, ofDifferentOperators, tipOf } from './following.ts';
+import { type FollowDeps, type Following, ofDifferentOperators, tipOf } from './following.ts';
 import type { Node } from './node-member.ts';
-import { isSignedBy, PERIOD_MS, refreshProducers } from './producers.ts';
+import { isSignedBy, loadProducers, PERIOD_MS, refreshProducers } from './producers.ts';
 import { checked, type ReadBlock, readBlock } from './read-block.ts';
 import { othersFor, withVotes } from './votes.ts';
 import type { WindowBlock } from './window.ts';
@@ -39,7 +39,7 @@ export async function extend(
     blocks.push(await withVotes(deps, read, await attest(deps, following, read, nodes), others));
   if (kept < following.window.length) {
     const count = following.window.length - kept;
-    deps.log.info({ network: deps.network, node: node.origin, blocks: count }, 'the head of the chain was replaced');
+    deps.log.info({ node: node.origin, blocks: count }, 'the head of the chain was replaced');
   }
   following.window.splice(kept, Number.POSITIVE_INFINITY, ...blocks);
   deps.pool.praise(node);
@@ -93,21 +93,20 @@ export async function keepProducers(
   following.producersNextMs = performance.now() + REFRESH_BLOCKS * deps.blockMs;
   try {
     const asked = ofDifferentOperators(nodes, deps.agreement);
-    const before = following.producers;
+    // An operator may have accepted other producers meanwhile.
+    const before = await loadProducers(deps.db, deps.network);
+    following.producers = before;
     following.producers = await refreshProducers(deps, asked, before, { chainTime, suspects });
     following.producersPeriod = Math.floor(chainTime / PERIOD_MS);
-    if (following.producers !== before) {
+    if (following.producers !== before && following.producers !== null) {
       const { reason, producers, nodes: told } = following.producers.newest;
-      deps.log.info(
-        { network: deps.network, reason, producers: producers.length, nodes: told },
-        'took over the producers',
-      );
+      deps.log.info({ reason, producers: producers.length, nodes: told }, 'took over the producers');
     }
-    await calm(deps, following, 'producers-refused');
+    await deps.alarms.calm('producers-refused');
   } catch (error) {
     if (!(error instanceof AppError) || following.producers === null) throw error;
     if (error.code !== 'NODES_DISAGREE') return;
     const detail = `the producers stay as they were: ${error.message}`;
-    await alarm(deps, following, 'producers-refused', '', detail);
+    await deps.alarms.raise('producers-refused', '', detail);
   }
 }

@@ -2,7 +2,6 @@ import { AppError } from '../domain/errors.ts';
 import { unixMs } from '../domain/time.ts';
 import { expireInvoices } from '../payments/expire-invoices.ts';
 import type { Watching } from '../payments/watching.ts';
-import { findOpenAlarms } from '../store/alarms.ts';
 import {
   type ChainCursor,
   findCursor,
@@ -27,6 +26,12 @@ import { gatherVotes } from './votes.ts';
 
 /** Further behind what is irreversible than this, blocks are read in ranges. */
 const CATCH_UP_BLOCKS = 20;
+/**
+ * Requests a block for what is irreversible while payers wait all the time: with one node they come on top of those for the
+ * blocks, and a free key must last the day; with several another node is asked, which has but the logs to show.
+ */
+const SINGLE_ASKS = 0.35;
+const SHARED_ASKS = 1;
 /** A newest block that is older than this many block times means that we, or the network, fell behind. */
 const FAR_BEHIND_BLOCKS = 60;
 
@@ -35,20 +40,20 @@ export type Follower = {
   step(lease: Lease, isStopping: () => boolean): Promise<{ pauseMs: number; examinedAgeMs: number }>;
   /** Forgets what is only in memory, because another process may have gone on. */
   reset(): void;
-  /** Alarms that this process knows to be open, and others that belong to what it follows. */
-  following(): Following | null;
   status(): Omit<ChainStatus, 'blind' | 'nodes'> | null;
 };
 
-/** Follows one network: verifies each block once, sights it, and records it when it is irreversible. */
-export function createFollower(deps: FollowDeps): Follower {
+/**
+ * Follows one network: verifies each block once, sights it, and records it when it is irreversible. `onProgress` is called
+ * after each range of blocks while catching up.
+ */
+export function createFollower(deps: FollowDeps, onProgress: () => Promise<void>): Follower {
   let following: Following | null = null;
   const progress = createProgress(deps);
   return {
     reset: () => {
       following = null;
     },
-    following: () => following,
     status: () => (following === null ? null : progress.status(following)),
     step: async (lease, isStopping) => {
       const nodes = await deps.pool.available();
@@ -64,8 +69,11 @@ export function createFollower(deps: FollowDeps): Follower {
       let pauseMs = 0;
       let hasChanged = true;
       if (current.nodeSolid.number - tipOf(current).number > CATCH_UP_BLOCKS) {
-        const onProgress = () => progress.onCatchUp(current);
-        await catchUp(deps, watching, current, { node, nodes, isStopping, onProgress });
+        const tell = () => {
+          progress.onCatchUp(current);
+          return onProgress();
+        };
+        await catchUp(deps, watching, current, { node, nodes, isStopping, onProgress: tell });
         await askSolid(deps, current, node);
         await dropStuckWindow(deps, current, node);
       } else {
@@ -76,7 +84,7 @@ export function createFollower(deps: FollowDeps): Follower {
           for (const block of current.window) block.sighted = 'nothing';
           throw error;
         });
-        await askSolidInTime(deps, current, node);
+        await askSolidInTime(deps, current, otherOperators(nodes)[0] ?? node);
         const promoted = await promote(deps, watching, current);
         await dropStuckWindow(deps, current, node);
         hasChanged = added + promoted > 0;
@@ -116,6 +124,10 @@ async function followHead(
   return { added, nextMs: pace.onBlock(tipOf(following).time, deps.now()) };
 }
 
+function otherOperators([first, ...rest]: readonly Node[]): Node[] {
+  return rest.filter(({ operator }) => operator !== first?.operator);
+}
+
 /** Asks what is irreversible as soon as our headers prove something that a payer waits for; else seldom. */
 async function askSolidInTime(deps: FollowDeps, following: Following, node: Node): Promise<void> {
   const { window, nodeSolid, pace } = following;
@@ -133,7 +145,7 @@ async function startCursor(deps: FollowDeps, node: Node): Promise<ChainCursor> {
   const genesis = await readGenesis(deps, node);
   const start = await findStartingBlock(deps, node, genesis, await findEarliestInvoiceTime(db, network));
   await insertCursor(db, network, start, genesis.id);
-  log.info({ network, block: start.number }, 'following the network from its solid block');
+  log.info({ block: start.number }, 'following the network from its solid block');
   const inserted = await findCursor(db, network);
   if (inserted === null) throw new Error(`the cursor of ${network} was not stored`);
   return inserted;
@@ -149,10 +161,9 @@ async function rootAt(deps: FollowDeps, cursor: ChainCursor, node: Node, nodes: 
     producersPeriod: -1,
     producersNextMs: 0,
     nodeSolid: cursor.solid,
-    pace: createPace(deps.blockMs),
+    pace: createPace(deps.blockMs, otherOperators(nodes).length > 0 ? SHARED_ASKS : SINGLE_ASKS),
     contradicting: new Map(),
     disputeNextMs: 0,
-    openAlarms: new Set((await findOpenAlarms(db, network)).map(({ kind }) => kind)),
   };
   deps.pool.setGenesis(network === 'devnet' ? await findGenesisId(db, network) : GENESIS_BLOCK_IDS[network]);
   await askSolid(deps, following, node);

@@ -1,10 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
-import { type AlarmKind, raiseAlarm, resolveAlarms } from '../store/alarms.ts';
 import type { Database } from '../store/database.ts';
+import type { Alarms } from './alarms.ts';
 import type { Node } from './node-member.ts';
 import type { NodePool } from './node-pool.ts';
 import type { Pace } from './pace.ts';
@@ -26,6 +25,7 @@ export type FollowDeps = ChainParameters & {
   random(bytes: number): Uint8Array;
   log: Logger;
   metrics: Metrics;
+  alarms: Alarms;
 };
 
 /**
@@ -47,7 +47,6 @@ export type Following = {
   contradicting: Map<string, string>;
   /** When blocks on which nodes disagree are asked for again, monotonic. */
   disputeNextMs: number;
-  openAlarms: Set<AlarmKind>;
 };
 
 /** The newest verified block. */
@@ -63,29 +62,4 @@ export function ofDifferentOperators(nodes: readonly Node[], count: number): Nod
     operators.add(operator);
     return true;
   });
-}
-
-/** Opens an alarm, or counts it once more; the log hears of a new one. */
-export async function alarm(
-  { db, network, log }: Pick<FollowDeps, 'db' | 'network' | 'log'>,
-  following: Pick<Following, 'openAlarms'>,
-  kind: AlarmKind,
-  subject: string,
-  detail: string,
-): Promise<void> {
-  following.openAlarms.add(kind);
-  const isNew = await raiseAlarm(db, network, { id: randomUUID(), kind, subject, detail });
-  if (isNew) log.error({ network, alarm: kind, subject }, detail);
-}
-
-/** Closes the alarms of a kind. Costs nothing while none is open. */
-export async function calm(
-  { db, network, log }: Pick<FollowDeps, 'db' | 'network' | 'log'>,
-  following: Pick<Following, 'openAlarms'>,
-  kind: AlarmKind,
-): Promise<void> {
-  if (!following.openAlarms.has(kind)) return;
-  const count = await resolveAlarms(db, network, kind);
-  following.openAlarms.delete(kind);
-  if (count > 0) log.info({ network, alarm: kind }, 'the alarm is over');
 }

@@ -22,6 +22,8 @@ type IdentityOptions = {
   origin: string;
   timeoutMs: number;
   clockMs(): number;
+  /** Whether no other node can be asked now. */
+  isAlone(): boolean;
   log: Logger;
   ask(path: string, body: object, call: { timeoutMs: number }): Promise<unknown>;
   /** The node answered, but not with its genesis block. */
@@ -30,22 +32,26 @@ type IdentityOptions = {
 
 /** A node of the wrong network is asked again after this long: somebody may have corrected what stands behind its name. */
 const RECHECK_MS = 10 * 60_000;
+/** The same while no other node can be asked: a payer waits for each of these seconds. */
+const ALONE_RECHECK_MS = 5000;
 /** A start must not wait long for a node that hangs. */
 const MAX_CHECK_MS = 3000;
 
 export function createNodeIdentity(options: IdentityOptions): NodeIdentity {
-  const { network, origin, clockMs, log, ask, onFailure } = options;
+  const { network, origin, clockMs, isAlone, log, ask, onFailure } = options;
   const timeoutMs = Math.min(options.timeoutMs, MAX_CHECK_MS);
   let genesisId: string | null = null;
   let state: 'unknown' | 'right' | 'wrong' = 'unknown';
   let reason: string | null = null;
-  let recheckMs = 0;
+  let wrongMs = 0;
   let checking: Promise<boolean> | null = null;
   const isRecognised = () => state === 'right' || (state === 'unknown' && genesisId === null);
   const markWrong = (what: string) => {
+    const isNew = state !== 'wrong';
     state = 'wrong';
     reason = what;
-    recheckMs = clockMs() + RECHECK_MS;
+    wrongMs = clockMs();
+    if (!isNew) return;
     const variable = `QUITTANCE_${network.toUpperCase()}_NODES`;
     log.error({ network, node: origin, reason }, `${origin} is a node of another network: correct ${variable}`);
   };
@@ -64,7 +70,8 @@ export function createNodeIdentity(options: IdentityOptions): NodeIdentity {
     }
     return isRecognised();
   };
-  const isDue = () => genesisId !== null && (state === 'wrong' ? clockMs() >= recheckMs : state === 'unknown');
+  const isRecheckDue = () => clockMs() - wrongMs >= (isAlone() ? ALONE_RECHECK_MS : RECHECK_MS);
+  const isDue = () => genesisId !== null && (state === 'wrong' ? isRecheckDue() : state === 'unknown');
   return {
     isRecognised,
     markWrong,

@@ -17,20 +17,21 @@ export type Pace = {
 
 /** First pause after a miss, as a part of the block time; it doubles up to a whole one. */
 const RETRY_SHARE = 16;
-/** After this many blocks without a miss we come earlier by 1/600, 2/600, 4/600 … of a block time, until one misses. */
+/** After a block that was there at once we come earlier by this part of a block time; after some in a row, by twice as much each. */
 const EARLIER_SHARE = 600;
+const STEADY_BLOCKS = 8;
 /** Requests for what is irreversible: an eighth a block while nobody waits; saved ones may be spent at once, ten at most. */
 const IDLE_BLOCKS = 8;
-const EARNED_PER_BLOCK = 0.25;
 const MOST_SAVED = 10;
 
 /**
  * Learns how long after its time a block can be read from the node, whatever the two clocks say: from blocks that were found
- * right after a miss.
+ * right after a miss. `earnedPerBlock`: how many requests for what is irreversible a block may cost while payers wait.
  */
-export function createPace(blockMs: number): Pace {
+export function createPace(blockMs: number, earnedPerBlock: number): Pace {
   let delayMs = 0;
   let earlierMs = blockMs / EARLIER_SHARE;
+  let hits = 0;
   let misses = 0;
   let firstMissMs = 0;
   let saved = MOST_SAVED;
@@ -39,13 +40,15 @@ export function createPace(blockMs: number): Pace {
     onBlock(blockTime, nowMs) {
       if (misses > 0) {
         delayMs = nowMs - blockTime;
+        hits = 0;
         earlierMs = blockMs / EARLIER_SHARE;
       } else {
+        hits += 1;
         delayMs -= earlierMs;
-        earlierMs = Math.min(blockMs / 2, earlierMs * 2);
+        if (hits > STEADY_BLOCKS) earlierMs = Math.min(blockMs / 2, earlierMs * 2);
       }
       misses = 0;
-      saved = Math.min(MOST_SAVED, saved + EARNED_PER_BLOCK);
+      saved = Math.min(MOST_SAVED, saved + earnedPerBlock);
       return Math.max(0, Math.min(blockMs, blockTime + blockMs + delayMs - nowMs));
     },
     onMiss(nowMs) {
@@ -57,7 +60,7 @@ export function createPace(blockMs: number): Pace {
     maySpend(isPayerWaiting, nowMs) {
       const isIdleTurn = nowMs - lastSpentMs >= IDLE_BLOCKS * blockMs;
       if (!isIdleTurn && !(isPayerWaiting && saved >= 1)) return false;
-      saved = Math.max(0, saved - 1);
+      saved = Math.max(-MOST_SAVED, saved - 1);
       lastSpentMs = nowMs;
       return true;
     },

@@ -67,9 +67,40 @@ export async function refreshProducers(
   if (known !== null && JSON.stringify(known.newest.producers) === JSON.stringify(producers)) return known;
   await refuseUnlikely(db, network, producers, chainTime);
   const reason = known === null ? 'first' : isSameMembers(known.newest.producers, producers) ? 'key' : 'vote';
-  const adopted: ProducerSet = { chainTime, reason, producers, nodes: nodesText };
+  const adopted: ProducerSet = { chainTime, reason, producers, nodes: nodes.map(({ origin }) => origin) };
   await insertProducerSet(db, network, adopted);
   return { newest: adopted, previous: known?.newest ?? null };
+}
+
+/** Takes over what the nodes agree on, however much it differs: the operator knows that the network changed. Errors as above. */
+export async function acceptProducers(
+  { db, network, agreement }: { db: Sql; network: Network; agreement: number },
+  nodes: readonly Node[],
+  chainTime: UnixMs,
+): Promise<ProducerSet> {
+  const producers = await readAgreed(nodes, agreement, null, new Set());
+  const adopted: ProducerSet = { chainTime, reason: 'operator', producers, nodes: nodes.map(({ origin }) => origin) };
+  await insertProducerSet(db, network, adopted);
+  return adopted;
+}
+
+/** The producers that all of the nodes name, which are of `agreement` operators. */
+async function readAgreed(
+  nodes: readonly Node[],
+  agreement: number,
+  known: KnownProducers | null,
+  suspects: ReadonlySet<AccountHex>,
+): Promise<ProducerSet['producers']> {
+  const [producers, ...others] = await Promise.all(nodes.map((node) => readProducers(node, known, suspects)));
+  if (producers === undefined || nodes.length < agreement) {
+    throw disagree(
+      `${agreement} nodes of different operators must tell the producers, and only ${nodes.length} answer`,
+    );
+  }
+  if (others.some((each) => JSON.stringify(each) !== JSON.stringify(producers))) {
+    throw disagree(`${nodes.map(({ origin }) => origin).join(' and ')} name different producers`);
+  }
+  return producers;
 }
 
 /** Refuses a set with more new members than votes can bring in the time since the last period's. */
@@ -86,7 +117,7 @@ async function refuseUnlikely(db: Sql, network: Network, producers: ProducerSet[
   if (added <= bound && producers.length >= solidThreshold(before.producers.length)) return;
   throw disagree(
     `the nodes name ${producers.length} producers of which ${added} are new since ${new Date(before.chainTime).toISOString()}, and at most ${bound} can be; ` +
-      'if the network really changed so much, accept its producers with: quittance chain producers --accept',
+      'if the network really changed so much, accept its producers with: quittance chain producers --accept --yes',
   );
 }
 

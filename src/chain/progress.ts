@@ -34,11 +34,11 @@ export function createProgress({ network, metrics, log, pool }: FollowDeps) {
       setGauges(following);
       if (nowMs - run.loggedMs < LOG_MS) return;
       run.loggedMs = nowMs;
-      log.info({ network, processed: following.base.number, left, ...catchUp }, 'catching up with the chain');
+      log.info({ processed: following.base.number, left, ...catchUp }, 'catching up with the chain');
     },
     /** The head was looked at, and so many blocks were new. */
     onHead: (following: Following, added: number) => {
-      if (run !== null) log.info({ network, processed: following.base.number }, 'caught up with the chain');
+      if (run !== null) log.info({ processed: following.base.number }, 'caught up with the chain');
       run = null;
       catchUp = null;
       if (head.blocks === 0) head.requests = countRequests();

@@ -3,7 +3,7 @@ import { solidHeight } from '../domain/solidity.ts';
 import { applySolidBlocks } from '../payments/apply-solid-blocks.ts';
 import type { Watching } from '../payments/watching.ts';
 import { accountToAddress } from '../tron/address.ts';
-import { alarm, calm, type FollowDeps, type Following } from './following.ts';
+import type { FollowDeps, Following } from './following.ts';
 import type { Node } from './node-member.ts';
 import { votersOf } from './producers.ts';
 import { readNewest } from './read-block.ts';
@@ -60,13 +60,13 @@ export async function promote(deps: FollowDeps, watching: Watching, following: F
     if (last === undefined) break;
     following.base = { number: last.number, id: last.id, time: last.time };
     following.window.splice(0, blocks.length);
-    for (const block of blocks) await tellNotices(deps, following, block);
+    for (const block of blocks) await tellNotices(deps, block);
   }
   if (ready > 0) {
     following.contradicting.clear();
-    await calm(deps, following, 'unverifiable-block');
-    await calm(deps, following, 'not-solid');
-    if (following.window.every(({ agreed }) => agreed !== null)) await calm(deps, following, 'nodes-disagree');
+    await deps.alarms.calm('unverifiable-block');
+    await deps.alarms.calm('not-solid');
+    if (following.window.every(({ agreed }) => agreed !== null)) await deps.alarms.calm('nodes-disagree');
   }
   return ready;
 }
@@ -77,14 +77,12 @@ function toSolidBlock(block: WindowBlock): SolidBlock {
 }
 
 /** What the USDT contract itself announced: the operator must know, for transfers may stop or cost a fee. */
-async function tellNotices(deps: FollowDeps, following: Following, block: WindowBlock): Promise<void> {
+async function tellNotices(deps: FollowDeps, block: WindowBlock): Promise<void> {
   for (const { kind, txId, detail, account } of block.agreed?.logs.notices ?? []) {
     // Whom Tether blacklists is no matter of ours unless it is one of our addresses, which the reconciler checks.
     if (kind === 'AddedBlackList') continue;
     const who = account === null ? '' : ` ${accountToAddress(account)}`;
-    await alarm(
-      deps,
-      following,
+    await deps.alarms.raise(
       'contract-event',
       txId,
       `the USDT contract emitted ${kind}${who} ${detail} in block ${block.number}`,

@@ -2,13 +2,14 @@ import { hash } from 'node:crypto';
 import { AppError } from '../domain/errors.ts';
 import { type UnixMs, unixMs } from '../domain/time.ts';
 import { type AccountHex, accountFromHex41 } from '../tron/address.ts';
-import { type BlockHeaderJson, blockIdOf, encodeBlockHeader, recoverWitness } from '../tron/block-header.ts';
+import { type BlockHeaderJson, blockIdOf, encodeBlockHeader } from '../tron/block-header.ts';
 import { bytesFromHex } from '../tron/hex.ts';
 import { txTrieRoot } from '../tron/merkle.ts';
 import { CREATE_CONTRACT_TYPE, readContract, TRIGGER_CONTRACT_TYPE } from '../tron/read-contract.ts';
 import type { Sha256Hex } from '../tron/sha256.ts';
 import { type TransactionBytes, transactionBytes } from '../tron/transaction-bytes.ts';
 import { decodeTransferCallBytes } from '../tron/usdt.ts';
+import { recoverProducer } from './recover-producer.ts';
 
 export type ProvenHeader = {
   number: number;
@@ -99,7 +100,7 @@ export function proveHeader(
   if (slotMs !== null && header.time % slotMs !== 0) {
     throw contradicts(`the time ${header.time} of block ${number} is no multiple of ${slotMs} ms`);
   }
-  const signer = recoverWitness(bytes, signature);
+  const signer = recoverProducer(producer, bytes, signature);
   if (signer === null) throw contradicts(`no key can have made the signature ${signature} of block ${number}`);
   return { ...header, parentId: parentHash, producer, signer, txTrieRoot: root };
 }

@@ -6,7 +6,7 @@ import { decodeTransferLog, NOTICE_TOPICS, TRANSFER_TOPIC } from '../tron/usdt.t
 import type { ProvenBlock, ProvenTransaction } from './prove-block.ts';
 
 /** An event of Tether's contract that an operator must know of. `account`: the new contract of Deprecate, the address blacklisted. */
-export type ContractNotice = {
+type ContractNotice = {
   txId: string;
   logIndex: number;
   kind: (typeof NOTICE_TOPICS)[keyof typeof NOTICE_TOPICS];

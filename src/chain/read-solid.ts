@@ -1,25 +1,15 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { SolidBlock } from '../domain/chain-block.ts';
 import { AppError } from '../domain/errors.ts';
 import { solidHeight, solidThreshold } from '../domain/solidity.ts';
 import type { UnixMs } from '../domain/time.ts';
 import { findCursor } from '../store/chain-cursor.ts';
-import type { Database } from '../store/database.ts';
 import { findProducerSets, type ProducerSet } from '../store/producer-sets.ts';
 import type { AccountHex } from '../tron/address.ts';
-import type { Node, NodePool } from './node-pool.ts';
+import type { Node } from './node-member.ts';
 import { isSignedBy } from './producers.ts';
 import type { ProvenHeader } from './prove-block.ts';
-import { RANGE_BLOCKS, type ReadBlock, type ReadDeps, readHeaderAt, readLogsOf, readRange } from './read-block.ts';
-import { addVote, settle, toChainBlock, toWindowBlock } from './window.ts';
-
-export type ReadSolidDeps = ReadDeps & {
-  db: Database;
-  pool: NodePool;
-  agreement: number;
-  /** How long to go on asking, for one part of the range, nodes that refuse, are wrong, or disagree. */
-  patienceMs: number;
-};
+import { RANGE_BLOCKS, readHeaderAt } from './read-block.ts';
+import { fromAnyNode, LostBranch, type ReadSolidDeps, readVerified, type VerifiedDeps } from './read-verified.ts';
 
 /** `attestedCount`: blocks that a known producer signed; the others stand only because what is built on them is known. */
 export type ReadSolid = { blockCount: number; attestedCount: number };
@@ -28,24 +18,12 @@ export type ReadSolid = { blockCount: number; attestedCount: number };
 const MAX_WAITING_BLOCKS = 500;
 /** Blocks of one command: three and a half days, 30,000 requests or more. */
 export const MAX_RANGE_BLOCKS = 100_000;
-const PARALLEL_LOGS = 4;
-const RETRY_MS = 500;
 /** Sets of producers that are remembered: a change each day for three years. */
 const MAX_SETS = 1000;
 
 type Link = { number: number; id: string; producer: AccountHex; time: UnixMs; isAttested: boolean; node: Node };
 type Waiting = { block: SolidBlock; isAttested: boolean };
 type Ledger = { number: number; id: string };
-
-/** What a node showed does not lead to where the ledger stands. Another node may show what does. */
-class LostBranch extends AppError {
-  readonly node: Node;
-
-  constructor(node: Node, message: string) {
-    super('CHAIN_CONTRADICTION', message);
-    this.node = node;
-  }
-}
 
 /**
  * Reads the irreversible blocks from `from` to `to`, verifies them as the watcher does, and hands them over in order, as soon
@@ -86,10 +64,8 @@ export async function readSolid(
   return counts;
 }
 
-type BranchDeps = ReadSolidDeps & { lost: ReadonlyMap<string, LostBranch> };
-
 async function readBranch(
-  deps: BranchDeps,
+  deps: VerifiedDeps,
   { from, to }: { from: number; to: number },
   { sets, ledger }: { sets: readonly ProducerSet[]; ledger: Ledger },
   onReady: (ready: Waiting[]) => Promise<void>,
@@ -170,71 +146,6 @@ function solidUpTo(sets: readonly ProducerSet[], links: readonly Link[], ledgerN
     voters,
     threshold,
   );
-}
-
-type Verified = { node: Node; header: ProvenHeader; block: SolidBlock };
-
-async function readVerified(deps: BranchDeps, first: number, last: number): Promise<Verified[]> {
-  return fromAnyNode(deps, async (node, nodes) => {
-    const blocks = await readRange(deps, node, first, last);
-    const verified: Verified[] = [];
-    for (let start = 0; start < blocks.length; start += PARALLEL_LOGS) {
-      const group = blocks.slice(start, start + PARALLEL_LOGS).map(async (block) => {
-        const read = { node, block, logs: await readLogsOf(deps, node, block) };
-        return { node, header: block, block: await agree(deps, read, nodes) };
-      });
-      verified.push(...(await Promise.all(group)));
-    }
-    return verified;
-  });
-}
-
-/** What stands only in logs is asked of other operators too, until enough show the same. Error: `NODES_DISAGREE`. */
-async function agree(deps: ReadSolidDeps, read: ReadBlock, nodes: readonly Node[]): Promise<SolidBlock> {
-  const { block, logs, node } = read;
-  const window = toWindowBlock(read, false);
-  const isOpen = block.transactions.some(({ isSuccess, isContract, call }) => isSuccess && isContract && call === null);
-  const agreement = isOpen || logs.transfers.some(({ isProven }) => !isProven) ? deps.agreement : 1;
-  settle(window, agreement);
-  for (const other of nodes.filter(({ operator }) => operator !== node.operator)) {
-    if (window.agreed !== null) break;
-    const shown = await readLogsOf(deps, other, block).catch((error: unknown) => {
-      if (error instanceof AppError) return null;
-      throw error;
-    });
-    if (shown !== null) addVote(window, other, shown, agreement);
-  }
-  if (window.agreed !== null) return { ...toChainBlock(window), evidence: window.agreed.evidence };
-  const asked = [...window.votes.values()].map(({ origin, logs: { digest } }) => `${origin}: ${digest.slice(0, 12)}`);
-  throw new AppError(
-    'NODES_DISAGREE',
-    `${agreement} operators must show the same USDT logs of block ${block.number}; shown by ${asked.join(', ')}`,
-    { retryable: true },
-  );
-}
-
-/** Asks the nodes in order of preference until one gives what is right, again and again within patience. The error is the last one's. */
-async function fromAnyNode<Result>(
-  deps: BranchDeps,
-  read: (node: Node, nodes: readonly Node[]) => Promise<Result>,
-): Promise<Result> {
-  const deadlineMs = performance.now() + deps.patienceMs;
-  for (;;) {
-    const nodes = (await deps.pool.available()).filter(({ origin }) => !deps.lost.has(origin));
-    const [contradiction] = deps.lost.values();
-    if (nodes.length === 0 && contradiction !== undefined) throw contradiction;
-    let failure = new AppError('NO_NODE', `no node of ${deps.network} can be asked now`, { retryable: true });
-    for (const node of nodes) {
-      try {
-        return await read(node, nodes);
-      } catch (error) {
-        if (!(error instanceof AppError) || !error.retryable) throw error;
-        failure = error;
-      }
-    }
-    if (performance.now() >= deadlineMs) throw failure;
-    await delay(RETRY_MS);
-  }
 }
 
 function refuseUnproven(waiting: readonly { number: number }[]): void {

@@ -1,4 +1,3 @@
-import { AppError } from '../domain/errors.ts';
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -53,7 +52,7 @@ export function startReconciler(deps: ReconcilerDeps): Loop {
       if (address === undefined) return pauseMs;
       // The last in the order of preference is the least likely to have delivered the blocks.
       const node = (await pool.available()).at(-1);
-      if (node === undefined) throw new AppError('NO_NODE', `no node of ${network} can be asked for balances`);
+      if (node === undefined) return pauseMs; // The watcher says that nothing is seen of the chain.
       putOff.set(address.id, performance.now() + PUT_OFF_MS);
       const wait = { patienceMs: PATIENCE_MS, confirmAfterMs };
       const outcome = await reconcileAddress({ ...deps, ...wait, node }, address);

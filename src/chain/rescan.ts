@@ -2,7 +2,8 @@ import { AppError } from '../domain/errors.ts';
 import { recordRescanned } from '../payments/record-rescanned.ts';
 import type { TransferCounts } from '../payments/record-transfers.ts';
 import type { Recording } from '../payments/watching.ts';
-import { type ReadSolid, type ReadSolidDeps, readSolid } from './read-solid.ts';
+import { type ReadSolid, readSolid } from './read-solid.ts';
+import type { ReadSolidDeps } from './read-verified.ts';
 import { compareBlocks } from './verify-range.ts';
 
 /**

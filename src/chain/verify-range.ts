@@ -4,7 +4,8 @@ import { concerns } from '../payments/record-rescanned.ts';
 import { findLedgerRange, findOurAddresses, type LedgerTransfer } from '../store/chain-ledger.ts';
 import type { Sql } from '../store/database.ts';
 import type { AccountHex } from '../tron/address.ts';
-import { type ReadSolid, type ReadSolidDeps, readSolid } from './read-solid.ts';
+import { type ReadSolid, readSolid } from './read-solid.ts';
+import type { ReadSolidDeps } from './read-verified.ts';
 
 /** Where the ledger and the chain are not the same. `wrong` is in both, but not in the same block or of the same amount. */
 export type Difference = LedgerTransfer & { kind: 'missing' | 'not-on-chain' | 'wrong' };

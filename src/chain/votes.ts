@@ -1,5 +1,5 @@
 import { AppError } from '../domain/errors.ts';
-import { alarm, type FollowDeps, type Following, ofDifferentOperators, tipOf } from './following.ts';
+import { type FollowDeps, type Following, ofDifferentOperators, tipOf } from './following.ts';
 import type { Node } from './node-member.ts';
 import type { ProvenBlock } from './prove-block.ts';
 import { type ReadBlock, readLogsOf } from './read-block.ts';
@@ -62,9 +62,7 @@ export async function gatherVotes(deps: FollowDeps, following: Following, nodes:
     const shown = [...block.votes.values()].map(
       ({ origin, logs }) => `${origin}: ${logs.transfers.length} transfers (${logs.digest.slice(0, 12)})`,
     );
-    await alarm(
-      deps,
-      following,
+    await deps.alarms.raise(
       'nodes-disagree',
       String(block.number),
       `block ${block.number} (${block.id}) waits until ${deps.agreement} operators show the same USDT logs; so far ${shown.join(', ') || 'none shows any'}. ` +

@@ -3,10 +3,11 @@ import { startLoop } from '../runtime/loop.ts';
 import { findHalt } from '../store/chain-cursor.ts';
 import { saveChainStatus } from '../store/chain-status.ts';
 import { acquireLease, type Lease, releaseLease, renewLease } from '../store/leases.ts';
+import { createAlarms } from './alarms.ts';
 import { createFollower } from './follower.ts';
-import { alarm, calm, type FollowDeps } from './following.ts';
+import type { FollowDeps } from './following.ts';
 
-export type WatcherDeps = FollowDeps & {
+export type WatcherDeps = Omit<FollowDeps, 'alarms'> & {
   /** Names this process in the lease. */
   holder: string;
   /** Something happened after which the books should be compared with the chain. */
@@ -49,17 +50,17 @@ const ABOUT_NODES = new Set([
 export function startWatcher(deps: WatcherDeps): Watcher {
   const { db, network, pool, metrics } = deps;
   const log = deps.log.child({ network });
-  const follower = createFollower({ ...deps, log });
+  const alarms = createAlarms({ db, network, log, metrics });
   const state = { lease: null as Lease | null, blind: null as string | null, failures: 0, statusMs: 0 };
-  const known = () => follower.following() ?? { openAlarms: new Set() };
-
-  const tellStatus = async () => {
+  const tellStatus = async (): Promise<void> => {
     const status = follower.status();
     const nowMs = performance.now();
     if (status === null || nowMs - state.statusMs < STATUS_MS) return;
     state.statusMs = nowMs;
+    await alarms.refresh();
     await saveChainStatus(db, network, deps.now(), { ...status, blind: state.blind, nodes: pool.health() });
   };
+  const follower = createFollower({ ...deps, log, alarms }, tellStatus);
   const setBlind = async (reason: string | null) => {
     metrics.chainBlind.set({ network }, reason === null ? 0 : 1);
     const was = state.blind;
@@ -68,11 +69,11 @@ export function startWatcher(deps: WatcherDeps): Watcher {
     state.statusMs = 0;
     if (reason === null) {
       log.info('the chain is visible again');
-      await calm({ ...deps, log }, known(), 'blind');
+      await alarms.calm('blind');
       await deps.onIncident();
     } else {
       const detail = `blind: invoices are created, nothing is confirmed or expired: ${reason}`;
-      await alarm({ ...deps, log }, known(), 'blind', '', detail);
+      await alarms.raise('blind', '', detail);
     }
   };
   const onFailure = async (error: unknown) => {
@@ -82,7 +83,7 @@ export function startWatcher(deps: WatcherDeps): Watcher {
     state.failures = ABOUT_NODES.has(code) ? state.failures + 1 : 0;
     const reason = error instanceof Error ? error.message : String(error);
     if (code === 'BLOCK_UNVERIFIABLE') {
-      await alarm({ ...deps, log }, known(), 'unverifiable-block', '', reason);
+      await alarms.raise('unverifiable-block', '', reason);
       await deps.onIncident();
     }
     if (state.failures >= BLIND_AFTER_FAILURES) await setBlind(reason);
@@ -113,7 +114,7 @@ export function startWatcher(deps: WatcherDeps): Watcher {
       try {
         const halt = await findHalt(db, network);
         if (halt !== null) throw new AppError('CHAIN_HALTED', `the watcher is halted: ${halt.reason}`);
-        await calm({ ...deps, log }, known(), 'halted');
+        await alarms.calm('halted');
         const { pauseMs, examinedAgeMs } = await follower.step(lease, isStopping);
         state.failures = 0;
         const isStale = examinedAgeMs > STALE_BLOCKS * deps.blockMs;

@@ -1,3 +1,6 @@
+import { ofDifferentOperators } from '../chain/following.ts';
+import { acceptProducers } from '../chain/producers.ts';
+import { readNewest } from '../chain/read-block.ts';
 import type { Network } from '../domain/network.ts';
 import { toIso } from '../domain/time.ts';
 import { systemClock } from '../runtime/clock.ts';
@@ -11,6 +14,7 @@ import { CliError } from './cli-error.ts';
 import { selectNetwork } from './select-network.ts';
 import { formatFields, formatTable, type Result, type Terminal } from './terminal.ts';
 import { withDatabase } from './with-database.ts';
+import { withNodes } from './with-nodes.ts';
 
 type NetworkOption = { network?: string };
 
@@ -146,6 +150,31 @@ export async function listProducers(terminal: Terminal, options: NetworkOption):
       ...(sets.length === 0
         ? { next: 'no producers yet: the service learns them when it first follows the network' }
         : {}),
+    };
+  });
+}
+
+/** Takes over the producers that the nodes name now, although more changed than a vote can: asked for in so many words. */
+export async function acceptNewProducers(
+  terminal: Terminal,
+  options: NetworkOption & { yes?: boolean },
+): Promise<Result> {
+  return withNodes(terminal, options.network, async (deps) => {
+    if (options.yes !== true) {
+      throw new CliError(
+        'USAGE',
+        'this lets the nodes say who makes blocks, whatever was known before. When you know that the network changed so much, run the command again with --yes',
+      );
+    }
+    const nodes = ofDifferentOperators(await deps.pool.available(), deps.agreement);
+    const [node] = nodes;
+    if (node === undefined) throw new CliError('CONFLICT', 'no node can be asked now: see "quittance chain status"');
+    const newest = await readNewest(deps, node, 'walletsolidity');
+    const { producers } = await acceptProducers(deps, nodes, newest.time);
+    return {
+      data: { network: deps.network, producers: producers.length, nodes: nodes.map(({ origin }) => origin) },
+      text: `took over the ${producers.length} producers that ${nodes.map(({ origin }) => origin).join(' and ')} name`,
+      next: 'see whether the watcher goes on with "quittance chain status"',
     };
   });
 }

@@ -166,10 +166,13 @@ function addChainCommands(program: Command, terminal: Terminal, print: Print): v
   group
     .command('producers')
     .description('who may make blocks: every change, when, why, and which nodes said so')
+    .option('--accept', 'take over the producers that the nodes name now, although more changed than a vote can')
+    .option('--yes', 'with --accept: you know that the network changed so much')
     .option(...NETWORK_OPTION)
-    .action(async (options: { network?: string }) =>
-      print((await import('./chain.ts')).listProducers(terminal, options)),
-    );
+    .action(async (options: { network?: string; accept?: boolean; yes?: boolean }) => {
+      const { acceptNewProducers, listProducers } = await import('./chain.ts');
+      await print(options.accept === true ? acceptNewProducers(terminal, options) : listProducers(terminal, options));
+    });
 }
 
 function addReconcileCommand(program: Command, terminal: Terminal, print: Print): void {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createNodePool } from '../chain/node-pool.ts';
 import { SLOT_MS } from '../chain/read-block.ts';
-import type { ReadSolidDeps } from '../chain/read-solid.ts';
+import type { ReadSolidDeps } from '../chain/read-verified.ts';
 import type { Network } from '../domain/network.ts';
 import { unixMs } from '../domain/time.ts';
 import type { Recording } from '../payments/watching.ts';

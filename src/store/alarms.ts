@@ -4,16 +4,19 @@ import type { Sql } from './database.ts';
 import { statement } from './statement.ts';
 
 /** What an operator must be told. Each is explained in docs/chain-truth.md. */
-export type AlarmKind =
-  | 'blind'
-  | 'halted'
-  | 'unverifiable-block'
-  | 'nodes-disagree'
-  | 'producers-refused'
-  | 'not-solid'
-  | 'contract-event'
-  | 'balance-differs'
-  | 'address-blacklisted';
+export const ALARM_KINDS = [
+  'blind',
+  'halted',
+  'unverifiable-block',
+  'nodes-disagree',
+  'producers-refused',
+  'not-solid',
+  'contract-event',
+  'balance-differs',
+  'address-blacklisted',
+] as const;
+
+export type AlarmKind = (typeof ALARM_KINDS)[number];
 
 export type Alarm = {
   id: string;

@@ -19,7 +19,7 @@ export type ChainStatus = {
   requestsPerBlock: number | null;
 };
 
-export type NodeStatus = {
+type NodeStatus = {
   url: string;
   operator: string;
   state: string;

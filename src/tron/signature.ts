@@ -11,6 +11,14 @@ const SIGNATURE_BYTES = 65;
  * Returns null for a signature of another shape, or one that no key can have made.
  */
 export function recoverSigner(message: Uint8Array, signatureHex: string): AccountHex | null {
+  return recoverKey(message, signatureHex)?.account ?? null;
+}
+
+/** The same with the public key, 65 bytes in the uncompressed form. */
+export function recoverKey(
+  message: Uint8Array,
+  signatureHex: string,
+): { account: AccountHex; publicKey: Uint8Array } | null {
   const signature = bytesFromHex(signatureHex);
   if (signature === null || signature.length !== SIGNATURE_BYTES) return null;
   const v = signature[64] ?? 0;
@@ -21,7 +29,8 @@ export function recoverSigner(message: Uint8Array, signatureHex: string): Accoun
     const recovered = concatBytes(Uint8Array.of(recovery), signature.subarray(0, 64));
     const point = secp256k1.Signature.fromBytes(recovered, 'recovered').recoverPublicKey(sha256(message));
     // The uncompressed form, since reading a compressed point takes a square root.
-    return accountFromPublicKey(point.toBytes(false));
+    const publicKey = point.toBytes(false);
+    return { account: accountFromPublicKey(publicKey), publicKey };
   } catch {
     return null;
   }

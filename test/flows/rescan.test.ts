@@ -97,6 +97,15 @@ test('a missed payment is found by a rescan: the invoice is PAID, told once, and
   expect(await findCursor(books.db, 'devnet')).toEqual(before);
 });
 
+test('rescans of the same blocks at the same time record what was missed once', async () => {
+  const invoice = await openInvoice();
+  await books.send(invoice.address, invoice.payableMicro);
+  const range = await books.record(everything);
+  const all = await Promise.all([1, 2, 3].map(() => rescan(books.rescanning(), range, quiet)));
+  expect(all.map(({ added }) => added.matched).sort()).toEqual([0, 0, 1]);
+  expect(await rows('select type from events where invoice_id = $1', [invoice.id])).toEqual([{ type: 'invoice.paid' }]);
+});
+
 test('two missed payments of one invoice are decided in chain order: the first pays it, the second is a duplicate', async () => {
   const invoice = await openInvoice();
   await books.send(invoice.address, invoice.payableMicro);

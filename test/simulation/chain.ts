@@ -21,7 +21,7 @@ export function createRandom(seed: number): Random {
   };
 }
 
-export function hex(random: Random, bytes: number): string {
+function hex(random: Random, bytes: number): string {
   return Array.from({ length: bytes * 2 }, () => Math.floor(random() * 16).toString(16)).join('');
 }
 

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { createAlarms } from '../../src/chain/alarms.ts';
 import { createFollower, type Follower } from '../../src/chain/follower.ts';
 import { AppError } from '../../src/domain/errors.ts';
 import { microUsdt } from '../../src/domain/money.ts';
@@ -121,27 +122,31 @@ export async function createWorld(seed: number) {
   ];
 
   const newFollower = () =>
-    createFollower({
-      db: crashing,
-      network: NETWORK,
-      pool: {
-        available: async () => [node],
-        report: () => undefined,
-        praise: () => undefined,
-        health: () => [],
-        setGenesis: () => undefined,
-        close: async () => undefined,
+    createFollower(
+      {
+        db: crashing,
+        network: NETWORK,
+        pool: {
+          available: async () => [node],
+          report: () => undefined,
+          praise: () => undefined,
+          health: () => [],
+          setGenesis: () => undefined,
+          close: async () => undefined,
+        },
+        usdt,
+        slotMs: null,
+        agreement: 1,
+        blockMs: 3000,
+        publicUrl: 'http://localhost',
+        now: () => unixMs(chain.latestTime),
+        random: bytes,
+        log: createLogger({ level: 'silent' }),
+        metrics,
+        alarms: createAlarms({ db, network: NETWORK, log: createLogger({ level: 'silent' }), metrics }),
       },
-      usdt,
-      slotMs: null,
-      agreement: 1,
-      blockMs: 3000,
-      publicUrl: 'http://localhost',
-      now: () => unixMs(chain.latestTime),
-      random: bytes,
-      log: createLogger({ level: 'silent' }),
-      metrics,
-    });
+      async () => undefined,
+    );
   /** Each holder of a lease is a process with a memory of its own; so is a step whose answer was lost, made once more. */
   const followers = new Map<string, Follower>();
   const step = async (held: Lease, process: string) => {

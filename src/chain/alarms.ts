@@ -1,0 +1,44 @@
+import { randomUUID } from 'node:crypto';
+import type { Network } from '../domain/network.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { Metrics } from '../runtime/metrics.ts';
+import { ALARM_KINDS, type AlarmKind, findOpenAlarms, raiseAlarm, resolveAlarms } from '../store/alarms.ts';
+import type { Sql } from '../store/database.ts';
+
+/** What one network's watcher tells the operator. */
+export type Alarms = {
+  /** Opens an alarm, or counts it once more; the log hears of a new one. */
+  raise(kind: AlarmKind, subject: string, detail: string): Promise<void>;
+  /** Closes the alarms of a kind. Costs nothing while none is open. */
+  calm(kind: AlarmKind): Promise<void>;
+  /** Brings the metric up to date with what any process raised, and knows from then on what is open. */
+  refresh(): Promise<void>;
+};
+
+type AlarmDeps = { db: Sql; network: Network; log: Logger; metrics: Metrics };
+
+export function createAlarms({ db, network, log, metrics }: AlarmDeps): Alarms {
+  /** What may be open; `null`: not read yet. */
+  let open: Set<AlarmKind> | null = null;
+  const refresh = async () => {
+    const counts = new Map<AlarmKind, number>();
+    for (const { kind } of await findOpenAlarms(db, network)) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+    open = new Set(counts.keys());
+    for (const kind of ALARM_KINDS) metrics.alarmsOpen.set({ network, kind }, counts.get(kind) ?? 0);
+  };
+  return {
+    refresh,
+    raise: async (kind, subject, detail) => {
+      open?.add(kind);
+      const isNew = await raiseAlarm(db, network, { id: randomUUID(), kind, subject, detail });
+      if (isNew) log.error({ alarm: kind, subject }, detail);
+    },
+    calm: async (kind) => {
+      if (open === null) await refresh();
+      if (open?.has(kind) !== true) return;
+      const count = await resolveAlarms(db, network, kind);
+      open.delete(kind);
+      if (count > 0) log.info({ alarm: kind }, 'the alarm is over');
+    },
+  };
+}

@@ -1,0 +1,100 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { SolidBlock } from '../domain/chain-block.ts';
+import { AppError } from '../domain/errors.ts';
+import type { Database } from '../store/database.ts';
+import type { Node } from './node-member.ts';
+import type { NodePool } from './node-pool.ts';
+import type { ProvenHeader } from './prove-block.ts';
+import { type ReadBlock, type ReadDeps, readLogsOf, readRange } from './read-block.ts';
+import { addVote, settle, toChainBlock, toWindowBlock } from './window.ts';
+
+export type ReadSolidDeps = ReadDeps & {
+  db: Database;
+  pool: NodePool;
+  agreement: number;
+  /** How long to go on asking, for one part of the range, nodes that refuse, are wrong, or disagree. */
+  patienceMs: number;
+};
+
+/** `lost`: nodes, by origin, that are asked no more, and why. */
+export type VerifiedDeps = ReadSolidDeps & { lost: ReadonlyMap<string, LostBranch> };
+
+const PARALLEL_LOGS = 4;
+const RETRY_MS = 500;
+
+/** What a node showed does not lead to where the ledger stands. Another node may show what does. */
+export class LostBranch extends AppError {
+  readonly node: Node;
+
+  constructor(node: Node, message: string) {
+    super('CHAIN_CONTRADICTION', message);
+    this.node = node;
+  }
+}
+
+/** A verified block with the header that links it, and the node that showed it. */
+type Verified = { node: Node; header: ProvenHeader; block: SolidBlock };
+
+/** Reads blocks of one node, proven from their own bytes, with the logs that enough operators show. */
+export async function readVerified(deps: VerifiedDeps, first: number, last: number): Promise<Verified[]> {
+  return fromAnyNode(deps, async (node, nodes) => {
+    const blocks = await readRange(deps, node, first, last);
+    const verified: Verified[] = [];
+    for (let start = 0; start < blocks.length; start += PARALLEL_LOGS) {
+      const group = blocks.slice(start, start + PARALLEL_LOGS).map(async (block) => {
+        const read = { node, block, logs: await readLogsOf(deps, node, block) };
+        return { node, header: block, block: await agree(deps, read, nodes) };
+      });
+      verified.push(...(await Promise.all(group)));
+    }
+    return verified;
+  });
+}
+
+/** What stands only in logs is asked of other operators too, until enough show the same. Error: `NODES_DISAGREE`. */
+async function agree(deps: ReadSolidDeps, read: ReadBlock, nodes: readonly Node[]): Promise<SolidBlock> {
+  const { block, logs, node } = read;
+  const window = toWindowBlock(read, false);
+  const isOpen = block.transactions.some(({ isSuccess, isContract, call }) => isSuccess && isContract && call === null);
+  const agreement = isOpen || logs.transfers.some(({ isProven }) => !isProven) ? deps.agreement : 1;
+  settle(window, agreement);
+  for (const other of nodes.filter(({ operator }) => operator !== node.operator)) {
+    if (window.agreed !== null) break;
+    const shown = await readLogsOf(deps, other, block).catch((error: unknown) => {
+      if (error instanceof AppError) return null;
+      throw error;
+    });
+    if (shown !== null) addVote(window, other, shown, agreement);
+  }
+  if (window.agreed !== null) return { ...toChainBlock(window), evidence: window.agreed.evidence };
+  const asked = [...window.votes.values()].map(({ origin, logs: { digest } }) => `${origin}: ${digest.slice(0, 12)}`);
+  throw new AppError(
+    'NODES_DISAGREE',
+    `${agreement} operators must show the same USDT logs of block ${block.number}; shown by ${asked.join(', ')}`,
+    { retryable: true },
+  );
+}
+
+/** Asks the nodes in order of preference until one gives what is right, again and again within patience. The error is the last one's. */
+export async function fromAnyNode<Result>(
+  deps: VerifiedDeps,
+  read: (node: Node, nodes: readonly Node[]) => Promise<Result>,
+): Promise<Result> {
+  const deadlineMs = performance.now() + deps.patienceMs;
+  for (;;) {
+    const nodes = (await deps.pool.available()).filter(({ origin }) => !deps.lost.has(origin));
+    const [contradiction] = deps.lost.values();
+    if (nodes.length === 0 && contradiction !== undefined) throw contradiction;
+    let failure = new AppError('NO_NODE', `no node of ${deps.network} can be asked now`, { retryable: true });
+    for (const node of nodes) {
+      try {
+        return await read(node, nodes);
+      } catch (error) {
+        if (!(error instanceof AppError) || !error.retryable) throw error;
+        failure = error;
+      }
+    }
+    if (performance.now() >= deadlineMs) throw failure;
+    await delay(RETRY_MS);
+  }
+}
