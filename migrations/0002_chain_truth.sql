@@ -31,7 +31,7 @@ create trigger outgoing_transfers_are_kept before update or delete or truncate o
   execute function keep_ledger_rows();
 
 -- The latest comparison of an address with the chain. opening_micro is what it held before the ledger knew it.
--- good_block is the newest height at which opening + in − out was the balance on the chain.
+-- good_block is the newest height at which opening + in − out above opening_block was the balance on the chain.
 create table balance_checks (
   address_id uuid primary key,
   project_id uuid not null,

@@ -204,12 +204,6 @@ function startWatchers(context: Context): { stop(): Promise<void> }[] {
   const { config, db, metrics, log, now, blockMs } = context;
   const networks = Object.entries(config.networks) as [Network, NetworkConfig][];
   return networks.flatMap(([network, { nodes, usdt, agreement }]) => {
-    if (agreement < 2) {
-      log.warn(
-        { network },
-        'one operator of nodes is believed about transfers that other contracts make; add a node of another operator',
-      );
-    }
     const pool = createNodePool({ network, nodes, now, log, metrics, blockMs });
     const watcher = startWatcher({
       ...context,

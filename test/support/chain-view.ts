@@ -1,0 +1,117 @@
+import { MULTISEND } from '../../src/devnet/keys.ts';
+import { type AlarmKind, findOpenAlarms } from '../../src/store/alarms.ts';
+import { findCursor } from '../../src/store/chain-cursor.ts';
+import { accountToAddress } from '../../src/tron/address.ts';
+import { askNode } from './devnet.ts';
+import { createInvoice, eventually, payableOf, readInvoice, type TestService, untilStatus } from './service.ts';
+
+/** An invoice and how to pay it. */
+export type Order = { id: string; address: string; amountMicro: bigint };
+
+export async function newOrder(service: TestService): Promise<Order> {
+  const { status, body } = await createInvoice(service);
+  if (status !== 201) throw new Error(`the order was not created: ${JSON.stringify(body)}`);
+  return { id: body.invoiceId, ...(await payableOf(service, body.invoiceId)) };
+}
+
+/** Sends what one order asks for by a call of the contract itself, which waits for a block. Returns the transaction's id. */
+export function payDirectly(service: TestService, { address, amountMicro }: Omit<Order, 'id'>): Promise<string> {
+  return service.payer.transfer({ contract: service.devnet.usdtContract, to: address, amountMicro });
+}
+
+/** Sends what the orders ask for through another contract, in one transaction. */
+export function payByContract(service: TestService, ...orders: readonly Order[]): Promise<string> {
+  return service.payer.multisend({
+    multisendContract: accountToAddress(MULTISEND),
+    token: service.devnet.usdtContract,
+    transfers: orders.map(({ address, amountMicro }) => ({ to: address, amountMicro })),
+  });
+}
+
+/** An order that is paid directly, in a block of its own, at the head. */
+export async function orderPaidAtHead(service: TestService): Promise<Order & { txId: string; blockNumber: number }> {
+  const order = await newOrder(service);
+  const txId = await payDirectly(service, order);
+  const [block] = service.devnet.mine();
+  await untilStatus(service, order.id, 'CONFIRMING');
+  return { ...order, txId, blockNumber: block?.number ?? 0 };
+}
+
+export async function statusOf(service: TestService, { id }: Pick<Order, 'id'>): Promise<string> {
+  return (await readInvoice(service, id)).body.status;
+}
+
+export async function untilPaid(service: TestService, ...orders: readonly Pick<Order, 'id'>[]): Promise<void> {
+  for (const { id } of orders) await untilStatus(service, id, 'PAID');
+}
+
+/** Samples of a metric whose labels contain all of these texts, added up. */
+export async function metricOf(service: TestService, name: string, ...labels: readonly string[]): Promise<number> {
+  const text = await (await fetch(`${service.metricsUrl}/metrics`)).text();
+  return text
+    .split('\n')
+    .filter((line) => line.startsWith(`${name}{`) && labels.every((label) => line.includes(label)))
+    .reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+}
+
+/** Requests that the service sent to a node. */
+export function requestsTo(service: TestService, url: string): Promise<number> {
+  return metricOf(service, 'quittance_node_requests_total', `"${url}"`, 'outcome="ok"');
+}
+
+/** Waits until the watcher has done everything that it does with the chain as it is: the metric is set at the end of a round. */
+export async function untilExamined(service: TestService): Promise<void> {
+  const { number } = service.devnet.head();
+  await eventually(
+    () => metricOf(service, 'quittance_chain_head_block'),
+    (head) => head === number,
+  );
+}
+
+/** Waits until everything that is irreversible now is recorded. */
+export async function untilRecorded(service: TestService): Promise<void> {
+  const { number, id } = service.devnet.solid();
+  const isThere = (seen: Awaited<ReturnType<typeof findCursor>>) =>
+    seen !== null && (seen.solid.number > number || seen.solid.id === id);
+  await eventually(() => findCursor(service.db, 'devnet'), isThere, 25_000);
+}
+
+export async function alarmKinds({ db }: TestService): Promise<AlarmKind[]> {
+  return [...new Set((await findOpenAlarms(db, 'devnet')).map(({ kind }) => kind))];
+}
+
+/** Waits for an open alarm and returns what it says. */
+export async function untilAlarm({ db }: TestService, kind: AlarmKind): Promise<string> {
+  const alarms = await eventually(
+    () => findOpenAlarms(db, 'devnet'),
+    (all) => all.some((alarm) => alarm.kind === kind),
+  );
+  return alarms.find((alarm) => alarm.kind === kind)?.detail ?? '';
+}
+
+const evidence = {
+  name: '',
+  columns: { kind: 'text', verified: 'text', producer: 'text', nodes: 'text[]', block_id: 'text', block_number: 'int8' },
+  text: `select kind, verified, encode(producer, 'hex') as producer, nodes, encode(block_id, 'hex') as block_id, block_number
+    from transfers where tx_id = decode($1, 'hex') order by log_index`,
+} as const;
+
+/** How each incoming transfer of a transaction was verified, as the ledger has it. */
+export async function evidenceOf({ db }: TestService, txId: string) {
+  return db.run(evidence, [txId]);
+}
+
+type Header = { number: number; producer: string; id: string };
+
+/** Headers of the chain as it is, both ends inclusive. */
+export async function headersOf({ nodes }: TestService, from: number, to: number): Promise<Header[]> {
+  const headers: Header[] = [];
+  for (let number = from; number <= to; number += 1) {
+    const { blockID, block_header } = await askNode<{
+      blockID: string;
+      block_header: { raw_data: { number: number; witness_address: string } };
+    }>(nodes[0]?.url ?? '', '/wallet/getblock', { id_or_num: String(number) });
+    headers.push({ number, id: blockID, producer: block_header.raw_data.witness_address.slice(2) });
+  }
+  return headers;
+}
