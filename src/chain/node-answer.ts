@@ -49,6 +49,7 @@ export function readRetryAfter(headers: Headers, text: string): number | null {
   return Number.isFinite(ms) ? Math.min(MAX_RETRY_AFTER_MS, Math.max(0, ms)) : null;
 }
 
-function shown(text: string): string {
+function shown(whole: string): string {
+  const text = whole.replace(/\s+/g, ' ').trim();
   return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text;
 }

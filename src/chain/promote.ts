@@ -6,7 +6,7 @@ import { accountToAddress } from '../tron/address.ts';
 import type { FollowDeps, Following } from './following.ts';
 import type { Node } from './node-member.ts';
 import { votersOf } from './producers.ts';
-import { readNewest } from './read-block.ts';
+import { readNewestSolid } from './read-block.ts';
 import { toChainBlock, type WindowBlock } from './window.ts';
 
 /** Blocks of one transaction while catching up. Memory and lock time stay small, and commits are few. */
@@ -27,7 +27,7 @@ export function ownSolidOf({ window, producers, base }: Following): number {
 
 /** Asks what is irreversible by the node, which must not be another chain than ours. One request. */
 export async function askSolid(deps: FollowDeps, following: Following, node: Node): Promise<void> {
-  const solid = await readNewest(deps, node, 'walletsolidity');
+  const solid = await readNewestSolid(deps, node);
   deps.metrics.chainSolidNumber.set({ network: deps.network }, solid.number);
   const ours = following.window.find(({ number }) => number === solid.number);
   if (ours !== undefined && ours.id !== solid.id) {

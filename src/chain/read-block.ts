@@ -1,10 +1,11 @@
 import { AppError } from '../domain/errors.ts';
 import type { Network } from '../domain/network.ts';
+import type { UnixMs } from '../domain/time.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import type { AccountHex } from '../tron/address.ts';
 import type { Node } from './node-member.ts';
 import type { NodePool } from './node-pool.ts';
-import { type ProvenBlock, type ProvenHeader, proveBlock, proveHeader } from './prove-block.ts';
+import { type ProvenBlock, type ProvenHeader, proveBlock, proveHeader, readBlockId } from './prove-block.ts';
 import { type BlockLogs, readLogs } from './read-logs.ts';
 
 /** What a network's blocks must look like. `slotMs`: block times are multiples of it; `null` where it is not known. */
@@ -20,6 +21,9 @@ export const SLOT_MS = 3000;
 export const RANGE_BLOCKS = 10;
 /** A range takes longer than one block, and nothing waits for it at the head. */
 const RANGE_TIMEOUT_MS = 15_000;
+
+/** A block by its height, id and time. */
+export type BlockMark = { number: number; id: string; time: UnixMs };
 
 export type ReadBlock = { node: Node; block: ProvenBlock; logs: BlockLogs };
 
@@ -50,19 +54,18 @@ export async function readRange(deps: ReadDeps, node: Node, first: number, last:
   return checked(deps, node, () => {
     const shown = (answer as { block?: unknown }).block;
     if (!Array.isArray(shown) || shown.length !== last - first + 1) {
-      throw incomplete(`${node.origin} does not show all of the blocks ${first} to ${last}`);
+      throw incomplete(`it does not show all of the blocks ${first} to ${last}`);
     }
     return shown.map((json: unknown, index) => proveBlock(json, { ...deps, number: first + index }));
   });
 }
 
-/** The newest header of a view: `/wallet` shows the head, which may be forked away; `/walletsolidity` what is irreversible. */
-export async function readNewest(deps: ReadDeps, node: Node, view: 'wallet' | 'walletsolidity'): Promise<ProvenHeader> {
-  const answer = await node.post(`/${view}/getblock`, { detail: false });
-  const shown = (answer as { block_header?: { raw_data?: { number?: unknown } } }).block_header?.raw_data?.number;
+/** The newest block that the node calls irreversible. On a new network that is block 0, which nobody signed. One request. */
+export async function readNewestSolid(deps: ReadDeps, node: Node): Promise<BlockMark> {
+  const answer = await node.post('/walletsolidity/getblock', { detail: false });
   return checked(deps, node, () => {
-    if (typeof shown !== 'number') throw incomplete(`${node.origin} shows no newest block`);
-    return proveHeader(answer, { ...deps, number: shown });
+    const { number } = readBlockId(answer);
+    return number === 0 ? readBlockId(answer) : proveHeader(answer, { ...deps, number });
   });
 }
 
@@ -70,7 +73,7 @@ export async function readNewest(deps: ReadDeps, node: Node, view: 'wallet' | 'w
 export async function readHeaderAt(deps: ReadDeps, node: Node, number: number): Promise<ProvenHeader> {
   const answer = await node.post('/walletsolidity/getblock', { id_or_num: String(number), detail: false });
   return checked(deps, node, () => {
-    if (isAbsent(answer)) throw incomplete(`${node.origin} does not show block ${number}, which it must have`);
+    if (isAbsent(answer)) throw incomplete(`it does not show block ${number}, which it must have`);
     return proveHeader(answer, { ...deps, number });
   });
 }

@@ -1,6 +1,6 @@
 import { ofDifferentOperators } from '../chain/following.ts';
 import { acceptProducers } from '../chain/producers.ts';
-import { readNewest } from '../chain/read-block.ts';
+import { readNewestSolid } from '../chain/read-block.ts';
 import type { Network } from '../domain/network.ts';
 import { toIso } from '../domain/time.ts';
 import { systemClock } from '../runtime/clock.ts';
@@ -169,7 +169,7 @@ export async function acceptNewProducers(
     const nodes = ofDifferentOperators(await deps.pool.available(), deps.agreement);
     const [node] = nodes;
     if (node === undefined) throw new CliError('CONFLICT', 'no node can be asked now: see "quittance chain status"');
-    const newest = await readNewest(deps, node, 'walletsolidity');
+    const newest = await readNewestSolid(deps, node);
     const { producers } = await acceptProducers(deps, nodes, newest.time);
     return {
       data: { network: deps.network, producers: producers.length, nodes: nodes.map(({ origin }) => origin) },

@@ -30,7 +30,10 @@ export function startLoop({ name, log, maxPauseMs, run }: LoopOptions): Loop {
     if (message === failures.lastMessage && nowMs - failures.lastLoggedMs < REPEAT_LOG_MS) return;
     failures.lastMessage = message;
     failures.lastLoggedMs = nowMs;
-    log.warn({ err: error, loop: name, failures: failures.count }, `${name} failed and tries again`);
+    // What is expected to pass by itself is told by its message; the place in the program tells nobody anything.
+    const isExpected = error instanceof Error && 'retryable' in error && error.retryable === true;
+    const what = isExpected ? { reason: message } : { err: error };
+    log.warn({ ...what, loop: name, failures: failures.count }, `${name} failed and tries again`);
   };
   const pause = (ms: number) =>
     new Promise<void>((resolve) => {

@@ -19,7 +19,7 @@ import {
 import { eventually, startTestService, type TestService, type TestServiceOptions } from '../support/service.ts';
 
 let service: TestService;
-afterEach(() => service.stop());
+afterEach(() => service?.stop());
 
 async function start(options: TestServiceOptions): Promise<void> {
   service = await startTestService(options);
