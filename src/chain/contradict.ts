@@ -2,6 +2,7 @@ import { AppError } from '../domain/errors.ts';
 import { findGenesisId, setHalt } from '../store/chain-cursor.ts';
 import type { FollowDeps, Following } from './following.ts';
 import type { Node } from './node-member.ts';
+import { isSignedBy } from './producers.ts';
 import { type ProvenHeader, readBlockId } from './prove-block.ts';
 import { checked, readHeaderAt } from './read-block.ts';
 
@@ -32,6 +33,12 @@ export async function contradict(
     return new AppError('NODE_REFUSED', reason, { retryable: true });
   }
   const reason = `the irreversible block ${base.number} is ${base.id} in our books, and ${shown.id} by ${node.origin}`;
+  // Anybody can write a header; what nobody known signed contradicts nothing.
+  if (following.producers === null || !isSignedBy(following.producers, shown)) {
+    return checked(deps, node, () => {
+      throw new AppError('BLOCK_UNVERIFIABLE', `${reason}, signed by no producer that we know`, { retryable: true });
+    });
+  }
   deps.pool.report(node, 'contradicts', reason);
   following.contradicting.set(node.operator, reason);
   if (following.contradicting.size >= deps.agreement) {

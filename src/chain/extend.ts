@@ -4,7 +4,7 @@ import { contradict } from './contradict.ts';
 import { type FollowDeps, type Following, ofDifferentOperators, tipOf } from './following.ts';
 import type { Node } from './node-member.ts';
 import { isSignedBy, loadProducers, PERIOD_MS, refreshProducers } from './producers.ts';
-import { checked, type ReadBlock, readBlock } from './read-block.ts';
+import { checked, type ReadBlock, readBlock, readNewestSolid } from './read-block.ts';
 import { othersFor, withVotes } from './votes.ts';
 import type { WindowBlock } from './window.ts';
 
@@ -71,8 +71,9 @@ export async function attest(
     const chainTime = block.time > following.nodeSolid.time ? block.time : following.nodeSolid.time;
     await keepProducers(deps, following, nodes, chainTime, new Set([block.producer]));
     if (isKnown()) return true;
+    following.agreedSolid = await readAgreedSolid(deps, nodes);
   }
-  if (block.number <= following.nodeSolid.number) return false;
+  if (block.number <= following.agreedSolid) return false;
   return checked(deps, node, () => {
     throw new AppError(
       'BLOCK_UNVERIFIABLE',
@@ -80,6 +81,14 @@ export async function attest(
       { retryable: true },
     );
   });
+}
+
+/** The height up to which nodes of `agreement` operators call the chain irreversible; 0 where too few can be asked. */
+async function readAgreedSolid(deps: FollowDeps, nodes: readonly Node[]): Promise<number> {
+  const asked = ofDifferentOperators(nodes, deps.agreement);
+  if (asked.length < deps.agreement) return 0;
+  const shown = await Promise.all(asked.map((node) => readNewestSolid(deps, node)));
+  return Math.min(...shown.map(({ number }) => number));
 }
 
 /** Asks for the producers, and goes on with those that are known where nodes refuse or disagree. Throws while none are known. */
@@ -96,7 +105,7 @@ export async function keepProducers(
     // An operator may have accepted other producers meanwhile.
     const before = await loadProducers(deps.db, deps.network);
     following.producers = before;
-    following.producers = await refreshProducers(deps, asked, before, { chainTime, suspects });
+    following.producers = await refreshProducers(deps, asked, before, { chainTime, clock: deps.now(), suspects });
     following.producersPeriod = Math.floor(chainTime / PERIOD_MS);
     if (following.producers !== before && following.producers !== null) {
       const { reason, producers, nodes: told } = following.producers.newest;

@@ -133,7 +133,9 @@ async function askSolidInTime(deps: FollowDeps, following: Following, node: Node
   const { window, nodeSolid, pace } = following;
   const own = ownSolidOf(following);
   const isWaiting = window.some(({ number, hasSighting }) => hasSighting && number > nodeSolid.number && number <= own);
-  const isFarBehind = deps.now() - tipOf(following).time > FAR_BEHIND_BLOCKS * deps.blockMs;
+  // Where our own count stands still, the node may know more: that we fell behind, or that it sees other producers.
+  const isFarBehind =
+    window.length > FAR_BEHIND_BLOCKS || deps.now() - tipOf(following).time > FAR_BEHIND_BLOCKS * deps.blockMs;
   if ((own > nodeSolid.number || isFarBehind) && pace.maySpend(isWaiting, deps.now())) {
     await askSolid(deps, following, node);
   }
@@ -161,6 +163,7 @@ async function rootAt(deps: FollowDeps, cursor: ChainCursor, node: Node, nodes: 
     producersPeriod: -1,
     producersNextMs: 0,
     nodeSolid: cursor.solid,
+    agreedSolid: 0,
     pace: createPace(deps.blockMs, otherOperators(nodes).length > 0 ? SHARED_ASKS : SINGLE_ASKS),
     contradicting: new Map(),
     disputeNextMs: 0,

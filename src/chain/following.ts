@@ -42,6 +42,8 @@ export type Following = {
   producersNextMs: number;
   /** What nodes said is irreversible. */
   nodeSolid: { number: number; time: UnixMs };
+  /** The same by `agreement` operators, asked for when a block is signed by nobody known. */
+  agreedSolid: number;
   pace: Pace;
   /** Operators whose irreversible chain is another than ours, with what they show. */
   contradicting: Map<string, string>;

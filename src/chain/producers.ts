@@ -1,9 +1,10 @@
 import { AppError } from '../domain/errors.ts';
 import type { Network } from '../domain/network.ts';
 import { solidThreshold } from '../domain/solidity.ts';
-import type { UnixMs } from '../domain/time.ts';
+import { toIso, type UnixMs, unixMs } from '../domain/time.ts';
 import type { Sql } from '../store/database.ts';
 import {
+  findFirstProducerSet,
   findProducerSetBefore,
   findProducerSets,
   insertProducerSet,
@@ -45,13 +46,13 @@ export function votersOf({ newest, previous }: KnownProducers): { voters: Set<Ac
 /**
  * Asks nodes of `agreement` different operators for the producers of now, and takes the answer over where they agree and the
  * change is one that a vote can make: at most as many new members in a period as cannot decide alone. `suspects` are
- * producers whose keys are asked for anew. Returns what is in force then. Errors: `NODES_DISAGREE`, `NODE_REFUSED`.
+ * producers whose keys are asked for anew; `clock` is our own. Returns what is in force then. Errors: `NODES_DISAGREE`, `NODE_REFUSED`.
  */
 export async function refreshProducers(
   { db, network, agreement }: { db: Sql; network: Network; agreement: number },
   nodes: readonly Node[],
   known: KnownProducers | null,
-  { chainTime, suspects }: { chainTime: UnixMs; suspects: ReadonlySet<AccountHex> },
+  { chainTime, clock, suspects }: { chainTime: UnixMs; clock: UnixMs; suspects: ReadonlySet<AccountHex> },
 ): Promise<KnownProducers> {
   const told = await Promise.all(nodes.map((node) => readProducers(node, known, suspects)));
   const producers = told[0];
@@ -65,7 +66,8 @@ export async function refreshProducers(
     throw disagree(`${nodesText.join(' and ')} name different producers`);
   }
   if (known !== null && JSON.stringify(known.newest.producers) === JSON.stringify(producers)) return known;
-  await refuseUnlikely(db, network, producers, chainTime);
+  const now = unixMs(Math.min(chainTime, clock));
+  await refuseUnlikely(db, network, producers, now);
   const reason = known === null ? 'first' : isSameMembers(known.newest.producers, producers) ? 'key' : 'vote';
   const adopted: ProducerSet = { chainTime, reason, producers, nodes: nodes.map(({ origin }) => origin) };
   await insertProducerSet(db, network, adopted);
@@ -103,20 +105,23 @@ async function readAgreed(
   return producers;
 }
 
-/** Refuses a set with more new members than votes can bring in the time since the last period's. */
-async function refuseUnlikely(db: Sql, network: Network, producers: ProducerSet['producers'], chainTime: UnixMs) {
-  const period = Math.floor(chainTime / PERIOD_MS);
+/**
+ * Refuses a set that decides by more new keys than votes can bring in the time since the last period's set. A member that
+ * signs with another key is as new as another member. `now` bounds what a node can claim the chain's time to be.
+ */
+async function refuseUnlikely(db: Sql, network: Network, producers: ProducerSet['producers'], now: UnixMs) {
+  const period = Math.floor(now / PERIOD_MS);
   const before =
-    (await findProducerSetBefore(db, network, (period * PERIOD_MS) as UnixMs)) ??
-    (await findProducerSets(db, network, 1))[0];
-  if (before === undefined) return;
-  const old = new Set(before.producers.map(({ account }) => account));
-  const added = producers.filter(({ account }) => !old.has(account)).length;
+    (await findProducerSetBefore(db, network, unixMs(period * PERIOD_MS))) ?? (await findFirstProducerSet(db, network));
+  if (before === null) return;
+  const pairOf = ({ account, signer }: ProducerSet['producers'][number]) => `${account} ${signer}`;
+  const old = new Set(before.producers.map(pairOf));
+  const added = producers.filter((producer) => !old.has(pairOf(producer))).length;
   const periods = Math.max(1, period - Math.floor(before.chainTime / PERIOD_MS));
   const bound = Math.max(1, producers.length - solidThreshold(producers.length)) * periods;
   if (added <= bound && producers.length >= solidThreshold(before.producers.length)) return;
   throw disagree(
-    `the nodes name ${producers.length} producers of which ${added} are new since ${new Date(before.chainTime).toISOString()}, and at most ${bound} can be; ` +
+    `the nodes name ${producers.length} producers of which ${added} are new, or sign with a new key, since ${toIso(before.chainTime)}, and at most ${bound} can be; ` +
       'if the network really changed so much, accept its producers with: quittance chain producers --accept --yes',
   );
 }

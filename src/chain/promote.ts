@@ -31,13 +31,12 @@ export async function askSolid(deps: FollowDeps, following: Following, node: Nod
   deps.metrics.chainSolidNumber.set({ network: deps.network }, solid.number);
   const ours = following.window.find(({ number }) => number === solid.number);
   if (ours !== undefined && ours.id !== solid.id) {
-    // Our window is a branch that lost, or the node is wrong: what the chain shows from the solid block on decides.
+    // Our window is a branch that lost, or the node is wrong: which of them is built upon decides.
     deps.pool.report(
       node,
       'contradicts',
       `its irreversible block ${solid.number} is ${solid.id}, and ours is ${ours.id}`,
     );
-    following.window.splice(0);
     return;
   }
   following.nodeSolid = { number: solid.number, time: solid.time };

@@ -52,6 +52,19 @@ export async function findProducerSetBefore(db: Sql, network: Network, time: Uni
   return row === undefined ? null : toSet(row);
 }
 
+const first = statement(
+  'producer-sets-first',
+  columns,
+  `select chain_time, adopted_at, reason, producers::text as producers, nodes from producer_sets
+   where network = $1 order by id limit 1`,
+);
+
+/** The set that was taken over first, or `null`. */
+export async function findFirstProducerSet(db: Sql, network: Network): Promise<ProducerSet | null> {
+  const [row] = await db.run(first, [network]);
+  return row === undefined ? null : toSet(row);
+}
+
 function toSet(row: {
   chain_time: UnixMs;
   adopted_at: UnixMs;

@@ -3,6 +3,7 @@ import { afterEach, expect, test } from 'vitest';
 import { createPayer } from '../../src/devnet/payer.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { migrate, readMigrations } from '../../src/store/migrate.ts';
+import { untilItFails } from '../support/fault-flow.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import {
   call,
@@ -57,11 +58,7 @@ test.each(REFUSALS)('a node that answers %s stops nothing but confirmation, and 
   }
   running.devnet.setFault({ kind });
   running.devnet.mineUntilSolid();
-  const before = await failedRounds(running);
-  await eventually(
-    () => failedRounds(running),
-    (count) => count > before + 2,
-  );
+  await untilItFails(running);
   expect((await createInvoice(running)).status).toBe(201);
   expect((await readInvoice(running, first)).body.status).toBe('PENDING');
   running.devnet.setFault();
@@ -75,11 +72,7 @@ test('a back end that lost the transactions of its blocks together with their in
   await payExactly(running, id);
   running.devnet.setFault({ kind: 'empty-block' }, { kind: 'empty-infos' });
   running.devnet.mineUntilSolid();
-  const before = await failedRounds(running);
-  await eventually(
-    () => failedRounds(running),
-    (count) => count > before + 2,
-  );
+  await untilItFails(running);
   running.devnet.setFault();
   await untilStatus(running, id, 'PAID');
 });
@@ -176,15 +169,6 @@ test('a port in use is named with the fix', async () => {
     message: expect.stringContaining('QUITTANCE_PORT'),
   });
 });
-
-/** Rounds of the watcher that failed so far, whatever the reason. */
-async function failedRounds(running: TestService): Promise<number> {
-  const text = await (await fetch(`${running.metricsUrl}/metrics`)).text();
-  const counts = [...text.matchAll(/^quittance_watcher_failures_total\{.*\} (\d+)$/gm)].map((match) =>
-    Number(match[1]),
-  );
-  return counts.reduce((sum, count) => sum + count, 0);
-}
 
 /** A TCP way to PostgreSQL's Unix socket that can be cut and mended. */
 async function startProxy(socketDir: string, port: number) {

@@ -23,8 +23,13 @@ afterEach(() => service?.stop());
 
 async function start(options: TestServiceOptions): Promise<void> {
   service = await startTestService(options);
+  service.devnet.mine(1, { timestampMs: service.clock.now() + AHEAD_MS });
   await untilExamined(service);
 }
+
+/** Blocks are a millisecond apart, so that the watcher reads them without a pause; the chain's clock is ahead, so that they never look old. */
+const QUICK = { stepMs: 1 };
+const AHEAD_MS = 600_000;
 
 const sets = () => findProducerSets(service.db, 'devnet', 20);
 
@@ -44,15 +49,15 @@ describe('a vote replaces producers', () => {
     async ({ producers, replaced, nodeCount }) => {
       await start({ producers, nodeCount });
       const before = await orderPaidAtHead(service);
-      service.devnet.mineUntilSolid();
+      service.devnet.mineUntilSolid(QUICK);
       await untilPaid(service, before);
       const across = await orderPaidAtHead(service);
-      service.devnet.mine(2);
+      service.devnet.mine(2, QUICK);
       service.devnet.replaceProducers(replaced);
-      service.devnet.mine(producers);
+      service.devnet.mine(producers, QUICK);
       await untilExamined(service);
       const after = await orderPaidAtHead(service);
-      service.devnet.mineUntilSolid();
+      service.devnet.mineUntilSolid(QUICK);
       await untilPaid(service, across, after);
       const [newest, first, ...older] = await sets();
       expect(older).toEqual([]);
@@ -68,12 +73,12 @@ describe('a vote replaces producers', () => {
   test('more than can change at once is refused with an alarm: nothing after it is PAID, and orders are still created', async () => {
     await start({ nodeCount: 2 });
     const before = await orderPaidAtHead(service);
-    service.devnet.mineUntilSolid();
+    service.devnet.mineUntilSolid(QUICK);
     await untilPaid(service, before);
     service.devnet.replaceProducers(3);
     const after = await newOrder(service);
     await payDirectly(service, after);
-    service.devnet.mineUntilSolid();
+    service.devnet.mineUntilSolid(QUICK);
     expect(await untilAlarm(service, 'producers-refused')).toContain('3 are new');
     await untilAlarm(service, 'unverifiable-block');
     expect((await newOrder(service)).id).toMatch(/^inv_/);
@@ -84,10 +89,10 @@ describe('a vote replaces producers', () => {
   test('changes that are small one by one count together within one period', async () => {
     await start({});
     service.devnet.replaceProducers(1);
-    service.devnet.mine(5);
+    service.devnet.mine(5, QUICK);
     await eventually(sets, ({ length }) => length === 2);
     service.devnet.setProducers([5, 6, 2, 3, 4]);
-    service.devnet.mine(5);
+    service.devnet.mine(5, QUICK);
     await untilAlarm(service, 'producers-refused');
     expect(await sets()).toHaveLength(2);
   });
@@ -97,12 +102,15 @@ describe('a vote replaces producers', () => {
     service.devnet.replaceProducers(3);
     const order = await newOrder(service);
     await payDirectly(service, order);
-    service.devnet.mine(5);
+    service.devnet.mine(5, QUICK);
     await untilAlarm(service, 'producers-refused');
     service.devnet.setProducers([0, 1, 2, 3, 4]);
-    service.devnet.mineUntilSolid();
+    service.devnet.mineUntilSolid(QUICK);
     await untilPaid(service, order);
-    await eventually(() => alarmKinds(service), ({ length }) => length === 0);
+    await eventually(
+      () => alarmKinds(service),
+      ({ length }) => length === 0,
+    );
   });
 });
 
@@ -111,7 +119,7 @@ describe('a producer signs with another key', () => {
     await start({ nodeCount });
     service.devnet.rotateSigner(2);
     const order = await orderPaidAtHead(service);
-    service.devnet.mineUntilSolid();
+    service.devnet.mineUntilSolid(QUICK);
     await untilPaid(service, order);
     const [newest, first] = await eventually(sets, ({ length }) => length === 2);
     expect(newest?.reason).toBe('key');
@@ -131,7 +139,7 @@ describe('a producer signs with another key', () => {
     );
     // The producers are asked for at most once in four block times.
     for (let round = 0; round < 12; round += 1) {
-      service.devnet.mine(5);
+      service.devnet.mine(5, QUICK);
       const asked = await requestsTo(service, service.nodes[0]?.url ?? '');
       await eventually(
         () => requestsTo(service, service.nodes[0]?.url ?? ''),
@@ -142,7 +150,7 @@ describe('a producer signs with another key', () => {
     service.nodes[0]?.setFault();
     const order = await newOrder(service);
     await payDirectly(service, order);
-    service.devnet.mineUntilSolid();
+    service.devnet.mineUntilSolid(QUICK);
     await untilPaid(service, order);
     expect(await statusOf(service, victim)).toBe('PENDING');
   });
@@ -152,24 +160,27 @@ describe('a node replays producers that were voted out', () => {
   test('of two nodes: the producers stay, with an alarm, and payments go on', async () => {
     await start({ nodeCount: 2 });
     service.devnet.replaceProducers(1);
-    service.devnet.mine(5);
+    service.devnet.mine(5, QUICK);
     await eventually(sets, ({ length }) => length === 2);
     service.nodes[0]?.setFault({ kind: 'replayed-producers' });
     const order = await orderPaidAtHead(service);
-    service.devnet.mineUntilSolid();
+    service.devnet.mineUntilSolid(QUICK);
     await untilPaid(service, order);
     // A block of a new key makes the nodes be asked.
     service.devnet.rotateSigner(3);
-    service.devnet.mine(5);
+    service.devnet.mine(5, QUICK);
     await untilAlarm(service, 'producers-refused');
     expect(await sets()).toHaveLength(2);
     service.nodes[0]?.setFault();
     const next = await newOrder(service);
     await payDirectly(service, next);
-    service.devnet.mineUntilSolid();
+    service.devnet.mineUntilSolid(QUICK);
     await untilPaid(service, next);
     expect((await sets()).map(({ reason }) => reason)).toEqual(['key', 'vote', 'first']);
-    await eventually(() => alarmKinds(service), ({ length }) => length === 0);
+    await eventually(
+      () => alarmKinds(service),
+      ({ length }) => length === 0,
+    );
   });
 });
 
@@ -181,19 +192,19 @@ describe('producers change while the service is down', () => {
     if (before === undefined || between === undefined || after === undefined) throw new Error('three orders');
     await service.stopService();
     await payDirectly(service, before);
-    service.devnet.mine(20);
+    service.devnet.mine(20, QUICK);
     service.devnet.replaceProducers(1);
     // Its own block, and not another's, holds the payment.
-    while (service.devnet.mine().length === 1 && (await lastProducer()) !== producerAccount(4)) continue;
+    while (service.devnet.mine().length === 1 && (await lastProducer()) !== producerAccount(4));
     const txId = await payDirectly(service, between);
     service.devnet.mine();
     expect(await lastProducer()).toBe(producerAccount(5));
-    service.devnet.mine(20);
+    service.devnet.mine(20, QUICK);
     service.devnet.replaceProducers(1);
     await payDirectly(service, after);
-    service.devnet.mine(30);
+    service.devnet.mine(30, QUICK);
     await service.restart();
-    service.devnet.mineUntilSolid();
+    service.devnet.mineUntilSolid(QUICK);
     await untilPaid(service, ...orders);
     await untilRecorded(service);
     expect(await evidenceOf(service, txId)).toMatchObject([{ verified: 'proven', producer: producerAccount(5) }]);
@@ -206,31 +217,34 @@ describe('what is irreversible is counted here', () => {
   test.each([
     [5, 4],
     [27, 19],
-  ])('of %i producers %i must have built on a payment before it is PAID, whatever the node claims', async (producers, threshold) => {
-    await start({ producers });
-    service.nodes[0]?.setFault({ kind: 'solid-ahead' });
-    const order = await orderPaidAtHead(service);
-    for (let built = 1; built < threshold; built += 1) {
-      await untilExamined(service);
-      expect(await buildersSince(order.blockNumber)).toBe(built);
-      expect(await statusOf(service, order)).toBe('CONFIRMING');
-      service.devnet.mine();
-    }
-    expect(await buildersSince(order.blockNumber)).toBe(threshold);
-    await untilPaid(service, order);
-  });
+  ])(
+    'of %i producers %i must have built on a payment before it is PAID, whatever the node claims',
+    async (producers, threshold) => {
+      await start({ producers });
+      service.nodes[0]?.setFault({ kind: 'solid-ahead' });
+      const order = await orderPaidAtHead(service);
+      for (let built = 1; built < threshold; built += 1) {
+        await untilExamined(service);
+        expect(await buildersSince(order.blockNumber)).toBe(built);
+        expect(await statusOf(service, order)).toBe('CONFIRMING');
+        service.devnet.mine();
+      }
+      expect(await buildersSince(order.blockNumber)).toBe(threshold);
+      await untilPaid(service, order);
+    },
+  );
 
   test('while too many producers are away a payment stays CONFIRMING, and is PAID when they return', async () => {
     await start({ producers: 5 });
     service.nodes[0]?.setFault({ kind: 'solid-ahead' });
     service.devnet.stall([0, 1]);
     const order = await orderPaidAtHead(service);
-    service.devnet.mine(60);
+    service.devnet.mine(60, QUICK);
     await untilExamined(service);
     expect(await metricOf(service, 'quittance_chain_own_solid_block')).toBeLessThan(order.blockNumber);
     expect(await statusOf(service, order)).toBe('CONFIRMING');
     service.devnet.unstall();
-    service.devnet.mineUntilSolid();
+    service.devnet.mineUntilSolid(QUICK);
     await untilPaid(service, order);
     expect(await alarmKinds(service)).toEqual([]);
   });
@@ -240,13 +254,16 @@ describe('what is irreversible is counted here', () => {
     service.nodes[0]?.setFault({ kind: 'solid-ahead' });
     service.devnet.stall([0, 1]);
     const order = await orderPaidAtHead(service);
-    service.devnet.mine(220);
+    service.devnet.mine(220, QUICK);
     await untilAlarm(service, 'not-solid');
     expect(await statusOf(service, order)).toBe('CONFIRMING');
     service.devnet.unstall();
-    service.devnet.mineUntilSolid();
+    service.devnet.mineUntilSolid(QUICK);
     await untilPaid(service, order);
-    await eventually(() => alarmKinds(service), ({ length }) => length === 0);
+    await eventually(
+      () => alarmKinds(service),
+      ({ length }) => length === 0,
+    );
   });
 });
 

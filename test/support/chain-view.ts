@@ -91,7 +91,14 @@ export async function untilAlarm({ db }: TestService, kind: AlarmKind): Promise<
 
 const evidence = {
   name: '',
-  columns: { kind: 'text', verified: 'text', producer: 'text', nodes: 'text[]', block_id: 'text', block_number: 'int8' },
+  columns: {
+    kind: 'text',
+    verified: 'text',
+    producer: 'text',
+    nodes: 'text[]',
+    block_id: 'text',
+    block_number: 'int8',
+  },
   text: `select kind, verified, encode(producer, 'hex') as producer, nodes, encode(block_id, 'hex') as block_id, block_number
     from transfers where tx_id = decode($1, 'hex') order by log_index`,
 } as const;

@@ -85,6 +85,8 @@ export type TestServiceOptions = {
   /** Operators that must agree; 1 by default, and 2 with more than one node. */
   agreement?: number;
   producers?: number;
+  /** Blocks come by themselves at this rhythm; by default only when the test says so. */
+  blockMs?: number;
 };
 
 const SILENT = createLogger({ level: 'silent' });
@@ -114,7 +116,14 @@ async function startParts(options: TestServiceOptions, cleanups: Cleanups): Prom
   const folder = await mkdtemp(join(tmpdir(), 'quittance-test-'));
   cleanups.push(() => rm(folder, { recursive: true, force: true }));
   const clock = createTestClock();
-  const devnet = await startDevnet({ dataDir: null, blockMs: 0, producers: options.producers ?? 5 });
+  const { blockMs = 0 } = options;
+  const devnet = await startDevnet({
+    dataDir: null,
+    blockMs,
+    producers: options.producers ?? 5,
+    // What is mined at once must not be ahead of the clock, or the network would wait for it.
+    genesisTimestampMs: Date.now() - 60_000,
+  });
   cleanups.push(() => devnet.stop());
   devnet.mineUntilSolid();
   const { nodeCount = 1 } = options;
@@ -157,7 +166,7 @@ async function startParts(options: TestServiceOptions, cleanups: Cleanups): Prom
       connection: options.connection ?? database.connection,
       log: SILENT,
       clock,
-      blockMs: LOOK_MS,
+      blockMs: blockMs === 0 ? LOOK_MS : blockMs,
     });
   let service: Service | null = await start(0);
   const stopService = async () => {
