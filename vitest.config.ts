@@ -1,9 +1,11 @@
 import { availableParallelism } from 'node:os';
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+    // Minutes of every combination; `npm run test:long` runs them.
+    exclude: [...configDefaults.exclude, 'test/long/**'],
     globalSetup: ['test/support/postgres-global-setup.ts'],
     // Processes, because tests start servers, child processes and browsers that a thread cannot be rid of.
     pool: 'forks',

@@ -217,7 +217,7 @@ function startWatchers(context: Context): { stop(): Promise<void> }[] {
       onIncident: () => markAllDue(db, network),
     });
     const reconciler = startReconciler({ ...context, network, pool, usdt, isLeader: watcher.isLeader });
-    // Stopped in the opposite order.
-    return [watcher, reconciler];
+    // Together, for the watcher ends the requests to nodes that hang.
+    return [{ stop: async () => void (await Promise.all([watcher.stop(), reconciler.stop()])) }];
   });
 }

@@ -57,8 +57,11 @@ export async function catchUp(
       await extend(deps, following, node, nodes);
       return;
     }
+    // One after the other: the first block of an unknown producer has the nodes asked, the next ones profit.
+    const attested: boolean[] = [];
+    for (const read of reads) attested.push(await attest(deps, following, read, nodes));
     const blocks: WindowBlock[] = await Promise.all(
-      reads.map(async (read) => withVotes(deps, read, await attest(deps, following, read, nodes), others)),
+      reads.map((read, index) => withVotes(deps, read, attested[index] === true, others)),
     );
     pushLinked(following, blocks);
     deps.pool.praise(node);

@@ -1,15 +1,20 @@
 import { AppError } from '../domain/errors.ts';
+import { unixMs } from '../domain/time.ts';
 import type { AccountHex } from '../tron/address.ts';
 import { contradict } from './contradict.ts';
-import { type FollowDeps, type Following, ofDifferentOperators, tipOf } from './following.ts';
+import { type FollowDeps, type Following, tipOf } from './following.ts';
 import type { Node } from './node-member.ts';
-import { isSignedBy, loadProducers, PERIOD_MS, refreshProducers } from './producers.ts';
+import { ofDifferentOperators } from './operators.ts';
+import { isKnownSolid, isSignedBy, loadProducers, PERIOD_MS, refreshProducers } from './producers.ts';
+import type { ProvenHeader } from './prove-block.ts';
 import { checked, type ReadBlock, readBlock, readNewestSolid } from './read-block.ts';
 import { othersFor, withVotes } from './votes.ts';
 import type { WindowBlock } from './window.ts';
 
 /** Nodes are not asked for the producers more often than this. */
-const REFRESH_BLOCKS = 4;
+const REFRESH_BLOCKS = 1;
+/** A node whose block cannot be judged yet is asked last for so long. */
+const AVOID_BLOCKS = 2;
 
 /**
  * Reads the block after the newest verified one. Where it does not build on that one, the replaced blocks are read again down
@@ -30,7 +35,7 @@ export async function extend(
     const ancestor = following.window[kept - 1] ?? following.base;
     if (lowest === undefined || lowest.parentId === ancestor.id) break;
     if (kept === 0) throw await contradict(deps, following, node, lowest);
-    reads.unshift(await readAgain(deps, node, ancestor));
+    reads.unshift(await readParent(deps, node, lowest));
     kept -= 1;
   }
   const others = othersFor(deps, nodes, node);
@@ -46,11 +51,12 @@ export async function extend(
   return blocks;
 }
 
-async function readAgain(deps: FollowDeps, node: Node, replaced: { number: number; id: string }): Promise<ReadBlock> {
-  const read = await readBlock(deps, node, replaced.number);
-  if (read !== null && read.block.id !== replaced.id) return read;
+/** The block that a block builds on, and no other of its height: what is built on a block is what makes it irreversible. */
+async function readParent(deps: FollowDeps, node: Node, child: ProvenHeader): Promise<ReadBlock> {
+  const read = await readBlock(deps, node, child.number - 1);
+  if (read !== null && read.block.id === child.parentId) return read;
   // The back ends of one node disagree for a moment about the head.
-  throw new AppError('NODE_REFUSED', `${node.origin} moved between two branches at block ${replaced.number}`, {
+  throw new AppError('NODE_REFUSED', `${node.origin} moved between two branches at block ${child.number - 1}`, {
     retryable: true,
   });
 }
@@ -67,55 +73,62 @@ export async function attest(
 ): Promise<boolean> {
   const isKnown = () => following.producers !== null && isSignedBy(following.producers, block);
   if (isKnown()) return true;
+  let isAskedNow = false;
   if (performance.now() >= following.producersNextMs) {
-    const chainTime = block.time > following.nodeSolid.time ? block.time : following.nodeSolid.time;
-    await keepProducers(deps, following, nodes, chainTime, new Set([block.producer]));
+    isAskedNow = await keepProducers(deps, following, nodes, new Set([block.producer]));
     if (isKnown()) return true;
-    following.agreedSolid = await readAgreedSolid(deps, nodes);
+    following.agreedSolid = await readAgreedSolid(deps, following, nodes);
   }
   if (block.number <= following.agreedSolid) return false;
+  const reason = `block ${block.number} (${block.id}) says that 41${block.producer} made it, and is signed by 41${block.signer}, which no known producer signs with`;
+  if (!isAskedNow) {
+    // Who is wrong cannot be said while the producers cannot be asked for: another node may show another block.
+    following.avoided = { operator: node.operator, untilMs: performance.now() + AVOID_BLOCKS * deps.blockMs };
+    throw new AppError('NODES_DISAGREE', `${node.origin}: ${reason}`, { retryable: true });
+  }
   return checked(deps, node, () => {
-    throw new AppError(
-      'BLOCK_UNVERIFIABLE',
-      `block ${block.number} (${block.id}) says that 41${block.producer} made it, and is signed by 41${block.signer}, which no known producer signs with`,
-      { retryable: true },
-    );
+    throw new AppError('BLOCK_UNVERIFIABLE', reason, { retryable: true });
   });
 }
 
-/** The height up to which nodes of `agreement` operators call the chain irreversible; 0 where too few can be asked. */
-async function readAgreedSolid(deps: FollowDeps, nodes: readonly Node[]): Promise<number> {
+/** The height up to which nodes of `agreement` operators call the chain irreversible; 0 where too few do, signed by known producers. */
+async function readAgreedSolid(deps: FollowDeps, { producers }: Following, nodes: readonly Node[]): Promise<number> {
   const asked = ofDifferentOperators(nodes, deps.agreement);
   if (asked.length < deps.agreement) return 0;
   const shown = await Promise.all(asked.map((node) => readNewestSolid(deps, node)));
-  return Math.min(...shown.map(({ number }) => number));
+  return shown.every((solid) => isKnownSolid(producers, solid)) ? Math.min(...shown.map(({ number }) => number)) : 0;
 }
 
-/** Asks for the producers, and goes on with those that are known where nodes refuse or disagree. Throws while none are known. */
+/**
+ * Asks for the producers, and goes on with those that are known where nodes refuse or disagree. Returns whether what is known
+ * now is what enough nodes name. Throws while none are known.
+ */
 export async function keepProducers(
   deps: FollowDeps,
   following: Following,
   nodes: readonly Node[],
-  chainTime: Following['base']['time'],
   suspects: ReadonlySet<AccountHex> = new Set(),
-): Promise<void> {
+): Promise<boolean> {
   following.producersNextMs = performance.now() + REFRESH_BLOCKS * deps.blockMs;
+  const [clock, tip] = [deps.now(), tipOf(following)];
+  // An operator may have accepted other producers meanwhile.
+  const before = await loadProducers(deps.db, deps.network);
+  following.producers = before;
   try {
-    const asked = ofDifferentOperators(nodes, deps.agreement);
-    // An operator may have accepted other producers meanwhile.
-    const before = await loadProducers(deps.db, deps.network);
-    following.producers = before;
-    following.producers = await refreshProducers(deps, asked, before, { chainTime, clock: deps.now(), suspects });
-    following.producersPeriod = Math.floor(chainTime / PERIOD_MS);
-    if (following.producers !== before && following.producers !== null) {
-      const { reason, producers, nodes: told } = following.producers.newest;
+    const time = unixMs(Math.max(clock, tip.time));
+    following.producers = await refreshProducers(deps, nodes, before, { time, clock, suspects });
+    following.producersPeriod = Math.floor(tip.time / PERIOD_MS);
+    const { reason, producers, nodes: told } = following.producers.newest;
+    if (following.producers !== before) {
       deps.log.info({ reason, producers: producers.length, nodes: told }, 'took over the producers');
     }
     await deps.alarms.calm('producers-refused');
+    return true;
   } catch (error) {
-    if (!(error instanceof AppError) || following.producers === null) throw error;
-    if (error.code !== 'NODES_DISAGREE') return;
-    const detail = `the producers stay as they were: ${error.message}`;
-    await deps.alarms.raise('producers-refused', '', detail);
+    if (!(error instanceof AppError) || before === null) throw error;
+    if (error.code === 'NODES_DISAGREE') {
+      await deps.alarms.raise('producers-refused', '', `the producers stay as they were: ${error.message}`);
+    }
+    return false;
   }
 }

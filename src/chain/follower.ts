@@ -1,5 +1,4 @@
 import { AppError } from '../domain/errors.ts';
-import { unixMs } from '../domain/time.ts';
 import { expireInvoices } from '../payments/expire-invoices.ts';
 import type { Watching } from '../payments/watching.ts';
 import {
@@ -56,7 +55,7 @@ export function createFollower(deps: FollowDeps, onProgress: () => Promise<void>
     },
     status: () => (following === null ? null : progress.status(following)),
     step: async (lease, isStopping) => {
-      const nodes = await deps.pool.available();
+      const nodes = preferring(await deps.pool.available(), following);
       const [node] = nodes;
       if (node === undefined) throw new AppError('NO_NODE', noNodeMessage(deps), { retryable: true });
       const watching: Watching = { ...deps, lease };
@@ -73,11 +72,14 @@ export function createFollower(deps: FollowDeps, onProgress: () => Promise<void>
           progress.onCatchUp(current);
           return onProgress();
         };
+        // What one node called irreversible, another one need not have.
+        await askSolid(deps, current, node);
         await catchUp(deps, watching, current, { node, nodes, isStopping, onProgress: tell });
         await askSolid(deps, current, node);
         await dropStuckWindow(deps, current, node);
       } else {
-        const { added, nextMs } = await followHead(deps, current, node, nodes);
+        // A next block that cannot be read or verified holds up nothing of what is verified already.
+        const head = await followHead(deps, current, node, nodes).catch((error: unknown) => ({ error }));
         await gatherVotes(deps, current, nodes);
         await sight(watching, current).catch((error: unknown) => {
           // The database has other head blocks than we think: write ours anew.
@@ -87,9 +89,10 @@ export function createFollower(deps: FollowDeps, onProgress: () => Promise<void>
         await askSolidInTime(deps, current, otherOperators(nodes)[0] ?? node);
         const promoted = await promote(deps, watching, current);
         await dropStuckWindow(deps, current, node);
-        hasChanged = added + promoted > 0;
-        pauseMs = nextMs;
-        progress.onHead(current, added);
+        if ('error' in head) throw head.error;
+        hasChanged = head.added + promoted > 0;
+        pauseMs = head.nextMs;
+        progress.onHead(current, head.added);
       }
       while (hasChanged && !isStopping() && (await expireInvoices(watching)).isMoreLeft);
       // The examined block and not the node's: a node whose chain is shorter than what we examined shows us nothing, however
@@ -100,7 +103,7 @@ export function createFollower(deps: FollowDeps, onProgress: () => Promise<void>
   };
 }
 
-/** Reads the next block when it is due. Where the preferred node has missed it for a block time, another one is asked. */
+/** Reads the next block when it is due. Where the preferred node misses it for too long, another one is asked. */
 async function followHead(
   deps: FollowDeps,
   following: Following,
@@ -111,17 +114,26 @@ async function followHead(
   if (window.length >= MAX_WINDOW_BLOCKS) return { added: 0, nextMs: deps.blockMs };
   const period = Math.floor(tipOf(following).time / PERIOD_MS);
   if (period !== following.producersPeriod && performance.now() >= following.producersNextMs) {
-    await keepProducers(deps, following, nodes, tipOf(following).time);
+    await keepProducers(deps, following, nodes);
   }
   let added = (await extend(deps, following, node, nodes)).length;
-  if (added === 0 && pace.overdueMs(deps.now()) > deps.blockMs) {
+  let isLate = false;
+  if (added === 0 && pace.isOverdue(deps.now())) {
     const other = nodes.find(({ operator }) => operator !== node.operator);
     if (other !== undefined) added = (await extend(deps, following, other, nodes)).length;
-    if (added > 0)
-      deps.pool.report(node, 'lagging', `it has no block after ${tipOf(following).number - added}, others do`);
+    isLate = added > 0;
+    if (isLate) deps.pool.report(node, 'lagging', `it has no block ${tipOf(following).number}, others do`);
   }
   if (added === 0) return { added, nextMs: pace.onMiss(deps.now()) };
-  return { added, nextMs: pace.onBlock(tipOf(following).time, deps.now()) };
+  return { added, nextMs: pace.onBlock(tipOf(following).time, deps.now(), isLate) };
+}
+
+/** The nodes in order of preference, one that is avoided for a moment last. */
+function preferring(nodes: readonly Node[], following: Following | null): Node[] {
+  const avoided = following?.avoided ?? null;
+  if (avoided === null || avoided.untilMs < performance.now()) return [...nodes];
+  const isAvoided = ({ operator }: Node) => operator === avoided.operator;
+  return [...nodes.filter((node) => !isAvoided(node)), ...nodes.filter(isAvoided)];
 }
 
 function otherOperators([first, ...rest]: readonly Node[]): Node[] {
@@ -164,14 +176,14 @@ async function rootAt(deps: FollowDeps, cursor: ChainCursor, node: Node, nodes: 
     producersNextMs: 0,
     nodeSolid: cursor.solid,
     agreedSolid: 0,
+    avoided: null,
     pace: createPace(deps.blockMs, otherOperators(nodes).length > 0 ? SHARED_ASKS : SINGLE_ASKS),
     contradicting: new Map(),
     disputeNextMs: 0,
   };
   deps.pool.setGenesis(network === 'devnet' ? await findGenesisId(db, network) : GENESIS_BLOCK_IDS[network]);
+  await keepProducers(deps, following, nodes);
   await askSolid(deps, following, node);
-  const chainTime = unixMs(Math.max(cursor.solid.time, following.nodeSolid.time));
-  await keepProducers(deps, following, nodes, chainTime);
   return following;
 }
 

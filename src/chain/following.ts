@@ -4,7 +4,6 @@ import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import type { Database } from '../store/database.ts';
 import type { Alarms } from './alarms.ts';
-import type { Node } from './node-member.ts';
 import type { NodePool } from './node-pool.ts';
 import type { Pace } from './pace.ts';
 import type { KnownProducers } from './producers.ts';
@@ -44,6 +43,8 @@ export type Following = {
   nodeSolid: { number: number; time: UnixMs };
   /** The same by `agreement` operators, asked for when a block is signed by nobody known. */
   agreedSolid: number;
+  /** An operator whose block we cannot judge now: others are asked first for a while. */
+  avoided: { operator: string; untilMs: number } | null;
   pace: Pace;
   /** Operators whose irreversible chain is another than ours, with what they show. */
   contradicting: Map<string, string>;
@@ -54,14 +55,4 @@ export type Following = {
 /** The newest verified block. */
 export function tipOf({ window, base }: Following): { number: number; id: string; time: UnixMs } {
   return window.at(-1) ?? base;
-}
-
-/** The first nodes, in order of preference, of `count` different operators. */
-export function ofDifferentOperators(nodes: readonly Node[], count: number): Node[] {
-  const operators = new Set<string>();
-  return nodes.filter(({ operator }) => {
-    if (operators.has(operator) || operators.size >= count) return false;
-    operators.add(operator);
-    return true;
-  });
 }

@@ -5,12 +5,12 @@ import type { UnixMs } from '../domain/time.ts';
  * loss, and one that comes too late makes a payer wait. Times are in milliseconds; `nowMs` is the wall clock.
  */
 export type Pace = {
-  /** The next block was there. Returns the pause until the one after it is due. */
-  onBlock(blockTime: UnixMs, nowMs: number): number;
+  /** The next block was there. Returns the pause until the one after it is due. `isLate`: another node was asked in vain before. */
+  onBlock(blockTime: UnixMs, nowMs: number, isLate: boolean): number;
   /** It was not there yet. Returns the pause until the next try. */
   onMiss(nowMs: number): number;
-  /** How long the next block has been missed: 0 right after a block. */
-  overdueMs(nowMs: number): number;
+  /** The next block has been missed for so long that another node should be asked within the same block time. */
+  isOverdue(nowMs: number): boolean;
   /** Whether to spend a request on what is irreversible now. */
   maySpend(isPayerWaiting: boolean, nowMs: number): boolean;
 };
@@ -20,6 +20,10 @@ const RETRY_SHARE = 16;
 /** After a block that was there at once we come earlier by this part of a block time; after some in a row, by twice as much each. */
 const EARLIER_SHARE = 600;
 const STEADY_BLOCKS = 8;
+/** A block that is found longer than this part of a block time after the last miss may have been there for long. */
+const KNOWN_SHARE = 0.3;
+/** A block that is missed for this part of a block time is asked of another node: that answers before the next one is due. */
+const OVERDUE_SHARE = 0.6;
 /** Requests for what is irreversible: an eighth a block while nobody waits; saved ones may be spent at once, ten at most. */
 const IDLE_BLOCKS = 8;
 const MOST_SAVED = 10;
@@ -34,11 +38,15 @@ export function createPace(blockMs: number, earnedPerBlock: number): Pace {
   let hits = 0;
   let misses = 0;
   let firstMissMs = 0;
+  let lastMissMs = 0;
   let saved = MOST_SAVED;
   let lastSpentMs = Number.NEGATIVE_INFINITY;
   return {
-    onBlock(blockTime, nowMs) {
-      if (misses > 0) {
+    onBlock(blockTime, nowMs, isLate) {
+      if (isLate || (misses > 0 && nowMs - lastMissMs > blockMs * KNOWN_SHARE)) {
+        // It was there long before, and only this node, or the one asked before it, did not show it: nothing is learnt.
+        earlierMs = blockMs / EARLIER_SHARE;
+      } else if (misses > 0) {
         delayMs = nowMs - blockTime;
         hits = 0;
         earlierMs = blockMs / EARLIER_SHARE;
@@ -54,9 +62,12 @@ export function createPace(blockMs: number, earnedPerBlock: number): Pace {
     onMiss(nowMs) {
       if (misses === 0) firstMissMs = nowMs;
       misses += 1;
-      return Math.min(blockMs, (blockMs / RETRY_SHARE) * 2 ** Math.min(misses - 1, 8));
+      lastMissMs = nowMs;
+      const pauseMs = Math.min(blockMs, (blockMs / RETRY_SHARE) * 2 ** Math.min(misses - 1, 8));
+      const overdueInMs = firstMissMs + blockMs * OVERDUE_SHARE - nowMs;
+      return overdueInMs > 0 ? Math.min(pauseMs, Math.ceil(overdueInMs)) : pauseMs;
     },
-    overdueMs: (nowMs) => (misses === 0 ? 0 : nowMs - firstMissMs),
+    isOverdue: (nowMs) => misses > 0 && nowMs - firstMissMs >= blockMs * OVERDUE_SHARE,
     maySpend(isPayerWaiting, nowMs) {
       const isIdleTurn = nowMs - lastSpentMs >= IDLE_BLOCKS * blockMs;
       if (!isIdleTurn && !(isPayerWaiting && saved >= 1)) return false;

@@ -12,10 +12,13 @@ import {
 } from '../store/producer-sets.ts';
 import { type AccountHex, accountFromHex41, accountToAddress, parseAddress } from '../tron/address.ts';
 import type { Node } from './node-member.ts';
+import type { NodePool } from './node-pool.ts';
+import { ofDifferentOperators } from './operators.ts';
 import type { ProvenHeader } from './prove-block.ts';
+import type { SolidHeader } from './read-block.ts';
 
-/** The sets in force: the newest, and the one before it, whose members made the blocks of before. */
-export type KnownProducers = { newest: ProducerSet; previous: ProducerSet | null };
+/** The set in force, and those before it, whose members made the blocks of before. Newest first. */
+export type KnownProducers = { newest: ProducerSet; earlier: readonly ProducerSet[] };
 
 /** Votes are counted every 6 h, at 0, 6, 12 and 18 o'clock UTC (java-tron `MAINTENANCE_TIME_INTERVAL`). */
 export const PERIOD_MS = 6 * 3_600_000;
@@ -24,90 +27,120 @@ const PARALLEL_ACCOUNTS = 4;
 /** The network has 27 super representatives; a private one may have fewer. */
 const MAX_PRODUCERS = 27;
 
+/** Sets before the newest that still count: a vote and changes of keys may follow each other within a few blocks. */
+const EARLIER_SETS = 3;
+
 /** The producers that the database knows, or `null` before the first start. */
 export async function loadProducers(db: Sql, network: Network): Promise<KnownProducers | null> {
-  const [newest, previous] = await findProducerSets(db, network, 2);
-  return newest === undefined ? null : { newest, previous: previous ?? null };
+  const [newest, ...earlier] = await findProducerSets(db, network, 1 + EARLIER_SETS);
+  return newest === undefined ? null : { newest, earlier };
 }
 
-/** Whether a producer that may make this block signed it: with its key of now, or with one of before for a block of before. */
-export function isSignedBy({ newest, previous }: KnownProducers, header: ProvenHeader): boolean {
-  const isIn = (set: ProducerSet) =>
-    set.producers.some(({ account, signer }) => account === header.producer && signer === header.signer);
-  return isIn(newest) || (previous !== null && header.time <= newest.chainTime && isIn(previous));
+/** Whether a producer of now, or of a moment ago, signed the block with its key. */
+export function isSignedBy({ newest, earlier }: KnownProducers, header: ProvenHeader): boolean {
+  return [newest, ...earlier].some(({ producers }) =>
+    producers.some(({ account, signer }) => account === header.producer && signer === header.signer),
+  );
 }
 
-/** Whose blocks count for irreversibility, and how many of them are needed: those of now, and while a change is recent of before. */
-export function votersOf({ newest, previous }: KnownProducers): { voters: Set<AccountHex>; threshold: number } {
-  const voters = [...newest.producers, ...(previous?.producers ?? [])].map(({ account }) => account);
-  return { voters: new Set(voters), threshold: solidThreshold(newest.producers.length) };
+/** The same of what a node calls irreversible. Block 0 is known by its id. */
+export function isKnownSolid(known: KnownProducers | null, solid: SolidHeader): boolean {
+  return solid.producer === null || (known !== null && isSignedBy(known, solid));
 }
 
 /**
- * Asks nodes of `agreement` different operators for the producers of now, and takes the answer over where they agree and the
- * change is one that a vote can make: at most as many new members in a period as cannot decide alone. `suspects` are
- * producers whose keys are asked for anew; `clock` is our own. Returns what is in force then. Errors: `NODES_DISAGREE`, `NODE_REFUSED`.
+ * Who decides what is irreversible: enough members of the set of now, or enough of one of the sets of before. Members of
+ * different sets are not added up, so that several small changes give nobody a say that one change would not.
  */
-export async function refreshProducers(
-  { db, network, agreement }: { db: Sql; network: Network; agreement: number },
-  nodes: readonly Node[],
-  known: KnownProducers | null,
-  { chainTime, clock, suspects }: { chainTime: UnixMs; clock: UnixMs; suspects: ReadonlySet<AccountHex> },
-): Promise<KnownProducers> {
-  const told = await Promise.all(nodes.map((node) => readProducers(node, known, suspects)));
-  const producers = told[0];
-  const nodesText = nodes.map(({ origin }) => origin);
-  if (producers === undefined || nodes.length < agreement) {
-    throw disagree(
-      `${agreement} nodes of different operators must tell the producers, and only ${nodes.length} answer`,
-    );
-  }
-  if (told.some((each) => JSON.stringify(each) !== JSON.stringify(producers))) {
-    throw disagree(`${nodesText.join(' and ')} name different producers`);
-  }
-  if (known !== null && JSON.stringify(known.newest.producers) === JSON.stringify(producers)) return known;
-  const now = unixMs(Math.min(chainTime, clock));
-  await refuseUnlikely(db, network, producers, now);
-  const reason = known === null ? 'first' : isSameMembers(known.newest.producers, producers) ? 'key' : 'vote';
-  const adopted: ProducerSet = { chainTime, reason, producers, nodes: nodes.map(({ origin }) => origin) };
-  await insertProducerSet(db, network, adopted);
-  return { newest: adopted, previous: known?.newest ?? null };
+export function electorates({ newest, earlier }: KnownProducers): { voters: Set<AccountHex>; threshold: number }[] {
+  return [newest, ...earlier].map(({ producers }) => ({
+    voters: new Set(producers.map(({ account }) => account)),
+    threshold: solidThreshold(producers.length),
+  }));
 }
 
-/** Takes over what the nodes agree on, however much it differs: the operator knows that the network changed. Errors as above. */
-export async function acceptProducers(
-  { db, network, agreement }: { db: Sql; network: Network; agreement: number },
+type ProducerDeps = { db: Sql; network: Network; agreement: number; pool: Pick<NodePool, 'report'> };
+
+/**
+ * Asks nodes of different operators for the producers of now, and takes over what `agreement` of them name if it is a change
+ * that a vote can make: at most as many new members in a period as cannot decide alone. `suspects` are producers whose keys
+ * are asked for anew; `clock` is our own, `time` that or the newest verified block's. Returns what is in force then.
+ * Errors: `NODES_DISAGREE`, `NO_NODE` where too few answer.
+ */
+export async function refreshProducers(
+  deps: ProducerDeps,
   nodes: readonly Node[],
-  chainTime: UnixMs,
-): Promise<ProducerSet> {
-  const producers = await readAgreed(nodes, agreement, null, new Set());
-  const adopted: ProducerSet = { chainTime, reason: 'operator', producers, nodes: nodes.map(({ origin }) => origin) };
-  await insertProducerSet(db, network, adopted);
+  known: KnownProducers | null,
+  { time, clock, suspects }: { time: UnixMs; clock: UnixMs; suspects: ReadonlySet<AccountHex> },
+): Promise<KnownProducers> {
+  const { db, network } = deps;
+  const { producers, origins } = await readAgreed(deps, nodes, known, suspects);
+  if (known !== null && textOf(known.newest.producers) === textOf(producers)) return known;
+  await refuseUnlikely(db, network, producers, clock);
+  const reason = known === null ? 'first' : isSameMembers(known.newest.producers, producers) ? 'key' : 'vote';
+  await insertProducerSet(db, network, { chainTime: time, reason, producers, nodes: origins });
+  const adopted = await loadProducers(db, network);
+  if (adopted === null) throw new Error(`the producers of ${network} were not stored`);
   return adopted;
 }
 
-/** The producers that all of the nodes name, which are of `agreement` operators. */
+/** Takes over what the nodes agree on, however much it differs: the operator knows that the network changed. Errors as above. */
+export async function acceptProducers(deps: ProducerDeps, nodes: readonly Node[], time: UnixMs): Promise<ProducerSet> {
+  const { producers, origins } = await readAgreed(deps, nodes, null, new Set());
+  const adopted: ProducerSet = { chainTime: time, reason: 'operator', producers, nodes: origins };
+  await insertProducerSet(deps.db, deps.network, adopted);
+  return adopted;
+}
+
+type Told = { node: Node; producers: ProducerSet['producers'] };
+
+/**
+ * The producers that `agreement` operators name: the preferred ones are asked first, further ones as long as these differ or
+ * do not answer. Whoever names others than those is paused.
+ */
 async function readAgreed(
+  { agreement, pool }: ProducerDeps,
   nodes: readonly Node[],
-  agreement: number,
   known: KnownProducers | null,
   suspects: ReadonlySet<AccountHex>,
-): Promise<ProducerSet['producers']> {
-  const [producers, ...others] = await Promise.all(nodes.map((node) => readProducers(node, known, suspects)));
-  if (producers === undefined || nodes.length < agreement) {
-    throw disagree(
-      `${agreement} nodes of different operators must tell the producers, and only ${nodes.length} answer`,
-    );
+): Promise<{ producers: ProducerSet['producers']; origins: string[] }> {
+  const candidates = ofDifferentOperators(nodes, nodes.length);
+  const told: Told[] = [];
+  const failed: string[] = [];
+  for (let asked = 0; asked < candidates.length; ) {
+    const group = candidates.slice(asked, asked === 0 ? agreement : asked + 1);
+    asked += group.length;
+    const answers = await Promise.allSettled(group.map((node) => readProducers(node, known, suspects)));
+    for (const [index, answer] of answers.entries()) {
+      const node = group[index];
+      if (node === undefined) continue;
+      if (answer.status === 'fulfilled') told.push({ node, producers: answer.value });
+      else failed.push(answer.reason instanceof Error ? answer.reason.message : String(answer.reason));
+    }
+    for (const { producers } of told) {
+      const same = told.filter((each) => textOf(each.producers) === textOf(producers));
+      if (same.length < agreement) continue;
+      const odd = told.filter((each) => !same.includes(each));
+      for (const { node } of odd) pool.report(node, 'disagrees', 'it names other producers than others do');
+      return { producers, origins: same.map(({ node }) => node.origin) };
+    }
   }
-  if (others.some((each) => JSON.stringify(each) !== JSON.stringify(producers))) {
-    throw disagree(`${nodes.map(({ origin }) => origin).join(' and ')} name different producers`);
+  if (told.length >= agreement) {
+    throw disagree(`${told.map(({ node }) => node.origin).join(' and ')} name different producers`);
   }
-  return producers;
+  const why = failed.length === 0 ? '' : `: ${failed.join('; ')}`;
+  throw new AppError('NO_NODE', `${agreement} operators must name the producers, and only ${told.length} do${why}`, {
+    retryable: true,
+  });
+}
+
+function textOf(producers: ProducerSet['producers']): string {
+  return producers.map(({ account, signer }) => `${account} ${signer}`).join();
 }
 
 /**
  * Refuses a set that decides by more new keys than votes can bring in the time since the last period's set. A member that
- * signs with another key is as new as another member. `now` bounds what a node can claim the chain's time to be.
+ * signs with another key is as new as another member. `now` is by our own clock, for nodes can claim any time.
  */
 async function refuseUnlikely(db: Sql, network: Network, producers: ProducerSet['producers'], now: UnixMs) {
   const period = Math.floor(now / PERIOD_MS);

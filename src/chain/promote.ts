@@ -1,11 +1,12 @@
 import type { SolidBlock } from '../domain/chain-block.ts';
+import { AppError } from '../domain/errors.ts';
 import { solidHeight } from '../domain/solidity.ts';
 import { applySolidBlocks } from '../payments/apply-solid-blocks.ts';
 import type { Watching } from '../payments/watching.ts';
 import { accountToAddress } from '../tron/address.ts';
 import type { FollowDeps, Following } from './following.ts';
 import type { Node } from './node-member.ts';
-import { votersOf } from './producers.ts';
+import { electorates, isKnownSolid } from './producers.ts';
 import { readNewestSolid } from './read-block.ts';
 import { toChainBlock, type WindowBlock } from './window.ts';
 
@@ -15,19 +16,19 @@ const BATCH_BLOCKS = 20;
 /** The height up to which our own verified headers prove the chain to be irreversible; the solid cursor's at least. */
 export function ownSolidOf({ window, producers, base }: Following): number {
   if (producers === null) return base.number;
-  const { voters, threshold } = votersOf(producers);
-  return (
-    solidHeight(
-      window.filter(({ isAttested }) => isAttested),
-      voters,
-      threshold,
-    ) ?? base.number
-  );
+  const attested = window.filter(({ isAttested }) => isAttested);
+  const heights = electorates(producers).map(({ voters, threshold }) => solidHeight(attested, voters, threshold));
+  return Math.max(base.number, ...heights.map((height) => height ?? 0));
 }
 
 /** Asks what is irreversible by the node, which must not be another chain than ours. One request. */
 export async function askSolid(deps: FollowDeps, following: Following, node: Node): Promise<void> {
   const solid = await readNewestSolid(deps, node);
+  if (!isKnownSolid(following.producers, solid)) {
+    const reason = `its irreversible block ${solid.number} (${solid.id}) is signed by no producer that we know`;
+    deps.pool.report(node, 'unverifiable', reason);
+    return;
+  }
   deps.metrics.chainSolidNumber.set({ network: deps.network }, solid.number);
   const ours = following.window.find(({ number }) => number === solid.number);
   if (ours !== undefined && ours.id !== solid.id) {
@@ -48,6 +49,13 @@ export async function askSolid(deps: FollowDeps, following: Following, node: Nod
  */
 export async function promote(deps: FollowDeps, watching: Watching, following: Following): Promise<number> {
   const { network, metrics } = deps;
+  if (!isLinked(following)) {
+    // No part of this program leaves it so; if one ever does, nothing is recorded from it.
+    following.window.splice(0);
+    throw new AppError('CHAIN_CONTRADICTION', 'the verified blocks were not linked, and are read again', {
+      retryable: true,
+    });
+  }
   const limit = Math.min(ownSolidOf(following), following.nodeSolid.number);
   const firstOpen = following.window.findIndex(({ number, agreed }) => number > limit || agreed === null);
   const ready = firstOpen < 0 ? following.window.length : firstOpen;
@@ -68,6 +76,14 @@ export async function promote(deps: FollowDeps, watching: Watching, following: F
     if (following.window.every(({ agreed }) => agreed !== null)) await deps.alarms.calm('nodes-disagree');
   }
   return ready;
+}
+
+/** Whether the window is one chain from the solid block on. What counts as built on a block is only what links to it. */
+function isLinked({ base, window }: Following): boolean {
+  return window.every((block, index) => {
+    const parent = window[index - 1] ?? base;
+    return block.parentId === parent.id && block.number === parent.number + 1;
+  });
 }
 
 function toSolidBlock(block: WindowBlock): SolidBlock {

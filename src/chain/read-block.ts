@@ -60,12 +60,15 @@ export async function readRange(deps: ReadDeps, node: Node, first: number, last:
   });
 }
 
-/** The newest block that the node calls irreversible. On a new network that is block 0, which nobody signed. One request. */
-export async function readNewestSolid(deps: ReadDeps, node: Node): Promise<BlockMark> {
+/** A header, or block 0, which nobody signed. */
+export type SolidHeader = ProvenHeader | (BlockMark & { number: 0; producer: null });
+
+/** The newest block that the node calls irreversible, signed by anybody. One request. */
+export async function readNewestSolid(deps: ReadDeps, node: Node): Promise<SolidHeader> {
   const answer = await node.post('/walletsolidity/getblock', { detail: false });
   return checked(deps, node, () => {
-    const { number } = readBlockId(answer);
-    return number === 0 ? readBlockId(answer) : proveHeader(answer, { ...deps, number });
+    const { number, ...rest } = readBlockId(answer);
+    return number === 0 ? { number, ...rest, producer: null } : proveHeader(answer, { ...deps, number });
   });
 }
 

@@ -111,7 +111,7 @@ function attest(
   ledger: Ledger,
 ): Link {
   const { number, id, parentId, producer, time } = header;
-  const isAttested = inForce(sets, time).some((newest) => isSignedBy({ newest, previous: null }, header));
+  const isAttested = inForce(sets, time).some((newest) => isSignedBy({ newest, earlier: [] }, header));
   if (before !== undefined && before.id !== parentId) {
     // Where two nodes differ, the one whose block nobody known signed is wrong.
     const wrong = isAttested && !before.isAttested ? before.node : node;

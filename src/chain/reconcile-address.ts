@@ -24,6 +24,8 @@ export type ReconcileDeps = {
   /** How long the ledger may take to reach the node's height, and how long to wait before a second reading. */
   patienceMs: number;
   confirmAfterMs: number;
+  /** Ends the waiting with an `AbortError`. */
+  signal?: AbortSignal;
 };
 
 export type Reconciled =
@@ -59,7 +61,7 @@ export async function reconcileAddress(deps: ReconcileDeps, address: BookedAddre
   const first = await compare(deps, address, address.opening);
   if ('reason' in first) return first;
   if (address.opening !== null && first.balanced.kind === 'good') return settle(deps, address, first);
-  if (deps.confirmAfterMs > 0) await delay(deps.confirmAfterMs);
+  if (deps.confirmAfterMs > 0) await delay(deps.confirmAfterMs, undefined, deps);
   const second = await compare(deps, address, address.opening ?? first.books.opening);
   if ('reason' in second) return second;
   const isMoving = address.opening === null && first.balanced.kind === 'good' && second.balanced.kind === 'differs';
@@ -99,12 +101,12 @@ async function compare(
 }
 
 /** Waits, within patience, until the ledger has a height. Returns where it stands. */
-async function awaitLedger({ db, network, patienceMs }: ReconcileDeps, height: number): Promise<number> {
-  const deadlineMs = performance.now() + patienceMs;
+async function awaitLedger(deps: ReconcileDeps, height: number): Promise<number> {
+  const deadlineMs = performance.now() + deps.patienceMs;
   for (;;) {
-    const ledgerBlock = (await findCursor(db, network))?.solid.number ?? -1;
+    const ledgerBlock = (await findCursor(deps.db, deps.network))?.solid.number ?? -1;
     if (ledgerBlock >= height || performance.now() >= deadlineMs) return ledgerBlock;
-    await delay(LEDGER_POLL_MS);
+    await delay(LEDGER_POLL_MS, undefined, deps);
   }
 }
 

@@ -32,7 +32,8 @@ const MAX_PAUSE_MS = 60_000;
 const CANDIDATES = 20;
 /** An address that could not be checked lets the others go first for so long. */
 const PUT_OFF_MS = 60_000;
-const PATIENCE_MS = 10_000;
+/** While no payer waits, the ledger follows what is irreversible every eighth block. */
+const PATIENCE_MS = 40_000;
 /** Two blocks: another back end answers, and a balance that was of an older height is of a newer one. */
 const CONFIRM_AFTER_MS = 6000;
 
@@ -40,11 +41,12 @@ const CONFIRM_AFTER_MS = 6000;
 export function startReconciler(deps: ReconcilerDeps): Loop {
   const { db, network, pool, now, log, metrics, pauseMs = PAUSE_MS, confirmAfterMs = CONFIRM_AFTER_MS } = deps;
   const putOff = new Map<string, number>();
-  return startLoop({
+  const stopping = new AbortController();
+  const loop = startLoop({
     name: `books of ${network}`,
     log,
     maxPauseMs: MAX_PAUSE_MS,
-    run: async () => {
+    run: async (isStopping) => {
       if (!deps.isLeader()) return pauseMs;
       for (const [id, untilMs] of putOff) if (untilMs <= performance.now()) putOff.delete(id);
       const due = await findDueAddresses(db, network, now(), CANDIDATES);
@@ -54,8 +56,12 @@ export function startReconciler(deps: ReconcilerDeps): Loop {
       const node = (await pool.available()).at(-1);
       if (node === undefined) return pauseMs; // The watcher says that nothing is seen of the chain.
       putOff.set(address.id, performance.now() + PUT_OFF_MS);
-      const wait = { patienceMs: PATIENCE_MS, confirmAfterMs };
-      const outcome = await reconcileAddress({ ...deps, ...wait, node }, address);
+      const wait = { patienceMs: PATIENCE_MS, confirmAfterMs, signal: stopping.signal };
+      const outcome = await reconcileAddress({ ...deps, ...wait, node }, address).catch((error: unknown) => {
+        if (isStopping()) return null;
+        throw error;
+      });
+      if (outcome === null) return 0;
       if (outcome.kind === 'too-early') {
         log.debug({ network, address: address.address, reason: outcome.reason }, 'an address is checked later');
         return pauseMs;
@@ -74,6 +80,13 @@ export function startReconciler(deps: ReconcilerDeps): Loop {
       return pauseMs;
     },
   });
+  return {
+    stop: () => {
+      const ended = loop.stop();
+      stopping.abort();
+      return ended;
+    },
+  };
 }
 
 /** Makes every address of a network due, active or retired: after an incident the books are looked at anew. */

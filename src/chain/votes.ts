@@ -1,6 +1,7 @@
 import { AppError } from '../domain/errors.ts';
-import { type FollowDeps, type Following, ofDifferentOperators, tipOf } from './following.ts';
+import { type FollowDeps, type Following, tipOf } from './following.ts';
 import type { Node } from './node-member.ts';
+import { ofDifferentOperators } from './operators.ts';
 import type { ProvenBlock } from './prove-block.ts';
 import { type ReadBlock, readLogsOf } from './read-block.ts';
 import { type BlockLogs, readLogs } from './read-logs.ts';

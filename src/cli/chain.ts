@@ -1,6 +1,4 @@
-import { ofDifferentOperators } from '../chain/following.ts';
 import { acceptProducers } from '../chain/producers.ts';
-import { readNewestSolid } from '../chain/read-block.ts';
 import type { Network } from '../domain/network.ts';
 import { toIso } from '../domain/time.ts';
 import { systemClock } from '../runtime/clock.ts';
@@ -166,14 +164,10 @@ export async function acceptNewProducers(
         'this lets the nodes say who makes blocks, whatever was known before. When you know that the network changed so much, run the command again with --yes',
       );
     }
-    const nodes = ofDifferentOperators(await deps.pool.available(), deps.agreement);
-    const [node] = nodes;
-    if (node === undefined) throw new CliError('CONFLICT', 'no node can be asked now: see "quittance chain status"');
-    const newest = await readNewestSolid(deps, node);
-    const { producers } = await acceptProducers(deps, nodes, newest.time);
+    const { producers, nodes } = await acceptProducers(deps, await deps.pool.available(), deps.now());
     return {
-      data: { network: deps.network, producers: producers.length, nodes: nodes.map(({ origin }) => origin) },
-      text: `took over the ${producers.length} producers that ${nodes.map(({ origin }) => origin).join(' and ')} name`,
+      data: { network: deps.network, producers: producers.length, nodes },
+      text: `took over the ${producers.length} producers that ${nodes.join(' and ')} name`,
       next: 'see whether the watcher goes on with "quittance chain status"',
     };
   });

@@ -6,7 +6,7 @@ import { statement } from './statement.ts';
 
 /** Who may make blocks, and with whose key each signs (its witness permission). */
 export type ProducerSet = {
-  /** Time of the block at which the set was taken over. */
+  /** When the set was taken over: by our clock, or the time of the newest verified block if that is later. */
   chainTime: UnixMs;
   /** `first`: there was none; `vote`: members changed; `key`: a witness permission changed; `operator`: by command. */
   reason: 'first' | 'vote' | 'key' | 'operator';
@@ -43,10 +43,10 @@ const before = statement(
   'producer-sets-before',
   columns,
   `select chain_time, adopted_at, reason, producers::text as producers, nodes from producer_sets
-   where network = $1 and chain_time < $2 order by id desc limit 1`,
+   where network = $1 and (chain_time < $2 or reason = 'operator') order by id desc limit 1`,
 );
 
-/** The set that was in force before a time, or `null`. */
+/** The newest set that was in force before a time, or that an operator accepted; `null` if there is none. */
 export async function findProducerSetBefore(db: Sql, network: Network, time: UnixMs): Promise<ProducerSet | null> {
   const [row] = await db.run(before, [network, new Date(time)]);
   return row === undefined ? null : toSet(row);
@@ -76,7 +76,11 @@ function toSet(row: {
     chainTime: row.chain_time,
     adoptedAt: row.adopted_at,
     reason: row.reason as ProducerSet['reason'],
-    producers: JSON.parse(row.producers) as ProducerSet['producers'],
+    // jsonb orders the keys of objects in its own way.
+    producers: (JSON.parse(row.producers) as ProducerSet['producers']).map(({ account, signer }) => ({
+      account,
+      signer,
+    })),
     nodes: row.nodes,
   };
 }

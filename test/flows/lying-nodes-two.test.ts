@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import {
-  alarmsOf,
   bend,
   createOrders,
   expectNothingFalse,
@@ -8,6 +7,7 @@ import {
   type FaultKind,
   failedRounds,
   heal,
+  liveThrough,
   payOrders,
   statusesOf,
   untilAlarm,
@@ -76,19 +76,6 @@ describe('two operators must agree', () => {
   );
 });
 
-/** Waits until the lies were seen: something is paid in spite of them, an alarm tells of them, or the watcher fails over them. */
-async function untilFelt(running: TestService, direct: string): Promise<void> {
-  const before = await failedRounds(running);
-  await eventually(
-    async () => ({
-      paid: await statusesOf(running, [direct]),
-      failures: await failedRounds(running),
-      alarms: await alarmsOf(running, 'nodes-disagree'),
-    }),
-    ({ paid, failures, alarms }) => paid[0] === 'PAID' || failures >= before + 2 || alarms.length > 0,
-  );
-}
-
 describe('two faults at once', () => {
   const onTwoNodes: [FaultKind, FaultKind][] = [
     ['hidden-log', 'forged-log'],
@@ -104,18 +91,10 @@ describe('two faults at once', () => {
   test.each(onTwoNodes)(
     '%s on the first of three nodes and %s on the second: nothing false, and all is paid when they end',
     async (one, other) => {
-      const running = await started(3);
-      const orders = await createOrders(running);
-      await bend(running, orders, [
+      await liveThrough(await started(3), [
         [0, [one]],
         [1, [other]],
       ]);
-      await payOrders(running, orders);
-      running.devnet.mineUntilSolid();
-      await untilFelt(running, orders.direct);
-      await expectNothingFalse(running, orders);
-      heal(running);
-      await expectTruth(running, orders, { evidence: 'agreed:2' });
     },
   );
 
@@ -127,15 +106,7 @@ describe('two faults at once', () => {
   test.each(onOneNode)(
     '%s and %s on one of two nodes: nothing false, and all is paid when they end',
     async (one, other) => {
-      const running = await started(2);
-      const orders = await createOrders(running);
-      await bend(running, orders, [[0, [one, other]]]);
-      await payOrders(running, orders);
-      running.devnet.mineUntilSolid();
-      await untilFelt(running, orders.direct);
-      await expectNothingFalse(running, orders);
-      heal(running);
-      await expectTruth(running, orders, { evidence: 'agreed:2' });
+      await liveThrough(await started(2), [[0, [one, other]]]);
     },
   );
 });

@@ -65,19 +65,17 @@ describe('one node is all there is', () => {
     },
   );
 
-  test.each([
-    'missing-history',
-    'wrong-balance',
-    'replayed-producers',
-    'solid-ahead',
-  ] as const)('%s delays nothing', async (kind) => {
-    const running = await started();
-    const orders = await createOrders(running);
-    await bend(running, orders, [[0, [kind]]]);
-    await payOrders(running, orders);
-    running.devnet.mineUntilSolid();
-    await expectTruth(running, orders, { evidence: 'single-node' });
-  });
+  test.each(['missing-history', 'wrong-balance', 'replayed-producers', 'solid-ahead'] as const)(
+    '%s delays nothing',
+    async (kind) => {
+      const running = await started();
+      const orders = await createOrders(running);
+      await bend(running, orders, [[0, [kind]]]);
+      await payOrders(running, orders);
+      running.devnet.mineUntilSolid();
+      await expectTruth(running, orders, { evidence: 'single-node' });
+    },
+  );
 
   test('a node that calls its head irreversible is not believed before our own headers say so', async () => {
     const running = await started();

@@ -58,8 +58,8 @@ export async function startBooks() {
   const [node] = await pool.available();
   if (node === undefined) throw new Error('the devnet does not answer');
   await insertCursor(db, 'devnet', await readHeaderAt(reading, node, devnet.solid().number), null);
-  const told = { chainTime: unixMs(devnet.solid().timestampMs), clock: unixMs(Date.now()), suspects: new Set<never>() };
-  await refreshProducers({ db, network: 'devnet', agreement: 1 }, [node], null, told);
+  const told = { time: unixMs(devnet.solid().timestampMs), clock: unixMs(Date.now()), suspects: new Set<never>() };
+  await refreshProducers({ db, network: 'devnet', agreement: 1, pool }, [node], null, told);
   const lease = await acquireLease(db, 'watcher:devnet', 'test', 600_000);
   if (lease === null) throw new Error('the lease is taken');
   const recording = { db, network: 'devnet' as const, publicUrl: 'http://127.0.0.1', now, random };

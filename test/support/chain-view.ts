@@ -1,4 +1,5 @@
 import { MULTISEND } from '../../src/devnet/keys.ts';
+import { decodeId } from '../../src/domain/ids.ts';
 import { type AlarmKind, findOpenAlarms } from '../../src/store/alarms.ts';
 import { findCursor } from '../../src/store/chain-cursor.ts';
 import { accountToAddress } from '../../src/tron/address.ts';
@@ -121,4 +122,17 @@ export async function headersOf({ nodes }: TestService, from: number, to: number
     headers.push({ number, id: blockID, producer: block_header.raw_data.witness_address.slice(2) });
   }
   return headers;
+}
+
+const eventTypes = {
+  name: '',
+  columns: { type: 'text' },
+  text: 'select e.type from events e where e.invoice_id = $1 order by e.sequence',
+} as const;
+
+/** What was told about an order, in order. */
+export async function readInvoiceEvents({ db }: TestService, { id }: Pick<Order, 'id'>): Promise<string[]> {
+  const decoded = decodeId('inv', id);
+  if (decoded === null) throw new Error(`${id} is no invoice`);
+  return (await db.run(eventTypes, [decoded])).map(({ type }) => type);
 }

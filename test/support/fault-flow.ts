@@ -1,4 +1,4 @@
-import { FAULT_KINDS, type Fault } from '../../src/devnet/faults.ts';
+import type { FAULT_KINDS, Fault } from '../../src/devnet/faults.ts';
 import { MULTISEND } from '../../src/devnet/keys.ts';
 import { accountToAddress } from '../../src/tron/address.ts';
 import { call, createInvoice, eventually, type Json, payableOf, readInvoice, type TestService } from './service.ts';
@@ -6,15 +6,10 @@ import { call, createInvoice, eventually, type Json, payableOf, readInvoice, typ
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
 /** What one node does while a test runs: several faults at once, as a node has them. */
-type Bent = readonly [node: number, kinds: readonly FaultKind[]];
+export type Bent = readonly [node: number, kinds: readonly FaultKind[]];
 
 /** An order that is paid directly, one that is paid by a contract, and one that nobody pays and that lies are about. */
 export type Orders = { direct: string; internal: string; unpaid: string };
-
-/** Each kind but the listed ones. */
-export function kindsBut(...left: readonly FaultKind[]): FaultKind[] {
-  return FAULT_KINDS.filter((kind) => !left.includes(kind));
-}
 
 export async function createOrders(running: TestService): Promise<Orders> {
   const create = async () => (await createInvoice(running)).body.invoiceId as string;
@@ -79,6 +74,41 @@ export async function untilItFails(running: TestService): Promise<void> {
     () => failedRounds(running),
     (count) => count >= before + 2,
   );
+}
+
+/** Waits until the faults had their chance: something is paid in spite of them, an alarm or failures tell of them, or the bent nodes answered often. */
+async function untilFelt(running: TestService, orders: Orders, bent: readonly Bent[]): Promise<void> {
+  const look = async () => ({
+    failures: await failedRounds(running),
+    requests: await Promise.all(
+      bent.map(([index]) => metricOf(running, 'quittance_node_requests_total', running.nodes[index]?.url ?? '')),
+    ),
+    alarms: (await alarmsOf(running, 'nodes-disagree')).length,
+    status: (await statusesOf(running, [orders.direct]))[0],
+  });
+  const before = await look();
+  await eventually(
+    look,
+    ({ failures, requests, alarms, status }) =>
+      status === 'PAID' ||
+      failures >= before.failures + 2 ||
+      alarms > 0 ||
+      requests.every((count, index) => count >= (before.requests[index] ?? 0) + 6),
+    60_000,
+  );
+}
+
+/** Pays under the faults, ends them when they had their chance, and expects that nothing false was believed and nothing is lost. */
+export async function liveThrough(running: TestService, bent: readonly Bent[], limitMs = 15_000): Promise<void> {
+  await untilHeadIsExamined(running);
+  const orders = await createOrders(running);
+  await bend(running, orders, bent);
+  await payOrders(running, orders);
+  running.devnet.mineUntilSolid();
+  await untilFelt(running, orders, bent);
+  await expectNothingFalse(running, orders);
+  heal(running);
+  await expectTruth(running, orders, { evidence: running.nodes.length === 1 ? 'single-node' : 'agreed:2', limitMs });
 }
 
 /** The alarms of a kind so far, the closed ones included. */
@@ -151,7 +181,8 @@ export function statusesOf(running: TestService, ids: readonly string[]): Promis
 }
 
 function expectUntouched(invoice: Json): void {
-  if (invoice.status !== 'PENDING' || invoice.payment.transaction !== null) throw wrong('order that nobody paid', invoice);
+  if (invoice.status !== 'PENDING' || invoice.payment.transaction !== null)
+    throw wrong('order that nobody paid', invoice);
 }
 
 function wrong(what: string, seen: unknown): Error {

@@ -1,0 +1,11 @@
+import type { Node } from './node-member.ts';
+
+/** The first nodes, in order of preference, of `count` different operators. */
+export function ofDifferentOperators(nodes: readonly Node[], count: number): Node[] {
+  const operators = new Set<string>();
+  return nodes.filter(({ operator }) => {
+    if (operators.has(operator) || operators.size >= count) return false;
+    operators.add(operator);
+    return true;
+  });
+}

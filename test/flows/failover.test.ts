@@ -1,0 +1,141 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import {
+  alarmsOf,
+  createOrders,
+  expectTruth,
+  failedRounds,
+  metricOf,
+  payOrders,
+  readyz,
+  statusesOf,
+  untilAlarm,
+  untilCalm,
+  untilHeadIsExamined,
+} from '../support/fault-flow.ts';
+import { createInvoice, eventually, payableOf, startTestService, type TestService } from '../support/service.ts';
+
+let service: TestService | null = null;
+afterEach(async () => {
+  await service?.stop();
+  service = null;
+});
+
+/** The pool gives a node 1.5 s for a small answer, or 0.6 of a block time where that is more, so this is the shortest honest block time. */
+const BLOCK_MS = 1500;
+
+type Sight = { head: number; behind: number; blind: number; second: number };
+
+/** How far the watcher is, and how many blocks behind what is published. */
+async function look(running: TestService): Promise<Sight> {
+  const { headBlock } = await readyz(running);
+  return {
+    head: headBlock,
+    behind: running.devnet.head().number - headBlock,
+    blind: await metricOf(running, 'quittance_chain_blind'),
+    second: await metricOf(running, 'quittance_node_requests_total', running.nodes[1]?.url ?? ''),
+  };
+}
+
+/** Looks again and again until so many more blocks were examined. */
+async function watchBlocks(running: TestService, count: number): Promise<Sight[]> {
+  const seen = [await look(running)];
+  await eventually(
+    async () => {
+      seen.push(await look(running));
+      return seen.at(-1);
+    },
+    (last) => (last?.head ?? 0) >= (seen[0]?.head ?? 0) + count,
+    (count + 6) * BLOCK_MS,
+  );
+  return seen;
+}
+
+describe.concurrent('blocks come by themselves, and the preferred one of three nodes', () => {
+  test.for(['hang', 'reset', 'unavailable-503', 'limited-429', 'lag'] as const)(
+    'answers with %s: each block is examined before the second one after it, nobody is blind, and the node is used again when it is well',
+    { timeout: 60_000 },
+    async (kind, { onTestFinished }) => {
+      const running = await startTestService({ nodeCount: 3, blockMs: BLOCK_MS });
+      onTestFinished(() => running.stop());
+      await untilHeadIsExamined(running);
+      await watchBlocks(running, 1);
+      running.nodes[0]?.setFault({ kind });
+      const seen = await watchBlocks(running, 4);
+      // Published, and examined within a block time of it: never more than one block and the one that is just being read.
+      expect(Math.max(...seen.map(({ behind }) => behind))).toBeLessThanOrEqual(2);
+      expect(seen.filter(({ blind }) => blind !== 0)).toEqual([]);
+      running.nodes[0]?.setFault();
+      // Only when the first node delivers the blocks again is the second one not asked at all.
+      let mark = await look(running);
+      await eventually(
+        async () => {
+          const now = await look(running);
+          if (now.second !== mark.second) mark = now;
+          return { now, mark };
+        },
+        ({ now }) => now.head >= mark.head + 2,
+        20 * BLOCK_MS,
+      );
+    },
+  );
+});
+
+test('a node whose head goes back and forth between answers stops nothing and raises no alarm', async () => {
+  service = await startTestService();
+  const running = service;
+  await untilHeadIsExamined(running);
+  const orders = await createOrders(running);
+  await payOrders(running, orders);
+  const asked = () => metricOf(running, 'quittance_node_requests_total', running.nodes[0]?.url ?? '');
+  for (const blocks of [1, 3, 0, 2, 1, 3, 2, 0, 3, 1, 2, 3]) {
+    running.devnet.mine();
+    running.devnet.setFault({ kind: 'lag', blocks });
+    const before = await asked();
+    await eventually(asked, (count) => count >= before + 2);
+  }
+  running.devnet.setFault();
+  await expectTruth(running, orders, { evidence: 'single-node' });
+  await untilHeadIsExamined(running);
+  expect(await failedRounds(running)).toBe(0);
+  expect(await alarmsOf(running, 'blind')).toEqual([]);
+});
+
+test('all nodes are down past the end of an invoice: it is told everywhere, nothing expires that may have been paid, and all goes on by itself', async () => {
+  service = await startTestService({ nodeCount: 2 });
+  const running = service;
+  await untilHeadIsExamined(running);
+  const orders = await createOrders(running);
+  const late = (await createInvoice(running)).body.invoiceId as string;
+  await payOrders(running, orders);
+  for (const { setFault } of running.nodes) setFault({ kind: 'unavailable-503' });
+  // Paid in time, but nobody sees it.
+  running.devnet.mineUntilSolid();
+  running.clock.advance(31 * 60_000);
+  await untilAlarm(running, 'blind');
+  await eventually(
+    () => readyz(running),
+    ({ blind, alarms }) => blind && alarms.includes('blind'),
+  );
+  expect((await readyz(running)).reason).toContain('the newest examined block is');
+  expect(await metricOf(running, 'quittance_chain_blind')).toBe(1);
+  const [alarm] = await alarmsOf(running, 'blind');
+  for (const { url } of running.nodes) expect(alarm?.detail).toContain(url);
+  expect(await statusesOf(running, [...Object.values(orders), late])).toEqual(Array(4).fill('PENDING'));
+  expect((await createInvoice(running)).status).toBe(201);
+  // Paid after its end, while nobody sees it either.
+  const { address, amountMicro } = await payableOf(running, late);
+  await running.payer.transfer({ contract: running.devnet.usdtContract, to: address, amountMicro });
+  running.devnet.mine(1, { timestampMs: Math.ceil(running.clock.now() / 3000) * 3000 });
+  running.devnet.mineUntilSolid();
+  for (const { setFault } of running.nodes) setFault();
+  await eventually(
+    () => statusesOf(running, [orders.direct, orders.internal, orders.unpaid, late]),
+    // Money that arrives after the end is still the payer's for this order, and its event says that it is late.
+    (statuses) => statuses.join() === 'PAID,PAID,EXPIRED,PAID',
+  );
+  await untilCalm(running);
+  await eventually(
+    async () => [await metricOf(running, 'quittance_chain_blind'), (await readyz(running)).blind] as const,
+    ([gauge, isBlind]) => gauge === 0 && isBlind === false,
+  );
+});

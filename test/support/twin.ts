@@ -1,0 +1,38 @@
+import { type Devnet, startDevnet } from '../../src/devnet/devnet.ts';
+import { unlimitedNode } from '../../src/domain/node.ts';
+import type { ServiceOptions } from '../../src/service.ts';
+import { parseAddress } from '../../src/tron/address.ts';
+import { askNode } from './devnet.ts';
+
+/** Another run of the same network, equal to it block by block up to its head, made by the same producers. It has no transactions. */
+export async function startTwin(devnet: Devnet): Promise<Devnet> {
+  const timeOf = async (number: number) => {
+    const block = await askNode<{ block_header: { raw_data: { timestamp: number } } }>(devnet.url, '/wallet/getblock', {
+      id_or_num: String(number),
+    });
+    return block.block_header.raw_data.timestamp;
+  };
+  const twin = await startDevnet({
+    dataDir: null,
+    blockMs: 0,
+    producers: devnet.witnesses().length,
+    genesisTimestampMs: await timeOf(0),
+  });
+  while (twin.head().number < devnet.head().number) {
+    twin.mine(1, { timestampMs: await timeOf(twin.head().number + 1) });
+  }
+  if (twin.head().id === devnet.head().id) return twin;
+  await twin.stop();
+  throw new Error('the two runs of the network differ');
+}
+
+/** The setting for a devnet of these nodes, each of an operator of its own. */
+export function networksOf(
+  { usdtContract }: Devnet,
+  urls: readonly string[],
+  agreement: number,
+): ServiceOptions['config']['networks'] {
+  const usdt = parseAddress(usdtContract);
+  if (usdt.kind !== 'ok') throw new Error(usdt.reason);
+  return { devnet: { nodes: urls.map((url) => unlimitedNode(url)), usdt: usdt.account, agreement } };
+}
