@@ -4,7 +4,7 @@ import { attest, extend } from './extend.ts';
 import { type FollowDeps, type Following, tipOf } from './following.ts';
 import type { Node } from './node-member.ts';
 import { promote } from './promote.ts';
-import { RANGE_BLOCKS, type ReadBlock, readLogsOf, readRange } from './read-block.ts';
+import { RANGE_BLOCKS, type ReadBlock, readBlock, readLogsOf, readRange } from './read-block.ts';
 import { gatherVotes, othersFor, withVotes } from './votes.ts';
 import type { WindowBlock } from './window.ts';
 
@@ -12,7 +12,9 @@ import type { WindowBlock } from './window.ts';
 const PREFETCH_RANGES = 2;
 /** Requests for logs that run at the same time, of each range. */
 const PARALLEL_LOGS = 4;
-/** The window never holds more: half an hour of blocks, a few megabytes. */
+/** Ranges in a row that a node may fail before it is asked for single blocks. */
+const MAX_RANGE_FAILURES = 3;
+/** The window never holds more: half an hour of blocks, a few megabytes, or a hundred while operators do not agree. */
 export const MAX_WINDOW_BLOCKS = 600;
 /** With this many verified blocks upon it, a block is irreversible many times over, or its producers are not those that we know. */
 const STUCK_BLOCKS = 200;
@@ -47,11 +49,11 @@ export async function catchUp(
   while (!isStopping() && tipOf(following).number < target) {
     if (following.window.length + RANGE_BLOCKS > MAX_WINDOW_BLOCKS) break;
     for (; ahead.length < PREFETCH_RANGES && next <= target; next = (ahead.at(-1)?.last ?? next) + 1) {
-      ahead.push(startRange(deps, node, next, Math.min(target, next + RANGE_BLOCKS - 1)));
+      ahead.push(startRange(deps, following, node, next, Math.min(target, next + RANGE_BLOCKS - 1)));
     }
     const range = ahead.shift();
     if (range === undefined) break;
-    const reads = await range.reads;
+    const reads = await countFailures(following, node, range.reads);
     if (reads[0]?.block.parentId !== tipOf(following).id) {
       // What was verified before is a branch that lost: walk back to where the chain parted, one block at a time.
       await extend(deps, following, node, nodes);
@@ -72,11 +74,34 @@ export async function catchUp(
   await promote(deps, watching, following);
 }
 
-function startRange(deps: FollowDeps, node: Node, first: number, last: number): Range {
-  const reads = readWithLogs(deps, node, first, last);
+function startRange(deps: FollowDeps, following: Following, node: Node, first: number, last: number): Range {
+  const isRanged = (following.rangeFailures.get(node.origin) ?? 0) < MAX_RANGE_FAILURES;
+  const reads = isRanged ? readWithLogs(deps, node, first, last) : readOneByOne(deps, node, first, last);
   // An earlier range may fail first; nobody waits for this one then.
   reads.catch(() => undefined);
   return { first, last, reads };
+}
+
+/** A node that shows no range, for it does not know the call or for the blocks are too large at once, is asked for single blocks. */
+async function countFailures(following: Following, { origin }: Node, reads: Promise<ReadBlock[]>) {
+  try {
+    const blocks = await reads;
+    if ((following.rangeFailures.get(origin) ?? 0) < MAX_RANGE_FAILURES) following.rangeFailures.delete(origin);
+    return blocks;
+  } catch (error) {
+    following.rangeFailures.set(origin, (following.rangeFailures.get(origin) ?? 0) + 1);
+    throw error;
+  }
+}
+
+async function readOneByOne(deps: FollowDeps, node: Node, first: number, last: number): Promise<ReadBlock[]> {
+  const reads: ReadBlock[] = [];
+  for (let number = first; number <= last; number += 1) {
+    const read = await readBlock(deps, node, number, { mayLag: false });
+    if (read === null) break;
+    reads.push(read);
+  }
+  return reads;
 }
 
 async function readWithLogs(deps: FollowDeps, node: Node, first: number, last: number): Promise<ReadBlock[]> {

@@ -26,7 +26,8 @@ export async function extend(
   node: Node,
   nodes: readonly Node[],
 ): Promise<WindowBlock[]> {
-  const next = await readBlock(deps, node, tipOf(following).number + 1);
+  const mayLag = !following.pace.isOverdue(deps.now());
+  const next = await readBlock(deps, node, tipOf(following).number + 1, { mayLag });
   if (next === null) return [];
   const reads = [next];
   let kept = following.window.length;
@@ -53,7 +54,7 @@ export async function extend(
 
 /** The block that a block builds on, and no other of its height: what is built on a block is what makes it irreversible. */
 async function readParent(deps: FollowDeps, node: Node, child: ProvenHeader): Promise<ReadBlock> {
-  const read = await readBlock(deps, node, child.number - 1);
+  const read = await readBlock(deps, node, child.number - 1, { mayLag: false });
   if (read !== null && read.block.id === child.parentId) return read;
   // The back ends of one node disagree for a moment about the head.
   throw new AppError('NODE_REFUSED', `${node.origin} moved between two branches at block ${child.number - 1}`, {
@@ -91,12 +92,14 @@ export async function attest(
   });
 }
 
-/** The height up to which nodes of `agreement` operators call the chain irreversible; 0 where too few do, signed by known producers. */
+/** The height up to which `agreement` operators call the chain irreversible, by headers of known producers; 0 where too few do. */
 async function readAgreedSolid(deps: FollowDeps, { producers }: Following, nodes: readonly Node[]): Promise<number> {
-  const asked = ofDifferentOperators(nodes, deps.agreement);
-  if (asked.length < deps.agreement) return 0;
-  const shown = await Promise.all(asked.map((node) => readNewestSolid(deps, node)));
-  return shown.every((solid) => isKnownSolid(producers, solid)) ? Math.min(...shown.map(({ number }) => number)) : 0;
+  const operators = ofDifferentOperators(nodes, nodes.length);
+  const answers = await Promise.allSettled(operators.map((node) => readNewestSolid(deps, node)));
+  const numbers = answers.flatMap((answer) =>
+    answer.status === 'fulfilled' && isKnownSolid(producers, answer.value) ? [answer.value.number] : [],
+  );
+  return numbers.sort((left, right) => right - left)[deps.agreement - 1] ?? 0;
 }
 
 /**

@@ -1,13 +1,8 @@
 import { AppError } from '../domain/errors.ts';
+import type { UnixMs } from '../domain/time.ts';
 import { expireInvoices } from '../payments/expire-invoices.ts';
 import type { Watching } from '../payments/watching.ts';
-import {
-  type ChainCursor,
-  findCursor,
-  findEarliestInvoiceTime,
-  findGenesisId,
-  insertCursor,
-} from '../store/chain-cursor.ts';
+import { type ChainCursor, findCursor, findGenesisId } from '../store/chain-cursor.ts';
 import type { ChainStatus } from '../store/chain-status.ts';
 import type { Lease } from '../store/leases.ts';
 import { GENESIS_BLOCK_IDS } from '../tron/genesis.ts';
@@ -15,12 +10,13 @@ import { catchUp, dropStuckWindow, MAX_WINDOW_BLOCKS } from './catch-up.ts';
 import { extend, keepProducers } from './extend.ts';
 import { type FollowDeps, type Following, tipOf } from './following.ts';
 import type { Node } from './node-member.ts';
+import { ofDifferentOperators } from './operators.ts';
 import { createPace } from './pace.ts';
 import { loadProducers, PERIOD_MS } from './producers.ts';
 import { createProgress } from './progress.ts';
 import { askSolid, ownSolidOf, promote } from './promote.ts';
 import { sight } from './sight.ts';
-import { findStartingBlock, readGenesis } from './starting-block.ts';
+import { startCursor } from './start-cursor.ts';
 import { gatherVotes } from './votes.ts';
 
 /** Further behind what is irreversible than this, blocks are read in ranges. */
@@ -48,6 +44,7 @@ export type Follower = {
  */
 export function createFollower(deps: FollowDeps, onProgress: () => Promise<void>): Follower {
   let following: Following | null = null;
+  let isGenesisKnown = false;
   const progress = createProgress(deps);
   return {
     reset: () => {
@@ -55,12 +52,13 @@ export function createFollower(deps: FollowDeps, onProgress: () => Promise<void>
     },
     status: () => (following === null ? null : progress.status(following)),
     step: async (lease, isStopping) => {
+      if (!isGenesisKnown) isGenesisKnown = await recogniseNodes(deps);
       const nodes = preferring(await deps.pool.available(), following);
       const [node] = nodes;
       if (node === undefined) throw new AppError('NO_NODE', noNodeMessage(deps), { retryable: true });
       const watching: Watching = { ...deps, lease };
       const readAt = deps.now();
-      const cursor = (await findCursor(deps.db, deps.network)) ?? (await startCursor(deps, node));
+      const cursor = (await findCursor(deps.db, deps.network)) ?? (await startCursor(deps, nodes));
       if (following === null || following.base.id !== cursor.solid.id) {
         following = await rootAt(deps, cursor, node, nodes);
       }
@@ -72,11 +70,15 @@ export function createFollower(deps: FollowDeps, onProgress: () => Promise<void>
           progress.onCatchUp(current);
           return onProgress();
         };
+        const from = [current.base.number, tipOf(current).number].join();
         // What one node called irreversible, another one need not have.
+        current.nodeSolid = current.base;
         await askSolid(deps, current, node);
         await catchUp(deps, watching, current, { node, nodes, isStopping, onProgress: tell });
         await askSolid(deps, current, node);
         await dropStuckWindow(deps, current, node);
+        // Where operators do not agree the window is full, and nothing can be done but wait.
+        if (from === [current.base.number, tipOf(current).number].join()) pauseMs = deps.blockMs;
       } else {
         // A next block that cannot be read or verified holds up nothing of what is verified already.
         const head = await followHead(deps, current, node, nodes).catch((error: unknown) => ({ error }));
@@ -86,7 +88,7 @@ export function createFollower(deps: FollowDeps, onProgress: () => Promise<void>
           for (const block of current.window) block.sighted = 'nothing';
           throw error;
         });
-        await askSolidInTime(deps, current, otherOperators(nodes)[0] ?? node);
+        await askSolidInTime(deps, current, nodes);
         const promoted = await promote(deps, watching, current);
         await dropStuckWindow(deps, current, node);
         if ('error' in head) throw head.error;
@@ -94,13 +96,20 @@ export function createFollower(deps: FollowDeps, onProgress: () => Promise<void>
         pauseMs = head.nextMs;
         progress.onHead(current, head.added);
       }
-      while (hasChanged && !isStopping() && (await expireInvoices(watching)).isMoreLeft);
+      while (hasChanged && !isStopping() && (await expireInvoices(watching, certainTime(current))).isMoreLeft);
       // The examined block and not the node's: a node whose chain is shorter than what we examined shows us nothing, however
       // fresh it is. Measured from when it was asked, for catching up can take long.
       const after = await findCursor(deps.db, deps.network);
       return { pauseMs, examinedAgeMs: readAt - (after ?? cursor).head.time };
     },
   };
+}
+
+/** Tells the pool by which block 0 nodes are recognised. Returns whether that is known; a private network's is after the start. */
+async function recogniseNodes({ db, network, pool }: FollowDeps): Promise<boolean> {
+  const id = network === 'devnet' ? await findGenesisId(db, network) : GENESIS_BLOCK_IDS[network];
+  pool.setGenesis(id);
+  return id !== null;
 }
 
 /** Reads the next block when it is due. Where the preferred node misses it for too long, another one is asked. */
@@ -128,6 +137,13 @@ async function followHead(
   return { added, nextMs: pace.onBlock(tipOf(following).time, deps.now(), isLate) };
 }
 
+/** Up to when it is certain which transfers there are: past it nothing expires, for a payment may stand in a block that waits. */
+function certainTime({ base, window }: Following): UnixMs {
+  const open = window.findIndex(({ agreed }) => agreed === null);
+  const certain = open < 0 ? window.at(-1) : window[open - 1];
+  return (certain ?? base).time;
+}
+
 /** The nodes in order of preference, one that is avoided for a moment last. */
 function preferring(nodes: readonly Node[], following: Following | null): Node[] {
   const avoided = following?.avoided ?? null;
@@ -141,7 +157,7 @@ function otherOperators([first, ...rest]: readonly Node[]): Node[] {
 }
 
 /** Asks what is irreversible as soon as our headers prove something that a payer waits for; else seldom. */
-async function askSolidInTime(deps: FollowDeps, following: Following, node: Node): Promise<void> {
+async function askSolidInTime(deps: FollowDeps, following: Following, nodes: readonly Node[]): Promise<void> {
   const { window, nodeSolid, pace } = following;
   const own = ownSolidOf(following);
   const isWaiting = window.some(({ number, hasSighting }) => hasSighting && number > nodeSolid.number && number <= own);
@@ -149,20 +165,14 @@ async function askSolidInTime(deps: FollowDeps, following: Following, node: Node
   const isFarBehind =
     window.length > FAR_BEHIND_BLOCKS || deps.now() - tipOf(following).time > FAR_BEHIND_BLOCKS * deps.blockMs;
   if ((own > nodeSolid.number || isFarBehind) && pace.maySpend(isWaiting, deps.now())) {
-    await askSolid(deps, following, node);
+    // The preferred node has enough to do, where there is another; one that is behind is not asked twice in a row.
+    const [first, ...others] = ofDifferentOperators(nodes, nodes.length);
+    const askers = first === undefined ? [] : [...others, first];
+    const asker = askers[following.solidAsker % askers.length];
+    if (asker === undefined) return;
+    await askSolid(deps, following, asker);
+    if (following.nodeSolid.number < own) following.solidAsker += 1;
   }
-}
-
-/** Sets where a new network is followed from. */
-async function startCursor(deps: FollowDeps, node: Node): Promise<ChainCursor> {
-  const { db, network, log } = deps;
-  const genesis = await readGenesis(deps, node);
-  const start = await findStartingBlock(deps, node, genesis, await findEarliestInvoiceTime(db, network));
-  await insertCursor(db, network, start, genesis.id);
-  log.info({ block: start.number }, 'following the network from its solid block');
-  const inserted = await findCursor(db, network);
-  if (inserted === null) throw new Error(`the cursor of ${network} was not stored`);
-  return inserted;
 }
 
 /** Starts from the solid cursor with nothing but what the database knows. */
@@ -176,12 +186,14 @@ async function rootAt(deps: FollowDeps, cursor: ChainCursor, node: Node, nodes: 
     producersNextMs: 0,
     nodeSolid: cursor.solid,
     agreedSolid: 0,
+    solidAsker: 0,
     avoided: null,
     pace: createPace(deps.blockMs, otherOperators(nodes).length > 0 ? SHARED_ASKS : SINGLE_ASKS),
     contradicting: new Map(),
+    votesNextMs: 0,
     disputeNextMs: 0,
+    rangeFailures: new Map(),
   };
-  deps.pool.setGenesis(network === 'devnet' ? await findGenesisId(db, network) : GENESIS_BLOCK_IDS[network]);
   await keepProducers(deps, following, nodes);
   await askSolid(deps, following, node);
   return following;

@@ -43,12 +43,18 @@ export type Following = {
   nodeSolid: { number: number; time: UnixMs };
   /** The same by `agreement` operators, asked for when a block is signed by nobody known. */
   agreedSolid: number;
+  /** Counts up with each node that was behind when it was asked what is irreversible: the next one is another. */
+  solidAsker: number;
   /** An operator whose block we cannot judge now: others are asked first for a while. */
   avoided: { operator: string; untilMs: number } | null;
+  /** Ranges in a row that a node, by origin, did not show: it may not answer them at all. */
+  rangeFailures: Map<string, number>;
   pace: Pace;
   /** Operators whose irreversible chain is another than ours, with what they show. */
   contradicting: Map<string, string>;
-  /** When blocks on which nodes disagree are asked for again, monotonic. */
+  /** When logs are asked for again, monotonic. */
+  votesNextMs: number;
+  /** When operators that differ are asked for again, monotonic. */
   disputeNextMs: number;
 };
 

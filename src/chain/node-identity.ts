@@ -30,10 +30,11 @@ type IdentityOptions = {
   onFailure(reason: string): void;
 };
 
-/** A node of the wrong network is asked again after this long: somebody may have corrected what stands behind its name. */
-const RECHECK_MS = 10 * 60_000;
-/** The same while no other node can be asked: a payer waits for each of these seconds. */
-const ALONE_RECHECK_MS = 5000;
+/**
+ * A node of the wrong network is asked again: somebody may have corrected what stands behind its name. The pause doubles up to
+ * the longest of a sick node, for the others may be too few to agree without it; where no other can be asked it stays short.
+ */
+const RECHECK_MS = { first: 5000, longest: 60_000 };
 /** A start must not wait long for a node that hangs. */
 const MAX_CHECK_MS = 3000;
 
@@ -44,6 +45,7 @@ export function createNodeIdentity(options: IdentityOptions): NodeIdentity {
   let state: 'unknown' | 'right' | 'wrong' = 'unknown';
   let reason: string | null = null;
   let wrongMs = 0;
+  let wrongTimes = 0;
   let checking: Promise<boolean> | null = null;
   const isRecognised = () => state === 'right' || (state === 'unknown' && genesisId === null);
   const markWrong = (what: string) => {
@@ -51,6 +53,7 @@ export function createNodeIdentity(options: IdentityOptions): NodeIdentity {
     state = 'wrong';
     reason = what;
     wrongMs = clockMs();
+    wrongTimes += 1;
     if (!isNew) return;
     const variable = `QUITTANCE_${network.toUpperCase()}_NODES`;
     log.error({ network, node: origin, reason }, `${origin} is a node of another network: correct ${variable}`);
@@ -67,11 +70,14 @@ export function createNodeIdentity(options: IdentityOptions): NodeIdentity {
     else {
       state = 'right';
       reason = null;
+      wrongTimes = 0;
     }
     return isRecognised();
   };
-  const isRecheckDue = () => clockMs() - wrongMs >= (isAlone() ? ALONE_RECHECK_MS : RECHECK_MS);
-  const isDue = () => genesisId !== null && (state === 'wrong' ? isRecheckDue() : state === 'unknown');
+  const recheckMs = () =>
+    isAlone() ? RECHECK_MS.first : Math.min(RECHECK_MS.longest, RECHECK_MS.first * 2 ** Math.min(wrongTimes - 1, 8));
+  const isDue = () =>
+    genesisId !== null && (state === 'wrong' ? clockMs() - wrongMs >= recheckMs() : state === 'unknown');
   return {
     isRecognised,
     markWrong,

@@ -267,24 +267,46 @@ describe('a node of another network', () => {
     expect(await pool.available()).toHaveLength(2);
   });
 
-  test('that was reported is asked again after ten minutes, and after seconds where it is the only one', async () => {
-    for (const [count, waitMs] of [
-      [1, 5000],
-      [2, 10 * 60_000],
-    ] as const) {
-      const setup = await setUp(count);
-      const { pool, nodes, pass } = setup;
-      await genesisOf(setup);
-      const node = await preferred(pool);
-      pool.report(node, 'wrong-network', 'its genesis block is another');
-      const others = urls(nodes).slice(1);
-      expect(urls(await pool.available())).toEqual(others);
-      expect(await refusalOf(node)).toContain('the node is of another network');
+  test.each([1, 2])('that was reported is asked again after 5 s, as one of %i', async (count) => {
+    const setup = await setUp(count);
+    const { pool, nodes, pass } = setup;
+    await genesisOf(setup);
+    const node = await preferred(pool);
+    pool.report(node, 'wrong-network', 'its genesis block is another');
+    const others = urls(nodes).slice(1);
+    expect(urls(await pool.available())).toEqual(others);
+    expect(await refusalOf(node)).toContain('the node is of another network');
+    pass(4900);
+    expect(urls(await pool.available())).toEqual(others);
+    pass(100);
+    await expect.poll(async () => urls(await pool.available())).toEqual(urls(nodes));
+  });
+
+  test('is asked again after a minute at most while others can be asked, and after 5 s while none can', async () => {
+    const setup = await setUp(2);
+    const { pool, nodes, pass } = setup;
+    await genesisOf(setup);
+    nodes[0]?.setFault({ kind: 'other-network' });
+    pool.report(await preferred(pool), 'wrong-network', 'its genesis block is another');
+    const requests = () => pool.health()[0]?.requests ?? 0;
+    const before = requests();
+    for (const [index, waitMs] of [5000, 10_000, 20_000, 40_000, 60_000, 60_000].entries()) {
       pass(waitMs - 100);
-      expect(urls(await pool.available())).toEqual(others);
+      await pool.available();
+      expect(requests()).toBe(before + index);
       pass(100);
-      await expect.poll(async () => urls(await pool.available())).toEqual(urls(nodes));
+      await pool.available();
+      await expect.poll(requests).toBe(before + index + 1);
+      await expect.poll(() => pool.health()[0]?.state).toBe('wrong-network');
+      // The check has ended when the next one is not the same.
+      await pool.available();
     }
+    nodes[1]?.setFault({ kind: 'suspended-403' });
+    const [other] = await pool.available();
+    if (other !== undefined) await refusalOf(other);
+    pass(5000);
+    await pool.available();
+    await expect.poll(requests).toBe(before + 7);
   });
 
   test('is looked for once, and again after a long pause; while all is well nothing is asked', async () => {

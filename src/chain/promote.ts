@@ -40,7 +40,7 @@ export async function askSolid(deps: FollowDeps, following: Following, node: Nod
     );
     return;
   }
-  following.nodeSolid = { number: solid.number, time: solid.time };
+  if (solid.number > following.nodeSolid.number) following.nodeSolid = { number: solid.number, time: solid.time };
 }
 
 /**

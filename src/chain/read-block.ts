@@ -29,13 +29,31 @@ export type ReadBlock = { node: Node; block: ProvenBlock; logs: BlockLogs };
 
 /**
  * The block at a height, proven from its own bytes, and its USDT logs, checked against it; both from one node. `null`: the
- * node does not have it yet. One request for a miss, two for a block. Errors: `NODE_REFUSED`, `BLOCK_UNVERIFIABLE`.
+ * node does not have it yet; `mayLag`: nor, behind one address, the back end that answers for its infos. One request for a
+ * miss, two for a block. Errors: `NODE_REFUSED`, `BLOCK_UNVERIFIABLE`.
  */
-export async function readBlock(deps: ReadDeps, node: Node, number: number): Promise<ReadBlock | null> {
+export async function readBlock(
+  deps: ReadDeps,
+  node: Node,
+  number: number,
+  { mayLag }: { mayLag: boolean },
+): Promise<ReadBlock | null> {
   const answer = await node.post('/wallet/getblock', { id_or_num: String(number), detail: true });
   if (isAbsent(answer)) return null;
   const block = checked(deps, node, () => proveBlock(answer, { ...deps, number }));
-  return { node, block, logs: await readLogsOf(deps, node, block) };
+  const logs = await (mayLag ? readLogsIfThere(deps, node, block) : readLogsOf(deps, node, block));
+  return logs === null ? null : { node, block, logs };
+}
+
+/** The same where the node may not have the block yet, or be on another branch for a moment: that is no fault of it. */
+export async function readLogsIfThere(deps: ReadDeps, node: Node, block: ProvenBlock): Promise<BlockLogs | null> {
+  const infos = await node.post('/wallet/gettransactioninfobyblocknum', { num: block.number });
+  try {
+    return readLogs(block, infos, deps.usdt);
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'NODE_REFUSED') return null;
+    return checked(deps, node, () => readLogs(block, infos, deps.usdt));
+  }
 }
 
 /** The logs that a node, perhaps another one, shows for a proven block. One request. */

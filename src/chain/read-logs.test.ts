@@ -157,7 +157,6 @@ test.each<[string, LogAnswer[]]>([
     'a fee from another payer',
     [transferLog({ ...move, value: 25_000_000n }), transferLog({ from: BOB, to: OWNER, value: 9n })],
   ],
-  ['a fee to the receiver', [transferLog({ ...move, value: 25_000_000n }), transferLog({ ...move, value: 9n })]],
   [
     'two parts for others',
     [transferLog({ ...move, to: OWNER, value: 25_000_000n }), transferLog({ ...move, to: OWNER, value: 9n })],

@@ -1,7 +1,7 @@
 import type { UnixMs } from '../domain/time.ts';
 import type { Node } from './node-member.ts';
 import { readBlockId } from './prove-block.ts';
-import { type BlockMark, checked, type ReadDeps, readHeaderAt, readNewestSolid } from './read-block.ts';
+import { type BlockMark, checked, type ReadDeps, readHeaderAt } from './read-block.ts';
 
 /** How far the clock of the server that created the first invoice may be ahead of the chain's: far worse than clocks are. */
 const CLOCK_MARGIN_MS = 10 * 60_000;
@@ -19,16 +19,15 @@ export async function readGenesis(deps: ReadDeps, node: Node): Promise<BlockMark
 export async function findStartingBlock(
   deps: ReadDeps,
   node: Node,
-  genesis: BlockMark,
+  { genesis, newest }: { genesis: BlockMark; newest: BlockMark },
   earliestInvoice: UnixMs | null,
 ): Promise<BlockMark> {
-  const newest = await readNewestSolid(deps, node);
   if (earliestInvoice === null) return newest;
   const start = earliestInvoice - CLOCK_MARGIN_MS;
   if (newest.time < start) return newest;
   // Binary search by block time; 2^53 heights take 53 steps.
   let low = genesis;
-  let high: BlockMark = newest;
+  let high = newest;
   while (high.number - low.number > 1) {
     const middle = await readHeaderAt(deps, node, Math.floor((low.number + high.number) / 2));
     if (middle.time < start) low = middle;

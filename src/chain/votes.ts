@@ -3,14 +3,15 @@ import { type FollowDeps, type Following, tipOf } from './following.ts';
 import type { Node } from './node-member.ts';
 import { ofDifferentOperators } from './operators.ts';
 import type { ProvenBlock } from './prove-block.ts';
-import { type ReadBlock, readLogsOf } from './read-block.ts';
-import { type BlockLogs, readLogs } from './read-logs.ts';
+import { type ReadBlock, readLogsIfThere, readLogsOf } from './read-block.ts';
 import { addVote, settle, toWindowBlock, type WindowBlock } from './window.ts';
 
 /** A node may be this many blocks behind another without being wrong. */
 const LAG_BLOCKS = 3;
 /** Blocks whose logs are asked for in one step. */
-const STEP_BLOCKS = 8;
+const STEP_BLOCKS = 4;
+/** Operators that differ are asked again after this many block times. */
+const DISPUTE_BLOCKS = 2;
 
 /** What stands only in logs needs agreement. Where the header proves every log of a block, nobody else is asked. */
 function needsAgreement({ block, logs }: ReadBlock): boolean {
@@ -43,33 +44,41 @@ export function othersFor({ agreement }: FollowDeps, nodes: readonly Node[], fir
 }
 
 /**
- * Asks for the logs of blocks on which too few operators agree, oldest first: those that were not asked yet at once, and all
- * of them again, now and then, while they disagree. Disagreement about a block that all must have is an alarm.
+ * Asks for the logs of blocks on which too few operators agree, oldest first: operators that did not show theirs, and where
+ * they differ all of them again, now and then. Disagreement about a block that all must have is an alarm. Nobody is asked
+ * while too few operators can be to settle anything.
  */
 export async function gatherVotes(deps: FollowDeps, following: Following, nodes: readonly Node[]): Promise<void> {
   const open = following.window.filter(({ agreed }) => agreed === null).slice(0, STEP_BLOCKS);
-  if (open.length === 0) return;
+  const operators = ofDifferentOperators(nodes, nodes.length);
   const nowMs = performance.now();
-  const isRetry = nowMs >= following.disputeNextMs;
-  if (isRetry) following.disputeNextMs = nowMs + Math.max(500, deps.blockMs);
+  if (open.length === 0 || operators.length < deps.agreement || nowMs < following.votesNextMs) return;
+  following.votesNextMs = nowMs + deps.blockMs / 2;
   for (const block of open) {
     const { proven } = block;
     if (proven === null) continue;
     const mayLag = block.number > tipOf(following).number - LAG_BLOCKS;
-    const operators = ofDifferentOperators(nodes, nodes.length);
-    const asked = isRetry ? operators : operators.filter(({ operator }) => !block.votes.has(operator));
+    const isDisputed = new Set([...block.votes.values()].map(({ logs }) => logs.digest)).size > 1;
+    const isRetry = isDisputed && nowMs >= following.disputeNextMs;
+    const silent = operators.filter(({ operator }) => !block.votes.has(operator));
+    const asked = isRetry ? operators : isDisputed ? silent : silent.slice(0, deps.agreement - 1);
     await Promise.all(asked.map((node) => ask(deps, block, proven, node, { mayLag })));
-    if (block.agreed !== null || mayLag || !isRetry) continue;
-    const shown = [...block.votes.values()].map(
-      ({ origin, logs }) => `${origin}: ${logs.transfers.length} transfers (${logs.digest.slice(0, 12)})`,
-    );
-    await deps.alarms.raise(
-      'nodes-disagree',
-      String(block.number),
-      `block ${block.number} (${block.id}) waits until ${deps.agreement} operators show the same USDT logs; so far ${shown.join(', ') || 'none shows any'}. ` +
-        'Nothing after it becomes PAID. Add a node of another operator, or wait until one answers right.',
-    );
+    if (block.agreed === null && isRetry && !mayLag) await tellDispute(deps, block);
   }
+  if (nowMs >= following.disputeNextMs) following.disputeNextMs = nowMs + DISPUTE_BLOCKS * deps.blockMs;
+}
+
+/** Only the oldest block is told: the others wait for it anyway. */
+async function tellDispute({ agreement, alarms }: FollowDeps, { number, id, votes }: WindowBlock): Promise<void> {
+  const shown = [...votes.values()].map(
+    ({ origin, logs }) => `${origin}: ${logs.transfers.length} transfers (${logs.digest.slice(0, 12)})`,
+  );
+  await alarms.raise(
+    'nodes-disagree',
+    '',
+    `block ${number} (${id}) waits until ${agreement} operators show the same USDT logs; so far ${shown.join(', ')}. ` +
+      'Nothing after it becomes PAID. Add a node of another operator, or wait until one answers right.',
+  );
 }
 
 async function ask(
@@ -79,7 +88,7 @@ async function ask(
   node: Node,
   { mayLag }: { mayLag: boolean },
 ): Promise<void> {
-  const logs = await (mayLag ? logsIfThere(deps, node, proven) : readLogsOf(deps, node, proven)).catch(
+  const logs = await (mayLag ? readLogsIfThere(deps, node, proven) : readLogsOf(deps, node, proven)).catch(
     (error: unknown) => {
       // The pool knows of it. The block waits, and another node may answer.
       if (error instanceof AppError) return null;
@@ -87,15 +96,4 @@ async function ask(
     },
   );
   if (logs !== null) addVote(block, node, logs, deps.agreement);
-}
-
-/** The same, where the node may not have the block yet or be on another branch for a moment: that is no fault of it. */
-async function logsIfThere(deps: FollowDeps, node: Node, proven: ProvenBlock): Promise<BlockLogs | null> {
-  const infos = await node.post('/wallet/gettransactioninfobyblocknum', { num: proven.number });
-  try {
-    return readLogs(proven, infos, deps.usdt);
-  } catch (error) {
-    if (error instanceof AppError && error.code === 'NODE_REFUSED') return null;
-    return readLogsOf(deps, node, proven);
-  }
 }

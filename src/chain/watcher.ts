@@ -28,6 +28,8 @@ const MAX_PAUSE_MS = 5000;
 /** While no node may be asked, or an operator must decide, look again after this. */
 const WAIT_MS = 250;
 const STATUS_MS = 2000;
+/** Incidents that follow each other have the books compared once in this time: every comparison costs requests. */
+const INCIDENT_MS = 3_600_000;
 /** A newest examined block that is older than this many block times means that the nodes, or the network, have stopped. */
 const STALE_BLOCKS = 20;
 /**
@@ -51,13 +53,25 @@ export function startWatcher(deps: WatcherDeps): Watcher {
   const { db, network, pool, metrics } = deps;
   const log = deps.log.child({ network });
   const alarms = createAlarms({ db, network, log, metrics });
-  const state = { lease: null as Lease | null, blind: null as string | null, failures: 0, statusMs: 0 };
+  const state = {
+    lease: null as Lease | null,
+    blind: null as string | null,
+    failures: 0,
+    statusMs: 0,
+    hasIncident: false,
+    incidentNextMs: 0,
+  };
   const tellStatus = async (): Promise<void> => {
     const status = follower.status();
     const nowMs = performance.now();
     if (status === null || nowMs - state.statusMs < STATUS_MS) return;
     state.statusMs = nowMs;
     await alarms.refresh();
+    if (state.hasIncident && nowMs >= state.incidentNextMs) {
+      state.hasIncident = false;
+      state.incidentNextMs = nowMs + INCIDENT_MS;
+      await deps.onIncident();
+    }
     await saveChainStatus(db, network, deps.now(), { ...status, blind: state.blind, nodes: pool.health() });
   };
   const follower = createFollower({ ...deps, log, alarms }, tellStatus);
@@ -65,26 +79,27 @@ export function startWatcher(deps: WatcherDeps): Watcher {
     metrics.chainBlind.set({ network }, reason === null ? 0 : 1);
     const was = state.blind;
     state.blind = reason;
+    // One that a former process raised is over as well.
+    if (reason === null) await alarms.calm('blind');
     if ((was === null) === (reason === null)) return;
     state.statusMs = 0;
     if (reason === null) {
       log.info('the chain is visible again');
-      await alarms.calm('blind');
-      await deps.onIncident();
+      state.hasIncident = true;
     } else {
       const detail = `blind: invoices are created, nothing is confirmed or expired: ${reason}`;
       await alarms.raise('blind', '', detail);
     }
   };
-  const onFailure = async (error: unknown) => {
+  const onFailure = async (error: unknown, lease: Lease) => {
     const code = error instanceof AppError ? error.code : 'INTERNAL';
     metrics.watcherFailures.inc({ network, code });
-    if (code === 'LEASE_LOST') loseLease();
+    if (code === 'LEASE_LOST' && state.lease === lease) loseLease();
     state.failures = ABOUT_NODES.has(code) ? state.failures + 1 : 0;
     const reason = error instanceof Error ? error.message : String(error);
     if (code === 'BLOCK_UNVERIFIABLE') {
       await alarms.raise('unverifiable-block', '', reason);
-      await deps.onIncident();
+      state.hasIncident = true;
     }
     if (state.failures >= BLIND_AFTER_FAILURES) await setBlind(reason);
     await tellStatus();
@@ -126,7 +141,7 @@ export function startWatcher(deps: WatcherDeps): Watcher {
       } catch (error) {
         // Stopping destroys the request under way, which says nothing about the node.
         if (isStopping()) return 0;
-        await onFailure(error);
+        await onFailure(error, lease);
         // The log tells of these once, as an alarm; the pool has its own pauses.
         const code = error instanceof AppError ? error.code : 'INTERNAL';
         if (code === 'NO_NODE' || code === 'CHAIN_HALTED') return WAIT_MS;

@@ -38,15 +38,19 @@ export function decodeId(prefix: IdPrefix, id: string): string | null {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
+/** The most that the counter of a UUIDv7 holds: 12 bits. */
+const MAX_COUNT = 0xfff;
+
 /**
- * Builds a UUIDv7 (RFC 9562) from a time in Unix milliseconds and 10 random bytes.
+ * Builds a UUIDv7 (RFC 9562) from a time in Unix milliseconds and 10 random bytes. With `count`, ids of one millisecond
+ * rise with it, up to 4,095 (section 6.2, method 1).
  */
-export function uuidV7(nowMs: number, random: Uint8Array): string {
+export function uuidV7(nowMs: number, random: Uint8Array, count?: number): string {
   if (random.length < 10) throw new RangeError('a UUIDv7 needs 10 random bytes');
   const time = Math.floor(nowMs).toString(16).padStart(12, '0');
   const hex = (index: number) => HEX[random[index] ?? 0];
-  const version = HEX[((random[0] ?? 0) & 0x0f) | 0x70];
+  const counter = Math.min(count ?? (((random[0] ?? 0) & 0x0f) << 8) | (random[1] ?? 0), MAX_COUNT);
   const variant = HEX[((random[2] ?? 0) & 0x3f) | 0x80];
   const tail = `${hex(4)}${hex(5)}${hex(6)}${hex(7)}${hex(8)}${hex(9)}`;
-  return `${time.slice(0, 8)}-${time.slice(8)}-${version}${hex(1)}-${variant}${hex(3)}-${tail}`;
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${counter.toString(16).padStart(3, '0')}-${variant}${hex(3)}-${tail}`;
 }

@@ -1,3 +1,4 @@
+import { type UnixMs, unixMs } from '../domain/time.ts';
 import { findOverdue } from '../store/invoice-changes.ts';
 import { recordChanges } from './record-changes.ts';
 import { type Watching, withCursor } from './watching.ts';
@@ -8,14 +9,18 @@ const BATCH = 500;
 /**
  * Expires pending invoices by the chain's clock: those whose deadline is at or before the newest examined block. While
  * no block is examined the clock stands still, so nothing expires. Returns how many expired; call again at `BATCH`.
- * Error: `LEASE_LOST`.
+ * `certainTime`: time of the newest block whose transfers are all known; nothing expires past it. Error: `LEASE_LOST`.
  */
-export function expireInvoices(watching: Watching): Promise<{ expired: number; isMoreLeft: boolean }> {
+export function expireInvoices(
+  watching: Watching,
+  certainTime: UnixMs,
+): Promise<{ expired: number; isMoreLeft: boolean }> {
   return withCursor(watching, async (tx, { head }) => {
-    const invoices = await findOverdue(tx, watching.network, head.time, BATCH);
+    const clock = unixMs(Math.min(head.time, certainTime));
+    const invoices = await findOverdue(tx, watching.network, clock, BATCH);
     const changes = invoices.map((invoice) => ({
       invoice,
-      change: { kind: 'clock-passed', clock: head.time } as const,
+      change: { kind: 'clock-passed', clock } as const,
       transaction: null,
       transferId: null,
     }));

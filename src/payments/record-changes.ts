@@ -9,6 +9,7 @@ import {
 } from '../domain/event.ts';
 import { uuidV7 } from '../domain/ids.ts';
 import { type InvoiceChange, isLate, transition } from '../domain/invoice.ts';
+import type { UnixMs } from '../domain/time.ts';
 import type { Sql } from '../store/database.ts';
 import { insertEvents, type NewEvent } from '../store/events.ts';
 import { type ChangeableInvoice, type StatusUpdate, updateStatuses } from '../store/invoice-changes.ts';
@@ -42,7 +43,7 @@ export async function recordChanges(
 ): Promise<void> {
   const now = recording.now();
   const updates: StatusUpdate[] = [];
-  const events: NewEvent[] = [];
+  const drafts: Draft[] = [];
   for (const planned of changes) {
     const { invoice, transferId } = planned;
     const to = transition(invoice, planned.change);
@@ -57,23 +58,27 @@ export async function recordChanges(
     });
     const sequence = invoice.eventCount + 1;
     const data = describeInvoice(recording, { ...invoice, status: to }, planned.transaction, headNumber);
-    events.push(
-      newEvent(recording, {
-        type: INVOICE_EVENTS[to],
-        projectId: invoice.projectId,
-        invoiceId: invoice.id,
-        transferId,
-        sequence,
-        data,
-      }),
-    );
+    const { projectId, id: invoiceId } = invoice;
+    const blockNumber = planned.transaction?.blockNumber ?? 0;
+    drafts.push({ blockNumber, type: INVOICE_EVENTS[to], projectId, invoiceId, transferId, sequence, data });
   }
   for (const { type, projectId, transfer } of notices) {
+    const { id: transferId, blockNumber } = transfer;
     const data = describeTransfer(transfer);
-    events.push(newEvent(recording, { type, projectId, invoiceId: null, transferId: transfer.id, sequence: 1, data }));
+    drafts.push({ blockNumber, type, projectId, invoiceId: null, transferId, sequence: 1, data });
   }
   if (updates.length > 0) await updateStatuses(tx, updates);
+  const events = drafts.sort(byChainOrder).map((draft, index) => newEvent(recording, draft, { timestamp: now, index }));
   await insertEvents(tx, recording.network, events, now);
+}
+
+type Draft = Omit<NewEvent, 'id' | 'body'> & { blockNumber: number; data: object };
+
+/** Ids of transfers rise within a batch. What is about no transfer comes first. */
+function byChainOrder(left: Draft, right: Draft): number {
+  if (left.blockNumber !== right.blockNumber) return left.blockNumber - right.blockNumber;
+  const [one, other] = [left.transferId ?? '', right.transferId ?? ''];
+  return one < other ? -1 : one > other ? 1 : 0;
 }
 
 function describeInvoice(
@@ -86,9 +91,12 @@ function describeInvoice(
   return { ...projectInvoice(invoice, publicUrl), payment: describePayment(invoice, seen) };
 }
 
-function newEvent({ now, random }: Recording, event: Omit<NewEvent, 'id' | 'body'> & { data: object }): NewEvent {
-  const { data, ...rest } = event;
-  const timestamp = now();
-  const id = uuidV7(timestamp, random(10));
+/** Ids of the events of one transaction rise in their order, which is the order in which they are told. */
+function newEvent(
+  { random }: Recording,
+  { data, blockNumber: _place, ...rest }: Draft,
+  { timestamp, index }: { timestamp: UnixMs; index: number },
+): NewEvent {
+  const id = uuidV7(timestamp, random(10), index);
   return { ...rest, id, body: eventBody({ ...rest, id, timestamp, data }) };
 }

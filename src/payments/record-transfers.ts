@@ -52,6 +52,7 @@ export async function recordTransfers(
 /** Decides each incoming transfer in chain order; the first exact one of an invoice pays it, the next is a duplicate. */
 function decide(recording: Recording, placed: Placed[], arrived: Incoming[], concerns: Concerns): DecidedTransfer[] {
   const paidHere = new Set<string>();
+  const now = recording.now();
   return arrived.flatMap(({ index, projectId, addressId, addressCreatedAt, address, invoice }) => {
     const { block, transfer } = placedAt(placed, index);
     if (!concerns(addressCreatedAt, block.time)) return [];
@@ -64,7 +65,8 @@ function decide(recording: Recording, placed: Placed[], arrived: Incoming[], con
     if (kind === 'matched' && asked !== null) paidHere.add(asked.id);
     return [
       {
-        id: uuidV7(recording.now(), recording.random(10)),
+        // Ids rise in chain order, and events follow it.
+        id: uuidV7(now, recording.random(10), index),
         projectId,
         addressId,
         ...describe(block, transfer),

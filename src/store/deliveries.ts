@@ -44,11 +44,11 @@ const lease = statement(
            where earlier.endpoint_id = d.endpoint_id and earlier.invoice_id = d.invoice_id
              and earlier.sequence < d.sequence and earlier.status = 'pending'
              and earlier.created_at > $1::timestamptz - interval '1 hour')
-       order by d.next_attempt_at, d.created_at
+       order by d.next_attempt_at, d.created_at, d.event_id
        limit greatest(0, case when w.failing_since is null then $4::int8 else 1 end - coalesce(busy.attempts, 0))
        for update of d skip locked) d
      where w.disabled_at is null
-     order by w.failing_since is not null, d.next_attempt_at
+     order by w.failing_since is not null, d.next_attempt_at, d.event_id
      limit $3::int8)
    update deliveries d set attempt_count = d.attempt_count + 1, next_attempt_at = $2
    from due

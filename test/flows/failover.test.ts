@@ -12,7 +12,14 @@ import {
   untilCalm,
   untilHeadIsExamined,
 } from '../support/fault-flow.ts';
-import { createInvoice, eventually, payableOf, startTestService, type TestService } from '../support/service.ts';
+import {
+  createInvoice,
+  eventually,
+  payableOf,
+  readInvoice,
+  startTestService,
+  type TestService,
+} from '../support/service.ts';
 
 let service: TestService | null = null;
 afterEach(async () => {
@@ -130,9 +137,14 @@ test('all nodes are down past the end of an invoice: it is told everywhere, noth
   for (const { setFault } of running.nodes) setFault();
   await eventually(
     () => statusesOf(running, [orders.direct, orders.internal, orders.unpaid, late]),
-    // Money that arrives after the end is still the payer's for this order, and its event says that it is late.
     (statuses) => statuses.join() === 'PAID,PAID,EXPIRED,PAID',
   );
+  const isLate = async (id: string) => (await readInvoice(running, id)).body.payment.transaction.late;
+  expect([await isLate(orders.direct), await isLate(orders.internal), await isLate(late)]).toEqual([
+    false,
+    false,
+    true,
+  ]);
   await untilCalm(running);
   await eventually(
     async () => [await metricOf(running, 'quittance_chain_blind'), (await readyz(running)).blind] as const,

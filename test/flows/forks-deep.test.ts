@@ -9,8 +9,8 @@ import {
   untilExamined,
   untilPaid,
 } from '../support/chain-view.ts';
-import { startTestService, type TestService, type TestServiceOptions, untilStatus } from '../support/service.ts';
-import { networksOf, startTwin } from '../support/twin.ts';
+import { startTestService, type TestService, untilStatus } from '../support/service.ts';
+import { type Networks, networksOf, startTwin } from '../support/twin.ts';
 
 const QUICK = { stepMs: 1 };
 /** The chain's clock is ahead, so that quick blocks never look old. */
@@ -64,7 +64,7 @@ describe('27 producers', () => {
 });
 
 test('two nodes show competing heads: the payment of one branch comes and goes with it, and is PAID when that branch is irreversible', async () => {
-  const config: NonNullable<TestServiceOptions['config']> = {};
+  const config: Networks = {};
   const service = await startTestService({ config });
   const twin = await startTwin(service.devnet);
   try {

@@ -134,7 +134,7 @@ function accountOf(address: string) {
 }
 
 async function readOne(reading: ReadDeps, node: Node, number: number, isMissed: Blindness = () => false) {
-  const read = await readBlock(reading, node, number);
+  const read = await readBlock(reading, node, number, { mayLag: false });
   if (read === null) throw new Error(`no block ${number}`);
   const { id, parentId, time, producer } = read.block;
   const transfers = read.logs.transfers.filter((transfer) => !isMissed(transfer));

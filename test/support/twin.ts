@@ -26,12 +26,15 @@ export async function startTwin(devnet: Devnet): Promise<Devnet> {
   throw new Error('the two runs of the network differ');
 }
 
+/** Part of a service's configuration. It is read at each start, so that a restarted service can be given other nodes. */
+export type Networks = { networks?: ServiceOptions['config']['networks'] };
+
 /** The setting for a devnet of these nodes, each of an operator of its own. */
 export function networksOf(
   { usdtContract }: Devnet,
   urls: readonly string[],
   agreement: number,
-): ServiceOptions['config']['networks'] {
+): NonNullable<Networks['networks']> {
   const usdt = parseAddress(usdtContract);
   if (usdt.kind !== 'ok') throw new Error(usdt.reason);
   return { devnet: { nodes: urls.map((url) => unlimitedNode(url)), usdt: usdt.account, agreement } };

@@ -1,0 +1,146 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { findCursor } from '../../src/store/chain-cursor.ts';
+import { findChainStatus } from '../../src/store/chain-status.ts';
+import {
+  alarmKinds,
+  evidenceOf,
+  metricOf,
+  newOrder,
+  type Order,
+  payByContract,
+  payDirectly,
+  readInvoiceEvents,
+  requestsTo,
+  untilExamined,
+  untilPaid,
+  untilRecorded,
+} from '../support/chain-view.ts';
+import { eventually, readInvoice, startTestService, type TestService, untilStatus } from '../support/service.ts';
+
+/** Blocks are a millisecond apart, so that the deadlines of the orders stay where the test puts them. */
+const QUICK = { stepMs: 1 };
+const AHEAD_MS = 60_000;
+
+let service: TestService;
+afterEach(() => service?.stop());
+
+type Missed = Awaited<ReturnType<typeof missMuch>>;
+
+/** Stops the service and lets orders be paid meanwhile, in several hundred blocks. */
+async function missMuch(nodeCount: number) {
+  service = await startTestService({ nodeCount, addressCount: 3 });
+  service.devnet.mine(1, { timestampMs: service.clock.now() + AHEAD_MS });
+  await untilExamined(service);
+  const orders: Order[] = [];
+  while (orders.length < 14) orders.push(await newOrder(service));
+  const [twice, inTime, late, unpaid, ...others] = orders as [Order, Order, Order, Order, ...Order[]];
+  const deadline = Date.parse((await readInvoice(service, inTime.id)).body.expiresAt);
+  const latest = Date.parse((await readInvoice(service, unpaid.id)).body.expiresAt);
+  const from = service.devnet.head().number;
+  await service.stopService();
+  const direct = others.slice(0, 5);
+  const internal = others.slice(5);
+  const txIds = { direct: [] as string[], internal: [] as string[] };
+  for (const [index, order] of direct.entries()) {
+    txIds.direct.push(await payDirectly(service, order));
+    if (index < 2) await payDirectly(service, twice);
+    service.devnet.mine(40, QUICK);
+    const pair = internal.slice(2 * index, 2 * index + 2);
+    if (pair.length > 0) txIds.internal.push(await payByContract(service, ...pair));
+    service.devnet.mine(7, QUICK);
+  }
+  await payDirectly(service, inTime);
+  service.devnet.mine(1, { timestampMs: deadline - 1 });
+  service.devnet.mine(60, { stepMs: 3000 });
+  expect(service.devnet.head().timestampMs).toBeGreaterThan(latest);
+  await payDirectly(service, late);
+  service.devnet.mineUntilSolid(QUICK);
+  service.devnet.mine(40, QUICK);
+  return { from, txIds, twice, inTime, late, unpaid, paid: [...direct, ...internal, twice, inTime] };
+}
+
+const told = {
+  name: '',
+  columns: { type: 'text', number: 'int8?' },
+  text: `select e.type, t.block_number as number from events e left join transfers t on t.id = e.transfer_id
+    order by e.created_at, e.id`,
+} as const;
+
+async function expectEverythingTold({ txIds, twice, late, unpaid, paid }: Missed, verified: string) {
+  await untilPaid(service, ...paid, late);
+  await untilStatus(service, unpaid.id, 'EXPIRED');
+  await untilRecorded(service);
+  for (const order of paid) {
+    expect((await readInvoice(service, order.id)).body.payment.transaction).toMatchObject({ late: false });
+    expect(await readInvoiceEvents(service, order)).not.toContain('invoice.expired');
+  }
+  expect((await readInvoice(service, late.id)).body.payment.transaction).toMatchObject({ late: true });
+  const events = await service.db.run(told, []);
+  const count = (type: string) => events.filter((event) => event.type === type).length;
+  expect(count('invoice.paid')).toBe(paid.length + 1);
+  expect(count('transfer.duplicate')).toBe(1);
+  expect(count('transfer.unmatched')).toBe(0);
+  const heights = events.flatMap(({ number }) => (number === null ? [] : [number]));
+  expect(heights).toEqual([...heights].sort((left, right) => Number(left - right)));
+  expect(await readInvoiceEvents(service, twice)).toEqual(expect.arrayContaining(['invoice.paid']));
+  for (const txId of txIds.direct) {
+    expect(await evidenceOf(service, txId)).toMatchObject([{ kind: 'matched', verified: 'proven' }]);
+  }
+  for (const txId of txIds.internal) {
+    for (const evidence of await evidenceOf(service, txId)) expect(evidence).toMatchObject({ verified });
+  }
+  expect(await alarmKinds(service)).toEqual([]);
+}
+
+describe.each([
+  [1, 'single-node'],
+  [2, 'agreed:2'],
+])('after a downtime of several hundred blocks, with nodes of %i operators', (nodeCount, verified) => {
+  test('every payment is found and told in the order of the chain, nothing paid in time expires or is late, and blocks are read in ranges', async () => {
+    const missed = await missMuch(nodeCount);
+    const blocks = service.devnet.head().number - missed.from;
+    expect(blocks).toBeGreaterThan(300);
+    await service.restart();
+    await expectEverythingTold(missed, verified);
+    await untilExamined(service);
+    // One for the infos of each block, a tenth for its header and transactions, and some at start and head.
+    const requests = await requestsTo(service, service.nodes[0]?.url ?? '');
+    expect(requests).toBeGreaterThan(blocks);
+    expect(requests).toBeLessThan(1.5 * blocks);
+  });
+
+  test('it is stopped in the middle and goes on from there', async () => {
+    const missed = await missMuch(nodeCount);
+    for (const share of [0.2, 0.6]) {
+      const goal = missed.from + Math.floor(share * (service.devnet.head().number - missed.from));
+      await service.restart();
+      const cursor = await eventually(
+        () => findCursor(service.db, 'devnet'),
+        (seen) => (seen?.solid.number ?? 0) >= goal,
+      );
+      expect(cursor?.solid.number).toBeLessThan(service.devnet.solid().number);
+      await service.stopService();
+    }
+    await service.restart();
+    await expectEverythingTold(missed, verified);
+  });
+});
+
+test('progress is told while catching up: how fast and how much is left, in the status and the metrics', async () => {
+  await missMuch(1);
+  await service.restart();
+  await eventually(
+    () => metricOf(service, 'quittance_chain_catch_up_blocks_per_second'),
+    (rate) => rate > 0,
+  );
+  await eventually(
+    () => findChainStatus(service.db, 'devnet'),
+    (found) => typeof found?.status.catchUp?.secondsLeft === 'number',
+  );
+  await untilExamined(service);
+  expect(await metricOf(service, 'quittance_chain_catch_up_seconds_left')).toBe(0);
+  await eventually(
+    () => findChainStatus(service.db, 'devnet'),
+    (found) => found?.status.catchUp === null && found.status.processedNumber === service.devnet.solid().number,
+  );
+});

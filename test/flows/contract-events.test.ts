@@ -1,0 +1,103 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import {
+  alarmKinds,
+  evidenceOf,
+  newOrder,
+  payByContract,
+  payDirectly,
+  statusOf,
+  untilAlarm,
+  untilExamined,
+  untilPaid,
+  untilRecorded,
+} from '../support/chain-view.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+
+let service: TestService;
+afterEach(() => service?.stop());
+
+const BASIS_POINTS = 10n;
+
+/** What must be sent so that this much arrives: Tether takes `value · basisPoints / 10000`, rounded down. */
+function grossOf(netMicro: bigint): bigint {
+  let gross = (netMicro * 10_000n) / (10_000n - BASIS_POINTS);
+  while (gross - (gross * BASIS_POINTS) / 10_000n < netMicro) gross += 1n;
+  return gross;
+}
+
+describe.each([
+  [1, 'single-node'],
+  [2, 'agreed:2'],
+])('%i operators', (nodeCount, verified) => {
+  test(`while the fee is on, an order is paid by what arrives and not by what was sent, which is ${verified} and not proven`, async () => {
+    service = await startTestService({ nodeCount });
+    const [exact, short] = [await newOrder(service), await newOrder(service)];
+    service.devnet.usdt.setParams({ basisPoints: Number(BASIS_POINTS), maxFeeUsdt: 40 });
+    service.devnet.mine();
+    const paying = await payDirectly(service, { ...exact, amountMicro: grossOf(exact.amountMicro) });
+    const tooLittle = await payDirectly(service, short);
+    service.devnet.mineUntilSolid();
+    await untilPaid(service, exact);
+    await untilRecorded(service);
+    expect(await untilAlarm(service, 'contract-event')).toContain('Params');
+    expect(await evidenceOf(service, paying)).toMatchObject([{ kind: 'matched', verified }]);
+    expect(await evidenceOf(service, tooLittle)).toMatchObject([{ kind: 'unmatched', verified }]);
+    expect(await statusOf(service, short)).toBe('PENDING');
+  });
+
+  test(`a direct payment is proven by the header and tells who showed it, one by another contract is ${verified}`, async () => {
+    service = await startTestService({ nodeCount });
+    const [direct, first, second] = [await newOrder(service), await newOrder(service), await newOrder(service)];
+    const proven = await payDirectly(service, direct);
+    const internal = await payByContract(service, first, second);
+    service.devnet.mineUntilSolid();
+    await untilPaid(service, direct, first, second);
+    const urls = service.nodes.map(({ url }) => url);
+    const producer = expect.stringMatching(/^[0-9a-f]{40}$/);
+    expect(await evidenceOf(service, proven)).toMatchObject([{ verified: 'proven', producer }]);
+    const shown = await evidenceOf(service, internal);
+    expect(shown).toMatchObject([{ verified }, { verified }]);
+    for (const { nodes } of shown) expect([...nodes].sort()).toEqual([...urls].sort());
+    expect(await alarmKinds(service)).toEqual([]);
+  });
+});
+
+test('Tether pauses the contract: an alarm tells it, what is sent meanwhile fails and pays nothing, and payments go on after the end', async () => {
+  service = await startTestService();
+  const order = await newOrder(service);
+  service.devnet.usdt.pause();
+  service.devnet.mine();
+  const failed = await payDirectly(service, order);
+  service.devnet.mineUntilSolid();
+  expect(await untilAlarm(service, 'contract-event')).toContain('Pause');
+  await untilRecorded(service);
+  expect(await evidenceOf(service, failed)).toEqual([]);
+  expect(await statusOf(service, order)).toBe('PENDING');
+  service.devnet.usdt.unpause();
+  service.devnet.mine();
+  await payDirectly(service, order);
+  service.devnet.mineUntilSolid();
+  await untilPaid(service, order);
+});
+
+test('Tether deprecates the contract: an alarm names the new one, and payments of this one still count', async () => {
+  service = await startTestService();
+  service.devnet.usdt.deprecate(service.devnet.fakeUsdtContract);
+  const order = await newOrder(service);
+  await payDirectly(service, order);
+  service.devnet.mineUntilSolid();
+  const detail = await untilAlarm(service, 'contract-event');
+  expect(detail).toContain('Deprecate');
+  expect(detail).toContain(service.devnet.fakeUsdtContract);
+  await untilPaid(service, order);
+});
+
+test('an alarm about the contract is raised for a block that was missed while the service was down', async () => {
+  service = await startTestService();
+  await untilExamined(service);
+  await service.stopService();
+  service.devnet.usdt.deprecate(service.devnet.fakeUsdtContract);
+  service.devnet.mine(50);
+  await service.restart();
+  expect(await untilAlarm(service, 'contract-event')).toContain('Deprecate');
+});
