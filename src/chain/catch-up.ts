@@ -145,4 +145,5 @@ export async function dropStuckWindow(deps: FollowDeps, following: Following, no
   following.window.splice(0);
   following.producersPeriod = -1;
   following.producersNextMs = 0;
+  following.producersRetryMs = 0;
 }

@@ -13,6 +13,8 @@ import type { WindowBlock } from './window.ts';
 
 /** Nodes are not asked for the producers more often than this. */
 const REFRESH_BLOCKS = 1;
+/** Where they refused or disagreed, they are asked again after so long, until the alarm is over. */
+const RETRY_BLOCKS = 20;
 /** A node whose block cannot be judged yet is asked last for so long. */
 const AVOID_BLOCKS = 2;
 
@@ -129,6 +131,8 @@ export async function keepProducers(
     return true;
   } catch (error) {
     if (!(error instanceof AppError) || before === null) throw error;
+    following.producersPeriod = -1;
+    following.producersRetryMs = performance.now() + RETRY_BLOCKS * deps.blockMs;
     if (error.code === 'NODES_DISAGREE') {
       await deps.alarms.raise('producers-refused', '', `the producers stay as they were: ${error.message}`);
     }

@@ -122,7 +122,7 @@ async function followHead(
   const { pace, window } = following;
   if (window.length >= MAX_WINDOW_BLOCKS) return { added: 0, nextMs: deps.blockMs };
   const period = Math.floor(tipOf(following).time / PERIOD_MS);
-  if (period !== following.producersPeriod && performance.now() >= following.producersNextMs) {
+  if (period !== following.producersPeriod && performance.now() >= following.producersRetryMs) {
     await keepProducers(deps, following, nodes);
   }
   let added = (await extend(deps, following, node, nodes)).length;
@@ -184,6 +184,7 @@ async function rootAt(deps: FollowDeps, cursor: ChainCursor, node: Node, nodes: 
     producers: await loadProducers(db, network),
     producersPeriod: -1,
     producersNextMs: 0,
+    producersRetryMs: 0,
     nodeSolid: cursor.solid,
     agreedSolid: 0,
     solidAsker: 0,

@@ -37,8 +37,10 @@ export type Following = {
   producers: KnownProducers | null;
   /** The period (of `PERIOD_MS`) for which the producers were asked for. */
   producersPeriod: number;
-  /** When the nodes may be asked for the producers again, monotonic. */
+  /** When the nodes may be asked for the producers again because of a block, monotonic. */
   producersNextMs: number;
+  /** When they are asked again although nothing called for it, because they refused or disagreed; monotonic. */
+  producersRetryMs: number;
   /** What nodes said is irreversible. */
   nodeSolid: { number: number; time: UnixMs };
   /** The same by `agreement` operators, asked for when a block is signed by nobody known. */

@@ -10,7 +10,6 @@ import {
   newOrder,
   orderPaidAtHead,
   payDirectly,
-  requestsTo,
   statusOf,
   untilAlarm,
   untilExamined,
