@@ -55,6 +55,8 @@ create table producer_sets (
   network text not null,
   adopted_at timestamptz not null default now(),
   chain_time timestamptz not null,
+  -- Until when the set before was seen in force.
+  replaced_after timestamptz not null,
   reason text not null check (reason in ('first', 'vote', 'key', 'operator')),
   producers jsonb not null check (jsonb_typeof(producers) = 'array'),
   nodes text[] not null
@@ -62,6 +64,12 @@ create table producer_sets (
 create index producer_sets_newest on producer_sets (network, id desc);
 create trigger producer_sets_are_kept before update or delete or truncate on producer_sets for each statement
   execute function keep_ledger_rows();
+
+-- When nodes last agreed on the newest set.
+create table producer_confirmations (
+  network text primary key,
+  confirmed_at timestamptz not null
+);
 
 -- Block 0, by which a node of another network is recognised, and whether the watcher stopped for good.
 alter table chain_cursors

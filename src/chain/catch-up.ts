@@ -1,9 +1,9 @@
 import { AppError } from '../domain/errors.ts';
 import type { Watching } from '../payments/watching.ts';
-import { attest, extend } from './extend.ts';
+import { attest, avoid, extend } from './extend.ts';
 import { type FollowDeps, type Following, tipOf } from './following.ts';
 import type { Node } from './node-member.ts';
-import { promote } from './promote.ts';
+import { ownSolidOf, promote } from './promote.ts';
 import { RANGE_BLOCKS, type ReadBlock, readBlock, readLogsOf, readRange } from './read-block.ts';
 import { gatherVotes, othersFor, withVotes } from './votes.ts';
 import type { WindowBlock } from './window.ts';
@@ -14,10 +14,18 @@ const PREFETCH_RANGES = 2;
 const PARALLEL_LOGS = 4;
 /** Ranges in a row that a node may fail before it is asked for single blocks. */
 const MAX_RANGE_FAILURES = 3;
-/** The window never holds more: half an hour of blocks, a few megabytes, or a hundred while operators do not agree. */
-export const MAX_WINDOW_BLOCKS = 600;
-/** With this many verified blocks upon it, a block is irreversible many times over, or its producers are not those that we know. */
+/** Blocks that wait for agreement, at most: half an hour of them, up to a hundred megabytes. */
+const MAX_OPEN_BLOCKS = 600;
+/** Verified blocks above the solid one, at most: four hours in which too few producers work, up to 160 megabytes. */
+const MAX_WINDOW_BLOCKS = 4800;
+/** Blocks after which a claim of a node, or a window, must have been borne out: 19 different producers take one minute. */
 const STUCK_BLOCKS = 200;
+
+/** Whether no further block should be read before some were recorded. */
+export function isWindowFull({ window }: Following): boolean {
+  const open = window.filter(({ agreed }) => agreed === null).length;
+  return open + RANGE_BLOCKS > MAX_OPEN_BLOCKS || window.length + RANGE_BLOCKS > MAX_WINDOW_BLOCKS;
+}
 
 type Range = { first: number; last: number; reads: Promise<ReadBlock[]> };
 
@@ -47,7 +55,7 @@ export async function catchUp(
   const target = following.nodeSolid.number;
   let next = tipOf(following).number + 1;
   while (!isStopping() && tipOf(following).number < target) {
-    if (following.window.length + RANGE_BLOCKS > MAX_WINDOW_BLOCKS) break;
+    if (isWindowFull(following)) break;
     for (; ahead.length < PREFETCH_RANGES && next <= target; next = (ahead.at(-1)?.last ?? next) + 1) {
       ahead.push(startRange(deps, following, node, next, Math.min(target, next + RANGE_BLOCKS - 1)));
     }
@@ -65,7 +73,7 @@ export async function catchUp(
     const blocks: WindowBlock[] = await Promise.all(
       reads.map((read, index) => withVotes(deps, read, attested[index] === true, others)),
     );
-    pushLinked(following, blocks);
+    pushLinked(deps, following, node, blocks);
     deps.pool.praise(node);
     await promote(deps, watching, following);
     await onProgress();
@@ -116,10 +124,11 @@ async function readWithLogs(deps: FollowDeps, node: Node, first: number, last: n
   return reads;
 }
 
-function pushLinked(following: Following, blocks: readonly WindowBlock[]): void {
+function pushLinked(deps: FollowDeps, following: Following, node: Node, blocks: readonly WindowBlock[]): void {
   for (const block of blocks) {
     const tip = tipOf(following);
     if (block.parentId !== tip.id) {
+      avoid(deps, following, node);
       throw new AppError(
         'NODE_REFUSED',
         `block ${block.number} (${block.id}) names parent ${block.parentId}, but block ${tip.number} is ${tip.id}`,
@@ -131,18 +140,27 @@ function pushLinked(following: Following, blocks: readonly WindowBlock[]): void 
 }
 
 /**
- * Blocks that a node calls irreversible, and that our known producers never make irreversible however much is built on them, are
- * not the chain that we follow, or the producers changed: forget them and ask another node.
+ * Blocks that nobody known signed, or that a node calls irreversible and our known producers do not make so however much is
+ * built on them, are not the chain that we follow, or the producers changed: forget them and ask another node.
  */
 export async function dropStuckWindow(deps: FollowDeps, following: Following, node: Node): Promise<void> {
   const { window, nodeSolid } = following;
-  const first = window[0];
-  if (first === undefined || first.agreed === null) return;
-  if (window.length < STUCK_BLOCKS || nodeSolid.number < first.number + STUCK_BLOCKS / 2) return;
-  const detail = `${node.origin} calls block ${first.number} irreversible, but too few of the known producers built on it in ${window.length} blocks`;
+  const [first, own] = [window[0], ownSolidOf(following)];
+  if (following.solidClaim !== null && own >= following.solidClaim) following.solidClaim = null;
+  if (following.solidClaim === null && own < nodeSolid.number) following.solidClaim = nodeSolid.number;
+  const newest = window.slice(-STUCK_BLOCKS);
+  const attested = newest.filter(({ isAttested }) => isAttested).length;
+  const isForeign = newest.length === STUCK_BLOCKS && attested < STUCK_BLOCKS / 2;
+  const isUnfounded =
+    following.solidClaim !== null && tipOf(following).number >= following.solidClaim + STUCK_BLOCKS / 2;
+  if (first === undefined || !(isForeign || isUnfounded)) return;
+  const detail = isForeign
+    ? `${node.origin} shows ${STUCK_BLOCKS} blocks up to ${tipOf(following).number} of which ${attested} are signed by known producers`
+    : `${node.origin} calls block ${following.solidClaim} irreversible, but too few of the known producers built on it up to block ${tipOf(following).number}`;
   deps.pool.report(node, 'unverifiable', detail);
   await deps.alarms.raise('not-solid', String(first.number), detail);
   following.window.splice(0);
+  following.solidClaim = null;
   following.producersPeriod = -1;
   following.producersNextMs = 0;
   following.producersRetryMs = 0;

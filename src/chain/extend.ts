@@ -7,7 +7,7 @@ import type { Node } from './node-member.ts';
 import { ofDifferentOperators } from './operators.ts';
 import { isKnownSolid, isSignedBy, loadProducers, PERIOD_MS, refreshProducers } from './producers.ts';
 import type { ProvenHeader } from './prove-block.ts';
-import { checked, type ReadBlock, readBlock, readNewestSolid } from './read-block.ts';
+import { checked, type ReadBlock, readBlock, readHeaderAt, readNewestSolid } from './read-block.ts';
 import { othersFor, withVotes } from './votes.ts';
 import type { WindowBlock } from './window.ts';
 
@@ -38,7 +38,7 @@ export async function extend(
     const ancestor = following.window[kept - 1] ?? following.base;
     if (lowest === undefined || lowest.parentId === ancestor.id) break;
     if (kept === 0) throw await contradict(deps, following, node, lowest);
-    reads.unshift(await readParent(deps, node, lowest));
+    reads.unshift(await readParent(deps, following, node, lowest));
     kept -= 1;
   }
   const others = othersFor(deps, nodes, node);
@@ -55,10 +55,11 @@ export async function extend(
 }
 
 /** The block that a block builds on, and no other of its height: what is built on a block is what makes it irreversible. */
-async function readParent(deps: FollowDeps, node: Node, child: ProvenHeader): Promise<ReadBlock> {
+async function readParent(deps: FollowDeps, following: Following, node: Node, child: ProvenHeader): Promise<ReadBlock> {
   const read = await readBlock(deps, node, child.number - 1, { mayLag: false });
   if (read !== null && read.block.id === child.parentId) return read;
-  // The back ends of one node disagree for a moment about the head.
+  // The back ends of one node disagree for a moment about the head: another node is asked first.
+  avoid(deps, following, node);
   throw new AppError('NODE_REFUSED', `${node.origin} moved between two branches at block ${child.number - 1}`, {
     retryable: true,
   });
@@ -82,16 +83,41 @@ export async function attest(
     if (isKnown()) return true;
     following.agreedSolid = await readAgreedSolid(deps, following, nodes);
   }
-  if (block.number <= following.agreedSolid) return false;
+  if (block.number <= following.agreedSolid) {
+    const others = nodes.filter(({ operator }) => operator !== node.operator);
+    if (!(await isAttestedElsewhere(deps, following, block, others))) return false;
+    // The block is right, and the signature that this node shows for it is not.
+    deps.pool.report(node, 'unverifiable', `the signature of block ${block.number} is not the one that others show`);
+    return true;
+  }
   const reason = `block ${block.number} (${block.id}) says that 41${block.producer} made it, and is signed by 41${block.signer}, which no known producer signs with`;
   if (!isAskedNow) {
     // Who is wrong cannot be said while the producers cannot be asked for: another node may show another block.
-    following.avoided = { operator: node.operator, untilMs: performance.now() + AVOID_BLOCKS * deps.blockMs };
+    avoid(deps, following, node);
     throw new AppError('NODES_DISAGREE', `${node.origin}: ${reason}`, { retryable: true });
   }
   return checked(deps, node, () => {
     throw new AppError('BLOCK_UNVERIFIABLE', reason, { retryable: true });
   });
+}
+
+export function avoid({ blockMs }: FollowDeps, following: Following, { operator }: Node): void {
+  following.avoided = { operator, untilMs: performance.now() + AVOID_BLOCKS * blockMs };
+}
+
+/** Whether another operator shows the same block with the signature of a known producer. The id says nothing of signatures. */
+async function isAttestedElsewhere(
+  deps: FollowDeps,
+  { producers }: Following,
+  block: ProvenHeader,
+  [other]: readonly Node[],
+): Promise<boolean> {
+  if (other === undefined || producers === null) return false;
+  const shown = await readHeaderAt(deps, other, block.number).catch((error: unknown) => {
+    if (error instanceof AppError) return null;
+    throw error;
+  });
+  return shown !== null && shown.id === block.id && isSignedBy(producers, shown);
 }
 
 /** The height up to which `agreement` operators call the chain irreversible, by headers of known producers; 0 where too few do. */

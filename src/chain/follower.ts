@@ -6,7 +6,7 @@ import { type ChainCursor, findCursor, findGenesisId } from '../store/chain-curs
 import type { ChainStatus } from '../store/chain-status.ts';
 import type { Lease } from '../store/leases.ts';
 import { GENESIS_BLOCK_IDS } from '../tron/genesis.ts';
-import { catchUp, dropStuckWindow, MAX_WINDOW_BLOCKS } from './catch-up.ts';
+import { catchUp, dropStuckWindow, isWindowFull } from './catch-up.ts';
 import { extend, keepProducers } from './extend.ts';
 import { type FollowDeps, type Following, tipOf } from './following.ts';
 import type { Node } from './node-member.ts';
@@ -119,8 +119,8 @@ async function followHead(
   node: Node,
   nodes: readonly Node[],
 ): Promise<{ added: number; nextMs: number }> {
-  const { pace, window } = following;
-  if (window.length >= MAX_WINDOW_BLOCKS) return { added: 0, nextMs: deps.blockMs };
+  const { pace } = following;
+  if (isWindowFull(following)) return { added: 0, nextMs: deps.blockMs };
   const period = Math.floor(tipOf(following).time / PERIOD_MS);
   if (period !== following.producersPeriod && performance.now() >= following.producersRetryMs) {
     await keepProducers(deps, following, nodes);
@@ -170,7 +170,10 @@ async function askSolidInTime(deps: FollowDeps, following: Following, nodes: rea
     const askers = first === undefined ? [] : [...others, first];
     const asker = askers[following.solidAsker % askers.length];
     if (asker === undefined) return;
-    await askSolid(deps, following, asker);
+    await askSolid(deps, following, asker).catch((error: unknown) => {
+      // The pool knows of it, and the next one is asked next time.
+      if (!(error instanceof AppError)) throw error;
+    });
     if (following.nodeSolid.number < own) following.solidAsker += 1;
   }
 }
@@ -186,6 +189,7 @@ async function rootAt(deps: FollowDeps, cursor: ChainCursor, node: Node, nodes: 
     producersNextMs: 0,
     producersRetryMs: 0,
     nodeSolid: cursor.solid,
+    solidClaim: null,
     agreedSolid: 0,
     solidAsker: 0,
     avoided: null,

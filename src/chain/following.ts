@@ -43,6 +43,8 @@ export type Following = {
   producersRetryMs: number;
   /** What nodes said is irreversible. */
   nodeSolid: { number: number; time: UnixMs };
+  /** The oldest height that a node called irreversible and that is not so by our count yet; `null`: there is none. */
+  solidClaim: number | null;
   /** The same by `agreement` operators, asked for when a block is signed by nobody known. */
   agreedSolid: number;
   /** Counts up with each node that was behind when it was asked what is irreversible: the next one is another. */

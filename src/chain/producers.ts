@@ -4,8 +4,8 @@ import { solidThreshold } from '../domain/solidity.ts';
 import { toIso, type UnixMs, unixMs } from '../domain/time.ts';
 import type { Sql } from '../store/database.ts';
 import {
-  findFirstProducerSet,
-  findProducerSetBefore,
+  confirmProducers,
+  findBaseline,
   findProducerSets,
   insertProducerSet,
   type ProducerSet,
@@ -75,10 +75,14 @@ export async function refreshProducers(
 ): Promise<KnownProducers> {
   const { db, network } = deps;
   const { producers, origins } = await readAgreed(deps, nodes, known, suspects);
-  if (known !== null && textOf(known.newest.producers) === textOf(producers)) return known;
+  if (known !== null && textOf(known.newest.producers) === textOf(producers)) {
+    await confirmProducers(db, network, clock);
+    return known;
+  }
   await refuseUnlikely(db, network, producers, clock);
   const reason = known === null ? 'first' : isSameMembers(known.newest.producers, producers) ? 'key' : 'vote';
   await insertProducerSet(db, network, { chainTime: time, reason, producers, nodes: origins });
+  await confirmProducers(db, network, clock);
   const adopted = await loadProducers(db, network);
   if (adopted === null) throw new Error(`the producers of ${network} were not stored`);
   return adopted;
@@ -89,6 +93,7 @@ export async function acceptProducers(deps: ProducerDeps, nodes: readonly Node[]
   const { producers, origins } = await readAgreed(deps, nodes, null, new Set());
   const adopted: ProducerSet = { chainTime: time, reason: 'operator', producers, nodes: origins };
   await insertProducerSet(deps.db, deps.network, adopted);
+  await confirmProducers(deps.db, deps.network, time);
   return adopted;
 }
 
@@ -144,17 +149,17 @@ function textOf(producers: ProducerSet['producers']): string {
  */
 async function refuseUnlikely(db: Sql, network: Network, producers: ProducerSet['producers'], now: UnixMs) {
   const period = Math.floor(now / PERIOD_MS);
-  const before =
-    (await findProducerSetBefore(db, network, unixMs(period * PERIOD_MS))) ?? (await findFirstProducerSet(db, network));
+  const before = await findBaseline(db, network, unixMs(period * PERIOD_MS));
   if (before === null) return;
   const pairOf = ({ account, signer }: ProducerSet['producers'][number]) => `${account} ${signer}`;
   const old = new Set(before.producers.map(pairOf));
   const added = producers.filter((producer) => !old.has(pairOf(producer))).length;
-  const periods = Math.max(1, period - Math.floor(before.chainTime / PERIOD_MS));
+  // Not since it was taken over: a set that was in force an hour ago cannot have changed for a week.
+  const periods = Math.max(1, period - Math.floor(before.confirmedAt / PERIOD_MS));
   const bound = Math.max(1, producers.length - solidThreshold(producers.length)) * periods;
   if (added <= bound && producers.length >= solidThreshold(before.producers.length)) return;
   throw disagree(
-    `the nodes name ${producers.length} producers of which ${added} are new, or sign with a new key, since ${toIso(before.chainTime)}, and at most ${bound} can be; ` +
+    `the nodes name ${producers.length} producers of which ${added} are new, or sign with a new key, since ${toIso(before.confirmedAt)}, and at most ${bound} can be; ` +
       'if the network really changed so much, accept its producers with: quittance chain producers --accept --yes',
   );
 }

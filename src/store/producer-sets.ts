@@ -39,30 +39,34 @@ export async function findProducerSets(
   return (await db.run(newest, [network, limit])).map(toSet);
 }
 
+const CONFIRMED = `select s.chain_time, s.adopted_at, s.reason, s.producers::text as producers, s.nodes, coalesce(
+     (select n.replaced_after from producer_sets n where n.network = s.network and n.id > s.id order by n.id limit 1),
+     (select c.confirmed_at from producer_confirmations c where c.network = s.network), s.chain_time) as confirmed_at
+   from producer_sets s`;
+
 const before = statement(
   'producer-sets-before',
-  columns,
-  `select chain_time, adopted_at, reason, producers::text as producers, nodes from producer_sets
-   where network = $1 and (chain_time < $2 or reason = 'operator') order by id desc limit 1`,
+  { ...columns, confirmed_at: 'timestamptz' },
+  `${CONFIRMED} where s.network = $1 and (s.chain_time < $2 or s.reason = 'operator') order by s.id desc limit 1`,
 );
-
-/** The newest set that was in force before a time, or that an operator accepted; `null` if there is none. */
-export async function findProducerSetBefore(db: Sql, network: Network, time: UnixMs): Promise<ProducerSet | null> {
-  const [row] = await db.run(before, [network, new Date(time)]);
-  return row === undefined ? null : toSet(row);
-}
 
 const first = statement(
   'producer-sets-first',
-  columns,
-  `select chain_time, adopted_at, reason, producers::text as producers, nodes from producer_sets
-   where network = $1 order by id limit 1`,
+  { ...columns, confirmed_at: 'timestamptz' },
+  `${CONFIRMED} where s.network = $1 order by s.id limit 1`,
 );
 
-/** The set that was taken over first, or `null`. */
-export async function findFirstProducerSet(db: Sql, network: Network): Promise<ProducerSet | null> {
-  const [row] = await db.run(first, [network]);
-  return row === undefined ? null : toSet(row);
+/**
+ * What a change is compared with: the newest set that was in force before a time, or that an operator accepted, else the first
+ * of all; and when it was last seen in force. `null` if there is none.
+ */
+export async function findBaseline(
+  db: Sql,
+  network: Network,
+  time: UnixMs,
+): Promise<(ProducerSet & { confirmedAt: UnixMs }) | null> {
+  const [row] = [...(await db.run(before, [network, new Date(time)])), ...(await db.run(first, [network]))];
+  return row === undefined ? null : { ...toSet(row), confirmedAt: row.confirmed_at };
 }
 
 function toSet(row: {
@@ -88,11 +92,24 @@ function toSet(row: {
 const insert = statement(
   'producer-set-insert',
   {},
-  `insert into producer_sets (network, chain_time, reason, producers, nodes)
-   values ($1, $2, $3, $4::text::jsonb, $5::text[])`,
+  `insert into producer_sets (network, chain_time, replaced_after, reason, producers, nodes)
+   values ($1, $2, coalesce((select confirmed_at from producer_confirmations where network = $1), $2), $3,
+     $4::text::jsonb, $5::text[])`,
 );
 
 export async function insertProducerSet(db: Sql, network: Network, set: ProducerSet): Promise<void> {
   const { chainTime, reason, producers, nodes } = set;
   await db.run(insert, [network, new Date(chainTime), reason, JSON.stringify(producers), [...nodes]]);
+}
+
+const confirm = statement(
+  'producer-set-confirm',
+  {},
+  `insert into producer_confirmations (network, confirmed_at) values ($1, $2)
+   on conflict (network) do update set confirmed_at = excluded.confirmed_at`,
+);
+
+/** Remembers that nodes agreed on the newest set at a time. */
+export async function confirmProducers(db: Sql, network: Network, at: UnixMs): Promise<void> {
+  await db.run(confirm, [network, new Date(at)]);
 }

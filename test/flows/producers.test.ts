@@ -252,6 +252,11 @@ describe('what is irreversible is counted here', () => {
     service.devnet.stall([0, 1]);
     const order = await orderPaidAtHead(service);
     service.devnet.mine(220, QUICK);
+    await eventually(
+      () => metricOf(service, 'quittance_chain_solid_block'),
+      (claimed) => claimed === service.devnet.head().number,
+    );
+    service.devnet.mine(120, QUICK);
     await untilAlarm(service, 'not-solid');
     expect(await statusOf(service, order)).toBe('CONFIRMING');
     service.devnet.unstall();

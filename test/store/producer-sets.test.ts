@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest';
+import { unixMs } from '../../src/domain/time.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { findProducerSets, insertProducerSet, type ProducerSet } from '../../src/store/producer-sets.ts';
+import type { AccountHex } from '../../src/tron/address.ts';
+import { createTestDatabase } from '../support/postgres.ts';
+
+test('sets of producers are read back as they were written, newest first, and are never changed or deleted', async () => {
+  const database = await createTestDatabase();
+  const { connection } = database;
+  const db = openDatabase({ connection, poolSize: 1, applicationName: 'test', onError: () => undefined });
+  try {
+    const setOf = (digit: string, reason: ProducerSet['reason']): ProducerSet => ({
+      chainTime: unixMs(1_800_000_000_000),
+      reason,
+      producers: [{ account: digit.repeat(40) as AccountHex, signer: 'f'.repeat(40) as AccountHex }],
+      nodes: ['http://one', 'http://two'],
+    });
+    await insertProducerSet(db, 'devnet', setOf('1', 'first'));
+    await insertProducerSet(db, 'devnet', setOf('2', 'vote'));
+    await insertProducerSet(db, 'nile', setOf('3', 'first'));
+    expect(await findProducerSets(db, 'devnet', 10)).toMatchObject([setOf('2', 'vote'), setOf('1', 'first')]);
+    expect(await findProducerSets(db, 'devnet', 1)).toMatchObject([setOf('2', 'vote')]);
+    for (const text of ["update producer_sets set reason = 'key'", 'delete from producer_sets']) {
+      await expect(db.run({ name: '', columns: {}, text }, [])).rejects.toThrow();
+    }
+    expect(await findProducerSets(db, 'devnet', 10)).toHaveLength(2);
+  } finally {
+    await db.close();
+    await database.drop();
+  }
+});
