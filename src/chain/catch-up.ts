@@ -1,12 +1,13 @@
 import { AppError } from '../domain/errors.ts';
 import type { Watching } from '../payments/watching.ts';
+import type { AccountHex } from '../tron/address.ts';
 import { attest, avoid, extend } from './extend.ts';
 import { type FollowDeps, type Following, tipOf } from './following.ts';
 import type { Node } from './node-member.ts';
 import { ownSolidOf, promote } from './promote.ts';
 import { RANGE_BLOCKS, type ReadBlock, readBlock, readLogsOf, readRange } from './read-block.ts';
 import { gatherVotes, othersFor, withVotes } from './votes.ts';
-import type { WindowBlock } from './window.ts';
+import { isNext, type WindowBlock } from './window.ts';
 
 /** Ranges that are read ahead of the one that is recorded: 10 MB of JSON each on the main network. */
 const PREFETCH_RANGES = 2;
@@ -68,17 +69,16 @@ export async function catchUp(
       return;
     }
     // One after the other: the first block of an unknown producer has the nodes asked, the next ones profit.
-    const attested: boolean[] = [];
-    for (const read of reads) attested.push(await attest(deps, following, read, nodes));
+    const signers: (AccountHex | null)[] = [];
+    for (const read of reads) signers.push(await attest(deps, following, read, nodes));
     const blocks: WindowBlock[] = await Promise.all(
-      reads.map((read, index) => withVotes(deps, read, attested[index] === true, others)),
+      reads.map((read, index) => withVotes(deps, read, signers[index] ?? null, others)),
     );
     pushLinked(deps, following, node, blocks);
-    deps.pool.praise(node);
-    await promote(deps, watching, following);
+    if ((await promote(deps, watching, following)) > 0) deps.pool.praise(node);
     await onProgress();
   }
-  await gatherVotes(deps, following, nodes);
+  await gatherVotes(deps, following, nodes, { isNewestAsked: false });
   await promote(deps, watching, following);
 }
 
@@ -105,7 +105,7 @@ async function countFailures(following: Following, { origin }: Node, reads: Prom
 async function readOneByOne(deps: FollowDeps, node: Node, first: number, last: number): Promise<ReadBlock[]> {
   const reads: ReadBlock[] = [];
   for (let number = first; number <= last; number += 1) {
-    const read = await readBlock(deps, node, number, { mayLag: false });
+    const read = await readBlock(deps, node, number);
     if (read === null) break;
     reads.push(read);
   }
@@ -127,11 +127,11 @@ async function readWithLogs(deps: FollowDeps, node: Node, first: number, last: n
 function pushLinked(deps: FollowDeps, following: Following, node: Node, blocks: readonly WindowBlock[]): void {
   for (const block of blocks) {
     const tip = tipOf(following);
-    if (block.parentId !== tip.id) {
+    if (!isNext(tip, block)) {
       avoid(deps, following, node);
       throw new AppError(
         'NODE_REFUSED',
-        `block ${block.number} (${block.id}) names parent ${block.parentId}, but block ${tip.number} is ${tip.id}`,
+        `block ${block.number} (${block.id}) of ${block.time} names parent ${block.parentId}, but block ${tip.number} is ${tip.id} of ${tip.time}`,
         { retryable: true },
       );
     }
@@ -149,7 +149,7 @@ export async function dropStuckWindow(deps: FollowDeps, following: Following, no
   if (following.solidClaim !== null && own >= following.solidClaim) following.solidClaim = null;
   if (following.solidClaim === null && own < nodeSolid.number) following.solidClaim = nodeSolid.number;
   const newest = window.slice(-STUCK_BLOCKS);
-  const attested = newest.filter(({ isAttested }) => isAttested).length;
+  const attested = newest.filter(({ signer }) => signer !== null).length;
   const isForeign = newest.length === STUCK_BLOCKS && attested < STUCK_BLOCKS / 2;
   const isUnfounded =
     following.solidClaim !== null && tipOf(following).number >= following.solidClaim + STUCK_BLOCKS / 2;

@@ -44,6 +44,7 @@ export async function contradict(
   if (following.contradicting.size >= deps.agreement) {
     const all = [...following.contradicting.values()].join('; ');
     await setHalt(deps.db, deps.network, all);
+    following.contradicting.clear();
     await deps.alarms.raise(
       'halted',
       String(base.number),

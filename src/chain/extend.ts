@@ -1,5 +1,5 @@
 import { AppError } from '../domain/errors.ts';
-import { unixMs } from '../domain/time.ts';
+import type { UnixMs } from '../domain/time.ts';
 import type { AccountHex } from '../tron/address.ts';
 import { contradict } from './contradict.ts';
 import { type FollowDeps, type Following, tipOf } from './following.ts';
@@ -7,7 +7,7 @@ import type { Node } from './node-member.ts';
 import { ofDifferentOperators } from './operators.ts';
 import { isKnownSolid, isSignedBy, loadProducers, PERIOD_MS, refreshProducers } from './producers.ts';
 import type { ProvenHeader } from './prove-block.ts';
-import { checked, type ReadBlock, readBlock, readHeaderAt, readNewestSolid } from './read-block.ts';
+import { checked, type ReadBlock, readBlock, readHeadBlock, readHeaderAt, readNewestSolid } from './read-block.ts';
 import { othersFor, withVotes } from './votes.ts';
 import type { WindowBlock } from './window.ts';
 
@@ -17,6 +17,12 @@ const REFRESH_BLOCKS = 1;
 const RETRY_BLOCKS = 20;
 /** A node whose block cannot be judged yet is asked last for so long. */
 const AVOID_BLOCKS = 2;
+/** Forks of the main network are one or two blocks deep; at most 18 are not irreversible in good times. */
+const MAX_WALK_BLOCKS = 100;
+/** Infos may be a moment later than their block now and then; where they always are, another node is asked first. */
+const MAX_LATE_INFOS = 3;
+/** Far worse than clocks are. */
+const MAX_AHEAD_MS = 10 * 60_000;
 
 /**
  * Reads the block after the newest verified one. Where it does not build on that one, the replaced blocks are read again down
@@ -28,9 +34,16 @@ export async function extend(
   node: Node,
   nodes: readonly Node[],
 ): Promise<WindowBlock[]> {
-  const mayLag = !following.pace.isOverdue(deps.now());
-  const next = await readBlock(deps, node, tipOf(following).number + 1, { mayLag });
-  if (next === null) return [];
+  const isOverdue = following.pace.isOverdue(deps.now());
+  const next = await (isOverdue ? readBlock : readHeadBlock)(deps, node, tipOf(following).number + 1);
+  if (next === 'no-infos') {
+    const { lateInfos } = following;
+    if (!lateInfos.isNow) lateInfos.blocks += 1;
+    lateInfos.isNow = true;
+    if (lateInfos.blocks > MAX_LATE_INFOS) avoid(deps, following, node);
+  }
+  if (next === null || next === 'no-infos') return [];
+  const signers = [await attest(deps, following, next, nodes)];
   const reads = [next];
   let kept = following.window.length;
   for (;;) {
@@ -38,25 +51,57 @@ export async function extend(
     const ancestor = following.window[kept - 1] ?? following.base;
     if (lowest === undefined || lowest.parentId === ancestor.id) break;
     if (kept === 0) throw await contradict(deps, following, node, lowest);
-    reads.unshift(await readParent(deps, following, node, lowest));
+    if (reads.length > MAX_WALK_BLOCKS) throw tooFar(deps, following, node);
+    const parent = await readParent(deps, following, node, lowest);
+    signers.unshift(await attest(deps, following, parent, nodes));
+    reads.unshift(parent);
     kept -= 1;
   }
+  assertLater(deps, node, following.window[kept - 1] ?? following.base, reads);
   const others = othersFor(deps, nodes, node);
   const blocks: WindowBlock[] = [];
-  for (const read of reads)
-    blocks.push(await withVotes(deps, read, await attest(deps, following, read, nodes), others));
+  for (const [index, read] of reads.entries()) {
+    blocks.push(await withVotes(deps, read, signers[index] ?? null, others));
+  }
   if (kept < following.window.length) {
     const count = following.window.length - kept;
     deps.log.info({ node: node.origin, blocks: count }, 'the head of the chain was replaced');
   }
   following.window.splice(kept, Number.POSITIVE_INFINITY, ...blocks);
-  deps.pool.praise(node);
+  if (signers.at(-1) !== null) deps.pool.praise(node);
   return blocks;
+}
+
+/** A branch that parted longer ago is not walked back block by block: what is in memory is forgotten and read anew. */
+function tooFar(deps: FollowDeps, following: Following, node: Node): AppError {
+  following.window.splice(0);
+  avoid(deps, following, node);
+  const message = `${node.origin} shows a branch that parted more than ${MAX_WALK_BLOCKS} blocks ago; the blocks above ${following.base.number} are read again`;
+  return new AppError('NODE_REFUSED', message, { retryable: true });
+}
+
+/** Each block is later than its parent, and on a real network not of the future: its time lets invoices expire. */
+function assertLater(deps: FollowDeps, node: Node, ancestor: { time: UnixMs }, reads: readonly ReadBlock[]): void {
+  let before = ancestor.time;
+  for (const { block } of reads) {
+    const { number, time } = block;
+    checked(deps, node, () => {
+      if (time > before && !isOfTheFuture(deps, time)) return;
+      const seen = `block ${number} is of ${time}, its parent of ${before}, and our clock says ${deps.now()}`;
+      throw new AppError('BLOCK_UNVERIFIABLE', seen, { retryable: true });
+    });
+    before = time;
+  }
+}
+
+/** The clock of a private network may run ahead of ours. */
+function isOfTheFuture({ slotMs, now }: FollowDeps, time: UnixMs): boolean {
+  return slotMs !== null && time > now() + MAX_AHEAD_MS;
 }
 
 /** The block that a block builds on, and no other of its height: what is built on a block is what makes it irreversible. */
 async function readParent(deps: FollowDeps, following: Following, node: Node, child: ProvenHeader): Promise<ReadBlock> {
-  const read = await readBlock(deps, node, child.number - 1, { mayLag: false });
+  const read = await readBlock(deps, node, child.number - 1);
   if (read !== null && read.block.id === child.parentId) return read;
   // The back ends of one node disagree for a moment about the head: another node is asked first.
   avoid(deps, following, node);
@@ -66,7 +111,7 @@ async function readParent(deps: FollowDeps, following: Following, node: Node, ch
 }
 
 /**
- * Whether a known producer signed the block. At the head a block that none signed is refused, after the producers were asked
+ * The key of a known producer that signed the block, or `null`. At the head a block that none signed is refused, after the producers were asked
  * for anew; in the irreversible past, whose producers may have left, it waits for what is built on it.
  */
 export async function attest(
@@ -74,21 +119,22 @@ export async function attest(
   following: Following,
   { node, block }: Pick<ReadBlock, 'node' | 'block'>,
   nodes: readonly Node[],
-): Promise<boolean> {
+): Promise<AccountHex | null> {
   const isKnown = () => following.producers !== null && isSignedBy(following.producers, block);
-  if (isKnown()) return true;
+  if (isKnown()) return block.signer;
   let isAskedNow = false;
   if (performance.now() >= following.producersNextMs) {
     isAskedNow = await keepProducers(deps, following, nodes, new Set([block.producer]));
-    if (isKnown()) return true;
+    if (isKnown()) return block.signer;
     following.agreedSolid = await readAgreedSolid(deps, following, nodes);
   }
   if (block.number <= following.agreedSolid) {
     const others = nodes.filter(({ operator }) => operator !== node.operator);
-    if (!(await isAttestedElsewhere(deps, following, block, others))) return false;
+    const signer = await findSignerElsewhere(deps, following, block, others);
+    if (signer === null) return null;
     // The block is right, and the signature that this node shows for it is not.
     deps.pool.report(node, 'unverifiable', `the signature of block ${block.number} is not the one that others show`);
-    return true;
+    return signer;
   }
   const reason = `block ${block.number} (${block.id}) says that 41${block.producer} made it, and is signed by 41${block.signer}, which no known producer signs with`;
   if (!isAskedNow) {
@@ -105,19 +151,19 @@ export function avoid({ blockMs }: FollowDeps, following: Following, { operator 
   following.avoided = { operator, untilMs: performance.now() + AVOID_BLOCKS * blockMs };
 }
 
-/** Whether another operator shows the same block with the signature of a known producer. The id says nothing of signatures. */
-async function isAttestedElsewhere(
+/** The known key that signed the same block as another operator shows it: the id says nothing of signatures. `null`: none. */
+async function findSignerElsewhere(
   deps: FollowDeps,
   { producers }: Following,
   block: ProvenHeader,
   [other]: readonly Node[],
-): Promise<boolean> {
-  if (other === undefined || producers === null) return false;
+): Promise<AccountHex | null> {
+  if (other === undefined || producers === null) return null;
   const shown = await readHeaderAt(deps, other, block.number).catch((error: unknown) => {
     if (error instanceof AppError) return null;
     throw error;
   });
-  return shown !== null && shown.id === block.id && isSignedBy(producers, shown);
+  return shown !== null && shown.id === block.id && isSignedBy(producers, shown) ? shown.signer : null;
 }
 
 /** The height up to which `agreement` operators call the chain irreversible, by headers of known producers; 0 where too few do. */
@@ -146,8 +192,7 @@ export async function keepProducers(
   const before = await loadProducers(deps.db, deps.network);
   following.producers = before;
   try {
-    const time = unixMs(Math.max(clock, tip.time));
-    following.producers = await refreshProducers(deps, nodes, before, { time, clock, suspects });
+    following.producers = await refreshProducers(deps, nodes, before, { clock, suspects });
     following.producersPeriod = Math.floor(tip.time / PERIOD_MS);
     const { reason, producers, nodes: told } = following.producers.newest;
     if (following.producers !== before) {

@@ -72,8 +72,12 @@ export function createFollower(deps: FollowDeps, onProgress: () => Promise<void>
         };
         const from = [current.base.number, tipOf(current).number].join();
         // What one node called irreversible, another one need not have.
+        const told = current.nodeSolid;
         current.nodeSolid = current.base;
-        await askSolid(deps, current, node);
+        await askSolid(deps, current, node).catch((error: unknown) => {
+          current.nodeSolid = told;
+          throw error;
+        });
         await catchUp(deps, watching, current, { node, nodes, isStopping, onProgress: tell });
         await askSolid(deps, current, node);
         await dropStuckWindow(deps, current, node);
@@ -82,7 +86,7 @@ export function createFollower(deps: FollowDeps, onProgress: () => Promise<void>
       } else {
         // A next block that cannot be read or verified holds up nothing of what is verified already.
         const head = await followHead(deps, current, node, nodes).catch((error: unknown) => ({ error }));
-        await gatherVotes(deps, current, nodes);
+        await gatherVotes(deps, current, nodes, { isNewestAsked: 'added' in head && head.added > 0 });
         await sight(watching, current).catch((error: unknown) => {
           // The database has other head blocks than we think: write ours anew.
           for (const block of current.window) block.sighted = 'nothing';
@@ -125,6 +129,7 @@ async function followHead(
   if (period !== following.producersPeriod && performance.now() >= following.producersRetryMs) {
     await keepProducers(deps, following, nodes);
   }
+  following.rangeFailures.clear();
   let added = (await extend(deps, following, node, nodes)).length;
   let isLate = false;
   if (added === 0 && pace.isOverdue(deps.now())) {
@@ -134,6 +139,11 @@ async function followHead(
     if (isLate) deps.pool.report(node, 'lagging', `it has no block ${tipOf(following).number}, others do`);
   }
   if (added === 0) return { added, nextMs: pace.onMiss(deps.now()) };
+  const { lateInfos } = following;
+  if (!lateInfos.isNow) lateInfos.blocks = 0;
+  // A block whose infos came later says nothing about when blocks can be read.
+  isLate ||= lateInfos.isNow;
+  lateInfos.isNow = false;
   return { added, nextMs: pace.onBlock(tipOf(following).time, deps.now(), isLate) };
 }
 
@@ -192,6 +202,7 @@ async function rootAt(deps: FollowDeps, cursor: ChainCursor, node: Node, nodes: 
     solidClaim: null,
     agreedSolid: 0,
     solidAsker: 0,
+    lateInfos: { isNow: false, blocks: 0 },
     avoided: null,
     pace: createPace(deps.blockMs, otherOperators(nodes).length > 0 ? SHARED_ASKS : SINGLE_ASKS),
     contradicting: new Map(),

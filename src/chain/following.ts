@@ -49,6 +49,8 @@ export type Following = {
   agreedSolid: number;
   /** Counts up with each node that was behind when it was asked what is irreversible: the next one is another. */
   solidAsker: number;
+  /** Whether a node shows the next block without its infos, and of how many blocks in a row it did at first. */
+  lateInfos: { isNow: boolean; blocks: number };
   /** An operator whose block we cannot judge now: others are asked first for a while. */
   avoided: { operator: string; untilMs: number } | null;
   /** Ranges in a row that a node, by origin, did not show: it may not answer them at all. */

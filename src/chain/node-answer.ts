@@ -24,6 +24,7 @@ export async function readBounded(body: AsyncIterable<Buffer>, maxBytes: number)
  */
 export function readAnswer(status: number, text: string): unknown {
   if (status !== 200) throw new Error(`HTTP ${status}: ${shown(text)}`);
+  if (text.length > SCANNED_CHARACTERS && isDeep(text)) throw new Error(`nested too deep: ${shown(text)}`);
   let answer: unknown;
   try {
     answer = JSON.parse(text);
@@ -33,6 +34,24 @@ export function readAnswer(status: number, text: string): unknown {
   if (typeof answer !== 'object' || answer === null) throw new Error(`neither object nor array: ${shown(text)}`);
   if ('Error' in answer) throw new Error(`error: ${shown(String(answer.Error))}`);
   return answer;
+}
+
+/** JSON that opens ever deeper takes 28 bytes of memory a character to parse: 4 MB of it are borne, more are looked at first. */
+const SCANNED_CHARACTERS = 8 * 1024 * 1024;
+/** Blocks are nested eight deep. */
+const MAX_DEPTH = 64;
+
+/** Whether brackets open deeper than any answer of a node. Those inside strings count too, which only makes it stricter. */
+function isDeep(text: string): boolean {
+  let depth = 0;
+  for (let index = 0; index < text.length; index += 1) {
+    const code = text.charCodeAt(index);
+    if (code === 0x5b || code === 0x7b) {
+      depth += 1;
+      if (depth > MAX_DEPTH) return true;
+    } else if (code === 0x5d || code === 0x7d) depth -= 1;
+  }
+  return false;
 }
 
 /**

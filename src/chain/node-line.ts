@@ -50,7 +50,11 @@ export function createNodeLine(options: NodeLineOptions) {
     // The node may have been paused meanwhile; asking on would prolong a suspension.
     return hindrance();
   };
-  const post = async (path: string, body: object, call: { timeoutMs?: number } = {}): Promise<unknown> => {
+  const post = async (
+    path: string,
+    body: object,
+    call: { timeoutMs?: number; maxBytes?: number } = {},
+  ): Promise<unknown> => {
     const obstacle = await takeTurn();
     if (obstacle !== null) {
       metrics.nodeRequests.inc({ network, node: origin, outcome: 'unsent' });

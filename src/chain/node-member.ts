@@ -2,6 +2,9 @@ import { AppError } from '../domain/errors.ts';
 import { createNodeIdentity } from './node-identity.ts';
 import { createNodeLine, type NodeLineOptions } from './node-line.ts';
 
+/** `maxBytes`: of the answer; 4 MiB unless said otherwise. */
+export type PostOptions = { timeoutMs?: number; maxBytes?: number };
+
 /** A node as those see it who ask. */
 export type Node = {
   /** Base URL; its path may be a secret. */
@@ -10,7 +13,7 @@ export type Node = {
   origin: string;
   operator: string;
   /** Parsed JSON, or throws `NODE_REFUSED`. A node that is paused or out of its budget refuses at once, unasked. */
-  post(path: string, body: object, options?: { timeoutMs?: number }): Promise<unknown>;
+  post(path: string, body: object, options?: PostOptions): Promise<unknown>;
 };
 
 export type NodeProblem =

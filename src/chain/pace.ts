@@ -43,6 +43,8 @@ export function createPace(blockMs: number, earnedPerBlock: number): Pace {
   let lastSpentMs = Number.NEGATIVE_INFINITY;
   return {
     onBlock(blockTime, nowMs, isLate) {
+      // It took no longer than this; and a clock that was set back must not make us late for ever.
+      delayMs = Math.min(delayMs, nowMs - blockTime);
       if (isLate || (misses > 0 && nowMs - lastMissMs > blockMs * KNOWN_SHARE)) {
         // It was there long before, and only this node, or the one asked before it, did not show it: nothing is learnt.
         earlierMs = blockMs / EARLIER_SHARE;
@@ -60,7 +62,7 @@ export function createPace(blockMs: number, earnedPerBlock: number): Pace {
       return Math.max(0, Math.min(blockMs, blockTime + blockMs + delayMs - nowMs));
     },
     onMiss(nowMs) {
-      if (misses === 0) firstMissMs = nowMs;
+      if (misses === 0 || nowMs < firstMissMs) firstMissMs = nowMs;
       misses += 1;
       lastMissMs = nowMs;
       const pauseMs = Math.min(blockMs, (blockMs / RETRY_SHARE) * 2 ** Math.min(misses - 1, 8));
@@ -69,6 +71,7 @@ export function createPace(blockMs: number, earnedPerBlock: number): Pace {
     },
     isOverdue: (nowMs) => misses > 0 && nowMs - firstMissMs >= blockMs * OVERDUE_SHARE,
     maySpend(isPayerWaiting, nowMs) {
+      if (nowMs < lastSpentMs) lastSpentMs = Number.NEGATIVE_INFINITY;
       const isIdleTurn = nowMs - lastSpentMs >= IDLE_BLOCKS * blockMs;
       if (!isIdleTurn && !(isPayerWaiting && saved >= 1)) return false;
       saved = Math.max(-MOST_SAVED, saved - 1);

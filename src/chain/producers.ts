@@ -37,10 +37,14 @@ export async function loadProducers(db: Sql, network: Network): Promise<KnownPro
 }
 
 /** Whether a producer of now, or of a moment ago, signed the block with its key. */
-export function isSignedBy({ newest, earlier }: KnownProducers, header: ProvenHeader): boolean {
-  return [newest, ...earlier].some(({ producers }) =>
-    producers.some(({ account, signer }) => account === header.producer && signer === header.signer),
-  );
+export function isSignedBy({ newest, earlier }: KnownProducers, header: Signed): boolean {
+  return [newest, ...earlier].some((set) => isMember(set, header));
+}
+
+type Signed = Pick<ProvenHeader, 'producer' | 'signer'>;
+
+function isMember({ producers }: ProducerSet, { producer, signer }: Signed): boolean {
+  return producers.some((member) => member.account === producer && member.signer === signer);
 }
 
 /** The same of what a node calls irreversible. Block 0 is known by its id. */
@@ -48,14 +52,18 @@ export function isKnownSolid(known: KnownProducers | null, solid: SolidHeader): 
   return solid.producer === null || (known !== null && isSignedBy(known, solid));
 }
 
+/** Who decides what is irreversible: `threshold` members of one set, each by blocks signed with its key in that set. */
+export type Electorate = { isVote(block: Signed): boolean; voters: Set<AccountHex>; threshold: number };
+
 /**
- * Who decides what is irreversible: enough members of the set of now, or enough of one of the sets of before. Members of
- * different sets are not added up, so that several small changes give nobody a say that one change would not.
+ * The set of now, and each of those before. Members, and keys, of different sets are not added up, so that several small
+ * changes give nobody a say that one change would not.
  */
-export function electorates({ newest, earlier }: KnownProducers): { voters: Set<AccountHex>; threshold: number }[] {
-  return [newest, ...earlier].map(({ producers }) => ({
-    voters: new Set(producers.map(({ account }) => account)),
-    threshold: solidThreshold(producers.length),
+export function electorates({ newest, earlier }: KnownProducers): Electorate[] {
+  return [newest, ...earlier].map((set) => ({
+    isVote: (block) => isMember(set, block),
+    voters: new Set(set.producers.map(({ account }) => account)),
+    threshold: solidThreshold(set.producers.length),
   }));
 }
 
@@ -64,14 +72,14 @@ type ProducerDeps = { db: Sql; network: Network; agreement: number; pool: Pick<N
 /**
  * Asks nodes of different operators for the producers of now, and takes over what `agreement` of them name if it is a change
  * that a vote can make: at most as many new members in a period as cannot decide alone. `suspects` are producers whose keys
- * are asked for anew; `clock` is our own, `time` that or the newest verified block's. Returns what is in force then.
- * Errors: `NODES_DISAGREE`, `NO_NODE` where too few answer.
+ * are asked for anew; `clock` is our own. Returns what is in force then.
+ * Errors: `NODES_DISAGREE`, `NODE_REFUSED` where too few answer.
  */
 export async function refreshProducers(
   deps: ProducerDeps,
   nodes: readonly Node[],
   known: KnownProducers | null,
-  { time, clock, suspects }: { time: UnixMs; clock: UnixMs; suspects: ReadonlySet<AccountHex> },
+  { clock, suspects }: { clock: UnixMs; suspects: ReadonlySet<AccountHex> },
 ): Promise<KnownProducers> {
   const { db, network } = deps;
   const { producers, origins } = await readAgreed(deps, nodes, known, suspects);
@@ -81,7 +89,7 @@ export async function refreshProducers(
   }
   await refuseUnlikely(db, network, producers, clock);
   const reason = known === null ? 'first' : isSameMembers(known.newest.producers, producers) ? 'key' : 'vote';
-  await insertProducerSet(db, network, { chainTime: time, reason, producers, nodes: origins });
+  await insertProducerSet(db, network, { chainTime: clock, reason, producers, nodes: origins });
   await confirmProducers(db, network, clock);
   const adopted = await loadProducers(db, network);
   if (adopted === null) throw new Error(`the producers of ${network} were not stored`);
@@ -89,11 +97,11 @@ export async function refreshProducers(
 }
 
 /** Takes over what the nodes agree on, however much it differs: the operator knows that the network changed. Errors as above. */
-export async function acceptProducers(deps: ProducerDeps, nodes: readonly Node[], time: UnixMs): Promise<ProducerSet> {
+export async function acceptProducers(deps: ProducerDeps, nodes: readonly Node[], clock: UnixMs): Promise<ProducerSet> {
   const { producers, origins } = await readAgreed(deps, nodes, null, new Set());
-  const adopted: ProducerSet = { chainTime: time, reason: 'operator', producers, nodes: origins };
+  const adopted: ProducerSet = { chainTime: clock, reason: 'operator', producers, nodes: origins };
   await insertProducerSet(deps.db, deps.network, adopted);
-  await confirmProducers(deps.db, deps.network, time);
+  await confirmProducers(deps.db, deps.network, clock);
   return adopted;
 }
 
@@ -120,7 +128,11 @@ async function readAgreed(
       const node = group[index];
       if (node === undefined) continue;
       if (answer.status === 'fulfilled') told.push({ node, producers: answer.value });
-      else failed.push(answer.reason instanceof Error ? answer.reason.message : String(answer.reason));
+      else {
+        const reason = answer.reason instanceof Error ? answer.reason.message : String(answer.reason);
+        failed.push(reason);
+        pool.report(node, 'incomplete', reason);
+      }
     }
     for (const { producers } of told) {
       const same = told.filter((each) => textOf(each.producers) === textOf(producers));
@@ -156,8 +168,10 @@ async function refuseUnlikely(db: Sql, network: Network, producers: ProducerSet[
   const added = producers.filter((producer) => !old.has(pairOf(producer))).length;
   // Not since it was taken over: a set that was in force an hour ago cannot have changed for a week.
   const periods = Math.max(1, period - Math.floor(before.confirmedAt / PERIOD_MS));
-  const bound = Math.max(1, producers.length - solidThreshold(producers.length)) * periods;
-  if (added <= bound && producers.length >= solidThreshold(before.producers.length)) return;
+  const size = before.producers.length;
+  const bound = Math.max(1, size - solidThreshold(size)) * periods;
+  // Fewer producers would need fewer votes: the network has had 27 for ever.
+  if (added <= bound && producers.length >= size) return;
   throw disagree(
     `the nodes name ${producers.length} producers of which ${added} are new, or sign with a new key, since ${toIso(before.confirmedAt)}, and at most ${bound} can be; ` +
       'if the network really changed so much, accept its producers with: quittance chain producers --accept --yes',

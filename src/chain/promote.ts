@@ -8,7 +8,7 @@ import type { FollowDeps, Following } from './following.ts';
 import type { Node } from './node-member.ts';
 import { electorates, isKnownSolid } from './producers.ts';
 import { readNewestSolid } from './read-block.ts';
-import { toChainBlock, type WindowBlock } from './window.ts';
+import { isNext, toChainBlock, type WindowBlock } from './window.ts';
 
 /** Blocks of one transaction while catching up. Memory and lock time stay small, and commits are few. */
 const BATCH_BLOCKS = 20;
@@ -16,9 +16,11 @@ const BATCH_BLOCKS = 20;
 /** The height up to which our own verified headers prove the chain to be irreversible; the solid cursor's at least. */
 export function ownSolidOf({ window, producers, base }: Following): number {
   if (producers === null) return base.number;
-  const attested = window.filter(({ isAttested }) => isAttested);
-  const heights = electorates(producers).map(({ voters, threshold }) => solidHeight(attested, voters, threshold));
-  return Math.max(base.number, ...heights.map((height) => height ?? 0));
+  const heights = electorates(producers).map(({ isVote, voters, threshold }) => {
+    const votes = window.filter(({ producer, signer }) => signer !== null && isVote({ producer, signer }));
+    return solidHeight(votes, voters, threshold) ?? 0;
+  });
+  return Math.max(base.number, ...heights);
 }
 
 /** Asks what is irreversible by the node, which must not be another chain than ours. One request. */
@@ -32,7 +34,8 @@ export async function askSolid(deps: FollowDeps, following: Following, node: Nod
   deps.metrics.chainSolidNumber.set({ network: deps.network }, solid.number);
   const ours = following.window.find(({ number }) => number === solid.number);
   if (ours !== undefined && ours.id !== solid.id) {
-    // Our window is a branch that lost, or the node is wrong: which of them is built upon decides.
+    // Our window is a branch that lost, or the node is wrong: which of them is built upon decides. What is ours is read again.
+    following.window.splice(following.window.indexOf(ours));
     deps.pool.report(
       node,
       'contradicts',
@@ -82,7 +85,7 @@ export async function promote(deps: FollowDeps, watching: Watching, following: F
 function isLinked({ base, window }: Following): boolean {
   return window.every((block, index) => {
     const parent = window[index - 1] ?? base;
-    return block.parentId === parent.id && block.number === parent.number + 1;
+    return isNext(parent, block);
   });
 }
 

@@ -39,6 +39,9 @@ const HASH = /^[0-9a-f]{64}$/;
 const GENESIS_PREFIX = '0'.repeat(16);
 const NO_ROOT = '00'.repeat(32);
 
+/** A block holds 2 MB (java-tron `BLOCK_SIZE`), and the smallest transactions take a hundred bytes. */
+const MAX_TRANSACTIONS = 20_000;
+
 /** The size of an inner node of the transactions' tree: a transaction of this size could stand for many. */
 const NODE_BYTES = 64;
 
@@ -57,6 +60,7 @@ export function proveBlock(
   const header = proveHeader(answer, { number, slotMs });
   const { transactions: list = [] } = answer as { transactions?: unknown };
   if (!Array.isArray(list)) throw refused(`the transactions of block ${number} are no list`);
+  if (list.length > MAX_TRANSACTIONS) throw refused(`${list.length} transactions in block ${number}`);
   const contract = bytesFromHex(`41${usdt}`) ?? new Uint8Array(0);
   const leaves: Uint8Array[] = [];
   const transactions: ProvenTransaction[] = [];

@@ -21,6 +21,11 @@ export const SLOT_MS = 3000;
 export const RANGE_BLOCKS = 10;
 /** A range takes longer than one block, and nothing waits for it at the head. */
 const RANGE_TIMEOUT_MS = 15_000;
+/** A block of 2 MB in JSON, with room; a range of ten such. Everything else that a node says is small. */
+const BLOCK_BYTES = 24 * 1024 * 1024;
+const RANGE_BYTES = 64 * 1024 * 1024;
+/** As much of what a node said as a person needs. */
+const MAX_REASON = 300;
 
 /** A block by its height, id and time. */
 export type BlockMark = { number: number; id: string; time: UnixMs };
@@ -29,36 +34,57 @@ export type ReadBlock = { node: Node; block: ProvenBlock; logs: BlockLogs };
 
 /**
  * The block at a height, proven from its own bytes, and its USDT logs, checked against it; both from one node. `null`: the
- * node does not have it yet; `mayLag`: nor, behind one address, the back end that answers for its infos. One request for a
- * miss, two for a block. Errors: `NODE_REFUSED`, `BLOCK_UNVERIFIABLE`.
+ * node does not have it yet. One request for a miss, two for a block. Errors: `NODE_REFUSED`, `BLOCK_UNVERIFIABLE`.
  */
-export async function readBlock(
+export async function readBlock(deps: ReadDeps, node: Node, number: number): Promise<ReadBlock | null> {
+  const block = await readProven(deps, node, number);
+  return block === null ? null : { node, block, logs: await readLogsOf(deps, node, block) };
+}
+
+/** The same at the head, where behind one address the back end that answers for the infos may lag: `no-infos`. */
+export async function readHeadBlock(
   deps: ReadDeps,
   node: Node,
   number: number,
-  { mayLag }: { mayLag: boolean },
-): Promise<ReadBlock | null> {
-  const answer = await node.post('/wallet/getblock', { id_or_num: String(number), detail: true });
+): Promise<ReadBlock | null | 'no-infos'> {
+  const block = await readProven(deps, node, number);
+  if (block === null) return null;
+  const logs = await readLogsIfThere(deps, node, block);
+  return logs === null ? 'no-infos' : { node, block, logs };
+}
+
+async function readProven(deps: ReadDeps, node: Node, number: number): Promise<ProvenBlock | null> {
+  const answer = await node.post(
+    '/wallet/getblock',
+    { id_or_num: String(number), detail: true },
+    { maxBytes: BLOCK_BYTES },
+  );
   if (isAbsent(answer)) return null;
-  const block = checked(deps, node, () => proveBlock(answer, { ...deps, number }));
-  const logs = await (mayLag ? readLogsIfThere(deps, node, block) : readLogsOf(deps, node, block));
-  return logs === null ? null : { node, block, logs };
+  return checked(deps, node, () => proveBlock(answer, { ...deps, number }));
 }
 
 /** The same where the node may not have the block yet, or be on another branch for a moment: that is no fault of it. */
 export async function readLogsIfThere(deps: ReadDeps, node: Node, block: ProvenBlock): Promise<BlockLogs | null> {
-  const infos = await node.post('/wallet/gettransactioninfobyblocknum', { num: block.number });
+  const infos = await node.post(
+    '/wallet/gettransactioninfobyblocknum',
+    { num: block.number },
+    { maxBytes: BLOCK_BYTES },
+  );
   try {
     return readLogs(block, infos, deps.usdt);
   } catch (error) {
-    if (error instanceof AppError && error.code === 'NODE_REFUSED') return null;
+    if (!(error instanceof AppError && error.code === 'BLOCK_UNVERIFIABLE')) return null;
     return checked(deps, node, () => readLogs(block, infos, deps.usdt));
   }
 }
 
 /** The logs that a node, perhaps another one, shows for a proven block. One request. */
 export async function readLogsOf(deps: ReadDeps, node: Node, block: ProvenBlock): Promise<BlockLogs> {
-  const infos = await node.post('/wallet/gettransactioninfobyblocknum', { num: block.number });
+  const infos = await node.post(
+    '/wallet/gettransactioninfobyblocknum',
+    { num: block.number },
+    { maxBytes: BLOCK_BYTES },
+  );
   return checked(deps, node, () => readLogs(block, infos, deps.usdt));
 }
 
@@ -68,7 +94,10 @@ export async function readLogsOf(deps: ReadDeps, node: Node, block: ProvenBlock)
  */
 export async function readRange(deps: ReadDeps, node: Node, first: number, last: number): Promise<ProvenBlock[]> {
   const request = { startNum: first, endNum: last + 1 };
-  const answer = await node.post('/wallet/getblockbylimitnext', request, { timeoutMs: RANGE_TIMEOUT_MS });
+  const answer = await node.post('/wallet/getblockbylimitnext', request, {
+    timeoutMs: RANGE_TIMEOUT_MS,
+    maxBytes: RANGE_BYTES,
+  });
   return checked(deps, node, () => {
     const shown = (answer as { block?: unknown }).block;
     if (!Array.isArray(shown) || shown.length !== last - first + 1) {
@@ -109,13 +138,13 @@ export function checked<Result>({ network, pool, metrics }: ReadDeps, node: Node
   try {
     return check();
   } catch (error) {
-    if (error instanceof AppError) {
-      const problem = error.code === 'BLOCK_UNVERIFIABLE' ? 'unverifiable' : 'incomplete';
-      metrics.blockVerifyFailures.inc({ network, node: node.origin, problem });
-      pool.report(node, problem, error.message);
-      throw new AppError(error.code, `${node.origin}: ${error.message}`, { retryable: true, cause: error });
-    }
-    throw error;
+    // Whatever a check stumbles over came from the node; its message may be as long as the node likes.
+    const code = error instanceof AppError ? error.code : 'NODE_REFUSED';
+    const problem = code === 'BLOCK_UNVERIFIABLE' ? 'unverifiable' : 'incomplete';
+    const reason = (error instanceof Error ? error.message : String(error)).slice(0, MAX_REASON);
+    metrics.blockVerifyFailures.inc({ network, node: node.origin, problem });
+    pool.report(node, problem, reason);
+    throw new AppError(code, `${node.origin}: ${reason}`, { retryable: true });
   }
 }
 

@@ -54,7 +54,7 @@ export async function readVerified(deps: VerifiedDeps, first: number, last: numb
 /** What stands only in logs is asked of other operators too, until enough show the same. Error: `NODES_DISAGREE`. */
 async function agree(deps: ReadSolidDeps, read: ReadBlock, nodes: readonly Node[]): Promise<SolidBlock> {
   const { block, logs, node } = read;
-  const window = toWindowBlock(read, false);
+  const window = toWindowBlock(read, null);
   const isOpen = block.transactions.some(({ isSuccess, isContract, call }) => isSuccess && isContract && call === null);
   const agreement = isOpen || logs.transfers.some(({ isProven }) => !isProven) ? deps.agreement : 1;
   settle(window, agreement);

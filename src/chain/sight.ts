@@ -9,7 +9,7 @@ import { toChainBlock, type WindowBlock } from './window.ts';
  * restart that waits until as much is verified as was examined before, so that no invoice loses a sighting that it still has.
  */
 export async function sight(watching: Watching, { window }: Following): Promise<void> {
-  const firstUnattested = window.findIndex(({ isAttested }) => !isAttested);
+  const firstUnattested = window.findIndex(({ signer }) => signer === null);
   const attested = firstUnattested < 0 ? window : window.slice(0, firstUnattested);
   const first = attested.findIndex(isBehind);
   const blocks = attested.slice(first);

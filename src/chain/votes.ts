@@ -1,4 +1,5 @@
 import { AppError } from '../domain/errors.ts';
+import type { AccountHex } from '../tron/address.ts';
 import { type FollowDeps, type Following, tipOf } from './following.ts';
 import type { Node } from './node-member.ts';
 import { ofDifferentOperators } from './operators.ts';
@@ -23,10 +24,10 @@ function needsAgreement({ block, logs }: ReadBlock): boolean {
 export async function withVotes(
   deps: FollowDeps,
   read: ReadBlock,
-  isAttested: boolean,
+  signer: AccountHex | null,
   others: readonly Node[],
 ): Promise<WindowBlock> {
-  const block = toWindowBlock(read, isAttested);
+  const block = toWindowBlock(read, signer);
   const agreement = needsAgreement(read) ? deps.agreement : 1;
   settle(block, agreement);
   if (block.agreed === null) {
@@ -46,10 +47,16 @@ export function othersFor({ agreement }: FollowDeps, nodes: readonly Node[], fir
 /**
  * Asks for the logs of blocks on which too few operators agree, oldest first: operators that did not show theirs, and where
  * they differ all of them again, now and then. Disagreement about a block that all must have is an alarm. Nobody is asked
- * while too few operators can be to settle anything.
+ * while too few operators can be to settle anything. `isNewestAsked`: they were asked for the newest block a moment ago.
  */
-export async function gatherVotes(deps: FollowDeps, following: Following, nodes: readonly Node[]): Promise<void> {
-  const open = following.window.filter(({ agreed }) => agreed === null).slice(0, STEP_BLOCKS);
+export async function gatherVotes(
+  deps: FollowDeps,
+  following: Following,
+  nodes: readonly Node[],
+  { isNewestAsked }: { isNewestAsked: boolean },
+): Promise<void> {
+  const asked = isNewestAsked ? following.window.slice(0, -1) : following.window;
+  const open = asked.filter(({ agreed }) => agreed === null).slice(0, STEP_BLOCKS);
   const operators = ofDifferentOperators(nodes, nodes.length);
   const nowMs = performance.now();
   if (open.length === 0 || operators.length < deps.agreement || nowMs < following.votesNextMs) return;
@@ -57,12 +64,13 @@ export async function gatherVotes(deps: FollowDeps, following: Following, nodes:
   for (const block of open) {
     const { proven } = block;
     if (proven === null) continue;
-    const mayLag = block.number > tipOf(following).number - LAG_BLOCKS;
+    // Of a block that nobody known signed others may show nothing, and be right.
+    const mayLag = block.signer === null || block.number > tipOf(following).number - LAG_BLOCKS;
     const isDisputed = new Set([...block.votes.values()].map(({ logs }) => logs.digest)).size > 1;
     const isRetry = isDisputed && nowMs >= following.disputeNextMs;
     const silent = operators.filter(({ operator }) => !block.votes.has(operator));
-    const asked = isRetry ? operators : isDisputed ? silent : silent.slice(0, deps.agreement - 1);
-    await Promise.all(asked.map((node) => ask(deps, block, proven, node, { mayLag })));
+    const wanted = isRetry ? operators : isDisputed ? silent : silent.slice(0, deps.agreement - 1);
+    await Promise.all(wanted.map((node) => ask(deps, block, proven, node, { mayLag })));
     if (block.agreed === null && isRetry && !mayLag) await tellDispute(deps, block);
   }
   if (nowMs >= following.disputeNextMs) following.disputeNextMs = nowMs + DISPUTE_BLOCKS * deps.blockMs;

@@ -38,15 +38,7 @@ const STALE_BLOCKS = 20;
  */
 const BLIND_AFTER_FAILURES = 3;
 
-const ABOUT_NODES = new Set([
-  'NODE_REFUSED',
-  'NODE_WRONG_NETWORK',
-  'NODES_DISAGREE',
-  'NO_NODE',
-  'CHAIN_CONTRADICTION',
-  'BLOCK_UNVERIFIABLE',
-  'CHAIN_HALTED',
-]);
+const NOT_ABOUT_THE_CHAIN = new Set(['LEASE_LOST', 'DATABASE_UNAVAILABLE']);
 
 /** Follows one network while this process holds its lease. Never ends by itself. */
 export function startWatcher(deps: WatcherDeps): Watcher {
@@ -77,11 +69,12 @@ export function startWatcher(deps: WatcherDeps): Watcher {
   const follower = createFollower({ ...deps, log, alarms }, tellStatus);
   const setBlind = async (reason: string | null) => {
     metrics.chainBlind.set({ network }, reason === null ? 0 : 1);
-    const was = state.blind;
-    state.blind = reason;
     // One that a former process raised is over as well.
     if (reason === null) await alarms.calm('blind');
-    if ((was === null) === (reason === null)) return;
+    if ((state.blind === null) === (reason === null)) {
+      state.blind = reason;
+      return;
+    }
     state.statusMs = 0;
     if (reason === null) {
       log.info('the chain is visible again');
@@ -90,12 +83,13 @@ export function startWatcher(deps: WatcherDeps): Watcher {
       const detail = `blind: invoices are created, nothing is confirmed or expired: ${reason}`;
       await alarms.raise('blind', '', detail);
     }
+    state.blind = reason;
   };
   const onFailure = async (error: unknown, lease: Lease) => {
     const code = error instanceof AppError ? error.code : 'INTERNAL';
     metrics.watcherFailures.inc({ network, code });
     if (code === 'LEASE_LOST' && state.lease === lease) loseLease();
-    state.failures = ABOUT_NODES.has(code) ? state.failures + 1 : 0;
+    state.failures = NOT_ABOUT_THE_CHAIN.has(code) ? 0 : state.failures + 1;
     const reason = error instanceof Error ? error.message : String(error);
     if (code === 'BLOCK_UNVERIFIABLE') {
       await alarms.raise('unverifiable-block', '', reason);

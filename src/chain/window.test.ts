@@ -34,7 +34,7 @@ function blockShownBy(node: Node, digest: string) {
     signer: account('b'),
     transactions: [],
   } as unknown as ProvenBlock;
-  return toWindowBlock({ node, block, logs: logsOf(digest) }, true);
+  return toWindowBlock({ node, block, logs: logsOf(digest) }, account('b'));
 }
 
 test('two of three operators decide, and the evidence names those two', () => {

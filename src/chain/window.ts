@@ -16,8 +16,8 @@ export type WindowBlock = {
   parentId: string;
   time: UnixMs;
   producer: AccountHex;
-  /** A known producer signed it, so it counts for irreversibility. Others are proven only by what is built on them. */
-  isAttested: boolean;
+  /** The key of a known producer that signed it, so that it counts for irreversibility; `null`: proven only by what is built on it. */
+  signer: AccountHex | null;
   /** Needed to check what other nodes show; `null` once enough agree. */
   proven: ProvenBlock | null;
   votes: Map<string, Vote>;
@@ -29,10 +29,10 @@ export type WindowBlock = {
   hasSighting: boolean;
 };
 
-export function toWindowBlock({ node, block, logs }: ReadBlock, isAttested: boolean): WindowBlock {
+export function toWindowBlock({ node, block, logs }: ReadBlock, signer: AccountHex | null): WindowBlock {
   const { number, id, parentId, time, producer } = block;
   return {
-    ...{ number, id, parentId, time, producer, isAttested },
+    ...{ number, id, parentId, time, producer, signer },
     proven: block,
     votes: new Map([[node.operator, { origin: node.origin, logs }]]),
     agreed: null,
@@ -70,4 +70,12 @@ function certainTransfers({ agreed, votes }: WindowBlock): ChainTransfer[] {
   if (agreed !== null) return agreed.logs.transfers;
   const [vote] = votes.values();
   return vote?.logs.transfers.filter(({ isProven }) => isProven) ?? [];
+}
+
+/** Whether a block may follow another: it names it as its parent, and was made later. */
+export function isNext(
+  parent: { number: number; id: string; time: UnixMs },
+  block: { number: number; parentId: string; time: UnixMs },
+): boolean {
+  return block.parentId === parent.id && block.number === parent.number + 1 && block.time > parent.time;
 }

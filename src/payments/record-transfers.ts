@@ -53,7 +53,7 @@ export async function recordTransfers(
 function decide(recording: Recording, placed: Placed[], arrived: Incoming[], concerns: Concerns): DecidedTransfer[] {
   const paidHere = new Set<string>();
   const now = recording.now();
-  return arrived.flatMap(({ index, projectId, addressId, addressCreatedAt, address, invoice }) => {
+  return arrived.flatMap(({ index, projectId, addressId, addressCreatedAt, address, invoice }, place) => {
     const { block, transfer } = placedAt(placed, index);
     if (!concerns(addressCreatedAt, block.time)) return [];
     const asked = invoice !== null && concerns(invoice.createdAt, block.time) ? invoice : null;
@@ -66,7 +66,7 @@ function decide(recording: Recording, placed: Placed[], arrived: Incoming[], con
     return [
       {
         // Ids rise in chain order, and events follow it.
-        id: uuidV7(now, recording.random(10), index),
+        id: uuidV7(now, recording.random(10), place),
         projectId,
         addressId,
         ...describe(block, transfer),

@@ -6,7 +6,7 @@ import { statement } from './statement.ts';
 
 /** Who may make blocks, and with whose key each signs (its witness permission). */
 export type ProducerSet = {
-  /** When the set was taken over: by our clock, or the time of the newest verified block if that is later. */
+  /** When the set was taken over, by our clock. */
   chainTime: UnixMs;
   /** `first`: there was none; `vote`: members changed; `key`: a witness permission changed; `operator`: by command. */
   reason: 'first' | 'vote' | 'key' | 'operator';

@@ -1,0 +1,116 @@
+import { afterEach, expect, test } from 'vitest';
+import { createAttackChain, directTransfer, innerTransfer } from './attack-chain.ts';
+import { type AttackNode, createAttackNode } from './attack-node.ts';
+import { type AttackWorld, createAttackWorld } from './attack-world.ts';
+
+let world: AttackWorld | null = null;
+afterEach(async () => {
+  await world?.stop();
+  world = null;
+});
+
+/** What each block of the main network holds: transfers inside other contracts. */
+const filler = () => [innerTransfer('33'.repeat(20), 5n)];
+const MINUTE_MS = 60_000;
+
+async function start() {
+  const chain = createAttackChain();
+  chain.mine();
+  const nodes = ['a', 'b'].map((name) => createAttackNode(name, chain));
+  const [first, second] = nodes as [AttackNode, AttackNode];
+  const made = await createAttackWorld({ chain, nodes, agreement: 2 });
+  world = made;
+  await made.run(25, filler);
+  return { world: made, chain, nodes, first, second };
+}
+
+test('while the second of two operators is down, the one that is left answers no more than 2.5 requests a block', async () => {
+  const { world, nodes, first, second } = await start();
+  const { account, amount } = await world.invoice();
+  nodes.splice(1);
+  await world.run(1, () => [directTransfer(account, amount)]);
+  const before = first.requestCount();
+  const blocks = 80;
+  await world.run(blocks, filler);
+  expect((first.requestCount() - before) / blocks).toBeLessThanOrEqual(2.5);
+  expect(world.behind()).toBe(0);
+  // What waited is settled as soon as the other is back.
+  nodes.push(second);
+  await world.run(60, filler);
+  expect(await world.statuses()).toEqual(['PAID']);
+  expect(world.unrecorded()).toBeLessThanOrEqual(8);
+});
+
+test('while two operators differ about blocks, each answers no more than 8 requests a block', async () => {
+  const { world, first, second } = await start();
+  second.lies = { answer: ({ path }) => (path.endsWith('infobyblocknum') ? [] : undefined) };
+  const before = [first.requestCount(), second.requestCount()] as const;
+  const blocks = 40;
+  await world.run(blocks, filler);
+  expect((first.requestCount() - before[0]) / blocks).toBeLessThanOrEqual(2.5);
+  expect((second.requestCount() - before[1]) / blocks).toBeLessThanOrEqual(8);
+});
+
+test('an invoice that was paid in time does not expire while operators do not agree on the block of its payment', async () => {
+  const { world, chain, nodes, second } = await start();
+  const { account, amount } = await world.invoice();
+  // Slots without a block, which pass quickly here.
+  chain.mine(filler(), { gapMs: 25 * MINUTE_MS });
+  await world.run(20, filler);
+  nodes.splice(1);
+  await world.run(1, () => [innerTransfer(account, amount)]);
+  chain.mine(filler(), { gapMs: 10 * MINUTE_MS });
+  await world.run(20, filler);
+  expect(await world.statuses()).toEqual(['PENDING']);
+  nodes.push(second);
+  await world.run(45, filler);
+  expect(await world.statuses()).toEqual(['PAID']);
+  expect(await world.events()).not.toContain('invoice.expired');
+});
+
+test('an invoice that nobody paid expires when the operators agree on the blocks up to its deadline, and not before', async () => {
+  const { world, chain, nodes, second } = await start();
+  await world.invoice();
+  nodes.splice(1);
+  await world.run(1, filler);
+  chain.mine(filler(), { gapMs: 31 * MINUTE_MS });
+  await world.run(5, filler);
+  expect(await world.statuses()).toEqual(['PENDING']);
+  nodes.push(second);
+  await world.run(5, filler);
+  expect(await world.statuses()).toEqual(['EXPIRED']);
+});
+
+test('with a full window the watcher asks at the network’s rhythm, and goes on by itself when operators agree again', async () => {
+  const { world, nodes, first, second } = await start();
+  nodes.splice(1);
+  world.restartAfter(640, filler);
+  await world.pass(15_000);
+  const before = { steps: world.steps(), requests: first.requestCount() };
+  const blocks = 20;
+  await world.run(blocks, filler);
+  expect((world.steps() - before.steps) / blocks).toBeLessThanOrEqual(2);
+  expect((first.requestCount() - before.requests) / blocks).toBeLessThanOrEqual(2.5);
+  nodes.push(second);
+  for (let minutes = 0; minutes < 12 && world.unrecorded() > 8; minutes++) await world.run(20, filler);
+  expect(world.unrecorded()).toBeLessThanOrEqual(8);
+  expect(world.behind()).toBe(0);
+});
+
+test('with Tether’s fee on, a transfer to the contract’s owner stops nothing and counts with what arrived', async () => {
+  const { world } = await start();
+  const owner = '44'.repeat(20);
+  const { account, amount } = await world.invoice();
+  const fee = { owner, amount: 7n };
+  // Of a transfer to the owner both logs are to it.
+  const toOwner = () => [directTransfer(owner, 1000n, fee)];
+  await world.run(1, toOwner);
+  await world.run(1, () => [directTransfer(account, amount + fee.amount, fee)]);
+  await world.run(45, toOwner);
+  expect(world.behind()).toBe(0);
+  expect(world.unrecorded()).toBeLessThanOrEqual(8);
+  expect(world.reports).toEqual([]);
+  expect(await world.statuses()).toEqual(['PAID']);
+  const rows = await world.query('select verified, amount_micro from transfers');
+  expect(rows).toEqual([{ verified: expect.stringContaining('agreed'), amount_micro: amount.toString() }]);
+});

@@ -1,0 +1,51 @@
+import pg from 'pg';
+import { microUsdt } from '../../src/domain/money.ts';
+import type { UnixMs } from '../../src/domain/time.ts';
+import { createInvoice } from '../../src/payments/create-invoice.ts';
+import type { AlarmKind } from '../../src/store/alarms.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { createTestDatabase } from '../support/postgres.ts';
+import { createTestProject } from '../support/service.ts';
+
+/** A real PostgreSQL with a project of one address, and what a test asks of it. */
+export async function createAttackBooks({ now }: { now(): UnixMs }) {
+  const database = await createTestDatabase();
+  const { connection } = database;
+  const db = openDatabase({ connection, poolSize: 4, applicationName: 'attack', onError: () => undefined });
+  const client = new pg.Client(database.connectionString);
+  await client.connect();
+  const query = async (sql: string, values: unknown[] = []) => (await client.query(sql, values)).rows;
+  const project = await createTestProject(db, { network: 'nile' });
+  const random = (count: number) => crypto.getRandomValues(new Uint8Array(count));
+  let orders = 0;
+  const ask = {
+    query,
+    statuses: async () => (await query('select status from invoices order by created_at')).map(({ status }) => status),
+    events: async () => (await query('select type from events order by sequence')).map(({ type }) => type),
+    /** The kinds that are open. */
+    alarms: async (): Promise<AlarmKind[]> =>
+      (await query('select distinct kind from alarms where resolved_at is null order by kind')).map(({ kind }) => kind),
+    /** A new invoice, by where and with what it is paid. */
+    async invoice() {
+      orders += 1;
+      const order = String(orders);
+      const randomBelow = (count: number) => Math.floor(Math.random() * count);
+      const input = { idempotencyKey: order, externalId: order, requestedMicro: microUsdt(25_000_000n) };
+      const owner = { keyId: project.keyId, projectId: project.id, maxSurchargeMicro: 10_000n };
+      const created = await createInvoice({ db, now, random, randomBelow }, { ...owner, ...input });
+      if (created.kind !== 'created') throw new Error(created.kind);
+      const [row] = await query(
+        `select encode(a.account, 'hex') as account, i.payable_micro as amount
+         from invoices i join addresses a on a.id = i.address_id where i.id = $1`,
+        [created.invoice.id],
+      );
+      return { account: String(row.account), amount: BigInt(row.amount) };
+    },
+  };
+  const close = async () => {
+    await client.end();
+    await db.close();
+    await database.drop();
+  };
+  return { db, random, ask, close };
+}

@@ -1,0 +1,160 @@
+import { sha256 } from '@noble/hashes/sha2.js';
+import { bytesToHex, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
+import { keyPairOf } from '../../src/devnet/keys.ts';
+import type { AccountHex } from '../../src/tron/address.ts';
+import { type BlockHeaderJson, blockIdOf, encodeBlockHeader } from '../../src/tron/block-header.ts';
+import { txTrieRoot } from '../../src/tron/merkle.ts';
+import { encodeRawTransaction } from '../../src/tron/raw-transaction.ts';
+import { signMessage } from '../../src/tron/signature.ts';
+import { contractRetNumber, encodeTransaction, txIdOf } from '../../src/tron/transaction.ts';
+import { encodeTransferCall, TRANSFER_TOPIC, USDT_CONTRACTS } from '../../src/tron/usdt.ts';
+
+type Key = ReturnType<typeof keyPairOf>;
+type Log = { from: string; to: string; amount: bigint };
+export type Transaction = { id: string; hex: string; logs: readonly Log[] };
+export type Block = {
+  number: number;
+  id: string;
+  parentId: string;
+  time: number;
+  header: BlockHeaderJson;
+  signature: string;
+  transactions: readonly Transaction[];
+};
+export type Mark = Pick<Block, 'number' | 'id' | 'time'>;
+
+export const SLOT_MS = 3000;
+export const USDT = USDT_CONTRACTS.nile.account;
+/** 2 h into a period of votes. */
+const START_MS = 1_800_000_000_000;
+const START_NUMBER = 1_000_000;
+const PAYER = '7e5f4552091a69125d5dfcb7b8c2659029395bdf' as AccountHex;
+const EXCHANGE = '22'.repeat(20) as AccountHex;
+
+export function keysNamed(name: string, count: number): Key[] {
+  return Array.from({ length: count }, (_, index) => keyPairOf(sha256(utf8ToBytes(`${name}${index}`))));
+}
+
+/** As many as the network has. */
+export const HONEST: readonly Key[] = keysNamed('honest', 27);
+export const EVIL: readonly Key[] = keysNamed('evil', 27);
+export const keyAt = (keys: readonly Key[], index: number): Key => {
+  const key = keys[index % keys.length];
+  if (key === undefined) throw new Error('no keys');
+  return key;
+};
+
+let nonce = 0;
+function call(contract: AccountHex, data: string, logs: Log[]): Transaction {
+  nonce += 1;
+  const rawData = encodeRawTransaction({
+    refBlockBytes: '0000',
+    refBlockHash: '00'.repeat(8),
+    expirationMs: nonce,
+    timestampMs: 1,
+    feeLimitSun: 0n,
+    memo: '',
+    permissionId: 0,
+    contract: { kind: 'trigger', owner: PAYER, contract, data, callValueSun: 0n },
+  });
+  return { id: txIdOf(rawData), hex: bytesToHex(rawData), logs };
+}
+
+/** A call of `transfer`, which the header proves. With Tether's fee the last log goes to the contract's owner. */
+export function directTransfer(to: string, amount: bigint, fee?: { owner: string; amount: bigint }): Transaction {
+  const logs = [{ from: PAYER, to, amount: amount - (fee?.amount ?? 0n) }];
+  if (fee !== undefined) logs.push({ from: PAYER, to: fee.owner, amount: fee.amount });
+  return call(USDT, encodeTransferCall(to as AccountHex, amount), logs);
+}
+
+/** A transfer inside another contract, as an exchange pays: it stands in logs only. */
+export function innerTransfer(to: string, amount: bigint): Transaction {
+  return call(EXCHANGE, 'aabbccdd', [{ from: PAYER, to, amount }]);
+}
+
+export function blockAfter(
+  parent: Mark,
+  key: Key,
+  transactions: readonly Transaction[] = [],
+  time = parent.time + SLOT_MS,
+): Block {
+  const results = [{ feeSun: 0n, ret: 0, contractRet: contractRetNumber('SUCCESS') ?? 0 }];
+  const leaves = transactions.map(({ hex }) =>
+    encodeTransaction({ rawData: hexToBytes(hex), signatures: [], results }),
+  );
+  const number = parent.number + 1;
+  const header = {
+    number,
+    timestamp: time,
+    parentHash: parent.id,
+    txTrieRoot: txTrieRoot(leaves),
+    witness_address: `41${key.account}`,
+    version: 34,
+  };
+  const bytes = encodeBlockHeader(header);
+  if (bytes === null) throw new Error('the header cannot be encoded');
+  const signature = signMessage(bytes, key.privateKey);
+  return { number, id: blockIdOf(bytes, number), parentId: parent.id, time, header, signature, transactions };
+}
+
+/** Blocks of other keys than the producers', one on the other. */
+export function evilBranch(parent: Mark, count: number): Block[] {
+  const blocks: Block[] = [];
+  for (let at = parent; blocks.length < count; ) {
+    const block = blockAfter(at, keyAt(EVIL, blocks.length));
+    blocks.push(block);
+    at = block;
+  }
+  return blocks;
+}
+
+export type AttackChain = ReturnType<typeof createAttackChain>;
+
+/** The honest chain: its producers take turns, and a block is irreversible when 18 are on it. */
+export function createAttackChain() {
+  const before = { number: START_NUMBER - 1, time: START_MS - SLOT_MS };
+  const genesis = blockAfter(
+    { ...before, id: `${before.number.toString(16).padStart(16, '0')}${'ff'.repeat(24)}` },
+    keyAt(HONEST, 0),
+  );
+  const blocks = [genesis];
+  const chain = {
+    start: genesis as Mark,
+    producers: HONEST,
+    head: () => blocks.at(-1) ?? genesis,
+    at: (number: number) => blocks[number - genesis.number],
+    solid: () => blocks[Math.max(0, blocks.length - 19)] ?? genesis,
+    /** `gapMs`: from the block before; slots may pass without one. `key`: instead of the producer whose turn it is. */
+    mine(transactions: readonly Transaction[] = [], { gapMs = SLOT_MS, key }: { gapMs?: number; key?: Key } = {}) {
+      const head = chain.head();
+      const producer = key ?? keyAt(chain.producers, head.number + 1);
+      blocks.push(blockAfter(head, producer, transactions, head.time + gapMs));
+    },
+  };
+  return chain;
+}
+
+export function blockJson({ id, header, signature, transactions }: Block, hasDetail: boolean): object {
+  const json = transactions.map(({ id: txID, hex }) => ({
+    txID,
+    raw_data_hex: hex,
+    ret: [{ contractRet: 'SUCCESS' }],
+  }));
+  const shown = hasDetail && json.length > 0 ? { transactions: json } : {};
+  return { blockID: id, block_header: { raw_data: header, witness_signature: signature }, ...shown };
+}
+
+export function infosJson({ number, time, transactions }: Block): object[] {
+  const word = (hex: string) => hex.padStart(64, '0');
+  return transactions.map(({ id, logs }) => ({
+    id,
+    blockNumber: number,
+    blockTimeStamp: time,
+    receipt: { result: 'SUCCESS' },
+    log: logs.map(({ from, to, amount }) => ({
+      address: USDT,
+      topics: [TRANSFER_TOPIC, word(from), word(to)],
+      data: word(amount.toString(16)),
+    })),
+  }));
+}

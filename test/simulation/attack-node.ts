@@ -1,0 +1,78 @@
+import type { Node } from '../../src/chain/node-member.ts';
+import { AppError } from '../../src/domain/errors.ts';
+import { GENESIS_BLOCK_IDS } from '../../src/tron/genesis.ts';
+import { type AttackChain, type Block, blockJson, HONEST, infosJson } from './attack-chain.ts';
+
+type Body = { id_or_num?: string; num?: number; startNum?: number; endNum?: number; address?: string };
+type Request = { path: string; body: Body };
+
+/** What a node shows otherwise than an honest one; `undefined` stands for the truth. It may change while a test runs. */
+export type Lies = {
+  /** Another block of a height, in blocks, ranges and infos; `null`: none. */
+  block?(number: number, path: string): Block | null | undefined;
+  /** Another newest irreversible block. */
+  solid?(): Block | undefined;
+  /** The producers of now. */
+  producers?(): readonly { account: string }[] | undefined;
+  /** Any other answer. `refuse`: none. */
+  answer?(request: Request): object | 'refuse' | undefined;
+};
+
+export type AttackNode = Node & {
+  lies: Lies;
+  /** By path. */
+  requests: Map<string, number>;
+  requestCount(): number;
+};
+
+/** A node over the chain that answers as java-tron does. Nothing pauses or budgets it: the worst that a liar can be. */
+export function createAttackNode(name: string, chain: AttackChain): AttackNode {
+  const requests = new Map<string, number>();
+  const node: AttackNode = {
+    ...{ url: name, origin: name, operator: name, requests, lies: {} },
+    requestCount: () => [...requests.values()].reduce((sum, count) => sum + count, 0),
+    post: async (path, json) => {
+      // An answer never comes at once.
+      await null;
+      requests.set(path, (requests.get(path) ?? 0) + 1);
+      const body: Body = json;
+      const answer = node.lies.answer?.({ path, body }) ?? answerOf(node.lies, chain, { path, body });
+      if (answer === 'refuse') throw new AppError('NODE_REFUSED', `${name} refuses`, { retryable: true });
+      return answer;
+    },
+  };
+  return node;
+}
+
+function answerOf(lies: Lies, chain: AttackChain, { path, body }: Request): object {
+  if (path === '/wallet/listwitnesses') {
+    const producers = lies.producers?.() ?? chain.producers;
+    return { witnesses: producers.map(({ account }) => ({ address: `41${account}`, isJobs: true })) };
+  }
+  if (path === '/wallet/getaccount') return { address: body.address };
+  if (body.id_or_num === '0') return { blockID: GENESIS_BLOCK_IDS.nile, block_header: { raw_data: {} } };
+  const isSolid = path.startsWith('/walletsolidity');
+  if (isSolid && body.id_or_num === undefined) return blockJson(lies.solid?.() ?? chain.solid(), false);
+  const last = isSolid ? chain.solid().number : chain.head().number;
+  const blockAt = (number: number) => {
+    const lie = lies.block?.(number, path);
+    if (lie !== undefined) return lie;
+    return number <= last ? (chain.at(number) ?? null) : null;
+  };
+  if (path.endsWith('/getblockbylimitnext')) {
+    const { startNum = 0, endNum = 0 } = body;
+    const numbers = Array.from({ length: endNum - startNum }, (_, index) => startNum + index);
+    return { block: numbers.flatMap((number) => blockAt(number) ?? []).map((block) => blockJson(block, true)) };
+  }
+  if (path.endsWith('/getblock')) {
+    const block = blockAt(Number(body.id_or_num));
+    return block === null ? {} : blockJson(block, !isSolid);
+  }
+  const block = blockAt(Number(body.num));
+  return block === null ? [] : infosJson(block);
+}
+
+/** The producers after a vote, of which `count` are new. */
+export function votedIn(newcomers: readonly (typeof HONEST)[number][]): typeof HONEST {
+  return [...newcomers, ...HONEST.slice(newcomers.length)];
+}

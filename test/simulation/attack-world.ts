@@ -1,0 +1,142 @@
+import { vi } from 'vitest';
+import { createAlarms } from '../../src/chain/alarms.ts';
+import { createFollower } from '../../src/chain/follower.ts';
+import type { NodePool } from '../../src/chain/node-pool.ts';
+import { AppError } from '../../src/domain/errors.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import { createLogger } from '../../src/runtime/log.ts';
+import { createMetrics } from '../../src/runtime/metrics.ts';
+import { insertCursor } from '../../src/store/chain-cursor.ts';
+import { acquireLease } from '../../src/store/leases.ts';
+import { GENESIS_BLOCK_IDS } from '../../src/tron/genesis.ts';
+import { createAttackBooks } from './attack-books.ts';
+import { type AttackChain, SLOT_MS, type Transaction, USDT } from './attack-chain.ts';
+import type { AttackNode } from './attack-node.ts';
+
+const NETWORK = 'nile';
+/** How long after its time a block is at the nodes. */
+const ARRIVAL_MS = 300;
+/** What a step takes at least, so that one which asks again at once is counted and does not hang the test. */
+const STEP_MS = 50;
+/** The pause after a step that threw. */
+const RETRY_MS = 1000;
+const LEASE_MS = 3_600_000;
+
+type AttackWorldOptions = {
+  chain: AttackChain;
+  /** Those that can be asked, in order of preference. May change. */
+  nodes: AttackNode[];
+  agreement: number;
+  /** The cursor is not set, and nothing is known. */
+  isFirstStart?: boolean;
+  /** Another pool than one that only takes reports down. */
+  pool?: NodePool;
+};
+
+export type AttackWorld = Awaited<ReturnType<typeof createAttackWorld>>;
+
+/** The real watcher over a real PostgreSQL, with a clock that the test moves: nothing waits, and it lives at the network's rhythm. */
+export async function createAttackWorld({ chain, nodes, agreement, isFirstStart, pool }: AttackWorldOptions) {
+  const clock = { ms: chain.head().time + ARRIVAL_MS };
+  const now = () => unixMs(clock.ms);
+  const { db, random, ask, close } = await createAttackBooks({ now });
+  if (isFirstStart !== true) {
+    await insertCursor(db, NETWORK, { ...chain.start, time: unixMs(chain.start.time) }, GENESIS_BLOCK_IDS[NETWORK]);
+  }
+  const lease = await acquireLease(db, `watcher:${NETWORK}`, 'attack', LEASE_MS);
+  if (lease === null) throw new Error('the lease is not free');
+  // Pauses and retries of the watcher are measured with the monotonic clock.
+  const monotonic = vi.spyOn(performance, 'now').mockImplementation(() => clock.ms);
+  const reports: { node: string; problem: string; reason: string }[] = [];
+  const noting: NodePool = {
+    available: async () => [...nodes],
+    report: ({ origin }, problem, reason) => reports.push({ node: origin, problem, reason }),
+    praise: () => undefined,
+    health: () => [],
+    setGenesis: () => undefined,
+    close: async () => undefined,
+  };
+  const log = createLogger({ level: 'silent' });
+  const metrics = createMetrics();
+  const alarms = createAlarms({ db, network: NETWORK, log, metrics });
+  const parameters = { usdt: USDT, slotMs: SLOT_MS, agreement, blockMs: SLOT_MS, publicUrl: 'http://localhost' };
+  const follower = createFollower(
+    { ...parameters, db, network: NETWORK, pool: pool ?? noting, now, random, log, metrics, alarms },
+    async () => undefined,
+  );
+  const life = createLife(clock, async () => (await follower.step(lease, () => false)).pauseMs);
+  return {
+    ...ask,
+    ...{ clock, reports, errors: life.errors, step: life.step, steps: life.steps },
+    /** Time passes without a block. */
+    pass: (ms: number) => life.runUntil(clock.ms + ms),
+    /** So many blocks come, and the watcher lives until just before the next one is due. */
+    async run(count: number, transactions: () => readonly Transaction[] = () => []) {
+      for (let made = 0; made < count; made += 1) {
+        const passedSlots = Math.floor((clock.ms - chain.head().time) / SLOT_MS);
+        chain.mine(transactions(), { gapMs: Math.max(1, passedSlots) * SLOT_MS });
+        const arrivedMs = chain.head().time + ARRIVAL_MS;
+        clock.ms = Math.max(clock.ms, arrivedMs);
+        await life.runUntil(arrivedMs + SLOT_MS - 1);
+      }
+    },
+    /** Nobody watches while the chain goes on by so many blocks; then the process starts anew. */
+    restartAfter(count: number, transactions: () => readonly Transaction[] = () => []) {
+      for (let made = 0; made < count; made += 1) chain.mine(transactions());
+      clock.ms = Math.max(clock.ms, chain.head().time + ARRIVAL_MS);
+      follower.reset();
+    },
+    /** Blocks between the newest one and the newest that is verified. */
+    behind: () => chain.head().number - (follower.status()?.headNumber ?? 0),
+    /** Irreversible blocks that are not recorded: up to 8 while nobody waits. */
+    unrecorded: () => chain.solid().number - (follower.status()?.processedNumber ?? 0),
+    /** The newest block that is recorded as irreversible. */
+    async cursor() {
+      const [row] = await ask.query(`select solid_number, encode(solid_id, 'hex') as id from chain_cursors`);
+      const block = chain.at(Number(row.solid_number));
+      if (block === undefined || block.id !== row.id)
+        throw new Error(`block ${row.solid_number} is not on the honest chain`);
+      return block;
+    },
+    /** Recorded transfers that are not on the honest chain. */
+    inventions: async () =>
+      (await ask.query(`select block_number, encode(block_id, 'hex') as block_id from transfers`)).filter(
+        ({ block_number, block_id }) => chain.at(Number(block_number))?.id !== block_id,
+      ),
+    async stop() {
+      monotonic.mockRestore();
+      await close();
+    },
+  };
+}
+
+/** Steps as often as they ask for it themselves. What a step throws about nodes is taken down, anything else fails the test. */
+function createLife(clock: { ms: number }, step: () => Promise<number>) {
+  const errors: string[] = [];
+  let wakeMs = 0;
+  let steps = 0;
+  const life = {
+    errors,
+    steps: () => steps,
+    step: async () => {
+      steps += 1;
+      let pauseMs = RETRY_MS;
+      try {
+        pauseMs = await step();
+      } catch (error) {
+        if (!(error instanceof AppError)) throw error;
+        errors.push(error.message);
+      }
+      wakeMs = clock.ms + Math.max(STEP_MS, Math.ceil(pauseMs));
+    },
+    /** The watcher lives until then. */
+    runUntil: async (untilMs: number) => {
+      while (wakeMs < untilMs) {
+        clock.ms = Math.max(clock.ms, wakeMs);
+        await life.step();
+      }
+      clock.ms = Math.max(clock.ms, untilMs);
+    },
+  };
+  return life;
+}
