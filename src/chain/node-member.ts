@@ -3,7 +3,7 @@ import { createNodeIdentity } from './node-identity.ts';
 import { createNodeLine, type NodeLineOptions } from './node-line.ts';
 
 /** `maxBytes`: of the answer; 4 MiB unless said otherwise. */
-export type PostOptions = { timeoutMs?: number; maxBytes?: number };
+type PostOptions = { timeoutMs?: number; maxBytes?: number };
 
 /** A node as those see it who ask. */
 export type Node = {
