@@ -33,7 +33,10 @@ describe('with DATABASE_URL', () => {
       message: expect.stringContaining('run "quittance migrate"'),
     });
     const first = await runCli(['migrate', '--json'], { env });
-    expect(first).toMatchObject({ code: 0, json: { database: 'external', applied: ['0001_init.sql'] } });
+    expect(first).toMatchObject({
+      code: 0,
+      json: { database: 'external', applied: ['0001_init.sql', '0002_chain_truth.sql'] },
+    });
     const second = await runCli(['migrate'], { env });
     expect(second).toMatchObject({ code: 0, stdout: 'the schema is up to date\n' });
     expect((await runCli(CREATE, { env })).code).toBe(0);

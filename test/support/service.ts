@@ -17,6 +17,7 @@ import { createLogger } from '../../src/runtime/log.ts';
 import { type Service, type ServiceOptions, startService } from '../../src/service.ts';
 import { insertAddress } from '../../src/store/addresses.ts';
 import { insertApiKey } from '../../src/store/api-keys.ts';
+import { findCursor } from '../../src/store/chain-cursor.ts';
 import type { Database } from '../../src/store/database.ts';
 import { insertProject } from '../../src/store/projects.ts';
 import { insertWebhookEndpoint } from '../../src/store/webhook-endpoints.ts';
@@ -174,6 +175,14 @@ async function startParts(options: TestServiceOptions, cleanups: Cleanups): Prom
     service = null;
   };
   cleanups.push(stopService);
+  const { db } = service;
+  // The chain's clock stands still until a node was asked.
+  if (options.isNodeDown !== true && (options.config?.roles ?? ['watcher']).includes('watcher')) {
+    await eventually(
+      () => findCursor(db, 'devnet'),
+      (cursor) => cursor !== null,
+    );
+  }
   const url = service.url ?? '';
   const project = await createTestProject(service.db, { addressCount: options.addressCount ?? 1 });
   await insertWebhookEndpoint(service.db, {
