@@ -1,7 +1,8 @@
 import { AppError } from '../domain/errors.ts';
 import type { Watching } from '../payments/watching.ts';
 import type { AccountHex } from '../tron/address.ts';
-import { attest, avoid, extend } from './extend.ts';
+import { attest, avoid } from './attest.ts';
+import { assertLater, extend } from './extend.ts';
 import { type FollowDeps, type Following, tipOf } from './following.ts';
 import type { Node } from './node-member.ts';
 import { ownSolidOf, promote } from './promote.ts';
@@ -68,6 +69,7 @@ export async function catchUp(
       await extend(deps, following, node, nodes);
       return;
     }
+    assertLater(deps, node, tipOf(following), reads);
     // One after the other: the first block of an unknown producer has the nodes asked, the next ones profit.
     const signers: (AccountHex | null)[] = [];
     for (const read of reads) signers.push(await attest(deps, following, read, nodes));

@@ -6,15 +6,15 @@ import { type ChainCursor, findCursor, findGenesisId } from '../store/chain-curs
 import type { ChainStatus } from '../store/chain-status.ts';
 import type { Lease } from '../store/leases.ts';
 import { GENESIS_BLOCK_IDS } from '../tron/genesis.ts';
-import { catchUp, dropStuckWindow, isWindowFull } from './catch-up.ts';
-import { extend, keepProducers } from './extend.ts';
+import { keepProducers } from './attest.ts';
+import { catchUp, dropStuckWindow } from './catch-up.ts';
+import { askSolidInTime, followHead } from './follow-head.ts';
 import { type FollowDeps, type Following, tipOf } from './following.ts';
 import type { Node } from './node-member.ts';
-import { ofDifferentOperators } from './operators.ts';
 import { createPace } from './pace.ts';
-import { loadProducers, PERIOD_MS } from './producers.ts';
+import { loadProducers } from './producers.ts';
 import { createProgress } from './progress.ts';
-import { askSolid, ownSolidOf, promote } from './promote.ts';
+import { askSolid, promote } from './promote.ts';
 import { sight } from './sight.ts';
 import { startCursor } from './start-cursor.ts';
 import { gatherVotes } from './votes.ts';
@@ -27,8 +27,6 @@ const CATCH_UP_BLOCKS = 20;
  */
 const SINGLE_ASKS = 0.35;
 const SHARED_ASKS = 1;
-/** A newest block that is older than this many block times means that we, or the network, fell behind. */
-const FAR_BEHIND_BLOCKS = 60;
 
 export type Follower = {
   /** One look at the chain. Returns the pause until the next. Errors of nodes and of the database are thrown. */
@@ -116,37 +114,6 @@ async function recogniseNodes({ db, network, pool }: FollowDeps): Promise<boolea
   return id !== null;
 }
 
-/** Reads the next block when it is due. Where the preferred node misses it for too long, another one is asked. */
-async function followHead(
-  deps: FollowDeps,
-  following: Following,
-  node: Node,
-  nodes: readonly Node[],
-): Promise<{ added: number; nextMs: number }> {
-  const { pace } = following;
-  if (isWindowFull(following)) return { added: 0, nextMs: deps.blockMs };
-  const period = Math.floor(tipOf(following).time / PERIOD_MS);
-  if (period !== following.producersPeriod && performance.now() >= following.producersRetryMs) {
-    await keepProducers(deps, following, nodes);
-  }
-  following.rangeFailures.clear();
-  let added = (await extend(deps, following, node, nodes)).length;
-  let isLate = false;
-  if (added === 0 && pace.isOverdue(deps.now())) {
-    const other = nodes.find(({ operator }) => operator !== node.operator);
-    if (other !== undefined) added = (await extend(deps, following, other, nodes)).length;
-    isLate = added > 0;
-    if (isLate) deps.pool.report(node, 'lagging', `it has no block ${tipOf(following).number}, others do`);
-  }
-  if (added === 0) return { added, nextMs: pace.onMiss(deps.now()) };
-  const { lateInfos } = following;
-  if (!lateInfos.isNow) lateInfos.blocks = 0;
-  // A block whose infos came later says nothing about when blocks can be read.
-  isLate ||= lateInfos.isNow;
-  lateInfos.isNow = false;
-  return { added, nextMs: pace.onBlock(tipOf(following).time, deps.now(), isLate) };
-}
-
 /** Up to when it is certain which transfers there are: past it nothing expires, for a payment may stand in a block that waits. */
 function certainTime({ base, window }: Following): UnixMs {
   const open = window.findIndex(({ agreed }) => agreed === null);
@@ -164,28 +131,6 @@ function preferring(nodes: readonly Node[], following: Following | null): Node[]
 
 function otherOperators([first, ...rest]: readonly Node[]): Node[] {
   return rest.filter(({ operator }) => operator !== first?.operator);
-}
-
-/** Asks what is irreversible as soon as our headers prove something that a payer waits for; else seldom. */
-async function askSolidInTime(deps: FollowDeps, following: Following, nodes: readonly Node[]): Promise<void> {
-  const { window, nodeSolid, pace } = following;
-  const own = ownSolidOf(following);
-  const isWaiting = window.some(({ number, hasSighting }) => hasSighting && number > nodeSolid.number && number <= own);
-  // Where our own count stands still, the node may know more: that we fell behind, or that it sees other producers.
-  const isFarBehind =
-    window.length > FAR_BEHIND_BLOCKS || deps.now() - tipOf(following).time > FAR_BEHIND_BLOCKS * deps.blockMs;
-  if ((own > nodeSolid.number || isFarBehind) && pace.maySpend(isWaiting, deps.now())) {
-    // The preferred node has enough to do, where there is another; one that is behind is not asked twice in a row.
-    const [first, ...others] = ofDifferentOperators(nodes, nodes.length);
-    const askers = first === undefined ? [] : [...others, first];
-    const asker = askers[following.solidAsker % askers.length];
-    if (asker === undefined) return;
-    await askSolid(deps, following, asker).catch((error: unknown) => {
-      // The pool knows of it, and the next one is asked next time.
-      if (!(error instanceof AppError)) throw error;
-    });
-    if (following.nodeSolid.number < own) following.solidAsker += 1;
-  }
 }
 
 /** Starts from the solid cursor with nothing but what the database knows. */

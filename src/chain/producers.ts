@@ -10,22 +10,19 @@ import {
   insertProducerSet,
   type ProducerSet,
 } from '../store/producer-sets.ts';
-import { type AccountHex, accountFromHex41, accountToAddress, parseAddress } from '../tron/address.ts';
+import type { AccountHex } from '../tron/address.ts';
 import type { Node } from './node-member.ts';
 import type { NodePool } from './node-pool.ts';
 import { ofDifferentOperators } from './operators.ts';
 import type { ProvenHeader } from './prove-block.ts';
 import type { SolidHeader } from './read-block.ts';
+import { readProducers } from './read-producers.ts';
 
 /** The set in force, and those before it, whose members made the blocks of before. Newest first. */
 export type KnownProducers = { newest: ProducerSet; earlier: readonly ProducerSet[] };
 
 /** Votes are counted every 6 h, at 0, 6, 12 and 18 o'clock UTC (java-tron `MAINTENANCE_TIME_INTERVAL`). */
 export const PERIOD_MS = 6 * 3_600_000;
-/** `getaccount` calls that run at the same time. */
-const PARALLEL_ACCOUNTS = 4;
-/** The network has 27 super representatives; a private one may have fewer. */
-const MAX_PRODUCERS = 27;
 
 /** Sets before the newest that still count: a vote and changes of keys may follow each other within a few blocks. */
 const EARLIER_SETS = 3;
@@ -123,7 +120,7 @@ async function readAgreed(
   for (let asked = 0; asked < candidates.length; ) {
     const group = candidates.slice(asked, asked === 0 ? agreement : asked + 1);
     asked += group.length;
-    const answers = await Promise.allSettled(group.map((node) => readProducers(node, known, suspects)));
+    const answers = await Promise.allSettled(group.map((node) => readProducers(node, known?.newest ?? null, suspects)));
     for (const [index, answer] of answers.entries()) {
       const node = group[index];
       if (node === undefined) continue;
@@ -183,57 +180,6 @@ function isSameMembers(left: ProducerSet['producers'], right: ProducerSet['produ
   return members(left) === members(right);
 }
 
-/** The active producers by `listwitnesses`, each with the key that signs for it, ordered by account. */
-async function readProducers(
-  node: Node,
-  known: KnownProducers | null,
-  suspects: ReadonlySet<AccountHex>,
-): Promise<ProducerSet['producers']> {
-  // {"witnesses":[{"address":"41b2f713…94ba","voteCount":…,"isJobs":true}, …]}; `isJobs` is left out where it is false.
-  const answer = (await node.post('/wallet/listwitnesses', {})) as { witnesses?: unknown };
-  const witnesses = Array.isArray(answer.witnesses)
-    ? (answer.witnesses as { address?: unknown; isJobs?: unknown }[])
-    : [];
-  const accounts = witnesses.filter((witness) => witness?.isJobs === true).map(({ address }) => readAccount(address));
-  if (accounts.length < 1 || accounts.length > MAX_PRODUCERS || new Set(accounts).size !== accounts.length) {
-    throw refused(`${node.origin} names ${accounts.length} active producers`);
-  }
-  const cached = new Map(known?.newest.producers.map(({ account, signer }) => [account, signer]));
-  const producers: { account: AccountHex; signer: AccountHex }[] = [];
-  for (let start = 0; start < accounts.length; start += PARALLEL_ACCOUNTS) {
-    const group = accounts.slice(start, start + PARALLEL_ACCOUNTS).map(async (account) => {
-      const signer = suspects.has(account) ? undefined : cached.get(account);
-      return { account, signer: signer ?? (await readSigner(node, account)) };
-    });
-    producers.push(...(await Promise.all(group)));
-  }
-  return producers.sort((left, right) => (left.account < right.account ? -1 : 1));
-}
-
-/** `{"address":"41…","witness_permission":{"type":"Witness","keys":[{"address":"41…","weight":1}]}, …}`; without one, the account's own key. */
-async function readSigner(node: Node, account: AccountHex): Promise<AccountHex> {
-  const answer = (await node.post('/wallet/getaccount', { address: `41${account}` })) as {
-    address?: unknown;
-    witness_permission?: { keys?: { address?: unknown }[] };
-  };
-  if (answer.address === undefined)
-    throw refused(`${node.origin} does not know the producer ${accountToAddress(account)}`);
-  const keys = answer.witness_permission?.keys;
-  return Array.isArray(keys) && keys.length > 0 ? readAccount(keys[0]?.address) : account;
-}
-
-function readAccount(address: unknown): AccountHex {
-  const account = typeof address === 'string' ? accountFromHex41(address) : null;
-  if (account !== null) return account;
-  const parsed = typeof address === 'string' ? parseAddress(address) : null;
-  if (parsed?.kind === 'ok') return parsed.account;
-  throw refused(`${JSON.stringify(address)?.slice(0, 80)} is not the address of a producer`);
-}
-
 function disagree(message: string): AppError {
   return new AppError('NODES_DISAGREE', message, { retryable: true });
-}
-
-function refused(message: string): AppError {
-  return new AppError('NODE_REFUSED', message, { retryable: true });
 }

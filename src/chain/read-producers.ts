@@ -1,0 +1,60 @@
+import { AppError } from '../domain/errors.ts';
+import type { ProducerSet } from '../store/producer-sets.ts';
+import { type AccountHex, accountFromHex41, accountToAddress, parseAddress } from '../tron/address.ts';
+import type { Node } from './node-member.ts';
+
+/** `getaccount` calls that run at the same time. */
+const PARALLEL_ACCOUNTS = 4;
+/** The network has 27 super representatives; a private one may have fewer. */
+const MAX_PRODUCERS = 27;
+
+/** The active producers by `listwitnesses`, each with the key that signs for it, ordered by account. */
+export async function readProducers(
+  node: Node,
+  known: ProducerSet | null,
+  suspects: ReadonlySet<AccountHex>,
+): Promise<ProducerSet['producers']> {
+  // {"witnesses":[{"address":"41b2f713…94ba","voteCount":…,"isJobs":true}, …]}; `isJobs` is left out where it is false.
+  const answer = (await node.post('/wallet/listwitnesses', {})) as { witnesses?: unknown };
+  const witnesses = Array.isArray(answer.witnesses)
+    ? (answer.witnesses as { address?: unknown; isJobs?: unknown }[])
+    : [];
+  const accounts = witnesses.filter((witness) => witness?.isJobs === true).map(({ address }) => readAccount(address));
+  if (accounts.length < 1 || accounts.length > MAX_PRODUCERS || new Set(accounts).size !== accounts.length) {
+    throw refused(`${node.origin} names ${accounts.length} active producers`);
+  }
+  const cached = new Map(known?.producers.map(({ account, signer }) => [account, signer]));
+  const producers: { account: AccountHex; signer: AccountHex }[] = [];
+  for (let start = 0; start < accounts.length; start += PARALLEL_ACCOUNTS) {
+    const group = accounts.slice(start, start + PARALLEL_ACCOUNTS).map(async (account) => {
+      const signer = suspects.has(account) ? undefined : cached.get(account);
+      return { account, signer: signer ?? (await readSigner(node, account)) };
+    });
+    producers.push(...(await Promise.all(group)));
+  }
+  return producers.sort((left, right) => (left.account < right.account ? -1 : 1));
+}
+
+/** `{"address":"41…","witness_permission":{"type":"Witness","keys":[{"address":"41…","weight":1}]}, …}`; without one, the account's own key. */
+async function readSigner(node: Node, account: AccountHex): Promise<AccountHex> {
+  const answer = (await node.post('/wallet/getaccount', { address: `41${account}` })) as {
+    address?: unknown;
+    witness_permission?: { keys?: { address?: unknown }[] };
+  };
+  if (answer.address === undefined)
+    throw refused(`${node.origin} does not know the producer ${accountToAddress(account)}`);
+  const keys = answer.witness_permission?.keys;
+  return Array.isArray(keys) && keys.length > 0 ? readAccount(keys[0]?.address) : account;
+}
+
+function readAccount(address: unknown): AccountHex {
+  const account = typeof address === 'string' ? accountFromHex41(address) : null;
+  if (account !== null) return account;
+  const parsed = typeof address === 'string' ? parseAddress(address) : null;
+  if (parsed?.kind === 'ok') return parsed.account;
+  throw refused(`${JSON.stringify(address)?.slice(0, 80)} is not the address of a producer`);
+}
+
+function refused(message: string): AppError {
+  return new AppError('NODE_REFUSED', message, { retryable: true });
+}
