@@ -30,8 +30,8 @@ export type Live = {
 const BLOCK_MS = 1000;
 /** A block is shown at most so long after its time: what it takes to travel. */
 const DELAY_MS = 350;
-/** Blocks that are there when the service starts, those that it follows to warm up, and those after the last that is counted. */
-const [OLD_BLOCKS, WARM_BLOCKS, LATE_BLOCKS] = [60, 25, 40];
+/** Blocks that are there when the service starts, those that it follows until addresses had their first check, and those after the last that is counted. */
+const [OLD_BLOCKS, WARM_BLOCKS, LATE_BLOCKS] = [60, 45, 40];
 const FIRST_NUMBER = 77_000_000;
 /** After the last payment is irreversible, its webhook has so long. */
 const LATE_MS = 10_000;

@@ -10,7 +10,7 @@ import { RANGE_BLOCKS, type ReadBlock, readBlock, readLogsOf, readRange } from '
 import { gatherVotes, othersFor, withVotes } from './votes.ts';
 import { isNext, type WindowBlock } from './window.ts';
 
-/** Ranges that are read ahead of the one that is recorded: 10 MB of JSON each on the main network. */
+/** Ranges that are read ahead of the one that is recorded: 2.5 MB of JSON each on the main network. */
 const PREFETCH_RANGES = 2;
 /** Requests for logs that run at the same time, of each range. */
 const PARALLEL_LOGS = 4;

@@ -25,7 +25,7 @@ const CATCH_UP_BLOCKS = 20;
  * Requests a block for what is irreversible while payers wait all the time: with one node they come on top of those for the
  * blocks, and a free key must last the day; with several another node is asked, which has but the logs to show.
  */
-const SINGLE_ASKS = 0.35;
+const SINGLE_ASKS = 0.3;
 const SHARED_ASKS = 1;
 
 export type Follower = {

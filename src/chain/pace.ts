@@ -24,9 +24,9 @@ const STEADY_BLOCKS = 8;
 const KNOWN_SHARE = 0.3;
 /** A block that is missed for this part of a block time is asked of another node: that answers before the next one is due. */
 const OVERDUE_SHARE = 0.6;
-/** Requests for what is irreversible: an eighth a block while nobody waits; saved ones may be spent at once, ten at most. */
+/** Requests for what is irreversible: an eighth a block while nobody waits; saved ones may be spent at once, three at most. */
 const IDLE_BLOCKS = 8;
-const MOST_SAVED = 10;
+const MOST_SAVED = 3;
 
 /**
  * Learns how long after its time a block can be read from the node, whatever the two clocks say: from blocks that were found
