@@ -21,7 +21,7 @@ export const SLOT_MS = 3000;
 export const RANGE_BLOCKS = 6;
 /** A range takes longer than one block, and nothing waits for it at the head. */
 const RANGE_TIMEOUT_MS = 15_000;
-/** A block of 2 MB in JSON, with room; a range of ten such. Everything else that a node says is small. */
+/** A block of 2 MB in JSON, with room; a range of six on a busy day. Everything else that a node says is small. */
 const BLOCK_BYTES = 24 * 1024 * 1024;
 const RANGE_BYTES = 64 * 1024 * 1024;
 /** As much of what a node said as a person needs. */
