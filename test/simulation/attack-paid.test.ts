@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
+import { RANGE_BLOCKS } from '../../src/chain/read-block.ts';
 import { type Block, blockAfter, createAttackChain, directTransfer, EVIL, evilBranch, keyAt } from './attack-chain.ts';
 import { createAttackNode } from './attack-node.ts';
 import { type AttackWorld, createAttackWorld } from './attack-world.ts';
@@ -32,7 +33,7 @@ describe.each([
     const base = await world.cursor();
     world.restartAfter(90);
     // Unknown producers are let in below what is irreversible; then the genuine blocks follow, and the walk back is lied to.
-    const junk = evilBranch(base, 40);
+    const junk = evilBranch(base, 7 * RANGE_BLOCKS);
     const parent = chain.at(base.number + 19);
     if (parent === undefined) throw new Error('too few blocks');
     const forged = blockAfter(parent, keyAt(EVIL, 1), [payment]);
@@ -49,8 +50,9 @@ describe.each([
         return undefined;
       },
     };
-    for (let i = 0; i < 8; i++) await world.step();
+    for (let i = 0; i < 40 && !isWalking; i++) await world.step();
     expect(isWalking).toBe(true);
+    for (let i = 0; i < 8; i++) await world.step();
     expect(await world.statuses()).toEqual(['PENDING']);
     // It goes on where there are others; where there is no other it becomes honest. Nothing of it is left.
     if (nodes.length === 1) liar.lies = {};
