@@ -1,13 +1,13 @@
 import { type Command, Option } from 'commander';
-import type { AddAddressOptions } from './address.ts';
+import { addAddressCommands } from './address-commands.ts';
 import type { RangeOptions } from './chain-range.ts';
 import type { DevnetOptions } from './devnet.ts';
 import type { CreateKeyOptions } from './key.ts';
+import { collect, PROJECT_OPTION, type Print, type ProjectOption } from './option-parts.ts';
 import type { CreateProjectOptions } from './project.ts';
 import type { ReconcileOptions } from './reconcile.ts';
+import { addSandboxCommands } from './sandbox-commands.ts';
 import type { Result, Terminal } from './terminal.ts';
-
-type ProjectOption = { project?: string };
 
 /** Declares every command. Only types are imported here; the modules are loaded by the actions. */
 export function addCommands(program: Command, terminal: Terminal): void {
@@ -31,10 +31,6 @@ export function addCommands(program: Command, terminal: Terminal): void {
   addSandboxCommands(program, terminal);
   addDevnetCommand(program, terminal);
 }
-
-type Print = (result: Promise<Result>) => Promise<void>;
-
-const PROJECT_OPTION = ['--project <prj_…>', 'the project; may be left out when there is only one'] as const;
 
 function addProjectCommands(program: Command, terminal: Terminal, print: Print): void {
   const group = program.command('project').description('projects: each belongs to one network for life');
@@ -81,31 +77,6 @@ function addKeyCommands(program: Command, terminal: Terminal, print: Print): voi
     .description('revoke a key at once and for ever')
     .argument('<keyId>', 'key_…')
     .action(async (keyId: string) => print((await import('./key.ts')).revokeKey(terminal, keyId)));
-}
-
-/** `--allow-ip a,b --allow-ip c` is three entries. */
-function collect(text: string, previous: string[] | undefined): string[] {
-  return [...(previous ?? []), ...text.split(',')];
-}
-
-function addAddressCommands(program: Command, terminal: Terminal, print: Print): void {
-  const group = program.command('address').description('receiving addresses of your own wallet; never keys');
-  group
-    .command('add')
-    .description('add addresses, all of them or, if one is wrong, none')
-    .argument('[addresses...]', 'T…; "-" reads standard input, one a line')
-    .option(...PROJECT_OPTION)
-    .option('--file <path>', 'read addresses from a file, one a line; # starts a comment')
-    .action(async (addresses: string[], options: AddAddressOptions) =>
-      print((await import('./address.ts')).addAddresses(terminal, addresses, options)),
-    );
-  group
-    .command('list')
-    .description('list the addresses in the order of their use')
-    .option(...PROJECT_OPTION)
-    .action(async (options: ProjectOption) =>
-      print((await import('./address.ts')).listProjectAddresses(terminal, options)),
-    );
 }
 
 function addWebhookCommands(program: Command, terminal: Terminal, print: Print): void {
@@ -183,21 +154,6 @@ function addReconcileCommand(program: Command, terminal: Terminal, print: Print)
     .option(...NETWORK_OPTION)
     .action(async (options: ReconcileOptions) =>
       print((await import('./reconcile.ts')).reconcileNow(terminal, options)),
-    );
-}
-
-const SCENARIOS = ['exact', 'short', 'over', 'twice', 'fake-token', 'contract', 'two-in-one', 'orphaned'];
-
-function addSandboxCommands(program: Command, terminal: Terminal): void {
-  const group = program.command('sandbox').description('play the payer in a running sandbox');
-  group
-    .command('pay')
-    .description('pay an invoice on the local network')
-    .argument('<invoice>', 'inv_…, the URL of its checkout page, or its externalId')
-    .addOption(new Option('--scenario <scenario>', 'how it is paid').choices(SCENARIOS).default('exact'))
-    .option('--with <inv_…>', 'the second invoice of the scenario two-in-one')
-    .action(async (target: string, options: { scenario: string; with?: string }) =>
-      (await import('./sandbox.ts')).paySandboxInvoice(terminal, target, options),
     );
 }
 

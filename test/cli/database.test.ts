@@ -35,7 +35,7 @@ describe('with DATABASE_URL', () => {
     const first = await runCli(['migrate', '--json'], { env });
     expect(first).toMatchObject({
       code: 0,
-      json: { database: 'external', applied: ['0001_init.sql', '0002_chain_truth.sql'] },
+      json: { database: 'external', applied: ['0001_init.sql', '0002_chain_truth.sql', '0003_addresses_and_desk.sql'] },
     });
     const second = await runCli(['migrate'], { env });
     expect(second).toMatchObject({ code: 0, stdout: 'the schema is up to date\n' });

@@ -1,0 +1,47 @@
+import type { InvoiceStatus } from './invoice.ts';
+import type { MicroUsdt } from './money.ts';
+
+/** Why a transfer fits no invoice. The machine-readable reason of every transfer that paid nothing. */
+export const CAUSE_CODES = [
+  'FEE_DEDUCTED',
+  'ROUNDED',
+  'TRUNCATED',
+  'ONE_DIGIT_WRONG',
+  'DIGITS_SWAPPED',
+  'DIGIT_MISSING',
+  'DIGIT_ADDED',
+  'POINT_MISPLACED',
+  'PAID_TWICE',
+  'REQUESTED_AMOUNT',
+  'SUM_OF_INVOICES',
+  'PART_OF_INVOICE',
+  'OTHER_ADDRESS',
+  'OVERPAID',
+  'DUST',
+  'LOOK_ALIKE_SENDER',
+  'OWN_DEPOSIT',
+  'UNKNOWN',
+] as const;
+
+export type CauseCode = (typeof CAUSE_CODES)[number];
+
+/** An invoice that a cause names. `id` is a UUID; `differenceMicro` is what arrived less what was to be paid. */
+export type NearInvoice = {
+  id: string;
+  externalId: string;
+  status: InvoiceStatus;
+  payableMicro: MicroUsdt;
+  differenceMicro: bigint;
+};
+
+/**
+ * One likely cause. It is never certain: the chain shows amounts, not intentions. `explanation` is one plain English
+ * sentence with its figures; `evidence` holds the same figures by name for machines (amounts as decimal strings).
+ */
+export type Cause = {
+  code: CauseCode;
+  confidence: 'high' | 'medium' | 'low';
+  explanation: string;
+  evidence: Record<string, string | number>;
+  invoices: NearInvoice[];
+};
