@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { assertNever } from '../domain/assert-never.ts';
 import { describePayment, projectInvoice } from '../domain/event.ts';
 import { decodeId, encodeId } from '../domain/ids.ts';
-import { formatAmount } from '../domain/money.ts';
+import { formatAmount, type MicroUsdt } from '../domain/money.ts';
 import { type Created, createInvoice } from '../payments/create-invoice.ts';
 import { type FoundInvoice, findInvoiceByExternalId } from '../store/invoices.ts';
 import { findInvoicePayment } from '../store/payments.ts';
@@ -87,16 +87,27 @@ function refusalOf(
       });
     }
     case 'amount-unavailable':
-      return new Problem(
-        'AMOUNT_UNAVAILABLE',
-        `All payable amounts for ${formatAmount(requestedMicro)} USDT are reserved on every active address of the project, or it has no address. The operator can add one with: quittance address add. Then retry with the same Idempotency-Key.`,
-      );
+      return new Problem('AMOUNT_UNAVAILABLE', explainUnavailable(created, requestedMicro));
     case 'key-not-valid':
       deps.authenticator.forget(keyId);
       return problemOf('unauthenticated');
     default:
       return assertNever(created);
   }
+}
+
+function explainUnavailable(
+  { policy, addressesInUse }: Extract<Created, { kind: 'amount-unavailable' }>,
+  requestedMicro: MicroUsdt,
+): string {
+  const amount = `${formatAmount(requestedMicro)} USDT`;
+  const reason =
+    addressesInUse === 0
+      ? `The project has no address in use for its policy "${policy}"`
+      : policy === 'exact'
+        ? `The amount ${amount} is reserved on every address in use of the project (${addressesInUse}), and under its policy "exact" an address serves an amount once`
+        : `All payable amounts for ${amount} are reserved on every address in use of the project (${addressesInUse})`;
+  return `${reason}. The operator can add one with: quittance address add. Then retry with the same Idempotency-Key.`;
 }
 
 async function read(deps: ApiDeps, findInvoice: ReturnType<typeof createInvoiceReader>, request: FastifyRequest) {

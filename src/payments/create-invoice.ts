@@ -1,12 +1,14 @@
 import { formatCheckoutToken } from '../domain/checkout-token.ts';
-import { codeWords, drawCodeWords, wordRange } from '../domain/code-word.ts';
 import type { ProjectedInvoice } from '../domain/event.ts';
 import { uuidV7 } from '../domain/ids.ts';
 import type { MicroUsdt } from '../domain/money.ts';
+import type { Policy } from '../domain/policy.ts';
 import type { UnixMs } from '../domain/time.ts';
+import { countAddressesInUse } from '../store/allocation.ts';
 import { findValidApiKey } from '../store/api-keys.ts';
 import type { Database } from '../store/database.ts';
-import { findAddressWithRoom, findReserved, insertInvoice, type ReservedInvoice } from '../store/invoices.ts';
+import { findReserved, type NewInvoice, type ReservedInvoice } from '../store/invoices.ts';
+import { allocateFirst, allocateNext } from './allocate.ts';
 
 export type CreateDeps = {
   db: Database;
@@ -16,9 +18,11 @@ export type CreateDeps = {
   randomBelow(n: number): number;
 };
 
+/** `policy` and `maxSurchargeMicro` may be some seconds old: what they are now is asked where they did not lead to an invoice. */
 export type CreateInput = {
   keyId: string;
   projectId: string;
+  policy: Policy;
   maxSurchargeMicro: bigint;
   idempotencyKey: string;
   externalId: string;
@@ -29,14 +33,13 @@ export type Created =
   | { kind: 'created'; invoice: ProjectedInvoice }
   | { kind: 'replayed'; invoice: ProjectedInvoice }
   | { kind: 'conflict'; rule: 'idempotencyKey' | 'externalId'; fields: string[]; existing: ReservedInvoice }
-  | { kind: 'amount-unavailable' }
+  | { kind: 'amount-unavailable'; policy: Policy; addressesInUse: number }
   | { kind: 'key-not-valid' };
 
-/** Words tried in the first statement, on one address after the other. With 8, one that is 70 % full for an amount has a free one 94 times in 100. */
-const FIRST_DRAW = 8;
-/** Words tried when the taken ones are known: enough that other requests can hardly take them all in the meantime. */
-const SECOND_DRAW = 32;
-/** Each round lost means that other requests won 32 words, so an end in sight is certain; the bound is a safety net. */
+/**
+ * A round is lost when other requests took every amount that it tried, each of which is an invoice of theirs, so an end is
+ * certain; the bound is a safety net.
+ */
 const MAX_ROUNDS = 50;
 
 /**
@@ -44,9 +47,8 @@ const MAX_ROUNDS = 50;
  * idempotency record, reservation and invoice are one row. Nothing is used up by a refused request.
  */
 export async function createInvoice(deps: CreateDeps, input: CreateInput): Promise<Created> {
-  const range = wordRange(input.requestedMicro, input.maxSurchargeMicro);
   const now = deps.now();
-  const invoice = {
+  const invoice: NewInvoice = {
     id: uuidV7(now, deps.random(10)),
     keyId: input.keyId,
     idempotencyKey: input.idempotencyKey,
@@ -55,25 +57,21 @@ export async function createInvoice(deps: CreateDeps, input: CreateInput): Promi
     checkoutToken: formatCheckoutToken(deps.random(16)),
     now,
   };
-  const words = drawCodeWords(range, FIRST_DRAW, deps.randomBelow);
-  const first = await insertInvoice(deps.db, invoice, words, null);
+  const first = await allocateFirst(deps, invoice, input);
   if (first !== null) return { kind: 'created', invoice: first };
 
-  // No row: a unique constraint held, no word or address was free, or the key was revoked after it was authenticated.
-  if ((await findValidApiKey(deps.db, input.keyId, now)) === null) return { kind: 'key-not-valid' };
-  const all = codeWords(range);
-  for (let round = 0; round < MAX_ROUNDS; round++) {
+  // No row: a unique constraint held, nothing that was tried was free, the policy has changed, or the key was revoked.
+  const key = await findValidApiKey(deps.db, input.keyId, now);
+  if (key === null) return { kind: 'key-not-valid' };
+  const { policy, projectId } = key;
+  for (let round = 1; round <= MAX_ROUNDS; round++) {
     const reserved = await answerReserved(deps.db, input);
     if (reserved !== null) return reserved;
-    const room = await findAddressWithRoom(deps.db, input.projectId, range, all.length);
-    if (room === null) return { kind: 'amount-unavailable' };
-    const taken = new Set(room.taken);
-    const free = all.filter((word) => !taken.has(word));
-    const drawn = drawFrom(free, SECOND_DRAW, deps.randomBelow);
-    const created = await insertInvoice(deps.db, invoice, drawn, room.addressId);
-    if (created !== null) return { kind: 'created', invoice: created };
+    const allocated = await allocateNext(deps, invoice, key, round);
+    if (allocated.kind === 'created') return allocated;
+    if (allocated.kind === 'exhausted') break;
   }
-  return { kind: 'amount-unavailable' };
+  return { kind: 'amount-unavailable', policy, addressesInUse: await countAddressesInUse(deps.db, projectId) };
 }
 
 /** The answer when the idempotency key or the external id is taken; the key's rule comes first. */
@@ -97,14 +95,4 @@ function differingFields(existing: ReservedInvoice, input: CreateInput): string[
   if (existing.requestedMicro !== input.requestedMicro) fields.push('amount');
   if (existing.externalId !== input.externalId) fields.push('externalId');
   return fields;
-}
-
-function drawFrom(words: MicroUsdt[], count: number, randomBelow: (n: number) => number): MicroUsdt[] {
-  const pool = [...words];
-  for (let i = 0; i < Math.min(count, pool.length); i++) {
-    const j = i + randomBelow(pool.length - i);
-    const [a, b] = [pool[i], pool[j]];
-    if (a !== undefined && b !== undefined) [pool[i], pool[j]] = [b, a];
-  }
-  return pool.slice(0, count);
 }

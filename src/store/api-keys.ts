@@ -1,4 +1,5 @@
 import type { Network } from '../domain/network.ts';
+import type { Policy } from '../domain/policy.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { Sql } from './database.ts';
 import { type Row, statement } from './statement.ts';
@@ -48,9 +49,10 @@ const select = statement(
     secret_sha256: 'bytea',
     allowed_cidrs: 'text[]?',
     expires_at: 'timestamptz?',
+    policy: 'text',
     max_surcharge_micro: 'int8',
   },
-  `select k.id, k.project_id, k.network, k.secret_sha256, k.allowed_cidrs, k.expires_at, p.max_surcharge_micro
+  `select k.id, k.project_id, k.network, k.secret_sha256, k.allowed_cidrs, k.expires_at, p.policy, p.max_surcharge_micro
    from api_keys k join projects p on p.id = k.project_id
    where k.id = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $2)`,
 );
@@ -66,6 +68,7 @@ export async function findValidApiKey(db: Sql, id: string, now: UnixMs) {
     secretSha256: row.secret_sha256,
     allowedCidrs: row.allowed_cidrs,
     expiresAt: row.expires_at,
+    policy: row.policy as Policy,
     maxSurchargeMicro: row.max_surcharge_micro,
   };
 }

@@ -24,32 +24,50 @@ function toProjected(row: Row<typeof projected>): ProjectedInvoice {
   };
 }
 
-// One round trip in the common case, also where the first addresses hold all words. The key is checked again inside the
-// statement, so a key that was revoked a moment ago creates nothing. `on conflict do nothing` covers every unique constraint:
-// no row back means that one of them held. Whether a word is free is asked by a scalar subquery, because PostgreSQL may turn
-// `not exists` into a join that reads all invoices of the address: it does so as long as it believes the table to be small.
-const insert = statement(
-  'invoice-insert',
-  projected,
-  `insert into invoices (id, project_id, network, address_id, idempotency_key, external_id, requested_micro, payable_micro,
-     checkout_token, created_at, expires_at)
-   select $2, p.id, p.network, w.address_id, $3, $4, $5, w.word, $6, $7, $7::timestamptz + p.invoice_lifetime_ms * interval '1 millisecond'
+// One round trip in the common case. The key is checked again inside the statement, so a key that was revoked a moment ago
+// creates nothing. `on conflict do nothing` covers every unique constraint: no row back means that one of them held. Whether
+// something is free is asked by scalar subqueries, because PostgreSQL may turn `not exists` into a join that reads all invoices
+// of the address: it does so as long as it believes the table to be small.
+const INSERT = `insert into invoices (id, project_id, network, address_id, idempotency_key, external_id, requested_micro, payable_micro,
+     checkout_token, created_at, expires_at, api_key_id)
+   select $2, p.id, p.network, w.address_id, $3, $4, $5, w.word, $6, $7, $7::timestamptz + p.invoice_lifetime_ms * interval '1 millisecond', k.id
    from api_keys k
-   join projects p on p.id = k.project_id
+   join projects p on p.id = k.project_id`;
+const INSERT_END = `where k.id = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $7)
+   on conflict do nothing
+   returning id, external_id, status, checkout_token, expires_at`;
+
+// The words stand in random order, and the first free one is taken: the fuller the address, the more of them are looked up.
+const insertTail = statement(
+  'invoice-insert-tail',
+  projected,
+  `${INSERT}
    cross join lateral (
      select a.id as address_id, free.word
      from (
-       select id, position from addresses
-       where project_id = k.project_id and retired_at is null and policy = 'tail' and ($9::uuid is null or id = $9)
-       order by position) a
+       select id from addresses a
+       where project_id = k.project_id and policy = p.policy and p.policy = 'tail' and retired_at is null
+         and (select f.address_id from full_ranges f
+              where f.address_id = a.id and f.from_micro = $9 and f.below_micro = $10) is null
+       order by position limit 1) a
      cross join lateral (
        select word from unnest($8::int8[]) as word
        where (select i.address_id from invoices i where i.address_id = a.id and i.payable_micro = word) is null
-       limit 1) free
-     order by a.position limit 1) w
-   where k.id = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $7)
-   on conflict do nothing
-   returning id, external_id, status, checkout_token, expires_at`,
+       limit 1) free) w
+   ${INSERT_END}`,
+);
+
+const insertExact = statement(
+  'invoice-insert-exact',
+  projected,
+  `${INSERT}
+   cross join lateral (
+     select a.id as address_id, $5::int8 as word
+     from addresses a
+     where project_id = k.project_id and policy = p.policy and p.policy = 'exact' and retired_at is null
+       and (select i.address_id from invoices i where i.address_id = a.id and i.payable_micro = $5) is null
+     order by position offset $8 limit 1) w
+   ${INSERT_END}`,
 );
 
 export type NewInvoice = {
@@ -62,28 +80,40 @@ export type NewInvoice = {
   now: UnixMs;
 };
 
+/** Amounts from `fromMicro` up to, not including, `belowMicro`. */
+type AmountRange = { fromMicro: bigint; belowMicro: bigint };
+
 /**
- * Creates the invoice on the first address (or the one given) where one of `words` is free.
- * `null` if nothing was created: idempotency key or external id taken, no word free, no address, or the key not valid.
+ * Creates the invoice of a `tail` project with the first of `words` that is free on the first address in use whose range is not
+ * known to be full. `null` if nothing was created: idempotency key or external id taken, none of the words free, no such
+ * address, another policy, or the key not valid.
  */
-export async function insertInvoice(
+export async function insertTailInvoice(
   db: Sql,
   invoice: NewInvoice,
   words: MicroUsdt[],
-  addressId: string | null,
+  range: AmountRange,
 ): Promise<ProjectedInvoice | null> {
-  const [row] = await db.run(insert, [
-    invoice.keyId,
-    invoice.id,
-    invoice.idempotencyKey,
-    invoice.externalId,
-    invoice.requestedMicro,
-    invoice.checkoutToken,
-    new Date(invoice.now),
-    words,
-    addressId,
-  ]);
+  const [row] = await db.run(insertTail, [...shared(invoice), words, range.fromMicro, range.belowMicro]);
   return row === undefined ? null : toProjected(row);
+}
+
+/**
+ * Creates the invoice of an `exact` project on the first address in use on which its amount is free, or after `skipped` of those.
+ * `null` as with `insertTailInvoice`.
+ */
+export async function insertExactInvoice(
+  db: Sql,
+  invoice: NewInvoice,
+  skipped: number,
+): Promise<ProjectedInvoice | null> {
+  const [row] = await db.run(insertExact, [...shared(invoice), skipped]);
+  return row === undefined ? null : toProjected(row);
+}
+
+function shared(invoice: NewInvoice) {
+  const { keyId, id, idempotencyKey, externalId, requestedMicro, checkoutToken, now } = invoice;
+  return [keyId, id, idempotencyKey, externalId, requestedMicro, checkoutToken, new Date(now)] as const;
 }
 
 const selectReserved = statement(
@@ -110,30 +140,6 @@ export async function findReserved(
     hasKey: row.has_key,
     hasExternalId: row.has_external_id,
   }));
-}
-
-const selectRoom = statement(
-  'invoice-select-room',
-  { id: 'uuid', taken: 'int8[]' },
-  `select a.id, array(
-     select i.payable_micro from invoices i
-     where i.address_id = a.id and i.payable_micro >= $2 and i.payable_micro < $3) as taken
-   from addresses a
-   where a.project_id = $1 and a.retired_at is null and a.policy = 'tail'
-     and (select count(*) from invoices i
-          where i.address_id = a.id and i.payable_micro >= $2 and i.payable_micro < $3) < $4::int8
-   order by a.position limit 1`,
-);
-
-/** The first address with fewer than `capacity` reservations in a range of amounts, and which amounts are taken on it. */
-export async function findAddressWithRoom(
-  db: Sql,
-  projectId: string,
-  range: { fromMicro: bigint; belowMicro: bigint },
-  capacity: number,
-): Promise<{ addressId: string; taken: bigint[] } | null> {
-  const [row] = await db.run(selectRoom, [projectId, range.fromMicro, range.belowMicro, capacity]);
-  return row === undefined ? null : { addressId: row.id, taken: row.taken };
 }
 
 const selectOne = statement(

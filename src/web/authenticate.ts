@@ -2,6 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import { BlockList, isIP } from 'node:net';
 import { readApiKey } from '../domain/api-key.ts';
 import type { Network } from '../domain/network.ts';
+import type { Policy } from '../domain/policy.ts';
 import type { UnixMs } from '../domain/time.ts';
 
 /** A key as the database knows it: valid when it was read. */
@@ -12,11 +13,12 @@ export type KnownKey = {
   secretSha256: Uint8Array;
   allowedCidrs: string[] | null;
   expiresAt: UnixMs | null;
+  policy: Policy;
   maxSurchargeMicro: bigint;
 };
 
 /** Who is calling. */
-export type Caller = Pick<KnownKey, 'projectId' | 'network' | 'maxSurchargeMicro'> & { keyId: string };
+export type Caller = Pick<KnownKey, 'projectId' | 'network' | 'policy' | 'maxSurchargeMicro'> & { keyId: string };
 
 export type Authenticator = {
   /** The caller, or `null` for every kind of refusal. `header` is the raw X-Api-Key, `ip` the client's address. */
@@ -70,6 +72,7 @@ export function createAuthenticator(deps: {
         keyId: key.id,
         projectId: key.projectId,
         network: key.network,
+        policy: key.policy,
         maxSurchargeMicro: key.maxSurchargeMicro,
       };
     },

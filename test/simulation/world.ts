@@ -75,6 +75,7 @@ export async function createWorld(seed: number) {
       {
         keyId: project.keyId,
         projectId: project.id,
+        policy: 'tail',
         maxSurchargeMicro: 10_000n,
         idempotencyKey: order,
         externalId: order,

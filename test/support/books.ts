@@ -109,6 +109,7 @@ export async function startBooks() {
         {
           keyId: project.keyId,
           projectId: project.id,
+          policy: 'tail',
           maxSurchargeMicro: 10_000n,
           idempotencyKey: randomUUID(),
           externalId: randomUUID(),
