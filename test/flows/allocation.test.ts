@@ -1,0 +1,182 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { codeWords, wordRange } from '../../src/domain/code-word.ts';
+import { microUsdt } from '../../src/domain/money.ts';
+import type { Policy } from '../../src/domain/policy.ts';
+import { runSql } from '../contract/sql.ts';
+import {
+  type Answer,
+  call,
+  createInvoice,
+  createTestProject,
+  startTestService,
+  type TestProject,
+  type TestService,
+} from '../support/service.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.stop());
+
+/** 100 micro-USDT from a round amount hold nine code words. */
+const NINE_WORDS = { maxSurchargeMicro: 100n };
+
+const create = (project: TestProject, amount: string, idempotencyKey: string = randomUUID()) =>
+  createInvoice(service, { apiKey: project.apiKey, idempotencyKey, body: { amount } });
+
+async function createMany(project: TestProject, amount: string, count: number): Promise<Answer[]> {
+  const answers: Answer[] = [];
+  for (let i = 0; i < count; i++) answers.push(await create(project, amount));
+  return answers;
+}
+
+/** Where an invoice is to be paid, and what. */
+async function placeOf(project: TestProject, { status, body }: Answer): Promise<{ address: string; payable: string }> {
+  expect(status, JSON.stringify(body)).toBe(201);
+  const read = await call(`${service.url}/v1/invoices/${body.invoiceId}?expand=payment`, {
+    headers: { 'x-api-key': project.apiKey },
+  });
+  return { address: read.body.payment.address, payable: read.body.payment.payableAmount };
+}
+
+const addressesOf = async (project: TestProject, answers: Answer[]) =>
+  (await Promise.all(answers.map((answer) => placeOf(project, answer)))).map(({ address }) => address);
+
+const setPolicy = (project: TestProject, policy: Policy) =>
+  runSql(service, 'update projects set policy = $2 where id = $1', [project.id, policy]);
+
+/** Adds an address of a policy to a project. Nobody has its key. */
+const addAddress = (project: TestProject, policy: Policy, account: string) =>
+  runSql(
+    service,
+    `insert into addresses (id, project_id, network, account, address, policy, position)
+     select gen_random_uuid(), p.id, p.network, decode($3, 'hex'), 'T' || substr($3, 1, 33), $2,
+       (select coalesce(max(position), 0) + 1 from addresses where project_id = p.id)
+     from projects p where p.id = $1`,
+    [project.id, policy, account],
+  );
+
+const account = () => `${randomUUID()}${randomUUID()}`.replaceAll('-', '').slice(0, 40);
+
+describe('policy tail', () => {
+  test('the first address is filled to its last code word before the second is begun', async () => {
+    const project = await createTestProject(service.db, { ...NINE_WORDS, addressCount: 3 });
+    const [first, second] = project.addresses;
+    const addresses = await addressesOf(project, await createMany(project, '3', 19));
+    expect(addresses.slice(0, 9)).toEqual(Array(9).fill(first));
+    expect(addresses.slice(9, 18)).toEqual(Array(9).fill(second));
+    expect(addresses[18]).toBe(project.addresses[2]);
+  });
+
+  test('an address that is full for one amount is still the first for another', async () => {
+    const project = await createTestProject(service.db, { ...NINE_WORDS, addressCount: 2 });
+    await createMany(project, '3', 10);
+    expect(await addressesOf(project, [await create(project, '4')])).toEqual([project.addresses[0]]);
+  });
+
+  test('amounts whose ranges overlap share their code words, each of which is given out once', async () => {
+    const project = await createTestProject(service.db, { ...NINE_WORDS, addressCount: 1 });
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, index) => create(project, ['3', '3.00005', '3.000020'][index % 3] ?? '3')),
+    );
+    const created = answers.filter(({ status }) => status === 201);
+    const payables = (await Promise.all(created.map((answer) => placeOf(project, answer)))).map(
+      ({ payable }) => payable,
+    );
+    const words = codeWords(wordRange(microUsdt(3_000_000n), 150n));
+    expect(payables.toSorted()).toEqual(words.map((word) => `3.${String(word).slice(1)}`));
+  });
+
+  test('a retired address takes no new invoice, and takes them again when it is put back to use', async () => {
+    const project = await createTestProject(service.db, { ...NINE_WORDS, addressCount: 2 });
+    const [first, second] = project.addresses;
+    const setRetired = (isRetired: boolean) =>
+      runSql(service, 'update addresses set retired_at = case when $2 then now() end where address = $1', [
+        first,
+        isRetired,
+      ]);
+    await setRetired(true);
+    expect(await addressesOf(project, await createMany(project, '3', 9))).toEqual(Array(9).fill(second));
+    expect((await create(project, '3')).body.code).toBe('AMOUNT_UNAVAILABLE');
+    await setRetired(false);
+    expect(await addressesOf(project, [await create(project, '3')])).toEqual([first]);
+  });
+});
+
+describe('policy exact', () => {
+  const exactProject = async (addressCount: number) => {
+    const project = await createTestProject(service.db, { addressCount: 0 });
+    await setPolicy(project, 'exact');
+    for (let i = 0; i < addressCount; i++) await addAddress(project, 'exact', account());
+    return project;
+  };
+
+  test('the payable amount is the requested one, and each further invoice of it takes the next address', async () => {
+    const project = await exactProject(3);
+    const places = await Promise.all((await createMany(project, '25.5', 3)).map((answer) => placeOf(project, answer)));
+    expect(places.map(({ payable }) => payable)).toEqual(Array(3).fill('25.500000'));
+    const inOrder = await runSql(service, 'select address from addresses where project_id = $1 order by position', [
+      project.id,
+    ]);
+    expect(places.map(({ address }) => address)).toEqual(inOrder.map(({ address }) => address));
+    expect((await placeOf(project, await create(project, '25.500001'))).address).toBe(places[0]?.address);
+  });
+
+  test('when all have the amount it answers AMOUNT_UNAVAILABLE, until the moment an address is added', async () => {
+    const project = await exactProject(2);
+    await createMany(project, '7', 2);
+    const key = randomUUID();
+    const body = { amount: '7', externalId: randomUUID() };
+    const refused = await createInvoice(service, { apiKey: project.apiKey, idempotencyKey: key, body });
+    expect(refused.status).toBe(409);
+    expect(refused.body.detail).toMatch(/on every address in use of the project \(2\).*"exact".*quittance address add/);
+    await addAddress(project, 'exact', account());
+    const created = await createInvoice(service, { apiKey: project.apiKey, idempotencyKey: key, body });
+    expect(created.status).toBe(201);
+    const replayed = await createInvoice(service, { apiKey: project.apiKey, idempotencyKey: key, body });
+    expect(replayed.body.invoiceId).toBe(created.body.invoiceId);
+  });
+
+  test('200 requests for one amount at once take 200 addresses, and not one more', async () => {
+    const project = await exactProject(200);
+    const answers = await Promise.all(Array.from({ length: 220 }, () => create(project, '12')));
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(200);
+    for (const refused of answers.filter(({ status }) => status !== 201)) {
+      expect(refused.body.code).toBe('AMOUNT_UNAVAILABLE');
+    }
+    const [{ used } = {}] = await runSql(
+      service,
+      'select count(distinct address_id)::int as used from invoices where project_id = $1',
+      [project.id],
+    );
+    expect(used).toBe(200);
+  });
+});
+
+describe('a project that changes its policy', () => {
+  test('uses addresses of the new policy from the next invoice on, although its key is remembered, and never mixes', async () => {
+    const project = await createTestProject(service.db, { ...NINE_WORDS, addressCount: 1 });
+    expect((await create(project, '3')).status).toBe(201);
+    await setPolicy(project, 'exact');
+    const none = await create(project, '3');
+    expect(none.body.detail).toMatch(/no address in use for its policy "exact"/);
+    await addAddress(project, 'exact', account());
+    const exact = await placeOf(project, await create(project, '3'));
+    expect(exact.payable).toBe('3.000000');
+    expect(exact.address).not.toBe(project.addresses[0]);
+    await setPolicy(project, 'tail');
+    expect((await placeOf(project, await create(project, '3'))).address).toBe(project.addresses[0]);
+  });
+
+  test('an address keeps its policy for life', async () => {
+    const project = await createTestProject(service.db);
+    await expect(
+      runSql(service, "update addresses set policy = 'exact' where project_id = $1", [project.id]),
+    ).rejects.toThrow(/never changes/);
+    await expect(runSql(service, 'delete from addresses where project_id = $1', [project.id])).rejects.toThrow(
+      /never deleted/,
+    );
+  });
+});
