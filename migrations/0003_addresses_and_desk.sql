@@ -27,8 +27,10 @@ begin
   raise exception 'what address % is never changes: only retired_at does', old.address using errcode = 'check_violation';
 end $$;
 create trigger addresses_are_for_life before update on addresses for each row
-  when ((old.id, old.project_id, old.network, old.account, old.address, old.policy, old.position, old.created_at)
-    is distinct from (new.id, new.project_id, new.network, new.account, new.address, new.policy, new.position, new.created_at))
+  when ((old.id, old.project_id, old.network, old.account, old.address, old.policy, old.position, old.created_at,
+      old.account_key_id, old.derivation_index)
+    is distinct from (new.id, new.project_id, new.network, new.account, new.address, new.policy, new.position, new.created_at,
+      new.account_key_id, new.derivation_index))
   execute function keep_addresses();
 create trigger addresses_are_kept before delete or truncate on addresses for each statement
   execute function keep_ledger_rows();
@@ -49,7 +51,14 @@ alter table invoices add column api_key_id uuid;
 create index transfers_project on transfers (project_id, id);
 create index transfers_unsettled on transfers (project_id, id) where kind <> 'matched';
 create index transfers_sender on transfers (project_id, from_address);
+create index transfers_duplicates on transfers (project_id, invoice_id, id) where kind = 'duplicate';
+-- Address poisoning imitates what wallets show of an address: the first 4 and the last 4 characters.
+create index addresses_ends on addresses (project_id, left(address, 4), right(address, 4));
+create index transfers_sender_ends on transfers (project_id, left(from_address, 4), right(from_address, 4), block_time);
+create index outgoing_transfers_recipient_ends
+  on outgoing_transfers (project_id, left(to_address, 4), right(to_address, 4), block_time);
 create index outgoing_transfers_recipient on outgoing_transfers (project_id, to_address);
+create index outgoing_transfers_project on outgoing_transfers (project_id, block_number, tx_id, log_index);
 alter table transfers add unique (id, project_id);
 
 -- What an operator did about a transfer that paid nothing. Append-only: the newest row is in force. It never touches an invoice;

@@ -1,7 +1,6 @@
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { SCENARIO_NAMES, SCENARIOS, type Scenario } from '../devnet/scenarios.ts';
 import type { Terminal } from './terminal.ts';
-
-const SCENARIOS = ['exact', 'short', 'over', 'twice', 'fake-token', 'contract', 'two-in-one', 'orphaned'];
 
 export function addSandboxCommands(program: Command, terminal: Terminal): void {
   const group = program.command('sandbox').description('play the payer in a running sandbox');
@@ -9,9 +8,23 @@ export function addSandboxCommands(program: Command, terminal: Terminal): void {
     .command('pay')
     .description('pay an invoice on the local network')
     .argument('<invoice>', 'inv_…, the URL of its checkout page, or its externalId')
-    .addOption(new Option('--scenario <scenario>', 'how it is paid').choices(SCENARIOS).default('exact'))
+    .addOption(
+      new Option('--scenario <scenario>', 'how it is paid: see below').argParser(readScenario).default('exact'),
+    )
     .option('--with <inv_…>', 'the second invoice of the scenario two-in-one')
-    .action(async (target: string, options: { scenario: string; with?: string }) =>
+    .addHelpText('after', `\nScenarios:\n${describeScenarios()}`)
+    .action(async (target: string, options: { scenario: Scenario; with?: string }) =>
       (await import('./sandbox.ts')).paySandboxInvoice(terminal, target, options),
     );
+}
+
+function readScenario(text: string): Scenario {
+  const scenario = SCENARIO_NAMES.find((known) => known === text);
+  if (scenario !== undefined) return scenario;
+  throw new InvalidArgumentError(`Allowed choices are ${SCENARIO_NAMES.join(', ')}`);
+}
+
+function describeScenarios(): string {
+  const width = Math.max(...SCENARIO_NAMES.map(({ length }) => length));
+  return SCENARIO_NAMES.map((name) => `  ${name.padEnd(width)}  ${SCENARIOS[name]}`).join('\n');
 }

@@ -1,3 +1,4 @@
+import type { Scenario } from '../devnet/scenarios.ts';
 import { CliError } from './cli-error.ts';
 import { loadConfig } from './load-config.ts';
 import type { Terminal } from './terminal.ts';
@@ -6,7 +7,7 @@ import type { Terminal } from './terminal.ts';
 export async function paySandboxInvoice(
   terminal: Terminal,
   target: string,
-  options: { scenario: string; with?: string },
+  options: { scenario: Scenario; with?: string },
 ): Promise<void> {
   const { scenario, with: withInvoice } = options;
   if (scenario !== 'two-in-one' && withInvoice !== undefined) {

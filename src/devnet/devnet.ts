@@ -43,7 +43,7 @@ export interface Devnet {
   readonly usdtContract: TronAddress;
   readonly fakeUsdtContract: TronAddress;
   readonly multisendContract: TronAddress;
-  /** Holds all TRX, USDT and fake USDT at first. */
+  /** Holds all USDT and fake USDT at first, and nearly all TRX. */
   readonly payer: { readonly address: TronAddress; readonly privateKey: string };
   head(): BlockMark;
   solid(): BlockMark;

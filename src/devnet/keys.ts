@@ -57,8 +57,14 @@ export function keyPairOf(privateKey: Uint8Array): KeyPair {
   return { privateKey, account: accountFromPublicKey(secp256k1.getPublicKey(privateKey)) };
 }
 
-/** The account that holds everything at genesis and owns the token contracts. */
+/** The account that holds all tokens at genesis and owns their contracts. */
 export const PAYER = keyPair('payer');
+
+/** A wallet that has TRX for fees, and no token: what it sends reverts. */
+export const PENNILESS = keyPair('payer without tokens');
+
+/** Somebody who has nothing to do with any project. */
+export const STRANGER = keyPair('stranger').account;
 
 /** The contracts of every devnet. */
 export const USDT = contractAccount('usdt');

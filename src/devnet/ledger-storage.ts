@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type Block, type BlockRecord, blockOfRecord, genesisBlock, recordOf } from './block.ts';
 import { type Chain, type ChainStart, createChain } from './chain.ts';
 import { createMemoryLog, openFileLog } from './chain-log.ts';
-import { FAKE_USDT, PAYER, producerAccount, USDT } from './keys.ts';
+import { FAKE_USDT, PAYER, PENNILESS, producerAccount, USDT } from './keys.ts';
 import { firstSchedule, type Schedule } from './schedule.ts';
 import { openSnapshots, type Snapshot } from './snapshots.ts';
 import { createdKey, type StateChange, trxKey } from './state.ts';
@@ -44,6 +44,9 @@ const SNAPSHOT_EVERY_BLOCKS = 250;
 
 /** TRX (in sun) that the payer holds at genesis. */
 const PAYER_SUN = 1_000_000_000_000_000n;
+
+/** For the fees of some two million calls that revert. */
+const PENNILESS_SUN = 1_000_000_000_000n;
 
 /**
  * Keeps a ledger in a directory (`chain.log` and the files of its snapshots), or in memory when `dataDir` is null.
@@ -137,8 +140,16 @@ export function createLedgerStorage({
 }
 
 function chainStart(snapshot: Snapshot | null, block: Block, first: Schedule): ChainStart {
-  if (snapshot !== null) return { ...snapshot, block, schedule: snapshot.schedule ?? first };
   const bornAt = BigInt(block.header.timestamp);
+  const penniless = [
+    [createdKey(PENNILESS.account), bornAt],
+    [trxKey(PENNILESS.account), PENNILESS_SUN],
+  ] as const;
+  if (snapshot !== null) {
+    // A directory that is older than this account has it from the first snapshot that is opened with it.
+    const state = [...penniless, ...snapshot.state];
+    return { ...snapshot, state, block, schedule: snapshot.schedule ?? first };
+  }
   const accounts = [PAYER.account, ...first.active.map(producerAccount)];
   return {
     block,
@@ -149,6 +160,7 @@ function chainStart(snapshot: Snapshot | null, block: Block, first: Schedule): C
     state: [
       ...accounts.map((account) => [createdKey(account), bornAt] as const),
       [trxKey(PAYER.account), PAYER_SUN],
+      ...penniless,
       genesisBalances(USDT),
       genesisBalances(FAKE_USDT),
     ],

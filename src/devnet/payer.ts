@@ -12,7 +12,13 @@ import { encodeMultisendCall, MAX_RECIPIENTS } from './multisend.ts';
 /** A wallet that knows nothing but a node's URL and a private key. Every payment resolves to its transaction id once the node has accepted it. */
 export interface Payer {
   readonly address: TronAddress;
-  transfer(payment: { readonly contract: string; readonly to: string; readonly amountMicro: bigint }): Promise<string>;
+  /** `feeLimitSun` is ample when absent; one that is too low makes the call run out of energy. */
+  transfer(payment: {
+    readonly contract: string;
+    readonly to: string;
+    readonly amountMicro: bigint;
+    readonly feeLimitSun?: bigint;
+  }): Promise<string>;
   transferFrom(payment: {
     readonly contract: string;
     readonly from: string;
@@ -32,6 +38,8 @@ export interface Payer {
   }): Promise<string>;
   /** Plain TRX. */
   sendTrx(payment: { readonly to: string; readonly amountSun: bigint }): Promise<string>;
+  /** The wallet of another private key on the same node. */
+  withKey(privateKey: string): Payer;
 }
 
 /** A node answers in milliseconds; a broken one must not hang a test or a command for long. */
@@ -52,7 +60,10 @@ export function createPayer({ nodeUrl, privateKey }: { readonly nodeUrl: string;
   const owner = keys.account;
   let lastTimestampMs = 0;
 
-  const send = async (contract: Parameters<typeof encodeRawTransaction>[0]['contract']): Promise<string> => {
+  const send = async (
+    contract: Parameters<typeof encodeRawTransaction>[0]['contract'],
+    feeLimitSun = FEE_LIMIT_SUN,
+  ): Promise<string> => {
     const reference = await solidBlock(nodeUrl);
     // Two equal payments in the same millisecond would be one transaction, so every one has a time of its own.
     lastTimestampMs = Math.max(Date.now(), lastTimestampMs + 1);
@@ -61,7 +72,7 @@ export function createPayer({ nodeUrl, privateKey }: { readonly nodeUrl: string;
       refBlockHash: reference.blockID.slice(16, 32),
       expirationMs: reference.timestampMs + EXPIRATION_MS,
       timestampMs: lastTimestampMs,
-      feeLimitSun: contract.kind === 'trigger' ? FEE_LIMIT_SUN : 0n,
+      feeLimitSun: contract.kind === 'trigger' ? feeLimitSun : 0n,
       memo: '',
       permissionId: 0,
       contract,
@@ -69,12 +80,13 @@ export function createPayer({ nodeUrl, privateKey }: { readonly nodeUrl: string;
     const signatures = [hexToBytes(signMessage(rawData, keys.privateKey))];
     return broadcast(nodeUrl, bytesToHex(encodeTransaction({ rawData, signatures, results: [] })));
   };
-  const call = (contract: string, data: string) =>
-    send({ kind: 'trigger', owner, contract: accountOf(contract), data, callValueSun: 0n });
+  const call = (contract: string, data: string, feeLimitSun?: bigint) =>
+    send({ kind: 'trigger', owner, contract: accountOf(contract), data, callValueSun: 0n }, feeLimitSun);
 
   return {
     address: accountToAddress(owner),
-    transfer: async ({ contract, to, amountMicro }) => call(contract, encodeTransferCall(accountOf(to), amountMicro)),
+    transfer: async ({ contract, to, amountMicro, feeLimitSun }) =>
+      call(contract, encodeTransferCall(accountOf(to), amountMicro), feeLimitSun),
     transferFrom: async ({ contract, from, to, amountMicro }) =>
       call(contract, encodeTransferFromCall(accountOf(from), accountOf(to), amountMicro)),
     approve: async ({ contract, spender, amountMicro }) =>
@@ -87,6 +99,7 @@ export function createPayer({ nodeUrl, privateKey }: { readonly nodeUrl: string;
       return call(multisendContract, encodeMultisendCall(accountOf(token), parts));
     },
     sendTrx: async ({ to, amountSun }) => send({ kind: 'transfer', owner, to: accountOf(to), amountSun }),
+    withKey: (otherKey) => createPayer({ nodeUrl, privateKey: otherKey }),
   };
 }
 

@@ -1,108 +1,26 @@
-import type { Payer } from './payer.ts';
+/** The ways people pay an invoice, right and wrong. The one list of them; it imports nothing, so that showing help stays quick. */
+export const SCENARIOS = {
+  exact: 'exactly the payable amount',
+  short: '1 USDT too little, or half of a smaller amount',
+  over: '1 USDT too much',
+  twice: 'the payable amount, in two transactions',
+  'fake-token': 'the payable amount of another token that calls itself USDT',
+  contract: 'the payable amount, by a contract: only a log shows it',
+  'two-in-one': 'two invoices in one transaction of a contract',
+  orphaned: 'exactly, and then the block leaves the chain again',
+  rounded: 'rounded to 2 decimals, or to the nearest other number of decimals that changes it',
+  typo: 'the last digit wrong by one',
+  swapped: 'the last two different neighbouring digits swapped',
+  fee: 'less a fee of 1 USDT, as an exchange takes it; half of a smaller amount',
+  late: 'exactly, after the invoice has expired (its deadline is brought forward)',
+  'requested-amount': 'the amount of the order, without the digits that were added to it',
+  'to-retired': 'the payable amount, to a retired address of the demo project',
+  reverted: 'exactly, from a wallet that has no USDT: the call reverts',
+  'out-of-energy': 'exactly, with a fee limit that is too low: the call runs out of energy',
+  'zero-value': 'a transfer of 0, as address poisoning sends it',
+  'wrong-address': 'the payable amount, to an address that is nobody of ours',
+} as const;
 
-/** The ways people pay an invoice, right and wrong. */
-export const SCENARIOS = [
-  'exact',
-  'short',
-  'over',
-  'twice',
-  'fake-token',
-  'contract',
-  'two-in-one',
-  'orphaned',
-] as const;
+export type Scenario = keyof typeof SCENARIOS;
 
-export type Scenario = (typeof SCENARIOS)[number];
-
-export interface PaymentTarget {
-  readonly address: string;
-  readonly amountMicro: bigint;
-}
-
-export interface ScenarioOptions {
-  readonly scenario: Scenario;
-  /** Addresses of the contracts, as a devnet names them. */
-  readonly contracts: { readonly usdt: string; readonly fakeUsdt: string; readonly multisend: string };
-  readonly invoice: PaymentTarget;
-  /** The other invoice that `two-in-one` pays. */
-  readonly second?: PaymentTarget;
-}
-
-/** What was sent: one entry per Transfer event, in order. */
-interface SentTransfer {
-  readonly txId: string;
-  readonly contract: string;
-  readonly to: string;
-  readonly amountMicro: bigint;
-}
-
-export interface ScenarioResult {
-  readonly txIds: readonly string[];
-  readonly sent: readonly SentTransfer[];
-}
-
-const ONE_USDT = 1_000_000n;
-
-/**
- * Pays an invoice in the way the scenario names. `short` is one USDT too little, or half where that would leave nothing; `over`
- * is one USDT too much; `twice` are two transactions; `contract` goes through the multisend contract, where only the log shows
- * the payment; `two-in-one` pays both invoices in one transaction; `orphaned` pays exactly, and
- * the caller has the network orphan the block.
- */
-export async function payScenario(
-  payer: Payer,
-  { scenario, contracts, invoice, second }: ScenarioOptions,
-): Promise<ScenarioResult> {
-  const { address, amountMicro } = invoice;
-  switch (scenario) {
-    case 'exact':
-    case 'orphaned':
-      return transfers(payer, contracts.usdt, [invoice]);
-    case 'short':
-      return transfers(payer, contracts.usdt, [{ address, amountMicro: shortOf(amountMicro) }]);
-    case 'over':
-      return transfers(payer, contracts.usdt, [{ address, amountMicro: amountMicro + ONE_USDT }]);
-    case 'twice':
-      return transfers(payer, contracts.usdt, [invoice, invoice]);
-    case 'fake-token':
-      return transfers(payer, contracts.fakeUsdt, [invoice]);
-    case 'contract':
-      return together(payer, contracts, [invoice]);
-    case 'two-in-one':
-      if (second === undefined) throw new TypeError('the scenario two-in-one needs a second invoice to pay');
-      return together(payer, contracts, [invoice, second]);
-  }
-}
-
-function shortOf(amountMicro: bigint): bigint {
-  if (amountMicro < 2n) throw new RangeError(`${amountMicro} micro cannot be paid short: less is nothing`);
-  return amountMicro > ONE_USDT ? amountMicro - ONE_USDT : amountMicro >> 1n;
-}
-
-async function transfers(payer: Payer, contract: string, targets: readonly PaymentTarget[]): Promise<ScenarioResult> {
-  const sent: SentTransfer[] = [];
-  for (const { address, amountMicro } of targets) {
-    const txId = await payer.transfer({ contract, to: address, amountMicro });
-    sent.push({ txId, contract, to: address, amountMicro });
-  }
-  return { txIds: sent.map(({ txId }) => txId), sent };
-}
-
-async function together(
-  payer: Payer,
-  contracts: ScenarioOptions['contracts'],
-  targets: readonly PaymentTarget[],
-): Promise<ScenarioResult> {
-  const txId = await payer.multisend({
-    multisendContract: contracts.multisend,
-    token: contracts.usdt,
-    transfers: targets.map(({ address, amountMicro }) => ({ to: address, amountMicro })),
-  });
-  const sent = targets.map(({ address, amountMicro }) => ({
-    txId,
-    contract: contracts.usdt,
-    to: address,
-    amountMicro,
-  }));
-  return { txIds: [txId], sent };
-}
+export const SCENARIO_NAMES = Object.keys(SCENARIOS) as readonly Scenario[];

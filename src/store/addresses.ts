@@ -1,3 +1,6 @@
+import type { Network } from '../domain/network.ts';
+import type { Policy } from '../domain/policy.ts';
+import type { UnixMs } from '../domain/time.ts';
 import type { AccountHex, TronAddress } from '../tron/address.ts';
 import type { Sql } from './database.ts';
 import { type Row, statement } from './statement.ts';
@@ -5,55 +8,171 @@ import { type Row, statement } from './statement.ts';
 const columns = {
   id: 'uuid',
   address: 'text',
+  policy: 'text',
   position: 'int4',
   created_at: 'timestamptz',
   retired_at: 'timestamptz?',
+  account_key_id: 'uuid?',
+  derivation_index: 'int4?',
 } as const;
+const COLUMNS = Object.keys(columns).join(', ');
 
-export type ListedAddress = Row<typeof columns>;
+export type ListedAddress = Row<typeof columns> & { policy: Policy };
 
-// The project row is locked so that two additions at once cannot take the same position.
-const insert = statement(
-  'address-insert',
-  { id: 'uuid' },
-  `with project as (select id, network from projects where id = $2 for update)
-   insert into addresses (id, project_id, network, account, address, position)
-   select $1, p.id, p.network, $3, $4,
-     (select coalesce(max(position), 0) + 1 from addresses where project_id = p.id)
-   from project p
-   on conflict (network, account) do nothing
-   returning id`,
-);
-
-/** Adds a receiving address at the end of the project's list; `false` if a project of this network has it already. */
-export async function insertAddress(
-  db: Sql,
-  entry: { id: string; projectId: string; account: AccountHex; address: TronAddress },
-): Promise<boolean> {
-  const account = Buffer.from(entry.account, 'hex');
-  return (await db.run(insert, [entry.id, entry.projectId, account, entry.address])).length === 1;
-}
-
-const owner = statement(
-  'address-owner',
-  { project_id: 'uuid' },
-  `select a.project_id from addresses a join projects p on p.network = a.network
-   where p.id = $1 and a.account = $2`,
-);
-
-/** The project that has this account on the network of `projectId`, or `null`. */
-export async function findAddressOwner(db: Sql, projectId: string, account: AccountHex): Promise<string | null> {
-  const [row] = await db.run(owner, [projectId, Buffer.from(account, 'hex')]);
-  return row?.project_id ?? null;
-}
+/** The most addresses that are listed at once. */
+export const MAX_LISTED = 10_000;
 
 const list = statement(
   'address-list',
   columns,
-  `select ${Object.keys(columns).join(', ')} from addresses where project_id = $1 order by position limit 10000`,
+  `select ${COLUMNS} from addresses where project_id = $1 and position > $2 order by position limit ${MAX_LISTED}`,
 );
 
-/** The project's addresses in allocation order, at most 10,000. */
-export async function listAddresses(db: Sql, projectId: string): Promise<ListedAddress[]> {
-  return db.run(list, [projectId]);
+/** The project's addresses by position, from the first after `afterPosition` on; at most `MAX_LISTED`. Positions may have gaps. */
+export async function listAddresses(db: Sql, projectId: string, afterPosition = 0): Promise<ListedAddress[]> {
+  return (await db.run(list, [projectId, afterPosition])) as ListedAddress[];
+}
+
+export type NewAddress = { id: string; account: AccountHex; address: TronAddress };
+
+/**
+ * `policy`: the project's, unless said otherwise. `accountKeyId`: the key from which all of `entries` were derived, each with
+ * its `index`; else null.
+ */
+export type NewAddresses = {
+  projectId: string;
+  policy: Policy | null;
+  accountKeyId: string | null;
+  entries: readonly (NewAddress & { index: number | null })[];
+};
+
+// In the order of the accounts, so that two projects which add the same ones wait for, and do not block, each other.
+const insert = statement(
+  'address-insert',
+  { address: 'text' },
+  `insert into addresses (id, project_id, network, account, address, policy, account_key_id, derivation_index, position)
+   select e.id, p.id, p.network, decode(e.account, 'hex'), e.address, coalesce($2::text, p.policy), $3::uuid, e.index,
+     (select coalesce(max(position), 0) from addresses where project_id = p.id) + e.place::int4
+   from projects p,
+     unnest($4::uuid[], $5::text[], $6::text[], $7::int4[]) with ordinality e(id, account, address, index, place)
+   where p.id = $1
+   order by e.account
+   on conflict (network, account) do nothing
+   returning address`,
+);
+
+/**
+ * Adds addresses at the end of the project's list and returns those that were added: the others are in a project of this
+ * network already. Of two additions at once one fails, unless each holds the project's lock first (`lockProject`).
+ */
+export async function insertAddresses(db: Sql, { projectId, policy, accountKeyId, entries }: NewAddresses) {
+  const rows = await db.run(insert, [
+    projectId,
+    policy,
+    accountKeyId,
+    entries.map(({ id }) => id),
+    entries.map(({ account }) => account),
+    entries.map(({ address }) => address),
+    entries.map(({ index }) => (index === null ? null : BigInt(index))),
+  ]);
+  return rows.map(({ address }) => address as TronAddress);
+}
+
+/** Adds one address; `false` if a project of this network has it already. */
+export async function insertAddress(
+  db: Sql,
+  entry: NewAddress & {
+    projectId: string;
+    policy?: Policy;
+    derivedFrom?: { accountKeyId: string; index: number };
+  },
+): Promise<boolean> {
+  const { id, account, address, projectId, policy = null, derivedFrom } = entry;
+  const entries = [{ id, account, address, index: derivedFrom?.index ?? null }];
+  const accountKeyId = derivedFrom?.accountKeyId ?? null;
+  return (await insertAddresses(db, { projectId, policy, accountKeyId, entries })).length === 1;
+}
+
+const ownedColumns = {
+  id: 'uuid',
+  project_id: 'uuid',
+  address: 'text',
+  policy: 'text',
+  retired_at: 'timestamptz?',
+} as const;
+
+/** An address of any project of a network. */
+export type OwnedAddress = Row<typeof ownedColumns> & { policy: Policy };
+
+const find = statement(
+  'address-find',
+  ownedColumns,
+  `select ${Object.keys(ownedColumns).join(', ')} from addresses
+   where network = $1 and account in (select decode(a, 'hex') from unnest($2::text[]) a)`,
+);
+
+/** Which of these accounts are addresses of a project of this network; in no particular order. */
+export async function findAddresses(
+  db: Sql,
+  network: Network,
+  accounts: readonly AccountHex[],
+): Promise<OwnedAddress[]> {
+  return (await db.run(find, [network, accounts])) as OwnedAddress[];
+}
+
+const count = statement(
+  'address-count',
+  { project_id: 'uuid', policy: 'text', active: 'int4', retired: 'int4' },
+  `select project_id, policy, (count(*) filter (where retired_at is null))::int4 as active,
+     count(retired_at)::int4 as retired
+   from addresses where project_id = any($1::uuid[]) group by project_id, policy`,
+);
+
+/** How many addresses of a project are in use, by policy, and how many are retired. */
+export type AddressCounts = { active: Record<Policy, number>; retired: number };
+
+/** The counts of each of these projects. */
+export async function countAddressesByProject(
+  db: Sql,
+  projectIds: readonly string[],
+): Promise<Map<string, AddressCounts>> {
+  const byProject = new Map(projectIds.map((id) => [id, noAddresses()]));
+  for (const row of await db.run(count, [projectIds])) {
+    const counts = byProject.get(row.project_id);
+    if (counts === undefined) continue;
+    counts.active[row.policy as Policy] = row.active;
+    counts.retired += row.retired;
+  }
+  return byProject;
+}
+
+/** The counts of one project. */
+export async function countAddresses(db: Sql, projectId: string): Promise<AddressCounts> {
+  return (await countAddressesByProject(db, [projectId])).get(projectId) ?? noAddresses();
+}
+
+function noAddresses(): AddressCounts {
+  return { active: { tail: 0, exact: 0 }, retired: 0 };
+}
+
+const retire = statement(
+  'address-retire',
+  { id: 'uuid' },
+  'update addresses set retired_at = $2 where id = $1 and retired_at is null returning id',
+);
+
+/** Takes an address (by its UUID) out of use: no new invoices, watched for ever. `false` if it was retired already. */
+export async function retireAddress(tx: Sql, id: string, retiredAt: UnixMs): Promise<boolean> {
+  return (await tx.run(retire, [id, new Date(retiredAt)])).length === 1;
+}
+
+const activate = statement(
+  'address-activate',
+  { id: 'uuid' },
+  'update addresses set retired_at = null where id = $1 and retired_at is not null returning id',
+);
+
+/** Takes a retired address (by its UUID) into use again. `false` if it was in use. */
+export async function activateAddress(tx: Sql, id: string): Promise<boolean> {
+  return (await tx.run(activate, [id])).length === 1;
 }

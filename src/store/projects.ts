@@ -1,4 +1,5 @@
 import type { Network } from '../domain/network.ts';
+import type { Policy } from '../domain/policy.ts';
 import type { Sql } from './database.ts';
 import { type Row, statement } from './statement.ts';
 
@@ -6,33 +7,48 @@ const columns = {
   id: 'uuid',
   name: 'text',
   network: 'text',
+  policy: 'text',
   max_surcharge_micro: 'int8',
   invoice_lifetime_ms: 'int8',
   created_at: 'timestamptz',
 } as const;
 const COLUMNS = Object.keys(columns).join(', ');
 
-export type Project = Row<typeof columns> & { network: Network };
+export type Project = Row<typeof columns> & { network: Network; policy: Policy };
+
+/** What an operator may change of a project. */
+export type ProjectSettings = {
+  name: string;
+  policy: Policy;
+  maxSurchargeMicro: bigint;
+  invoiceLifetimeMs: number;
+};
 
 const insert = statement(
   'project-insert',
   {},
-  `insert into projects (id, name, network, max_surcharge_micro, invoice_lifetime_ms) values ($1, $2, $3, $4, $5)
-   on conflict (id) do nothing`,
+  `insert into projects (id, name, network, policy, max_surcharge_micro, invoice_lifetime_ms)
+   values ($1, $2, $3, $4, $5, $6) on conflict (id) do nothing`,
 );
 
-/** Creates a project; does nothing if one with this id exists. */
+/** Creates a project, of policy `tail` unless said otherwise; does nothing if one with this id exists. */
 export async function insertProject(
   db: Sql,
-  project: { id: string; name: string; network: Network; maxSurchargeMicro: bigint; invoiceLifetimeMs: number },
+  project: Omit<ProjectSettings, 'policy'> & { id: string; network: Network; policy?: Policy },
 ): Promise<void> {
-  await db.run(insert, [
-    project.id,
-    project.name,
-    project.network,
-    project.maxSurchargeMicro,
-    project.invoiceLifetimeMs,
-  ]);
+  const { id, name, network, policy = 'tail', maxSurchargeMicro, invoiceLifetimeMs } = project;
+  await db.run(insert, [id, name, network, policy, maxSurchargeMicro, invoiceLifetimeMs]);
+}
+
+const update = statement(
+  'project-update',
+  {},
+  'update projects set name = $2, policy = $3, max_surcharge_micro = $4, invoice_lifetime_ms = $5 where id = $1',
+);
+
+export async function updateProject(tx: Sql, id: string, settings: ProjectSettings): Promise<void> {
+  const { name, policy, maxSurchargeMicro, invoiceLifetimeMs } = settings;
+  await tx.run(update, [id, name, policy, maxSurchargeMicro, invoiceLifetimeMs]);
 }
 
 const selectOne = statement('project-select', columns, `select ${COLUMNS} from projects where id = $1`);
@@ -40,6 +56,19 @@ const selectOne = statement('project-select', columns, `select ${COLUMNS} from p
 export async function findProject(db: Sql, id: string): Promise<Project | null> {
   const [row] = await db.run(selectOne, [id]);
   return (row as Project | undefined) ?? null;
+}
+
+// "No key update" does not block what only refers to the project, such as the events of its invoices.
+const lock = statement('project-lock', columns, `select ${COLUMNS} from projects where id = $1 for no key update`);
+
+/**
+ * The project, which nobody else changes or adds addresses to until the transaction ends. A statement of its own, because
+ * the statements after it must see what the holder before it wrote.
+ */
+export async function lockProject(tx: Sql, id: string): Promise<Project> {
+  const [row] = await tx.run(lock, [id]);
+  if (row === undefined) throw new Error(`there is no project ${id}`);
+  return row as Project;
 }
 
 const selectAll = statement(

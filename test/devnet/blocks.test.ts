@@ -1,12 +1,14 @@
 import { expect, test } from 'vitest';
-import { payScenario, SCENARIOS } from '../../src/devnet/scenarios.ts';
+import { payScenario } from '../../src/devnet/pay-scenario.ts';
+import { SCENARIO_NAMES } from '../../src/devnet/scenarios.ts';
 import { accountFromHex41 } from '../../src/tron/address.ts';
 import { type BlockHeaderJson, blockIdOf, encodeBlockHeader, recoverWitness } from '../../src/tron/block-header.ts';
 import { txTrieRoot } from '../../src/tron/merkle.ts';
 import { encodeTransaction, type TransactionJson, transactionFromJson, txIdOf } from '../../src/tron/transaction.ts';
 import { askNode, contractsOf, payerOf, startTestDevnet } from '../support/devnet.ts';
 
-const INVOICE = { address: 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH', amountMicro: 25_000_000n };
+const INVOICE = { address: 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH', amountMicro: 25_000_014n };
+const RETIRED = 'TYJPRrdB5APNeRs4R7fYZSwW3TcrTKw2gx';
 const SECOND = { address: 'TSeJkUh4Qv67VNFwY8LaAxERygNdy6NQZK', amountMicro: 3_000_001n };
 
 interface ServedBlock {
@@ -44,8 +46,15 @@ test.each([1, 5, 27])(
   async (producers) => {
     const devnet = await startTestDevnet({ producers });
     const payer = payerOf(devnet);
-    for (const scenario of SCENARIOS) {
-      await payScenario(payer, { scenario, contracts: contractsOf(devnet), invoice: INVOICE, second: SECOND });
+    for (const scenario of SCENARIO_NAMES) {
+      await payScenario(payer, {
+        scenario,
+        contracts: contractsOf(devnet),
+        invoice: INVOICE,
+        second: SECOND,
+        requestedMicro: 25_000_000n,
+        retiredAddress: RETIRED,
+      });
       await payer.transfer({ contract: devnet.usdtContract, to: INVOICE.address, amountMicro: 10n ** 17n });
       devnet.mine(2);
     }

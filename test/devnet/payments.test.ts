@@ -1,42 +1,69 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';
 import { expect, test, vi } from 'vitest';
 import type { Devnet } from '../../src/devnet/devnet.ts';
+import { PENNILESS } from '../../src/devnet/keys.ts';
+import { payScenario, type ScenarioOptions } from '../../src/devnet/pay-scenario.ts';
 import { createPayer } from '../../src/devnet/payer.ts';
-import { payScenario, SCENARIOS } from '../../src/devnet/scenarios.ts';
+import { SCENARIO_NAMES, type Scenario } from '../../src/devnet/scenarios.ts';
 import { accountFromPublicKey, accountToAddress, parseAddress } from '../../src/tron/address.ts';
 import { encodeRawTransaction, type RawTransaction } from '../../src/tron/raw-transaction.ts';
 import { signMessage } from '../../src/tron/signature.ts';
 import { encodeTransaction } from '../../src/tron/transaction.ts';
 import { decodeTransferLog, encodeTransferCall, type TransferLog } from '../../src/tron/usdt.ts';
-import { askNode, contractsOf, payerOf, startTestDevnet } from '../support/devnet.ts';
+import { askNode, contractsOf, payerOf, startTestDevnet, temporaryDirectory } from '../support/devnet.ts';
 
-const INVOICE = { address: 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH', amountMicro: 25_000_000n };
+const INVOICE = { address: 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH', amountMicro: 25_000_014n };
 const SECOND = { address: 'TSeJkUh4Qv67VNFwY8LaAxERygNdy6NQZK', amountMicro: 3_000_001n };
+const RETIRED = 'TYJPRrdB5APNeRs4R7fYZSwW3TcrTKw2gx';
 const OTHER_KEY = '02'.repeat(32);
 
+type Info = { result?: string; fee?: number; receipt: { result?: string }; log?: object[] };
+
+const infoOf = (devnet: Devnet, txId: string) =>
+  askNode<Info>(devnet.url, '/wallet/gettransactioninfobyid', { value: txId });
+
 async function transfersIn(devnet: Devnet, txId: string): Promise<TransferLog[]> {
-  const { log = [] } = await askNode<{ log?: object[] }>(devnet.url, '/wallet/gettransactioninfobyid', { value: txId });
+  const { log = [] } = await infoOf(devnet, txId);
   return log.map(decodeTransferLog).filter((transfer) => transfer !== null);
 }
 
-test.each([
-  ['exact', [25_000_000n]],
-  ['short', [24_000_000n]],
-  ['over', [26_000_000n]],
-  ['twice', [25_000_000n, 25_000_000n]],
-  ['fake-token', [25_000_000n]],
-  ['contract', [25_000_000n]],
-  ['two-in-one', [25_000_000n, 3_000_001n]],
-  ['orphaned', [25_000_000n]],
-] as const)('the scenario %s sends what its name says', async (scenario, amounts) => {
-  const devnet = await startTestDevnet();
-  const paid = await payScenario(payerOf(devnet), {
+function optionsOf(devnet: Devnet, scenario: Scenario): ScenarioOptions {
+  return {
     scenario,
     contracts: contractsOf(devnet),
     invoice: INVOICE,
     second: SECOND,
-  });
+    requestedMicro: 25_000_000n,
+    retiredAddress: RETIRED,
+  };
+}
+
+const SUCCEEDING: [Scenario, bigint[]][] = [
+  ['exact', [25_000_014n]],
+  ['short', [24_000_014n]],
+  ['over', [26_000_014n]],
+  ['twice', [25_000_014n, 25_000_014n]],
+  ['fake-token', [25_000_014n]],
+  ['contract', [25_000_014n]],
+  ['two-in-one', [25_000_014n, 3_000_001n]],
+  ['orphaned', [25_000_014n]],
+  ['rounded', [25_000_000n]],
+  ['typo', [25_000_015n]],
+  ['swapped', [25_000_041n]],
+  ['fee', [24_000_014n]],
+  ['late', [25_000_014n]],
+  ['requested-amount', [25_000_000n]],
+  ['to-retired', [25_000_014n]],
+  ['zero-value', [0n]],
+  ['wrong-address', [25_000_014n]],
+];
+
+test.each(SUCCEEDING)('the scenario %s sends what its name says', async (scenario, amounts) => {
+  const devnet = await startTestDevnet();
+  const paid = await payScenario(payerOf(devnet), optionsOf(devnet, scenario));
   devnet.mine();
   const logs = (await Promise.all(paid.txIds.map((id) => transfersIn(devnet, id)))).flat();
   expect(logs.map(({ value }) => value)).toEqual(amounts);
@@ -45,16 +72,73 @@ test.each([
   expect(logs.map(({ contract }) => accountToAddress(contract))).toEqual(paid.sent.map(({ contract }) => contract));
   const token = scenario === 'fake-token' ? devnet.fakeUsdtContract : devnet.usdtContract;
   expect(new Set(paid.sent.map(({ contract }) => contract))).toEqual(new Set([token]));
+  const recipient = paid.sent[0]?.to;
+  if (scenario === 'to-retired') expect(recipient).toBe(RETIRED);
+  else if (scenario === 'wrong-address') expect([INVOICE.address, SECOND.address, RETIRED]).not.toContain(recipient);
+  else expect(recipient).toBe(INVOICE.address);
 });
 
-test('every scenario is covered above, and two-in-one needs a second invoice', async () => {
-  expect(SCENARIOS).toHaveLength(8);
+const FAILING: [Scenario, string, number][] = [
+  ['reverted', 'REVERT', 410_000],
+  ['out-of-energy', 'OUT_OF_ENERGY', 1_000_000],
+];
+
+test.each(FAILING)(
+  'the scenario %s stands in its block as %s, costs its fee and moves nothing',
+  async (scenario, result, fee) => {
+    const devnet = await startTestDevnet();
+    const { TronWeb } = await import('tronweb');
+    const reader = new TronWeb({ fullHost: devnet.url, privateKey: OTHER_KEY });
+    const balance = async (address: string) => {
+      const usdt = await reader.contract().at(devnet.usdtContract);
+      return BigInt(await usdt['balanceOf'](address).call());
+    };
+    const before = await balance(devnet.payer.address);
+    const paid = await payScenario(payerOf(devnet), optionsOf(devnet, scenario));
+    expect(paid.sent).toEqual([
+      { txId: paid.txIds[0], contract: devnet.usdtContract, to: INVOICE.address, amountMicro: INVOICE.amountMicro },
+    ]);
+    const [mined] = devnet.mineUntilSolid();
+    const [txId = ''] = paid.txIds;
+    // As TronWeb reads it: the block, the transaction and its info agree.
+    const block = await reader.trx.getBlock(mined?.number ?? 0);
+    expect(block.transactions).toMatchObject([{ txID: txId, ret: [{ contractRet: result }] }]);
+    expect(await reader.trx.getTransaction(txId)).toMatchObject({ ret: [{ contractRet: result }] });
+    const info = await reader.trx.getTransactionInfo(txId);
+    expect(info).toMatchObject({ fee, result: 'FAILED', receipt: { result, energy_fee: fee }, contractResult: [''] });
+    expect(reader.toUtf8(info.resMessage)).toMatch(/^(?:REVERT opcode executed|Not enough energy for )/);
+    expect(info).not.toHaveProperty('log');
+    expect(await balance(devnet.payer.address)).toBe(before);
+    expect(await balance(INVOICE.address)).toBe(0n);
+  },
+);
+
+test('every scenario is covered above, and says what it lacks', async () => {
+  expect([...SUCCEEDING, ...FAILING].map(([scenario]) => scenario).sort()).toEqual([...SCENARIO_NAMES].sort());
   const devnet = await startTestDevnet();
-  const options = { contracts: contractsOf(devnet), invoice: INVOICE };
-  await expect(payScenario(payerOf(devnet), { ...options, scenario: 'two-in-one' })).rejects.toThrow('second invoice');
-  const tiny = { ...INVOICE, amountMicro: 5n };
-  const short = await payScenario(payerOf(devnet), { ...options, invoice: tiny, scenario: 'short' });
-  expect(short.sent[0]?.amountMicro).toBe(2n);
+  const pay = (scenario: Scenario, amountMicro = INVOICE.amountMicro) =>
+    payScenario(payerOf(devnet), { scenario, contracts: contractsOf(devnet), invoice: { ...INVOICE, amountMicro } });
+  await expect(pay('two-in-one')).rejects.toThrow('second invoice');
+  await expect(pay('to-retired')).rejects.toThrow('retired address');
+  await expect(pay('requested-amount')).rejects.toThrow('requested amount');
+  await expect(pay('rounded', 25_000_000n)).rejects.toThrow(RangeError);
+  expect((await pay('short', 5n)).sent[0]?.amountMicro).toBe(2n);
+});
+
+test('a directory from before the wallet without tokens has it once it is opened', async () => {
+  const dataDir = temporaryDirectory();
+  const before = await startTestDevnet({ dataDir });
+  before.mineUntilSolid();
+  await before.stop();
+  const path = join(dataDir, 'snapshot.json');
+  const snapshot = JSON.parse(readFileSync(path, 'utf8')) as { state: [string, string][] };
+  const state = snapshot.state.filter(([key]) => !key.endsWith(PENNILESS.account));
+  expect(state).toHaveLength(snapshot.state.length - 2);
+  writeFileSync(path, JSON.stringify({ ...snapshot, state }));
+  const devnet = await startTestDevnet({ dataDir });
+  const { txIds } = await payScenario(payerOf(devnet), optionsOf(devnet, 'reverted'));
+  devnet.mine();
+  expect(await infoOf(devnet, txIds[0] ?? '')).toMatchObject({ receipt: { result: 'REVERT' } });
 });
 
 test('transferFrom moves what was approved, and nothing more', async () => {

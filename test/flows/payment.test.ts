@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { payScenario } from '../../src/devnet/scenarios.ts';
+import { payScenario } from '../../src/devnet/pay-scenario.ts';
 import {
   createInvoice,
   eventually,

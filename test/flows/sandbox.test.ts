@@ -1,11 +1,10 @@
 import { execFile } from 'node:child_process';
-import { chmod, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { SCENARIOS } from '../../src/devnet/scenarios.ts';
-import { type SandboxProcess, startSandboxProcess } from '../support/sandbox.ts';
+import { createSandboxInvoice, runInSandbox, type SandboxProcess, startSandboxProcess } from '../support/sandbox.ts';
 import { call, eventually, type Json } from '../support/service.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -22,26 +21,9 @@ afterAll(async () => {
   await rm(dataDir, { recursive: true, force: true });
 }, 30_000);
 
-/** Runs the command line as a user would. */
-async function quittance(...args: string[]): Promise<Json> {
-  const { stdout } = await promisify(execFile)(process.execPath, [join(ROOT, 'bin/quittance.js'), ...args, '--json'], {
-    cwd: ROOT,
-    env: { PATH: process.env['PATH'], QUITTANCE_DATA_DIR: dataDir },
-  });
-  return JSON.parse(stdout);
-}
-
+const quittance = (...args: string[]) => runInSandbox(dataDir, ...args);
 const headers = () => ({ 'x-api-key': sandbox.file.apiKey, 'content-type': 'application/json' });
-
-async function create(externalId: string): Promise<Json> {
-  const { body } = await call(`${sandbox.file.baseUrl}/v1/invoices`, {
-    method: 'POST',
-    headers: { ...headers(), 'idempotency-key': externalId },
-    body: JSON.stringify({ amount: '25.00', asset: 'USDT', network: 'TRON', externalId }),
-  });
-  return body;
-}
-
+const create = (externalId: string) => createSandboxInvoice(sandbox.file, externalId);
 const read = async (id: string) =>
   (await call(`${sandbox.file.baseUrl}/v1/invoices/${id}`, { headers: headers() })).body;
 const untilPaid = (id: string) =>
@@ -50,22 +32,6 @@ const untilPaid = (id: string) =>
     ({ status }) => status === 'PAID',
     20_000,
   );
-
-/** Waits until the watcher has recorded the block of a transaction. */
-async function untilRecorded(txId: string): Promise<void> {
-  const { body: info } = await eventually(
-    () =>
-      call(`${sandbox.file.nodeUrl}/walletsolidity/gettransactioninfobyid`, {
-        method: 'POST',
-        body: JSON.stringify({ value: txId }),
-      }),
-    ({ body }) => body.id === txId,
-  );
-  await eventually(
-    () => call(`${sandbox.file.baseUrl}/readyz`),
-    ({ body }) => body.networks.devnet.solidBlock >= info.blockNumber,
-  );
-}
 
 test('sandbox.json has what scripts rely on, for this user alone', async () => {
   expect(Object.keys(sandbox.file)).toEqual([
@@ -77,6 +43,7 @@ test('sandbox.json has what scripts rely on, for this user alone', async () => {
     'nodeUrl',
     'usdtContract',
     'addresses',
+    'retiredAddress',
     'payer',
     'pid',
   ]);
@@ -95,41 +62,6 @@ test('secrets are in no file that others can read, and not in the log', async ()
       expect({ name, open: entry.mode & 0o077 }).toEqual({ name, open: 0 });
   }
 });
-
-test.each(SCENARIOS)(
-  'sandbox pay --scenario %s does what its name says',
-  async (scenario) => {
-    const { invoiceId } = await create(`order-${scenario}`);
-    const paid = await quittance('sandbox', 'pay', invoiceId, '--scenario', scenario);
-    expect(paid.scenario).toBe(scenario);
-    expect(paid.sent.length).toBe(scenario === 'twice' || scenario === 'two-in-one' ? 2 : 1);
-    if (scenario === 'orphaned') {
-      // With blocks of 200 ms a busy machine may not see the payment before it is gone.
-      expect(paid.orphaned).toEqual({
-        blockNumber: expect.any(Number),
-        blocks: expect.any(Number),
-        wasConfirming: expect.any(Boolean),
-      });
-      const gone = await call(`${sandbox.file.nodeUrl}/wallet/gettransactionbyid`, {
-        method: 'POST',
-        body: JSON.stringify({ value: paid.sent[0].txId }),
-      });
-      expect(gone.body).toEqual({});
-      await eventually(
-        () => read(invoiceId),
-        ({ status }) => status === 'PENDING',
-      );
-      return;
-    }
-    if (['short', 'over', 'fake-token'].includes(scenario)) {
-      await untilRecorded(paid.sent[0].txId);
-      expect((await read(invoiceId)).status).toBe('PENDING');
-      return;
-    }
-    for (const id of paid.invoices) await untilPaid(id);
-  },
-  60_000,
-);
 
 test('sandbox pay takes a checkout URL too', async () => {
   const { invoiceId, checkoutUrl } = await create('order-by-url');
@@ -177,4 +109,19 @@ test('a database that dies by itself ends the sandbox with the reason and an err
   expect(sandbox.output()).toMatch(/error: The embedded PostgreSQL in .* ended .*Start again/);
   sandbox = await startSandboxProcess(dataDir);
   expect((await read(invoiceId)).externalId).toBe('order-before-death');
+}, 60_000);
+
+test('a data directory of a release without retired addresses gets one, and keeps the rest', async () => {
+  const before = sandbox.file;
+  await sandbox.end('SIGINT');
+  const path = join(dataDir, 'sandbox-secrets.json');
+  const { retired: _unknown, ...old } = JSON.parse(await readFile(path, 'utf8'));
+  await writeFile(path, JSON.stringify(old));
+  sandbox = await startSandboxProcess(dataDir);
+  const { apiKey, addresses, retiredAddress } = sandbox.file;
+  expect({ apiKey, addresses }).toEqual({ apiKey: before.apiKey, addresses: before.addresses });
+  expect(retiredAddress).not.toBe(before.retiredAddress);
+  const { data: listed } = await quittance('address', 'list', '--project', sandbox.file.projectId);
+  const retired = listed.filter(({ retiredAt }: Json) => retiredAt !== null);
+  expect(retired.map(({ address }: Json) => address)).toEqual([before.retiredAddress, retiredAddress]);
 }, 60_000);

@@ -1,8 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
 import type { SandboxFile } from '../../src/cli/sandbox/sandbox-file.ts';
-import { eventually } from './service.ts';
+import { call, eventually, type Json } from './service.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
@@ -56,6 +57,25 @@ export async function startSandboxProcess(dataDir: string, env: Record<string, s
       return { code: await ended, elapsedMs: performance.now() - startedMs };
     },
   };
+}
+
+/** Runs a command beside a sandbox as a user would, and returns the JSON that it prints. Rejects when it fails. */
+export async function runInSandbox(dataDir: string, ...args: string[]): Promise<Json> {
+  const { stdout } = await promisify(execFile)(process.execPath, [join(ROOT, 'bin/quittance.js'), ...args, '--json'], {
+    cwd: ROOT,
+    env: { PATH: process.env['PATH'], QUITTANCE_DATA_DIR: dataDir },
+  });
+  return JSON.parse(stdout);
+}
+
+/** A new invoice of the demo project: the five fields. */
+export async function createSandboxInvoice(file: SandboxFile, externalId: string, amount = '25.00'): Promise<Json> {
+  const { body } = await call(`${file.baseUrl}/v1/invoices`, {
+    method: 'POST',
+    headers: { 'x-api-key': file.apiKey, 'content-type': 'application/json', 'idempotency-key': externalId },
+    body: JSON.stringify({ amount, asset: 'USDT', network: 'TRON', externalId }),
+  });
+  return body;
 }
 
 async function readOwnFile(dataDir: string, child: ChildProcess, output: string): Promise<SandboxFile | null> {

@@ -85,6 +85,7 @@ export async function runSandbox(
       nodeUrl: devnet.url,
       usdtContract: devnet.usdtContract,
       addresses: secrets.addresses.map(({ address }) => address),
+      retiredAddress: secrets.retired.address,
       payer: devnet.payer,
       pid: process.pid,
     };

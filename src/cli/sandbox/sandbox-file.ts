@@ -13,6 +13,8 @@ export type SandboxFile = {
   nodeUrl: string;
   usdtContract: string;
   addresses: string[];
+  /** Another address of the demo project, which gets no new invoices. */
+  retiredAddress: string;
   payer: { address: string; privateKey: string };
   pid: number;
 };
@@ -31,21 +33,23 @@ export async function removeSandboxFile(dataDir: string, pid: number | null): Pr
 
 /** Reads the file of a running sandbox. Error: `SANDBOX_NOT_RUNNING`. */
 export async function readSandboxFile(dataDir: string): Promise<SandboxFile> {
-  const notRunning = (cause?: unknown) =>
-    new AppError(
-      'SANDBOX_NOT_RUNNING',
-      `no sandbox runs on the data directory ${dataDir}: start one with "npm start", or set QUITTANCE_DATA_DIR as it has it`,
-      { cause },
-    );
   const text = await readFile(join(dataDir, 'sandbox.json'), 'utf8').catch((error: unknown) => {
-    throw notRunning(error);
+    throw sandboxNotRunning(dataDir, error);
   });
   const file = JSON.parse(text) as SandboxFile;
   try {
     process.kill(file.pid, 0);
   } catch (error) {
     // EPERM: it runs as another user.
-    if ((error as NodeJS.ErrnoException).code === 'ESRCH') throw notRunning(error);
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') throw sandboxNotRunning(dataDir, error);
   }
   return file;
+}
+
+export function sandboxNotRunning(dataDir: string, cause?: unknown): AppError {
+  return new AppError(
+    'SANDBOX_NOT_RUNNING',
+    `no sandbox runs on the data directory ${dataDir}: start one with "npm start", or set QUITTANCE_DATA_DIR as it has it`,
+    { cause },
+  );
 }

@@ -4,13 +4,17 @@ import { join } from 'node:path';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { formatApiKey } from '../../domain/api-key.ts';
 import { uuidV7 } from '../../domain/ids.ts';
-import { insertAddress } from '../../store/addresses.ts';
+import { unixMs } from '../../domain/time.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { insertAddress, retireAddress } from '../../store/addresses.ts';
 import { insertApiKey } from '../../store/api-keys.ts';
 import type { Database } from '../../store/database.ts';
 import { insertProject } from '../../store/projects.ts';
 import { insertWebhookEndpoint, updateWebhookEndpointUrl } from '../../store/webhook-endpoints.ts';
 import { type AccountHex, accountFromPublicKey, accountToAddress, type TronAddress } from '../../tron/address.ts';
 import { createWebhookSecret } from '../../webhooks/sign.ts';
+
+type SandboxAddress = { id: string; account: AccountHex; address: TronAddress };
 
 /** What the demo project of a sandbox is made of. Ids are UUIDs. Kept in the data directory, because keys are stored hashed. */
 export type SandboxSecrets = {
@@ -19,7 +23,9 @@ export type SandboxSecrets = {
   apiKey: string;
   endpointId: string;
   webhookSecret: string;
-  addresses: { id: string; account: AccountHex; address: TronAddress }[];
+  addresses: SandboxAddress[];
+  /** Takes no new invoices, and is watched like the others. */
+  retired: SandboxAddress;
 };
 
 const ADDRESSES = 3;
@@ -31,8 +37,10 @@ export async function loadSandboxSecrets(dataDir: string, nowMs: number): Promis
     if (error.code === 'ENOENT') return null;
     throw error;
   });
-  if (text !== null) return JSON.parse(text) as SandboxSecrets;
-  const secrets = createSecrets(nowMs);
+  const kept = text === null ? null : (JSON.parse(text) as Omit<SandboxSecrets, 'retired'> & Partial<SandboxSecrets>);
+  // Data directories of earlier releases have no retired address.
+  if (kept?.retired !== undefined) return kept as SandboxSecrets;
+  const secrets = { ...(kept ?? createSecrets(nowMs)), retired: createAddress(nowMs) };
   await writeJson(path, secrets);
   return secrets;
 }
@@ -44,7 +52,7 @@ export async function writeJson(path: string, value: object): Promise<void> {
   await rename(draft, path);
 }
 
-function createSecrets(nowMs: number): SandboxSecrets {
+function createSecrets(nowMs: number): Omit<SandboxSecrets, 'retired'> {
   const uuid = () => uuidV7(nowMs, randomBytes(10));
   const keyId = uuid();
   return {
@@ -53,12 +61,14 @@ function createSecrets(nowMs: number): SandboxSecrets {
     apiKey: formatApiKey('devnet', keyId, randomBytes(32)),
     endpointId: uuid(),
     webhookSecret: createWebhookSecret(randomBytes),
-    addresses: Array.from({ length: ADDRESSES }, () => {
-      // Nobody needs to spend from a demo address, so its private key is forgotten at once.
-      const account = accountFromPublicKey(secp256k1.getPublicKey(secp256k1.utils.randomSecretKey(), false));
-      return { id: uuid(), account, address: accountToAddress(account) };
-    }),
+    addresses: Array.from({ length: ADDRESSES }, () => createAddress(nowMs)),
   };
+}
+
+/** Nobody needs to spend from a demo address, so its private key is forgotten at once. */
+function createAddress(nowMs: number): SandboxAddress {
+  const account = accountFromPublicKey(secp256k1.getPublicKey(secp256k1.utils.randomSecretKey(), false));
+  return { id: uuidV7(nowMs, randomBytes(10)), account, address: accountToAddress(account) };
 }
 
 /** Puts the demo project into the database; what is there already stays. The inbox may have moved to another port. */
@@ -81,6 +91,11 @@ export async function seedSandbox(db: Database, secrets: SandboxSecrets, inboxUr
   });
   for (const { id, account, address } of secrets.addresses)
     await insertAddress(db, { id, projectId, account, address });
+  await db.transaction(async (tx) => {
+    // Retired once, not at every start: an operator may have put it back into use.
+    if (!(await insertAddress(tx, { ...secrets.retired, projectId }))) return;
+    await retireAddress(tx, secrets.retired.id, unixMs(systemClock.now()));
+  });
   await insertWebhookEndpoint(db, { id: secrets.endpointId, projectId, url: inboxUrl, secret: secrets.webhookSecret });
   await updateWebhookEndpointUrl(db, secrets.endpointId, inboxUrl);
 }

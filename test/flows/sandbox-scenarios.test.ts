@@ -1,0 +1,215 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { SCENARIO_NAMES, type Scenario } from '../../src/devnet/scenarios.ts';
+import { readRunningPostgres } from '../../src/store/embedded-connection.ts';
+import { askNode } from '../support/devnet.ts';
+import { createSandboxInvoice, runInSandbox, type SandboxProcess, startSandboxProcess } from '../support/sandbox.ts';
+import { call, eventually, type Json } from '../support/service.ts';
+
+let dataDir: string;
+let sandbox: SandboxProcess;
+let client: pg.Client;
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'quittance-scenarios-'));
+  await chmod(dataDir, 0o711);
+  sandbox = await startSandboxProcess(dataDir);
+  client = new pg.Client({ ...(await readRunningPostgres(dataDir)) });
+  await client.connect();
+}, 60_000);
+afterAll(async () => {
+  await client.end();
+  await sandbox.end('SIGINT');
+  await rm(dataDir, { recursive: true, force: true });
+}, 30_000);
+
+const pay = (invoice: string, scenario: string) =>
+  runInSandbox(dataDir, 'sandbox', 'pay', invoice, '--scenario', scenario);
+const create = (externalId: string, amount = '25.00') => createSandboxInvoice(sandbox.file, externalId, amount);
+const read = async (id: string) =>
+  (
+    await call(`${sandbox.file.baseUrl}/v1/invoices/${id}?expand=payment`, {
+      headers: { 'x-api-key': sandbox.file.apiKey },
+    })
+  ).body;
+const untilPaid = (id: string) =>
+  eventually(
+    () => read(id),
+    ({ status }) => status === 'PAID',
+    20_000,
+  );
+const inboxOf = async (query = '') => (await call(`${sandbox.file.inboxUrl}${query}`)).body.data as Json[];
+
+/** Waits until the watcher has recorded the block of a transaction. */
+async function untilRecorded(txId: string): Promise<void> {
+  const info = await eventually(
+    () => askNode<Json>(sandbox.file.nodeUrl, '/walletsolidity/gettransactioninfobyid', { value: txId }),
+    ({ id }) => id === txId,
+  );
+  await eventually(
+    () => call(`${sandbox.file.baseUrl}/readyz`),
+    ({ body }) => body.networks.devnet.solidBlock >= info.blockNumber,
+  );
+}
+
+/** What the ledger holds of transactions, in chain order. */
+async function ledgerOf(
+  sent: readonly { txId: string }[],
+): Promise<{ kind: string; micro: bigint; address: string }[]> {
+  const { rows } = await client.query(
+    `select t.kind, t.amount_micro, a.address from transfers t join addresses a on a.id = t.address_id
+     where encode(t.tx_id, 'hex') = any ($1) order by t.id`,
+    [sent.map(({ txId }) => txId)],
+  );
+  return rows.map(({ kind, amount_micro, address }) => ({ kind, micro: BigInt(amount_micro), address }));
+}
+
+const microOf = (amount: string) => BigInt(amount.replace('.', ''));
+
+/** For each way to pay 25 USDT: the status of its invoice, and the transfers in the ledger. */
+const OUTCOMES: Record<Scenario, (payable: bigint) => { status: string; ledger: [kind: string, micro: bigint][] }> = {
+  exact: (payable) => ({ status: 'PAID', ledger: [['matched', payable]] }),
+  contract: (payable) => ({ status: 'PAID', ledger: [['matched', payable]] }),
+  late: (payable) => ({ status: 'PAID', ledger: [['matched', payable]] }),
+  twice: (payable) => ({ status: 'PAID', ledger: [['matched', payable], ['duplicate', payable]] }), // biome-ignore format: one row
+  'two-in-one': (payable) => ({ status: 'PAID', ledger: [['matched', payable]] }),
+  short: (payable) => ({ status: 'PENDING', ledger: [['unmatched', payable - 1_000_000n]] }),
+  fee: (payable) => ({ status: 'PENDING', ledger: [['unmatched', payable - 1_000_000n]] }),
+  over: (payable) => ({ status: 'PENDING', ledger: [['unmatched', payable + 1_000_000n]] }),
+  rounded: (payable) => ({ status: 'PENDING', ledger: [['unmatched', ((payable + 5_000n) / 10_000n) * 10_000n]] }),
+  'requested-amount': () => ({ status: 'PENDING', ledger: [['unmatched', 25_000_000n]] }),
+  typo: (payable) => ({
+    status: 'PENDING',
+    ledger: [['unmatched', payable % 10n === 9n ? payable - 1n : payable + 1n]],
+  }),
+  swapped: (payable) => ({ status: 'PENDING', ledger: [['unmatched', swappedOf(payable)]] }),
+  'to-retired': (payable) => ({ status: 'PENDING', ledger: [['unmatched', payable]] }),
+  'wrong-address': () => ({ status: 'PENDING', ledger: [] }),
+  'fake-token': () => ({ status: 'PENDING', ledger: [] }),
+  'zero-value': () => ({ status: 'PENDING', ledger: [] }),
+  reverted: () => ({ status: 'PENDING', ledger: [] }),
+  'out-of-energy': () => ({ status: 'PENDING', ledger: [] }),
+  orphaned: () => ({ status: 'PENDING', ledger: [] }),
+};
+
+/** The last two neighbours that differ, the other way round. */
+function swappedOf(payable: bigint): bigint {
+  return BigInt(String(payable).replace(/^(.*)(\d)(?!\2)(\d)(\3*)$/, '$1$3$2$4'));
+}
+
+test.each(SCENARIO_NAMES)(
+  'sandbox pay --scenario %s does what its name says, and says what it does',
+  async (scenario) => {
+    const { invoiceId } = await create(`order-${scenario}`);
+    const { payment } = await read(invoiceId);
+    const paid = await pay(invoiceId, scenario);
+    expect(paid).toMatchObject({ scenario, invoices: expect.arrayContaining([invoiceId]) });
+    const expected = OUTCOMES[scenario](microOf(payment.payableAmount));
+    if (scenario === 'orphaned') {
+      // With blocks of 200 ms a busy machine may not see the payment before it is gone.
+      expect(paid.orphaned).toEqual({
+        blockNumber: expect.any(Number),
+        blocks: expect.any(Number),
+        wasConfirming: expect.any(Boolean),
+      });
+      const gone = await askNode(sandbox.file.nodeUrl, '/wallet/gettransactionbyid', { value: paid.sent[0].txId });
+      expect(gone).toEqual({});
+      await eventually(
+        () => read(invoiceId),
+        ({ status }) => status === 'PENDING',
+      );
+    } else {
+      for (const { txId } of paid.sent) await untilRecorded(txId);
+    }
+    const ledger = await ledgerOf(paid.sent);
+    expect((await read(invoiceId)).status).toBe(expected.status);
+    if (scenario === 'two-in-one') {
+      for (const id of paid.invoices) await untilPaid(id);
+      expect(ledger.map(({ kind }) => kind)).toEqual(['matched', 'matched']);
+      return;
+    }
+    expect(ledger.map(({ kind, micro }) => [kind, micro])).toEqual(expected.ledger);
+    const recipient = scenario === 'to-retired' ? sandbox.file.retiredAddress : payment.address;
+    for (const { address } of ledger) expect(address).toBe(recipient);
+    const failure = { reverted: 'REVERT', 'out-of-energy': 'OUT_OF_ENERGY' }[scenario as string];
+    if (failure !== undefined) {
+      const ask = (path: string) => askNode<Json>(sandbox.file.nodeUrl, path, { value: paid.sent[0].txId });
+      expect(await ask('/walletsolidity/gettransactionbyid')).toMatchObject({ ret: [{ contractRet: failure }] });
+      const info = await ask('/walletsolidity/gettransactioninfobyid');
+      expect(info).toMatchObject({ result: 'FAILED', receipt: { result: failure }, fee: expect.any(Number) });
+      expect(info).not.toHaveProperty('log');
+    }
+    const told = { matched: 'PAID', duplicate: 'duplicate', unmatched: 'unmatched' };
+    const [kind = 'none'] = ledger.map(({ kind }) => kind).slice(-1);
+    if (kind !== 'none') expect(paid.outcome).toContain(told[kind as keyof typeof told]);
+    else expect(paid.outcome).toMatch(/no transfer is recorded$|the payment is gone/);
+  },
+  60_000,
+);
+
+test('late brings the deadline forward, waits for the expiry, and the page, the API and the events agree on it', async () => {
+  const { invoiceId, checkoutUrl, expiresAt } = await create('order-late-by-url');
+  const { invoices } = await pay(checkoutUrl, 'late');
+  expect(invoices).toEqual([checkoutUrl]);
+  const paid = await untilPaid(invoiceId);
+  expect(Date.parse(paid.expiresAt)).toBeLessThan(Date.parse(expiresAt) - 60_000);
+  expect(paid.payment.transaction).toMatchObject({ late: true });
+  expect((await call(`${checkoutUrl}/status`)).body).toMatchObject({ state: 'paid', expiresAt: paid.expiresAt });
+  const told = await eventually(
+    () => inboxOf(`?invoiceId=${invoiceId}`),
+    (all) => all.some(({ type }) => type === 'invoice.paid'),
+  );
+  expect(told[0].type).toBe('invoice.expired');
+  for (const { body } of told) expect(body.data.expiresAt).toBe(paid.expiresAt);
+  expect(told.at(-1)?.body.data.payment.transaction).toMatchObject({ late: true });
+  await expect(pay(invoiceId, 'late')).rejects.toMatchObject({
+    code: 4,
+    stdout: expect.stringContaining('has its payment already (PAID)'),
+  });
+});
+
+test('a transfer to the retired address is told as unmatched, and no invoice is put on that address', async () => {
+  const { retiredAddress } = sandbox.file;
+  const { invoiceId } = await create('order-to-retired-address');
+  const { sent } = await pay(invoiceId, 'to-retired');
+  const told = await eventually(
+    async () => (await inboxOf()).filter(({ body }) => body.data.txId === sent[0].txId),
+    (all) => all.length > 0,
+  );
+  expect(told[0].body.data.to).toBe(retiredAddress);
+  expect(told.map(({ type }) => type)).toEqual(['transfer.unmatched']);
+  const { rows } = await client.query(
+    `select a.address, a.retired_at is null as in_use, count(i.id)::int as invoices
+     from addresses a left join invoices i on i.address_id = a.id group by a.id order by a.position`,
+  );
+  expect(rows.filter(({ in_use }) => !in_use)).toEqual([{ address: retiredAddress, in_use: false, invoices: 0 }]);
+  expect(rows.map(({ address }) => address)).toEqual([...sandbox.file.addresses, retiredAddress]);
+});
+
+test('a second payment of a paid invoice is announced as a duplicate', async () => {
+  const { invoiceId } = await create('order-paid-again');
+  await pay(invoiceId, 'exact');
+  await untilPaid(invoiceId);
+  const again = await pay('order-paid-again', 'contract');
+  expect(again.outcome).toContain('as a duplicate');
+  await untilRecorded(again.sent[0].txId);
+  expect(await ledgerOf(again.sent)).toMatchObject([{ kind: 'duplicate' }]);
+});
+
+test('an unknown invoice is not found, however it is named', async () => {
+  const unknown = ['inv_01h455vb4pex5vsknk084sn02q', 'no-such-order', `${sandbox.file.baseUrl}/c/2NEpo7TZRRrLZSi2U`];
+  const refusal = { code: 3, stdout: expect.stringContaining('the sandbox has no invoice') };
+  await Promise.all(unknown.map((target) => expect(pay(target, 'exact')).rejects.toMatchObject(refusal)));
+});
+
+test('a checkout link whose payment is there is not paid again by mistake', async () => {
+  const { invoiceId, checkoutUrl } = await create('order-link-paid');
+  await pay(checkoutUrl, 'exact');
+  await untilPaid(invoiceId);
+  await expect(pay(checkoutUrl, 'exact')).rejects.toMatchObject({
+    code: 4,
+    stdout: expect.stringContaining('name its invoiceId'),
+  });
+});
