@@ -7,8 +7,8 @@ import type { Sql } from '../store/database.ts';
 
 /** What one network's watcher tells the operator. */
 export type Alarms = {
-  /** Opens an alarm, or counts it once more; the log hears of a new one. */
-  raise(kind: AlarmKind, subject: string, detail: string): Promise<void>;
+  /** Opens an alarm, or counts it once more, in the transaction `tx` if there is one; the log hears of a new one. */
+  raise(kind: AlarmKind, subject: string, detail: string, tx?: Sql): Promise<void>;
   /** Closes the alarms of a kind. Costs nothing while none is open. */
   calm(kind: AlarmKind): Promise<void>;
   /** Brings the metric up to date with what any process raised, and knows from then on what is open. */
@@ -28,9 +28,9 @@ export function createAlarms({ db, network, log, metrics }: AlarmDeps): Alarms {
   };
   return {
     refresh,
-    raise: async (kind, subject, detail) => {
+    raise: async (kind, subject, detail, tx = db) => {
       open?.add(kind);
-      const isNew = await raiseAlarm(db, network, { id: randomUUID(), kind, subject, detail });
+      const isNew = await raiseAlarm(tx, network, { id: randomUUID(), kind, subject, detail });
       if (isNew) log.error({ alarm: kind, subject }, detail);
     },
     calm: async (kind) => {

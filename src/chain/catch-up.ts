@@ -1,5 +1,6 @@
 import { AppError } from '../domain/errors.ts';
 import type { Watching } from '../payments/watching.ts';
+import { inGroups } from '../runtime/in-groups.ts';
 import type { AccountHex } from '../tron/address.ts';
 import { attest, avoid } from './attest.ts';
 import { assertLater, extend } from './extend.ts';
@@ -116,14 +117,7 @@ async function readOneByOne(deps: FollowDeps, node: Node, first: number, last: n
 
 async function readWithLogs(deps: FollowDeps, node: Node, first: number, last: number): Promise<ReadBlock[]> {
   const blocks = await readRange(deps, node, first, last);
-  const reads: ReadBlock[] = [];
-  for (let start = 0; start < blocks.length; start += PARALLEL_LOGS) {
-    const group = blocks.slice(start, start + PARALLEL_LOGS);
-    reads.push(
-      ...(await Promise.all(group.map(async (block) => ({ node, block, logs: await readLogsOf(deps, node, block) })))),
-    );
-  }
-  return reads;
+  return inGroups(blocks, PARALLEL_LOGS, async (block) => ({ node, block, logs: await readLogsOf(deps, node, block) }));
 }
 
 function pushLinked(deps: FollowDeps, following: Following, node: Node, blocks: readonly WindowBlock[]): void {

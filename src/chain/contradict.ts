@@ -3,8 +3,9 @@ import { findGenesisId, setHalt } from '../store/chain-cursor.ts';
 import type { FollowDeps, Following } from './following.ts';
 import type { Node } from './node-member.ts';
 import { isSignedBy } from './producers.ts';
-import { type ProvenHeader, readBlockId } from './prove-block.ts';
+import type { ProvenHeader } from './prove-block.ts';
 import { checked, readHeaderAt } from './read-block.ts';
+import { readGenesis } from './starting-block.ts';
 
 /**
  * A node shows a verified block that does not build on our irreversible one. Finds out what that means, and returns what to
@@ -19,8 +20,7 @@ export async function contradict(
 ): Promise<AppError> {
   const { base } = following;
   const genesisId = await findGenesisId(deps.db, deps.network);
-  const genesis = await node.post('/wallet/getblock', { id_or_num: '0', detail: false });
-  const shownGenesis = checked(deps, node, () => readBlockId(genesis)).id;
+  const { id: shownGenesis } = await readGenesis(deps, node);
   if (genesisId !== null && shownGenesis !== genesisId) {
     const reason = `${node.origin} shows another network: its block 0 is ${shownGenesis}, and ours is ${genesisId}`;
     deps.pool.report(node, 'wrong-network', reason);
@@ -43,13 +43,12 @@ export async function contradict(
   following.contradicting.set(node.operator, reason);
   if (following.contradicting.size >= deps.agreement) {
     const all = [...following.contradicting.values()].join('; ');
-    await setHalt(deps.db, deps.network, all);
+    const detail = `the watcher stopped: ${all}. Find out which is right; when the nodes show our block again, run: quittance chain resume --network ${deps.network}`;
+    await deps.db.transaction(async (tx) => {
+      await setHalt(tx, deps.network, all);
+      await deps.alarms.raise('halted', String(base.number), detail, tx);
+    });
     following.contradicting.clear();
-    await deps.alarms.raise(
-      'halted',
-      String(base.number),
-      `the watcher stopped: ${all}. Find out which is right; when the nodes show our block again, run: quittance chain resume --network ${deps.network}`,
-    );
   }
   return new AppError('CHAIN_CONTRADICTION', reason, { retryable: true });
 }

@@ -2,10 +2,9 @@ import { AppError } from '../domain/errors.ts';
 import type { UnixMs } from '../domain/time.ts';
 import { expireInvoices } from '../payments/expire-invoices.ts';
 import type { Watching } from '../payments/watching.ts';
-import { type ChainCursor, findCursor, findGenesisId } from '../store/chain-cursor.ts';
+import { type ChainCursor, findCursor } from '../store/chain-cursor.ts';
 import type { ChainStatus } from '../store/chain-status.ts';
 import type { Lease } from '../store/leases.ts';
-import { GENESIS_BLOCK_IDS } from '../tron/genesis.ts';
 import { keepProducers } from './attest.ts';
 import { catchUp, dropStuckWindow } from './catch-up.ts';
 import { askSolidInTime, followHead } from './follow-head.ts';
@@ -15,6 +14,7 @@ import { createPace } from './pace.ts';
 import { loadProducers } from './producers.ts';
 import { createProgress } from './progress.ts';
 import { askSolid, promote } from './promote.ts';
+import { recogniseNodes } from './recognise-nodes.ts';
 import { sight } from './sight.ts';
 import { startCursor } from './start-cursor.ts';
 import { gatherVotes } from './votes.ts';
@@ -105,13 +105,6 @@ export function createFollower(deps: FollowDeps, onProgress: () => Promise<void>
       return { pauseMs, examinedAgeMs: readAt - (after ?? cursor).head.time };
     },
   };
-}
-
-/** Tells the pool by which block 0 nodes are recognised. Returns whether that is known; a private network's is after the start. */
-async function recogniseNodes({ db, network, pool }: FollowDeps): Promise<boolean> {
-  const id = network === 'devnet' ? await findGenesisId(db, network) : GENESIS_BLOCK_IDS[network];
-  pool.setGenesis(id);
-  return id !== null;
 }
 
 /** Up to when it is certain which transfers there are: past it nothing expires, for a payment may stand in a block that waits. */

@@ -87,7 +87,6 @@ export async function refreshProducers(
   await refuseUnlikely(db, network, producers, clock);
   const reason = known === null ? 'first' : isSameMembers(known.newest.producers, producers) ? 'key' : 'vote';
   await insertProducerSet(db, network, { chainTime: clock, reason, producers, nodes: origins });
-  await confirmProducers(db, network, clock);
   const adopted = await loadProducers(db, network);
   if (adopted === null) throw new Error(`the producers of ${network} were not stored`);
   return adopted;
@@ -98,7 +97,6 @@ export async function acceptProducers(deps: ProducerDeps, nodes: readonly Node[]
   const { producers, origins } = await readAgreed(deps, nodes, null, new Set());
   const adopted: ProducerSet = { chainTime: clock, reason: 'operator', producers, nodes: origins };
   await insertProducerSet(deps.db, deps.network, adopted);
-  await confirmProducers(deps.db, deps.network, clock);
   return adopted;
 }
 

@@ -64,13 +64,14 @@ export async function promote(deps: FollowDeps, watching: Watching, following: F
   const ready = firstOpen < 0 ? following.window.length : firstOpen;
   for (let done = 0; done < ready; done += BATCH_BLOCKS) {
     const blocks = following.window.slice(0, Math.min(BATCH_BLOCKS, ready - done));
+    // Before the blocks are recorded, for they are not looked at again: after a crash between, the same alarms are raised anew.
+    for (const block of blocks) await tellNotices(deps, block);
     const counts = await applySolidBlocks(watching, blocks.map(toSolidBlock));
     for (const [kind, count] of Object.entries(counts)) metrics.transfers.inc({ network, kind }, count);
     const last = blocks.at(-1);
     if (last === undefined) break;
     following.base = { number: last.number, id: last.id, time: last.time };
     following.window.splice(0, blocks.length);
-    for (const block of blocks) await tellNotices(deps, block);
   }
   if (ready > 0) {
     following.contradicting.clear();

@@ -74,7 +74,7 @@ export function proveBlock(
     if (seen.has(txID)) throw contradicts(`transaction ${txID} stands twice in block ${number}`);
     seen.add(txID);
     leaves.push(bytes.whole);
-    transactions.push(readTransaction(txID, bytes, contract));
+    transactions.push(describeTransaction(txID, bytes, contract));
   }
   const root = txTrieRoot(leaves, sha256);
   if (root !== header.txTrieRoot) {
@@ -149,7 +149,12 @@ function readHeader(answer: unknown) {
   return { number, id, time: unixMs(timestamp), raw, bytes, signature };
 }
 
-function readTransaction(txId: string, { rawData, isSuccess }: TransactionBytes, usdt: Uint8Array): ProvenTransaction {
+/** What the bytes of a transaction say. `usdt`: the contract's address of 21 bytes. */
+export function describeTransaction(
+  txId: string,
+  { rawData, isSuccess }: TransactionBytes,
+  usdt: Uint8Array,
+): ProvenTransaction {
   const contract = readContract(rawData, usdt);
   const type = contract?.type ?? TRIGGER_CONTRACT_TYPE;
   const isContract = type === TRIGGER_CONTRACT_TYPE || type === CREATE_CONTRACT_TYPE;

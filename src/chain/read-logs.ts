@@ -49,7 +49,11 @@ const MAX_TOPICS = 4;
  * mean an empty block, an unknown one, a node without history or a sick one: count and ids must agree pairwise.
  * Errors, both retryable: `NODE_REFUSED` (not the infos of this block), `BLOCK_UNVERIFIABLE` (they say what the block denies).
  */
-export function readLogs(block: ProvenBlock, infos: unknown, usdt: AccountHex): BlockLogs {
+export function readLogs(
+  block: Pick<ProvenBlock, 'number' | 'time' | 'transactions'>,
+  infos: unknown,
+  usdt: AccountHex,
+): BlockLogs {
   const { number, time, transactions } = block;
   if (!Array.isArray(infos)) throw refused(`no list for block ${number}`);
   if (infos.length !== transactions.length) {

@@ -1,4 +1,5 @@
 import { AppError } from '../domain/errors.ts';
+import { inGroups } from '../runtime/in-groups.ts';
 import type { ProducerSet } from '../store/producer-sets.ts';
 import { type AccountHex, accountFromHex41, accountToAddress, parseAddress } from '../tron/address.ts';
 import type { Node } from './node-member.ts';
@@ -24,14 +25,10 @@ export async function readProducers(
     throw refused(`${node.origin} names ${accounts.length} active producers`);
   }
   const cached = new Map(known?.producers.map(({ account, signer }) => [account, signer]));
-  const producers: { account: AccountHex; signer: AccountHex }[] = [];
-  for (let start = 0; start < accounts.length; start += PARALLEL_ACCOUNTS) {
-    const group = accounts.slice(start, start + PARALLEL_ACCOUNTS).map(async (account) => {
-      const signer = suspects.has(account) ? undefined : cached.get(account);
-      return { account, signer: signer ?? (await readSigner(node, account)) };
-    });
-    producers.push(...(await Promise.all(group)));
-  }
+  const producers = await inGroups(accounts, PARALLEL_ACCOUNTS, async (account) => {
+    const signer = suspects.has(account) ? undefined : cached.get(account);
+    return { account, signer: signer ?? (await readSigner(node, account)) };
+  });
   return producers.sort((left, right) => (left.account < right.account ? -1 : 1));
 }
 

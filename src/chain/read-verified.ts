@@ -1,11 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { SolidBlock } from '../domain/chain-block.ts';
 import { AppError } from '../domain/errors.ts';
+import { inGroups } from '../runtime/in-groups.ts';
 import type { Database } from '../store/database.ts';
 import type { Node } from './node-member.ts';
 import type { NodePool } from './node-pool.ts';
 import type { ProvenHeader } from './prove-block.ts';
 import { type ReadBlock, type ReadDeps, readLogsOf, readRange } from './read-block.ts';
+import { needsAgreement } from './votes.ts';
 import { addVote, settle, toChainBlock, toWindowBlock } from './window.ts';
 
 export type ReadSolidDeps = ReadDeps & {
@@ -39,24 +41,18 @@ type Verified = { node: Node; header: ProvenHeader; block: SolidBlock };
 export async function readVerified(deps: VerifiedDeps, first: number, last: number): Promise<Verified[]> {
   return fromAnyNode(deps, async (node, nodes) => {
     const blocks = await readRange(deps, node, first, last);
-    const verified: Verified[] = [];
-    for (let start = 0; start < blocks.length; start += PARALLEL_LOGS) {
-      const group = blocks.slice(start, start + PARALLEL_LOGS).map(async (block) => {
-        const read = { node, block, logs: await readLogsOf(deps, node, block) };
-        return { node, header: block, block: await agree(deps, read, nodes) };
-      });
-      verified.push(...(await Promise.all(group)));
-    }
-    return verified;
+    return inGroups(blocks, PARALLEL_LOGS, async (block) => {
+      const read = { node, block, logs: await readLogsOf(deps, node, block) };
+      return { node, header: block, block: await agree(deps, read, nodes) };
+    });
   });
 }
 
 /** What stands only in logs is asked of other operators too, until enough show the same. Error: `NODES_DISAGREE`. */
 async function agree(deps: ReadSolidDeps, read: ReadBlock, nodes: readonly Node[]): Promise<SolidBlock> {
-  const { block, logs, node } = read;
+  const { block, node } = read;
   const window = toWindowBlock(read, null);
-  const isOpen = block.transactions.some(({ isSuccess, isContract, call }) => isSuccess && isContract && call === null);
-  const agreement = isOpen || logs.transfers.some(({ isProven }) => !isProven) ? deps.agreement : 1;
+  const agreement = needsAgreement(read) ? deps.agreement : 1;
   settle(window, agreement);
   for (const other of nodes.filter(({ operator }) => operator !== node.operator)) {
     if (window.agreed !== null) break;

@@ -15,7 +15,7 @@ const STEP_BLOCKS = 4;
 const DISPUTE_BLOCKS = 2;
 
 /** What stands only in logs needs agreement. Where the header proves every log of a block, nobody else is asked. */
-function needsAgreement({ block, logs }: ReadBlock): boolean {
+export function needsAgreement({ block, logs }: ReadBlock): boolean {
   const isOpen = block.transactions.some(({ isSuccess, isContract, call }) => isSuccess && isContract && call === null);
   return isOpen || logs.transfers.some(({ isProven }) => !isProven);
 }

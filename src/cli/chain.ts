@@ -135,12 +135,12 @@ export async function listProducers(terminal: Terminal, options: NetworkOption):
   return withDatabase(terminal, async ({ db, config }) => {
     const network = selectNetwork(config, options.network);
     const sets = await readSets(db, network);
-    const text = sets.map(({ adoptedAt, chainTime, reason, nodes, producers }) => {
+    const text = sets.map(({ adoptedAt, reason, nodes, producers }) => {
       const members = producers.map(({ address, signer }) => [
         address,
         signer === address ? '' : `signs with ${signer}`,
       ]);
-      return `${adoptedAt}  ${reason}, at chain time ${chainTime}, by ${nodes.join(', ')}\n${formatTable(['PRODUCER', 'KEY'], members)}`;
+      return `adopted at ${adoptedAt}: ${reason}, by ${nodes.join(', ')}\n${formatTable(['PRODUCER', 'KEY'], members)}`;
     });
     return {
       data: { network, data: sets },
@@ -174,9 +174,8 @@ export async function acceptNewProducers(
 }
 
 async function readSets(db: Sql, network: Network) {
-  return (await findProducerSets(db, network, MAX_SETS)).map(({ adoptedAt, chainTime, reason, nodes, producers }) => ({
+  return (await findProducerSets(db, network, MAX_SETS)).map(({ adoptedAt, reason, nodes, producers }) => ({
     adoptedAt: toIso(adoptedAt),
-    chainTime: toIso(chainTime),
     reason,
     nodes,
     producers: producers.map(({ account, signer }) => ({

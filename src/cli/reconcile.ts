@@ -1,5 +1,6 @@
 import { formatSigned, type Reconciled, reconcileAddress } from '../chain/reconcile-address.ts';
 import { AppError } from '../domain/errors.ts';
+import { inGroups } from '../runtime/in-groups.ts';
 import { type BookedAddress, listBookedAddresses } from '../store/balance-checks.ts';
 import { parseAddress } from '../tron/address.ts';
 import { CliError, EXIT } from './cli-error.ts';
@@ -30,14 +31,17 @@ export async function reconcileNow(terminal: Terminal, options: ReconcileOptions
       throw new AppError('NO_NODE', `no node of ${deps.network} answers: see them with "quittance chain status"`);
     }
     const wait = { patienceMs: PATIENCE_MS, confirmAfterMs: CONFIRM_AFTER_MS };
-    const rows: Row[] = [];
-    for (let start = 0; start < addresses.length; start += PARALLEL_ADDRESSES) {
-      const group = addresses.slice(start, start + PARALLEL_ADDRESSES).map(async (address) => {
-        return { address: address.address, outcome: await reconcileAddress({ ...deps, ...wait, node }, address) };
-      });
-      rows.push(...(await Promise.all(group)));
-      if (rows.length < addresses.length) terminal.note(`${rows.length} of ${addresses.length} addresses`);
-    }
+    const rows: Row[] = await inGroups(
+      addresses,
+      PARALLEL_ADDRESSES,
+      async (address) => ({
+        address: address.address,
+        outcome: await reconcileAddress({ ...deps, ...wait, node }, address),
+      }),
+      (done) => {
+        if (done < addresses.length) terminal.note(`${done} of ${addresses.length} addresses`);
+      },
+    );
     const isGood = rows.every(({ outcome }) => outcome.kind === 'good');
     return {
       data: { network: deps.network, node: node.origin, data: rows.map(describe) },

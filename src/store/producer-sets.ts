@@ -92,11 +92,15 @@ function toSet(row: {
 const insert = statement(
   'producer-set-insert',
   {},
-  `insert into producer_sets (network, chain_time, replaced_after, reason, producers, nodes)
-   values ($1, $2, coalesce((select confirmed_at from producer_confirmations where network = $1), $2), $3,
-     $4::text::jsonb, $5::text[])`,
+  `with adopted as (
+     insert into producer_sets (network, chain_time, replaced_after, reason, producers, nodes)
+     values ($1, $2, coalesce((select confirmed_at from producer_confirmations where network = $1), $2), $3,
+       $4::text::jsonb, $5::text[]))
+   insert into producer_confirmations (network, confirmed_at) values ($1, $2)
+   on conflict (network) do update set confirmed_at = excluded.confirmed_at`,
 );
 
+/** Puts a set in force, on which nodes agreed at its `chainTime`; the one before was in force until it was last confirmed. */
 export async function insertProducerSet(db: Sql, network: Network, set: ProducerSet): Promise<void> {
   const { chainTime, reason, producers, nodes } = set;
   await db.run(insert, [network, new Date(chainTime), reason, JSON.stringify(producers), [...nodes]]);

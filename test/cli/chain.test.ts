@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { raiseAlarm } from '../../src/store/alarms.ts';
+import { type AlarmKind, findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/store/alarms.ts';
 import { findHalt, setHalt } from '../../src/store/chain-cursor.ts';
 import { saveChainStatus } from '../../src/store/chain-status.ts';
 import { type Books, startBooks } from '../support/books.ts';
@@ -104,11 +105,37 @@ test('chain resume shows why the watcher stopped, and lets it go on only with --
   expect(await findHalt(books.db, 'devnet')).toBeNull();
 }, 30_000);
 
+test('chain acknowledge closes what happened once, all of it or one, and no alarm that ends by itself', async () => {
+  const raise = (subject: string, kind: AlarmKind = 'contract-event') =>
+    raiseAlarm(books.db, 'devnet', { id: randomUUID(), kind, subject, detail: `about ${subject}` });
+  const openSubjects = async () => (await findOpenAlarms(books.db, 'devnet')).map(({ subject }) => subject).sort();
+  const acknowledge = (...args: string[]) => run('chain', 'acknowledge', ...args);
+  await resolveAlarms(books.db, 'devnet', 'contract-event');
+  for (const subject of ['tx-a', 'tx-b', 'tx-c']) await raise(subject);
+  await raise('', 'blind');
+  const one = await acknowledge('--alarm', 'contract-event', '--subject', 'tx-b', '--json');
+  expect([one.code, one.json]).toEqual([0, { network: 'devnet', kind: 'contract-event', subject: 'tx-b', closed: 1 }]);
+  expect(await openSubjects()).toEqual(['', 'tx-a', 'tx-c']);
+  const again = await acknowledge('--alarm', 'contract-event', '--subject', 'tx-b');
+  expect([again.code, again.stderr]).toEqual([3, expect.stringContaining('no open alarm contract-event about "tx-b"')]);
+  const all = await acknowledge('--alarm', 'contract-event');
+  expect([all.code, all.stdout]).toEqual([0, 'closed 2 alarms contract-event of devnet\n']);
+  const other = await acknowledge('--alarm', 'blind');
+  expect([other.code, other.stderr]).toEqual([2, expect.stringContaining('ends by itself')]);
+  const unknown = await acknowledge('--alarm', 'fire');
+  expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('it takes contract-event')]);
+  expect(await openSubjects()).toEqual(['']);
+}, 30_000);
+
 test('chain producers lists who may make blocks, since when, why, and who said so', async () => {
   const { code, json } = await run('chain', 'producers', '--json');
   expect(code).toBe(0);
   const [set] = json.data;
   expect(set).toMatchObject({ reason: 'first', nodes: [books.node.origin] });
+  expect(Date.parse(set.adoptedAt)).toBeGreaterThan(Date.now() - 3_600_000);
+  expect((await run('chain', 'producers')).stdout).toContain(
+    `adopted at ${set.adoptedAt}: first, by ${books.node.origin}`,
+  );
   expect(set.producers.map(({ address }: { address: string }) => address).sort()).toEqual(
     books.devnet
       .witnesses()

@@ -1,7 +1,9 @@
 import { afterEach, describe, expect, test } from 'vitest';
+import { runSql } from '../contract/sql.ts';
 import {
   alarmKinds,
   evidenceOf,
+  metricOf,
   newOrder,
   payByContract,
   payDirectly,
@@ -11,7 +13,7 @@ import {
   untilPaid,
   untilRecorded,
 } from '../support/chain-view.ts';
-import { startTestService, type TestService } from '../support/service.ts';
+import { eventually, startTestService, type TestService } from '../support/service.ts';
 
 let service: TestService;
 afterEach(() => service?.stop());
@@ -90,6 +92,24 @@ test('Tether deprecates the contract: an alarm names the new one, and payments o
   expect(detail).toContain('Deprecate');
   expect(detail).toContain(service.devnet.fakeUsdtContract);
   await untilPaid(service, order);
+});
+
+test('an alarm about the contract that cannot be stored holds its block, and is raised when it can be', async () => {
+  service = await startTestService();
+  await runSql(
+    service,
+    `create function refuse_alarm() returns trigger language plpgsql as $$ begin raise exception 'the disk is full'; end $$;
+     create trigger no_alarms before insert on alarms for each row when (new.kind = 'contract-event')
+       execute function refuse_alarm()`,
+  );
+  const failures = () => metricOf(service, 'quittance_watcher_failures_total');
+  const before = await failures();
+  service.devnet.usdt.pause();
+  service.devnet.mineUntilSolid();
+  await eventually(failures, (count) => count >= before + 2);
+  await runSql(service, 'drop trigger no_alarms on alarms');
+  expect(await untilAlarm(service, 'contract-event')).toContain('Pause');
+  await untilRecorded(service);
 });
 
 test('an alarm about the contract is raised for a block that was missed while the service was down', async () => {

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test } from 'vitest';
+import { metricOf } from '../support/chain-view.ts';
 import {
   alarmsOf,
   createOrders,
   expectTruth,
   failedRounds,
-  metricOf,
   payOrders,
   readyz,
   statusesOf,

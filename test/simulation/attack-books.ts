@@ -31,7 +31,12 @@ export async function createAttackBooks({ now }: { now(): UnixMs }) {
       const order = String(orders);
       const randomBelow = (count: number) => Math.floor(Math.random() * count);
       const input = { idempotencyKey: order, externalId: order, requestedMicro: microUsdt(25_000_000n) };
-      const owner = { keyId: project.keyId, projectId: project.id, policy: 'tail', maxSurchargeMicro: 10_000n } as const;
+      const owner = {
+        keyId: project.keyId,
+        projectId: project.id,
+        policy: 'tail',
+        maxSurchargeMicro: 10_000n,
+      } as const;
       const created = await createInvoice({ db, now, random, randomBelow }, { ...owner, ...input });
       if (created.kind !== 'created') throw new Error(created.kind);
       const [row] = await query(

@@ -1,7 +1,13 @@
 import { expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
 import { openDatabase } from '../../src/store/database.ts';
-import { findProducerSets, insertProducerSet, type ProducerSet } from '../../src/store/producer-sets.ts';
+import {
+  confirmProducers,
+  findBaseline,
+  findProducerSets,
+  insertProducerSet,
+  type ProducerSet,
+} from '../../src/store/producer-sets.ts';
 import type { AccountHex } from '../../src/tron/address.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 
@@ -25,6 +31,31 @@ test('sets of producers are read back as they were written, newest first, and ar
       await expect(db.run({ name: '', columns: {}, text }, [])).rejects.toThrow();
     }
     expect(await findProducerSets(db, 'devnet', 10)).toHaveLength(2);
+  } finally {
+    await db.close();
+    await database.drop();
+  }
+});
+
+test('a set is in force from the moment it is stored, and the one before until it was last confirmed', async () => {
+  const database = await createTestDatabase();
+  const { connection } = database;
+  const db = openDatabase({ connection, poolSize: 1, applicationName: 'test', onError: () => undefined });
+  const startMs = 1_800_000_000_000;
+  const at = (minutes: number) => unixMs(startMs + minutes * 60_000);
+  const setAt = (minutes: number, reason: ProducerSet['reason']): ProducerSet => ({
+    chainTime: at(minutes),
+    reason,
+    producers: [{ account: '1'.repeat(40) as AccountHex, signer: 'f'.repeat(40) as AccountHex }],
+    nodes: ['http://one'],
+  });
+  try {
+    await insertProducerSet(db, 'devnet', setAt(0, 'first'));
+    expect((await findBaseline(db, 'devnet', at(1)))?.confirmedAt).toBe(at(0));
+    await confirmProducers(db, 'devnet', at(10));
+    await insertProducerSet(db, 'devnet', setAt(20, 'vote'));
+    expect((await findBaseline(db, 'devnet', at(15)))?.confirmedAt).toBe(at(10));
+    expect((await findBaseline(db, 'devnet', at(30)))?.confirmedAt).toBe(at(20));
   } finally {
     await db.close();
     await database.drop();

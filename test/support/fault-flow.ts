@@ -1,6 +1,7 @@
 import type { FAULT_KINDS, Fault } from '../../src/devnet/faults.ts';
 import { MULTISEND } from '../../src/devnet/keys.ts';
 import { accountToAddress } from '../../src/tron/address.ts';
+import { metricOf } from './chain-view.ts';
 import { call, createInvoice, eventually, type Json, payableOf, readInvoice, type TestService } from './service.ts';
 
 export type FaultKind = (typeof FAULT_KINDS)[number];
@@ -51,15 +52,6 @@ export async function untilHeadIsExamined(running: TestService): Promise<void> {
     () => readyz(running),
     ({ headBlock }) => headBlock === running.devnet.head().number,
   );
-}
-
-/** The sum of a metric's values over the lines that hold all of `parts`. */
-export async function metricOf(running: TestService, name: string, ...parts: readonly string[]): Promise<number> {
-  const text = await (await fetch(`${running.metricsUrl}/metrics`)).text();
-  return text
-    .split('\n')
-    .filter((line) => line.startsWith(`${name}{`) && parts.every((part) => line.includes(part)))
-    .reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
 }
 
 /** Rounds of the watcher that failed so far, whatever the reason. */

@@ -1,0 +1,27 @@
+import type { AccountHex } from '../tron/address.ts';
+import type { MicroUsdt } from './money.ts';
+import type { UnixMs } from './time.ts';
+
+/** What our books say of a transaction and this invoice. `headNumber`: the newest examined block. */
+export type LedgerFacts = InBlock &
+  ({ kind: 'matched' } | { kind: 'duplicate' } | { kind: 'sighted'; txId: string; headNumber: number });
+
+/** What a node shows of a transaction, whomever it concerns. Amounts above 0. */
+export type TransactionFacts =
+  | { kind: 'unavailable' }
+  | { kind: 'not-found' }
+  /** `result`: what the block says in place of SUCCESS. */
+  | (InBlock & { kind: 'failed'; result: string })
+  | (InBlock & {
+      kind: 'done';
+      /** Transfers of USDT, in order. */
+      usdt: readonly { to: AccountHex; amountMicro: MicroUsdt }[];
+      otherTokens: readonly { contract: AccountHex; to: AccountHex }[];
+      /** A plain transfer of TRX. */
+      trx: { to: AccountHex; amountSun: bigint } | null;
+      /** A transfer of a token of the chain itself. */
+      isTrc10: boolean;
+    });
+
+/** Where a transaction stands. */
+export type InBlock = { blockNumber: number; blockTime: UnixMs };

@@ -1,0 +1,68 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { readTransactionReference } from './transaction-reference.ts';
+
+const ID = '0ca17a0da65cb2df52be4e5edd8654358f7ad2b6f083180e719784ff8ff1c8ae';
+
+test.each([
+  ID,
+  ID.toUpperCase(),
+  `  ${ID}\n`,
+  `\u200b${ID}\ufeff`,
+  `https://tronscan.org/#/transaction/${ID}`,
+  `http://www.tronscan.org/#/transaction/${ID}/`,
+  `https://tronscan.org/#/transaction/${ID.toUpperCase()}?lang=tr`,
+  `https://tronscan.org/?lang=en#/transaction/${ID}`,
+  `https://tronscan.io/#/transaction/${ID}/token-transfers`,
+  `https://nile.tronscan.org/#/transaction/${ID}`,
+  `shasta.tronscan.org/#/transaction/${ID}`,
+  ` tronscan.org/transaction/${ID} `,
+])('%j names a transaction', (pasted) => {
+  expect(readTransactionReference(pasted)).toEqual({ kind: 'id', txId: ID });
+});
+
+describe('transactions of other chains', () => {
+  test.each([
+    ['ethereum', `0x${ID}`],
+    ['ethereum', `0X${ID.toUpperCase()}`],
+    ['ethereum', `https://etherscan.io/tx/0x${ID}`],
+    ['ethereum', `https://bscscan.com/tx/0x${ID}#eventlog`],
+    ['solana', '5VERv8NMvzbJMEkV8xnrLkEaWRtSz9CosKDYjCJjBRnbJLgp8uirBgmQpjKhoR4tjF3ZpRzrFmBV6UjKdiSZkQUW'],
+    ['ton', 'WkgqyRnkCnzH1nNNnGQh4GfYE3cqrBVBiyCkTPt0hCQ='],
+  ])('are recognised: %s %j', (looksLike, pasted) => {
+    expect(readTransactionReference(pasted)).toEqual({ kind: 'not-tron', looksLike });
+  });
+});
+
+describe('what names no transaction', () => {
+  test.each([
+    ['address', 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t'],
+    ['address', '0xdAC17F958D2ee523a2206206994597C13D831ec7'],
+    ['part-of-an-id', ID.slice(1)],
+    ['part-of-an-id', `${ID.slice(0, 20)}…`],
+    ['part-of-an-id', `${ID}0`],
+    ['part-of-an-id', `0x${ID.slice(2)}`],
+    ['link', `https://example.com/#/transaction/${ID}`],
+    ['link', `https://tronscan.org.example.com/#/transaction/${ID}`],
+    ['link', 'https://tronscan.org/#/address/TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t'],
+    ['other', ''],
+    ['other', '25.000137'],
+    ['other', `${ID} ${ID}`],
+    ['other', 'x'.repeat(100_000)],
+  ])('is told apart: %s %j', (looksLike, pasted) => {
+    expect(readTransactionReference(pasted)).toMatchObject({ kind: 'none', looksLike });
+  });
+
+  test('the length of a part of an id is told without the space around it', () => {
+    expect(readTransactionReference(` ${ID.slice(1)} `)).toMatchObject({ characters: 63 });
+  });
+});
+
+test('any text is borne, and only an id comes out as one', () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme', maxLength: 600 })), (text) => {
+      const read = readTransactionReference(text);
+      if (read.kind === 'id') expect(read.txId).toMatch(/^[0-9a-f]{64}$/);
+    }),
+  );
+});

@@ -1,0 +1,48 @@
+import { answerLookup, type LookupAnswer } from '../domain/lookup.ts';
+import type { Network } from '../domain/network.ts';
+import type { TransactionFacts } from '../domain/transaction-facts.ts';
+import { readTransactionReference } from '../domain/transaction-reference.ts';
+import type { Sql } from '../store/database.ts';
+import { findLookup } from '../store/lookup.ts';
+
+export type TransactionQuestion = {
+  txId: string;
+  /** Whose question it is: the checkout token. */
+  askedFor: string;
+  /** Up to here the service's own count says that blocks are irreversible. */
+  solidNumber: number | null;
+};
+
+/** What the chain shows of a transaction; never rejects. */
+export type ReadTransaction = (question: TransactionQuestion) => Promise<TransactionFacts>;
+
+export type LookUpDeps = {
+  db: Sql;
+  /** By the networks that this process has nodes of. */
+  readTransaction: Partial<Record<Network, ReadTransaction>>;
+};
+
+/**
+ * What the transaction that a payer pasted is to the invoice of a checkout link; `null`: there is no such link. Our own books go
+ * first, as far as they tie the transaction to this very invoice; what they know of others is never looked at. Error:
+ * `DATABASE_UNAVAILABLE`.
+ */
+export async function lookUpTransaction(
+  { db, readTransaction }: LookUpDeps,
+  checkoutToken: string,
+  pasted: string,
+): Promise<LookupAnswer | null> {
+  const reference = readTransactionReference(pasted);
+  const txId = reference.kind === 'id' ? reference.txId : null;
+  const found = await findLookup(db, checkoutToken, txId);
+  if (found === null) return null;
+  if (reference.kind === 'not-tron') return { code: 'not_tron', looksLike: reference.looksLike };
+  if (reference.kind === 'none') {
+    return { code: 'not_a_transaction_id', looksLike: reference.looksLike, characters: reference.characters };
+  }
+  const { invoice, network, ledger } = found;
+  if (ledger !== null) return answerLookup(invoice, ledger);
+  const read = readTransaction[network];
+  const question = { txId: reference.txId, askedFor: checkoutToken, solidNumber: invoice.solidNumber };
+  return answerLookup(invoice, read === undefined ? { kind: 'unavailable' } : await read(question));
+}
