@@ -2,19 +2,23 @@ import { randomInt, randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
+import { createAmountRefusals } from './api/amount-refusals.ts';
 import { FAILURE_LIMIT } from './api/guard.ts';
 import { registerHealth } from './api/health.ts';
 import { registerInvoices } from './api/invoices.ts';
 import { registerOpenApi } from './api/openapi.ts';
-import { createNodePool } from './chain/node-pool.ts';
+import { createNodePool, type NodePool } from './chain/node-pool.ts';
 import { SLOT_MS } from './chain/read-block.ts';
 import { markAllDue, startReconciler } from './chain/reconcile.ts';
+import { createTransactionReader } from './chain/transaction-reader.ts';
 import { startWatcher } from './chain/watcher.ts';
+import { registerLookup } from './checkout/lookup.ts';
 import { registerCheckout } from './checkout/register.ts';
 import type { Config, NetworkConfig } from './config.ts';
 import { AppError } from './domain/errors.ts';
 import type { Network } from './domain/network.ts';
-import { unixMs } from './domain/time.ts';
+import { type UnixMs, unixMs } from './domain/time.ts';
+import { startCapacityWatch } from './payments/watch-capacity.ts';
 import { type Clock, systemClock } from './runtime/clock.ts';
 import type { Logger } from './runtime/log.ts';
 import { startLoop } from './runtime/loop.ts';
@@ -54,6 +58,11 @@ const DATABASE_WAIT_MS = 10_000;
 const DATABASE_RETRY_MS = 1000;
 const MAX_BUCKETS = 10_000;
 const TOUCH_KEYS_MS = 30_000;
+/**
+ * Requests to nodes for look-ups of payers, by network: 17,340 a day at most, which with the watcher's 75,000 stays below the
+ * 100,000 that a key of TronGrid has.
+ */
+const LOOKUP_BUDGET = { perSecond: 0.2, burst: 60 };
 
 /** Wires and starts the roles of one process over one database. `stop` ends them in the opposite order, within seconds. */
 export async function startService(options: ServiceOptions): Promise<Service> {
@@ -81,6 +90,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       context.url = api.url;
       started.push(api);
     }
+    // Closed before the API is stopped, whose look-ups would else wait for a node that hangs.
+    started.push({ stop: () => Promise.all(context.pools.map(({ pool }) => pool.close())) });
     if (config.roles.includes('watcher')) started.push(...startWatchers(context));
     if (config.roles.includes('webhooks')) {
       started.push(startDispatcher({ db, clock: context.clock, log, metrics, random: Math.random }));
@@ -105,10 +116,24 @@ function createContext({ config, log, clock = systemClock, blockMs }: ServiceOpt
     url: null as string | null,
     now: () => unixMs(clock.now()),
     random: pooledRandom,
+    /** The nodes of a network are asked through one pool, whatever for: budgets and pauses are theirs. */
+    pools: createPools({ config, log, now: () => unixMs(clock.now()), metrics, blockMs: blockMs ?? SLOT_MS }),
     /** Where payers reach us. Without the setting it is where the API listens. */
     publicUrl: () => config.publicUrl ?? context.url ?? `http://${config.host}:${config.port}`,
   };
   return context;
+}
+
+type NetworkPool = NetworkConfig & { network: Network; pool: NodePool };
+
+function createPools({
+  config,
+  ...shared
+}: Pick<ServiceOptions, 'config' | 'log'> & { now(): UnixMs; metrics: Metrics; blockMs: number }): NetworkPool[] {
+  const networks = Object.entries(config.networks) as [Network, NetworkConfig][];
+  return networks.map(([network, settings]) => {
+    return { ...settings, network, pool: createNodePool({ ...shared, network, nodes: settings.nodes }) };
+  });
 }
 
 async function migratePatiently(db: Database, log: Logger): Promise<string[]> {
@@ -141,10 +166,12 @@ async function startApi(context: Context): Promise<{ url: string; stop(): Promis
     now,
     random,
     randomBelow: (n) => randomInt(n),
+    onAmountRefused: createAmountRefusals({ log, metrics, now }),
     log,
   });
   registerHealth(app, { db, networks: Object.keys(config.networks) as Network[], now });
   registerCheckout(app, { db, now });
+  registerLookup(app, { db, now, readTransaction: createReaders(context) });
   const url = await listen(app, config);
   const touching = startLoop({
     name: 'last-used times of keys',
@@ -163,6 +190,16 @@ async function startApi(context: Context): Promise<{ url: string; stop(): Promis
       await touching.stop();
     },
   };
+}
+
+/** What payers ask about transactions, by network, goes to nodes within a budget of its own. */
+function createReaders({ pools, db, now, log }: Context) {
+  const budget = createTokenBuckets(LOOKUP_BUDGET.perSecond, LOOKUP_BUDGET.burst, MAX_BUCKETS);
+  const readers = pools.map(({ network, pool, usdt }) => {
+    const spend = () => budget.take(network, now()).kind === 'pass';
+    return [network, createTransactionReader({ db, network, pool, usdt, now, log, spend })] as const;
+  });
+  return Object.fromEntries(readers);
 }
 
 async function listen(app: FastifyInstance, { host, port }: { host: string; port: number }): Promise<string> {
@@ -201,10 +238,8 @@ async function startMetrics({ config, db, metrics }: Context) {
 
 /** One watcher for each network, and beside it the comparison of the books with the chain. */
 function startWatchers(context: Context): { stop(): Promise<void> }[] {
-  const { config, db, metrics, log, now, blockMs } = context;
-  const networks = Object.entries(config.networks) as [Network, NetworkConfig][];
-  return networks.flatMap(([network, { nodes, usdt, agreement }]) => {
-    const pool = createNodePool({ network, nodes, now, log, metrics, blockMs });
+  const { db, pools } = context;
+  return pools.map(({ network, pool, usdt, agreement }) => {
     const watcher = startWatcher({
       ...context,
       network,
@@ -217,7 +252,9 @@ function startWatchers(context: Context): { stop(): Promise<void> }[] {
       onIncident: () => markAllDue(db, network),
     });
     const reconciler = startReconciler({ ...context, network, pool, usdt, isLeader: watcher.isLeader });
+    const capacity = startCapacityWatch({ ...context, network, isLeader: watcher.isLeader });
+    const parts = [watcher, reconciler, capacity];
     // Together, for the watcher ends the requests to nodes that hang.
-    return [{ stop: async () => void (await Promise.all([watcher.stop(), reconciler.stop()])) }];
+    return { stop: async () => void (await Promise.all(parts.map((part) => part.stop()))) };
   });
 }

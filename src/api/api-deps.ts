@@ -3,6 +3,7 @@ import type { Logger } from '../runtime/log.ts';
 import type { Database } from '../store/database.ts';
 import type { Authenticator } from '../web/authenticate.ts';
 import type { TokenBuckets } from '../web/token-bucket.ts';
+import type { AmountRefusal } from './amount-refusals.ts';
 
 /** What the API's routes need. */
 export type ApiDeps = {
@@ -17,5 +18,7 @@ export type ApiDeps = {
   now(): UnixMs;
   random(bytes: number): Uint8Array;
   randomBelow(n: number): number;
+  /** No payable amount was free. */
+  onAmountRefused(refusal: AmountRefusal): void;
   log: Logger;
 };

@@ -9,7 +9,8 @@ import { serveAssets } from './assets.ts';
 import { type PageInput, renderInvoice, renderPage } from './page.ts';
 import { type CheckoutView, viewCheckout } from './view.ts';
 
-const PAGE_HEADERS = {
+/** Of everything that is answered below a link. */
+export const PAGE_HEADERS = {
   // `data:` is the empty icon, which keeps browsers from asking for /favicon.ico.
   'Content-Security-Policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -18,6 +19,9 @@ const PAGE_HEADERS = {
   'X-Content-Type-Options': 'nosniff',
   'X-Robots-Tag': 'noindex, nofollow',
 };
+
+/** What scripts are told of every link that leads nowhere. */
+export const UNKNOWN_LINK = { error: 'there is no invoice at this link' };
 
 /** As short as a database takes to restart. */
 const RETRY_AFTER_S = '5';
@@ -45,7 +49,7 @@ export function registerCheckout(app: FastifyInstance, deps: CheckoutDeps): void
   app.get('/c/:token/status', { schema }, async (request, reply) => {
     const view = await find(deps, request);
     reply.headers(PAGE_HEADERS);
-    return view ?? reply.code(404).send({ error: 'there is no invoice at this link' });
+    return view ?? reply.code(404).send(UNKNOWN_LINK);
   });
   // Links that were cut, or that a chat put something behind.
   app.get('/c/*', { schema }, async (_request, reply: FastifyReply) =>

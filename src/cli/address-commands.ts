@@ -1,24 +1,84 @@
-import type { Command } from 'commander';
-import type { AddAddressOptions } from './address.ts';
-import { PROJECT_OPTION, type Print, type ProjectOption } from './option-parts.ts';
+import { type Command, Option } from 'commander';
+import { POLICIES } from '../domain/policy.ts';
+import type { AddAddressOptions } from './address-add.ts';
+import type { CapacityOptions } from './address-capacity.ts';
+import type { DeriveAddressOptions } from './address-derive.ts';
+import type { ListAddressOptions } from './address-list.ts';
+import type { RetireAddressOptions } from './address-retire.ts';
+import { PROJECT_OPTION, type Print } from './option-parts.ts';
 import type { Terminal } from './terminal.ts';
+
+const BY_OPTION = ['--by <name>', 'who does this, for the record; else your user name'] as const;
+const NOTE_OPTION = ['--note <text>', 'why, for the record'] as const;
 
 export function addAddressCommands(program: Command, terminal: Terminal, print: Print): void {
   const group = program.command('address').description('receiving addresses of your own wallet; never keys');
+  addAdditions(group, terminal, print);
+  group
+    .command('list')
+    .description('list the addresses with their policy and status')
+    .option(...PROJECT_OPTION)
+    .option('--after <position>', 'only those after this position; 10,000 are shown at once')
+    .action(async (options: ListAddressOptions) =>
+      print((await import('./address-list.ts')).listProjectAddresses(terminal, options)),
+    );
+  group
+    .command('capacity')
+    .description('how many payable amounts are free, and how long they last')
+    .option(...PROJECT_OPTION)
+    .option('--amount <usdt>', 'one amount, on each address; else the amounts in use')
+    .action(async (options: CapacityOptions) =>
+      print((await import('./address-capacity.ts')).showCapacity(terminal, options)),
+    );
+  group
+    .command('retire')
+    .description('give addresses no new invoices; payments to them are watched for ever')
+    .argument('<addresses...>', 'T…; "-" reads standard input')
+    .option(...PROJECT_OPTION)
+    .option(...BY_OPTION)
+    .option(...NOTE_OPTION)
+    .action(async (addresses: string[], options: RetireAddressOptions) =>
+      print((await import('./address-retire.ts')).retireProjectAddresses(terminal, addresses, options)),
+    );
+  group
+    .command('activate')
+    .description('give retired addresses new invoices again')
+    .argument('<addresses...>', 'T…; "-" reads standard input')
+    .option(...PROJECT_OPTION)
+    .option(...BY_OPTION)
+    .option(...NOTE_OPTION)
+    .action(async (addresses: string[], options: RetireAddressOptions) =>
+      print((await import('./address-retire.ts')).activateProjectAddresses(terminal, addresses, options)),
+    );
+}
+
+function addAdditions(group: Command, terminal: Terminal, print: Print): void {
+  const policyOption = () =>
+    new Option('--policy <policy>', 'what they are used for, for life; else what the project uses now').choices(
+      POLICIES,
+    );
   group
     .command('add')
     .description('add addresses, all of them or, if one is wrong, none')
-    .argument('[addresses...]', 'T…; "-" reads standard input, one a line')
+    .argument('[addresses...]', 'T…; "-" reads standard input as --file reads a file')
     .option(...PROJECT_OPTION)
-    .option('--file <path>', 'read addresses from a file, one a line; # starts a comment')
+    .option('--file <path>', 'a list (one address a line, # starts a comment) or CSV (its column "address")')
+    .addOption(policyOption())
+    .option('--no-check', 'do not ask the nodes whether the addresses were ever activated')
+    .option(...BY_OPTION)
     .action(async (addresses: string[], options: AddAddressOptions) =>
-      print((await import('./address.ts')).addAddresses(terminal, addresses, options)),
+      print((await import('./address-add.ts')).addProjectAddresses(terminal, addresses, options)),
     );
   group
-    .command('list')
-    .description('list the addresses in the order of their use')
+    .command('derive')
+    .description("add the next addresses of your wallet's account, from its public key (watch-only)")
+    .option('--xpub <xpub>', "the public key of the account, m/44'/195'/0'; else the one the project has already")
+    .requiredOption('--count <n>', 'how many to add, 1 to 1000')
+    .option('--first <address>', 'the first address that your wallet shows; asked for if it is not given')
     .option(...PROJECT_OPTION)
-    .action(async (options: ProjectOption) =>
-      print((await import('./address.ts')).listProjectAddresses(terminal, options)),
+    .addOption(policyOption())
+    .option(...BY_OPTION)
+    .action(async (options: DeriveAddressOptions) =>
+      print((await import('./address-derive.ts')).deriveProjectAddresses(terminal, options)),
     );
 }

@@ -1,13 +1,16 @@
 import { type Command, Option } from 'commander';
 import { addAddressCommands } from './address-commands.ts';
+import type { AcknowledgeOptions } from './chain-acknowledge.ts';
 import type { RangeOptions } from './chain-range.ts';
 import type { DevnetOptions } from './devnet.ts';
+import { addExplainCommand } from './explain-command.ts';
 import type { CreateKeyOptions } from './key.ts';
 import { collect, PROJECT_OPTION, type Print, type ProjectOption } from './option-parts.ts';
-import type { CreateProjectOptions } from './project.ts';
+import { addProjectCommands } from './project-commands.ts';
 import type { ReconcileOptions } from './reconcile.ts';
 import { addSandboxCommands } from './sandbox-commands.ts';
 import type { Result, Terminal } from './terminal.ts';
+import { addTransferCommands } from './transfer-commands.ts';
 
 /** Declares every command. Only types are imported here; the modules are loaded by the actions. */
 export function addCommands(program: Command, terminal: Terminal): void {
@@ -26,35 +29,12 @@ export function addCommands(program: Command, terminal: Terminal): void {
   addKeyCommands(program, terminal, print);
   addAddressCommands(program, terminal, print);
   addWebhookCommands(program, terminal, print);
+  addExplainCommand(program, terminal, print);
   addChainCommands(program, terminal, print);
   addReconcileCommand(program, terminal, print);
+  addTransferCommands(program, terminal, print);
   addSandboxCommands(program, terminal);
   addDevnetCommand(program, terminal);
-}
-
-function addProjectCommands(program: Command, terminal: Terminal, print: Print): void {
-  const group = program.command('project').description('projects: each belongs to one network for life');
-  group
-    .command('create')
-    .description('make a project and print its id')
-    .requiredOption('--name <name>', 'what you call it, 1 to 100 characters')
-    .requiredOption('--network <network>', 'mainnet, nile or devnet')
-    .option('--max-surcharge <usdt>', 'the most that is added to an amount to make it unique', '0.01')
-    .option('--lifetime <duration>', 'how long an invoice waits: 5m to 30d', '30m')
-    .action(async (options: CreateProjectOptions) =>
-      print((await import('./project.ts')).createProject(terminal, options)),
-    );
-  group
-    .command('list')
-    .description('list all projects')
-    .action(async () => print((await import('./project.ts')).listAllProjects(terminal)));
-  group
-    .command('show')
-    .description('show a project and what it has')
-    .argument('[projectId]', 'prj_…; may be left out when there is only one')
-    .action(async (projectId: string | undefined) =>
-      print((await import('./project.ts')).showProject(terminal, projectId)),
-    );
 }
 
 function addKeyCommands(program: Command, terminal: Terminal, print: Print): void {
@@ -133,6 +113,15 @@ function addChainCommands(program: Command, terminal: Terminal, print: Print): v
     .option(...NETWORK_OPTION)
     .action(async (options: { network?: string; yes?: boolean }) =>
       print((await import('./chain.ts')).resumeChain(terminal, options)),
+    );
+  group
+    .command('acknowledge')
+    .description('close alarms that tell of something that happened once, when you have read them')
+    .requiredOption('--alarm <kind>', 'contract-event; every other alarm ends when its cause does')
+    .option('--subject <subject>', 'only the one about this, as "quittance chain status --json" shows it')
+    .option(...NETWORK_OPTION)
+    .action(async (options: AcknowledgeOptions) =>
+      print((await import('./chain-acknowledge.ts')).acknowledgeAlarms(terminal, options)),
     );
   group
     .command('producers')

@@ -1,16 +1,16 @@
-import { readFile } from 'node:fs/promises';
-import { text as readText } from 'node:stream/consumers';
+import { createReadStream } from 'node:fs';
+import { type AddressEntry, isCsv, readCsvAddresses } from './address-csv.ts';
 import { CliError } from './cli-error.ts';
+import { spotSecret } from './spot-secret.ts';
 
-/** A text that should be an address, and where it stands: `argument 2`, `line 14 of addresses.txt`. */
-export type AddressEntry = { text: string; place: string };
-
-/** One command adds so many at most, in one transaction. */
-const MAX_ENTRIES = 1000;
+/** One command takes so many at most, in one transaction of about a second. */
+const MAX_ENTRIES = 10_000;
+/** Many times what so many addresses with labels take. */
+const MAX_BYTES = 10_000_000;
 
 /**
- * Collects addresses from arguments, from standard input (`-`), and from a file: one a line; empty lines and what follows
- * a `#` are skipped.
+ * Collects addresses from arguments, from standard input (`-`), and from a file. These hold one address a line, where empty
+ * lines and what follows a `#` are skipped, or CSV.
  */
 export async function readAddresses(
   args: readonly string[],
@@ -22,33 +22,59 @@ export async function readAddresses(
   typed.forEach((text, index) => {
     entries.push({ text: text.trim(), place: `argument ${index + 1}` });
   });
-  if (args.includes('-')) entries.push(...linesOf(await readText(stdin), 'standard input'));
-  if (file !== undefined) entries.push(...linesOf(await readAddressFile(file), file));
+  if (args.includes('-')) entries.push(...readList(await readText(stdin, 'standard input'), 'standard input'));
+  if (file !== undefined) entries.push(...readList(await readAddressFile(file), file));
   if (entries.length === 0) {
     throw new CliError('INVALID_ARGUMENT', 'no address was given: write it as an argument, or use --file or "-"');
   }
   if (entries.length > MAX_ENTRIES) {
     throw new CliError(
       'INVALID_ARGUMENT',
-      `${entries.length} addresses were given: add at most ${MAX_ENTRIES} at once`,
+      `${entries.length} addresses were given, and one command takes ${MAX_ENTRIES}: split the list, for example with "split -l ${MAX_ENTRIES}", and run the command for each part`,
     );
   }
   return entries;
 }
 
+function readList(content: string, source: string): AddressEntry[] {
+  // A wallet file is one secret, whatever stands on its lines.
+  if (spotSecret(content.trim()) !== null) return [{ text: content.trim(), place: source }];
+  if (content.includes('\0') || content.startsWith('PK\u0003\u0004')) {
+    throw new CliError('INVALID_ARGUMENT', `${source} is no text: save a spreadsheet as CSV first`);
+  }
+  if (isCsv(content)) return readCsvAddresses(content, source);
+  return content
+    .split(/\r?\n/)
+    .map((line, index) => ({ text: line.replace(/#.*/, '').trim(), place: `line ${index + 1} of ${source}` }))
+    .filter(({ text }) => text !== '');
+}
+
 async function readAddressFile(file: string): Promise<string> {
   try {
-    return await readFile(file, 'utf8');
+    return await readText(createReadStream(file), file);
   } catch (error) {
+    if (error instanceof CliError) throw error;
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
     throw new CliError('INVALID_ARGUMENT', `--file ${JSON.stringify(file)} cannot be read (${code})`, { cause: error });
   }
 }
 
-function linesOf(content: string, source: string): AddressEntry[] {
-  return content
-    .replace(/^\uFEFF/, '')
-    .split(/\r?\n/)
-    .map((line, index) => ({ text: line.replace(/#.*/, '').trim(), place: `line ${index + 1} of ${source}` }))
-    .filter(({ text }) => text !== '');
+/** UTF-8, or UTF-16 as some spreadsheets save it; the mark at its start is left out. */
+async function readText(stream: NodeJS.ReadableStream, source: string): Promise<string> {
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const part of stream) {
+    const bytes = Buffer.from(part);
+    size += bytes.length;
+    if (size > MAX_BYTES) {
+      throw new CliError(
+        'INVALID_ARGUMENT',
+        `${source} is larger than ${MAX_BYTES} bytes: this is no list of addresses`,
+      );
+    }
+    parts.push(bytes);
+  }
+  const bytes = Buffer.concat(parts);
+  const isUtf16 = bytes[0] === 0xff && bytes[1] === 0xfe;
+  return new TextDecoder(isUtf16 ? 'utf-16le' : 'utf-8').decode(bytes);
 }

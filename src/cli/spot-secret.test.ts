@@ -12,6 +12,18 @@ test.each([
   ['a seed phrase', WORDS],
   ['a seed phrase', `${WORDS} ${WORDS}`],
   ['a seed phrase', WORDS.replaceAll(' ', ', ')],
+  ['a seed phrase', WORDS.replaceAll(' ', ';')],
+  [
+    'a seed phrase',
+    WORDS.split(' ')
+      .map((word, index) => `${index + 1}. ${word}`)
+      .join('\n'),
+  ],
+  ['an encrypted private key', `6P${'R'.repeat(56)}`],
+  ['a private key', '-----BEGIN EC PRIVATE KEY-----\nMHQC'],
+  ['an extended private key', `zprv${'s'.repeat(107)}`],
+  ['a wallet file', '{"version":3,"Crypto":{"cipher":"aes-128-ctr"}}'],
+  ['a wallet file', ' {"mnemonic": "…"}'],
   ['a secret of Quittance', 'qt_live_x'],
   ['a secret of Quittance', 'whsec_x'],
 ])('spots %s', (kind, text) => {
@@ -26,5 +38,6 @@ test('an address, a sentence and a hash that is cut short are no secrets', () =>
 
 test('words that are each an argument of their own are a seed phrase as well', () => {
   expect(isSeedPhrase(WORDS.split(' '))).toBe(true);
+  expect(isSeedPhrase(WORDS.split(' ').map((word, index) => `${index + 1}) ${word}`))).toBe(true);
   expect(isSeedPhrase(WORDS.split(' ').slice(1))).toBe(false);
 });

@@ -74,6 +74,6 @@ export function formatTable(names: readonly string[], rows: readonly (readonly s
 }
 
 /** Control characters in stored text could rewrite what the terminal shows. */
-function printable(text: string): string {
+export function printable(text: string): string {
   return text.replace(/\p{C}/gu, '�');
 }

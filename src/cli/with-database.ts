@@ -52,10 +52,16 @@ export async function withDatabase<Output>(
   }
   // A second command must not use a PostgreSQL that the first one is about to stop, so they take turns.
   const turn = await lockPatiently(config.dataDir, 'command.lock', async () => null);
+  let isOver = false;
+  const endTurn = async () => {
+    if (isOver || turn.kind !== 'locked') return;
+    isOver = true;
+    await turn.release();
+  };
   try {
-    return await withEmbedded(terminal, config, work);
+    return await withEmbedded(terminal, config, work, endTurn);
   } finally {
-    if (turn.kind === 'locked') await turn.release();
+    await endTurn();
   }
 }
 
@@ -63,9 +69,12 @@ async function withEmbedded<Output>(
   terminal: Terminal,
   config: Config,
   work: (database: CommandDatabase) => Promise<Output>,
+  endTurn: () => Promise<void>,
 ): Promise<Output> {
   const found = await lockPatiently(config.dataDir, 'instance.lock', () => readRunningPostgres(config.dataDir));
   if (found.kind === 'running') {
+    // It is the service's own, for a command's would have the turn: others need not wait for what may be a long export.
+    await endTurn();
     return withConnection(config, found.connection, async (db) => {
       await refusePending(db, 'the running instance is an older release: restart it with this one');
       return work({ db, config, applied: [], kind: 'embedded' });

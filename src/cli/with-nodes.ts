@@ -12,7 +12,7 @@ import { findGenesisId } from '../store/chain-cursor.ts';
 import { GENESIS_BLOCK_IDS } from '../tron/genesis.ts';
 import { findNetworkConfig, selectNetwork } from './select-network.ts';
 import type { Terminal } from './terminal.ts';
-import { withDatabase } from './with-database.ts';
+import { type CommandDatabase, withDatabase } from './with-database.ts';
 
 /** What a command that asks nodes works with. Its metrics are shown nowhere. */
 export type NodeCommand = ReadSolidDeps & Recording;
@@ -26,27 +26,34 @@ export function withNodes<Output>(
   networkName: string | undefined,
   work: (deps: NodeCommand) => Promise<Output>,
 ): Promise<Output> {
-  return withDatabase(terminal, async ({ db, config }) => {
-    const network: Network = selectNetwork(config, networkName);
-    const { nodes, usdt, agreement, publicUrl } = await findNetworkConfig(config, network);
-    const metrics = createMetrics();
-    const now = () => unixMs(systemClock.now());
-    const log = createLogger({
-      level: config.logLevel === 'info' ? 'error' : config.logLevel,
-      destination: process.stderr,
-    });
-    const pool = createNodePool({ network, nodes, now, log, metrics, blockMs: SLOT_MS });
-    pool.setGenesis(network === 'devnet' ? await findGenesisId(db, network) : GENESIS_BLOCK_IDS[network]);
-    try {
-      return await work({
-        ...{ db, network, pool, usdt, agreement, metrics, now },
-        slotMs: network === 'devnet' ? null : SLOT_MS,
-        patienceMs: PATIENCE_MS,
-        random: (bytes) => randomBytes(bytes),
-        publicUrl,
-      });
-    } finally {
-      await pool.close();
-    }
+  return withDatabase(terminal, (database) => usingNodes(database, networkName, work));
+}
+
+/** The same for a command that has the database open. */
+export async function usingNodes<Output>(
+  { db, config }: Pick<CommandDatabase, 'db' | 'config'>,
+  networkName: string | undefined,
+  work: (deps: NodeCommand) => Promise<Output>,
+): Promise<Output> {
+  const network: Network = selectNetwork(config, networkName);
+  const { nodes, usdt, agreement, publicUrl } = await findNetworkConfig(config, network);
+  const metrics = createMetrics();
+  const now = () => unixMs(systemClock.now());
+  const log = createLogger({
+    level: config.logLevel === 'info' ? 'error' : config.logLevel,
+    destination: process.stderr,
   });
+  const pool = createNodePool({ network, nodes, now, log, metrics, blockMs: SLOT_MS });
+  pool.setGenesis(network === 'devnet' ? await findGenesisId(db, network) : GENESIS_BLOCK_IDS[network]);
+  try {
+    return await work({
+      ...{ db, network, pool, usdt, agreement, metrics, now },
+      slotMs: network === 'devnet' ? null : SLOT_MS,
+      patienceMs: PATIENCE_MS,
+      random: (bytes) => randomBytes(bytes),
+      publicUrl,
+    });
+  } finally {
+    await pool.close();
+  }
 }

@@ -48,6 +48,40 @@ function roundings(micro: bigint): bigint[] {
   });
 }
 
+/** This amount with the decimal point 1 … 6 places too far right; six places is the point forgotten. */
+function pointMovedRight(micro: bigint): bigint[] {
+  return [1n, 2n, 3n, 4n, 5n, 6n].map((places) => micro * 10n ** places);
+}
+
+/** This amount with one digit after the point left out. */
+function decimalsLeftOut(micro: bigint): bigint[] {
+  const digits = digitsOf(micro);
+  return Array.from({ length: 6 }, (_, index) => {
+    const at = digits.length - 1 - index;
+    return BigInt(`${digits.slice(0, at)}${digits.slice(at + 1)}0`);
+  });
+}
+
+/** This amount with a digit typed before the first one, and with its first digit left out unless that is a 0, which changes nothing. */
+function firstDigitAddedOrLeftOut(micro: bigint): bigint[] {
+  const digits = digitsOf(micro);
+  const added = [...'123456789'].map((digit) => BigInt(digit + digits));
+  return digits.startsWith('0') ? added : [...added, BigInt(digits.slice(1))];
+}
+
+/** Every slip that a code word is proven against, without those that change nothing. */
+function slips(micro: bigint): bigint[] {
+  return [
+    ...misreadings(micro),
+    ...swaps(micro),
+    ...roundings(micro),
+    ...pointMovedRight(micro),
+    ...[micro / 10n, micro + 1n, micro - 1n],
+    ...decimalsLeftOut(micro),
+    ...firstDigitAddedOrLeftOut(micro),
+  ].filter((slip) => slip !== micro);
+}
+
 describe('Damm', () => {
   test('gives the published check digit: 572 → 4', () => {
     expect(dammDigit(572n)).toBe(4);
@@ -122,12 +156,53 @@ describe('at 100 % occupancy, when every code word there is belongs to an invoic
     fc.assert(fc.property(fc.bigInt(1n, MAX_MICRO / 10n), (amount) => !isCodeWord(amount * 10n)));
   });
 
-  test('none of these slips lands on any of the 900 words around 25.00', () => {
-    const words = codeWords(wordRange(microUsdt(25_000_000n), CENT));
-    const taken = new Set<bigint>(words);
-    for (const each of words) {
-      const slips = [...misreadings(each), ...swaps(each), ...roundings(each)];
-      expect(slips.filter((slip) => slip !== each && taken.has(slip))).toEqual([]);
+  test('a payment with the decimal point forgotten, or 1 … 5 places too far right, never does', () => {
+    expect(pointMovedRight(25_000_137n).at(-1)).toBe(25_000_137_000_000n);
+    fc.assert(fc.property(word, (paid) => pointMovedRight(paid).every((seen) => !isCodeWord(seen))));
+  });
+
+  test('a payment with the point one place too far left, cut to six decimals, never does', () => {
+    fc.assert(fc.property(word, (paid) => !isCodeWord(paid / 10n)));
+  });
+
+  test('a payment with a digit after the point left out never does', () => {
+    expect(decimalsLeftOut(25_000_937n)).toContain(25_009_370n);
+    fc.assert(fc.property(word, (paid) => decimalsLeftOut(paid).every((seen) => !isCodeWord(seen))));
+  });
+
+  test('a payment with its first digit left out, or a digit typed before it, never does', () => {
+    expect(firstDigitAddedOrLeftOut(25_000_137n)).toEqual(
+      expect.arrayContaining([125_000_137n, 925_000_137n, 5_000_137n]),
+    );
+    fc.assert(fc.property(word, (paid) => firstDigitAddedOrLeftOut(paid).every((seen) => !isCodeWord(seen))));
+  });
+
+  test('a payment that is one micro-USDT more or less never does', () => {
+    fc.assert(fc.property(word, (paid) => !isCodeWord(paid + 1n) && !isCodeWord(paid - 1n)));
+  });
+
+  test('no slip of any invoice lands on a reserved amount of two addresses that are full for six prices', () => {
+    const prices = [9_990_000n, 10_000_000n, 25_000_000n, 99_990_000n, 100_000_000n, 1_000_000_000n].map(microUsdt);
+    const addresses = [1, 2].map(() => prices.flatMap((price) => codeWords(wordRange(price, CENT))));
+    expect(addresses.map((words) => words.length)).toEqual([5400, 5400]);
+    // Whichever of the two addresses it is sent to.
+    const reserved = new Set<bigint>(addresses.flat());
+    for (const words of addresses) {
+      for (const each of words) {
+        const hit = slips(each).find((slip) => reserved.has(slip));
+        if (hit !== undefined) expect.fail(`a slip of ${each} is ${hit}, the amount of another invoice`);
+      }
+    }
+  });
+
+  test('where prices lie less than a slip apart, no slip of any of their words lands on a reserved amount either', () => {
+    // Every tenth of a cent from 9.98 to 10.01, so that one price ends where the next begins and digits carry.
+    const prices = Array.from({ length: 31 }, (_, index) => microUsdt(9_980_000n + BigInt(index) * 1000n));
+    const reserved = new Set<bigint>(prices.flatMap((price) => codeWords(wordRange(price, CENT))));
+    expect(reserved.size).toBeGreaterThan(3000);
+    for (const each of reserved) {
+      const hit = slips(each).find((slip) => reserved.has(slip));
+      if (hit !== undefined) expect.fail(`a slip of ${each} is ${hit}, the amount of another invoice`);
     }
   });
 });

@@ -113,6 +113,24 @@ export function createMetrics() {
       labelNames: ['network', 'code'],
       registers,
     }),
+    capacityFreeRatio: new Gauge({
+      name: 'quittance_capacity_free_ratio',
+      help: 'Share of payable amounts that are free, of the scarcest amount in use; absent while the project has no use in 30 days',
+      labelNames: ['network', 'project'],
+      registers,
+    }),
+    capacityDaysLeft: new Gauge({
+      name: 'quittance_capacity_days_left',
+      help: 'Days until the first amount in use has no free payable amount, at the higher rate of the last 7 and 30 days; absent while the project has no use in 30 days',
+      labelNames: ['network', 'project'],
+      registers,
+    }),
+    amountUnavailable: new Counter({
+      name: 'quittance_amount_unavailable_total',
+      help: 'Requests for an invoice that were refused because no payable amount was free',
+      labelNames: ['network', 'project'],
+      registers,
+    }),
     transfers: new Counter({
       name: 'quittance_transfers_total',
       help: 'Irreversible incoming transfers by what they were',

@@ -14,6 +14,7 @@ export const ALARM_KINDS = [
   'contract-event',
   'balance-differs',
   'address-blacklisted',
+  'capacity-low',
 ] as const;
 
 export type AlarmKind = (typeof ALARM_KINDS)[number];

@@ -90,25 +90,40 @@ export async function leaseDueDeliveries(
 const OURS =
   "d.event_id = $1 and d.endpoint_id = $2 and d.attempt_count = $3 and d.next_attempt_at = $4 and d.status = 'pending'";
 
+/**
+ * Part of the statement that records an outcome, so that the log has an attempt exactly if it counted. An attempt that is made
+ * anew under a number that was used takes its place: the log must never keep an outcome from being recorded.
+ */
+const logAttempt = (recorded: string, values: string) =>
+  `insert into delivery_attempts (event_id, endpoint_id, attempt, attempted_at, status, error)
+     select event_id, endpoint_id, attempt_count, ${values} from ${recorded}
+     on conflict (event_id, endpoint_id, attempt) do update
+       set attempted_at = excluded.attempted_at, status = excluded.status, error = excluded.error`;
+
 const recordDelivery = statement(
   'delivery-record-delivered',
   { event_id: 'uuid' },
   `with delivered as (
      update deliveries d set status = 'delivered', finished_at = $5, last_status = $6, last_error = null
-     where ${OURS} returning d.event_id, d.endpoint_id),
+     where ${OURS} returning d.event_id, d.endpoint_id, d.attempt_count),
+   logged as (${logAttempt('delivered', '$7::timestamptz, $6, null')}),
    recovered as (
      update webhook_endpoints w set failing_since = null from delivered
      where w.id = delivered.endpoint_id and w.failing_since is not null)
    select event_id from delivered`,
 );
 
-/** Ends a delivery, and its endpoint no longer counts as failing. `false` if the lease is no longer ours: nothing is written. */
+/**
+ * Ends a delivery, logs the attempt, and its endpoint no longer counts as failing. `false` if the lease is no longer ours:
+ * nothing is written.
+ */
 export async function recordDelivered(
   db: Sql,
   delivery: LeasedDelivery,
   outcome: { now: UnixMs; status: number },
 ): Promise<boolean> {
-  return (await db.run(recordDelivery, [...token(delivery), new Date(outcome.now), outcome.status])).length === 1;
+  const parameters = [...token(delivery), new Date(outcome.now), outcome.status, begunAt(delivery)];
+  return (await db.run(recordDelivery, parameters)).length === 1;
 }
 
 const recordFailedAttempt = statement(
@@ -118,7 +133,8 @@ const recordFailedAttempt = statement(
      update deliveries d set status = case when $6::timestamptz is null then 'dead' else 'pending' end,
        finished_at = case when $6::timestamptz is null then $5::timestamptz end,
        next_attempt_at = coalesce($6, d.next_attempt_at), last_status = $7, last_error = $8
-     where ${OURS} returning d.event_id, d.endpoint_id),
+     where ${OURS} returning d.event_id, d.endpoint_id, d.attempt_count),
+   logged as (${logAttempt('failed', '$10::timestamptz, $7, $8')}),
    endpoint as (
      update webhook_endpoints w set failing_since = coalesce(w.failing_since, $5),
        disabled_at = case when $9::text is not null or w.failing_since <= $5::timestamptz - interval '5 days' then $5 end,
@@ -135,8 +151,8 @@ const recordFailedAttempt = statement(
 export type RecordedFailure = { kind: 'lost' } | { kind: 'recorded'; disabledReason: string | null };
 
 /**
- * Notes a failed attempt: the next one is at `nextAttemptAt`, or the delivery is dead if that is `null`. An endpoint at which every
- * attempt has failed for 5 days is disabled, and so is one with a `disableReason`; then `disabledReason` says why, once.
+ * Notes and logs a failed attempt: the next one is at `nextAttemptAt`, or the delivery is dead if that is `null`. An endpoint
+ * at which every attempt has failed for 5 days is disabled, and so is one with a `disableReason`; then `disabledReason` says why, once.
  * The deliveries of a disabled endpoint stay as they are and are not attempted. `lost`: the lease is no longer ours.
  */
 export async function recordFailure(
@@ -152,7 +168,7 @@ export async function recordFailure(
 ): Promise<RecordedFailure> {
   const { now, nextAttemptAt, status, error, disableReason } = outcome;
   const next = nextAttemptAt === null ? null : new Date(nextAttemptAt);
-  const parameters = [...token(delivery), new Date(now), next, status, error, disableReason];
+  const parameters = [...token(delivery), new Date(now), next, status, error, disableReason, begunAt(delivery)];
   const [row] = await db.run(recordFailedAttempt, parameters);
   return row === undefined ? { kind: 'lost' } : { kind: 'recorded', disabledReason: row.disabled_reason };
 }
@@ -183,6 +199,11 @@ const selectOldest = statement(
 export async function findOldestUndelivered(db: Sql): Promise<UnixMs | null> {
   const [row] = await db.run(selectOldest, []);
   return row?.created_at ?? null;
+}
+
+/** An attempt begins as soon as it is leased. */
+function begunAt(delivery: LeasedDelivery): Date {
+  return new Date(delivery.leasedUntil - LEASE_MS);
 }
 
 function token(delivery: LeasedDelivery) {

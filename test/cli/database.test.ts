@@ -1,5 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { createTerminal } from '../../src/cli/terminal.ts';
+import { withDatabase } from '../../src/cli/with-database.ts';
 import { lockDataDir } from '../../src/runtime/instance-lock.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { openDatabase } from '../../src/store/database.ts';
@@ -130,6 +132,10 @@ describe('with the embedded database', () => {
       expect(early).toMatchObject({ code: 1, json: { error: { message: expect.stringContaining('restart it') } } });
       await migrate(db);
       expect(await runCli(CREATE, { env })).toMatchObject({ code: 0, stderr: '' });
+      // A long command, as an export piped into a pager, does not keep others waiting.
+      const terminal = { ...createTerminal({ json: true }), env };
+      const inside = await withDatabase(terminal, () => withDatabase(terminal, async ({ kind }) => kind));
+      expect(inside).toBe('embedded');
     } finally {
       await db.close();
       await postgres.stop();

@@ -18,9 +18,8 @@ const db = openDatabase({
   connection: database.connection,
   poolSize: 2,
   applicationName: 'cli test',
-  onError: (error) => {
-    throw error;
-  },
+  // The drop at the end may end a connection that is just closing; any other loss fails the next statement.
+  onError: () => undefined,
 });
 afterAll(async () => {
   await db.close();
@@ -79,6 +78,7 @@ test('project create prints the project; alone, it need not be named', async () 
     projectId: expect.stringMatching(/^prj_[0-9a-z]{26}$/),
     name: 'Döner & Söhne',
     network: 'nile',
+    policy: 'tail',
     maxSurcharge: '0.050000',
     lifetimeMs: 7_200_000,
     createdAt: expect.stringMatching(/Z$/),
@@ -86,7 +86,8 @@ test('project create prints the project; alone, it need not be named', async () 
   project = json.projectId;
   expect((await cli('project', 'show', '--json')).json).toEqual({
     ...json,
-    addresses: 0,
+    activeAddresses: { tail: 0, exact: 0 },
+    retiredAddresses: 0,
     activeKeys: 0,
     webhookEndpoints: 0,
   });
@@ -104,7 +105,7 @@ test('with several projects, a command lists them and asks for one', async () =>
     [project, live, other].sort(),
   );
   const list = await cli('project', 'list');
-  expect(list.stdout.split('\n')[0]).toMatch(/^PROJECT +NETWORK +CREATED +NAME$/);
+  expect(list.stdout.split('\n')[0]).toMatch(/^PROJECT +NETWORK +POLICY +ADDRESSES +CREATED +NAME$/);
   expect(list.stdout).toContain('Döner & Söhne');
 });
 
@@ -198,7 +199,18 @@ describe('after that', () => {
       env: { DATABASE_URL: database.connectionString },
       stdin: `${b}\n`,
     });
-    expect(added.json).toEqual({ projectId: id, network: 'nile', added: [a, b, c] });
+    expect(added.json).toEqual({
+      projectId: id,
+      network: 'nile',
+      policy: 'tail',
+      added: [a, b, c],
+      activation: {
+        checked: 0,
+        neverActivated: [],
+        contracts: [],
+        notCheckedBecause: 'no node of nile is configured here',
+      },
+    });
     const { json } = await cli('address', 'list', '--project', id, '--json');
     expect(json.data).toMatchObject(
       [a, b, c].map((address, index) => ({ address, position: index + 1, retiredAt: null })),

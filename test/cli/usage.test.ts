@@ -36,7 +36,7 @@ describe('quittance', () => {
     });
     expect(loaded.some((url) => url.includes('/commander/'))).toBe(true);
     const heavy =
-      /node_modules\/(pg|pino|fastify|typebox|undici|@noble|@scure|prom-client)\/|src\/(store|tron|domain|web)\//;
+      /node_modules\/(pg|pino|fastify|typebox|undici|@noble|@scure|prom-client)\/|src\/(store|tron|domain(?!\/policy)|web)\//;
     expect(loaded.filter((url) => heavy.test(url))).toEqual([]);
   });
 

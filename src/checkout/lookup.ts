@@ -1,0 +1,59 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { isCheckoutToken } from '../domain/checkout-token.ts';
+import type { UnixMs } from '../domain/time.ts';
+import { type LookUpDeps, lookUpTransaction } from '../payments/look-up-transaction.ts';
+import { clientNetwork } from '../web/client-network.ts';
+import { readJsonObject } from '../web/json-body.ts';
+import { checkJsonHeaders } from '../web/json-headers.ts';
+import { Problem } from '../web/problem.ts';
+import { type RateLimit, refuseLimited } from '../web/refuse-limited.ts';
+import { createTokenBuckets } from '../web/token-bucket.ts';
+import { PAGE_HEADERS, UNKNOWN_LINK } from './register.ts';
+
+export type LookupRouteDeps = LookUpDeps & { now(): UnixMs };
+
+/** A person pastes, corrects and pastes again; several may sit behind one address. */
+const CLIENT_LIMIT: RateLimit = { perSecond: 1, burst: 10 };
+/** By link, from whatever addresses: a look every five seconds for as long as one waits. */
+const LINK_LIMIT: RateLimit = { perSecond: 0.2, burst: 10 };
+const MAX_BUCKETS = 10_000;
+/** A link to an explorer takes a hundred. */
+const MAX_BODY_BYTES = 4096;
+
+/** `POST /c/:token/lookup` with `{"transaction":"<id or link>"}`: what that transaction is to this invoice (`LookupAnswer`). */
+export function registerLookup(app: FastifyInstance, deps: LookupRouteDeps): void {
+  const byClient = createTokenBuckets(CLIENT_LIMIT.perSecond, CLIENT_LIMIT.burst, MAX_BUCKETS);
+  const byLink = createTokenBuckets(LINK_LIMIT.perSecond, LINK_LIMIT.burst, MAX_BUCKETS);
+  app.post('/c/:token/lookup', {
+    schema: { hide: true },
+    onRequest: async (request, reply) => {
+      reply.headers(PAGE_HEADERS);
+      refuseLimited(byClient.take(clientNetwork(request.ip), deps.now()), CLIENT_LIMIT);
+      // A page of another origin cannot send this type without being asked for permission, which nobody gives.
+      checkJsonHeaders(request, MAX_BODY_BYTES);
+    },
+    handler: async (request, reply) => {
+      const { token } = request.params as { token: string };
+      const pasted = readTransactionField(request);
+      if (!isCheckoutToken(token)) return reply.code(404).send(UNKNOWN_LINK);
+      // Links that do not exist are counted as well, or the answer would tell them apart.
+      refuseLimited(byLink.take(token, deps.now()), LINK_LIMIT);
+      return (await lookUpTransaction(deps, token, pasted)) ?? reply.code(404).send(UNKNOWN_LINK);
+    },
+  });
+}
+
+function readTransactionField({ body }: FastifyRequest): string {
+  const bytes = Buffer.isBuffer(body) ? body : Buffer.alloc(0);
+  if (bytes.length > MAX_BODY_BYTES) {
+    throw new Problem('PAYLOAD_TOO_LARGE', `The body has ${bytes.length} bytes; send at most ${MAX_BODY_BYTES}.`);
+  }
+  const read = readJsonObject(bytes);
+  if (read.kind === 'invalid-json') throw new Problem('INVALID_JSON', read.detail);
+  const transaction = read.kind === 'ok' ? read.value['transaction'] : undefined;
+  if (typeof transaction === 'string') return transaction;
+  const message = 'must be a string: a transaction id, or a link to it on tronscan.org';
+  throw new Problem('INVALID_REQUEST', `transaction ${message}.`, {
+    extensions: { errors: [{ field: 'transaction', code: 'WRONG_TYPE', message }] },
+  });
+}

@@ -1,0 +1,62 @@
+import { PassThrough } from 'node:stream';
+import { expect, test } from 'vitest';
+import type { AccountXpub } from '../tron/account-xpub.ts';
+import { confirmFirstAddress } from './address-confirm.ts';
+import { createTerminal, type Terminal } from './terminal.ts';
+
+const XPUB =
+  'xpub6D1AabNHCupeiLM65ZR9UStMhJ1vCpyV4XbZdyhMZBiJXALQtmn9p42VTQckoHVn8WNqS7dqnJokZHAHcHGoaQgmv8D45oNUKx6DZMNZBCd' as AccountXpub;
+const FIRST = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH';
+const SECOND = 'TSeJkUh4Qv67VNFwY8LaAxERygNdy6NQZK';
+
+function person(typed: string): { terminal: Terminal; shown: string[] } {
+  const stdin = Object.assign(new PassThrough(), { isTTY: true });
+  stdin.end(typed);
+  const shown: string[] = [];
+  return { terminal: { ...createTerminal({ json: false }), stdin, note: (text) => shown.push(text) }, shown };
+}
+
+test('a person confirms address #1 by its last characters, which the question does not show', async () => {
+  const { terminal, shown } = person('hGWYdH\n');
+  await confirmFirstAddress(terminal, XPUB, undefined);
+  const text = shown.join('\n');
+  expect(text).toContain('#1 TUEZSdKsoDHQMeZwihtdoBiN46zx......');
+  expect(text).toContain(`#2 ${SECOND}`);
+  expect(text).toContain('#3 TYJPRrdB5APNeRs4R7fYZSwW3TcrTKw2gx');
+  expect(text).not.toContain('hGWYdH');
+});
+
+test('the whole address is as good', async () => {
+  await confirmFirstAddress(person(` ${FIRST} \n`).terminal, XPUB, undefined);
+});
+
+test.each([
+  ['other characters', 'y6NQZK\n', 'not the one that this key gives'],
+  ['an empty line', '\n', 'not the one'],
+  ['yes', 'yes\n', 'not the one'],
+  ['the end of the input', '', 'nothing was typed'],
+])('%s confirm nothing', async (_what, typed, message) => {
+  await expect(confirmFirstAddress(person(typed).terminal, XPUB, undefined)).rejects.toThrow(message);
+});
+
+test('--first spares the question', async () => {
+  const { terminal, shown } = person('');
+  await confirmFirstAddress(terminal, XPUB, FIRST);
+  expect(shown).toEqual([]);
+  await expect(confirmFirstAddress(terminal, XPUB, SECOND)).rejects.toThrow(`#2 ${SECOND}`);
+});
+
+test('where nobody can be asked, the message does not show what to confirm', async () => {
+  const terminal = { ...createTerminal({ json: true }), stdin: new PassThrough() };
+  const error = await confirmFirstAddress(terminal, XPUB, undefined).catch((thrown: Error) => thrown.message);
+  expect(error).toContain('--first');
+  expect(error).not.toContain(FIRST);
+});
+
+test('--first that is no address is refused and not repeated', async () => {
+  const { terminal } = person('');
+  const secret = '4f'.repeat(32);
+  const error = await confirmFirstAddress(terminal, XPUB, secret).catch((thrown: Error) => thrown.message);
+  expect(error).toContain('--first');
+  expect(error).not.toContain('4f4f');
+});

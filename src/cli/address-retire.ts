@@ -1,0 +1,99 @@
+import { encodeId } from '../domain/ids.ts';
+import { activateAddresses, retireAddresses, type Switched } from '../payments/retire-addresses.ts';
+import { operating, otherPolicyNote } from './address-add.ts';
+import { readCandidates, refusedAddresses } from './address-candidates.ts';
+import { CliError } from './cli-error.ts';
+import { readOperator } from './operator.ts';
+import { readAddresses } from './read-addresses.ts';
+import { selectProject } from './select-project.ts';
+import type { Result, Terminal } from './terminal.ts';
+import { withDatabase } from './with-database.ts';
+
+export type RetireAddressOptions = { project?: string; by?: string; note?: string };
+
+/** Takes addresses out of use: they get no new invoices and are watched for ever. All of them or none; may be repeated. */
+export function retireProjectAddresses(
+  terminal: Terminal,
+  args: string[],
+  options: RetireAddressOptions,
+): Promise<Result> {
+  return switchProjectAddresses(terminal, args, options, 'retired');
+}
+
+/** Takes retired addresses into use again. All of them or none; may be repeated. */
+export function activateProjectAddresses(
+  terminal: Terminal,
+  args: string[],
+  options: RetireAddressOptions,
+): Promise<Result> {
+  return switchProjectAddresses(terminal, args, options, 'active');
+}
+
+async function switchProjectAddresses(
+  terminal: Terminal,
+  args: string[],
+  options: RetireAddressOptions,
+  to: 'retired' | 'active',
+): Promise<Result> {
+  const operator = readOperator(options.by, terminal.env);
+  const note = readNote(options.note);
+  const { good, problems } = readCandidates(await readAddresses(args, undefined, terminal.stdin), []);
+  if (problems.length > 0) throw refusedAddresses('no address was changed', problems);
+  return withDatabase(terminal, async ({ db }) => {
+    const project = await selectProject(db, options.project);
+    const change = to === 'retired' ? retireAddresses : activateAddresses;
+    const outcome = await change(operating(db, operator), { projectId: project.id, addresses: good, note });
+    if (outcome.kind === 'unknown') {
+      const unknown = outcome.unknown.map(({ address }) => {
+        return {
+          subject: address,
+          message: `${address} is not in this project: "quittance address list" shows those that are`,
+        };
+      });
+      throw refusedAddresses('no address was changed', unknown, 'NOT_FOUND');
+    }
+    const changed = outcome.changed.map(({ address }) => address);
+    const unchanged = outcome.unchanged.map(({ address }) => address);
+    const next = notesOn(outcome, to);
+    return {
+      data: {
+        projectId: encodeId('prj', project.id),
+        status: to,
+        changed,
+        unchanged,
+        activeAddresses: outcome.counts.active,
+      },
+      text: [
+        ...changed.map((address) => `${to === 'retired' ? 'retired' : 'activated'} ${address}`),
+        ...unchanged.map((address) => `${address} was ${to} before`),
+      ].join('\n'),
+      ...(next.length === 0 ? {} : { next: next.join('\n') }),
+    };
+  });
+}
+
+function notesOn(
+  { project, changed, counts }: Extract<Switched, { kind: 'done' }>,
+  to: 'retired' | 'active',
+): string[] {
+  if (to === 'active') {
+    const other = changed.find(({ policy }) => policy !== project.policy);
+    return other === undefined ? [] : otherPolicyNote(other.policy, project);
+  }
+  const notes = changed.length === 0 ? [] : ['they take no new invoices; payments to them are watched for ever'];
+  if (counts.active[project.policy] > 0) return notes;
+  return [
+    ...notes,
+    `warning: no active address of the policy ${project.policy} is left, so every new invoice is refused (AMOUNT_UNAVAILABLE): add addresses, or activate one`,
+  ];
+}
+
+const MAX_NOTE = 2000;
+
+function readNote(note: string | undefined): string | null {
+  const text = note?.trim() ?? '';
+  if (text.length > MAX_NOTE) {
+    throw new CliError('INVALID_ARGUMENT', `--note has ${text.length} characters: give at most ${MAX_NOTE}`);
+  }
+  return text === '' ? null : text;
+}

@@ -1,0 +1,222 @@
+import { formatSigned } from '../../chain/reconcile-address.ts';
+import { encodeId } from '../../domain/ids.ts';
+import { INVOICE_STATUSES } from '../../domain/invoice.ts';
+import { formatAmount } from '../../domain/money.ts';
+import { toIso } from '../../domain/time.ts';
+import type { TimelineEntry } from '../../domain/timeline.ts';
+import type { Sql } from '../../store/database.ts';
+import {
+  countInvoicesOfAddress,
+  countTransfersOfAddress,
+  type ExplainedAddress,
+  findExplainedAddresses,
+  findOutgoingOfAddress,
+  findOutgoingTo,
+} from '../../store/explain-address.ts';
+import { type ExplainedTransfer, findTransfersFrom, findTransfersToAddress } from '../../store/explain-transfers.ts';
+import { listOperatorActions } from '../../store/operator-actions.ts';
+import { CliError } from '../cli-error.ts';
+import { printable } from '../terminal.ts';
+import { type Explanation, shorten } from './explanation.ts';
+import type { Subject } from './read-subject.ts';
+import { tellAction } from './tell-action.ts';
+import { tellOutgoing } from './transfer-entries.ts';
+
+type Address = Extract<Subject, { form: 'address' }>;
+
+/** The newest ones are told. */
+const MAX_TRANSFERS = 20;
+const MAX_ACTIONS = 50;
+/** Counting more would take seconds. */
+const MAX_COUNTED = 100_000;
+
+/** An address of ours, or one that paid us or was paid by us; `null` if it is neither. */
+export async function explainAddress(db: Sql, subject: Address, projectId: string | null): Promise<Explanation | null> {
+  const [address, ...others] = await findExplainedAddresses(db, subject.account, projectId);
+  if (address === undefined) return explainStranger(db, subject, projectId);
+  if (others.length > 0) throw ambiguous(subject, [address, ...others]);
+  return explainOwn(db, address);
+}
+
+async function explainOwn(db: Sql, address: ExplainedAddress): Promise<Explanation> {
+  const counts = await countInvoicesOfAddress(db, address.id, MAX_COUNTED + 1);
+  const total = [...counts.values()].reduce((sum, count) => sum + count, 0);
+  const moved = await countTransfersOfAddress(db, address.id, MAX_COUNTED + 1);
+  const incoming = await findTransfersToAddress(db, address.id, MAX_TRANSFERS);
+  const outgoing = await findOutgoingOfAddress(db, address.id, MAX_TRANSFERS);
+  const all = (await listOperatorActions(db, address.address)).filter(
+    ({ projectId }) => projectId === address.projectId,
+  );
+  const actions = all.slice(-MAX_ACTIONS);
+  const isAddingTold = actions.some(({ action }) => action === 'address.added' || action === 'address.derived');
+  const invoices = Object.fromEntries(INVOICE_STATUSES.map((status) => [status, counts.get(status) ?? 0]));
+  return {
+    verdict: judge(address, total),
+    ...describe(address, invoices, { total, moved }),
+    timeline: [
+      ...(isAddingTold ? [] : [tellAdding(address)]),
+      ...actions.map(tellAction),
+      ...incoming.map(tellIncoming),
+      ...outgoing.map(tellOutgoing),
+      ...tellBalance(address),
+    ],
+    omissions: [
+      { what: 'actions of operators', shown: actions.length, total: all.length },
+      { what: 'incoming transfers, the newest of which are shown', shown: incoming.length, total: moved.incoming },
+      { what: 'outgoing transfers, the newest of which are shown', shown: outgoing.length, total: moved.outgoing },
+    ],
+    next: [],
+  };
+}
+
+function judge(
+  { address, projectName, network, policy, retiredAt, balance }: ExplainedAddress,
+  total: number,
+): string[] {
+  const state =
+    retiredAt === null
+      ? 'in use'
+      : `retired since ${toIso(retiredAt)}: it takes no new invoices, and is watched for ever`;
+  const invoices = `It has ${atLeast(total)} invoice${total === 1 ? '' : 's'}.`;
+  const books =
+    balance === null
+      ? 'Its balance was not compared with the chain yet.'
+      : balance.balanceMicro === balance.expectedMicro
+        ? `Its balance is what the ledger says: ${formatSigned(balance.balanceMicro)} USDT at block ${balance.checkedBlock}, compared at ${toIso(balance.checkedAt)}.`
+        : `Its balance is NOT what the ledger says: ${formatSigned(balance.balanceMicro)} USDT on the chain, ${formatSigned(balance.expectedMicro)} in the ledger, at block ${balance.checkedBlock}. "quittance reconcile --address ${address}" looks again.`;
+  return [
+    `${address} is an address of ${shorten(projectName)} on ${network}, of policy ${policy}, ${state}.`,
+    invoices,
+    books,
+  ];
+}
+
+/** One more than is counted means that there are more. */
+function atLeast(count: number): string {
+  return count > MAX_COUNTED ? `more than ${MAX_COUNTED}` : String(count);
+}
+
+function describe(
+  address: ExplainedAddress,
+  invoices: Record<string, number>,
+  { total, moved }: { total: number; moved: { incoming: number; outgoing: number } },
+): Pick<Explanation, 'subject' | 'fields'> {
+  const { derived, retiredAt, policy, position, network } = address;
+  const projectId = encodeId('prj', address.projectId);
+  const isCapped = total > MAX_COUNTED;
+  const shown = Object.entries(invoices).map(([status, count]) => `${count} ${status}`);
+  return {
+    subject: {
+      form: 'address',
+      address: address.address,
+      projectId,
+      network,
+      policy,
+      status: retiredAt === null ? 'active' : 'retired',
+      retiredAt: retiredAt === null ? null : toIso(retiredAt),
+      position,
+      derived,
+      invoices,
+      areAllInvoicesCounted: !isCapped,
+    },
+    fields: [
+      ['address', address.address],
+      ['project', `${projectId} (${address.projectName}, ${network})`],
+      ['policy', policy],
+      ['state', retiredAt === null ? 'active' : `retired since ${toIso(retiredAt)}`],
+      [
+        'derived',
+        derived && `number ${derived.index} of the account key ${derived.xpub.slice(0, 12)}…${derived.xpub.slice(-6)}`,
+      ],
+      ['invoices', `${shown.join(', ')}${isCapped ? `, of the ${total} that were counted` : ''}`],
+      ['transfers', `${atLeast(moved.incoming)} in, ${atLeast(moved.outgoing)} out`],
+    ],
+  };
+}
+
+function tellAdding({ createdAt, position, policy }: ExplainedAddress): TimelineEntry {
+  return {
+    at: createdAt,
+    kind: 'added',
+    text: `number ${position} of the project's addresses, policy ${policy}`,
+    details: ['by whom is not known: it was not noted'],
+    data: { position, policy },
+  };
+}
+
+/** In one line: `quittance explain <txid>` tells the rest. */
+function tellIncoming(transfer: ExplainedTransfer): TimelineEntry {
+  const { txId, logIndex, from, kind, invoice, blockTime, blockNumber, address } = transfer;
+  const amount = formatAmount(transfer.amountMicro);
+  const what = invoice === null ? kind : `${kind}: ${shorten(invoice.externalId)}`;
+  return {
+    at: blockTime,
+    kind: 'transferred',
+    text: `${amount} USDT from ${from} to ${address}, ${what}`,
+    details: [`transaction ${txId}, log ${logIndex}`],
+    data: {
+      transferId: encodeId('trf', transfer.id),
+      match: kind,
+      txId,
+      logIndex,
+      blockNumber,
+      from,
+      to: address,
+      amount,
+      invoiceId: invoice && encodeId('inv', invoice.id),
+      externalId: invoice?.externalId ?? null,
+    },
+  };
+}
+
+function tellBalance({ balance }: ExplainedAddress): TimelineEntry[] {
+  if (balance === null) return [];
+  const { checkedAt, checkedBlock, goodBlock, node } = balance;
+  const [onChain, inLedger] = [formatSigned(balance.balanceMicro), formatSigned(balance.expectedMicro)];
+  return [
+    {
+      at: checkedAt,
+      kind: 'balance',
+      text: `${onChain} USDT on the chain at block ${checkedBlock}, ${inLedger} in the ledger`,
+      details: [`they were last equal at block ${goodBlock}; ${node} was asked`],
+      data: { balance: onChain, expected: inLedger, checkedBlock, goodBlock, node },
+    },
+  ];
+}
+
+async function explainStranger(db: Sql, subject: Address, projectId: string | null): Promise<Explanation | null> {
+  const { address } = subject;
+  const incoming = await findTransfersFrom(db, address, projectId, MAX_TRANSFERS + 1);
+  const outgoing = await findOutgoingTo(db, address, projectId, MAX_TRANSFERS + 1);
+  if (incoming.length + outgoing.length === 0) return null;
+  const [sent, received] = [incoming.length, outgoing.length].map((count) => {
+    return count > MAX_TRANSFERS ? `more than ${MAX_TRANSFERS}` : String(count);
+  });
+  return {
+    verdict: [
+      `${address} is no address of yours.`,
+      `It sent ${sent} transfers to yours, and got ${received} from them.`,
+    ],
+    subject: { form: 'address', address, projectId: null },
+    fields: [['address', address]],
+    timeline: [
+      ...incoming.slice(0, MAX_TRANSFERS).toReversed().map(tellIncoming),
+      ...outgoing.slice(0, MAX_TRANSFERS).map(tellOutgoing),
+    ],
+    omissions: [incoming, outgoing].map((list, index) => {
+      const what = `transfers ${index === 0 ? 'from' : 'to'} it, at least; the newest are shown`;
+      return { what, shown: Math.min(list.length, MAX_TRANSFERS), total: list.length };
+    }),
+    next: ['all about one of them: quittance explain <transaction id>'],
+  };
+}
+
+function ambiguous({ address }: Address, found: readonly ExplainedAddress[]): CliError {
+  const problems = found.map(({ projectId, projectName, network }) => {
+    const project = encodeId('prj', projectId);
+    return { subject: project, message: `--project ${project}  (${printable(projectName)}, ${network})` };
+  });
+  return new CliError('INVALID_ARGUMENT', `projects of ${found.length} networks have ${address}: say which one`, {
+    problems,
+  });
+}

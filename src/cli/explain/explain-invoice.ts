@@ -1,0 +1,81 @@
+import { encodeId } from '../../domain/ids.ts';
+import { formatAmount, microUsdt } from '../../domain/money.ts';
+import { toIso, type UnixMs } from '../../domain/time.ts';
+import type { Sql } from '../../store/database.ts';
+import { findExplainedInvoice, type LocatedInvoice } from '../../store/explain-invoice.ts';
+import { listOperatorActions } from '../../store/operator-actions.ts';
+import { tellEvent } from './event-entries.ts';
+import type { Explanation } from './explanation.ts';
+import { tellCreation, tellStatuses } from './invoice-entries.ts';
+import { type InvoiceFacts, readInvoiceFacts } from './invoice-facts.ts';
+import { judgeInvoice } from './judge-invoice.ts';
+import { describeStand } from './stand.ts';
+import { tellAction } from './tell-action.ts';
+import { tellTransfer } from './transfer-entries.ts';
+
+const MAX_ACTIONS = 20;
+
+/** Everything about one invoice. `now` decides whether the ledger lags behind. */
+export async function explainInvoice(db: Sql, located: LocatedInvoice, now: UnixMs): Promise<Explanation> {
+  const invoice = await findExplainedInvoice(db, located.projectId, located.id);
+  if (invoice === null) throw new Error(`invoice ${located.id} is gone, though invoices are never deleted`);
+  const facts = await readInvoiceFacts(db, invoice, now);
+  const actions = (await listOperatorActions(db, invoice.address.address))
+    .filter(({ projectId, actedAt }) => projectId === invoice.projectId && actedAt >= invoice.createdAt)
+    .slice(-MAX_ACTIONS);
+  const open = [...facts.near, ...facts.exact].find(
+    ({ transfer, resolutions }) => transfer.kind !== 'matched' && resolutions.length === 0,
+  );
+  return {
+    verdict: judgeInvoice(facts),
+    ...describeInvoice(facts),
+    timeline: [
+      ...tellCreation(invoice),
+      ...actions.map(tellAction),
+      ...tellStatuses(facts),
+      ...[...facts.exact, ...facts.near].flatMap(tellTransfer),
+      ...[...facts.events, ...facts.transferEvents].flatMap(tellEvent),
+    ],
+    omissions: facts.omissions,
+    next:
+      open === undefined
+        ? []
+        : [`when you have decided: quittance transfers resolve ${encodeId('trf', open.transfer.id)} --as …`],
+  };
+}
+
+function describeInvoice({ invoice, stand }: InvoiceFacts): Pick<Explanation, 'subject' | 'fields'> {
+  const { address, requestedMicro, payableMicro, status } = invoice;
+  const [invoiceId, projectId] = [encodeId('inv', invoice.id), encodeId('prj', invoice.projectId)];
+  const [requestedAmount, payableAmount] = [formatAmount(requestedMicro), formatAmount(payableMicro)];
+  const tail = formatAmount(microUsdt(payableMicro - requestedMicro));
+  const sum =
+    payableMicro === requestedMicro ? 'what was asked for' : `${requestedAmount} asked for, and a tail of ${tail}`;
+  const retired = address.retiredAt === null ? '' : `; retired since ${toIso(address.retiredAt)}, and watched for ever`;
+  return {
+    subject: {
+      form: 'invoice',
+      invoiceId,
+      externalId: invoice.externalId,
+      projectId,
+      network: invoice.network,
+      status,
+      requestedAmount,
+      payableAmount,
+      address: address.address,
+      policy: address.policy,
+      createdAt: toIso(invoice.createdAt),
+      expiresAt: toIso(invoice.expiresAt),
+    },
+    fields: [
+      ['invoice', invoiceId],
+      ['external id', invoice.externalId],
+      ['project', `${projectId} (${invoice.projectName}, ${invoice.network})`],
+      ['status', status],
+      ['to pay', `${payableAmount} USDT (${sum})`],
+      ['to', `${address.address} (policy ${address.policy}${retired})`],
+      ['until', `${toIso(invoice.expiresAt)}; a later payment counts all the same`],
+      ['ledger', describeStand(stand)],
+    ],
+  };
+}

@@ -1,0 +1,24 @@
+import { userInfo } from 'node:os';
+import { CliError } from './cli-error.ts';
+
+/** The bound of the schema. */
+const MAX_LENGTH = 200;
+
+/** Who acts, for the record: `--by`, else the user of the operating system; under sudo the one who called it. */
+export function readOperator(option: string | undefined, env: NodeJS.ProcessEnv): string {
+  if (option === undefined) return (env['SUDO_USER'] || systemUser(env)).slice(0, MAX_LENGTH);
+  const name = option.trim();
+  const length = [...name].length;
+  if (length >= 1 && length <= MAX_LENGTH && !/\p{Cc}/u.test(name)) return name;
+  const problem = length === 0 ? 'is empty' : length > MAX_LENGTH ? `has ${length} characters` : 'holds a line break';
+  throw new CliError('INVALID_ARGUMENT', `--by ${problem}: give a name of 1 to ${MAX_LENGTH} characters on one line`);
+}
+
+/** In a container a process may run with a number that has no name. */
+function systemUser(env: NodeJS.ProcessEnv): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return env['USER'] || env['LOGNAME'] || `user ${process.getuid?.() ?? 'unknown'}`;
+  }
+}

@@ -1,0 +1,56 @@
+import { type Command, Option } from 'commander';
+import { POLICIES } from '../domain/policy.ts';
+import type { Print } from './option-parts.ts';
+import type { CreateProjectOptions } from './project.ts';
+import type { UpdateProjectOptions } from './project-update.ts';
+import type { Terminal } from './terminal.ts';
+
+const PROJECT_ARGUMENT = ['[projectId]', 'prj_…; may be left out when there is only one'] as const;
+const SURCHARGE_OPTION = [
+  '--max-surcharge <usdt>',
+  'with the policy tail, the most that is added to an amount to make it unique',
+] as const;
+const LIFETIME_OPTION = ['--lifetime <duration>', 'how long an invoice waits: 5m to 30d'] as const;
+
+export function addProjectCommands(program: Command, terminal: Terminal, print: Print): void {
+  const group = program.command('project').description('projects: each belongs to one network for life');
+  const policyOption = () =>
+    new Option(
+      '--policy <policy>',
+      'how amounts are told apart: tail adds a few digits to them, exact takes an address for each invoice of an amount',
+    ).choices(POLICIES);
+  group
+    .command('create')
+    .description('make a project and print its id')
+    .requiredOption('--name <name>', 'what you call it, 1 to 100 characters')
+    .requiredOption('--network <network>', 'mainnet, nile or devnet')
+    .addOption(policyOption().default('tail'))
+    .option(...SURCHARGE_OPTION, '0.01')
+    .option(...LIFETIME_OPTION, '30m')
+    .action(async (options: CreateProjectOptions) =>
+      print((await import('./project.ts')).createProject(terminal, options)),
+    );
+  group
+    .command('update')
+    .description('change settings of a project')
+    .argument(...PROJECT_ARGUMENT)
+    .option('--name <name>', 'what you call it, 1 to 100 characters')
+    .addOption(policyOption())
+    .option(...SURCHARGE_OPTION)
+    .option(...LIFETIME_OPTION)
+    .option('--by <name>', 'who does this, for the record; else your user name')
+    .action(async (projectId: string | undefined, options: UpdateProjectOptions) =>
+      print((await import('./project-update.ts')).updateProject(terminal, projectId, options)),
+    );
+  group
+    .command('list')
+    .description('list all projects')
+    .action(async () => print((await import('./project.ts')).listAllProjects(terminal)));
+  group
+    .command('show')
+    .description('show a project and what it has')
+    .argument(...PROJECT_ARGUMENT)
+    .action(async (projectId: string | undefined) =>
+      print((await import('./project.ts')).showProject(terminal, projectId)),
+    );
+}

@@ -1,0 +1,217 @@
+import { formatSigned } from '../chain/reconcile-address.ts';
+import { encodeId } from '../domain/ids.ts';
+import type { Cause } from '../domain/mismatch.ts';
+import { formatAmount } from '../domain/money.ts';
+import { toIso } from '../domain/time.ts';
+import { diagnoseTransfers } from '../payments/diagnose-transfers.ts';
+import type { Sql } from '../store/database.ts';
+import {
+  findResolutions,
+  findTransfer,
+  findTransferEvents,
+  findTransfersOfTx,
+  type Resolution,
+  type TransferDetail,
+  type TransferEvent,
+} from '../store/transfer-desk.ts';
+import { type AccountHex, accountToAddress } from '../tron/address.ts';
+import { CliError } from './cli-error.ts';
+import { clip } from './clip.ts';
+import { formatFields, formatTable, type Result, type Terminal } from './terminal.ts';
+import { describeNamedInvoice, describeResolution, readTransferId } from './transfers-options.ts';
+import { withDatabase } from './with-database.ts';
+
+/** Above the 200 that one multisend pays, and as many as can be diagnosed at once. */
+const MAX_TRANSFERS = 500;
+/** Above what the endpoints of a project make of one transfer. */
+const MAX_DELIVERIES = 1000;
+
+type Shown = {
+  transfer: TransferDetail;
+  causes: Cause[];
+  events: TransferEvent[];
+  resolutions: Resolution[];
+};
+
+/** Shows all that is known of one transfer, or of each transfer to us in one transaction. */
+export async function showTransfers(terminal: Terminal, reference: string): Promise<Result> {
+  return withDatabase(terminal, async ({ db }) => {
+    const transfers = await findReferenced(db, reference);
+    const ids = transfers.map(({ id }) => id);
+    const unsettled = transfers.filter(({ kind }) => kind !== 'matched').map(({ id }) => id);
+    const causes = await diagnoseTransfers(db, unsettled);
+    const events = await findTransferEvents(db, ids, MAX_DELIVERIES);
+    const resolutions = await findResolutions(db, ids);
+    const shown = transfers.map((transfer) => ({
+      transfer,
+      causes: causes.get(transfer.id) ?? [],
+      events: events.filter(({ transferId }) => transferId === transfer.id),
+      resolutions: resolutions.get(transfer.id) ?? [],
+    }));
+    const open = shown.find(({ transfer }) => transfer.kind !== 'matched' && transfer.resolution === null);
+    return {
+      data: { data: shown.map(describe) },
+      text: shown.map(toText).join('\n\n'),
+      ...(open === undefined
+        ? {}
+        : { next: `when you have decided: quittance transfers resolve ${encodeId('trf', open.transfer.id)} --as …` }),
+    };
+  });
+}
+
+async function findReferenced(db: Sql, reference: string): Promise<TransferDetail[]> {
+  const txId = /^(?:0x)?([0-9a-f]{64})$/i.exec(reference.trim())?.[1]?.toLowerCase();
+  if (txId === undefined) {
+    if (!reference.startsWith('trf_')) {
+      throw new CliError(
+        'INVALID_ARGUMENT',
+        `${clip(reference)} is neither a transfer id (trf_…) nor a transaction id (64 hexadecimal characters)`,
+      );
+    }
+    const found = await findTransfer(db, readTransferId(reference));
+    if (found === null) throw new CliError('NOT_FOUND', `there is no transfer ${reference}`);
+    return [found];
+  }
+  const found = await findTransfersOfTx(db, txId, MAX_TRANSFERS);
+  if (found.length > 0) return found;
+  throw new CliError(
+    'NOT_FOUND',
+    `the ledger has no transfer to one of your addresses in transaction ${txId}: it stands there once its block is irreversible, about a minute after it was sent`,
+  );
+}
+
+function describe({ transfer, causes, events, resolutions }: Shown) {
+  return {
+    transferId: encodeId('trf', transfer.id),
+    projectId: encodeId('prj', transfer.projectId),
+    network: transfer.network,
+    kind: transfer.kind,
+    amount: formatAmount(transfer.amountMicro),
+    from: transfer.from,
+    to: transfer.to,
+    toRetiredAt: transfer.retiredAt && toIso(transfer.retiredAt),
+    time: toIso(transfer.blockTime),
+    txId: transfer.txId,
+    logIndex: transfer.logIndex,
+    evidence: {
+      blockNumber: transfer.blockNumber,
+      blockId: transfer.blockId,
+      producer: transfer.producer && accountToAddress(transfer.producer as AccountHex),
+      verified: transfer.verified,
+      nodes: transfer.nodes,
+      recordedAt: toIso(transfer.recordedAt),
+    },
+    invoice: describeNamedInvoice(transfer.invoice),
+    causes: causes.map(({ code, confidence, explanation, evidence, invoices }) => ({
+      code,
+      confidence,
+      explanation,
+      evidence,
+      invoices: invoices.map((invoice) => ({
+        ...describeNamedInvoice(invoice),
+        payableAmount: formatAmount(invoice.payableMicro),
+        difference: formatSigned(invoice.differenceMicro),
+      })),
+    })),
+    events: events.map(({ eventId, type, createdAt, delivery }) => ({
+      eventId: encodeId('evt', eventId),
+      type,
+      createdAt: toIso(createdAt),
+      delivery: delivery && {
+        endpointId: encodeId('whe', delivery.endpointId),
+        status: delivery.status,
+        isEndpointDisabled: delivery.isDisabled,
+        attempts: delivery.attemptCount,
+        nextAttemptAt: delivery.status === 'pending' ? toIso(delivery.nextAttemptAt) : null,
+        finishedAt: delivery.finishedAt && toIso(delivery.finishedAt),
+        lastStatus: delivery.lastStatus,
+        lastError: delivery.lastError,
+      },
+    })),
+    resolutions: resolutions.map(describeResolution),
+  };
+}
+
+const KIND_MEANS = {
+  matched: 'it paid its invoice',
+  duplicate: 'exactly the amount of an invoice that was paid before',
+  unmatched: 'no invoice waits for exactly this amount at this address',
+} as const;
+
+function toText({ transfer, causes, events, resolutions }: Shown): string {
+  const { invoice, kind, producer, verified, nodes, retiredAt } = transfer;
+  const inForce = resolutions.at(-1);
+  const fields = formatFields([
+    ['transfer', encodeId('trf', transfer.id)],
+    ['project', `${encodeId('prj', transfer.projectId)} (${transfer.projectName}), ${transfer.network}`],
+    ['kind', `${kind}: ${KIND_MEANS[kind]}`],
+    ['resolution', kind === 'matched' ? null : (inForce?.resolution ?? 'open: nothing was decided yet')],
+    ['amount', `${formatAmount(transfer.amountMicro)} USDT`],
+    ['from', transfer.from],
+    ['to', retiredAt === null ? transfer.to : `${transfer.to} (retired ${toIso(retiredAt)})`],
+    ['invoice', invoice && `${encodeId('inv', invoice.id)} (${invoice.externalId}), ${invoice.status}`],
+    ['time', toIso(transfer.blockTime)],
+    ['transaction', `${transfer.txId}, log ${transfer.logIndex}`],
+    ['block', `${transfer.blockNumber}, ${transfer.blockId}`],
+    ['made by', producer === null ? 'not kept at the time' : accountToAddress(producer as AccountHex)],
+    ['verified', nodes.length === 0 ? verified : `${verified}, shown by ${nodes.join(', ')}`],
+    ['recorded', toIso(transfer.recordedAt)],
+  ]);
+  const parts = [
+    fields,
+    causes.length === 0 ? '' : causesText(causes),
+    eventsText(events),
+    resolutionsText(resolutions),
+  ];
+  return parts.filter((part) => part !== '').join('\n\n');
+}
+
+function causesText(causes: readonly Cause[]): string {
+  const parts = causes.map(({ code, confidence, explanation, invoices }, index) => {
+    const told = formatFields([[`${index + 1}. ${code}, ${confidence}`, explanation]]);
+    const rows = invoices.map(({ id, externalId, status, payableMicro, differenceMicro }) => [
+      `   ${encodeId('inv', id)}`,
+      status,
+      formatAmount(payableMicro),
+      `${differenceMicro > 0n ? '+' : ''}${formatSigned(differenceMicro)}`,
+      externalId,
+    ]);
+    return [told, formatTable(['   INVOICE', 'STATUS', 'TO PAY', 'DIFFERENCE', 'EXTERNAL ID'], rows)]
+      .filter(Boolean)
+      .join('\n');
+  });
+  return `LIKELY CAUSES, the best first; the chain shows amounts, not intentions\n${parts.join('\n')}`;
+}
+
+function eventsText(events: readonly TransferEvent[]): string {
+  const rows = events.map(({ eventId, type, createdAt, delivery }) => [
+    encodeId('evt', eventId),
+    type,
+    toIso(createdAt),
+    delivery === null ? 'no endpoint at the time' : encodeId('whe', delivery.endpointId),
+    delivery === null ? '' : deliveryText(delivery),
+  ]);
+  return formatTable(['EVENT', 'TYPE', 'CREATED', 'ENDPOINT', 'DELIVERY'], rows);
+}
+
+function deliveryText({
+  status,
+  isDisabled,
+  attemptCount,
+  nextAttemptAt,
+  lastStatus,
+  lastError,
+}: NonNullable<TransferEvent['delivery']>): string {
+  const attempts = attemptCount === 1 ? '1 attempt' : `${attemptCount} attempts`;
+  const last = lastError ?? (lastStatus === null ? null : `status ${lastStatus}`);
+  const next = isDisabled ? 'its endpoint is disabled' : `next ${toIso(nextAttemptAt)}`;
+  const parts = [`${status} after ${attempts}`, last, status === 'pending' ? next : null];
+  return parts.filter((part) => part !== null).join(', ');
+}
+
+function resolutionsText(resolutions: readonly Resolution[]): string {
+  const rows = resolutions.map(({ resolution, resolvedAt, resolvedBy, invoice, note }) => {
+    return [toIso(resolvedAt), resolution, resolvedBy, invoice?.externalId ?? '', note];
+  });
+  return formatTable(['RESOLVED', 'AS', 'BY', 'INVOICE', 'NOTE'], rows);
+}

@@ -1,0 +1,46 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { type LikelyMistake, likelyMistake } from './likely-mistake.ts';
+import { type MicroUsdt, microUsdt, parseAmount } from './money.ts';
+
+function micro(text: string): MicroUsdt {
+  const parsed = parseAmount(text);
+  if (parsed.kind !== 'ok') throw new Error(parsed.reason);
+  return parsed.amountMicro;
+}
+
+test.each<[requested: string, payable: string, arrived: string, LikelyMistake | null]>([
+  ['25', '25.000137', '25', { kind: 'requested_amount' }],
+  ['25', '25.000137', '24.000137', { kind: 'fee' }],
+  ['25', '25.000137', '24', { kind: 'fee' }],
+  ['25', '25.000137', '26.000137', { kind: 'fee' }],
+  ['25', '25.000137', '23.500137', { kind: 'fee' }],
+  ['200', '200.004131', '198.004089', { kind: 'fee' }],
+  ['25.37', '25.370149', '25.3', { kind: 'truncated', decimals: 1 }],
+  ['25.37', '25.370149', '25.37014', { kind: 'truncated', decimals: 5 }],
+  ['25.37', '25.370149', '25', { kind: 'truncated', decimals: 0 }],
+  ['25.37', '25.370149', '25.4', { kind: 'rounded', decimals: 1 }],
+  ['25.37', '25.370149', '25.37015', { kind: 'rounded', decimals: 5 }],
+  ['25.37', '25.370149', '26', null],
+  ['25', '25.000137', '25.000173', { kind: 'swapped_digits' }],
+  ['25', '25.000137', '52.000137', { kind: 'swapped_digits' }],
+  ['25', '25.000137', '25.000147', { kind: 'one_digit' }],
+  ['25', '25.000137', '35.000137', { kind: 'one_digit' }],
+  ['25', '25.000137', '5.000137', { kind: 'one_digit' }],
+  ['25', '25.000137', '12.345678', null],
+  ['25', '25.000137', '25.000137', null],
+  ['25', '25', '24.5', { kind: 'fee' }],
+])('asked %s, payable %s, arrived %s', (requested, payable, arrived, expected) => {
+  const amounts = { requestedMicro: micro(requested), payableMicro: micro(payable), arrivedMicro: micro(arrived) };
+  expect(likelyMistake(amounts)).toEqual(expected);
+});
+
+test('any amounts are borne, and an exact one is no mistake', () => {
+  const amount = fc.bigInt({ min: 1n, max: 2n ** 256n }).map(microUsdt);
+  fc.assert(
+    fc.property(amount, amount, amount, (requestedMicro, payableMicro, arrivedMicro) => {
+      likelyMistake({ requestedMicro, payableMicro, arrivedMicro });
+      expect(likelyMistake({ requestedMicro, payableMicro, arrivedMicro: payableMicro })).toBeNull();
+    }),
+  );
+});

@@ -1,0 +1,188 @@
+import { type AccountHex, accountToAddress } from '../tron/address.ts';
+import { assertNever } from './assert-never.ts';
+import type { InvoiceStatus } from './invoice.ts';
+import { type LikelyMistake, likelyMistake } from './likely-mistake.ts';
+import { formatAmount, type MicroUsdt, microUsdt } from './money.ts';
+import { toIso, type UnixMs } from './time.ts';
+import type { InBlock, LedgerFacts, TransactionFacts } from './transaction-facts.ts';
+
+/** The one invoice that a payer asks about. */
+export type LookupInvoice = {
+  account: AccountHex;
+  requestedMicro: MicroUsdt;
+  payableMicro: MicroUsdt;
+  status: InvoiceStatus;
+  createdAt: UnixMs;
+  /** The transaction that paid it, or the first one that is about to. */
+  payingTxId: string | null;
+  /** Up to here the transfers of irreversible blocks are recorded; `null` before the first. */
+  solidNumber: number | null;
+};
+
+type Placed = { blockNumber: number; blockTime: string };
+type Exact = Placed & { amount: string };
+type Differing = Placed & { arrived: string; expected: string; by: string; likely: LikelyMistake | null };
+
+/** The answer on the wire. Amounts are decimal strings with six decimals, times ISO 8601, addresses and contracts `T…`. */
+export type LookupAnswer =
+  | ({ code: 'paid' } & Exact)
+  /** `earlierTransaction`: another exact one that came first and will pay instead; this one then pays nothing. */
+  | ({ code: 'confirming'; confirmations: number; required: number; earlierTransaction: string | null } & Exact)
+  | ({ code: 'exact_but_already_paid'; paidBy: string | null } & Exact)
+  /** It will pay when the service has recorded its block. */
+  | ({ code: 'exact_not_yet_examined' } & Exact)
+  /** A node shows it in a block whose transfers are recorded, and it is not among them. */
+  | ({ code: 'exact_not_recorded' } & Exact)
+  | ({ code: 'before_invoice'; invoiceCreatedAt: string } & Exact)
+  | ({ code: 'short' } & Differing)
+  | ({ code: 'over' } & Differing)
+  | ({ code: 'other_address'; to: string; amount: string } & Placed)
+  | ({ code: 'other_token'; contract: string } & Placed)
+  /** `result` is the chain's own word: `OUT_OF_ENERGY`, `REVERT`, `OUT_OF_TIME` … */
+  | ({ code: 'failed'; why: FailureReason; result: string } & Placed)
+  /** `amountTrx` where TRX was sent; `toAddress` says whether to the invoice's address. */
+  | ({ code: 'no_usdt_transfer'; moved: Moved; amountTrx: string | null; toAddress: boolean } & Placed)
+  /** Not on the chain yet, or never: transfers inside an exchange have no transaction. */
+  | { code: 'not_found'; checkAgainSeconds: number }
+  | { code: 'not_tron'; looksLike: 'ethereum' | 'solana' | 'ton' }
+  | { code: 'not_a_transaction_id'; looksLike: 'address' | 'part-of-an-id' | 'link' | 'other'; characters: number }
+  | { code: 'unavailable'; checkAgainSeconds: number };
+
+type FailureReason = 'out_of_energy' | 'out_of_time' | 'reverted' | 'other';
+type Moved = 'trx' | 'trc10' | 'other_token' | 'nothing';
+
+/** With 27 producers a block is irreversible once 19 of them have built on it. */
+const REQUIRED_CONFIRMATIONS = 19;
+/** A wallet shows an id before the network has the transaction in a block. */
+const NOT_FOUND_AGAIN_SECONDS = 60;
+const UNAVAILABLE_AGAIN_SECONDS = 5;
+
+/**
+ * What a transaction is to an invoice. It depends on the public facts of that transaction and on this invoice alone, so it is
+ * the same whether or not the transaction paid another one. Of several transfers the one that fits best is told.
+ */
+export function answerLookup(invoice: LookupInvoice, facts: LedgerFacts | TransactionFacts): LookupAnswer {
+  switch (facts.kind) {
+    case 'matched':
+      return { code: 'paid', ...exactly(invoice, facts) };
+    case 'duplicate':
+      return { code: 'exact_but_already_paid', ...exactly(invoice, facts), paidBy: invoice.payingTxId };
+    case 'sighted':
+      return answerSighted(invoice, facts);
+    case 'unavailable':
+      return { code: 'unavailable', checkAgainSeconds: UNAVAILABLE_AGAIN_SECONDS };
+    case 'not-found':
+      return { code: 'not_found', checkAgainSeconds: NOT_FOUND_AGAIN_SECONDS };
+    case 'failed':
+      return { code: 'failed', ...placed(facts), why: whyFailed(facts.result), result: facts.result };
+    case 'done':
+      return answerDone(invoice, facts);
+    default:
+      return assertNever(facts);
+  }
+}
+
+function answerSighted(invoice: LookupInvoice, facts: Extract<LedgerFacts, { kind: 'sighted' }>): LookupAnswer {
+  const exact = exactly(invoice, facts);
+  if (invoice.status === 'PAID') return { code: 'exact_but_already_paid', ...exact, paidBy: invoice.payingTxId };
+  return {
+    code: 'confirming',
+    ...exact,
+    confirmations: Math.min(REQUIRED_CONFIRMATIONS, Math.max(1, facts.headNumber - facts.blockNumber + 1)),
+    required: REQUIRED_CONFIRMATIONS,
+    earlierTransaction: invoice.payingTxId === facts.txId ? null : invoice.payingTxId,
+  };
+}
+
+function answerDone(invoice: LookupInvoice, facts: Extract<TransactionFacts, { kind: 'done' }>): LookupAnswer {
+  const here = nearest(
+    invoice,
+    facts.usdt.filter(({ to }) => to === invoice.account),
+  );
+  if (here !== null) return answerAmount(invoice, facts, here.amountMicro);
+  const token = facts.otherTokens.find(({ to }) => to === invoice.account);
+  if (token !== undefined) {
+    return { code: 'other_token', ...placed(facts), contract: accountToAddress(token.contract) };
+  }
+  const elsewhere = nearest(invoice, facts.usdt);
+  if (elsewhere !== null) {
+    const { to, amountMicro } = elsewhere;
+    return {
+      code: 'other_address',
+      ...placed(facts),
+      to: accountToAddress(to),
+      amount: formatAmount(amountMicro),
+    };
+  }
+  const { trx, isTrc10, otherTokens } = facts;
+  const moved = trx !== null ? 'trx' : isTrc10 ? 'trc10' : otherTokens.length > 0 ? 'other_token' : 'nothing';
+  return {
+    code: 'no_usdt_transfer',
+    ...placed(facts),
+    moved,
+    // A sun is a millionth of a TRX, as a micro-USDT is of a USDT.
+    amountTrx: trx && formatAmount(microUsdt(trx.amountSun)),
+    toAddress: trx?.to === invoice.account,
+  };
+}
+
+function answerAmount(invoice: LookupInvoice, facts: InBlock, arrivedMicro: MicroUsdt): LookupAnswer {
+  const { payableMicro } = invoice;
+  if (arrivedMicro === payableMicro) return answerExact(invoice, facts);
+  const isShort = arrivedMicro < payableMicro;
+  return {
+    code: isShort ? 'short' : 'over',
+    ...placed(facts),
+    arrived: formatAmount(arrivedMicro),
+    expected: formatAmount(payableMicro),
+    by: formatAmount(microUsdt(isShort ? payableMicro - arrivedMicro : arrivedMicro - payableMicro)),
+    likely: likelyMistake({ ...invoice, arrivedMicro }),
+  };
+}
+
+/** An exact transfer that our books do not have. */
+function answerExact(invoice: LookupInvoice, facts: InBlock): LookupAnswer {
+  const exact = exactly(invoice, facts);
+  if (invoice.solidNumber !== null && facts.blockNumber <= invoice.solidNumber) {
+    // Its block was recorded before there was an invoice that it could pay.
+    return facts.blockTime < invoice.createdAt
+      ? { code: 'before_invoice', ...exact, invoiceCreatedAt: toIso(invoice.createdAt) }
+      : { code: 'exact_not_recorded', ...exact };
+  }
+  if (invoice.status === 'PAID') return { code: 'exact_but_already_paid', ...exact, paidBy: invoice.payingTxId };
+  return { code: 'exact_not_yet_examined', ...exact };
+}
+
+/** The transfer whose amount is nearest to the payable one; the first of equals. */
+function nearest<Transfer extends { amountMicro: MicroUsdt }>(
+  { payableMicro }: LookupInvoice,
+  transfers: readonly Transfer[],
+): Transfer | null {
+  const distance = ({ amountMicro }: Transfer) =>
+    amountMicro > payableMicro ? amountMicro - payableMicro : payableMicro - amountMicro;
+  return transfers.reduce<Transfer | null>(
+    (best, each) => (best === null || distance(each) < distance(best) ? each : best),
+    null,
+  );
+}
+
+function whyFailed(result: string): FailureReason {
+  switch (result) {
+    case 'OUT_OF_ENERGY':
+      return 'out_of_energy';
+    case 'OUT_OF_TIME':
+      return 'out_of_time';
+    case 'REVERT':
+      return 'reverted';
+    default:
+      return 'other';
+  }
+}
+
+function exactly({ payableMicro }: LookupInvoice, facts: InBlock): Exact {
+  return { ...placed(facts), amount: formatAmount(payableMicro) };
+}
+
+function placed({ blockNumber, blockTime }: InBlock): Placed {
+  return { blockNumber, blockTime: toIso(blockTime) };
+}

@@ -1,0 +1,140 @@
+import type { Suspect } from './facts.ts';
+import { asked, exactly, type Slip, shortly } from './finding.ts';
+
+const FEE_PRIOR = 0.25;
+const OVERPAID_PRIOR = 0.05;
+
+/** Withdrawal fees that exchanges take for USDT on TRON, in micro-USDT, and how often: mostly 1 USDT. */
+const TYPICAL_FEES = new Map([
+  [1_000_000n, 0.35],
+  [500_000n, 0.08],
+  [800_000n, 0.08],
+  [1_500_000n, 0.08],
+  [2_000_000n, 0.08],
+  [3_000_000n, 0.05],
+  [5_000_000n, 0.05],
+]);
+/** Shares that are taken, in parts of ten thousand. */
+const SHARES = new Map([
+  [10n, 0.04],
+  [20n, 0.01],
+  [25n, 0.01],
+  [50n, 0.04],
+  [100n, 0.05],
+  [150n, 0.01],
+  [200n, 0.01],
+  [300n, 0.01],
+]);
+const WHOLE_SHARE = 10_000n;
+const MAX_SHARE = 300n;
+
+const TENTH = 100_000n;
+const CENT = 10_000n;
+/** Other fees: tenths up to 10 USDT (100 of them) and cents up to 1 USDT (100). */
+const OTHER_TENTHS = { uptoMicro: 10_000_000n, weight: 0.1 / 100 };
+const OTHER_CENTS = { uptoMicro: 1_000_000n, weight: 0.03 / 100 };
+
+/** How far an amount less a share may be off by rounding. */
+const SHARE_ROUNDING_MICRO = 1n;
+
+/** Of those who pay the requested amount, or round, some lose a fee on top. */
+const FEE_AND_ROUNDED = 0.3;
+
+function feeWeight(feeMicro: bigint): number {
+  const typical = TYPICAL_FEES.get(feeMicro);
+  if (typical !== undefined) return typical;
+  if (feeMicro <= 0n) return 0;
+  if (feeMicro % TENTH === 0n && feeMicro <= OTHER_TENTHS.uptoMicro) return OTHER_TENTHS.weight;
+  return feeMicro % CENT === 0n && feeMicro <= OTHER_CENTS.uptoMicro ? OTHER_CENTS.weight : 0;
+}
+
+/** The fixed fees that are looked for, in micro-USDT. */
+export const FIXED_FEES: readonly bigint[] = [
+  ...TYPICAL_FEES.keys(),
+  ...Array.from({ length: 100 }, (_, index) => BigInt(index + 1) * TENTH),
+  ...Array.from({ length: 100 }, (_, index) => BigInt(index + 1) * CENT),
+].filter((fee, index, all) => all.indexOf(fee) === index);
+
+/** The fixed fees that are common enough to be looked for in other slips, too. */
+export const COMMON_FEES: readonly bigint[] = [...TYPICAL_FEES.keys()];
+
+/** The amounts from which a usual share was taken so that this one is left: both ends included. */
+export function beforeShares(amountMicro: bigint): { low: bigint; high: bigint }[] {
+  return [...SHARES.keys()].map((share) => {
+    const left = WHOLE_SHARE - share;
+    return {
+      low: ((amountMicro - SHARE_ROUNDING_MICRO) * WHOLE_SHARE) / left,
+      high: ((amountMicro + SHARE_ROUNDING_MICRO) * WHOLE_SHARE) / left + 1n,
+    };
+  });
+}
+
+/** A fee was taken out of the payable amount, or of the requested amount, on its way. */
+export function feeDeducted(invoice: Suspect, amountMicro: bigint): Slip[] {
+  const { requestedMicro, payableMicro, externalId } = invoice;
+  if (amountMicro >= payableMicro) return [];
+  const feeMicro = payableMicro - amountMicro;
+  const slips: Slip[] = [];
+  const weight = feeWeight(feeMicro);
+  if (weight > 0) {
+    const isTypical = TYPICAL_FEES.has(feeMicro);
+    slips.push({
+      code: 'FEE_DEDUCTED',
+      weight: FEE_PRIOR * weight,
+      evidence: { fee: exactly(feeMicro), paidFrom: exactly(payableMicro) },
+      explanation: `${exactly(amountMicro)} arrived: ${exactly(feeMicro)} less than ${asked(invoice)}; ${isTypical ? `exchanges often take a withdrawal fee of ${shortly(feeMicro)} USDT out of the amount` : `an exchange may have taken a fee of ${shortly(feeMicro)} USDT out of the amount`}`,
+    });
+  }
+  slips.push(...shareDeducted(payableMicro, asked(invoice), amountMicro));
+  if (requestedMicro === payableMicro) return slips;
+  const ofRequested = `the ${shortly(requestedMicro)} that invoice ${externalId} was requested for`;
+  const shares = shareDeducted(requestedMicro, ofRequested, amountMicro);
+  slips.push(...shares.map((slip) => ({ ...slip, weight: slip.weight * FEE_AND_ROUNDED, atMost: 'medium' as const })));
+  const typical = TYPICAL_FEES.get(requestedMicro - amountMicro);
+  if (typical !== undefined) {
+    slips.push({
+      code: 'FEE_DEDUCTED',
+      weight: FEE_PRIOR * typical * FEE_AND_ROUNDED,
+      evidence: { fee: exactly(requestedMicro - amountMicro), paidFrom: exactly(requestedMicro) },
+      explanation: `${exactly(amountMicro)} arrived: ${shortly(requestedMicro - amountMicro)} USDT less than ${ofRequested}; the payer may have sent the requested amount, and an exchange taken its fee out of it`,
+      atMost: 'medium',
+    });
+  }
+  return slips;
+}
+
+/** `baseMicro` is what the share was taken of, and `base` names it. */
+function shareDeducted(baseMicro: bigint, base: string, amountMicro: bigint): Slip[] {
+  if (amountMicro * WHOLE_SHARE < baseMicro * (WHOLE_SHARE - MAX_SHARE) - WHOLE_SHARE) return [];
+  for (const [share, weight] of SHARES) {
+    const lowMicro = (baseMicro * (WHOLE_SHARE - share)) / WHOLE_SHARE;
+    const offMicro = amountMicro - lowMicro;
+    if (offMicro < 0n || offMicro > SHARE_ROUNDING_MICRO) continue;
+    const percent = `${Number(share) / 100} %`;
+    return [
+      {
+        code: 'FEE_DEDUCTED',
+        weight: (FEE_PRIOR * weight) / 2,
+        evidence: { fee: exactly(baseMicro - amountMicro), feePercent: percent, paidFrom: exactly(baseMicro) },
+        explanation: `${exactly(amountMicro)} arrived: ${percent} less than ${base}; a service may have taken a fee of ${percent}`,
+      },
+    ];
+  }
+  return [];
+}
+
+/** A round figure more than was to be paid, most likely to make up for a fee that was then not taken out. */
+export function overpaid(invoice: Suspect, amountMicro: bigint): Slip[] {
+  const { payableMicro } = invoice;
+  const moreMicro = amountMicro - payableMicro;
+  const weight = feeWeight(moreMicro);
+  if (weight === 0) return [];
+  return [
+    {
+      code: 'OVERPAID',
+      weight: OVERPAID_PRIOR * weight,
+      evidence: { surplus: exactly(moreMicro) },
+      explanation: `${exactly(amountMicro)} arrived: ${shortly(moreMicro)} USDT more than ${asked(invoice)}; the payer may have added a fee that was not taken out`,
+    },
+  ];
+}

@@ -1,0 +1,87 @@
+import type { Suspect } from './facts.ts';
+import { absolute, asked, exactly, type Slip, shortly } from './finding.ts';
+
+const ROUNDING_PRIOR = 0.2;
+/** By the number of decimals kept, 0 … 5: people and wallets like 2 and 4. */
+const KEPT_PRIOR = [0.25, 0.1, 0.3, 0.1, 0.15, 0.1];
+/** Of those who lose digits: to the nearest, cut off, always up. */
+const [NEAREST, CUT_OFF, UP] = [0.5, 0.35, 0.15];
+
+const ONE_USDT = 1_000_000n;
+const REQUESTED_PRIOR = 0.22;
+const POINT_PRIOR = 0.02;
+/** Factors 10 … 1,000,000: the last is a point forgotten with all six decimals. */
+const MAX_POINT_SHIFT = 6;
+/** Beyond this a shift to the left leaves too few digits to say anything. */
+export const MAX_LEFT_SHIFT = 3;
+
+/** The requested amount was paid, without the tail that makes the payable amount unique. */
+export function requestedAmount(invoice: Suspect, amountMicro: bigint): Slip[] {
+  const { requestedMicro, payableMicro } = invoice;
+  if (amountMicro !== requestedMicro || requestedMicro === payableMicro) return [];
+  return [
+    {
+      code: 'REQUESTED_AMOUNT',
+      weight: REQUESTED_PRIOR,
+      evidence: { requestedAmount: exactly(requestedMicro), payableAmount: exactly(payableMicro) },
+      explanation: `${exactly(amountMicro)} arrived: this is what invoice ${invoice.externalId} was requested for, without the ${exactly(payableMicro - requestedMicro)} that makes its payable amount ${exactly(payableMicro)}`,
+    },
+  ];
+}
+
+/**
+ * The payable amount with fewer decimals. `ROUNDED` is to the nearest (half up) or up; `TRUNCATED` is cut off where rounding would
+ * have led elsewhere. What equals the requested amount is `REQUESTED_AMOUNT` and neither.
+ */
+export function roundedOrTruncated(invoice: Suspect, amountMicro: bigint): Slip[] {
+  const { requestedMicro, payableMicro } = invoice;
+  if (amountMicro === payableMicro || amountMicro === requestedMicro || amountMicro <= 0n) return [];
+  const differenceMicro = absolute(amountMicro - payableMicro);
+  if (differenceMicro >= ONE_USDT) return [];
+  const slips: Slip[] = [];
+  for (let decimals = 5; decimals >= 0; decimals--) {
+    const unit = 10n ** BigInt(6 - decimals);
+    if (amountMicro % unit !== 0n) break;
+    if (differenceMicro < unit) slips.push(roundedTo(decimals, unit, invoice, amountMicro));
+  }
+  const [best] = slips.sort((a, b) => b.weight - a.weight);
+  return best === undefined ? [] : [{ ...best, weight: slips.reduce((sum, { weight }) => sum + weight, 0) }];
+}
+
+function roundedTo(decimals: number, unit: bigint, invoice: Suspect, amountMicro: bigint): Slip {
+  const { payableMicro } = invoice;
+  const isNearest = ((payableMicro + unit / 2n) / unit) * unit === amountMicro;
+  const isUp = amountMicro > payableMicro;
+  const weight = (isNearest ? NEAREST : 0) + (isUp ? UP : CUT_OFF);
+  const verb = isUp ? 'rounded up to' : isNearest ? 'rounded or cut off to' : 'cut off after';
+  return {
+    code: isNearest || isUp ? 'ROUNDED' : 'TRUNCATED',
+    weight: ROUNDING_PRIOR * (KEPT_PRIOR[decimals] ?? 0) * weight,
+    evidence: { decimals, difference: signed(amountMicro - payableMicro) },
+    explanation: `${exactly(amountMicro)} arrived: ${asked(invoice)} ${verb} ${decimals === 0 ? 'whole USDT' : decimals === 1 ? '1 decimal' : `${decimals} decimals`}`,
+  };
+}
+
+/** The decimal point one to six places off; digits that a shift to the left pushes out are lost. */
+export function pointMisplaced(invoice: Suspect, amountMicro: bigint): Slip[] {
+  const { payableMicro } = invoice;
+  for (let shift = 1; shift <= MAX_POINT_SHIFT; shift++) {
+    const factor = 10n ** BigInt(shift);
+    const isRight = amountMicro === payableMicro * factor;
+    const isLeft = shift <= MAX_LEFT_SHIFT && amountMicro > 0n && amountMicro === payableMicro / factor;
+    if (!isRight && !isLeft) continue;
+    return [
+      {
+        code: 'POINT_MISPLACED',
+        weight: POINT_PRIOR / (shift === MAX_POINT_SHIFT ? 3 : 2 + shift),
+        evidence: { places: isRight ? shift : -shift },
+        explanation: `${exactly(amountMicro)} arrived: ${asked(invoice)} with the decimal point ${shift} ${shift === 1 ? 'place' : 'places'} to the ${isRight ? 'right' : 'left'}`,
+      },
+    ];
+  }
+  return [];
+}
+
+function signed(value: bigint): string {
+  return value < 0n ? `-${shortly(-value)}` : shortly(value);
+}

@@ -1,0 +1,72 @@
+import { isCodeWord } from '../code-word.ts';
+import type { MismatchFacts } from './facts.ts';
+import { beforeShares, COMMON_FEES, FIXED_FEES } from './fee-slips.ts';
+import { MAX_LEFT_SHIFT } from './rounding-slips.ts';
+import { typingOrigins } from './typing-slips.ts';
+import { siblingSums } from './whole-payments.ts';
+
+/** Payable amounts to look up, both ends included. */
+type AmountRange = { low: bigint; high: bigint };
+
+/** Beyond every payable amount: 12 digits before the point and 6 after, and a surcharge. */
+const MAX_PAYABLE_MICRO = 10n ** 18n + 1_000_000n;
+const ONE_USDT = 1_000_000n;
+const CENT = 10_000n;
+
+/**
+ * Where the payable amounts lie that a usual slip turns into this transfer's: some hundred ranges, most of one amount. On an
+ * address of policy `tail` all payable amounts are code words, which leaves one in ten of the single ones.
+ */
+export function searchRanges(
+  { transfer, policy, siblings }: Pick<MismatchFacts, 'transfer' | 'policy' | 'siblings'>,
+  maxSurchargeMicro: bigint,
+): AmountRange[] {
+  const { amountMicro, at } = transfer;
+  const points = [
+    ...typingOrigins(amountMicro).keys(),
+    ...FIXED_FEES.flatMap((feeMicro) => [amountMicro + feeMicro, amountMicro - feeMicro]),
+    ...[1, 2, 3, 4, 5, 6]
+      .map((shift) => 10n ** BigInt(shift))
+      .flatMap((f) => (amountMicro % f === 0n ? [amountMicro / f] : [])),
+    ...(amountMicro % 2n === 0n ? [amountMicro / 2n] : []),
+    ...siblingSums(siblings, at).map(({ totalMicro }) => amountMicro + totalMicro),
+  ];
+  const reserved = policy === 'tail' ? points.filter((micro) => micro > 0n && isCodeWord(micro)) : points;
+  // A requested amount leads to payable amounts above it.
+  const tailed = (requestedMicro: bigint) => ({ low: requestedMicro, high: requestedMicro + maxSurchargeMicro });
+  const ranges = [
+    ...[...new Set(reserved)].map((micro) => ({ low: micro, high: micro })),
+    { low: amountMicro - CENT / 2n, high: amountMicro + (maxSurchargeMicro > CENT ? maxSurchargeMicro : CENT) },
+    ...(amountMicro % (ONE_USDT / 10n) === 0n ? [around(amountMicro, ONE_USDT / 10n)] : []),
+    ...(amountMicro % ONE_USDT === 0n ? [around(amountMicro, ONE_USDT)] : []),
+    // Shares may have been taken out of the requested amount, which is seldom finer than this.
+    ...beforeShares(amountMicro).map(({ low, high }) => ({
+      low,
+      high: amountMicro % 10n === 0n ? high + maxSurchargeMicro : high,
+    })),
+    ...Array.from({ length: MAX_LEFT_SHIFT }, (_, index) => leftShifted(amountMicro, 10n ** BigInt(index + 1))),
+    ...[2n, 3n, 4n].map((parts) => around(amountMicro * parts, parts)),
+    ...(amountMicro % CENT === 0n
+      ? [
+          ...COMMON_FEES.map((feeMicro) => amountMicro + feeMicro),
+          amountMicro / 2n,
+          ...[2n, 3n, 4n].map((n) => amountMicro * n),
+          ...siblingSums(siblings, at).map(({ totalMicro }) => amountMicro + totalMicro),
+        ].map(tailed)
+      : []),
+  ];
+  return ranges.filter(({ low, high }) => high > 0n && low <= MAX_PAYABLE_MICRO).map(clip);
+}
+
+function around(micro: bigint, byMicro: bigint): AmountRange {
+  return { low: micro - byMicro, high: micro + byMicro };
+}
+
+/** What loses its last digits when the point moves to the left. */
+function leftShifted(amountMicro: bigint, factor: bigint): AmountRange {
+  return { low: amountMicro * factor, high: (amountMicro + 1n) * factor - 1n };
+}
+
+function clip({ low, high }: AmountRange): AmountRange {
+  return { low: low < 1n ? 1n : low, high: high > MAX_PAYABLE_MICRO ? MAX_PAYABLE_MICRO : high };
+}

@@ -1,0 +1,111 @@
+import type { MismatchFacts } from './facts.ts';
+import { exactly, type Finding } from './finding.ts';
+
+const DUST_PRIOR = 0.3;
+const DEPOSIT_PRIOR = 0.05;
+const LOOK_ALIKE_PRIOR = 0.02;
+const UNKNOWN_PRIOR = 0.02;
+
+/** Nobody sells anything for less than 0.01 USDT, and poisoners seldom spend 0.1. */
+const TINY_MICRO = 100n;
+const DUST_MICRO = 10_000n;
+const SMALL_MICRO = 100_000n;
+const ONE_USDT = 1_000_000n;
+
+/**
+ * How much likelier a depositing merchant is to send from such an address than a customer is: a customer cannot send from the
+ * project's own address; two addresses share the 7 characters that poisoners copy once in 10¹².
+ */
+const RATIO = { isOurs: 1e12, hasDeposited: 1e5, hasReceived: 1e2, resembles: 1e9 } as const;
+
+/** Money that was meant for no invoice: dust, imitations of known addresses, and the merchant's own. */
+export function senderCauses({ transfer, sender }: MismatchFacts): Finding[] {
+  const { amountMicro, from } = transfer;
+  return [...dust(amountMicro), ...lookAlike(amountMicro, from, sender.resembles), ...ownDeposit({ transfer, sender })];
+}
+
+/** What is left when nothing explains the amount. */
+export function unknown(amountMicro: bigint): Finding {
+  return {
+    code: 'UNKNOWN',
+    weight: UNKNOWN_PRIOR * freeAmountChance(amountMicro),
+    invoices: [],
+    evidence: {},
+    explanation: `${exactly(amountMicro)} arrived: no invoice of this time asks for an amount that a usual slip would turn into this one`,
+    atMost: 'low',
+  };
+}
+
+/** How likely an amount is that no invoice asks for: people choose whole amounts, then cents, and seldom more. */
+function freeAmountChance(amountMicro: bigint): number {
+  if (amountMicro % ONE_USDT === 0n) return 0.5 / 1_000;
+  return amountMicro % 10_000n === 0n ? 0.3 / 100_000 : 0.2 / 1_000_000_000;
+}
+
+function dust(amountMicro: bigint): Finding[] {
+  if (amountMicro >= SMALL_MICRO) return [];
+  const isDust = amountMicro < DUST_MICRO;
+  const chance = amountMicro <= TINY_MICRO ? 0.5 / 100 : isDust ? 0.4 / 10_000 : 0.1 / 100_000;
+  return [
+    {
+      code: 'DUST',
+      weight: DUST_PRIOR * chance,
+      invoices: [],
+      evidence: {},
+      explanation: `${exactly(amountMicro)} arrived: so little is sent to be seen, in advertising or to plant an address in the wallet's history`,
+      ...(isDust ? {} : { atMost: 'medium' as const }),
+    },
+  ];
+}
+
+function lookAlike(amountMicro: bigint, from: string, resembled: string | null): Finding[] {
+  if (resembled === null) return [];
+  const isSmall = amountMicro < ONE_USDT;
+  const chance = amountMicro < DUST_MICRO ? 1e-2 : isSmall ? 1e-4 : 1e-5;
+  return [
+    {
+      code: 'LOOK_ALIKE_SENDER',
+      weight: LOOK_ALIKE_PRIOR * RATIO.resembles * chance,
+      invoices: [],
+      evidence: { sender: from, resembles: resembled },
+      explanation: `${exactly(amountMicro)} arrived from ${from}, which begins and ends like ${resembled} but is another address; such addresses are made so that somebody copies the wrong one`,
+      ...(isSmall ? {} : { atMost: 'medium' as const }),
+    },
+  ];
+}
+
+function ownDeposit({ transfer, sender }: Pick<MismatchFacts, 'transfer' | 'sender'>): Finding[] {
+  const { amountMicro, from } = transfer;
+  const base = { code: 'OWN_DEPOSIT' as const, invoices: [] };
+  const weigh = (ratio: number) => DEPOSIT_PRIOR * ratio * freeAmountChance(amountMicro);
+  if (sender.isOurs) {
+    return [
+      {
+        ...base,
+        weight: weigh(RATIO.isOurs),
+        evidence: { sender: from, reason: 'own-address' },
+        explanation: `${exactly(amountMicro)} arrived from ${from}, an address of this project`,
+      },
+    ];
+  }
+  if (sender.hasDeposited) {
+    return [
+      {
+        ...base,
+        weight: weigh(RATIO.hasDeposited),
+        evidence: { sender: from, reason: 'earlier-deposit' },
+        explanation: `${exactly(amountMicro)} arrived from ${from}, of which an earlier transfer was resolved as the merchant's own deposit`,
+      },
+    ];
+  }
+  if (!sender.hasReceived) return [];
+  return [
+    {
+      ...base,
+      weight: weigh(RATIO.hasReceived),
+      evidence: { sender: from, reason: 'received-before' },
+      explanation: `${exactly(amountMicro)} arrived from ${from}, to which money went from this project before; it may be the merchant's own wallet, or a customer who was refunded`,
+      atMost: 'medium',
+    },
+  ];
+}

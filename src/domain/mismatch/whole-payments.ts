@@ -1,0 +1,174 @@
+import type { UnixMs } from '../time.ts';
+import type { Sibling, Suspect } from './facts.ts';
+import { absolute, asked, exactly, type Finding, type Slip, shortly } from './finding.ts';
+
+const OTHER_ADDRESS_PRIOR = 0.05;
+const TWICE_PRIOR = 0.04;
+const FRACTION_PRIOR = 0.02;
+const SIBLING_PRIOR = 0.06;
+const SUM_PRIOR = 0.04;
+/** Where the requested amounts instead of the payable ones lead to the figure. */
+const WITHOUT_TAIL = 0.3;
+
+const FRACTIONS = [
+  { parts: 2n, name: 'half', weight: 0.6 },
+  { parts: 3n, name: 'a third', weight: 0.2 },
+  { parts: 4n, name: 'a quarter', weight: 0.2 },
+] as const;
+
+const DAY_MS = 86_400_000;
+/** Parts of one payment follow each other within two days. */
+const SIBLINGS_WITHIN_MS = 2 * DAY_MS;
+/** Three parts are looked for among so many other transfers: 45 pairs. */
+const MAX_PAIRED_SIBLINGS = 10;
+const PAIR_WEIGHT = 0.2;
+
+/** The payable amount of an invoice at another of the project's addresses. */
+export function otherAddress(invoice: Suspect, amountMicro: bigint): Slip[] {
+  if (amountMicro !== invoice.payableMicro) return [];
+  return [
+    {
+      code: 'OTHER_ADDRESS',
+      weight: OTHER_ADDRESS_PRIOR,
+      evidence: { expectedAddress: invoice.address },
+      explanation: `${exactly(amountMicro)} arrived: exactly ${asked(invoice)}, but that invoice is to be paid at ${invoice.address}`,
+    },
+  ];
+}
+
+/** Twice the amount of one invoice in one transfer. Twice the amount of two invoices is a sum only if their amounts differ. */
+export function paidTwice(invoice: Suspect, amountMicro: bigint): Slip[] {
+  const { payableMicro, requestedMicro, externalId } = invoice;
+  if (amountMicro === payableMicro * 2n) {
+    return [
+      {
+        code: 'PAID_TWICE',
+        weight: TWICE_PRIOR,
+        evidence: { times: 2, payableAmount: exactly(payableMicro) },
+        explanation: `${exactly(amountMicro)} arrived: twice ${asked(invoice)} in one transfer`,
+      },
+    ];
+  }
+  if (amountMicro !== requestedMicro * 2n) return [];
+  return [
+    {
+      code: 'PAID_TWICE',
+      weight: TWICE_PRIOR * WITHOUT_TAIL,
+      evidence: { times: 2, requestedAmount: exactly(requestedMicro) },
+      explanation: `${exactly(amountMicro)} arrived: twice the ${shortly(requestedMicro)} that invoice ${externalId} was requested for`,
+      atMost: 'medium',
+    },
+  ];
+}
+
+/** A half, a third or a quarter, to the micro-USDT of the payable amount or exactly of the requested one. */
+export function fractionOfInvoice(invoice: Suspect, amountMicro: bigint): Slip[] {
+  for (const { parts, name, weight } of FRACTIONS) {
+    const hasTail = absolute(amountMicro * parts - invoice.payableMicro) < parts;
+    if (!hasTail && amountMicro * parts !== invoice.requestedMicro) continue;
+    return [
+      {
+        code: 'PART_OF_INVOICE',
+        weight: FRACTION_PRIOR * weight * (hasTail ? 1 : WITHOUT_TAIL),
+        evidence: { part: `1/${parts}` },
+        explanation: `${exactly(amountMicro)} arrived: ${name} of ${hasTail ? asked(invoice) : `the ${shortly(invoice.requestedMicro)} that invoice ${invoice.externalId} was requested for`}`,
+        atMost: hasTail ? 'medium' : 'low',
+      },
+    ];
+  }
+  return [];
+}
+
+/** What other transfers of the same sender come to: alone, and two together. */
+type SiblingSum = { totalMicro: bigint; parts: readonly bigint[]; weight: number };
+
+export function siblingSums(siblings: readonly Sibling[], at: UnixMs): SiblingSum[] {
+  const near = siblings.filter((sibling) => absolute(BigInt(sibling.at - at)) <= SIBLINGS_WITHIN_MS);
+  const weight = 1 / Math.max(1, near.length);
+  const sums: SiblingSum[] = near.map(({ amountMicro }) => ({ totalMicro: amountMicro, parts: [amountMicro], weight }));
+  const paired = near.slice(0, MAX_PAIRED_SIBLINGS).map(({ amountMicro }) => amountMicro);
+  paired.forEach((first, index) => {
+    for (const second of paired.slice(index + 1)) {
+      sums.push({ totalMicro: first + second, parts: [first, second], weight: weight * PAIR_WEIGHT });
+    }
+  });
+  return sums;
+}
+
+/** Together with other transfers of the same sender it is what an invoice asks for. */
+export function partWithSiblings(invoice: Suspect, amountMicro: bigint, sums: readonly SiblingSum[]): Slip[] {
+  const { payableMicro, requestedMicro } = invoice;
+  const slips = sums.flatMap(({ totalMicro, parts, weight }): Slip[] => {
+    const sumMicro = totalMicro + amountMicro;
+    const isExact = sumMicro === payableMicro;
+    if (!isExact && sumMicro !== requestedMicro) return [];
+    return [
+      {
+        code: 'PART_OF_INVOICE',
+        weight: SIBLING_PRIOR * weight * (isExact ? 1 : WITHOUT_TAIL),
+        evidence: { otherParts: parts.map(exactly).join(' + '), sum: exactly(sumMicro) },
+        explanation: `${exactly(amountMicro)} arrived: together with ${parts.map(exactly).join(' and ')} of the same sender it is ${isExact ? asked(invoice) : `the ${shortly(requestedMicro)} that invoice ${invoice.externalId} was requested for`}`,
+        ...(isExact ? {} : { atMost: 'medium' as const }),
+      },
+    ];
+  });
+  const [best] = slips.sort((a, b) => b.weight - a.weight);
+  return best === undefined ? [] : [best];
+}
+
+/** An invoice with how plausible it is that a payer of this time meant it. */
+export type Weighed = { invoice: Suspect; share: number };
+
+/** Invoices among which sums of two, and of three, are looked for: 20,000 pairs at most, 9,880 threes. */
+const MAX_PAIRED = 200;
+const MAX_TRIPLED = 40;
+const TRIPLE_WEIGHT = 0.3;
+const FAR_APART_MS = 3_600_000;
+const FAR_APART_WEIGHT = 0.2;
+
+/**
+ * The payable amounts of two or three invoices in one transfer. The share of each says how likely it is to be meant at all; of two
+ * that were made at the same time, both.
+ */
+export function sumsOfInvoices(weighed: readonly Weighed[], amountMicro: bigint): Finding[] {
+  const smaller = weighed.filter(({ invoice }) => invoice.payableMicro < amountMicro).sort((a, b) => b.share - a.share);
+  const candidates = smaller.slice(0, MAX_PAIRED);
+  const byPayable = new Map<bigint, number[]>();
+  candidates.forEach(({ invoice: { payableMicro } }, index) => {
+    const same = byPayable.get(payableMicro);
+    if (same === undefined) byPayable.set(payableMicro, [index]);
+    else same.push(index);
+  });
+  const findings: Finding[] = [];
+  const complete = (chosen: readonly Weighed[], restMicro: bigint, afterIndex: number) => {
+    for (const index of byPayable.get(restMicro) ?? []) {
+      const last = candidates[index];
+      if (index > afterIndex && last !== undefined) findings.push(sumFinding([...chosen, last], amountMicro));
+    }
+  };
+  candidates.forEach((first, index) => {
+    const restMicro = amountMicro - first.invoice.payableMicro;
+    complete([first], restMicro, index);
+    for (let next = index + 1; next < Math.min(candidates.length, MAX_TRIPLED); next++) {
+      const second = candidates[next] as Weighed;
+      complete([first, second], restMicro - second.invoice.payableMicro, next);
+    }
+  });
+  return findings;
+}
+
+function sumFinding(parts: readonly Weighed[], amountMicro: bigint): Finding {
+  const invoices = parts.map(({ invoice }) => invoice);
+  const times = invoices.map(({ createdAt }) => createdAt);
+  const isApart = Math.max(...times) - Math.min(...times) > FAR_APART_MS;
+  const sharesTogether = parts.reduce((product, { share }) => product * share, 1);
+  return {
+    code: 'SUM_OF_INVOICES',
+    // Two of n invoices are n²/2 pairs: each pair has twice the product of the shares.
+    weight:
+      SUM_PRIOR * 2 * sharesTogether * (parts.length > 2 ? TRIPLE_WEIGHT * 3 : 1) * (isApart ? FAR_APART_WEIGHT : 1),
+    invoices,
+    evidence: { parts: invoices.map(({ payableMicro }) => exactly(payableMicro)).join(' + ') },
+    explanation: `${exactly(amountMicro)} arrived: the sum of ${invoices.map(asked).join(' and ')} in one transfer`,
+  };
+}

@@ -1,0 +1,42 @@
+import type { UnixMs } from './time.ts';
+
+/** What an entry of a timeline tells. What happened at the same time stands in this order: causes before their effects. */
+export const TIMELINE_KINDS = [
+  'added',
+  'requested',
+  'allocated',
+  'operator',
+  'transferred',
+  'sent',
+  'sighted',
+  'orphaned',
+  'expired',
+  'matched',
+  'duplicate',
+  'unmatched',
+  'resolved',
+  'event',
+  'attempt',
+  'delivery',
+  'balance',
+] as const;
+
+type TimelineKind = (typeof TIMELINE_KINDS)[number];
+
+/** One fact or decision. `text` is one plain sentence, `details` what else is known; `data` says the same for machines. */
+export type TimelineEntry = {
+  at: UnixMs;
+  kind: TimelineKind;
+  text: string;
+  details: readonly string[];
+  data: Readonly<Record<string, unknown>>;
+};
+
+/** Orders entries by time, then by kind; those that are equal in both stay in the order given. */
+export function orderTimeline(entries: readonly TimelineEntry[]): TimelineEntry[] {
+  return entries.toSorted((left, right) => left.at - right.at || rank(left) - rank(right));
+}
+
+function rank({ kind }: TimelineEntry): number {
+  return TIMELINE_KINDS.indexOf(kind);
+}

@@ -1,0 +1,110 @@
+import { byUrgency, countCodeWords, DAY_MS, type Forecast, forecastCapacity } from '../domain/capacity.ts';
+import { wordRange } from '../domain/code-word.ts';
+import type { MicroUsdt } from '../domain/money.ts';
+import { type UnixMs, unixMs } from '../domain/time.ts';
+import {
+  type CapacityProject,
+  countReserved,
+  findRecentUse,
+  findUsedBefore,
+  type RecentUse,
+} from '../store/capacity.ts';
+import type { Sql } from '../store/database.ts';
+
+export type AmountCapacity = Forecast & Pick<RecentUse, 'requestedMicro' | 'used7Days' | 'used30Days' | 'countedSince'>;
+
+export type Capacity = {
+  /** The most urgent first. */
+  amounts: AmountCapacity[];
+  /** Of the scarcest amount; `null` where nothing can be said, because no amount is in use. */
+  freeShare: number | null;
+  /** Of the amount that will be gone first; `null` where nothing was used. */
+  daysLeft: number | null;
+  isLow: boolean;
+};
+
+/** Amounts that are looked at: those asked for most often. */
+const MAX_AMOUNTS = 100;
+/** Reading so many invoices takes a few tenths of a second. Where 30 days had more, the rate is that of the latest. */
+const MAX_INVOICES = 100_000;
+/** Lookups of an address and an amount in all: a few seconds. More addresses mean fewer amounts. */
+const MAX_LOOKUPS = 1_000_000;
+/** Index entries that one statement counts, if it counts more than one amount: far from the time at which it is given up. */
+const MAX_ENTRIES = 2_000_000;
+/** What finding a range costs, in entries. */
+const ENTRIES_PER_LOOKUP = 20;
+/** Who makes a key before the first address is not told of an alarm at once. */
+const SETUP_MS = 3_600_000;
+
+/**
+ * What is free of the amounts that a project asked for most often in the last 30 days, or of those given, and how long it
+ * will last. Reads only. Its work is bounded by the constants above, however many invoices and addresses there are.
+ */
+export async function measureCapacity(
+  db: Sql,
+  project: CapacityProject,
+  now: UnixMs,
+  asked?: readonly MicroUsdt[],
+): Promise<Capacity> {
+  const addressCount = Math.max(Number(project.active_addresses), 1);
+  const width = widthOf(project);
+  const uses = await findRecentUse(db, {
+    projectId: project.id,
+    policy: project.policy,
+    width,
+    since7Days: unixMs(now - 7 * DAY_MS),
+    since30Days: unixMs(now - 30 * DAY_MS),
+    maxInvoices: MAX_INVOICES,
+    amounts: asked ?? { busiest: clamp(Math.floor(MAX_LOOKUPS / addressCount), 1, MAX_AMOUNTS) },
+  });
+  const batchSize = Math.max(1, Math.floor(MAX_ENTRIES / (addressCount * (ENTRIES_PER_LOOKUP + Number(width / 10n)))));
+  const amounts: AmountCapacity[] = [];
+  for (let start = 0; start < uses.length; start += batchSize) {
+    amounts.push(...(await measureAmounts(db, project, uses.slice(start, start + batchSize), now)));
+  }
+  return judge(project, amounts.sort(byUrgency), now);
+}
+
+function clamp(value: number, least: number, most: number): number {
+  return Math.min(Math.max(value, least), most);
+}
+
+/** How wide the range of payable amounts of one request is, in micro-USDT. */
+export function widthOf({ policy, max_surcharge_micro }: CapacityProject): bigint {
+  return policy === 'exact' ? 1n : max_surcharge_micro;
+}
+
+async function measureAmounts(
+  db: Sql,
+  project: CapacityProject,
+  uses: readonly RecentUse[],
+  now: UnixMs,
+): Promise<AmountCapacity[]> {
+  const { id, policy } = project;
+  const entries = uses.map((use) => ({ use, range: wordRange(use.requestedMicro, widthOf(project)) }));
+  const ranges = entries.map(({ range }) => range);
+  const counts = await countReserved(db, id, policy, ranges);
+  // All were counted from the same time on.
+  const usedBefore = await findUsedBefore(db, id, policy, ranges, uses[0]?.countedSince ?? now);
+  return entries.map(({ use, range }, index) => {
+    const { addresses, reserved } = counts[index] ?? { addresses: 0n, reserved: 0n };
+    const total = addresses * (policy === 'exact' ? 1n : countCodeWords(range));
+    const free = total > reserved ? total - reserved : 0n;
+    const firstUseAt = usedBefore.has(index) ? null : use.firstUseAt;
+    const { requestedMicro, used7Days, used30Days, countedSince } = use;
+    const forecast = forecastCapacity({ total, free }, { ...use, firstUseAt }, now);
+    return { requestedMicro, used7Days, used30Days, countedSince, ...forecast };
+  });
+}
+
+function judge(project: CapacityProject, amounts: AmountCapacity[], now: UnixMs): Capacity {
+  const isSetUp = project.has_invoices || (project.has_keys && now - project.created_at > SETUP_MS);
+  const lacksAddress = project.active_addresses === 0n && isSetUp;
+  const days = amounts.flatMap(({ daysLeft }) => (daysLeft === null ? [] : [daysLeft]));
+  return {
+    amounts,
+    freeShare: lacksAddress ? 0 : amounts.length === 0 ? null : Math.min(...amounts.map(({ freeShare }) => freeShare)),
+    daysLeft: days.length === 0 ? null : Math.min(...days),
+    isLow: lacksAddress || amounts.some(({ isLow }) => isLow),
+  };
+}

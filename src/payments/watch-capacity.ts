@@ -1,0 +1,121 @@
+import { randomUUID } from 'node:crypto';
+import { encodeId } from '../domain/ids.ts';
+import { formatAmount } from '../domain/money.ts';
+import type { Network } from '../domain/network.ts';
+import type { UnixMs } from '../domain/time.ts';
+import type { Logger } from '../runtime/log.ts';
+import { type Loop, startLoop } from '../runtime/loop.ts';
+import type { Metrics } from '../runtime/metrics.ts';
+import { raiseAlarm, resolveAlarms } from '../store/alarms.ts';
+import { type CapacityProject, listCapacityProjects } from '../store/capacity.ts';
+import type { Database } from '../store/database.ts';
+import { type AmountCapacity, type Capacity, measureCapacity } from './measure-capacity.ts';
+
+export type CapacityWatchDeps = {
+  db: Database;
+  network: Network;
+  now(): UnixMs;
+  log: Logger;
+  metrics: Metrics;
+  /** Whether this process follows the network. Only one measures. */
+  isLeader(): boolean;
+};
+
+const CHECK_MS = 15 * 60_000;
+/** While something is low an operator is at work on it, and wants to see that it is well again. */
+const CHECK_LOW_MS = 60_000;
+/** Where measuring takes long, it takes a twentieth of the time at most. */
+const PAUSE_PER_ROUND = 20;
+const TICK_MS = 1000;
+const MAX_PAUSE_MS = 60_000;
+/** Amounts that an alarm names; `quittance address capacity` shows all. */
+const MAX_NAMED = 3;
+
+/** Measures each project of a network, at once and then every 15 minutes, while this process is the leader. Never ends by itself. */
+export function startCapacityWatch(deps: CapacityWatchDeps): Loop {
+  const { network, metrics, isLeader } = deps;
+  const shown = new Set<string>();
+  let dueMs = 0;
+  return startLoop({
+    name: `capacity of ${network}`,
+    log: deps.log,
+    maxPauseMs: MAX_PAUSE_MS,
+    run: async (isStopping) => {
+      if (!isLeader()) {
+        // Another process measures now; what this one saw last gets older and older.
+        for (const project of shown) forget(metrics, network, project);
+        shown.clear();
+        dueMs = 0;
+        return TICK_MS;
+      }
+      const startMs = performance.now();
+      if (startMs < dueMs) return TICK_MS;
+      let isAnyLow = false;
+      for await (const project of allProjects(deps)) {
+        if (isStopping() || !isLeader()) return TICK_MS;
+        const capacity = await measureCapacity(deps.db, project, deps.now());
+        shown.add(encodeId('prj', project.id));
+        show(deps, project, capacity);
+        await tell(deps, project, capacity);
+        isAnyLow ||= capacity.isLow;
+      }
+      const tookMs = performance.now() - startMs;
+      dueMs = startMs + Math.max(isAnyLow ? CHECK_LOW_MS : CHECK_MS, tookMs * PAUSE_PER_ROUND);
+      return TICK_MS;
+    },
+  });
+}
+
+async function* allProjects({ db, network, now }: CapacityWatchDeps): AsyncGenerator<CapacityProject> {
+  for (let afterId: string | null = null; ; ) {
+    const page: CapacityProject[] = await listCapacityProjects(db, network, afterId, now());
+    yield* page;
+    const last = page.at(-1);
+    if (last === undefined) return;
+    afterId = last.id;
+  }
+}
+
+function show({ metrics, network }: CapacityWatchDeps, { id }: CapacityProject, capacity: Capacity): void {
+  const labels = { network, project: encodeId('prj', id) };
+  forget(metrics, network, labels.project);
+  if (capacity.freeShare !== null) metrics.capacityFreeRatio.set(labels, capacity.freeShare);
+  if (capacity.daysLeft !== null) metrics.capacityDaysLeft.set(labels, capacity.daysLeft);
+}
+
+function forget(metrics: Metrics, network: Network, project: string): void {
+  metrics.capacityFreeRatio.remove({ network, project });
+  metrics.capacityDaysLeft.remove({ network, project });
+}
+
+async function tell(
+  { db, network, log }: CapacityWatchDeps,
+  project: CapacityProject,
+  capacity: Capacity,
+): Promise<void> {
+  const subject = encodeId('prj', project.id);
+  if (!capacity.isLow) {
+    const count = await resolveAlarms(db, network, 'capacity-low', subject);
+    if (count > 0) log.info({ alarm: 'capacity-low', subject }, 'the alarm is over');
+    return;
+  }
+  const detail = describe(subject, project, capacity);
+  const isNew = await raiseAlarm(db, network, { id: randomUUID(), kind: 'capacity-low', subject, detail });
+  if (isNew) log.error({ alarm: 'capacity-low', subject }, detail);
+}
+
+function describe(projectId: string, { policy, active_addresses }: CapacityProject, { amounts }: Capacity): string {
+  const fix = `Add addresses: quittance address add --project ${projectId} T…`;
+  if (active_addresses === 0n) {
+    return `${projectId} has no active address of its policy ${policy}, so no invoice can be created. ${fix}`;
+  }
+  const low = amounts.filter(({ isLow }) => isLow);
+  const more = low.length - MAX_NAMED;
+  const named = low.slice(0, MAX_NAMED).map(describeAmount).join('; ');
+  return `${projectId} is running out of payable amounts: ${named}${more > 0 ? `; and ${more} more` : ''}. ${fix}`;
+}
+
+function describeAmount({ requestedMicro, free, total, daysLeft }: AmountCapacity): string {
+  const left = daysLeft === null || free === 0n ? '' : `, for ${daysLeft} days at the present rate`;
+  return `for ${formatAmount(requestedMicro)} USDT ${free} of ${total} are free${left}`;
+}

@@ -1,0 +1,154 @@
+import type { UnixMs } from '../domain/time.ts';
+import type { Sql } from './database.ts';
+import type { ExplainedInvoice } from './explain-invoice.ts';
+import { type Row, statement } from './statement.ts';
+
+const duplicates = statement(
+  'explain-duplicates',
+  { id: 'uuid', total: 'int8' },
+  `select id, count(*) over () as total from transfers
+   where project_id = $1 and kind = 'duplicate' and invoice_id = $2 order by id desc limit $3`,
+);
+
+/** The newest duplicates of an invoice, and how many it has. */
+export async function findDuplicates(
+  db: Sql,
+  invoice: Pick<ExplainedInvoice, 'id' | 'projectId'>,
+  limit: number,
+): Promise<{ ids: string[]; total: number }> {
+  const rows = await db.run(duplicates, [invoice.projectId, invoice.id, limit]);
+  return { ids: rows.map(({ id }) => id), total: Number(rows[0]?.total ?? 0n) };
+}
+
+// Both ends: a payment that went wrong comes soon after its invoice, and an operator asks about what came today.
+const candidates = statement(
+  'explain-candidates',
+  { id: 'uuid', total: 'int8' },
+  `with near as materialized (
+     select id from transfers
+     where project_id = $1 and kind = 'unmatched' and block_time >= $3
+       and (address_id = $2 or amount_micro in ($4::int8, $5::int8)))
+   select id, (select count(*) from near) as total
+   from ((select id from near order by id limit $6) union (select id from near order by id desc limit $6)) ends
+   order by id`,
+);
+
+/**
+ * Unmatched transfers that may have been meant for an invoice: since its creation, to its address or of its amounts. The first
+ * and the last `limit`, and how many there are.
+ */
+export async function findCandidates(
+  db: Sql,
+  invoice: Pick<ExplainedInvoice, 'projectId' | 'createdAt' | 'requestedMicro' | 'payableMicro' | 'address'>,
+  limit: number,
+): Promise<{ ids: string[]; total: number }> {
+  const rows = await db.run(candidates, [
+    invoice.projectId,
+    invoice.address.id,
+    new Date(invoice.createdAt),
+    invoice.payableMicro,
+    invoice.requestedMicro,
+    limit,
+  ]);
+  return { ids: rows.map(({ id }) => id), total: Number(rows[0]?.total ?? 0n) };
+}
+
+const linked = statement(
+  'explain-linked-transfers',
+  { transfer_id: 'uuid' },
+  `select distinct transfer_id from (
+     select transfer_id from transfer_resolutions where invoice_id = $2 and project_id = $1 order by id desc limit $3) r`,
+);
+
+/** Transfers that an operator's resolution, the newest ones, linked to an invoice. */
+export async function findLinkedTransfers(
+  db: Sql,
+  invoice: Pick<ExplainedInvoice, 'id' | 'projectId'>,
+  limit: number,
+): Promise<string[]> {
+  return (await db.run(linked, [invoice.projectId, invoice.id, limit])).map((row) => row.transfer_id);
+}
+
+/** An exact transfer in a block that is not irreversible yet. */
+export type ExplainedSighting = {
+  projectId: string;
+  invoiceId: string;
+  externalId: string;
+  network: string;
+  blockNumber: number;
+  blockId: string;
+  blockTime: UnixMs;
+  txId: string;
+  logIndex: number;
+  from: string;
+  amountMicro: bigint;
+};
+
+const sightingColumns = {
+  project_id: 'uuid',
+  invoice_id: 'uuid',
+  external_id: 'text',
+  network: 'text',
+  block_number: 'int8',
+  block_id: 'text',
+  block_time: 'timestamptz',
+  tx_id: 'text',
+  log_index: 'int4',
+  from_address: 'text',
+  amount_micro: 'int8',
+} as const;
+const SIGHTINGS = `select s.project_id, s.invoice_id, i.external_id, s.network, s.block_number,
+     encode(h.block_id, 'hex') as block_id, h.block_time, encode(s.tx_id, 'hex') as tx_id, s.log_index, s.from_address,
+     s.amount_micro
+   from sightings s
+   join head_blocks h on h.network = s.network and h.number = s.block_number
+   join invoices i on i.project_id = s.project_id and i.id = s.invoice_id`;
+const SIGHTINGS_ORDER = 'order by s.block_number, s.tx_id, s.log_index';
+
+const sightingsOfInvoice = statement(
+  'explain-sightings-of-invoice',
+  sightingColumns,
+  `${SIGHTINGS} where s.project_id = $1 and s.invoice_id = $2 ${SIGHTINGS_ORDER} limit $3`,
+);
+
+/** The sightings of an invoice that stand now, in chain order. */
+export async function findSightingsOfInvoice(
+  db: Sql,
+  invoice: Pick<ExplainedInvoice, 'id' | 'projectId'>,
+  limit: number,
+): Promise<ExplainedSighting[]> {
+  return (await db.run(sightingsOfInvoice, [invoice.projectId, invoice.id, limit])).map(toSighting);
+}
+
+const sightingsOfTransaction = statement(
+  'explain-sightings-of-transaction',
+  sightingColumns,
+  `${SIGHTINGS} where s.network in ('mainnet', 'nile', 'devnet') and s.tx_id = decode($1, 'hex')
+     and ($2::uuid is null or s.project_id = $2) ${SIGHTINGS_ORDER} limit $3`,
+);
+
+/** The sightings of a transaction that stand now, in chain order. */
+export async function findSightingsOfTransaction(
+  db: Sql,
+  txId: string,
+  projectId: string | null,
+  limit: number,
+): Promise<ExplainedSighting[]> {
+  return (await db.run(sightingsOfTransaction, [txId, projectId, limit])).map(toSighting);
+}
+
+function toSighting(row: Row<typeof sightingColumns>): ExplainedSighting {
+  return {
+    projectId: row.project_id,
+    invoiceId: row.invoice_id,
+    externalId: row.external_id,
+    network: row.network,
+    blockNumber: Number(row.block_number),
+    blockId: row.block_id,
+    blockTime: row.block_time,
+    txId: row.tx_id,
+    logIndex: row.log_index,
+    from: row.from_address,
+    amountMicro: row.amount_micro,
+  };
+}

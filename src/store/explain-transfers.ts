@@ -1,0 +1,153 @@
+import type { Verified } from '../domain/chain-block.ts';
+import type { Match } from '../domain/match.ts';
+import { type MicroUsdt, microUsdt } from '../domain/money.ts';
+import type { Network } from '../domain/network.ts';
+import type { UnixMs } from '../domain/time.ts';
+import type { AccountHex, TronAddress } from '../tron/address.ts';
+import type { Sql } from './database.ts';
+import { type Row, statement } from './statement.ts';
+
+/** An incoming transfer with its evidence and what was decided. UUIDs; `txId` and `blockId` are 64 hex characters. */
+export type ExplainedTransfer = {
+  id: string;
+  projectId: string;
+  projectName: string;
+  network: Network;
+  address: TronAddress;
+  txId: string;
+  logIndex: number;
+  blockNumber: number;
+  blockId: string;
+  blockTime: UnixMs;
+  from: string;
+  amountMicro: MicroUsdt;
+  kind: Match['kind'];
+  /** When it was decided: with its event, or when its row was written. */
+  decidedAt: UnixMs;
+  /** `null` for rows of before producers were noted. */
+  producer: AccountHex | null;
+  verified: Verified;
+  nodes: string[];
+  invoice: { id: string; externalId: string; expiresAt: UnixMs } | null;
+};
+
+const columns = {
+  id: 'uuid',
+  project_id: 'uuid',
+  project_name: 'text',
+  network: 'text',
+  address: 'text',
+  tx_id: 'text',
+  log_index: 'int4',
+  block_number: 'int8',
+  block_id: 'text',
+  block_time: 'timestamptz',
+  from_address: 'text',
+  amount_micro: 'numeric',
+  kind: 'text',
+  decided_at: 'timestamptz',
+  producer: 'text?',
+  verified: 'text',
+  nodes: 'text[]',
+  invoice_id: 'uuid?',
+  external_id: 'text?',
+  expires_at: 'timestamptz?',
+} as const;
+
+// The event of a decision is written by the watcher's clock, as all other events are; the row has the database's.
+const SELECT = `select t.id, t.project_id, p.name as project_name, t.network, a.address, encode(t.tx_id, 'hex') as tx_id,
+     t.log_index, t.block_number, encode(t.block_id, 'hex') as block_id, t.block_time, t.from_address, t.amount_micro,
+     t.kind, coalesce(e.created_at, t.recorded_at) as decided_at, encode(t.producer, 'hex') as producer, t.verified,
+     t.nodes, t.invoice_id, i.external_id, i.expires_at`;
+const JOINS = `join projects p on p.id = t.project_id
+   join addresses a on a.id = t.address_id
+   left join invoices i on i.project_id = t.project_id and i.id = t.invoice_id
+   left join lateral (select created_at from events where transfer_id = t.id order by created_at limit 1) e on true`;
+
+const byIds = statement(
+  'explain-transfers-by-ids',
+  columns,
+  `${SELECT} from (select distinct unnest($1::uuid[]) as id) wanted join transfers t on t.id = wanted.id
+   ${JOINS} order by t.id`,
+);
+
+/** The transfers with these UUIDs, in the order in which they were recorded. */
+export async function findTransfers(db: Sql, ids: readonly string[]): Promise<ExplainedTransfer[]> {
+  return ids.length === 0 ? [] : (await db.run(byIds, [ids])).map(toTransfer);
+}
+
+const byTransaction = statement(
+  'explain-transfers-by-transaction',
+  columns,
+  `${SELECT} from transfers t ${JOINS}
+   where t.network in ('mainnet', 'nile', 'devnet') and t.tx_id = decode($1, 'hex')
+     and ($2::uuid is null or t.project_id = $2)
+   order by t.network, t.log_index limit $3`,
+);
+
+/** Incoming transfers of a transaction, on any network. `txId` is 64 hex characters. */
+export async function findTransfersOfTransaction(
+  db: Sql,
+  txId: string,
+  projectId: string | null,
+  limit: number,
+): Promise<ExplainedTransfer[]> {
+  return (await db.run(byTransaction, [txId, projectId, limit])).map(toTransfer);
+}
+
+const byAddress = statement(
+  'explain-transfers-by-address',
+  columns,
+  `${SELECT} from (
+     select * from transfers where address_id = $1 order by block_number desc, id desc limit $2) t
+   ${JOINS} order by t.block_number, t.id`,
+);
+
+/** The newest transfers to an address, in chain order. */
+export async function findTransfersToAddress(db: Sql, addressId: string, limit: number): Promise<ExplainedTransfer[]> {
+  return (await db.run(byAddress, [addressId, limit])).map(toTransfer);
+}
+
+const bySender = statement(
+  'explain-transfers-by-sender',
+  columns,
+  `${SELECT} from projects s
+   cross join lateral (
+     select * from transfers where project_id = s.id and from_address = $1 order by block_number desc, id desc limit $3) t
+   ${JOINS} where $2::uuid is null or s.id = $2 order by t.block_time desc, t.id desc limit $3`,
+);
+
+/** The newest transfers that an address of somebody else sent to ours, the newest first. */
+export async function findTransfersFrom(
+  db: Sql,
+  sender: TronAddress,
+  projectId: string | null,
+  limit: number,
+): Promise<ExplainedTransfer[]> {
+  return (await db.run(bySender, [sender, projectId, limit])).map(toTransfer);
+}
+
+function toTransfer(row: Row<typeof columns>): ExplainedTransfer {
+  const { invoice_id: invoiceId, external_id: externalId, expires_at: expiresAt } = row;
+  return {
+    id: row.id,
+    projectId: row.project_id,
+    projectName: row.project_name,
+    network: row.network as Network,
+    address: row.address as TronAddress,
+    txId: row.tx_id,
+    logIndex: row.log_index,
+    blockNumber: Number(row.block_number),
+    blockId: row.block_id,
+    blockTime: row.block_time,
+    from: row.from_address,
+    amountMicro: microUsdt(row.amount_micro),
+    kind: row.kind as Match['kind'],
+    decidedAt: row.decided_at,
+    producer: row.producer as AccountHex | null,
+    verified: row.verified as Verified,
+    nodes: row.nodes,
+    invoice:
+      invoiceId === null || externalId === null || expiresAt === null ? null : { id: invoiceId, externalId, expiresAt },
+  };
+}

@@ -1,0 +1,94 @@
+import type { UnixMs } from '../domain/time.ts';
+import type { Sql } from './database.ts';
+import { statement } from './statement.ts';
+
+/** Which transfers to look around: their ids and, in the same order, projects, senders and times. At most 500. */
+type SenderQuestion = { id: string; projectId: string; from: string; at: UnixMs };
+
+function parametersOf(questions: readonly SenderQuestion[]): string[][] {
+  return [
+    questions.map(({ id }) => id),
+    questions.map(({ projectId }) => projectId),
+    questions.map(({ from }) => from),
+    questions.map(({ at }) => new Date(at).toISOString()),
+  ];
+}
+
+/** How many transfers of one sender are read: a wallet of an exchange sends thousands. */
+const SIBLINGS_READ = 500;
+const SIBLINGS_KEPT = 20;
+
+// The limits stand inside, so that a sender of many transfers costs no more than one of few.
+const selectSiblings = statement(
+  'mismatch-siblings',
+  {
+    transfer_id: 'uuid',
+    amount_micro: 'numeric',
+    block_time: 'timestamptz',
+    is_unmatched: 'bool',
+    resolution: 'text?',
+  },
+  `select q.id as transfer_id, s.amount_micro, s.block_time, s.kind = 'unmatched' as is_unmatched,
+     (select r.resolution from transfer_resolutions r where r.transfer_id = s.id order by r.id desc limit 1) as resolution
+   from unnest($1::uuid[], $2::uuid[], $3::text[], $4::timestamptz[]) as q (id, project_id, sender, at)
+   cross join lateral (
+     select id, amount_micro, block_time, kind from (
+       select id, amount_micro, block_time, kind, from_address from transfers
+       where project_id = q.project_id and left(from_address, 4) = left(q.sender, 4)
+         and right(from_address, 4) = right(q.sender, 4) and block_time < q.at + interval '1 day'
+       order by block_time desc limit ${SIBLINGS_READ}) newest
+     where from_address = q.sender and kind <> 'matched' and id <> q.id
+     limit ${SIBLINGS_KEPT}) s`,
+);
+
+/** Other transfers of the same sender to the same project that paid nothing; the newest up to a day after, at most 20 each. */
+export async function findSiblings(
+  db: Sql,
+  questions: readonly SenderQuestion[],
+): Promise<{ transferId: string; amountMicro: bigint; at: UnixMs; isUnmatched: boolean; resolution: string | null }[]> {
+  const rows = await db.run(selectSiblings, parametersOf(questions));
+  return rows.map((row) => ({
+    transferId: row.transfer_id,
+    amountMicro: row.amount_micro,
+    at: row.block_time,
+    isUnmatched: row.is_unmatched,
+    resolution: row.resolution,
+  }));
+}
+
+/** Who sent less is not imitated, but imitates: 1 USDT. */
+const IMITATED_FROM_MICRO = 1_000_000n;
+
+const selectResembled = statement(
+  'mismatch-resembled',
+  { transfer_id: 'uuid', resembled: 'text?' },
+  `select q.id as transfer_id, coalesce(
+     (select a.address from addresses a
+      where a.project_id = q.project_id and left(a.address, 4) = left(q.sender, 4)
+        and right(a.address, 4) = right(q.sender, 4) and a.address <> q.sender limit 1),
+     (select to_address from (
+        select to_address, amount_micro from outgoing_transfers
+        where project_id = q.project_id and left(to_address, 4) = left(q.sender, 4)
+          and right(to_address, 4) = right(q.sender, 4) and block_time < q.at
+        order by block_time desc limit ${SIBLINGS_READ}) newest
+      where to_address <> q.sender and amount_micro >= $5 limit 1),
+     (select from_address from (
+        select from_address, amount_micro from transfers
+        where project_id = q.project_id and left(from_address, 4) = left(q.sender, 4)
+          and right(from_address, 4) = right(q.sender, 4) and block_time < q.at
+        order by block_time desc limit ${SIBLINGS_READ}) newest
+      where from_address <> q.sender and amount_micro >= $5 limit 1)) as resembled
+   from unnest($1::uuid[], $2::uuid[], $3::text[], $4::timestamptz[]) as q (id, project_id, sender, at)`,
+);
+
+/**
+ * By transfer: an address that its sender resembles by the first 4 and last 4 characters but is not: one of the project's own, or one that
+ * money went to or came from before.
+ */
+export async function findResembled(
+  db: Sql,
+  questions: readonly SenderQuestion[],
+): Promise<{ transferId: string; resembled: string | null }[]> {
+  const rows = await db.run(selectResembled, [...parametersOf(questions), IMITATED_FROM_MICRO]);
+  return rows.map((row) => ({ transferId: row.transfer_id, resembled: row.resembled }));
+}

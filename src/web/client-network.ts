@@ -1,0 +1,14 @@
+import { isIP } from 'node:net';
+
+/** The part of a client's address by which requests are counted: an IPv6 client owns a whole /64, however its address is written. */
+export function clientNetwork(ip: string): string {
+  if (isIP(ip) !== 6 || ip.includes('.')) return ip;
+  const [head = '', tail] = ip.split('::');
+  const [left, right] = [groupsOf(head), groupsOf(tail ?? '')];
+  const zeros = tail === undefined ? 0 : 8 - left.length - right.length;
+  return [...left, ...Array<number>(zeros).fill(0), ...right].slice(0, 4).join(':');
+}
+
+function groupsOf(text: string): number[] {
+  return text === '' ? [] : text.split(':').map((group) => Number.parseInt(group, 16));
+}

@@ -1,0 +1,32 @@
+import type { FastifyRequest } from 'fastify';
+import { Problem } from './problem.ts';
+import { headerValues } from './server.ts';
+
+const JSON_TYPE = /^application\/json[ \t]*(;[ \t]*charset=("utf-8"|utf-8)[ \t]*)?$/i;
+
+/** Checks what the headers say of a body before it is read: JSON in UTF-8, plain, at most `maxBytes`. Throws the problem. */
+export function checkJsonHeaders(request: FastifyRequest, maxBytes: number): void {
+  const type = singleHeader(request, 'content-type');
+  if (type === undefined || !JSON_TYPE.test(type)) {
+    const seen = request.headers['content-type'];
+    throw new Problem(
+      'UNSUPPORTED_MEDIA_TYPE',
+      seen === undefined
+        ? 'The Content-Type header is missing; send application/json.'
+        : `The content type is ${seen.slice(0, 100)}; send application/json.`,
+    );
+  }
+  const encoding = request.headers['content-encoding'];
+  if (encoding !== undefined && encoding !== 'identity') {
+    throw new Problem('UNSUPPORTED_MEDIA_TYPE', `The body is encoded as ${encoding.slice(0, 100)}; send it plain.`);
+  }
+  const bytes = Number(request.headers['content-length'] ?? 0);
+  if (bytes > maxBytes)
+    throw new Problem('PAYLOAD_TOO_LARGE', `The body has ${bytes} bytes; send at most ${maxBytes}.`);
+}
+
+/** A header that must come once; sent twice it counts as absent. */
+export function singleHeader(request: FastifyRequest, name: string): string | undefined {
+  const values = headerValues(request.raw, name);
+  return values.length === 1 ? values[0] : undefined;
+}

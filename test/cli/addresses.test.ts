@@ -1,0 +1,244 @@
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, expect, test, vi } from 'vitest';
+import { startDevnet } from '../../src/devnet/devnet.ts';
+import { decodeId, encodeId, uuidV7 } from '../../src/domain/ids.ts';
+import type { Network } from '../../src/domain/network.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { listOperatorActions } from '../../src/store/operator-actions.ts';
+import { insertProject } from '../../src/store/projects.ts';
+import { type AccountHex, accountToAddress } from '../../src/tron/address.ts';
+import { createTestDatabase } from '../support/postgres.ts';
+import { type CliOutput, newDirectory, runCli } from './run-cli.ts';
+
+// Each test starts many commands, one after the other.
+vi.setConfig({ testTimeout: 90_000 });
+
+const XPUB =
+  'xpub6D1AabNHCupeiLM65ZR9UStMhJ1vCpyV4XbZdyhMZBiJXALQtmn9p42VTQckoHVn8WNqS7dqnJokZHAHcHGoaQgmv8D45oNUKx6DZMNZBCd';
+const [FIRST, SECOND, THIRD] = [
+  'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH',
+  'TSeJkUh4Qv67VNFwY8LaAxERygNdy6NQZK',
+  'TYJPRrdB5APNeRs4R7fYZSwW3TcrTKw2gx',
+];
+
+const database = await createTestDatabase();
+const db = openDatabase({
+  connection: database.connection,
+  poolSize: 2,
+  applicationName: 'cli test',
+  // The drop at the end may end a connection that is just closing; any other loss fails the next statement.
+  onError: () => undefined,
+});
+afterAll(async () => {
+  await db.close();
+  await database.drop();
+});
+
+function cli(args: string[], env: NodeJS.ProcessEnv = {}): Promise<CliOutput> {
+  return runCli(args, { env: { DATABASE_URL: database.connectionString, ...env } });
+}
+
+async function newProject(network: Network = 'nile'): Promise<string> {
+  const id = uuidV7(Date.now(), randomBytes(10));
+  await insertProject(db, { id, name: 'Shop', network, maxSurchargeMicro: 10_000n, invoiceLifetimeMs: 1_800_000 });
+  return encodeId('prj', id);
+}
+
+function newAddress(): string {
+  return accountToAddress(randomBytes(20).toString('hex') as AccountHex);
+}
+
+test('a CSV file is added by its column "address", in its order', async () => {
+  const id = await newProject();
+  const [a, b] = [newAddress(), newAddress()];
+  const file = join(newDirectory(), 'wallet.csv');
+  writeFileSync(file, `\uFEFFLabel;Address\r\n"till; 1";${a}\r\ntill 2;"${b}"\r\n`);
+  const { json } = await cli(['address', 'add', '--project', id, '--file', file, '--policy', 'exact', '--json']);
+  expect(json).toMatchObject({ policy: 'exact', added: [a, b] });
+  const list = await cli(['address', 'list', '--project', id, '--json']);
+  expect(list.json).toMatchObject({ policy: 'tail', activeAddresses: { tail: 0, exact: 2 } });
+  expect(list.json.data).toMatchObject([
+    { address: a, policy: 'exact', status: 'active', derivationIndex: null },
+    { address: b, policy: 'exact', status: 'active', derivationIndex: null },
+  ]);
+});
+
+test('a spreadsheet that was saved as UTF-16 is read as well', async () => {
+  const id = await newProject();
+  const address = newAddress();
+  const file = join(newDirectory(), 'wallet.txt');
+  writeFileSync(file, Buffer.from(`\uFEFFaddress\tlabel\r\n${address}\tx\r\n`, 'utf16le'));
+  const { json } = await cli(['address', 'add', '--project', id, '--file', file, '--json']);
+  expect(json.added).toEqual([address]);
+});
+
+test('secrets in a file are refused with their place, and never repeated', async () => {
+  const id = await newProject();
+  const directory = newDirectory();
+  const files: [content: string, kind: string][] = [
+    [`address,key\n${newAddress()},${'4f'.repeat(32)}\n`, 'line 2, column 2 of'],
+    ['legal\nwinner\nthank\nyear\nwave\nsausage\nworth\nuseful\nlegal\nwinner\nthank\nyellow\n', 'a seed phrase'],
+    ['{\n"version": 3,\n"crypto": {"ciphertext": "4f4f4f"}\n}\n', 'a wallet file'],
+  ];
+  await Promise.all(
+    files.map(async ([content, expected], index) => {
+      const file = join(directory, `${index}.txt`);
+      writeFileSync(file, content);
+      const { code, stdout, stderr } = await cli(['address', 'add', '--project', id, '--file', file]);
+      expect(code).toBe(2);
+      expect(stderr).toContain(expected);
+      expect(stderr).toContain('It now stands in that input');
+      expect(stdout + stderr).not.toMatch(/4f4f|sausage/);
+    }),
+  );
+  expect((await cli(['address', 'list', '--project', id, '--json'])).json.data).toEqual([]);
+});
+
+test('more than 10,000 at once are refused with the way to go on, and so is what is no text', async () => {
+  const directory = newDirectory();
+  const [many, sheet] = [join(directory, 'many.txt'), join(directory, 'sheet.xlsx')];
+  writeFileSync(many, `${newAddress()}\n`.repeat(10_001));
+  writeFileSync(sheet, Buffer.from([0x50, 0x4b, 3, 4, 0, 0]));
+  expect(await cli(['address', 'add', '--file', many])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('split'),
+  });
+  expect(await cli(['address', 'add', '--file', sheet])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('CSV'),
+  });
+});
+
+test('nodes are asked which addresses were never activated; without an answer they are added all the same', async () => {
+  const devnet = await startDevnet({ dataDir: null, blockMs: 0, producers: 3 });
+  try {
+    const env = { QUITTANCE_DEVNET_NODES: devnet.url, QUITTANCE_DEVNET_USDT: devnet.usdtContract };
+    const id = await newProject('devnet');
+    const fresh = newAddress();
+    const known = devnet.payer.address;
+    const checked = await cli(['address', 'add', '--project', id, fresh, known, '--json'], env);
+    expect(checked).toMatchObject({ code: 0 });
+    expect(checked.json.activation).toEqual({
+      checked: 2,
+      neverActivated: [fresh],
+      contracts: [],
+      notCheckedBecause: null,
+    });
+    const people = await cli(['address', 'add', '--project', id, newAddress()], env);
+    expect(people.stderr).toMatch(/never activated: T\w+\n.*about 1 TRX/);
+    const unchecked = await cli(['address', 'add', '--project', id, newAddress(), '--no-check', '--json'], env);
+    expect(unchecked.json.activation).toBeNull();
+    devnet.setFault({ kind: 'unavailable-503' });
+    const blind = await cli(['address', 'add', '--project', id, newAddress(), '--json'], env);
+    expect(blind).toMatchObject({
+      code: 0,
+      json: { activation: { checked: 0, notCheckedBecause: expect.any(String) } },
+    });
+  } finally {
+    await devnet.stop();
+  }
+});
+
+test('addresses are derived once #1 is confirmed, and the next call needs neither key nor confirmation', async () => {
+  const id = await newProject('mainnet');
+  const derive = (...args: string[]) => cli(['address', 'derive', '--project', id, ...args, '--json']);
+  const unasked = await derive('--xpub', XPUB, '--count', '2');
+  expect(unasked).toMatchObject({ code: 2, json: { error: { message: expect.stringContaining('--first') } } });
+  const wrong = await derive('--xpub', XPUB, '--count', '2', '--first', SECOND ?? '');
+  expect(wrong).toMatchObject({ code: 2, json: { error: { message: expect.stringContaining(`#2 ${SECOND}`) } } });
+  const first = await derive('--xpub', XPUB, '--count', '2', '--first', FIRST ?? '', '--by', 'Ann');
+  expect(first.json).toMatchObject({
+    added: [
+      { address: FIRST, derivationIndex: 0 },
+      { address: SECOND, derivationIndex: 1 },
+    ],
+    skipped: [],
+  });
+  expect((await derive('--count', '1')).json.added).toEqual([{ address: THIRD, derivationIndex: 2 }]);
+  const actions = await listOperatorActions(db, FIRST ?? '');
+  expect(actions).toMatchObject([{ action: 'address.derived', actedBy: 'Ann', projectId: decodeId('prj', id) }]);
+  const other = await newProject('mainnet');
+  const elsewhere = await cli(['address', 'derive', '--project', other, '--xpub', XPUB, '--count', '1', '--json']);
+  expect(elsewhere).toMatchObject({ code: 4, json: { error: { code: 'CONFLICT' } } });
+});
+
+test('an account key that is none, or can spend, is refused and never repeated', async () => {
+  const id = await newProject();
+  const derive = (xpub: string) => cli(['address', 'derive', '--project', id, '--xpub', xpub, '--count', '1']);
+  const xprv = `xprv9${'s'.repeat(106)}`;
+  const [secret, words, none] = await Promise.all([
+    derive(xprv),
+    derive('legal winner thank year wave sausage worth useful legal winner thank yellow'),
+    cli(['address', 'derive', '--project', id, '--count', '1']),
+  ]);
+  expect(secret).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('--xpub: this looks like an extended private'),
+  });
+  expect(secret.stderr).not.toContain('ssss');
+  expect(words).toMatchObject({ code: 2, stderr: expect.stringContaining('a seed phrase') });
+  expect(words.stderr).not.toContain('sausage');
+  expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining('no account key yet') });
+});
+
+test('retiring may be repeated, is on record, and warns where no address is left', async () => {
+  const id = await newProject();
+  const [a, b] = [newAddress(), newAddress()];
+  await cli(['address', 'add', '--project', id, a, b]);
+  const retire = (...args: string[]) => cli(['address', 'retire', '--project', id, ...args]);
+  const one = await retire(a, '--by', 'Ann', '--note', 'old wallet');
+  expect(one).toMatchObject({ code: 0, stdout: `retired ${a}\n` });
+  expect(one.stderr).not.toContain('warning');
+  const both = await retire(a, b);
+  expect(both.stdout).toBe(`retired ${b}\n${a} was retired before\n`);
+  expect(both.stderr).toMatch(/warning: no active address of the policy tail/);
+  const active = await cli(['address', 'activate', '--project', id, a, '--json']);
+  expect(active.json).toMatchObject({ status: 'active', changed: [a], unchanged: [], activeAddresses: { tail: 1 } });
+  expect((await listOperatorActions(db, a)).map(({ action, actedBy }) => [action, actedBy])).toEqual([
+    ['address.added', expect.any(String)],
+    ['address.retired', 'Ann'],
+    ['address.activated', expect.any(String)],
+  ]);
+  const unknown = await retire(a, newAddress());
+  expect(unknown).toMatchObject({ code: 3, stderr: expect.stringContaining('is not in this project') });
+  const again = await cli(['address', 'add', '--project', id, b]);
+  expect(again).toMatchObject({ code: 4, stderr: expect.stringContaining(`quittance address activate ${b}`) });
+});
+
+test('a change of policy says whether addresses of it are there, and is on record', async () => {
+  const id = await newProject();
+  await cli(['address', 'add', '--project', id, newAddress()]);
+  const update = (...args: string[]) => cli(['project', 'update', id, ...args]);
+  const changed = await update('--policy', 'exact', '--by', 'Ann');
+  expect(changed.stderr).toContain(`quittance address add --project ${id} --policy exact`);
+  const json = (await update('--policy', 'tail', '--lifetime', '1h', '--json')).json;
+  expect(json).toMatchObject({
+    policy: 'tail',
+    activeAddresses: { tail: 1, exact: 0 },
+    changed: { policy: { from: 'exact', to: 'tail' }, lifetimeMs: { from: 1_800_000, to: 3_600_000 } },
+  });
+  expect((await update('--policy', 'tail')).stderr).toContain('nothing changed');
+  expect(await listOperatorActions(db, id)).toMatchObject([
+    { action: 'project.changed', actedBy: 'Ann', detail: { policy: { from: 'tail', to: 'exact' } } },
+    { action: 'project.changed', detail: json.changed },
+  ]);
+  const [wrong, none, both] = await Promise.all([
+    update('--name', '', '--max-surcharge', '2', '--lifetime', '1m', '--json'),
+    update(),
+    update('--policy', 'both'),
+  ]);
+  const subjects = wrong.json.error.errors.map(({ subject }: { subject: string }) => subject);
+  expect(subjects).toEqual(['--name', '--max-surcharge', '--lifetime']);
+  expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining('nothing was said to change') });
+  expect(both).toMatchObject({ code: 2, stderr: expect.stringContaining('tail, exact') });
+});
+
+test('with the policy exact, the project says that the max surcharge has no effect', async () => {
+  const args = ['project', 'create', '--name', 'Exact', '--network', 'nile', '--policy', 'exact'];
+  const { code, stdout } = await cli(args);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^policy +exact$/m);
+  expect(stdout).toMatch(/^max surcharge +none/m);
+});

@@ -1,0 +1,154 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, expect, test } from 'vitest';
+import { codeWords, wordRange } from '../../src/domain/code-word.ts';
+import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
+import { microUsdt } from '../../src/domain/money.ts';
+import type { Policy } from '../../src/domain/policy.ts';
+import { insertAddress } from '../../src/store/addresses.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { insertProject } from '../../src/store/projects.ts';
+import { type AccountHex, accountToAddress, type TronAddress } from '../../src/tron/address.ts';
+import { createTestDatabase } from '../support/postgres.ts';
+import { withClient } from '../support/postgres-template.ts';
+import { type CliOutput, runCli } from './run-cli.ts';
+
+const database = await createTestDatabase();
+const db = openDatabase({
+  connection: database.connection,
+  poolSize: 2,
+  applicationName: 'cli test',
+  onError: (error) => {
+    throw error;
+  },
+});
+afterAll(async () => {
+  await db.close();
+  await database.drop();
+});
+
+function capacity(...args: string[]): Promise<CliOutput> {
+  return runCli(['address', 'capacity', ...args], { env: { DATABASE_URL: database.connectionString } });
+}
+
+type Address = { id: string; address: TronAddress };
+
+/** A project with the narrowest surcharge: 9 code words for each amount and address. */
+async function newProject(policy: Policy, addressCount: number): Promise<{ id: string; addresses: Address[] }> {
+  const id = uuidV7(Date.now(), randomBytes(10));
+  const settings = { name: 'Shop', network: 'nile', maxSurchargeMicro: 100n, invoiceLifetimeMs: 1_800_000 } as const;
+  await insertProject(db, { ...settings, id, policy });
+  const addresses: Address[] = [];
+  for (let i = 0; i < addressCount; i++) {
+    const account = randomBytes(20).toString('hex') as AccountHex;
+    const entry = { id: uuidV7(Date.now(), randomBytes(10)), address: accountToAddress(account) };
+    await insertAddress(db, { ...entry, projectId: id, account });
+    addresses.push(entry);
+  }
+  return { id: encodeId('prj', id), addresses };
+}
+
+/** An invoice as it was made some days ago. */
+function take(address: Address | undefined, requested: bigint, payable: bigint, daysAgo: number): Promise<unknown> {
+  const at = Date.now() - daysAgo * 86_400_000;
+  const id = uuidV7(at, randomBytes(10));
+  return withClient(database.connection, (client) =>
+    client.query(
+      `insert into invoices (id, project_id, network, address_id, idempotency_key, external_id, requested_micro,
+         payable_micro, checkout_token, created_at, expires_at)
+       select $1::uuid, project_id, network, id, $1::uuid::text, $1::uuid::text, $3, $4, $5, $6, $6::timestamptz + interval '30 minutes'
+       from addresses where id = $2`,
+      [id, address?.id, requested.toString(), payable.toString(), randomBytes(8).toString('hex'), new Date(at)],
+    ),
+  );
+}
+
+const wordAt = (requested: bigint, index: number) => codeWords(wordRange(microUsdt(requested), 100n))[index] ?? 0n;
+
+test('with no project yet, it says how to make one', async () => {
+  expect(await capacity()).toMatchObject({ code: 3, stderr: expect.stringContaining('quittance project create') });
+});
+
+test('a project that nobody used is good, and one without an address says what to do', async () => {
+  const { id } = await newProject('tail', 1);
+  const unused = await capacity('--project', id);
+  expect(unused).toMatchObject({ code: 0, stderr: '' });
+  expect(unused.stdout).toContain('good: no invoice was asked for in the last 30 days');
+  const bare = await newProject('exact', 0);
+  const { code, stdout, stderr } = await capacity('--project', bare.id);
+  expect(code).toBe(0);
+  expect(stdout).toContain('no active address of the policy exact: no invoice can be created');
+  expect(stderr).toContain(`quittance address add --project ${bare.id} T…`);
+});
+
+test('the amounts in use stand in a table, the most urgent first, with the verdict', async () => {
+  const { id, addresses } = await newProject('tail', 2);
+  for (let i = 0; i < 8; i++) await take(addresses[0], 25_000_000n, wordAt(25_000_000n, i), i < 7 ? 2 : 20);
+  await take(addresses[1], 7_000_000n, wordAt(7_000_000n, 0), 20);
+  const { code, json } = await capacity('--project', id, '--json');
+  expect(code).toBe(0);
+  expect(json).toEqual({
+    projectId: id,
+    network: 'nile',
+    policy: 'tail',
+    maxSurcharge: '0.000100',
+    activeAddresses: 2,
+    low: true,
+    freeShare: 10 / 18,
+    daysLeft: 10,
+    amounts: [
+      {
+        amount: '25.000000',
+        total: 18,
+        free: 10,
+        freeShare: 10 / 18,
+        used7Days: 7,
+        used30Days: 8,
+        countedSince: expect.stringMatching(/Z$/),
+        perDay7: 1,
+        perDay30: expect.closeTo(0.4, 3),
+        daysLeft7: 10,
+        daysLeft30: 25,
+        daysLeft: 10,
+        low: true,
+      },
+      expect.objectContaining({ amount: '7.000000', total: 18, free: 17, used7Days: 0, daysLeft7: null, low: false }),
+    ],
+  });
+  const { stdout, stderr } = await capacity('--project', id);
+  expect(stdout).toMatch(/verdict +LOW: less than 20 % free, or for less than 14 days/);
+  expect(stdout).toMatch(/25\.000000 +10 +18 +55\.5 +1\.0 +0\.4 +10 +LOW\n7\.000000 +17 +18 +94\.4/);
+  expect(stderr).toContain('add addresses');
+});
+
+test('one amount is shown on each active address and in all, under both policies', async () => {
+  const { id, addresses } = await newProject('tail', 3);
+  for (let i = 0; i < 9; i++) await take(addresses[0], 25_000_000n, wordAt(25_000_000n, i), 40);
+  await take(addresses[2], 25_000_000n, wordAt(25_000_000n, 4), 1);
+  await withClient(database.connection, (client) =>
+    client.query('update addresses set retired_at = now() where id = $1', [addresses[1]?.id]),
+  );
+  const { json } = await capacity('--project', id, '--amount', '25', '--json');
+  expect(json).toMatchObject({ amount: '25.000000', total: 18, free: 8, used30Days: 1 });
+  expect(json.addresses).toEqual([
+    { address: addresses[0]?.address, position: 1, total: 9, free: 0 },
+    { address: addresses[2]?.address, position: 3, total: 9, free: 8 },
+  ]);
+
+  const exact = await newProject('exact', 2);
+  await take(exact.addresses[0], 25_000_000n, 25_000_000n, 40);
+  const { code, stdout } = await capacity('--project', exact.id, '--amount', '25.00');
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/free +1 of 2 \(50\.0 %\)/);
+  expect(stdout).toContain('not used in the last 30 days');
+  expect(stdout).toMatch(
+    new RegExp(`1 +${exact.addresses[0]?.address} +0 +1\\n2 +${exact.addresses[1]?.address} +1 +1`),
+  );
+});
+
+test('an amount that is none is refused with the reason', async () => {
+  const { id } = await newProject('tail', 1);
+  expect(await capacity('--project', id, '--amount', '25,00')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('--amount "25,00" must hold only the digits 0-9 and one decimal point'),
+  });
+});

@@ -1,0 +1,336 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { CliError } from '../../src/cli/cli-error.ts';
+import { explain } from '../../src/cli/explain/explain.ts';
+import type { Result, Terminal } from '../../src/cli/terminal.ts';
+import { addressOf, at, createLedger, txIdOf } from './explain-ledger.ts';
+import { runCli } from './run-cli.ts';
+
+// What is printed is compared with the files in test/cli/golden. After a change that is meant, look at what
+// `npx vitest run test/cli/explain.test.ts -u` makes of them.
+
+const NOW = at('12:00:00');
+beforeEach(() => {
+  vi.spyOn(Date, 'now').mockReturnValue(NOW);
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+type Ledger = Awaited<ReturnType<typeof createLedger>>;
+type Json = { verdict: string; timeline: { at: string; kind: string; text: string }[] } & Record<string, unknown>;
+
+function ask({ env }: Pick<Ledger, 'env'>, subject: string, options: { project?: string } = {}): Promise<Result> {
+  const terminal = { json: false, env, stdin: process.stdin, print: vi.fn(), exitCode: () => 0, note: vi.fn() };
+  return explain(terminal as Terminal, subject, options);
+}
+
+/** Compares what people and what machines get with the golden files of a name. */
+async function expectGolden(ledger: Ledger, subject: string, name: string): Promise<Json> {
+  const { text, next, data } = await ask(ledger, subject);
+  const shown = `$ quittance explain ${subject}\n\n${text}\n${next === undefined ? '' : `\n${next}\n`}`;
+  await expect(shown).toMatchFileSnapshot(`golden/explain-${name}.txt`);
+  await expect(`${JSON.stringify(data, null, 2)}\n`).toMatchFileSnapshot(`golden/explain-${name}.json`);
+  return data as Json;
+}
+
+/** A shop with a key, an address and an endpoint; the ledger is up to date. */
+async function openShop(options: Parameters<Ledger['addAddress']>[2] = {}) {
+  const ledger = await createLedger();
+  const project = await ledger.addProject();
+  const apiKeyId = await ledger.addKey(project, 'web shop');
+  const address = await ledger.addAddress(project, 0xa1, options);
+  const endpoint = await ledger.addEndpoint(project);
+  await ledger.setCursor([1900, at('11:58:50')], [1918, at('11:59:50')]);
+  return { ledger, project, apiKeyId, address, endpoint };
+}
+
+const SENT = { status: 204, error: null };
+
+describe('an invoice', () => {
+  test('that was paid in time shows request, allocation, sighting, evidence, match, events and attempts', async () => {
+    const { ledger, address, apiKeyId, endpoint } = await openShop();
+    const invoice = await ledger.addInvoice(address, { externalId: 'order-17', apiKeyId });
+    const payment = { to: address, amount: '25.000137', tx: 0x17, block: 1040, time: at('10:04:00') };
+    const sighted = { sequence: 1, createdAt: at('10:04:02'), payment };
+    const confirming = await ledger.addInvoiceEvent('CONFIRMING', invoice, sighted);
+    const transfer = await ledger.addTransfer('matched', invoice, { ...payment, decidedAt: at('10:05:00') });
+    const settled = { sequence: 2, createdAt: at('10:05:00'), payment, transferId: transfer.id };
+    const paid = await ledger.addInvoiceEvent('PAID', invoice, settled);
+    const first = { at: at('10:04:02.100'), ...SENT };
+    await ledger.addDelivery(confirming, endpoint, { status: 'delivered', attempts: [first] });
+    await ledger.addDelivery(paid, endpoint, { status: 'delivered', attempts: [{ at: at('10:05:00.200'), ...SENT }] });
+
+    const { verdict, timeline } = await expectGolden(ledger, 'order-17', 'paid');
+    expect(verdict).toMatch(/^order-17 is PAID since 2026-09-01T10:05:00.000Z: .*, in time\. The shop was told/);
+    expect(timeline.map(({ kind }) => kind).join(' ')).toBe(
+      'requested allocated transferred sighted event attempt matched event attempt',
+    );
+    expect((await ask(ledger, invoice.invoiceId)).data).toEqual((await ask(ledger, 'order-17')).data);
+    await expectGolden(ledger, txIdOf(0x17), 'transaction-matched');
+  });
+
+  test('that was paid late says that it counts, and was asked for by a key that nobody noted', async () => {
+    const { ledger, address, endpoint } = await openShop();
+    const invoice = await ledger.addInvoice(address, { externalId: 'order-18', status: 'EXPIRED' });
+    const expired = await ledger.addInvoiceEvent('EXPIRED', invoice, { sequence: 1, createdAt: at('10:30:03') });
+    const payment = { to: address, amount: '25.000137', tx: 0x18, block: 1700, time: at('11:10:00') };
+    const transfer = await ledger.addTransfer('matched', invoice, { ...payment, decidedAt: at('11:11:00') });
+    const settled = { sequence: 2, createdAt: at('11:11:00'), payment, transferId: transfer.id };
+    const paid = await ledger.addInvoiceEvent('PAID', invoice, settled);
+    // Delivered before attempts were logged, and not delivered yet.
+    const before = { status: 'delivered' as const, attempts: [{ at: at('10:30:04'), ...SENT }], unlogged: true };
+    await ledger.addDelivery(expired, endpoint, before);
+    await ledger.addDelivery(paid, endpoint, { status: 'pending', attempts: [], nextAttemptAt: at('11:11:00') });
+
+    const { verdict } = await expectGolden(ledger, 'order-18', 'paid-late');
+    expect(verdict).toContain('after its deadline of 2026-09-01T10:30:00.000Z, which counts all the same');
+  });
+
+  test('whose block was orphaned, and that was paid again in another block, shows both', async () => {
+    const { ledger, address, apiKeyId, endpoint } = await openShop();
+    const invoice = await ledger.addInvoice(address, { externalId: 'order-19', apiKeyId });
+    const orphan = { to: address, amount: '25.000137', tx: 0x19, block: 1040, time: at('10:04:00') };
+    await ledger.addInvoiceEvent('CONFIRMING', invoice, { sequence: 1, createdAt: at('10:04:02'), payment: orphan });
+    await ledger.addInvoiceEvent('PENDING', invoice, { sequence: 2, createdAt: at('10:04:20') });
+    const waiting = await ask(ledger, 'order-19');
+    expect(waiting.text).toMatch(
+      /^order-19 waits for exactly 25\.000137 USDT at T.*because its block was orphaned; it may come again in another block\.\n/,
+    );
+
+    const payment = { ...orphan, block: 1050, time: at('10:04:30') };
+    await ledger.addInvoiceEvent('CONFIRMING', invoice, { sequence: 3, createdAt: at('10:04:32'), payment });
+    const transfer = await ledger.addTransfer('matched', invoice, { ...payment, decidedAt: at('10:05:30') });
+    const settled = { sequence: 4, createdAt: at('10:05:30'), payment, transferId: transfer.id };
+    const paid = await ledger.addInvoiceEvent('PAID', invoice, settled);
+    await ledger.addDelivery(paid, endpoint, { status: 'delivered', attempts: [{ at: at('10:05:31'), ...SENT }] });
+    const { timeline } = await expectGolden(ledger, 'order-19', 'orphaned');
+    const facts = timeline.map(({ kind }) => kind).filter((kind) => kind !== 'event' && kind !== 'attempt');
+    expect(facts.join(' ')).toBe('requested allocated sighted orphaned transferred sighted matched');
+  });
+
+  test('that got less than it waits for names the transfer and its likely cause', async () => {
+    const { ledger, address, apiKeyId, endpoint } = await openShop();
+    await ledger.addInvoice(address, { externalId: 'order-20', apiKeyId });
+    const payment = { to: address, amount: '24.000137', tx: 0x20, block: 1040, time: at('10:04:00') };
+    const transfer = await ledger.addTransfer('unmatched', null, { ...payment, decidedAt: at('10:05:00') });
+    const event = await ledger.addTransferEvent(transfer, at('10:05:00'));
+    await ledger.addDelivery(event, endpoint, { status: 'delivered', attempts: [{ at: at('10:05:01'), ...SENT }] });
+
+    const { verdict, timeline } = await expectGolden(ledger, 'order-20', 'short');
+    expect(verdict).toMatch(
+      /^order-20 waits for exactly 25\.000137 USDT .* What came is 24\.000137 USDT .* Likely \(high\): /,
+    );
+    expect(timeline.find(({ kind }) => kind === 'unmatched')).toMatchObject({
+      causes: expect.arrayContaining([expect.objectContaining({ code: 'FEE_DEDUCTED' })]),
+    });
+    await expectGolden(ledger, txIdOf(0x20), 'transaction-unmatched');
+  });
+
+  test('that was paid twice shows the duplicate and that an operator refunded it', async () => {
+    const { ledger, address, apiKeyId } = await openShop();
+    const invoice = await ledger.addInvoice(address, { externalId: 'order-21', apiKeyId });
+    const payment = { to: address, amount: '25.000137', tx: 0x21, block: 1040, time: at('10:04:00') };
+    await ledger.addTransfer('matched', invoice, { ...payment, decidedAt: at('10:05:00') });
+    const again = { ...payment, tx: 0x22, block: 1100, time: at('10:07:00') };
+    const duplicate = await ledger.addTransfer('duplicate', invoice, { ...again, decidedAt: at('10:08:00') });
+    await ledger.addTransferEvent(duplicate, at('10:08:00'));
+    await ledger.addResolution(duplicate, 'refunded', 'anna', at('11:00:00'), 'sent back, ticket 4711');
+
+    const { verdict } = await expectGolden(ledger, 'order-21', 'duplicate-refunded');
+    expect(verdict).toContain('It was paid twice');
+    expect(verdict).toContain('anna resolved it as refunded');
+  });
+
+  test('whose webhook failed twice and was then delivered shows each attempt', async () => {
+    const { ledger, address, apiKeyId, endpoint } = await openShop();
+    const invoice = await ledger.addInvoice(address, { externalId: 'order-23', apiKeyId, status: 'EXPIRED' });
+    const expired = await ledger.addInvoiceEvent('EXPIRED', invoice, { sequence: 1, createdAt: at('10:30:03') });
+    const attempts = [
+      { at: at('10:30:04'), status: 500, error: 'http_500: the endpoint answered 500' },
+      { at: at('10:30:10'), status: null, error: 'timeout: no answer within 15 s' },
+      { at: at('10:31:00'), ...SENT },
+    ];
+    await ledger.addDelivery(expired, endpoint, { status: 'delivered', attempts });
+    const dead = await ledger.addEndpoint(address.project, 'https://other.example/hook');
+    const failures = Array.from({ length: 12 }, (_, i) => {
+      return {
+        at: at(`11:${String(i * 4).padStart(2, '0')}:00`),
+        status: 503,
+        error: 'http_503: the endpoint answered 503',
+      };
+    });
+    await ledger.addDelivery(expired, dead, { status: 'dead', attempts: failures });
+
+    const { verdict } = await expectGolden(ledger, 'order-23', 'webhook-retried');
+    expect(verdict).toMatch(/^order-23 is EXPIRED since .* and still payable: .*nothing arrived\./);
+    expect(verdict).toContain('https://other.example/hook was not told of invoice.expired: http_503');
+  });
+
+  test('of policy exact waits for the requested amount itself on its retired address, while the ledger lags', async () => {
+    const { ledger, apiKeyId, address } = await openShop({ policy: 'exact', retiredAt: at('10:10:00') });
+    await ledger.addAction(address, 'address.retired', 'anna', at('10:10:00'), { note: 'wallet replaced' });
+    await ledger.addInvoice(address, { externalId: 'order-24', payable: '25', apiKeyId });
+    vi.spyOn(Date, 'now').mockReturnValue(at('15:00:00'));
+    const { verdict } = await expectGolden(ledger, 'order-24', 'exact');
+    expect(verdict).toContain('Mind that devnet was examined up to block 1918');
+  });
+
+  test('that is seen in a block which is not irreversible is told by its transaction too', async () => {
+    const { ledger, address, apiKeyId } = await openShop();
+    const invoice = await ledger.addInvoice(address, { externalId: 'order-25', apiKeyId, status: 'CONFIRMING' });
+    const payment = { to: address, amount: '25.000137', tx: 0x25, block: 1918, time: at('11:59:50') };
+    await ledger.addInvoiceEvent('CONFIRMING', invoice, { sequence: 1, createdAt: at('11:59:52'), payment });
+    await ledger.sql(
+      `insert into sightings (network, block_number, tx_id, log_index, project_id, invoice_id, from_address, amount_micro)
+       values ('devnet', 1918, decode($1, 'hex'), 0, $2, $3, $4, 25000137)`,
+      [txIdOf(0x25), address.project.id, invoice.id, addressOf(0xbb)],
+    );
+    await expectGolden(ledger, 'order-25', 'confirming');
+    await expectGolden(ledger, txIdOf(0x25), 'transaction-sighted');
+  });
+
+  test('with thousands of duplicates shows the newest and says how many more there are', async () => {
+    const { ledger, address } = await openShop();
+    const invoice = await ledger.addInvoice(address, { externalId: 'order-26' });
+    const payment = { to: address, amount: '25.000137', tx: 0x26, block: 1040, time: at('10:04:00') };
+    await ledger.addTransfer('matched', invoice, { ...payment, decidedAt: at('10:05:00') });
+    await ledger.sql(
+      `insert into transfers (id, project_id, network, address_id, tx_id, log_index, block_number, block_id, block_time,
+         from_address, amount_micro, kind, invoice_id, reserved_micro, producer, verified, nodes, recorded_at)
+       select gen_random_uuid(), project_id, network, address_id, sha256(n::text::bytea), 0, block_number + n, block_id,
+         block_time + n * interval '100 milliseconds', from_address, amount_micro, 'duplicate', invoice_id, reserved_micro,
+         producer, verified, nodes, recorded_at + n * interval '100 milliseconds'
+       from transfers, generate_series(1, 10000) n where kind = 'matched'`,
+    );
+    const { text, data } = await ask(ledger, 'order-26');
+    expect((data as Json).verdict).toContain('10000 more transfers of the same amount came and pay nothing');
+    expect(text).toContain('not shown: 9980 more of 10000 transfers of exactly its amount');
+    expect(text.split('\n').length).toBeLessThan(250);
+  });
+
+  test('whose stored texts are hostile cannot rewrite the terminal', async () => {
+    const { ledger, address, endpoint } = await openShop();
+    const externalId = 'order\u001b[2J\u202e-27\u0007\nPAID';
+    const invoice = await ledger.addInvoice(address, { externalId });
+    const payment = { to: address, amount: '25.000137', tx: 0x27, block: 1040, time: at('10:04:00') };
+    await ledger.addTransfer('matched', invoice, { ...payment, decidedAt: at('10:05:00') });
+    const duplicate = await ledger.addTransfer('duplicate', invoice, {
+      ...payment,
+      tx: 0x28,
+      decidedAt: at('10:06:00'),
+    });
+    const event = await ledger.addTransferEvent(duplicate, at('10:06:00'));
+    const attempts = [{ at: at('10:06:01'), status: null, error: 'network: \u001b]0;owned\u0007' }];
+    await ledger.addDelivery(event, endpoint, { status: 'dead', attempts });
+    await ledger.addResolution(duplicate, 'ignored', 'eve\u009b31m', at('11:00:00'), '\u2066note');
+    const { text, data } = await ask(ledger, externalId);
+    expect(text.replaceAll('\n', '')).not.toMatch(/\p{C}/u);
+    expect(text).toContain('order�[2J�-27��PAID');
+    const { verdict, timeline, subject } = data as Json;
+    expect([verdict, ...timeline.map((entry) => entry.text)].join('')).not.toMatch(/\p{C}/u);
+    expect(subject).toMatchObject({ externalId });
+  });
+});
+
+describe('an external id', () => {
+  test('of several projects is refused with their names, unless one is given', async () => {
+    const { ledger, project, address } = await openShop();
+    const other = await ledger.addProject('Other shop');
+    const theirs = await ledger.addAddress(other, 0xa2);
+    await ledger.addInvoice(address, { externalId: 'order-1' });
+    await ledger.addInvoice(theirs, { externalId: 'order-1', payable: '25.000144' });
+    const error = await ask(ledger, 'order-1').catch((thrown: unknown) => thrown);
+    if (!(error instanceof CliError)) return expect.fail('it was not refused');
+    const lines = [`error: ${error.message}`, ...error.problems.map(({ message }) => `  ${message}`)];
+    await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('golden/explain-ambiguous.txt');
+    const { data } = await ask(ledger, 'order-1', { project: project.projectId });
+    expect(data).toMatchObject({ subject: { projectId: project.projectId, payableAmount: '25.000137' } });
+  });
+
+  test('that looks like a transaction id or an address is found all the same', async () => {
+    const { ledger, address } = await openShop();
+    for (const [externalId, payable] of [
+      [txIdOf(0x99), '25.000144'],
+      [addressOf(0x99), '25.000153'],
+    ] as const) {
+      await ledger.addInvoice(address, { externalId, payable });
+      expect((await ask(ledger, externalId)).data).toMatchObject({ subject: { form: 'invoice', externalId } });
+    }
+  });
+
+  test('that nobody has is refused with the four forms', async () => {
+    const { ledger } = await openShop();
+    for (const unknown of ['order-404', 'inv_01h455vb4pex5vsknk084sn02q', addressOf(0x44), 'inv_1', '\u0000']) {
+      await expect(ask(ledger, unknown)).rejects.toMatchObject({
+        code: 'NOT_FOUND',
+        message: expect.stringMatching(/inv_….*externalId.*transaction id.*address \(T…\)/),
+      });
+    }
+  });
+});
+
+describe('a transaction', () => {
+  test('that the ledger has nothing of shows where the ledger stands and what to do', async () => {
+    const { ledger } = await openShop();
+    await expectGolden(ledger, txIdOf(0x99), 'transaction-unknown');
+    const { exitCode, text } = await ask(ledger, `0x${txIdOf(0x99).toUpperCase()}`);
+    expect(exitCode).toBe(3);
+    expect(text).toContain('TRON writes transaction ids without 0x');
+  });
+});
+
+describe('an address', () => {
+  test('that is retired shows who added and retired it, its invoices, transfers and books', async () => {
+    const { ledger, address, apiKeyId } = await openShop({ retiredAt: at('11:00:00') });
+    await ledger.addAction(address, 'address.added', 'anna', at('08:10:00'), { policy: 'tail' });
+    await ledger.addAction(address, 'address.retired', 'bert', at('11:00:00'), { note: 'wallet replaced' });
+    const invoice = await ledger.addInvoice(address, { externalId: 'order-31', apiKeyId });
+    await ledger.addInvoice(address, { externalId: 'order-32', payable: '25.000144', apiKeyId, status: 'EXPIRED' });
+    const payment = { to: address, amount: '25.000137', tx: 0x31, block: 1040, time: at('10:04:00') };
+    await ledger.addTransfer('matched', invoice, { ...payment, decidedAt: at('10:05:00') });
+    await ledger.sql(
+      `insert into outgoing_transfers (network, tx_id, log_index, project_id, address_id, block_number, block_id, block_time,
+         to_address, amount_micro, verified, nodes)
+       values ('devnet', $1, 0, $2, $3, 1500, $1, $4, $5, 25000137, 'agreed:2', '{http://node-1,http://node-2}')`,
+      [Buffer.alloc(32, 0x55), address.project.id, address.id, new Date(at('11:20:00')), addressOf(0xcc)],
+    );
+    await ledger.sql(
+      `insert into balance_checks (address_id, project_id, network, opening_micro, opening_block, good_block, checked_block,
+         balance_micro, expected_micro, node, checked_at, due_at)
+       values ($1, $2, 'devnet', 0, 900, 1600, 1600, 0, 0, 'http://node-1', $3, $3)`,
+      [address.id, address.project.id, new Date(at('11:30:00'))],
+    );
+    const { verdict } = await expectGolden(ledger, address.address, 'address-retired');
+    expect(verdict).toContain(
+      'retired since 2026-09-01T11:00:00.000Z: it takes no new invoices, and is watched for ever',
+    );
+  });
+
+  test('of somebody else shows what it paid to us', async () => {
+    const { ledger, address } = await openShop();
+    const payment = { to: address, amount: '7', tx: 0x33, block: 1040, time: at('10:04:00'), from: 0xdd };
+    await ledger.addTransfer('unmatched', null, { ...payment, decidedAt: at('10:05:00') });
+    const { data } = await ask(ledger, addressOf(0xdd));
+    expect(data).toMatchObject({
+      verdict: expect.stringMatching(/is no address of yours\. It sent 1 transfers? to yours/),
+      timeline: [{ kind: 'transferred', match: 'unmatched', amount: '7.000000' }],
+    });
+  });
+});
+
+test('the command prints one object with --json, and ends with 3 for what nobody knows', async () => {
+  vi.restoreAllMocks();
+  const { ledger, address } = await openShop();
+  await ledger.addInvoice(address, { externalId: 'order-41' });
+  const { env } = ledger;
+  const [found, unknown] = await Promise.all([
+    runCli(['explain', 'order-41', '--json'], { env }),
+    runCli(['explain', 'order-404'], { env }),
+  ]);
+  expect(found).toMatchObject({ code: 0, json: { subject: { form: 'invoice', externalId: 'order-41' } } });
+  expect(unknown).toMatchObject({
+    code: 3,
+    stdout: '',
+    stderr: expect.stringContaining('no project knows "order-404"'),
+  });
+});

@@ -1,0 +1,203 @@
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { decodeId } from '../../src/domain/ids.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import { resolveTransfers } from '../../src/payments/resolve-transfer.ts';
+import { findCursor } from '../../src/store/chain-cursor.ts';
+import { findTransfersOfTx } from '../../src/store/transfer-desk.ts';
+import {
+  createInvoice,
+  eventually,
+  inboxOf,
+  payableOf,
+  readInvoice,
+  startTestService,
+  type TestService,
+  untilStatus,
+} from '../support/service.ts';
+
+let service: TestService;
+let client: pg.Client;
+beforeAll(async () => {
+  service = await startTestService({ addressCount: 3 });
+  client = new pg.Client(service.connectionString);
+  await client.connect();
+});
+afterAll(async () => {
+  await client.end();
+  await service.stop();
+});
+
+async function newInvoice(): Promise<{ id: string; address: string; amountMicro: bigint }> {
+  const id: string = (await createInvoice(service)).body.invoiceId;
+  return { id, ...(await payableOf(service, id)) };
+}
+
+function send(to: string, amountMicro: bigint): Promise<string> {
+  return service.payer.transfer({ contract: service.devnet.usdtContract, to, amountMicro });
+}
+
+/** Makes everything that was sent irreversible, and waits until the watcher has recorded it. */
+async function settle(): Promise<void> {
+  service.devnet.mineUntilSolid();
+  const { number } = service.devnet.solid();
+  await eventually(
+    () => findCursor(service.db, 'devnet'),
+    (cursor) => cursor !== null && cursor.solid.number >= number,
+  );
+}
+
+/** What the ledger has of a transaction, in the order of its logs. */
+async function recorded(txId: string) {
+  return (await findTransfersOfTx(service.db, txId, 500)).map(({ logIndex, to, amountMicro, kind, invoice }) => {
+    return { logIndex, to, amountMicro, kind, externalId: invoice?.externalId ?? null };
+  });
+}
+
+async function eventsAbout(txId: string): Promise<{ type: string; transferId: string }[]> {
+  const { rows } = await client.query(
+    `select e.type, e.body::jsonb -> 'data' ->> 'transferId' as "transferId"
+     from events e join transfers t on t.id = e.transfer_id where t.tx_id = decode($1, 'hex') order by e.id`,
+    [txId],
+  );
+  return rows;
+}
+
+function retire(address: string): Promise<unknown> {
+  return client.query('update addresses set retired_at = now() where address = $1', [address]);
+}
+
+test('a retired address is watched on: the exact amount still pays its invoice, any other amount is unmatched', async () => {
+  const invoice = await newInvoice();
+  await retire(invoice.address);
+  const [off, exact] = [
+    await send(invoice.address, invoice.amountMicro - 1n),
+    await send(invoice.address, invoice.amountMicro),
+  ];
+  await settle();
+  await untilStatus(service, invoice.id, 'PAID');
+  expect(await recorded(off)).toMatchObject([{ kind: 'unmatched', to: invoice.address, externalId: null }]);
+  expect(await recorded(exact)).toMatchObject([{ kind: 'matched', to: invoice.address }]);
+  expect(await eventsAbout(off)).toMatchObject([{ type: 'transfer.unmatched' }]);
+});
+
+test('the exact amount of a paid invoice is a duplicate, also at an address that was retired since, and told as such', async () => {
+  const invoice = await newInvoice();
+  await send(invoice.address, invoice.amountMicro);
+  await settle();
+  const { externalId } = await untilStatus(service, invoice.id, 'PAID');
+  await retire(invoice.address);
+  const again = await send(invoice.address, invoice.amountMicro);
+  await settle();
+  expect(await recorded(again)).toMatchObject([{ kind: 'duplicate', externalId }]);
+  const [webhook] = await eventually(
+    async () => (await inboxOf(service)).filter(({ body }) => body.data.txId === again),
+    (all) => all.length > 0,
+  );
+  expect(webhook).toMatchObject({
+    type: 'transfer.duplicate',
+    verified: true,
+    body: { data: { invoiceId: invoice.id } },
+  });
+});
+
+test('several transfers to us in one transaction are each recorded once, each by its own log', async () => {
+  const [first, second] = [await newInvoice(), await newInvoice()];
+  const transfers = [
+    { to: first.address, amountMicro: first.amountMicro },
+    { to: first.address, amountMicro: 3_210_000n },
+    { to: service.payer.address, amountMicro: 1n },
+    { to: second.address, amountMicro: second.amountMicro },
+    { to: first.address, amountMicro: first.amountMicro },
+    { to: first.address, amountMicro: 3_210_000n },
+  ];
+  const { usdtContract: token, multisendContract } = service.devnet;
+  const txId = await service.payer.multisend({ multisendContract, token, transfers });
+  await settle();
+  expect(
+    (await recorded(txId)).map(({ logIndex, kind, to, amountMicro }) => [logIndex, kind, to, amountMicro]),
+  ).toEqual([
+    [0, 'matched', first.address, first.amountMicro],
+    [1, 'unmatched', first.address, 3_210_000n],
+    [3, 'matched', second.address, second.amountMicro],
+    [4, 'duplicate', first.address, first.amountMicro],
+    [5, 'unmatched', first.address, 3_210_000n],
+  ]);
+  const told = await eventsAbout(txId);
+  expect(told.map(({ type }) => type).sort()).toEqual([
+    'invoice.paid',
+    'invoice.paid',
+    'transfer.duplicate',
+    'transfer.unmatched',
+    'transfer.unmatched',
+  ]);
+});
+
+test('a transfer of nothing and a transfer of another token are not recorded', async () => {
+  const invoice = await newInvoice();
+  const nothing = await send(invoice.address, 0n);
+  const fake = await service.payer.transfer({
+    contract: service.devnet.fakeUsdtContract,
+    to: invoice.address,
+    amountMicro: invoice.amountMicro,
+  });
+  await settle();
+  for (const txId of [nothing, fake]) expect(await recorded(txId)).toEqual([]);
+  expect((await readInvoice(service, invoice.id)).body.status).toBe('PENDING');
+});
+
+test('what was recorded is not recorded again by a restarted service', async () => {
+  const { address } = await newInvoice();
+  const txId = await send(address, 4_560_000n);
+  await settle();
+  await service.restart();
+  const later = await send(address, 4_560_000n);
+  await settle();
+  expect([(await recorded(txId)).length, (await recorded(later)).length]).toEqual([1, 1]);
+  const { rows } = await client.query('select count(*)::int as count from transfers where amount_micro = 4560000');
+  expect(rows).toEqual([{ count: 2 }]);
+});
+
+test('an invoice that was credited outside stays unpaid, and its exact transfer still pays it', async () => {
+  const invoice = await newInvoice();
+  const txId = await send(invoice.address, invoice.amountMicro - 1_000_000n);
+  await settle();
+  const [short] = await findTransfersOfTx(service.db, txId, 500);
+  const outcome = await resolveTransfers(
+    { db: service.db, now: () => unixMs(service.clock.now()) },
+    {
+      transferIds: [short?.id ?? ''],
+      resolution: 'credited-outside',
+      note: '',
+      invoice: { id: decodeId('inv', invoice.id), externalId: invoice.id },
+      resolvedBy: 'test',
+    },
+  );
+  expect(outcome).toMatchObject({ kind: 'resolved', invoice: { status: 'PENDING' } });
+  expect((await readInvoice(service, invoice.id)).body.status).toBe('PENDING');
+  await send(invoice.address, invoice.amountMicro);
+  await settle();
+  await untilStatus(service, invoice.id, 'PAID');
+});
+
+test.each([
+  ['a resolution is never changed', `update transfer_resolutions set resolution = 'ignored'`, /never changed/],
+  ['a resolution is never deleted', 'delete from transfer_resolutions', /never deleted/],
+  [
+    'a transfer that paid its invoice has no resolution',
+    `insert into transfer_resolutions (project_id, transfer_id, resolution, note, resolved_by, resolved_at)
+     select project_id, id, 'refunded', '', 'x', now() from transfers where kind = 'matched' limit 1`,
+    /there is nothing to resolve/,
+  ],
+  [
+    'a transfer stands in the ledger once',
+    `insert into transfers (id, project_id, network, address_id, tx_id, log_index, block_number, block_id, block_time,
+       from_address, amount_micro, kind, verified, nodes)
+     select gen_random_uuid(), project_id, network, address_id, tx_id, log_index, block_number, block_id, block_time,
+       from_address, amount_micro, kind, verified, nodes
+     from transfers where kind = 'unmatched' limit 1`,
+    /duplicate key value/,
+  ],
+])('%s, whatever the code says', async (_title, sql, message) => {
+  await expect(client.query(sql)).rejects.toThrow(message);
+});

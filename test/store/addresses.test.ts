@@ -1,0 +1,201 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { uuidV7 } from '../../src/domain/ids.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import { type Candidate, addAddresses as inUseCase, type Operating } from '../../src/payments/add-addresses.ts';
+import { changeProject } from '../../src/payments/change-project.ts';
+import { deriveNextAddresses } from '../../src/payments/derive-addresses.ts';
+import { activateAddresses, retireAddresses } from '../../src/payments/retire-addresses.ts';
+import { countAddresses, findAddresses, insertAddress, listAddresses } from '../../src/store/addresses.ts';
+import { type Database, openDatabase } from '../../src/store/database.ts';
+import { listOperatorActions } from '../../src/store/operator-actions.ts';
+import { findProject, insertProject } from '../../src/store/projects.ts';
+import { type AccountXpub, deriveAddresses } from '../../src/tron/account-xpub.ts';
+import { type AccountHex, accountToAddress } from '../../src/tron/address.ts';
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { withClient } from '../support/postgres-template.ts';
+
+const XPUB =
+  'xpub6D1AabNHCupeiLM65ZR9UStMhJ1vCpyV4XbZdyhMZBiJXALQtmn9p42VTQckoHVn8WNqS7dqnJokZHAHcHGoaQgmv8D45oNUKx6DZMNZBCd' as AccountXpub;
+const NOW = unixMs(1_790_000_000_000);
+
+let database: TestDatabase;
+let db: Database;
+let operating: Operating;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  db = openDatabase({
+    connection: database.connection,
+    poolSize: 6,
+    applicationName: 'addresses test',
+    // The drop at the end may end a connection that is just closing; any other loss fails the next statement.
+    onError: () => undefined,
+  });
+  operating = { db, operator: 'ann', now: () => NOW, random: (bytes) => randomBytes(bytes) };
+});
+afterAll(async () => {
+  await db.close();
+  await database.drop();
+});
+
+const uuid = () => uuidV7(Date.now(), randomBytes(10));
+
+async function newProject(): Promise<string> {
+  const id = uuid();
+  await insertProject(db, {
+    id,
+    name: 'Shop',
+    network: 'nile',
+    maxSurchargeMicro: 10_000n,
+    invoiceLifetimeMs: 1_800_000,
+  });
+  return id;
+}
+
+function newCandidates(count: number): Candidate[] {
+  return Array.from({ length: count }, () => {
+    const account = randomBytes(20).toString('hex') as AccountHex;
+    return { account, address: accountToAddress(account) };
+  });
+}
+
+const add = (projectId: string, candidates: Candidate[], policy: 'tail' | 'exact' | null = null) =>
+  inUseCase(operating, { projectId, policy, candidates });
+
+test('many additions at the same time get positions of their own, each in its order', async () => {
+  const projectId = await newProject();
+  const lists = Array.from({ length: 6 }, () => newCandidates(40));
+  await Promise.all(lists.map((list) => add(projectId, list)));
+  const listed = await listAddresses(db, projectId);
+  expect(listed.map(({ position }) => position)).toEqual(Array.from({ length: 240 }, (_, index) => index + 1));
+  for (const list of lists) {
+    const start = listed.findIndex(({ address }) => address === list[0]?.address);
+    expect(listed.slice(start, start + 40).map(({ address }) => address)).toEqual(list.map(({ address }) => address));
+  }
+});
+
+test('of two projects that add the same addresses at once, one gets all of them and the other none', async () => {
+  for (let round = 0; round < 10; round++) {
+    const [first, second] = [await newProject(), await newProject()];
+    const list = newCandidates(50);
+    const outcomes = await Promise.all([add(first, list), add(second, [...list].reverse())]);
+    expect(outcomes.map(({ kind }) => kind).sort()).toEqual(['added', 'taken']);
+    const counts = await Promise.all([first, second].map(async (id) => (await listAddresses(db, id)).length));
+    expect(counts.sort((a, b) => a - b)).toEqual([0, 50]);
+  }
+});
+
+test('an addition that meets one taken address adds nothing and records nothing', async () => {
+  const [first, second] = [await newProject(), await newProject()];
+  const [taken, ...others] = newCandidates(3);
+  if (taken === undefined) throw new Error('no candidate');
+  await add(first, [taken]);
+  const outcome = await add(second, [taken, ...others]);
+  expect(outcome).toMatchObject({ kind: 'taken', taken: [{ address: taken.address, project_id: first }] });
+  expect(await listAddresses(db, second)).toEqual([]);
+  expect(await listOperatorActions(db, others[0]?.address ?? '')).toEqual([]);
+});
+
+test('10,000 addresses are added in one transaction', async () => {
+  const projectId = await newProject();
+  const list = newCandidates(10_000);
+  expect((await add(projectId, list)).kind).toBe('added');
+  expect((await countAddresses(db, projectId)).active).toEqual({ tail: 10_000, exact: 0 });
+  const found = await findAddresses(
+    db,
+    'nile',
+    list.slice(0, 7).map(({ account }) => account),
+  );
+  expect(found.map(({ address }) => address).sort()).toEqual(
+    list
+      .slice(0, 7)
+      .map(({ address }) => address)
+      .sort(),
+  );
+});
+
+test('an address takes the policy of its project, or the one that is given, and keeps it for life', async () => {
+  const projectId = await newProject();
+  const [[a], [b], [c]] = [newCandidates(1), newCandidates(1), newCandidates(1)];
+  if (a === undefined || b === undefined || c === undefined) throw new Error('no candidate');
+  await add(projectId, [a]);
+  await add(projectId, [b], 'exact');
+  await changeProject(operating, projectId, { policy: 'exact' });
+  await insertAddress(db, { ...c, id: uuid(), projectId });
+  expect((await listAddresses(db, projectId)).map(({ policy }) => policy)).toEqual(['tail', 'exact', 'exact']);
+  const change = withClient(database.connection, (client) =>
+    client.query("update addresses set policy = 'exact' where address = $1", [a.address]),
+  );
+  await expect(change).rejects.toThrow('never changes');
+});
+
+test('an address is taken out of use and into use again, each change on record once', async () => {
+  const projectId = await newProject();
+  const list = newCandidates(2);
+  await add(projectId, list);
+  const wanted = { projectId, addresses: list, note: 'old wallet' };
+  const retired = await retireAddresses(operating, wanted);
+  expect(retired).toMatchObject({ kind: 'done', unchanged: [], counts: { active: { tail: 0, exact: 0 }, retired: 2 } });
+  const again = await retireAddresses(operating, { ...wanted, note: null });
+  expect(again).toMatchObject({ kind: 'done', changed: [], unchanged: [{}, {}] });
+  await activateAddresses(operating, { ...wanted, addresses: list.slice(0, 1), note: null });
+  expect((await listAddresses(db, projectId)).map(({ retired_at }) => retired_at)).toEqual([null, NOW]);
+  const actions = await listOperatorActions(db, list[0]?.address ?? '');
+  expect(actions).toEqual([
+    {
+      projectId,
+      action: 'address.added',
+      subject: list[0]?.address,
+      detail: { policy: 'tail' },
+      actedBy: 'ann',
+      actedAt: NOW,
+    },
+    expect.objectContaining({ action: 'address.retired', detail: { note: 'old wallet' } }),
+    expect.objectContaining({ action: 'address.activated', detail: {} }),
+  ]);
+});
+
+test('where one address is not of the project, none is retired', async () => {
+  const [projectId, other] = [await newProject(), await newProject()];
+  const [mine, theirs, nobodys] = [newCandidates(1), newCandidates(1), newCandidates(1)];
+  await add(projectId, mine);
+  await add(other, theirs);
+  const addresses = [...mine, ...theirs, ...nobodys];
+  const outcome = await retireAddresses(operating, { projectId, addresses, note: null });
+  expect(outcome).toMatchObject({ kind: 'unknown', unknown: [...theirs, ...nobodys] });
+  expect((await countAddresses(db, projectId)).retired).toBe(0);
+});
+
+test('a changed project is on record with what was before; a change to the same is no change', async () => {
+  const projectId = await newProject();
+  const wanted = { policy: 'exact', maxSurchargeMicro: 20_000n, name: 'Shop' } as const;
+  const { changed } = await changeProject(operating, projectId, wanted);
+  expect(changed).toEqual({
+    policy: { from: 'tail', to: 'exact' },
+    maxSurcharge: { from: '0.010000', to: '0.020000' },
+  });
+  expect((await changeProject(operating, projectId, wanted)).changed).toEqual({});
+  expect(await findProject(db, projectId)).toMatchObject({ policy: 'exact', max_surcharge_micro: 20_000n });
+});
+
+test('derivation goes on where it ended, passes over what is there, and calls at the same time share no index', async () => {
+  const projectId = await newProject();
+  const [pasted] = deriveAddresses(XPUB, 1, 1);
+  if (pasted === undefined) throw new Error('nothing derived');
+  await add(projectId, [pasted]);
+  const derive = (count: number, id = projectId) =>
+    deriveNextAddresses(operating, { projectId: id, xpub: XPUB, count, policy: null });
+  const first = await derive(3);
+  expect(first).toMatchObject({ kind: 'derived', skipped: [{ index: 1, address: pasted.address }] });
+  if (first.kind === 'derived') expect(first.added.map(({ index }) => index)).toEqual([0, 2, 3]);
+  await Promise.all([derive(4), derive(4), derive(4)]);
+  const indexes = (await listAddresses(db, projectId)).flatMap(({ derivation_index: index }) =>
+    index === null ? [] : [index],
+  );
+  expect(indexes).toEqual([0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
+  const [last] = deriveAddresses(XPUB, 15, 1);
+  expect(await listOperatorActions(db, last?.address ?? '')).toMatchObject([
+    { action: 'address.derived', detail: { index: 15, policy: 'tail' } },
+  ]);
+  expect(await derive(1, await newProject())).toEqual({ kind: 'key-of-another-project' });
+});

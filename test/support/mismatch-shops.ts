@@ -1,0 +1,111 @@
+import { codeWords, wordRange } from '../../src/domain/code-word.ts';
+import type { Suspect } from '../../src/domain/mismatch/facts.ts';
+import { microUsdt } from '../../src/domain/money.ts';
+import type { Policy } from '../../src/domain/policy.ts';
+import { type UnixMs, unixMs } from '../../src/domain/time.ts';
+import type { Random } from '../simulation/chain.ts';
+
+/** A shop at a moment: its invoices of the last days. */
+export type Shop = {
+  name: ShopName;
+  policy: Policy;
+  addresses: string[];
+  now: UnixMs;
+  invoices: Suspect[];
+};
+
+export const SHOP_NAMES = ['one invoice', 'fifty', 'six hundred of one price', 'mixed prices', 'exact'] as const;
+export type ShopName = (typeof SHOP_NAMES)[number];
+
+export const NOW = unixMs(Date.UTC(2026, 8, 1, 12));
+export const SURCHARGE_MICRO = 10_000n;
+const MINUTE_MS = 60_000;
+const LIFETIME_MS = 30 * MINUTE_MS;
+const PRICES = ['9.99', '12.50', '19.00', '24.00', '25.00', '49.90', '99.00', '130.00', '249.95', '1200.00'].map(
+  (price) => BigInt(Math.round(Number(price) * 1e6)),
+);
+
+export function pick<Item>(random: Random, items: readonly Item[]): Item {
+  return items[Math.floor(random() * items.length)] as Item;
+}
+
+export function below(random: Random, bound: number): number {
+  return Math.floor(random() * bound);
+}
+
+export function randomAddress(random: Random): string {
+  const alphabet = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
+  return `T${Array.from({ length: 33 }, () => alphabet.charAt(below(random, alphabet.length))).join('')}`;
+}
+
+/** A price that nobody else in a list has: any with two decimals between 2 and 500. */
+function anyPrice(random: Random): bigint {
+  return BigInt(200 + below(random, 49_800)) * 10_000n;
+}
+
+/** Makes a shop with open, expired and paid invoices, as `policy` lets them be: no (address, amount) twice. */
+export function makeShop(random: Random, name: ShopName): Shop {
+  const policy = name === 'exact' ? 'exact' : 'tail';
+  const addresses = Array.from({ length: { 'mixed prices': 3, exact: 12 }[name as string] ?? 1 }, () =>
+    randomAddress(random),
+  );
+  const shop: Shop = { name, policy, addresses, now: NOW, invoices: [] };
+  const onePrice = random() < 0.5 ? 25_000_000n : anyPrice(random);
+  const price = () =>
+    name === 'six hundred of one price' || name === 'one invoice'
+      ? onePrice
+      : random() < 0.6
+        ? pick(random, PRICES)
+        : anyPrice(random);
+  const open = { 'one invoice': 1, fifty: 50, 'six hundred of one price': 600, 'mixed prices': 120, exact: 40 }[name];
+  const past = name === 'one invoice' ? 0 : 100;
+  // Who pays has paid mostly; who does not pays little attention.
+  for (let i = 0; i < open; i++) addInvoice(random, shop, price(), below(random, 25) * MINUTE_MS, null);
+  for (let i = 0; i < past; i++) {
+    const ageMs = LIFETIME_MS + below(random, 2 * 24 * 60) * MINUTE_MS;
+    addInvoice(random, shop, price(), ageMs, random() < 0.8 ? ageMs - below(random, 20) * MINUTE_MS : null);
+  }
+  return shop;
+}
+
+/** Adds an invoice of this age; `null` if the amount is not to be had. */
+export function addInvoice(
+  random: Random,
+  shop: Shop,
+  requestedMicro: bigint,
+  ageMs: number,
+  paidAgoMs: number | null,
+  payableMicro = freeAmount(random, shop, requestedMicro),
+): Suspect | null {
+  if (payableMicro === null) return null;
+  const taken = new Set(shop.invoices.filter((i) => i.payableMicro === payableMicro).map(({ address }) => address));
+  const address = shop.addresses.find((candidate) => !taken.has(candidate));
+  if (address === undefined) return null;
+  const createdAt = unixMs(shop.now - ageMs);
+  const number = shop.invoices.length + 1;
+  const invoice: Suspect = {
+    id: `00000000-0000-7000-8000-${String(number).padStart(12, '0')}`,
+    externalId: `order-${number}`,
+    status: paidAgoMs !== null ? 'PAID' : ageMs > LIFETIME_MS ? 'EXPIRED' : 'PENDING',
+    requestedMicro: microUsdt(requestedMicro),
+    payableMicro: microUsdt(payableMicro),
+    address,
+    createdAt,
+    expiresAt: unixMs(createdAt + LIFETIME_MS),
+    paid: paidAgoMs === null ? null : { at: unixMs(shop.now - paidAgoMs), from: randomAddress(random) },
+  };
+  shop.invoices.push(invoice);
+  return invoice;
+}
+
+/** The code words of a price, drawn once: making them takes longer than all the rest. */
+const wordsOf = new Map<bigint, bigint[]>();
+
+function freeAmount(random: Random, shop: Shop, requestedMicro: bigint): bigint | null {
+  if (shop.policy === 'exact') return requestedMicro;
+  const words = wordsOf.get(requestedMicro) ?? codeWords(wordRange(microUsdt(requestedMicro), SURCHARGE_MICRO));
+  wordsOf.set(requestedMicro, words);
+  const taken = new Set<bigint>(shop.invoices.map(({ payableMicro }) => payableMicro));
+  const free = words.filter((word) => !taken.has(word));
+  return free.length === 0 ? null : pick(random, free);
+}
