@@ -5,22 +5,30 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { createLogger } from '../src/runtime/log.ts';
 import { startEmbeddedPostgres } from '../src/store/embedded.ts';
+import type { PostgresConnection } from '../src/store/embedded-connection.ts';
 import { runApi } from './api.ts';
 import type { BenchContext } from './bench-context.ts';
 import { buildRelease } from './build.ts';
+import { runGrowth } from './growth/run.ts';
 import { runIngest } from './ingest/run.ts';
+import { runMisattribution } from './misattribution/run.ts';
 
 /**
- * `npm run bench` measures, prints tables, and writes bench/results/<name>-<time>.json. The names are `api` (the default) and
- * `ingest`. `--quick` is a short run that shows whether everything works and roughly how fast; its figures are no record.
+ * `npm run bench` measures, prints tables, and writes bench/results/<name>-<time>.json. The names are `api` (the default), `ingest`,
+ * `growth` and `misattribution`. `--quick` is a short run that shows whether everything works and roughly how fast; its figures are no record.
  * For `ingest`, `--full` replays a whole day, and `--profile` writes a CPU profile of the service while it catches up from two nodes.
  */
-const BENCHES = { api: runApi, ingest: runIngest };
+const BENCHES = {
+  api: async () => runApi(await prepare()),
+  ingest: async () => runIngest(await prepare()),
+  growth: async () => runGrowth({ postgres: await startPostgres(), isQuick: flags.quick, onProgress: progress }),
+  misattribution: async () => runMisattribution(progress),
+};
 type Bench = keyof typeof BENCHES;
 
 const RESULTS = fileURLToPath(new URL('results/', import.meta.url));
-/** A run that takes longer hangs; a full one takes half of it. */
-const LIMIT_MS = 40 * 60_000;
+/** A run that takes longer hangs; the longest takes half of it. */
+const LIMIT_MS = 60 * 60_000;
 
 const { values: flags, positionals } = parseArgs({
   allowPositionals: true,
@@ -53,30 +61,8 @@ function benchNamed([name = 'api', ...more]: string[]): Bench {
 async function run(name: Bench): Promise<void> {
   const startedAt = new Date();
   await mkdir(RESULTS, { recursive: true });
-  progress('building the release');
-  const release = await buildRelease(RESULTS);
-  toStop.push(release.remove);
-  const folder = await mkdtemp(join(tmpdir(), 'quittance-bench-'));
-  toStop.push(() => rm(folder, { recursive: true, force: true }));
-  // Root's PostgreSQL runs as another user, which mkdtemp's mode 0700 would shut out.
-  await chmod(folder, 0o711);
-  const log = createLogger({ level: 'warn' });
-  const postgres = await startEmbeddedPostgres({
-    dataDir: join(folder, 'data'),
-    sharedDir: join(folder, 'shared'),
-    log,
-  });
-  toStop.push(() => postgres.stop());
-  const context: BenchContext = {
-    command: release.command,
-    postgres: postgres.connection,
-    results: RESULTS,
-    flags,
-    onStart: (child) => toStop.push(() => child.stop()),
-    onProgress: progress,
-  };
   const loadBefore = loadavg();
-  const { markdown, record } = await BENCHES[name](context);
+  const { markdown, record } = await BENCHES[name]();
   const machine = { node: process.version, cores: availableParallelism(), cpu: cpus()[0]?.model ?? 'unknown' };
   const seconds = Math.round((Date.now() - startedAt.getTime()) / 1000);
   console.log(markdown);
@@ -84,6 +70,35 @@ async function run(name: Bench): Promise<void> {
   const common = { name, startedAt, seconds, flags, machine, load: { before: loadBefore, after: loadavg() } };
   await writeFile(path, `${JSON.stringify({ ...common, ...record }, null, 2)}\n`);
   progress(`done in ${seconds} s; written to ${path}`);
+}
+
+async function prepare(): Promise<BenchContext> {
+  progress('building the release');
+  const release = await buildRelease(RESULTS);
+  toStop.push(release.remove);
+  return {
+    command: release.command,
+    postgres: await startPostgres(),
+    results: RESULTS,
+    flags,
+    onStart: (child) => toStop.push(() => child.stop()),
+    onProgress: progress,
+  };
+}
+
+/** An empty server with the settings of the service, gone at the end. */
+async function startPostgres(): Promise<PostgresConnection> {
+  const folder = await mkdtemp(join(tmpdir(), 'quittance-bench-'));
+  toStop.push(() => rm(folder, { recursive: true, force: true }));
+  // Root's PostgreSQL runs as another user, which mkdtemp's mode 0700 would shut out.
+  await chmod(folder, 0o711);
+  const postgres = await startEmbeddedPostgres({
+    dataDir: join(folder, 'data'),
+    sharedDir: join(folder, 'shared'),
+    log: createLogger({ level: 'warn' }),
+  });
+  toStop.push(() => postgres.stop());
+  return postgres.connection;
 }
 
 function progress(text: string): void {

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { AppError } from '../domain/errors.ts';
 import type { Network } from '../domain/network.ts';
 import { toIso, type UnixMs } from '../domain/time.ts';
-import { findOpenAlarms } from '../store/alarms.ts';
+import { countOpenAlarms } from '../store/alarms.ts';
 import { findCursor, findHalt } from '../store/chain-cursor.ts';
 import { findChainStatus } from '../store/chain-status.ts';
 import type { Database } from '../store/database.ts';
@@ -49,7 +49,7 @@ async function look({ db, now }: HealthDeps, network: Network): Promise<[Network
   if (cursor === null) return [network, { blind: true, reason: 'no node has answered yet' }];
   const told = await findChainStatus(db, network);
   const halt = await findHalt(db, network);
-  const alarms = await findOpenAlarms(db, network);
+  const alarms = await countOpenAlarms(db, network);
   const ageMs = now() - cursor.head.time;
   const reason =
     halt !== null
@@ -68,7 +68,7 @@ async function look({ db, now }: HealthDeps, network: Network): Promise<[Network
       solidTime: toIso(cursor.solid.time),
       ...(told?.status.catchUp ? { catchUp: told.status.catchUp } : {}),
       // Anyone may ask, so the kinds are told and what they are about stays with the operator.
-      alarms: [...new Set(alarms.map(({ kind }) => kind))],
+      alarms: [...alarms.keys()].sort(),
     },
   ];
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Network } from '../domain/network.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
-import { ALARM_KINDS, type AlarmKind, findOpenAlarms, raiseAlarm, resolveAlarms } from '../store/alarms.ts';
+import { ALARM_KINDS, type AlarmKind, countOpenAlarms, raiseAlarm, resolveAlarms } from '../store/alarms.ts';
 import type { Sql } from '../store/database.ts';
 
 /** What one network's watcher tells the operator. */
@@ -21,8 +21,7 @@ export function createAlarms({ db, network, log, metrics }: AlarmDeps): Alarms {
   /** What may be open; `null`: not read yet. */
   let open: Set<AlarmKind> | null = null;
   const refresh = async () => {
-    const counts = new Map<AlarmKind, number>();
-    for (const { kind } of await findOpenAlarms(db, network)) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+    const counts = await countOpenAlarms(db, network);
     open = new Set(counts.keys());
     for (const kind of ALARM_KINDS) metrics.alarmsOpen.set({ network, kind }, counts.get(kind) ?? 0);
   };

@@ -1,5 +1,5 @@
-import { countCodeWords, LOW_DAYS, LOW_PERCENT } from '../domain/capacity.ts';
-import { wordRange } from '../domain/code-word.ts';
+import { LOW_DAYS, LOW_PERCENT } from '../domain/capacity.ts';
+import { countCodeWords, wordRange } from '../domain/code-word.ts';
 import { encodeId } from '../domain/ids.ts';
 import { formatAmount, type MicroUsdt, microUsdt, parseAmount } from '../domain/money.ts';
 import { toIso, unixMs } from '../domain/time.ts';

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type AmountUse, byUrgency, countCodeWords, DAY_MS, forecastCapacity } from './capacity.ts';
-import { codeWords } from './code-word.ts';
+import { type AmountUse, byUrgency, DAY_MS, forecastCapacity } from './capacity.ts';
 import { type UnixMs, unixMs } from './time.ts';
 
 const NOW = unixMs(Date.UTC(2026, 8, 30));
@@ -17,22 +16,6 @@ const use = (used7Days: bigint, used30Days: bigint, rest: Partial<AmountUse> = {
   ...rest,
 });
 const forecast = (free: bigint, total: bigint, of: AmountUse) => forecastCapacity({ free, total }, of, NOW);
-
-describe('code words', () => {
-  test('are counted as many as there are, in ranges of every width and place', () => {
-    fc.assert(
-      fc.property(fc.bigInt(1n, 10n ** 18n), fc.bigInt(0n, 3000n), (fromMicro, width) => {
-        const range = { fromMicro, belowMicro: fromMicro + width };
-        expect(countCodeWords(range)).toBe(BigInt(codeWords(range).length));
-      }),
-    );
-  });
-
-  test('are about 900 for each cent of surcharge, and 9 in the narrowest range', () => {
-    expect(countCodeWords({ fromMicro: 25_000_000n, belowMicro: 25_010_000n })).toBe(900n);
-    expect(countCodeWords({ fromMicro: 25_000_000n, belowMicro: 25_000_100n })).toBe(9n);
-  });
-});
 
 describe('the rate of use', () => {
   test('is what was used in 7 and in 30 days, by the day', () => {

@@ -1,4 +1,3 @@
-import { codeWords, type WordRange } from './code-word.ts';
 import type { UnixMs } from './time.ts';
 
 /**
@@ -76,25 +75,6 @@ function windowMs(days: number, { firstUseAt, countedSince }: AmountUse, now: Un
 
 function daysUntilGone(free: bigint, used: bigint, overMs: number): number | null {
   return used === 0n ? null : Number((free * BigInt(overMs)) / (used * BigInt(DAY_MS)));
-}
-
-const BLOCK = 100n;
-const WORDS_PER_BLOCK = 9n;
-
-/**
- * The number of code words in a range. Ten prefixes that differ in the last digit have all ten check digits, so each block of
- * 100 from a multiple of 100 has 9 words, and only the ends need a look: a range of 1 USDT has 100,000 prefixes.
- */
-export function countCodeWords({ fromMicro, belowMicro }: WordRange): bigint {
-  const firstBlock = ((fromMicro + BLOCK - 1n) / BLOCK) * BLOCK;
-  const lastBlock = (belowMicro / BLOCK) * BLOCK;
-  if (firstBlock >= lastBlock) return BigInt(codeWords({ fromMicro, belowMicro }).length);
-  const ends = [
-    { fromMicro, belowMicro: firstBlock },
-    { fromMicro: lastBlock, belowMicro },
-  ];
-  const words = ends.reduce((sum, end) => sum + codeWords(end).length, 0);
-  return ((lastBlock - firstBlock) / BLOCK) * WORDS_PER_BLOCK + BigInt(words);
 }
 
 /** The one that an operator must look at first comes first: low ones, then by days left, then by what is free. */

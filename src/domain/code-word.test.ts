@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { codeWords, dammDigit, drawCodeWords, isCodeWord, wordRange } from './code-word.ts';
+import { codeWords, countCodeWords, dammDigit, drawCodeWords, isCodeWord, wordRange } from './code-word.ts';
 import { type MicroUsdt, microUsdt } from './money.ts';
 
 const CENT = 10_000n;
@@ -252,5 +252,21 @@ describe('drawCodeWords', () => {
     const isEmpty = codeWords({ fromMicro: 25_000_010n, belowMicro: 25_000_013n }).length === 0;
     expect(isEmpty).toBe(true);
     expect(drawCodeWords({ fromMicro: 25_000_010n, belowMicro: 25_000_013n }, 8, randomBelow(1))).toEqual([]);
+  });
+});
+
+describe('countCodeWords', () => {
+  test('counts as many as there are, in ranges of every width and place', () => {
+    fc.assert(
+      fc.property(fc.bigInt(1n, 10n ** 18n), fc.bigInt(0n, 3000n), (fromMicro, width) => {
+        const range = { fromMicro, belowMicro: fromMicro + width };
+        expect(countCodeWords(range)).toBe(BigInt(codeWords(range).length));
+      }),
+    );
+  });
+
+  test('counts 900 for a cent of surcharge, and 9 in the narrowest range', () => {
+    expect(countCodeWords({ fromMicro: 25_000_000n, belowMicro: 25_010_000n })).toBe(900n);
+    expect(countCodeWords({ fromMicro: 25_000_000n, belowMicro: 25_000_100n })).toBe(9n);
   });
 });

@@ -40,6 +40,11 @@ export function wordRange(requestedMicro: MicroUsdt, maxSurchargeMicro: bigint):
   return { fromMicro: requestedMicro, belowMicro: requestedMicro + maxSurchargeMicro };
 }
 
+/** The range that holds one amount, which under the policy `exact` is all that an invoice can get. */
+export function amountAlone(amountMicro: MicroUsdt): WordRange {
+  return wordRange(amountMicro, 1n);
+}
+
 /** The code word made of `prefix` and its check digit, or `null` if it ends in 0 or lies outside the range. */
 function wordOf(prefix: bigint, range: WordRange): MicroUsdt | null {
   const check = dammDigit(prefix);
@@ -56,6 +61,25 @@ export function codeWords(range: WordRange): MicroUsdt[] {
     if (word !== null) words.push(word);
   }
   return words;
+}
+
+const BLOCK = 100n;
+const WORDS_PER_BLOCK = 9n;
+
+/**
+ * The number of code words in a range. Ten prefixes that differ in the last digit have all ten check digits, so each block of
+ * 100 from a multiple of 100 has 9 words, and only the ends need a look: a range of 1 USDT has 100,000 prefixes.
+ */
+export function countCodeWords({ fromMicro, belowMicro }: WordRange): bigint {
+  const firstBlock = ((fromMicro + BLOCK - 1n) / BLOCK) * BLOCK;
+  const lastBlock = (belowMicro / BLOCK) * BLOCK;
+  if (firstBlock >= lastBlock) return BigInt(codeWords({ fromMicro, belowMicro }).length);
+  const ends = [
+    { fromMicro, belowMicro: firstBlock },
+    { fromMicro: lastBlock, belowMicro },
+  ];
+  const words = ends.reduce((sum, end) => sum + codeWords(end).length, 0);
+  return ((lastBlock - firstBlock) / BLOCK) * WORDS_PER_BLOCK + BigInt(words);
 }
 
 /**

@@ -1,17 +1,19 @@
-import { codeWords, drawCodeWords, wordRange } from '../domain/code-word.ts';
+import {
+  amountAlone,
+  codeWords,
+  countCodeWords,
+  drawCodeWords,
+  type WordRange,
+  wordRange,
+} from '../domain/code-word.ts';
 import type { ProjectedInvoice } from '../domain/event.ts';
 import type { MicroUsdt } from '../domain/money.ts';
 import type { Policy } from '../domain/policy.ts';
-import { countFreeExact, findTaken, markFullRanges } from '../store/allocation.ts';
-import type { Sql } from '../store/database.ts';
+import { advanceHint, countFreeExact, countReservedByPart, findReservedInPart } from '../store/allocation.ts';
+import type { Database } from '../store/database.ts';
 import { insertExactInvoice, insertTailInvoice, type NewInvoice } from '../store/invoices.ts';
 
-/**
- * Gives an invoice its address and payable amount. As few addresses as possible are used, because each costs about 8 TRX to
- * empty: the first address in use that has something free is filled before the next one is begun.
- */
-
-type Deps = { db: Sql; randomBelow(n: number): number };
+type Deps = { db: Database; randomBelow(n: number): number };
 type Rule = { projectId: string; policy: Policy; maxSurchargeMicro: bigint };
 
 /** On an address that is 95 % full for an amount, 96 of 100 draws of so many words hold a free one. Drawing them takes 12 µs. */
@@ -20,12 +22,22 @@ const FIRST_DRAW = 64;
 /** Words tried when the taken ones are known: other requests can hardly take them all in the meantime. */
 const SECOND_DRAW = 32;
 
+/** A range is looked at in parts of so many micro-USDT, 900 words, because the widest ones have 90,000. */
+const PART_MICRO = 10_000n;
+
 /** Addresses among which requests for one amount at once may have to spread. */
 const MAX_SPREAD = 256;
 
-/** The common case, in one statement. `null` if no invoice came of it, for whatever reason. */
-export function allocateFirst(deps: Deps, invoice: NewInvoice, rule: Rule): Promise<ProjectedInvoice | null> {
-  if (rule.policy === 'exact') return insertExactInvoice(deps.db, invoice, 0);
+/** Every so many addresses those before are remembered as taken, so that no creation looks at many more. */
+const HINT_EVERY = 32;
+
+/**
+ * Gives an invoice its address and payable amount in one statement, which is the common case. `null` if no invoice came of it, for
+ * whatever reason. The first address that has something free is filled before the next one is begun, because each costs about
+ * 8 TRX to empty.
+ */
+export async function allocateFirst(deps: Deps, invoice: NewInvoice, rule: Rule): Promise<ProjectedInvoice | null> {
+  if (rule.policy === 'exact') return insertExact(deps, invoice, rule, 0);
   const range = wordRange(invoice.requestedMicro, rule.maxSurchargeMicro);
   const words = drawCodeWords(range, FIRST_DRAW, deps.randomBelow);
   return insertTailInvoice(deps.db, invoice, words, range);
@@ -37,31 +49,68 @@ export type Allocated = { kind: 'created'; invoice: ProjectedInvoice } | { kind:
  * Looks at what is free, and takes of that. `lost`: others took it first, or something else stood against the invoice.
  * `exhausted`: nothing is free. `round` counts from 1; the more were lost, the more widely requests spread.
  */
-export function allocateNext(deps: Deps, invoice: NewInvoice, rule: Rule, round: number): Promise<Allocated> {
-  return rule.policy === 'exact' ? takeAddress(deps, invoice, rule, round) : takeWord(deps, invoice, rule);
+export async function allocateNext(deps: Deps, invoice: NewInvoice, rule: Rule, round: number): Promise<Allocated> {
+  const allocate = rule.policy === 'exact' ? takeAddress : takeWord;
+  return allocate(deps, invoice, rule, round);
 }
 
 async function takeWord(deps: Deps, invoice: NewInvoice, rule: Rule): Promise<Allocated> {
+  const { db, randomBelow } = deps;
+  const { projectId } = rule;
   const range = wordRange(invoice.requestedMicro, rule.maxSurchargeMicro);
-  const all = codeWords(range);
-  const free = (taken: readonly bigint[]) => {
-    const reserved = new Set(taken);
-    return all.filter((word) => !reserved.has(word));
-  };
-  let taken = await findTaken(deps.db, rule.projectId, range);
-  if (taken !== null && free(taken).length === 0) {
-    await markFullRanges(deps.db, rule.projectId, range, all.length);
-    taken = await findTaken(deps.db, rule.projectId, range);
+  const reserved = await countReservedByPart(db, projectId, range, PART_MICRO);
+  if (reserved === null) return { kind: 'exhausted' };
+  const part = drawPart(range, reserved, randomBelow);
+  if (part === null) {
+    await advanceHint(db, projectId, 'tail', range, countCodeWords(range));
+    return { kind: 'lost' };
   }
-  if (taken === null) return { kind: 'exhausted' };
-  return outcome(await insertTailInvoice(deps.db, invoice, drawFrom(free(taken), deps.randomBelow), range));
+  const taken = new Set(await findReservedInPart(db, projectId, range, part));
+  const free = codeWords(part).filter((word) => !taken.has(word));
+  return outcome(await insertTailInvoice(db, invoice, drawFrom(free, randomBelow), range));
+}
+
+/** A part of the range in which a word is free, drawn by how many are; `null` if there is none. */
+function drawPart(range: WordRange, reserved: readonly bigint[], randomBelow: (n: number) => number): WordRange | null {
+  const parts = reserved.map((count, index) => {
+    const fromMicro = range.fromMicro + BigInt(index) * PART_MICRO;
+    const endMicro = fromMicro + PART_MICRO;
+    const part = { fromMicro, belowMicro: endMicro < range.belowMicro ? endMicro : range.belowMicro };
+    return { part, free: Math.max(0, Number(countCodeWords(part) - count)) };
+  });
+  const total = parts.reduce((sum, { free }) => sum + free, 0);
+  let place = total === 0 ? 0 : randomBelow(total);
+  for (const { part, free } of parts) {
+    if (place < free) return part;
+    place -= free;
+  }
+  return null;
 }
 
 async function takeAddress(deps: Deps, invoice: NewInvoice, rule: Rule, round: number): Promise<Allocated> {
-  const spread = Math.min(4 ** round, MAX_SPREAD);
-  const free = await countFreeExact(deps.db, rule.projectId, invoice.requestedMicro, spread);
-  if (free === 0) return { kind: 'exhausted' };
-  return outcome(await insertExactInvoice(deps.db, invoice, deps.randomBelow(free)));
+  const { db } = deps;
+  const { projectId } = rule;
+  const amount = amountAlone(invoice.requestedMicro);
+  const free = await countFreeExact(db, projectId, amount, Math.min(4 ** round, MAX_SPREAD));
+  if (free === 0) {
+    await advanceHint(db, projectId, 'exact', amount, 1n);
+    return { kind: 'exhausted' };
+  }
+  return outcome(await insertExact(deps, invoice, rule, deps.randomBelow(free)));
+}
+
+async function insertExact(
+  { db }: Deps,
+  invoice: NewInvoice,
+  { projectId }: Rule,
+  skipped: number,
+): Promise<ProjectedInvoice | null> {
+  const inserted = await insertExactInvoice(db, invoice, skipped);
+  if (inserted === null) return null;
+  if (inserted.position % HINT_EVERY === 0) {
+    await advanceHint(db, projectId, 'exact', amountAlone(invoice.requestedMicro), 1n);
+  }
+  return inserted.invoice;
 }
 
 function outcome(invoice: ProjectedInvoice | null): Allocated {

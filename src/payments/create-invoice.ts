@@ -60,18 +60,20 @@ export async function createInvoice(deps: CreateDeps, input: CreateInput): Promi
   const first = await allocateFirst(deps, invoice, input);
   if (first !== null) return { kind: 'created', invoice: first };
 
-  // No row: a unique constraint held, nothing that was tried was free, the policy has changed, or the key was revoked.
-  const key = await findValidApiKey(deps.db, input.keyId, now);
-  if (key === null) return { kind: 'key-not-valid' };
-  const { policy, projectId } = key;
-  for (let round = 1; round <= MAX_ROUNDS; round++) {
+  // No row: a unique constraint held, nothing that was tried was free, the policy has changed, or the key was revoked. Each may
+  // also happen between two statements, so all are asked in each round.
+  for (let round = 1; ; round++) {
+    const key = await findValidApiKey(deps.db, input.keyId, now);
+    if (key === null) return { kind: 'key-not-valid' };
     const reserved = await answerReserved(deps.db, input);
     if (reserved !== null) return reserved;
     const allocated = await allocateNext(deps, invoice, key, round);
     if (allocated.kind === 'created') return allocated;
-    if (allocated.kind === 'exhausted') break;
+    if (allocated.kind === 'exhausted' || round === MAX_ROUNDS) {
+      const addressesInUse = await countAddressesInUse(deps.db, key.projectId);
+      return { kind: 'amount-unavailable', policy: key.policy, addressesInUse };
+    }
   }
-  return { kind: 'amount-unavailable', policy, addressesInUse: await countAddressesInUse(deps.db, projectId) };
 }
 
 /** The answer when the idempotency key or the external id is taken; the key's rule comes first. */

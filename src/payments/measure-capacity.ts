@@ -1,5 +1,5 @@
-import { byUrgency, countCodeWords, DAY_MS, type Forecast, forecastCapacity } from '../domain/capacity.ts';
-import { wordRange } from '../domain/code-word.ts';
+import { byUrgency, DAY_MS, type Forecast, forecastCapacity } from '../domain/capacity.ts';
+import { countCodeWords, wordRange } from '../domain/code-word.ts';
 import type { MicroUsdt } from '../domain/money.ts';
 import { type UnixMs, unixMs } from '../domain/time.ts';
 import {
@@ -46,7 +46,8 @@ export async function measureCapacity(
   now: UnixMs,
   asked?: readonly MicroUsdt[],
 ): Promise<Capacity> {
-  const addressCount = Math.max(Number(project.active_addresses), 1);
+  // What is retired takes no part in what is free, but in since when an amount is used.
+  const addressCount = Math.max(Number(project.active_addresses + project.retired_addresses), 1);
   const width = widthOf(project);
   const uses = await findRecentUse(db, {
     projectId: project.id,
@@ -98,13 +99,24 @@ async function measureAmounts(
 }
 
 function judge(project: CapacityProject, amounts: AmountCapacity[], now: UnixMs): Capacity {
-  const isSetUp = project.has_invoices || (project.has_keys && now - project.created_at > SETUP_MS);
-  const lacksAddress = project.active_addresses === 0n && isSetUp;
+  const hasAddress = project.active_addresses > 0n;
+  if (!hasAddress && !project.has_keys) return judgeClosed(amounts);
+  const lacksAddress = !hasAddress && (project.has_invoices || now - project.created_at > SETUP_MS);
   const days = amounts.flatMap(({ daysLeft }) => (daysLeft === null ? [] : [daysLeft]));
   return {
     amounts,
     freeShare: lacksAddress ? 0 : amounts.length === 0 ? null : Math.min(...amounts.map(({ freeShare }) => freeShare)),
     daysLeft: days.length === 0 ? null : Math.min(...days),
     isLow: lacksAddress || amounts.some(({ isLow }) => isLow),
+  };
+}
+
+/** Of a project without a key and without an address nobody can ask for an invoice: it was closed, or is not set up yet. */
+function judgeClosed(amounts: AmountCapacity[]): Capacity {
+  return {
+    amounts: amounts.map((amount) => ({ ...amount, isLow: false })),
+    freeShare: null,
+    daysLeft: null,
+    isLow: false,
   };
 }

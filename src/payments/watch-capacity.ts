@@ -28,7 +28,7 @@ const CHECK_LOW_MS = 60_000;
 const PAUSE_PER_ROUND = 20;
 const TICK_MS = 1000;
 const MAX_PAUSE_MS = 60_000;
-/** Amounts that an alarm names; `quittance address capacity` shows all. */
+/** Amounts that an alarm names, for `quittance address capacity` shows all; and failures that the log names. */
 const MAX_NAMED = 3;
 
 /** Measures each project of a network, at once and then every 15 minutes, while this process is the leader. Never ends by itself. */
@@ -50,20 +50,57 @@ export function startCapacityWatch(deps: CapacityWatchDeps): Loop {
       }
       const startMs = performance.now();
       if (startMs < dueMs) return TICK_MS;
-      let isAnyLow = false;
-      for await (const project of allProjects(deps)) {
-        if (isStopping() || !isLeader()) return TICK_MS;
-        const capacity = await measureCapacity(deps.db, project, deps.now());
-        shown.add(encodeId('prj', project.id));
-        show(deps, project, capacity);
-        await tell(deps, project, capacity);
-        isAnyLow ||= capacity.isLow;
-      }
-      const tookMs = performance.now() - startMs;
-      dueMs = startMs + Math.max(isAnyLow ? CHECK_LOW_MS : CHECK_MS, tookMs * PAUSE_PER_ROUND);
+      const pauseMs = await measureAll(deps, shown, () => isStopping() || !isLeader());
+      dueMs = startMs + Math.max(pauseMs, (performance.now() - startMs) * PAUSE_PER_ROUND);
       return TICK_MS;
     },
   });
+}
+
+type Failure = { what: string; error: unknown };
+
+/**
+ * One round; returns after how long the next is due. A project that cannot be measured keeps no other from it: what failed is
+ * told once, at the end, and tried again with the next round.
+ */
+async function measureAll(deps: CapacityWatchDeps, shown: Set<string>, shouldEnd: () => boolean): Promise<number> {
+  const failures: Failure[] = [];
+  let pauseMs = CHECK_MS;
+  try {
+    for await (const project of allProjects(deps)) {
+      if (shouldEnd()) return 0;
+      const name = encodeId('prj', project.id);
+      try {
+        const capacity = await measureCapacity(deps.db, project, deps.now());
+        // What this process saw is told only while it leads, and nothing once it is told to stop.
+        if (shouldEnd()) return 0;
+        shown.add(name);
+        show(deps, project, capacity);
+        await tell(deps, project, capacity);
+        if (capacity.isLow) pauseMs = CHECK_LOW_MS;
+      } catch (error) {
+        forget(deps.metrics, deps.network, name);
+        failures.push({ what: name, error });
+      }
+    }
+  } catch (error) {
+    failures.push({ what: 'the list of projects', error });
+    pauseMs = CHECK_LOW_MS;
+  } finally {
+    report(deps, failures);
+  }
+  return pauseMs;
+}
+
+function report({ log, network }: CapacityWatchDeps, failures: readonly Failure[]): void {
+  const [first] = failures;
+  if (first === undefined) return;
+  const named = failures.slice(0, MAX_NAMED).map(({ what }) => what);
+  const more = failures.length - named.length;
+  log.warn(
+    { err: first.error, failures: failures.length },
+    `the capacity of ${network} could not be measured for ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}; the next round tries again`,
+  );
 }
 
 async function* allProjects({ db, network, now }: CapacityWatchDeps): AsyncGenerator<CapacityProject> {

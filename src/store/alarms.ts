@@ -80,10 +80,10 @@ const open = statement(
     seen_count: 'int4',
   },
   `select id, kind, subject, detail, raised_at, seen_at, seen_count from alarms
-   where network = $1 and resolved_at is null order by raised_at, id limit 100`,
+   where network = $1 and resolved_at is null order by kind = 'capacity-low', raised_at, id limit 100`,
 );
 
-/** The open alarms of a network, oldest first, at most 100. */
+/** The open alarms of a network, oldest first, at most 100. Those of projects come last, because there may be many. */
 export async function findOpenAlarms(db: Sql, network: Network): Promise<Alarm[]> {
   return (await db.run(open, [network])).map((row) => ({
     id: row.id,
@@ -94,4 +94,16 @@ export async function findOpenAlarms(db: Sql, network: Network): Promise<Alarm[]
     seenAt: row.seen_at,
     seenCount: row.seen_count,
   }));
+}
+
+const count = statement(
+  'alarms-count',
+  { kind: 'text', count: 'int8' },
+  'select kind, count(*) as count from alarms where network = $1 and resolved_at is null group by kind',
+);
+
+/** How many alarms of a network are open, by kind; a kind without any is absent. */
+export async function countOpenAlarms(db: Sql, network: Network): Promise<Map<AlarmKind, number>> {
+  const rows = await db.run(count, [network]);
+  return new Map(rows.map((row) => [row.kind as AlarmKind, Number(row.count)]));
 }

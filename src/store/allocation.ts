@@ -1,44 +1,63 @@
-import type { Sql } from './database.ts';
+import type { WordRange } from '../domain/code-word.ts';
+import type { Policy } from '../domain/policy.ts';
+import type { Database, Sql } from './database.ts';
 import { statement } from './statement.ts';
 
-/** What is left for amounts of a range. Addresses in use are those that are not retired and have the policy of the project. */
-type AmountRange = { fromMicro: bigint; belowMicro: bigint };
+/**
+ * What is free for an amount. Addresses in use are those that are not retired and have the policy of their project; the first one
+ * is the first after the hint, before which nothing is free.
+ */
 
-const selectTaken = statement(
-  'allocation-taken',
-  { taken: 'int8[]' },
+// A scalar subquery is asked once, and the index on positions is entered behind it; a join would walk all addresses before it.
+const afterHint = (policy: Policy) => `a.project_id = $1 and a.policy = '${policy}' and a.retired_at is null
+     and a.position > coalesce(
+       (select h.position from allocation_hints h
+        where h.project_id = $1 and h.policy = '${policy}' and h.from_micro = $2 and h.below_micro = $3), 0)`;
+const FIRST_TAIL = `select a.id from addresses a where ${afterHint('tail')} order by a.position limit 1`;
+
+const countReserved = statement(
+  'allocation-count-reserved',
+  { reserved: 'int8[]' },
   `select array(
-     select i.payable_micro from invoices i
-     where i.address_id = a.id and i.payable_micro >= $2 and i.payable_micro < $3) as taken
-   from addresses a
-   where a.project_id = $1 and a.retired_at is null and a.policy = 'tail'
-     and (select f.address_id from full_ranges f
-          where f.address_id = a.id and f.from_micro = $2 and f.below_micro = $3) is null
-   order by a.position limit 1`,
+     select (select count(*) from invoices i
+       where i.address_id = a.id and i.payable_micro >= part and i.payable_micro < least(part + $4::int8, $3))
+     from generate_series($2::int8, $3::int8 - 1, $4::int8) part order by part) as reserved
+   from (${FIRST_TAIL}) a`,
 );
 
-/** The reserved amounts of a range on the first `tail` address in use that is not known to be full there; `null` without one. */
-export async function findTaken(db: Sql, projectId: string, range: AmountRange): Promise<bigint[] | null> {
-  const [row] = await db.run(selectTaken, [projectId, range.fromMicro, range.belowMicro]);
-  return row?.taken ?? null;
+/**
+ * How many amounts of each part of a range are reserved on the first `tail` address in use; the last part may be shorter. `null`
+ * if no address has anything free.
+ */
+export async function countReservedByPart(
+  db: Sql,
+  projectId: string,
+  { fromMicro, belowMicro }: WordRange,
+  partMicro: bigint,
+): Promise<bigint[] | null> {
+  const [row] = await db.run(countReserved, [projectId, fromMicro, belowMicro, partMicro]);
+  return row?.reserved ?? null;
 }
 
-const markFull = statement(
-  'allocation-mark-full',
-  {},
-  `insert into full_ranges (address_id, from_micro, below_micro)
-   select a.id, $2::int8, $3::int8 from addresses a
-   where a.project_id = $1 and a.retired_at is null and a.policy = 'tail'
-     and (select f.address_id from full_ranges f
-          where f.address_id = a.id and f.from_micro = $2 and f.below_micro = $3) is null
-     and (select count(*) from invoices i
-          where i.address_id = a.id and i.payable_micro >= $2 and i.payable_micro < $3) >= $4::int8
-   on conflict do nothing`,
+const selectReserved = statement(
+  'allocation-select-reserved',
+  { reserved: 'int8[]' },
+  `select array(
+     select i.payable_micro from invoices i
+     where i.address_id = a.id and i.payable_micro >= $4 and i.payable_micro < $5) as reserved
+   from (${FIRST_TAIL}) a`,
 );
 
-/** Remembers on which addresses in use all `capacity` amounts of a range are reserved: reservations are permanent, so they stay full. */
-export async function markFullRanges(db: Sql, projectId: string, range: AmountRange, capacity: number): Promise<void> {
-  await db.run(markFull, [projectId, range.fromMicro, range.belowMicro, capacity]);
+/** The reserved amounts of one part of a range on the first `tail` address in use. */
+export async function findReservedInPart(
+  db: Sql,
+  projectId: string,
+  range: WordRange,
+  part: WordRange,
+): Promise<bigint[]> {
+  const parameters = [projectId, range.fromMicro, range.belowMicro, part.fromMicro, part.belowMicro];
+  const [row] = await db.run(selectReserved, parameters);
+  return row?.reserved ?? [];
 }
 
 const countFree = statement(
@@ -46,15 +65,59 @@ const countFree = statement(
   { free: 'int8' },
   `select count(*) as free from (
      select from addresses a
-     where a.project_id = $1 and a.retired_at is null and a.policy = 'exact'
+     where ${afterHint('exact')}
        and (select i.address_id from invoices i where i.address_id = a.id and i.payable_micro = $2) is null
-     order by a.position limit $3::int8) a`,
+     order by a.position limit $4::int8) a`,
 );
 
 /** How many `exact` addresses in use have an amount free, counted up to `limit`. */
-export async function countFreeExact(db: Sql, projectId: string, amountMicro: bigint, limit: number): Promise<number> {
-  const [row] = await db.run(countFree, [projectId, amountMicro, limit]);
+export async function countFreeExact(
+  db: Sql,
+  projectId: string,
+  { fromMicro, belowMicro }: WordRange,
+  limit: number,
+): Promise<number> {
+  const [row] = await db.run(countFree, [projectId, fromMicro, belowMicro, limit]);
   return Number(row?.free ?? 0n);
+}
+
+const lockProject = statement('allocation-lock-project', {}, 'select from projects where id = $1 for share');
+
+const advance = statement(
+  'allocation-advance-hint',
+  {},
+  `insert into allocation_hints as h (project_id, policy, from_micro, below_micro, position)
+   select $1, $2, $3, $4, n.position from (
+     select coalesce(
+       (select a.position - 1 from addresses a
+        where a.project_id = $1 and a.policy = $2 and a.retired_at is null
+          and a.position > coalesce(
+            (select position from allocation_hints
+             where project_id = $1 and policy = $2 and from_micro = $3 and below_micro = $4), 0)
+          and (select count(*) from invoices i
+               where i.address_id = a.id and i.payable_micro >= $3 and i.payable_micro < $4) < $5::int8
+        order by a.position limit 1),
+       (select max(position) from addresses where project_id = $1)) as position) n
+   where n.position > 0
+   on conflict (project_id, policy, from_micro, below_micro) do update
+     set position = excluded.position where h.position < excluded.position`,
+);
+
+/**
+ * Remembers up to which position all `capacity` amounts of a range are reserved. An address that comes back into use at the same
+ * time locks the project too: either it forgets this hint, or it is seen here.
+ */
+export function advanceHint(
+  db: Database,
+  projectId: string,
+  policy: Policy,
+  { fromMicro, belowMicro }: WordRange,
+  capacity: bigint,
+): Promise<void> {
+  return db.transaction(async (tx) => {
+    await tx.run(lockProject, [projectId]);
+    await tx.run(advance, [projectId, policy, fromMicro, belowMicro, capacity]);
+  });
 }
 
 const countAddresses = statement(

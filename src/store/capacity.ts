@@ -14,6 +14,7 @@ const columns = {
   max_surcharge_micro: 'int8',
   created_at: 'timestamptz',
   active_addresses: 'int8',
+  retired_addresses: 'int8',
   has_invoices: 'bool',
   has_keys: 'bool',
 } as const;
@@ -23,6 +24,8 @@ const columns = {
 const COLUMNS = `p.id, p.network, p.policy, p.max_surcharge_micro, p.created_at,
    (select count(*) from addresses a
     where a.project_id = p.id and a.policy = p.policy and a.retired_at is null) as active_addresses,
+   (select count(*) from addresses a
+    where a.project_id = p.id and a.policy = p.policy and a.retired_at is not null) as retired_addresses,
    (select i.id from invoices i where i.project_id = p.id order by i.id limit 1) is not null as has_invoices,
    exists (select from api_keys k where k.project_id = p.id and k.revoked_at is null
      and (k.expires_at is null or k.expires_at > $1)) as has_keys`;

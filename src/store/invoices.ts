@@ -1,3 +1,4 @@
+import { amountAlone, type WordRange } from '../domain/code-word.ts';
 import type { ProjectedInvoice } from '../domain/event.ts';
 import type { InvoiceStatus } from '../domain/invoice.ts';
 import type { MicroUsdt } from '../domain/money.ts';
@@ -32,7 +33,10 @@ const INSERT = `insert into invoices (id, project_id, network, address_id, idemp
      checkout_token, created_at, expires_at, api_key_id)
    select $2, p.id, p.network, w.address_id, $3, $4, $5, w.word, $6, $7, $7::timestamptz + p.invoice_lifetime_ms * interval '1 millisecond', k.id
    from api_keys k
-   join projects p on p.id = k.project_id`;
+   join projects p on p.id = k.project_id
+   left join allocation_hints h on h.project_id = p.id and h.policy = p.policy and h.from_micro = $9 and h.below_micro = $10`;
+const IN_USE =
+  'a.project_id = p.id and a.policy = p.policy and a.retired_at is null and a.position > coalesce(h.position, 0)';
 const INSERT_END = `where k.id = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $7)
    on conflict do nothing
    returning id, external_id, status, checkout_token, expires_at`;
@@ -44,12 +48,7 @@ const insertTail = statement(
   `${INSERT}
    cross join lateral (
      select a.id as address_id, free.word
-     from (
-       select id from addresses a
-       where project_id = k.project_id and policy = p.policy and p.policy = 'tail' and retired_at is null
-         and (select f.address_id from full_ranges f
-              where f.address_id = a.id and f.from_micro = $9 and f.below_micro = $10) is null
-       order by position limit 1) a
+     from (select a.id from addresses a where ${IN_USE} and p.policy = 'tail' order by a.position limit 1) a
      cross join lateral (
        select word from unnest($8::int8[]) as word
        where (select i.address_id from invoices i where i.address_id = a.id and i.payable_micro = word) is null
@@ -59,15 +58,15 @@ const insertTail = statement(
 
 const insertExact = statement(
   'invoice-insert-exact',
-  projected,
+  { ...projected, position: 'int4?' },
   `${INSERT}
    cross join lateral (
      select a.id as address_id, $5::int8 as word
      from addresses a
-     where project_id = k.project_id and policy = p.policy and p.policy = 'exact' and retired_at is null
+     where ${IN_USE} and p.policy = 'exact'
        and (select i.address_id from invoices i where i.address_id = a.id and i.payable_micro = $5) is null
-     order by position offset $8 limit 1) w
-   ${INSERT_END}`,
+     order by a.position offset $8 limit 1) w
+   ${INSERT_END}, (select a.position from addresses a where a.id = address_id) as position`,
 );
 
 export type NewInvoice = {
@@ -80,19 +79,16 @@ export type NewInvoice = {
   now: UnixMs;
 };
 
-/** Amounts from `fromMicro` up to, not including, `belowMicro`. */
-type AmountRange = { fromMicro: bigint; belowMicro: bigint };
-
 /**
- * Creates the invoice of a `tail` project with the first of `words` that is free on the first address in use whose range is not
- * known to be full. `null` if nothing was created: idempotency key or external id taken, none of the words free, no such
+ * Creates the invoice of a `tail` project with the first of `words` that is free on the first address in use that is not known
+ * to be full in the range. `null` if nothing was created: idempotency key or external id taken, none of the words free, no such
  * address, another policy, or the key not valid.
  */
 export async function insertTailInvoice(
   db: Sql,
   invoice: NewInvoice,
   words: MicroUsdt[],
-  range: AmountRange,
+  range: WordRange,
 ): Promise<ProjectedInvoice | null> {
   const [row] = await db.run(insertTail, [...shared(invoice), words, range.fromMicro, range.belowMicro]);
   return row === undefined ? null : toProjected(row);
@@ -100,15 +96,16 @@ export async function insertTailInvoice(
 
 /**
  * Creates the invoice of an `exact` project on the first address in use on which its amount is free, or after `skipped` of those.
- * `null` as with `insertTailInvoice`.
+ * `null` as with `insertTailInvoice`. `position` is the address's.
  */
 export async function insertExactInvoice(
   db: Sql,
   invoice: NewInvoice,
   skipped: number,
-): Promise<ProjectedInvoice | null> {
-  const [row] = await db.run(insertExact, [...shared(invoice), skipped]);
-  return row === undefined ? null : toProjected(row);
+): Promise<{ invoice: ProjectedInvoice; position: number } | null> {
+  const { fromMicro, belowMicro } = amountAlone(invoice.requestedMicro);
+  const [row] = await db.run(insertExact, [...shared(invoice), skipped, fromMicro, belowMicro]);
+  return row === undefined ? null : { invoice: toProjected(row), position: row.position ?? 0 };
 }
 
 function shared(invoice: NewInvoice) {

@@ -1,8 +1,11 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomInt, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { codeWords, wordRange } from '../../src/domain/code-word.ts';
-import { microUsdt } from '../../src/domain/money.ts';
+import { formatAmount, microUsdt } from '../../src/domain/money.ts';
 import type { Policy } from '../../src/domain/policy.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import { createInvoice as createInvoiceCase } from '../../src/payments/create-invoice.ts';
+import type { Database } from '../../src/store/database.ts';
 import { runSql } from '../contract/sql.ts';
 import {
   type Answer,
@@ -105,6 +108,65 @@ describe('policy tail', () => {
   });
 });
 
+describe('hints', () => {
+  const hints = (project: TestProject) =>
+    runSql(service, 'select policy, position from allocation_hints where project_id = $1', [project.id]);
+  const retire = (address: string | undefined, isRetired: boolean) =>
+    runSql(service, 'update addresses set retired_at = case when $2 then now() end where address = $1', [
+      address,
+      isRetired,
+    ]);
+
+  test('say up to where addresses are full, and are forgotten when one of these comes back into use', async () => {
+    const project = await createTestProject(service.db, { ...NINE_WORDS, addressCount: 3 });
+    await retire(project.addresses[0], true);
+    await createMany(project, '3', 18);
+    expect((await create(project, '3')).body.code).toBe('AMOUNT_UNAVAILABLE');
+    expect(await hints(project)).toEqual([{ policy: 'tail', position: 3 }]);
+    await retire(project.addresses[0], false);
+    expect(await hints(project)).toEqual([]);
+    expect(await addressesOf(project, await createMany(project, '3', 9))).toEqual(Array(9).fill(project.addresses[0]));
+    expect((await create(project, '3')).body.code).toBe('AMOUNT_UNAVAILABLE');
+  });
+
+  test('that are written while an address comes back into use never hide it', async () => {
+    for (let i = 0; i < 10; i++) {
+      const project = await createTestProject(service.db, { ...NINE_WORDS, addressCount: 2 });
+      const [first] = project.addresses;
+      await retire(first, true);
+      await createMany(project, '3', 9);
+      const [, ...answers] = await Promise.all([
+        retire(first, false),
+        ...Array.from({ length: 4 }, () => create(project, '3')),
+      ]);
+      const created = answers.filter(({ status }) => status === 201).length;
+      const more = await createMany(project, '3', 9 - created);
+      expect(more.map(({ status }) => status)).toEqual(Array(9 - created).fill(201));
+    }
+  });
+
+  test('a wide range is filled to its last word, wherever that is', async () => {
+    const project = await createTestProject(service.db, { maxSurchargeMicro: 25_000n, addressCount: 1 });
+    const words = codeWords(wordRange(microUsdt(3_000_000n), 25_000n));
+    const free = new Set([words[5], words[1400], words.at(-1)]);
+    await runSql(
+      service,
+      `insert into invoices (id, project_id, network, address_id, idempotency_key, external_id, requested_micro, payable_micro,
+         checkout_token, created_at, expires_at)
+       select gen_random_uuid(), a.project_id, a.network, a.id, 'k' || word, 'e' || word, 3000000, word,
+         substr(md5(a.id::text || word), 1, 22), now(), now()
+       from addresses a cross join unnest($2::int8[]) word where a.project_id = $1`,
+      [project.id, words.filter((word) => !free.has(word))],
+    );
+    const answers = await Promise.all(Array.from({ length: 5 }, () => create(project, '3')));
+    const created = answers.filter(({ status }) => status === 201);
+    const payables = (await Promise.all(created.map((answer) => placeOf(project, answer)))).map(
+      ({ payable }) => payable,
+    );
+    expect(payables.toSorted()).toEqual([...free].map((word) => formatAmount(word ?? microUsdt(0n))));
+  });
+});
+
 describe('policy exact', () => {
   const exactProject = async (addressCount: number) => {
     const project = await createTestProject(service.db, { addressCount: 0 });
@@ -156,6 +218,30 @@ describe('policy exact', () => {
 });
 
 describe('a project that changes its policy', () => {
+  test('in the middle of a request creates the invoice under the new one', async () => {
+    const project = await createTestProject(service.db, { ...NINE_WORDS, addressCount: 1 });
+    await addAddress(project, 'exact', account());
+    await setPolicy(project, 'exact');
+    let statements = 0;
+    const run = async (...asked: Parameters<Database['run']>) => {
+      const rows = await service.db.run(...asked);
+      statements += 1;
+      // The key was read, and says exact.
+      if (asked[0].name === 'api-key-authenticate' && statements < 5) await setPolicy(project, 'tail');
+      return rows;
+    };
+    const db = { ...service.db, run } as Database;
+    const created = await createInvoiceCase(
+      { db, now: () => unixMs(Date.now()), random: (n) => randomBytes(n), randomBelow: (n) => randomInt(n) },
+      {
+        ...{ keyId: project.keyId, projectId: project.id, policy: 'tail', maxSurchargeMicro: 100n },
+        ...{ idempotencyKey: 'switch', externalId: 'switch', requestedMicro: microUsdt(3_000_000n) },
+      },
+    );
+    expect(created.kind).toBe('created');
+    expect(statements).toBeLessThan(12);
+  });
+
   test('uses addresses of the new policy from the next invoice on, although its key is remembered, and never mixes', async () => {
     const project = await createTestProject(service.db, { ...NINE_WORDS, addressCount: 1 });
     expect((await create(project, '3')).status).toBe(201);

@@ -1,4 +1,5 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
+import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DAY_MS } from '../../src/domain/capacity.ts';
 import { uuidV7 } from '../../src/domain/ids.ts';
@@ -7,7 +8,7 @@ import { startCapacityWatch } from '../../src/payments/watch-capacity.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { insertAddress } from '../../src/store/addresses.ts';
-import { findOpenAlarms } from '../../src/store/alarms.ts';
+import { findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/store/alarms.ts';
 import { type AccountHex, accountToAddress } from '../../src/tron/address.ts';
 import {
   call,
@@ -28,6 +29,7 @@ afterAll(() => service.stop());
 /** The narrowest surcharge: 9 code words for each amount and address. */
 const NARROW = { maxSurchargeMicro: 100n, addressCount: 1 };
 const WORDS = 9;
+const HOUR_MS = 3_600_000;
 
 const order = ({ apiKey }: TestProject, amount: string) => createInvoice(service, { apiKey, body: { amount } });
 
@@ -94,16 +96,20 @@ test('a project that runs out of payable amounts is an alarm, seen in the metric
   );
 });
 
+const SILENT = createLogger({ level: 'silent' });
+
 /** Measures until `isDone`, as the leader of a network does, at a time of the test's own. */
-async function watchUntil(isDone: () => Promise<boolean>, laterMs = 0): Promise<void> {
-  const log = createLogger({ level: 'silent' });
+async function watchUntil(
+  isDone: () => Promise<boolean>,
+  { laterMs = 0, log = SILENT, isLeader = () => true as boolean } = {},
+): Promise<void> {
   const watch = startCapacityWatch({
     db: service.db,
     network: 'devnet',
     now: () => unixMs(Date.now() + laterMs),
     log,
     metrics: createMetrics(),
-    isLeader: () => true,
+    isLeader,
   });
   try {
     await eventually(isDone, (done) => done);
@@ -120,7 +126,7 @@ test('each project has an alarm of its own, which ends when nobody asked for the
   await addAddresses(first, 14);
   await watchUntil(async () => (await alarmOf(first)) === null);
   expect(await alarmOf(second)).toContain('for 4.000000 USDT 0 of 9 are free');
-  await watchUntil(async () => (await alarmOf(second)) === null, 31 * DAY_MS);
+  await watchUntil(async () => (await alarmOf(second)) === null, { laterMs: 31 * DAY_MS });
 });
 
 test('the alarm names the three most urgent amounts and counts the others', async () => {
@@ -141,10 +147,10 @@ test('a project without an address is an alarm once a key was made an hour ago, 
   // Projects are measured in the order of their ids, so the bare one was before the probe.
   await watchUntil(async () => (await alarmOf(probe)) !== null);
   expect(await alarmOf(bare)).toBeNull();
-  await watchUntil(async () => (await alarmOf(bare)) !== null, 2 * 3_600_000);
+  await watchUntil(async () => (await alarmOf(bare)) !== null, { laterMs: 2 * HOUR_MS });
   expect(await alarmOf(bare)).toContain('has no active address of its policy tail, so no invoice can be created');
   await addAddresses(bare, 1);
-  await watchUntil(async () => (await alarmOf(bare)) === null, 2 * 3_600_000);
+  await watchUntil(async () => (await alarmOf(bare)) === null, { laterMs: 2 * HOUR_MS });
 });
 
 test('a process that does not lead measures nothing, and forgets what it measured when it led', async () => {
@@ -157,7 +163,7 @@ test('a process that does not lead measures nothing, and forgets what it measure
     db: service.db,
     network: 'devnet',
     now: () => unixMs(Date.now()),
-    log: createLogger({ level: 'silent' }),
+    log: SILENT,
     metrics,
     isLeader: () => isLeader,
   });
@@ -167,5 +173,118 @@ test('a process that does not lead measures nothing, and forgets what it measure
     await eventually(shown, (projects) => projects.length === 0);
   } finally {
     await watch.stop();
+  }
+});
+
+test('a shop that is closed, without an address and without a key, has no alarm any more', async () => {
+  const project = await createTestProject(service.db, NARROW);
+  await orderUntilRefused(project, '9');
+  await service.db.script(`update addresses set retired_at = now() where project_id = '${project.id}'`);
+  await watchUntil(async () => (await alarmOf(project))?.includes('has no active address') === true);
+  await service.db.script(`update api_keys set revoked_at = now() where project_id = '${project.id}'`);
+  await watchUntil(async () => (await alarmOf(project)) === null);
+});
+
+test('a project that cannot be measured is logged once in a round and keeps no other from being measured', async () => {
+  const [before, broken, after] = [
+    await createTestProject(service.db, NARROW),
+    await createTestProject(service.db, NARROW),
+    await createTestProject(service.db, NARROW),
+  ];
+  await orderUntilRefused(before, '11');
+  await order(broken, '12');
+  await orderUntilRefused(after, '13');
+  // A width of nothing divides by zero in the database, for this project only.
+  await service.db.script(`alter table projects drop constraint projects_max_surcharge_micro_check;
+    update projects set max_surcharge_micro = 0 where id = '${broken.id}'`);
+  const lines: string[] = [];
+  const log = createLogger({ level: 'warn', destination: { write: (line) => void lines.push(line) } });
+  const told = () => lines.map((line) => JSON.parse(line)).filter(({ level }) => level === 'warn');
+  // Whether it leads is asked each second, which leaves time for many retries.
+  let looks = 0;
+  let enough = Number.POSITIVE_INFINITY;
+  const isLeader = () => {
+    looks += 1;
+    return true;
+  };
+  await watchUntil(
+    async () => {
+      if (enough === Number.POSITIVE_INFINITY && (await alarmOf(after)) !== null) enough = looks + 3;
+      return looks >= enough;
+    },
+    { log, isLeader },
+  );
+  expect(told()).toMatchObject([{ failures: 1, msg: expect.stringContaining(`for ${broken.projectId}; the next`) }]);
+  expect(told()[0].err.message).toContain('division by zero');
+  expect(await alarmOf(before)).not.toBeNull();
+  await service.db.script(`update projects set max_surcharge_micro = 100 where id = '${broken.id}'`);
+});
+
+test.each(['is stopped', 'loses the lead'])('a process that %s while it measures tells nothing of it', async (what) => {
+  // The only projects of their network, without an address, so that there is something to tell.
+  await createTestProject(service.db, { network: 'nile', addressCount: 0 });
+  const metrics = createMetrics();
+  let looks = 0;
+  const watch = startCapacityWatch({
+    db: service.db,
+    network: 'nile',
+    now: () => unixMs(Date.now() + 2 * HOUR_MS),
+    log: SILENT,
+    metrics,
+    // Asked before a round, and before and after a project is measured.
+    isLeader: () => {
+      looks += 1;
+      if (looks === 2 && what === 'is stopped') void watch.stop();
+      return looks <= 2 || what === 'is stopped';
+    },
+  });
+  await eventually(
+    () => looks,
+    (seen) => seen >= (what === 'is stopped' ? 2 : 4),
+  );
+  await watch.stop();
+  expect(await findOpenAlarms(service.db, 'nile')).toEqual([]);
+  expect((await metrics.capacityFreeRatio.get()).values).toEqual([]);
+});
+
+test('the metric of open alarms counts them all, however many there are', async () => {
+  for (let i = 0; i < 120; i++) {
+    const alarm = { id: randomUUID(), kind: 'contract-event', subject: `tx-${i}`, detail: 'Something.' } as const;
+    await raiseAlarm(service.db, 'devnet', alarm);
+  }
+  await eventually(
+    async () => (await fetch(`${service.metricsUrl}/metrics`)).text(),
+    (text) => text.includes('quittance_alarms_open{network="devnet",kind="contract-event"} 120'),
+  );
+  await resolveAlarms(service.db, 'devnet', 'contract-event');
+});
+
+test('a service that is stopped while it measures ends, and leaves no connection', async () => {
+  // Two, for a transaction sees the activity as it was when it first looked.
+  const [locker, viewer] = [new pg.Client(service.connectionString), new pg.Client(service.connectionString)];
+  await Promise.all([locker.connect(), viewer.connect()]);
+  const activity = async (condition: string) => {
+    const where = `datname = current_database() and application_name = 'quittance' and ${condition}`;
+    return (await viewer.query(`select pid from pg_stat_activity where ${where}`)).rows.length;
+  };
+  try {
+    await service.stopService();
+    await locker.query('begin; lock table api_keys in access exclusive mode');
+    await service.restart();
+    const measuring = "wait_event_type = 'Lock' and query like '%as has_keys%'";
+    await eventually(
+      () => activity(measuring),
+      (count) => count === 1,
+    );
+    const stopped = service.stopService();
+    await locker.query('commit');
+    await stopped;
+    await eventually(
+      () => activity('true'),
+      (count) => count === 0,
+    );
+  } finally {
+    await Promise.all([locker.end(), viewer.end()]);
+    await service.restart();
   }
 });

@@ -248,3 +248,37 @@ test('where 30 days hold too many invoices, the latest are counted, from the old
     { used30Days: 6n, countedSince: question.since30Days },
   ]);
 });
+
+test('where a project has more addresses, retired ones among them, fewer amounts are looked at', async () => {
+  const { project, addresses } = await newProject('tail');
+  const [address] = addresses;
+  if (address === undefined) throw new Error('no address');
+  const invoices = Array.from({ length: 5 }, (_, index): Invoice => {
+    const requested = microUsdt(BigInt(20 + index) * 1_000_000n);
+    return { address, requested, payable: requested + 7n, at: unixMs(NOW - DAY_MS) };
+  });
+  await insertInvoices(project, invoices);
+  const found = await findCapacityProject(db, project.id, NOW);
+  if (found === null) throw new Error('no project');
+  expect(found).toMatchObject({ active_addresses: 3n, retired_addresses: 1n });
+  const looked = async (retired: bigint) =>
+    (await measureCapacity(db, { ...found, retired_addresses: retired }, NOW)).amounts.length;
+  expect([await looked(1n), await looked(300_000n), await looked(10_000_000n)]).toEqual([5, 3, 1]);
+});
+
+test('a project without an address is low while it has a key, and not once it is closed', async () => {
+  const { project, addresses } = await newProject('tail');
+  const [address] = addresses;
+  if (address === undefined) throw new Error('no address');
+  const requested = microUsdt(30_000_000n);
+  const at = unixMs(NOW - DAY_MS);
+  await insertInvoices(project, [{ address, requested, payable: requested + 7n, at }]);
+  await query('update addresses set retired_at = now() where project_id = $1', [project.id]);
+  expect(await measure(project)).toMatchObject({ freeShare: 0, daysLeft: 0, isLow: true });
+  await query('update api_keys set revoked_at = now() where project_id = $1', [project.id]);
+  const closed = { freeShare: null, daysLeft: null, isLow: false };
+  expect(await measure(project)).toMatchObject({ ...closed, amounts: [{ requestedMicro: requested, isLow: false }] });
+  const found = await findCapacityProject(db, project.id, NOW);
+  if (found === null) throw new Error('no project');
+  expect(await measureCapacity(db, found, unixMs(NOW + 90 * DAY_MS))).toEqual({ ...closed, amounts: [] });
+});

@@ -1,0 +1,37 @@
+import { randomBytes, randomInt, randomUUID } from 'node:crypto';
+import type { MicroUsdt } from '../../src/domain/money.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import { createInvoice } from '../../src/payments/create-invoice.ts';
+import { pooledRandom } from '../../src/runtime/random.ts';
+import type { Database } from '../../src/store/database.ts';
+import { MAX_SURCHARGE_MICRO } from '../prices.ts';
+import type { GrowthShop } from './shop.ts';
+
+/** UUIDs of the invoices, and the milliseconds of each: the time of all divided by their number. */
+export type Creates = { ids: string[]; msEach: number };
+
+/** Creates an invoice for each price, with so many requests at once. Every one must come into being. */
+export async function createMany(
+  db: Database,
+  { projectId, keyId, policy }: GrowthShop,
+  prices: readonly MicroUsdt[],
+  connections: number,
+): Promise<Creates> {
+  const deps = { db, now: () => unixMs(Date.now()), random: pooledRandom, randomBelow: (n: number) => randomInt(n) };
+  const rule = { keyId, projectId, policy, maxSurchargeMicro: MAX_SURCHARGE_MICRO };
+  const prefix = randomBytes(8).toString('hex');
+  const ids: string[] = [];
+  let next = 0;
+  const work = async () => {
+    for (let index = next++; index < prices.length; index = next++) {
+      const requestedMicro = prices[index] as MicroUsdt;
+      const order = { idempotencyKey: randomUUID(), externalId: `order-${prefix}-${index}`, requestedMicro };
+      const created = await createInvoice(deps, { ...rule, ...order });
+      if (created.kind !== 'created') throw new Error(`invoice ${index} of ${prices.length}: ${created.kind}`);
+      ids.push(created.invoice.id);
+    }
+  };
+  const startedAt = performance.now();
+  await Promise.all(Array.from({ length: connections }, work));
+  return { ids, msEach: (performance.now() - startedAt) / prices.length };
+}

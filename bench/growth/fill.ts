@@ -1,0 +1,95 @@
+import type { Client } from 'pg';
+import { codeWords, wordRange } from '../../src/domain/code-word.ts';
+import type { MicroUsdt } from '../../src/domain/money.ts';
+import { MAX_SURCHARGE_MICRO } from '../prices.ts';
+import type { GrowthShop } from './shop.ts';
+
+/** Prices of the benchmark: 5.00, 5.97, 6.94 … */
+export function priceAt(index: number): MicroUsdt {
+  return ((500n + 97n * BigInt(index)) * 10_000n) as MicroUsdt;
+}
+
+/** Different prices among the invoices of `fillHistory`. */
+export const PRICE_COUNT = 2000;
+/** Addresses among which they are spread evenly. With ten million, each has 100 of every price. */
+export const ADDRESS_COUNT = 50;
+
+const BATCH = 500_000;
+
+/**
+ * Invoices of 90 days and the transfers that paid 60 % of them. The newest 1 % are PENDING, the rest EXPIRED. Ids ascend with the
+ * time; keys and tokens are random. Their tails are different on each address, but no code words.
+ */
+export async function fillHistory(
+  client: Client,
+  shop: GrowthShop,
+  count: number,
+  onProgress: (text: string) => void,
+): Promise<void> {
+  for (let start = 0; start < count; start += BATCH) {
+    await client.query(INSERT_INVOICES, [
+      shop.projectId,
+      shop.addressIds,
+      start,
+      Math.min(start + BATCH, count),
+      count,
+    ]);
+    if ((start / BATCH) % 4 === 3) onProgress(`${start + BATCH} invoices`);
+  }
+  await client.query(INSERT_TRANSFERS, [shop.projectId]);
+}
+
+const INSERT_INVOICES = `
+  insert into invoices (id, project_id, network, address_id, idempotency_key, external_id, requested_micro, payable_micro,
+    status, checkout_token, created_at, expires_at, event_count, paid_transfer_id)
+  select uuidv7(age), $1, 'devnet', ($2::uuid[])[1 + n % ${ADDRESS_COUNT}], gen_random_uuid()::text, 'order-' || 1000000000000000 + n,
+    price, price + 9 + 97 * (n / ${ADDRESS_COUNT * PRICE_COUNT}), status,
+    translate(left(encode(uuid_send(gen_random_uuid()), 'base64'), 22), '+/0OIl', 'abcdef'),
+    now() + age, now() + age + interval '30 minutes', case status when 'PENDING' then 0 else 1 end,
+    case status when 'PAID' then uuidv7(age + interval '2 minutes') end
+  from (
+    select n, (500 + 97 * (n / ${ADDRESS_COUNT} % ${PRICE_COUNT})) * 10000 as price,
+      interval '-5 minutes' - interval '90 days' * (1 - n / $5::float8) as age,
+      case when n >= 0.99 * $5::int8 then 'PENDING' when n % 10 < 6 then 'PAID' else 'EXPIRED' end as status
+    from generate_series($3::int8, $4::int8 - 1) n)`;
+
+const INSERT_TRANSFERS = `
+  insert into transfers (id, project_id, network, address_id, tx_id, log_index, block_number, block_id, block_time, from_address,
+    amount_micro, kind, invoice_id, reserved_micro, producer, verified, nodes)
+  select paid_transfer_id, project_id, network, address_id, sha256(uuid_send(paid_transfer_id)), 0, block,
+    sha256(int8send(block)), created_at + interval '2 minutes', 'T' || left(md5(id::text) || md5(address_id::text), 33), payable_micro,
+    'matched', id, payable_micro, decode(left(md5((block % 27)::text), 40) || '00000000', 'hex'), 'proven', '{http://127.0.0.1}'
+  from (select *, (extract(epoch from created_at) / 3)::int8 as block from invoices where project_id = $1 and status = 'PAID')`;
+
+/** Reserves the first `words` code words of each price on each of the addresses, as invoices that expired. */
+export async function fillWords(
+  client: Client,
+  { projectId }: GrowthShop,
+  addressIds: readonly string[],
+  prices: readonly MicroUsdt[],
+  words: number,
+): Promise<void> {
+  for (const price of prices) {
+    const taken = codeWords(wordRange(price, MAX_SURCHARGE_MICRO)).slice(0, words);
+    await client.query(INSERT_RESERVATIONS, [projectId, addressIds, price.toString(), taken.map(String)]);
+  }
+}
+
+/** Reserves each price itself on each of the addresses, as the `exact` policy does. */
+export async function fillExact(
+  client: Client,
+  { projectId }: GrowthShop,
+  addressIds: readonly string[],
+  prices: readonly MicroUsdt[],
+): Promise<void> {
+  for (const price of prices) {
+    await client.query(INSERT_RESERVATIONS, [projectId, addressIds, price.toString(), [price.toString()]]);
+  }
+}
+
+const INSERT_RESERVATIONS = `
+  insert into invoices (id, project_id, network, address_id, idempotency_key, external_id, requested_micro, payable_micro, status,
+    checkout_token, created_at, expires_at)
+  select uuidv7(), $1, 'devnet', address, gen_random_uuid()::text, 'order-' || gen_random_uuid(), $3, payable, 'EXPIRED',
+    translate(left(encode(uuid_send(gen_random_uuid()), 'base64'), 22), '+/0OIl', 'abcdef'), now(), now() + interval '30 minutes'
+  from unnest($2::uuid[]) address, unnest($4::int8[]) payable`;

@@ -1,0 +1,102 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { Client } from 'pg';
+import { formatApiKey } from '../../src/domain/api-key.ts';
+import { uuidV7 } from '../../src/domain/ids.ts';
+import type { Policy } from '../../src/domain/policy.ts';
+import { insertAddresses } from '../../src/store/addresses.ts';
+import { insertApiKey } from '../../src/store/api-keys.ts';
+import { type Database, openDatabase } from '../../src/store/database.ts';
+import type { PostgresConnection } from '../../src/store/embedded-connection.ts';
+import { migrate } from '../../src/store/migrate.ts';
+import { insertProject } from '../../src/store/projects.ts';
+import { insertWebhookEndpoint } from '../../src/store/webhook-endpoints.ts';
+import { type AccountHex, accountToAddress } from '../../src/tron/address.ts';
+import { createWebhookSecret } from '../../src/webhooks/sign.ts';
+import { onServer } from '../databases.ts';
+import { MAX_SURCHARGE_MICRO } from '../prices.ts';
+
+/** A project with a key, a webhook endpoint and addresses; `addressIds` by their position. */
+export type GrowthShop = { projectId: string; keyId: string; policy: Policy; addressIds: string[] };
+
+/** Connections of the service's pool by default, and one for whoever looks on. */
+const POOL_SIZE = 17;
+
+/** A database of its own with the schema, opened as the service opens it. */
+export async function createDatabase(
+  server: PostgresConnection,
+  name: string,
+): Promise<{ db: Database; connection: PostgresConnection }> {
+  await onServer(server, (client) => client.query(`create database ${name}`));
+  const connection = { ...server, database: name };
+  // Idle connections may end with the server; statements report their own errors.
+  const db = openDatabase({ connection, poolSize: POOL_SIZE, applicationName: 'bench', onError: () => {} });
+  await migrate(db);
+  return { db, connection };
+}
+
+export async function createGrowthShop(db: Database, policy: Policy, addressCount: number): Promise<GrowthShop> {
+  const [projectId, keyId] = [uuid(), uuid()];
+  const project = {
+    id: projectId,
+    name: 'Benchmark',
+    network: 'devnet',
+    policy,
+    invoiceLifetimeMs: 30 * 60_000,
+  } as const;
+  await insertProject(db, { ...project, maxSurchargeMicro: MAX_SURCHARGE_MICRO });
+  const secretSha256 = createHash('sha256')
+    .update(formatApiKey('devnet', keyId, randomBytes(32)))
+    .digest();
+  await insertApiKey(db, { id: keyId, projectId, name: 'bench', secretSha256, allowedCidrs: null, expiresAt: null });
+  const endpoint = { id: uuid(), projectId, url: 'https://shop.example/webhooks' };
+  await insertWebhookEndpoint(db, { ...endpoint, secret: createWebhookSecret(randomBytes) });
+  const entries = Array.from({ length: addressCount }, () => {
+    const account = randomBytes(20).toString('hex') as AccountHex;
+    return { id: uuid(), account, address: accountToAddress(account), index: null };
+  });
+  await insertAddresses(db, { projectId, policy: null, accountKeyId: null, entries });
+  return { projectId, keyId, policy, addressIds: entries.map(({ id }) => id) };
+}
+
+function uuid(): string {
+  return uuidV7(Date.now(), randomBytes(10));
+}
+
+const SELECT_INDEXES = `
+  select x.indexrelid::regclass::text as name, pg_get_indexdef(x.indexrelid) as definition, c.conname as constraint,
+    pg_get_constraintdef(c.oid) as promise, x.indrelid::regclass::text as table
+  from pg_index x left join pg_constraint c on c.conindid = x.indexrelid and c.contype in ('u', 'p')
+  where x.indrelid in ('invoices'::regclass, 'transfers'::regclass)
+    and not exists (select from pg_constraint f where f.contype = 'f' and f.conindid = x.indexrelid)`;
+
+/**
+ * Fills tables by `work` without their indexes, which are made afterwards from sorted keys; those under a foreign key stay.
+ * Triggers and foreign keys sleep: what is filled in keeps them by construction.
+ */
+export async function fillQuickly(
+  connection: PostgresConnection,
+  work: (client: Client) => Promise<void>,
+): Promise<void> {
+  await onServer(connection, async (client) => {
+    await client.query(
+      "set synchronous_commit = 'off'; set maintenance_work_mem = '1GB'; set session_replication_role = 'replica'",
+    );
+    const { rows: indexes } = await client.query<
+      Record<'name' | 'definition' | 'table', string> & Record<'constraint' | 'promise', string | null>
+    >(SELECT_INDEXES);
+    for (const { name, constraint, table } of indexes) {
+      await client.query(
+        constraint === null ? `drop index ${name}` : `alter table ${table} drop constraint ${constraint}`,
+      );
+    }
+    await work(client);
+    for (const { definition, constraint, promise, table } of indexes) {
+      await client.query(
+        constraint === null ? definition : `alter table ${table} add constraint ${constraint} ${promise}`,
+      );
+    }
+    await client.query("set session_replication_role = 'origin'");
+    await client.query('vacuum analyze');
+    await client.query('checkpoint');
+  });
+}

@@ -1,0 +1,62 @@
+import { codeWords, drawCodeWords, wordRange } from '../../src/domain/code-word.ts';
+import type { MicroUsdt } from '../../src/domain/money.ts';
+import type { RandomStream } from '../ingest/random-stream.ts';
+
+export const SCHEMES = ['code words', 'steps of 0.01', 'steps of 0.000001', 'exact'] as const;
+export type Scheme = (typeof SCHEMES)[number];
+
+/** What the open invoices of one address reserve, with how many decimals the payer is shown it, and the most that was added to a price. */
+export type Reserved = { amounts: bigint[]; taken: Set<bigint>; decimals: 2 | 6; mostAdded: bigint };
+
+const CENT_MICRO = 10_000n;
+
+/** `perPrice` invoices of each price on one address, with the amounts that a scheme gives them. Prices are whole cents. */
+export function reserve(scheme: Scheme, prices: readonly bigint[], perPrice: number, random: RandomStream): Reserved {
+  switch (scheme) {
+    case 'code words':
+      return { ...drawnWords(prices, perPrice, random), decimals: 6 };
+    case 'steps of 0.01':
+      return { ...nextFree(prices, perPrice, CENT_MICRO), decimals: 2 };
+    case 'steps of 0.000001':
+      return { ...nextFree(prices, perPrice, 1n), decimals: 6 };
+    case 'exact':
+      // Each of `perPrice` addresses holds one invoice of every price, so one of them shows it all.
+      return { amounts: [...prices], taken: new Set(prices), mostAdded: 0n, decimals: 2 };
+  }
+}
+
+/** As the service allocates: random code words of less than a cent above the price. */
+function drawnWords(prices: readonly bigint[], perPrice: number, random: RandomStream) {
+  const amounts: bigint[] = [];
+  let mostAdded = 0n;
+  for (const price of prices) {
+    const range = wordRange(price as MicroUsdt, CENT_MICRO);
+    const all = codeWords(range);
+    const words = perPrice >= all.length ? all : drawCodeWords(range, perPrice, random.below);
+    if (words.length < perPrice) throw new Error(`${perPrice} code words were asked for, and ${price} has fewer`);
+    amounts.push(...words);
+    for (const word of words) mostAdded = max(mostAdded, word - price);
+  }
+  return { amounts, taken: new Set(amounts), mostAdded };
+}
+
+/** The price itself, then one step more each time, whatever price took the steps between. Orders of all prices come in turn. */
+function nextFree(prices: readonly bigint[], perPrice: number, step: bigint) {
+  const taken = new Set<bigint>();
+  const next = new Map(prices.map((price) => [price, price]));
+  let mostAdded = 0n;
+  for (let round = 0; round < perPrice; round++) {
+    for (const [price, from] of next) {
+      let amount = from;
+      while (taken.has(amount)) amount += step;
+      taken.add(amount);
+      next.set(price, amount + step);
+      mostAdded = max(mostAdded, amount - price);
+    }
+  }
+  return { amounts: [...taken], taken, mostAdded };
+}
+
+function max(left: bigint, right: bigint): bigint {
+  return left > right ? left : right;
+}

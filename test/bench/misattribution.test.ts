@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest';
+import { createRandomStream } from '../../bench/ingest/random-stream.ts';
+import { measure } from '../../bench/misattribution/measure.ts';
+import { MISTAKES } from '../../bench/misattribution/mistakes.ts';
+import { countSameTails } from '../../bench/misattribution/same-tails.ts';
+import { reserve, type Scheme } from '../../bench/misattribution/schemes.ts';
+
+/** Prices that are a fee, a half, a cent or a digit apart. */
+const PRICES = [499n, 950n, 999n, 1000n, 1999n, 2000n, 2400n, 2500n, 10_000n].map((cents) => cents * 10_000n);
+
+function tallies(scheme: Scheme, perPrice: number) {
+  const random = createRandomStream(1);
+  return measure(reserve(scheme, PRICES, perPrice, random), random);
+}
+
+function arrivedAfter(name: string, amount: bigint, decimals = 6): bigint[] {
+  const mistake = MISTAKES.find((each) => each.name === name);
+  if (mistake === undefined) throw new Error(`there is no mistake ${name}`);
+  return mistake.of({ amount, decimals }, createRandomStream(1));
+}
+
+describe('the table of payer mistakes', () => {
+  test('with every code word taken, no mistake that is called excluded hits another invoice', () => {
+    const excluded = tallies('code words', 900).filter(({ isExcluded }) => isExcluded);
+    expect(excluded.length).toBeGreaterThan(8);
+    for (const { name, hits, cases } of excluded) {
+      expect.soft(hits, name).toBe(0);
+      expect.soft(cases, name).toBeGreaterThan(PRICES.length * 900 - 1);
+    }
+  });
+
+  test('the same mistakes do hit other invoices where amounts are consecutive', () => {
+    const cents = new Map(tallies('steps of 0.01', 20).map((tally) => [tally.name, tally.hits]));
+    const micro = new Map(tallies('steps of 0.000001', 900).map((tally) => [tally.name, tally.hits]));
+    for (const name of ['one wrong digit', 'neighbouring digits swapped', 'truncated to 0 … 5 decimals']) {
+      expect.soft(cents.get(name), name).toBeGreaterThan(0);
+      expect.soft(micro.get(name), name).toBeGreaterThan(0);
+    }
+  });
+
+  test('each scheme gives as many different amounts as there are invoices, none below its price', () => {
+    for (const scheme of ['code words', 'steps of 0.01', 'steps of 0.000001'] as const) {
+      const { amounts, taken } = reserve(scheme, PRICES, 20, createRandomStream(1));
+      expect(amounts).toHaveLength(PRICES.length * 20);
+      expect(taken.size).toBe(amounts.length);
+    }
+  });
+
+  test('what arrives is what a payer would make of 25.000137', () => {
+    expect(arrivedAfter('rounded to 2 decimals', 25_000_137n)).toEqual([25_000_000n]);
+    expect(arrivedAfter('decimal point forgotten', 25_000_137n)).toEqual([25_000_137_000_000n]);
+    expect(arrivedAfter('decimal point forgotten', 25_030_000n, 2)).toEqual([2_503_000_000n]);
+    expect(arrivedAfter('a fee of 0.8 taken out', 25_000_137n)).toEqual([24_200_137n]);
+    expect(arrivedAfter('1 % less, cut to 6 decimals', 25_000_137n)).toEqual([24_750_135n]);
+    expect(arrivedAfter('a digit of the decimals left out', 25_000_137n)).toContain(25_001_370n);
+    expect(arrivedAfter('a digit before the point left out', 25_000_137n)).toEqual([5_000_137n, 2_000_137n]);
+    expect(arrivedAfter('a digit before the point inserted', 25_000_137n)).toContain(255_000_137n);
+    expect(arrivedAfter('a digit of the decimals inserted, cut to 6', 25_000_137n)).toContain(25_000_913n);
+    expect(arrivedAfter('neighbouring digits swapped', 25_030_000n, 2)).toEqual([
+      52_030_000n,
+      20_530_000n,
+      25_300_000n,
+    ]);
+    expect(arrivedAfter('one wrong digit', 25_030_000n, 2)).toContain(5_030_000n);
+  });
+
+  test('two wrong digits are two: of eight places, by any other digit', () => {
+    const digits = (amount: bigint) => [...amount.toString().padStart(8, '0')];
+    const right = digits(25_000_137n);
+    for (const arrived of arrivedAfter('two wrong digits', 25_000_137n)) {
+      expect(digits(arrived).filter((digit, at) => digit !== right[at])).toHaveLength(2);
+    }
+  });
+
+  test('prices that differ in one digit only never have the same tails: 1.00 apart, only those with a carry can', () => {
+    const [apart] = countSameTails(['1']);
+    // A carry needs a price of ten, twenty, … and some cents: one in ten.
+    expect(apart?.same).toBeLessThan((apart?.pairs ?? 0) / 10);
+    expect(apart?.same).toBeGreaterThan(0);
+  });
+});
