@@ -13,6 +13,7 @@ import { markAllDue, startReconciler } from './chain/reconcile.ts';
 import { createTransactionReader } from './chain/transaction-reader.ts';
 import { startWatcher } from './chain/watcher.ts';
 import { registerLookup } from './checkout/lookup.ts';
+import { createLookupBudget } from './checkout/lookup-budget.ts';
 import { registerCheckout } from './checkout/register.ts';
 import type { Config, NetworkConfig } from './config.ts';
 import { AppError } from './domain/errors.ts';
@@ -58,11 +59,6 @@ const DATABASE_WAIT_MS = 10_000;
 const DATABASE_RETRY_MS = 1000;
 const MAX_BUCKETS = 10_000;
 const TOUCH_KEYS_MS = 30_000;
-/**
- * Requests to nodes for look-ups of payers, by network: 17,340 a day at most, which with the watcher's 75,000 stays below the
- * 100,000 that a key of TronGrid has.
- */
-const LOOKUP_BUDGET = { perSecond: 0.2, burst: 60 };
 
 /** Wires and starts the roles of one process over one database. `stop` ends them in the opposite order, within seconds. */
 export async function startService(options: ServiceOptions): Promise<Service> {
@@ -166,7 +162,7 @@ async function startApi(context: Context): Promise<{ url: string; stop(): Promis
     now,
     random,
     randomBelow: (n) => randomInt(n),
-    onAmountRefused: createAmountRefusals({ log, metrics, now }),
+    onAmountRefused: createAmountRefusals({ db, log, metrics, now }),
     log,
   });
   registerHealth(app, { db, networks: Object.keys(config.networks) as Network[], now });
@@ -194,9 +190,9 @@ async function startApi(context: Context): Promise<{ url: string; stop(): Promis
 
 /** What payers ask about transactions, by network, goes to nodes within a budget of its own. */
 function createReaders({ pools, db, now, log }: Context) {
-  const budget = createTokenBuckets(LOOKUP_BUDGET.perSecond, LOOKUP_BUDGET.burst, MAX_BUCKETS);
+  const budget = createLookupBudget(now);
   const readers = pools.map(({ network, pool, usdt }) => {
-    const spend = () => budget.take(network, now()).kind === 'pass';
+    const spend = (link: string) => budget.take(network, link);
     return [network, createTransactionReader({ db, network, pool, usdt, now, log, spend })] as const;
   });
   return Object.fromEntries(readers);

@@ -5,31 +5,35 @@ import { microUsdt } from '../domain/money.ts';
 import { unixMs } from '../domain/time.ts';
 import { createLogger } from '../runtime/log.ts';
 import { createMetrics } from '../runtime/metrics.ts';
+import type { Sql } from '../store/database.ts';
 import { createAmountRefusals } from './amount-refusals.ts';
 
-test('every refusal is counted, and the log hears once a minute of each project', async () => {
+test('every refusal is counted; the log hears once a minute of each project, and so does the alarm', async () => {
   const lines: { msg: string; project: string; amount: string }[] = [];
   const log = createLogger({ level: 'warn', destination: { write: (line) => void lines.push(JSON.parse(line)) } });
   const metrics = createMetrics();
+  const raised: unknown[] = [];
+  const db = { run: async (_: unknown, [, , , subject]: unknown[]) => [raised.push(subject)] } as unknown as Sql;
   let nowMs = Date.now();
-  const onRefused = createAmountRefusals({ log, metrics, now: () => unixMs(nowMs) });
+  const onRefused = createAmountRefusals({ db, log, metrics, now: () => unixMs(nowMs) });
   const refuse = (projectId: string) =>
     onRefused({ projectId, network: 'nile', requestedMicro: microUsdt(25_000_000n) });
   const [first, second] = [randomUUID(), randomUUID()];
 
-  for (let i = 0; i < 3; i++) refuse(first);
-  refuse(second);
+  for (let i = 0; i < 3; i++) await refuse(first);
+  await refuse(second);
   const [one, other] = [encodeId('prj', first), encodeId('prj', second)];
   expect(lines.map(({ project }) => project)).toEqual([one, other]);
   expect(lines[0]).toMatchObject({ level: 'warn', network: 'nile', amount: '25.000000' });
   expect(lines[0]?.msg).toContain(`quittance address add --project ${one}`);
 
   nowMs += 59_999;
-  refuse(first);
+  await refuse(first);
   expect(lines).toHaveLength(2);
   nowMs += 1;
-  refuse(first);
+  await refuse(first);
   expect(lines).toHaveLength(3);
+  expect(raised).toEqual([one, other, one]);
   const { values } = await metrics.amountUnavailable.get();
   expect(values.map(({ value, labels }) => [labels['project'], value])).toEqual([
     [one, 5],

@@ -1,30 +1,38 @@
+import { randomUUID } from 'node:crypto';
 import { encodeId } from '../domain/ids.ts';
 import { formatAmount, type MicroUsdt } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
+import { raiseAlarm } from '../store/alarms.ts';
+import type { Sql } from '../store/database.ts';
 
 /** An order that a shop could not take. */
 export type AmountRefusal = { projectId: string; network: Network; requestedMicro: MicroUsdt };
 
-const WARN_MS = 60_000;
-/** Projects whose last warning is remembered. */
+export type AmountRefusalDeps = { db: Sql; log: Logger; metrics: Metrics; now(): UnixMs };
+
+const TELL_MS = 60_000;
+/** Projects that were told of, and when. */
 const MAX_REMEMBERED = 10_000;
 
-/** Counts requests that found no free payable amount, and warns of them once a minute for each project at most. */
-export function createAmountRefusals({ log, metrics, now }: { log: Logger; metrics: Metrics; now(): UnixMs }) {
-  const warnedAt = new Map<string, UnixMs>();
-  return ({ projectId, network, requestedMicro }: AmountRefusal): void => {
+/**
+ * Counts requests that found no free payable amount. Once a minute for each project at most it warns and raises the alarm
+ * `capacity-low`, which ends when the capacity is measured again and enough is free. Error: `DATABASE_UNAVAILABLE`.
+ */
+export function createAmountRefusals({ db, log, metrics, now }: AmountRefusalDeps) {
+  const toldAt = new Map<string, UnixMs>();
+  return async ({ projectId, network, requestedMicro }: AmountRefusal): Promise<void> => {
     const project = encodeId('prj', projectId);
     metrics.amountUnavailable.inc({ network, project });
-    const lastAt = warnedAt.get(projectId);
-    if (lastAt !== undefined && now() - lastAt < WARN_MS) return;
-    if (warnedAt.size >= MAX_REMEMBERED) warnedAt.clear();
-    warnedAt.set(projectId, now());
-    log.warn(
-      { project, network, amount: formatAmount(requestedMicro) },
-      `an invoice was refused (AMOUNT_UNAVAILABLE): no payable amount is free. Add addresses: quittance address add --project ${project} T…`,
-    );
+    const lastAt = toldAt.get(projectId);
+    if (lastAt !== undefined && now() - lastAt < TELL_MS) return;
+    if (toldAt.size >= MAX_REMEMBERED) toldAt.clear();
+    toldAt.set(projectId, now());
+    const amount = formatAmount(requestedMicro);
+    const detail = `${project} refused an invoice of ${amount} USDT (AMOUNT_UNAVAILABLE): no payable amount is free. Add addresses: quittance address add --project ${project} T…`;
+    log.warn({ project, network, amount }, detail);
+    await raiseAlarm(db, network, { id: randomUUID(), kind: 'capacity-low', subject: project, detail });
   };
 }

@@ -19,6 +19,6 @@ export type ApiDeps = {
   random(bytes: number): Uint8Array;
   randomBelow(n: number): number;
   /** No payable amount was free. */
-  onAmountRefused(refusal: AmountRefusal): void;
+  onAmountRefused(refusal: AmountRefusal): Promise<void>;
   log: Logger;
 };

@@ -35,7 +35,7 @@ async function create(deps: ApiDeps, request: FastifyRequest, reply: FastifyRepl
   const body = request.body instanceof Uint8Array ? request.body : new Uint8Array();
   const fields = readCreateInput(body);
   const created = await createInvoice(deps, { ...caller, ...fields, idempotencyKey });
-  if (created.kind === 'amount-unavailable') deps.onAmountRefused({ ...caller, ...fields });
+  if (created.kind === 'amount-unavailable') await deps.onAmountRefused({ ...caller, ...fields });
   if (created.kind !== 'created' && created.kind !== 'replayed') {
     throw refusalOf(created, fields, deps, caller.keyId);
   }

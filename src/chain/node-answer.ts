@@ -1,3 +1,5 @@
+import { AppError } from '../domain/errors.ts';
+
 /** As much of a refusal as a person needs to recognise it. */
 const SHOWN_CHARACTERS = 200;
 /** What a node may ask for at most: a wrong header must not silence it for a day. */
@@ -5,13 +7,20 @@ const MAX_RETRY_AFTER_MS = 5 * 60_000;
 
 type Headers = Record<string, string | string[] | undefined>;
 
-/** Reads a body as text; throws as soon as it is larger than `maxBytes`. */
+/** `NODE_REFUSED`, because the answer is larger than who asked wants to read. */
+export class AnswerTooLarge extends AppError {
+  constructor(message: string) {
+    super('NODE_REFUSED', message, { retryable: true });
+  }
+}
+
+/** Reads a body as text; throws `AnswerTooLarge` as soon as it is larger than `maxBytes`. */
 export async function readBounded(body: AsyncIterable<Buffer>, maxBytes: number): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.length;
-    if (bytes > maxBytes) throw new Error(`the answer is larger than ${maxBytes} bytes`);
+    if (bytes > maxBytes) throw new AnswerTooLarge(`the answer is larger than ${maxBytes} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');

@@ -1,6 +1,6 @@
 import { Agent, request } from 'undici';
 import { AppError } from '../domain/errors.ts';
-import { readAnswer, readBounded, readRetryAfter } from './node-answer.ts';
+import { AnswerTooLarge, readAnswer, readBounded, readRetryAfter } from './node-answer.ts';
 
 /** A TRON full node's HTTP API. `post` answers parsed JSON or throws `NODE_REFUSED` (always worth a retry). */
 export type NodeClient = {
@@ -19,11 +19,16 @@ const ANSWER_TIMEOUT_MS = 10_000;
 const CONNECT_TIMEOUT_MS = 5000;
 /** Enough to read ahead while catching up, few enough for a provider that counts connections. */
 const MAX_CONNECTIONS = 8;
+/** A node that refuses who asks, or how often, whatever is asked. */
+const LIMITING_STATUSES: readonly (number | null)[] = [401, 403, 429];
 
 export type Outcome = { elapsedMs: number } & (
   | { kind: 'ok' }
-  /** `retryAfterMs`: how long the node asks to be left alone, at most five minutes. */
-  | { kind: 'refused'; reason: string; retryAfterMs: number | null }
+  /**
+   * `retryAfterMs`: how long the node asks to be left alone, at most five minutes. `mayBeTheQuestion`: the node was reached and
+   * does not limit us, so that what went wrong may be the doing of what was asked for.
+   */
+  | { kind: 'refused'; reason: string; retryAfterMs: number | null; mayBeTheQuestion: boolean }
 );
 
 type Call = { timeoutMs?: number; maxBytes?: number; onOutcome?(outcome: Outcome): void };
@@ -61,21 +66,28 @@ export function createNodeClient(options: NodeClientOptions): NodeClient {
       const startedMs = performance.now();
       // One signal covers connecting, waiting and a dripping body.
       const signal = AbortSignal.timeout(limitMs);
+      let status: number | null = null;
       let retryAfterMs: number | null = null;
       try {
         const sent = { method: 'POST', dispatcher: agent, headers, body: JSON.stringify(body), signal } as const;
         const response = await request(url + path, sent);
+        status = response.statusCode;
         const text = await readBounded(response.body, call.maxBytes ?? maxAnswerBytes);
         retryAfterMs = readRetryAfter(response.headers, text);
-        const answer = readAnswer(response.statusCode, text);
+        const answer = readAnswer(status, text);
         call.onOutcome?.({ kind: 'ok', elapsedMs: performance.now() - startedMs });
         return answer;
       } catch (error) {
         const seen = signal.aborted ? `no whole answer before the timeout of ${limitMs} ms` : describe(error);
         const reason = redact(seen);
-        call.onOutcome?.({ kind: 'refused', elapsedMs: performance.now() - startedMs, reason, retryAfterMs });
+        const isLimit = retryAfterMs !== null || LIMITING_STATUSES.includes(status);
+        const mayBeTheQuestion = signal.aborted || (status !== null && !isLimit);
+        const elapsedMs = performance.now() - startedMs;
+        call.onOutcome?.({ kind: 'refused', elapsedMs, reason, retryAfterMs, mayBeTheQuestion });
+        const message = `${origin}${path}: ${reason}`;
+        if (error instanceof AnswerTooLarge) throw new AnswerTooLarge(message);
         // No cause: what undici throws may hold the whole URL.
-        throw new AppError('NODE_REFUSED', `${origin}${path}: ${reason}`, { retryable: true });
+        throw new AppError('NODE_REFUSED', message, { retryable: true });
       }
     },
     close: () => agent.destroy(),

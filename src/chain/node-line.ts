@@ -53,20 +53,24 @@ export function createNodeLine(options: NodeLineOptions) {
   const post = async (
     path: string,
     body: object,
-    call: { timeoutMs?: number; maxBytes?: number } = {},
+    call: { timeoutMs?: number; maxBytes?: number; isOptional?: boolean } = {},
   ): Promise<unknown> => {
     const obstacle = await takeTurn();
     if (obstacle !== null) {
       metrics.nodeRequests.inc({ network, node: origin, outcome: 'unsent' });
       throw new AppError('NODE_REFUSED', `${origin}${path} was not asked: ${obstacle}`, { retryable: true });
     }
+    const { isOptional = false } = call;
     record.seen.requests += 1;
-    record.seen.inFlight += 1;
+    if (!isOptional) record.seen.inFlight += 1;
     const sentMs = clockMs();
     try {
-      return await client.post(path, body, { ...call, onOutcome: (outcome) => record.observe(outcome, sentMs) });
+      return await client.post(path, body, {
+        ...call,
+        onOutcome: (outcome) => record.observe(outcome, { sentMs, isOptional }),
+      });
     } finally {
-      record.seen.inFlight -= 1;
+      if (!isOptional) record.seen.inFlight -= 1;
     }
   };
   return {
@@ -88,6 +92,7 @@ function createRecord(options: NodeLineOptions) {
   const seen = {
     requests: 0,
     refusals: 0,
+    /** Those that are not optional, which would keep others from a node that is on trial. */
     inFlight: 0,
     answerMs: null as number | null,
     isWell: false,
@@ -111,14 +116,14 @@ function createRecord(options: NodeLineOptions) {
     /** Pauses the node for what it said. */
     report: (reason: string) => fail(reason, { kind: 'report', sentMs: clockMs(), costMs: 0, askedMs: null }),
     praise: () => recover(pause.praise()),
-    observe: (outcome: Outcome, sentMs: number) => {
+    observe: (outcome: Outcome, { sentMs, isOptional }: { sentMs: number; isOptional: boolean }) => {
       metrics.nodeRequests.inc({ ...labels, outcome: outcome.kind });
       const { elapsedMs } = outcome;
       if (outcome.kind === 'refused') {
         seen.refusals += 1;
         const failure = { kind: 'refusal', sentMs, costMs: elapsedMs, askedMs: outcome.retryAfterMs } as const;
-        // Requests that end because the service stops say nothing about the node.
-        if (!closing.aborted) fail(outcome.reason, failure);
+        // Requests that end because the service stops say nothing about the node, and neither does a question that a stranger chose.
+        if (!closing.aborted && !(isOptional && outcome.mayBeTheQuestion)) fail(outcome.reason, failure);
         return;
       }
       metrics.nodeAnswerSeconds.observe(labels, elapsedMs / 1000);

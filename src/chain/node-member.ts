@@ -2,8 +2,11 @@ import { AppError } from '../domain/errors.ts';
 import { createNodeIdentity } from './node-identity.ts';
 import { createNodeLine, type NodeLineOptions } from './node-line.ts';
 
-/** `maxBytes`: of the answer; 4 MiB unless said otherwise. */
-type PostOptions = { timeoutMs?: number; maxBytes?: number };
+/**
+ * `maxBytes`: of the answer; 4 MiB unless said otherwise. `isOptional`: a stranger chose what is asked for, so that the node is
+ * not paused for what may be the doing of the question: an answer that is too large, too late or unreadable.
+ */
+type PostOptions = { timeoutMs?: number; maxBytes?: number; isOptional?: boolean };
 
 /** A node as those see it who ask. */
 export type Node = {

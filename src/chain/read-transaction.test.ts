@@ -10,21 +10,25 @@ import { answerLookup } from '../domain/lookup.ts';
 import { microUsdt } from '../domain/money.ts';
 import { unixMs } from '../domain/time.ts';
 import { type AccountHex, accountToAddress, parseAddress } from '../tron/address.ts';
-import { readFacts, readTransaction } from './read-transaction.ts';
+import { type Known, readFacts, readTransaction } from './read-transaction.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are bent in every way.
 type Json = any;
 
 const TO = '5'.repeat(40) as AccountHex;
 const AMOUNT = 25_000_137n;
+const QUESTION = { maxBytes: 524_288, isOptional: true };
 const SHOWN: Scenario[] = ['exact', 'contract', 'fake-token', 'reverted', 'out-of-energy', 'zero-value'];
 
 type Shown = { txId: string; info: Json; json: Json };
 const shown = new Map<string, Shown>();
 let usdt: AccountHex;
+let newest: Pick<Known, 'now' | 'head'>;
 
+/** What was examined when the chain of the test ended. */
+const known = (): Known => ({ usdt, ...newest });
 const copyOf = (name: string): Shown => structuredClone(shown.get(name) as Shown);
-const facts = ({ txId, info, json }: Shown) => readFacts(txId, { info, json }, usdt);
+const facts = ({ txId, info, json }: Shown) => readFacts(txId, { info, json }, known());
 
 beforeAll(async () => {
   expect(SCENARIO_NAMES).toEqual(expect.arrayContaining(SHOWN));
@@ -47,18 +51,20 @@ beforeAll(async () => {
     const json = await askNode<Json>(devnet.url, '/wallet/gettransactionbyid', { value: txId });
     shown.set(name, { txId, info, json });
   }
+  const { number, timestampMs } = devnet.head();
+  newest = { now: unixMs(timestampMs), head: { number, time: unixMs(timestampMs) } };
   await devnet.stop();
 });
 
-const paid = { usdt: [{ to: TO, amountMicro: AMOUNT }], otherTokens: [], trx: null, isTrc10: false };
-const nothing = { usdt: [], otherTokens: [], trx: null, isTrc10: false };
+const nothing = { usdt: [], otherTokens: [], trx: null, isTrc10: false, isUsdtCall: false };
+const paid = { ...nothing, usdt: [{ to: TO, amountMicro: AMOUNT }] };
 
 describe('what a node shows of a transaction', () => {
   test.each([
-    ['exact', { kind: 'done', ...paid }],
+    ['exact', { kind: 'done', ...paid, isUsdtCall: true }],
     ['contract', { kind: 'done', ...paid }],
     ['fake-token', { kind: 'done', ...nothing, otherTokens: [{ contract: expect.any(String), to: TO }] }],
-    ['zero-value', { kind: 'done', ...nothing }],
+    ['zero-value', { kind: 'done', ...nothing, isUsdtCall: true }],
     ['trx', { kind: 'done', ...nothing, trx: { to: TO, amountSun: 7_000_000n } }],
     ['reverted', { kind: 'failed', result: 'REVERT' }],
     ['out-of-energy', { kind: 'failed', result: 'OUT_OF_ENERGY' }],
@@ -70,14 +76,35 @@ describe('what a node shows of a transaction', () => {
   test('USDT is told from another token by the bytes of its contract', () => {
     const fake = copyOf('fake-token');
     const [log] = fake.info.log;
-    const asUsdt = readFacts(fake.txId, fake, log.address as AccountHex);
+    const asUsdt = readFacts(fake.txId, fake, { ...known(), usdt: log.address as AccountHex });
     expect(asUsdt).toMatchObject({ usdt: [{ to: TO, amountMicro: AMOUNT }], otherTokens: [] });
+  });
+
+  test('a call of a contract that leaves no Transfer is not said to move nothing: it may have moved TRX', () => {
+    const call = copyOf('fake-token');
+    const { isUsdtCall, usdt: transfers } = readFacts(
+      call.txId,
+      { ...call, info: { ...call.info, log: [] } },
+      known(),
+    ) as Json;
+    expect({ isUsdtCall, transfers }).toEqual({ isUsdtCall: false, transfers: [] });
+  });
+
+  test('a block above the newest examined one is believed, and where none was examined any height', () => {
+    const paidLater = copyOf('exact');
+    Object.assign(paidLater.info, {
+      blockNumber: paidLater.info.blockNumber + 10_000_000,
+      blockTimeStamp: newest.now + 3_600_000,
+    });
+    expect(facts(paidLater)).toMatchObject({ kind: 'done' });
+    Object.assign(paidLater.info, { blockNumber: 2 ** 40 });
+    expect(readFacts(paidLater.txId, paidLater, { ...known(), head: null })).toMatchObject({ blockNumber: 2 ** 40 });
   });
 
   test('`{}` is a transaction that it does not know in a block', async () => {
     const asked: string[] = [];
     const node = { origin: 'http://node', post: async (path: string) => (asked.push(path) > 0 ? {} : null) };
-    expect(await readTransaction(node, '0'.repeat(64), usdt)).toEqual({ kind: 'not-found' });
+    expect(await readTransaction(node, '0'.repeat(64), known())).toEqual({ kind: 'not-found' });
     expect(asked).toEqual(['/wallet/gettransactioninfobyid']);
   });
 });
@@ -114,6 +141,13 @@ describe('what cannot be is refused', () => {
     ['no block', 'exact', ({ info }) => Object.assign(info, { blockNumber: undefined })],
     ['a height that is no integer', 'exact', ({ info }) => Object.assign(info, { blockNumber: 1.5 })],
     ['a time beyond all calendars', 'exact', ({ info }) => Object.assign(info, { blockTimeStamp: 9e15 })],
+    [
+      'a time more than an hour ahead',
+      'exact',
+      ({ info }) => Object.assign(info, { blockTimeStamp: newest.now + 3_600_001 }),
+    ],
+    ['a time before all blocks', 'exact', ({ info }) => Object.assign(info, { blockTimeStamp: -1 })],
+    ['a height that no chain reaches', 'exact', ({ info }) => Object.assign(info, { blockNumber: 9007199254740991 })],
     ['logs that are no list', 'contract', ({ info }) => Object.assign(info, { log: 'many' })],
   ];
 
@@ -122,12 +156,27 @@ describe('what cannot be is refused', () => {
     bend(lie);
     const answers = [lie.info, lie.json];
     const node = { origin: 'http://node', post: async () => answers.shift() };
-    const failure = await readTransaction(node, lie.txId, usdt).then(
+    const failure = await readTransaction(node, lie.txId, known()).then(
       () => null,
       (error: unknown) => error,
     );
     expect(failure).toMatchObject({ code: 'NODE_REFUSED', retryable: true });
   });
+});
+
+test('what is asked for a payer is small, and not held against the node', async () => {
+  const options: unknown[] = [];
+  const { txId, info, json } = copyOf('exact');
+  const answers = [info, json];
+  const node = {
+    origin: 'http://node',
+    post: async (_path: string, _body: object, call?: object) => {
+      options.push(call);
+      return answers.shift();
+    },
+  };
+  expect(await readTransaction(node, txId, known())).toMatchObject({ kind: 'done' });
+  expect(options).toEqual([QUESTION, QUESTION]);
 });
 
 /** Any JSON, and sound answers of which any part is any JSON. */
@@ -168,6 +217,7 @@ test('whatever a node says, the answer is one of the closed set or a refusal', a
     createdAt: unixMs(0),
     payingTxId: null,
     solidNumber: 1,
+    head: newest.head,
   };
   await fc.assert(
     fc.asyncProperty(hostile, hostile, fc.constantFrom(...SHOWN, 'trx'), async (first, second, asked) => {
@@ -176,7 +226,7 @@ test('whatever a node says, the answer is one of the closed set or a refusal', a
       const answers = [said(first, true_.info), said(second, true_.json)];
       const node = { origin: 'http://node', post: async () => answers.shift() };
       try {
-        const answer = answerLookup(invoice, await readTransaction(node, txId, usdt));
+        const answer = answerLookup(invoice, await readTransaction(node, txId, known()));
         expect(JSON.parse(JSON.stringify(answer))).toMatchObject({ code: expect.stringMatching(/^[a-z_]+$/) });
       } catch (error) {
         expect(error).toBeInstanceOf(AppError);

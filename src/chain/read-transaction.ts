@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { AppError } from '../domain/errors.ts';
 import { microUsdt } from '../domain/money.ts';
-import { unixMs } from '../domain/time.ts';
+import { type UnixMs, unixMs } from '../domain/time.ts';
 import type { TransactionFacts } from '../domain/transaction-facts.ts';
 import type { AccountHex } from '../tron/address.ts';
 import { bytesFromHex } from '../tron/hex.ts';
@@ -14,32 +14,36 @@ import { describeTransaction } from './prove-block.ts';
 import { readLogs } from './read-logs.ts';
 
 /**
- * The largest transactions have 500 kB in bytes, a megabyte in hex, and their logs are limited by energy. An answer that is too
- * large pauses the node, so the bound is beyond what a payer could have the chain hold for little.
+ * A payer may have asked for whatever somebody had the chain hold, so answers are small, and neither their size nor how long
+ * they take is held against the node. A payment takes four kilobytes; this is enough for one to a thousand recipients.
  */
-const ANSWER_BYTES = 8 * 1024 * 1024;
-/** Further ones of a multisend are the business of others. */
-const MAX_TRANSFERS = 10_000;
+const QUESTION = { maxBytes: 512 * 1024, isOptional: true } as const;
+/** The clocks of this machine and of the chain may differ by so much. */
+const MAX_AHEAD_MS = 3_600_000;
+/** A year's: a service that stood still for longer does not answer before its watcher goes on. */
+const MAX_AHEAD_BLOCKS = 10_512_000;
 /** Tron.proto `TransferAssetContract`: a token of the chain itself. */
 const TRC10_TRANSFER_TYPE = 2;
-/** The last time that has an ISO form of four digits for the year. */
-const MAX_TIME_MS = Date.parse('9999-12-31T23:59:59.999Z');
 const MAX_REASON = 300;
+
+/** What is known of the chain without the node that is asked. `head`: the newest examined block. */
+export type Known = { usdt: AccountHex; now: UnixMs; head: { number: number; time: UnixMs } | null };
 
 /**
  * What one node shows of a transaction; `not-found`: it knows none in a block. One request, two where there is one. Beyond what
- * is recomputed from its bytes (its id, and what it asks a contract to do) it is that node's word. Error: `NODE_REFUSED`.
+ * is recomputed from its bytes (its id, and what it asks a contract to do) it is that node's word. Errors: `NODE_REFUSED`;
+ * `AnswerTooLarge`, which is one.
  */
 export async function readTransaction(
   node: Pick<Node, 'origin' | 'post'>,
   txId: string,
-  usdt: AccountHex,
+  known: Known,
 ): Promise<TransactionFacts> {
-  const info = await node.post('/wallet/gettransactioninfobyid', { value: txId }, { maxBytes: ANSWER_BYTES });
+  const info = await node.post('/wallet/gettransactioninfobyid', { value: txId }, QUESTION);
   if (isEmpty(info)) return { kind: 'not-found' };
-  const json = await node.post('/wallet/gettransactionbyid', { value: txId }, { maxBytes: ANSWER_BYTES });
+  const json = await node.post('/wallet/gettransactionbyid', { value: txId }, QUESTION);
   try {
-    return readFacts(txId, { info, json }, usdt);
+    return readFacts(txId, { info, json }, known);
   } catch (error) {
     // Whatever a check stumbles over came from the node; its message may be as long as the node likes.
     const reason = (error instanceof Error ? error.message : String(error)).slice(0, MAX_REASON);
@@ -55,34 +59,39 @@ export async function readTransaction(
 export function readFacts(
   txId: string,
   { info, json }: { info: unknown; json: unknown },
-  usdt: AccountHex,
+  known: Known,
 ): TransactionFacts {
+  const { usdt } = known;
   const bytes = transactionBytes(json);
   if (bytes === null) throw new TypeError(`what it shows as ${txId} is no transaction`);
   const shownId = hash('sha256', bytes.rawData, 'hex');
   if (shownId !== txId) throw new TypeError(`it shows transaction ${shownId} as ${txId}`);
-  const block = readPlace(info);
+  const block = readPlace(info, known);
   const transaction = describeTransaction(txId, bytes, bytesFromHex(`41${usdt}`) ?? new Uint8Array(0));
   const { transfers } = readLogs({ ...block, transactions: [transaction] }, [info], usdt);
   const placed = { blockNumber: block.number, blockTime: block.time };
   // Only a contract can fail inside a block; anything else that fails is left out of it.
   if (transaction.isContract && !bytes.isSuccess) return { kind: 'failed', ...placed, result: readResult(json) };
-  if (transfers.length > MAX_TRANSFERS) throw new RangeError(`it shows ${transfers.length} transfers in ${txId}`);
   return {
     kind: 'done',
     ...placed,
     usdt: transfers.map(({ to, amount }) => ({ to, amountMicro: microUsdt(amount) })),
     otherTokens: transaction.isContract ? readOtherTokens(info, usdt) : [],
-    ...readPlain(transaction.isContract ? null : bytes.rawData),
+    ...readContract(bytes.rawData, usdt),
   };
 }
 
-function readPlace(info: unknown) {
+function readPlace(info: unknown, { now, head }: Known) {
   const { blockNumber, blockTimeStamp } = info as { blockNumber?: unknown; blockTimeStamp?: unknown };
   const isHeight = typeof blockNumber === 'number' && Number.isSafeInteger(blockNumber) && blockNumber > 0;
-  const isTime = typeof blockTimeStamp === 'number' && Number.isSafeInteger(blockTimeStamp);
-  if (!isHeight || !isTime || blockTimeStamp < 0 || blockTimeStamp > MAX_TIME_MS) {
-    throw new TypeError(`it shows a transaction in block ${blockNumber} at ${blockTimeStamp}`);
+  const isTime = typeof blockTimeStamp === 'number' && Number.isSafeInteger(blockTimeStamp) && blockTimeStamp >= 0;
+  if (!isHeight || !isTime) throw new TypeError(`it shows a transaction in block ${blockNumber} at ${blockTimeStamp}`);
+  // A local network may be ahead of the clock, and what was examined there with it.
+  const isAhead = blockTimeStamp - Math.max(now, head?.time ?? now) > MAX_AHEAD_MS;
+  if (isAhead || (head !== null && blockNumber - head.number > MAX_AHEAD_BLOCKS)) {
+    throw new RangeError(
+      `it shows a transaction in block ${blockNumber} at ${blockTimeStamp}, far beyond block ${head?.number} and the time ${now}`,
+    );
   }
   return { number: blockNumber, time: unixMs(blockTimeStamp) };
 }
@@ -96,7 +105,6 @@ function readResult(json: unknown): string {
 /** Transfer events of other contracts. Whatever calls itself USDT is among them. */
 function readOtherTokens(info: unknown, usdt: AccountHex): { contract: AccountHex; to: AccountHex }[] {
   const { log = [] } = info as { log?: unknown[] };
-  if (log.length > MAX_TRANSFERS) throw new RangeError(`it shows ${log.length} logs`);
   return log.flatMap((each) => {
     const transfer = decodeTransferLog(each ?? {});
     if (transfer === null || transfer.contract === usdt || transfer.value === 0n) return [];
@@ -104,13 +112,16 @@ function readOtherTokens(info: unknown, usdt: AccountHex): { contract: AccountHe
   });
 }
 
-/** What a transaction that calls no contract moved. */
-function readPlain(rawData: Uint8Array | null): Pick<Extract<TransactionFacts, { kind: 'done' }>, 'trx' | 'isTrc10'> {
-  const contract = rawData === null ? undefined : decodeRawTransaction(rawData)?.contract;
+type Done = Extract<TransactionFacts, { kind: 'done' }>;
+
+/** What the bytes of a transaction say that it does. */
+function readContract(rawData: Uint8Array, usdt: AccountHex): Pick<Done, 'trx' | 'isTrc10' | 'isUsdtCall'> {
+  const contract = decodeRawTransaction(rawData)?.contract;
   const isTrc10 = contract?.kind === 'other' && contract.type === TRC10_TRANSFER_TYPE;
-  if (contract?.kind !== 'transfer') return { trx: null, isTrc10 };
+  const isUsdtCall = contract?.kind === 'trigger' && contract.contract === usdt;
+  if (contract?.kind !== 'transfer') return { trx: null, isTrc10, isUsdtCall };
   if (contract.amountSun < 0n) throw new RangeError(`it shows a transfer of ${contract.amountSun} sun`);
-  return { trx: { to: contract.to, amountSun: contract.amountSun }, isTrc10 };
+  return { trx: { to: contract.to, amountSun: contract.amountSun }, isTrc10, isUsdtCall };
 }
 
 function isEmpty(answer: unknown): boolean {

@@ -6,6 +6,7 @@ import type { ReadTransaction, TransactionQuestion } from '../payments/look-up-t
 import type { Logger } from '../runtime/log.ts';
 import type { Sql } from '../store/database.ts';
 import type { AccountHex } from '../tron/address.ts';
+import { AnswerTooLarge } from './node-answer.ts';
 import type { Node, NodePool } from './node-pool.ts';
 import { readTransaction } from './read-transaction.ts';
 import { type RecogniseDeps, recogniseNodes } from './recognise-nodes.ts';
@@ -16,8 +17,8 @@ export type TransactionReaderDeps = RecogniseDeps & {
   usdt: AccountHex;
   now(): UnixMs;
   log: Logger;
-  /** Takes one of the requests that may be spent on questions of payers; false when none is left for now. */
-  spend(): boolean;
+  /** Takes two of the requests that may be spent on questions for this link; false when they are used up for now. */
+  spend(askedFor: string): boolean;
 };
 
 /** A payer waits for so long; the node's answer is kept for when they ask again. */
@@ -25,16 +26,23 @@ const PATIENCE_MS = 5000;
 /** The watcher asks the same nodes, and goes first: few of ours are under way, and few more wait. */
 const MAX_UNDER_WAY = 2;
 const MAX_QUESTIONS = 20;
+/** Of one link, so that it takes several to fill the line. */
+const MAX_OF_ONE_LINK = 4;
 /** A node that fails, or has not the transaction, is one of several: another one may have it. */
 const MAX_NODES = 2;
-/** What stands in an irreversible block stays; above it a transaction comes, moves and goes with each block. */
+/** A whole question: either two nodes know no such transaction, or the first one shows it. Where one fails it takes more. */
+const REQUESTS_A_SPEND = 2;
+/**
+ * What stands in an irreversible block stays, and so does its size; above it a transaction comes, moves and goes with each
+ * block.
+ */
 const FINAL_MS = 10 * 60_000;
 const FLEETING_MS = 3000;
 /** Five megabytes at most. A transaction with more transfers is not kept: it is rare, and asking again costs two requests. */
 const MAX_KEPT = 500;
 const MAX_KEPT_TRANSFERS = 50;
 
-const UNAVAILABLE: TransactionFacts = { kind: 'unavailable' };
+const UNAVAILABLE = { kind: 'unavailable', why: 'for-now' } as const;
 
 type Kept = { facts: TransactionFacts; readAt: UnixMs; keptMs: number };
 
@@ -52,7 +60,7 @@ export function createTransactionReader(deps: TransactionReaderDeps): ReadTransa
     const facts = await turns(() => askNodes(deps, question));
     open.delete(name);
     if (transferCount(facts) > MAX_KEPT_TRANSFERS) return facts;
-    kept.set(name, { facts, readAt: now(), keptMs: isFinal(facts, question) ? FINAL_MS : FLEETING_MS });
+    kept.set(name, { facts, readAt: now(), keptMs: staysSo(facts, question) ? FINAL_MS : FLEETING_MS });
     if (kept.size > MAX_KEPT) kept.delete(kept.keys().next().value ?? name);
     return facts;
   };
@@ -69,7 +77,8 @@ export function createTransactionReader(deps: TransactionReaderDeps): ReadTransa
     }
     let answer = open.get(name);
     if (answer === undefined) {
-      if (open.size >= MAX_QUESTIONS) return UNAVAILABLE;
+      const ofThisLink = [...open.keys()].filter((other) => other.startsWith(`${question.askedFor} `)).length;
+      if (open.size >= MAX_QUESTIONS || ofThisLink >= MAX_OF_ONE_LINK) return UNAVAILABLE;
       answer = read(name, question);
       open.set(name, answer);
     }
@@ -78,7 +87,8 @@ export function createTransactionReader(deps: TransactionReaderDeps): ReadTransa
 }
 
 /** Decided when it is read: a block of that height is final, but later it may be another one. */
-function isFinal(facts: TransactionFacts, { solidNumber }: TransactionQuestion): boolean {
+function staysSo(facts: TransactionFacts, { solidNumber }: TransactionQuestion): boolean {
+  if (facts.kind === 'unavailable') return facts.why === 'too-large';
   if (facts.kind !== 'done' && facts.kind !== 'failed') return false;
   return solidNumber !== null && facts.blockNumber <= solidNumber;
 }
@@ -88,22 +98,26 @@ function transferCount(facts: TransactionFacts): number {
 }
 
 /** Nodes in order of preference, until one has it. That there is none must be said by all that were asked. */
-async function askNodes(deps: TransactionReaderDeps, { txId }: TransactionQuestion): Promise<TransactionFacts> {
+async function askNodes(deps: TransactionReaderDeps, question: TransactionQuestion): Promise<TransactionFacts> {
   const { pool, usdt, network, log } = deps;
+  const { txId, head } = question;
   try {
     await recogniseNodes(deps);
     const nodes = (await pool.available()).slice(0, MAX_NODES);
+    const pay = createPurse(() => deps.spend(question.askedFor));
     let facts: TransactionFacts = nodes.length === 0 ? UNAVAILABLE : { kind: 'not-found' };
     for (const node of nodes) {
-      const shown = await readTransaction(withBudget(node, deps), txId, usdt).catch((error: unknown) => {
-        if (!(error instanceof AppError)) throw error;
-        // An exhausted budget is the doing of those who ask, and would fill the log at their pace.
-        const level = error.code === 'NODE_REFUSED' ? 'warn' : 'debug';
-        log[level]({ network, node: node.origin, txId, reason: error.message }, 'a look-up got no answer from a node');
-        return UNAVAILABLE;
+      const known = { usdt, now: deps.now(), head };
+      const shown = await readTransaction(paidBy(pay, node), txId, known).catch((error: unknown) => {
+        const why = whyUnavailable(error);
+        // What is used up is the doing of those who ask, and would fill the log at their pace.
+        const level = why === 'used-up' ? 'debug' : 'warn';
+        const reason = (error as AppError).message;
+        log[level]({ network, node: node.origin, txId, reason }, 'a look-up got no answer from a node');
+        return { kind: 'unavailable', why } as const;
       });
       if (shown.kind !== 'not-found' && shown.kind !== 'unavailable') return shown;
-      if (shown.kind === 'unavailable') facts = shown;
+      if (shown.kind === 'unavailable' && !isTooLarge(facts)) facts = shown;
     }
     return facts;
   } catch (error) {
@@ -112,11 +126,34 @@ async function askNodes(deps: TransactionReaderDeps, { txId }: TransactionQuesti
   }
 }
 
-function withBudget({ origin, post }: Node, { spend }: TransactionReaderDeps): Pick<Node, 'origin' | 'post'> {
+function whyUnavailable(error: unknown): 'for-now' | 'used-up' | 'too-large' {
+  if (error instanceof AnswerTooLarge) return 'too-large';
+  if (!(error instanceof AppError)) throw error;
+  return error.code === 'NODE_REFUSED' ? 'for-now' : 'used-up';
+}
+
+function isTooLarge(facts: TransactionFacts): boolean {
+  return facts.kind === 'unavailable' && facts.why === 'too-large';
+}
+
+/** Pays for the requests of one question, some at once: half a question would be paid for nothing. */
+function createPurse(spend: () => boolean): () => boolean {
+  let left = 0;
+  return () => {
+    if (left === 0) {
+      if (!spend()) return false;
+      left = REQUESTS_A_SPEND;
+    }
+    left -= 1;
+    return true;
+  };
+}
+
+function paidBy(pay: () => boolean, { origin, post }: Node): Pick<Node, 'origin' | 'post'> {
   return {
     origin,
     post: async (...call) => {
-      if (spend()) return post(...call);
+      if (pay()) return post(...call);
       throw new AppError('NO_NODE', 'the requests for look-ups are used up for now', { retryable: true });
     },
   };

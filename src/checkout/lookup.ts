@@ -12,23 +12,24 @@ import { PAGE_HEADERS, UNKNOWN_LINK } from './register.ts';
 
 export type LookupRouteDeps = LookUpDeps & { now(): UnixMs };
 
-/** A person pastes, corrects and pastes again; several may sit behind one address. */
-const CLIENT_LIMIT: RateLimit = { perSecond: 1, burst: 10 };
-/** By link, from whatever addresses: a look every five seconds for as long as one waits. */
-const LINK_LIMIT: RateLimit = { perSecond: 0.2, burst: 10 };
+/**
+ * By client, for several may sit behind one address: a person pastes, corrects and pastes again. By link as well, from whatever
+ * addresses; the same, so that who waits as long as one limit says is not stopped by the other.
+ */
+const LIMIT: RateLimit = { perSecond: 1, burst: 10 };
 const MAX_BUCKETS = 10_000;
 /** A link to an explorer takes a hundred. */
 const MAX_BODY_BYTES = 4096;
 
 /** `POST /c/:token/lookup` with `{"transaction":"<id or link>"}`: what that transaction is to this invoice (`LookupAnswer`). */
 export function registerLookup(app: FastifyInstance, deps: LookupRouteDeps): void {
-  const byClient = createTokenBuckets(CLIENT_LIMIT.perSecond, CLIENT_LIMIT.burst, MAX_BUCKETS);
-  const byLink = createTokenBuckets(LINK_LIMIT.perSecond, LINK_LIMIT.burst, MAX_BUCKETS);
+  const byClient = createTokenBuckets(LIMIT.perSecond, LIMIT.burst, MAX_BUCKETS);
+  const byLink = createTokenBuckets(LIMIT.perSecond, LIMIT.burst, MAX_BUCKETS);
   app.post('/c/:token/lookup', {
     schema: { hide: true },
     onRequest: async (request, reply) => {
       reply.headers(PAGE_HEADERS);
-      refuseLimited(byClient.take(clientNetwork(request.ip), deps.now()), CLIENT_LIMIT);
+      refuseLimited(byClient.take(clientNetwork(request.ip), deps.now()), LIMIT);
       // A page of another origin cannot send this type without being asked for permission, which nobody gives.
       checkJsonHeaders(request, MAX_BODY_BYTES);
     },
@@ -37,7 +38,7 @@ export function registerLookup(app: FastifyInstance, deps: LookupRouteDeps): voi
       const pasted = readTransactionField(request);
       if (!isCheckoutToken(token)) return reply.code(404).send(UNKNOWN_LINK);
       // Links that do not exist are counted as well, or the answer would tell them apart.
-      refuseLimited(byLink.take(token, deps.now()), LINK_LIMIT);
+      refuseLimited(byLink.take(token, deps.now()), LIMIT);
       return (await lookUpTransaction(deps, token, pasted)) ?? reply.code(404).send(UNKNOWN_LINK);
     },
   });

@@ -4,6 +4,8 @@ import { readCandidates, refusedAddresses } from './address-candidates.ts';
 
 const CONTRACT = 'a614f803b6fd780986a42c78ec9c7f77e6ded13c' as AccountHex;
 const [A, B] = ['TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH', 'TSeJkUh4Qv67VNFwY8LaAxERygNdy6NQZK'];
+const WORDS = 'legal winner thank year wave sausage worth useful legal winner thank yellow'.split(' ');
+const SPANISH = 'ábaco abdomen abeja abierto abogado abono aborto abrazo abrir ébano águila acabar';
 const XPUB =
   'xpub6D1AabNHCupeiLM65ZR9UStMhJ1vCpyV4XbZdyhMZBiJXALQtmn9p42VTQckoHVn8WNqS7dqnJokZHAHcHGoaQgmv8D45oNUKx6DZMNZBCd';
 const read = (...texts: string[]) =>
@@ -62,8 +64,47 @@ test.each([
   expect(problems[0]?.message).not.toContain(text.slice(4, 12));
 });
 
-test('what is nearly a secret is not repeated either', () => {
-  expect(read(`${'4f'.repeat(32)}4`).problems[0]?.message).not.toContain('4f4f');
+test.each([
+  ['a private key with a letter too many', [`${'4f'.repeat(32)}4`]],
+  ['a private key in two halves', ['3a4f'.repeat(8), '4f3a'.repeat(8)]],
+  ['a private key in base64', [Buffer.alloc(32, 0x4f).toString('base64')]],
+  ['a private key in base58', ['7EcDhSYGxXyscszYEp35KHN8vvw3svAuLKTzXwCFLtVa']],
+  ['a mini key', ['S6c56bnXQiBjk9mqSYE7ykVQ7NzrRy']],
+  ['plain words', ['sausage', 'legal winner']],
+  ['eleven words', WORDS.slice(1)],
+  ['twelve words that are separate', WORDS],
+  ['twelve words beside addresses', [A, ...WORDS.slice(0, 6), B, ...WORDS.slice(6)]],
+  ['a title and three words a line', ['my wallet', ...(WORDS.join(' ').match(/\w+ \w+ \w+/g) ?? [])]],
+  ['twelve words in Chinese', [...'的一是在不了有和人这中大']],
+  ['twelve words in Japanese', Array<string>(12).fill('がんばる'.normalize('NFKD'))],
+  ['twelve words in Spanish', [`${SPANISH}`.normalize('NFD')]],
+  ['a phrase in a whole text', [`${A} ${WORDS.join(' ')}`]],
+])('no message repeats %s', (_what, texts) => {
+  const { problems } = read(...texts);
+  expect(problems.length).toBeGreaterThan(0);
+  const told = JSON.stringify(problems).normalize('NFC');
+  const words = texts.flatMap((text) => text.normalize('NFC').split(' ')).filter((word) => word !== A && word !== B);
+  for (const word of words) expect(told).not.toContain(word);
+});
+
+test.each([
+  ['arguments', WORDS, 'arguments: this looks like a seed phrase'],
+  ['arguments among addresses', [A, ...WORDS.slice(0, 6), B, ...WORDS.slice(6)], 'this looks like a seed phrase'],
+  ['Chinese characters', [...'的一是在不了有和人这中大'], 'arguments: this looks like a seed phrase'],
+])('words that are %s are called a seed phrase once', (_what, texts, message) => {
+  expect(read(...texts).problems).toEqual([{ subject: 'arguments', message: expect.stringContaining(message) }]);
+});
+
+test.each([
+  `${A.slice(0, -1)}J`,
+  `${A}x`,
+  '0xdAC17F958D2ee523a2206206994597C13D831ec7',
+  '41a614f803b6fd780986a42c78ec9c7f77e6ded13c',
+  'bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq',
+  '1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa',
+  '27QAUYjg5FXfxcvyHcWF3Aokd5eu9iYgs1c',
+])('what looks like an address is shown: %s', (text) => {
+  expect(read(text).problems).toMatchObject([{ message: expect.stringContaining(`argument 1 ("${text}"):`) }]);
 });
 
 test('a refusal lists 50 problems and says how many there are besides', () => {

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { isCsv, readCsvAddresses } from './address-csv.ts';
 
 const [A, B] = ['TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH', 'TSeJkUh4Qv67VNFwY8LaAxERygNdy6NQZK'];
+const C = 'TJRabPrwbZy45sbavfcjinPJC18kjpRTv8';
 const read = (text: string) => readCsvAddresses(text, 'f.csv');
 
 test.each([
@@ -23,11 +24,14 @@ test('one address a line is no CSV, whatever its comments hold', () => {
 
 test.each([
   ['two columns of addresses without headings', `${A},${B}\n${B},${A}`, 'columns 1, 2 hold addresses'],
+  ['a typing mistake in one of two columns', `${A.slice(0, -1)}J,${B}\n${A},${C}`, 'columns 1, 2 hold addresses'],
+  ['an empty cell in one of two columns', `,${B}\n${A},${C}`, 'columns 1, 2 hold addresses'],
+  ['mistakes in all of a column', `${A.slice(0, -1)}J,${B}`, 'columns 1, 2 hold addresses'],
   ['two columns named address', `address,x,Address\n${A},1,${B}`, 'line 1 of f.csv: 2 columns are named "address"'],
   [
     'a heading of another name',
     `wallet,label\n${A},x`,
-    'line 1, column 1 of f.csv: this looks like a heading, "wallet"',
+    'line 1, column 1 of f.csv: this looks like a heading: name it "address"',
   ],
   ['no column of addresses', 'a,b\nc,d', 'none of its 2 columns'],
   ['an open quote', `address,label\n${A},"x`, 'line 2 of f.csv: a cell opens'],
@@ -44,9 +48,27 @@ const WORDS = 'legal winner thank year wave sausage worth useful legal winner th
 
 test.each([
   ['a private key beside an address', `address,key\n${A},${'4f'.repeat(32)}`, 'line 2, column 2 of f.csv'],
-  ['a seed phrase in one row', WORDS.join(','), 'line 1 of f.csv'],
-  ['a seed phrase in a column', WORDS.map((word, index) => `${index + 1},${word}`).join('\n'), 'column 2 of f.csv'],
+  ['a seed phrase in one row', WORDS.join(','), 'f.csv'],
+  ['a seed phrase in a column', WORDS.map((word, index) => `${index + 1},${word}`).join('\n'), 'f.csv'],
+  [
+    'a seed phrase in rows below a title',
+    `my wallet,,\n${WORDS.join(',').replace(/(\w+,\w+,\w+),/g, '$1\n')}`,
+    'f.csv',
+  ],
+  ['a seed phrase in a label', `address,label\n${A},${WORDS.join(' ')}`, 'line 2, column 2 of f.csv'],
+  ['a private key in a comment', `# ${'4f'.repeat(32)}\naddress,label\n${A},x`, 'line 1 of f.csv'],
   ['an extended private key in a heading', `xprv9${'s'.repeat(106)},b`, 'line 1, column 1 of f.csv'],
 ])('%s comes out alone, to be refused as a secret', (_what, text, place) => {
   expect(read(text).map((entry) => entry.place)).toEqual([place]);
+});
+
+test('labels are no seed phrase, however many rows there are, and may name a transaction', () => {
+  const labels = [
+    'till',
+    `funded in tx ${'4f'.repeat(32)}`,
+    'the wallet that we use for the shop in the old town, on the left',
+  ];
+  const rows = Array.from({ length: 24 }, (_, index) => `${A},${labels[index] ?? 'counter'}`);
+  expect(read(`address,label\n${rows.join('\n')}`)).toHaveLength(24);
+  expect(read(rows.join('\n'))).toHaveLength(24);
 });

@@ -1,8 +1,8 @@
 import { parseAddress } from '../tron/address.ts';
 import { type CsvRow, readCsvRows } from './address-csv-rows.ts';
 import { CliError } from './cli-error.ts';
-import { clip } from './clip.ts';
-import { isSeedPhrase, spotSecret } from './spot-secret.ts';
+import { isMeantAsAddress } from './foreign-address.ts';
+import { spotSecret, spotSecretInNote } from './spot-secret.ts';
 
 /** A text that should be an address, and where it stands: `argument 2`, `line 14 of addresses.txt`. */
 export type AddressEntry = { text: string; place: string };
@@ -22,7 +22,7 @@ export function readCsvAddresses(text: string, source: string): AddressEntry[] {
   const read = readCsvRows(text);
   if (read.kind === 'invalid') throw refused(`line ${read.line} of ${source}: ${read.reason}`);
   const { rows } = read;
-  const secrets = findSecrets(rows, source);
+  const secrets = findSecrets(text, rows, source);
   if (secrets.length > 0) return secrets;
   const [head] = rows;
   if (head === undefined) return [];
@@ -46,50 +46,47 @@ function columnOf(rows: readonly CsvRow[], column: number, source: string): Addr
   }));
 }
 
-/** The column that holds addresses: in all rows, or else the only one with any, whose other cells are then refused by row. */
+/** The column without a heading that holds addresses: the only one with any, also with one that is written wrong. */
 function findColumn(rows: readonly CsvRow[], head: CsvRow, source: string): number {
-  const width = Math.max(...rows.map(({ cells }) => cells.length));
-  const isAddress = ({ cells }: CsvRow, column: number) => parseAddress(cells[column] ?? '').kind === 'ok';
+  const width = rows.reduce((most, { cells }) => Math.max(most, cells.length), 0);
   const columns = Array.from({ length: width }, (_, column) => column);
-  const full = columns.filter((column) => rows.every((row) => isAddress(row, column)));
-  const some = columns.filter((column) => rows.some((row) => isAddress(row, column)));
-  const found = full.length > 0 ? full : some;
-  const [only] = found;
+  // A mistake in the right column must not make another one the only one: its addresses may be somebody else's.
+  const [only, ...others] = columns.filter((column) => rows.some(({ cells }) => isMeantAsAddress(cells[column] ?? '')));
   if (only === undefined) {
     if (width === 1) return 0;
     throw refused(`${source}: none of its ${width} columns holds TRON addresses (T… and 33 more characters)`);
   }
-  if (found.length > 1) {
-    const names = found.map((column) => column + 1).join(', ');
+  if (others.length > 0) {
+    const names = [only, ...others].map((column) => column + 1).join(', ');
     throw refused(
       `${source}: columns ${names} hold addresses: give the one that is meant the heading "address", or write one address a line`,
     );
   }
-  if (!head.cells.some((_, column) => isAddress(head, column)) && rows.slice(1).every((row) => isAddress(row, only))) {
-    const heading = clip(head.cells[only] ?? '');
+  const isAddress = ({ cells }: CsvRow) => parseAddress(cells[only] ?? '').kind === 'ok';
+  if (!isMeantAsAddress(head.cells[only] ?? '') && rows.slice(1).every(isAddress)) {
     throw refused(
-      `line ${head.line}, column ${only + 1} of ${source}: this looks like a heading, ${heading}: name it "address", or leave the line out`,
+      `line ${head.line}, column ${only + 1} of ${source}: this looks like a heading: name it "address", or leave the line out`,
     );
   }
   return only;
 }
 
-/** Also a phrase with a word in each cell of a row or of a column. */
-function findSecrets(rows: readonly CsvRow[], source: string): AddressEntry[] {
-  const width = Math.max(0, ...rows.map(({ cells }) => cells.length));
-  const columns = Array.from({ length: width }, (_, column) => ({
-    cells: rows.map(({ cells }) => cells[column] ?? ''),
-    place: `column ${column + 1} of ${source}`,
-  }));
-  const lines = rows.map(({ cells, line }) => ({ cells, place: `line ${line} of ${source}` }));
-  const phrases = [...lines, ...columns].filter(({ cells }) => isSeedPhrase(cells));
-  const single = rows.flatMap(({ cells, line }) =>
-    cells.map((text, column) => ({ text, place: `line ${line}, column ${column + 1} of ${source}` })),
+/** Also in comments, and a phrase with its words in several cells or rows: these hold no address, unlike rows with labels. */
+function findSecrets(text: string, rows: readonly CsvRow[], source: string): AddressEntry[] {
+  const comments = text
+    .split(/\r?\n/)
+    .map((line, index) => ({ text: line, place: `line ${index + 1} of ${source}` }))
+    .filter((comment) => comment.text.startsWith('#'));
+  const cells = rows.flatMap((row) =>
+    row.cells.map((cell, column) => ({ text: cell, place: `line ${row.line}, column ${column + 1} of ${source}` })),
   );
-  return [
-    ...phrases.map(({ cells, place }) => ({ text: cells.join(' '), place })),
-    ...single.filter(({ text }) => spotSecret(text) !== null),
-  ];
+  const found = [...comments, ...cells].filter((each) => spotSecretInNote(each.text) !== null);
+  if (found.length > 0) return found;
+  const words = rows
+    .filter((row) => !row.cells.some((cell) => isHeading(cell) || parseAddress(cell).kind === 'ok'))
+    .map((row) => row.cells.join(' '))
+    .join('\n');
+  return spotSecret(words) === null ? [] : [{ text: words, place: source }];
 }
 
 function refused(message: string): CliError {

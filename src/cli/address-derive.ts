@@ -6,11 +6,11 @@ import type { Database } from '../store/database.ts';
 import type { Project } from '../store/projects.ts';
 import { type AccountXpub, parseAccountXpub } from '../tron/account-xpub.ts';
 import { operating, otherPolicyNote } from './address-add.ts';
-import { secretProblem } from './address-candidates.ts';
 import { confirmFirstAddress, WALLET_ADVICE } from './address-confirm.ts';
 import { CliError } from './cli-error.ts';
 import { clip } from './clip.ts';
 import { readOperator } from './operator.ts';
+import { secretProblem } from './secret-problem.ts';
 import { selectProject } from './select-project.ts';
 import { spotSecret } from './spot-secret.ts';
 import type { Result, Terminal } from './terminal.ts';
@@ -43,7 +43,8 @@ export async function deriveProjectAddresses(terminal: Terminal, options: Derive
     const wanted = { projectId: found.project.id, xpub: found.xpub, count, policy: options.policy ?? null };
     const outcome = await deriveNextAddresses(operating(db, operator), wanted);
     if (outcome.kind === 'key-of-another-project') throw keyOfAnother();
-    return present(outcome, found.isStored);
+    if (outcome.kind === 'all-taken') throw allTaken(outcome);
+    return present(outcome, count, found.isStored);
   });
 }
 
@@ -98,9 +99,23 @@ function keyOfAnother(): CliError {
   );
 }
 
-function present(outcome: Extract<Derived, { kind: 'derived' }>, wasStored: boolean): Result {
+function allTaken({ from, count }: Extract<Derived, { kind: 'all-taken' }>): CliError {
+  return new CliError(
+    'CONFLICT',
+    `no address was added: all addresses of this key from #${from + 1} to #${from + count} are in projects already. Give the next ones with "quittance address add", or use another account of your wallet`,
+  );
+}
+
+/** More would scroll away what was added. */
+const MAX_SHOWN = 10;
+
+function present(outcome: Extract<Derived, { kind: 'derived' }>, count: number, wasStored: boolean): Result {
   const { project, policy, added, skipped } = outcome;
+  const more = skipped.length - MAX_SHOWN;
   const next = [
+    ...(added.length < count
+      ? [`warning: only ${added.length} of ${count} were added; run the command again for the others`]
+      : []),
     ...otherPolicyNote(policy, project),
     ...(wasStored ? [] : [WALLET_ADVICE]),
     'a wallet may show only the first few: have it show as many as you added, or its balance will look too small',
@@ -116,10 +131,11 @@ function present(outcome: Extract<Derived, { kind: 'derived' }>, wasStored: bool
       }),
     },
     text: [
-      ...skipped.map(({ address, index, project_id }) => {
+      ...skipped.slice(0, MAX_SHOWN).map(({ address, index, project_id }) => {
         const whose = project_id === project.id ? 'this project' : `another project (${encodeId('prj', project_id)})`;
         return `#${index + 1} ${address} is passed over: it is already in ${whose}`;
       }),
+      ...(more > 0 ? [`… and ${more} more are passed over, up to #${(skipped.at(-1)?.index ?? 0) + 1}`] : []),
       ...added.map(({ address, index }) => `added #${index + 1} ${address}`),
     ].join('\n'),
     next: next.join('\n'),

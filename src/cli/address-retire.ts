@@ -2,9 +2,10 @@ import { encodeId } from '../domain/ids.ts';
 import { activateAddresses, retireAddresses, type Switched } from '../payments/retire-addresses.ts';
 import { operating, otherPolicyNote } from './address-add.ts';
 import { readCandidates, refusedAddresses } from './address-candidates.ts';
-import { CliError } from './cli-error.ts';
+import type { Problem } from './cli-error.ts';
 import { readOperator } from './operator.ts';
 import { readAddresses } from './read-addresses.ts';
+import { readNote } from './read-note.ts';
 import { selectProject } from './select-project.ts';
 import type { Result, Terminal } from './terminal.ts';
 import { withDatabase } from './with-database.ts';
@@ -36,13 +37,19 @@ async function switchProjectAddresses(
   to: 'retired' | 'active',
 ): Promise<Result> {
   const operator = readOperator(options.by, terminal.env);
-  const note = readNote(options.note);
-  const { good, problems } = readCandidates(await readAddresses(args, undefined, terminal.stdin), []);
+  const noteProblems: Problem[] = [];
+  const note = readNote(options.note, noteProblems);
+  const { good, problems: wrong } = readCandidates(await readAddresses(args, undefined, terminal.stdin), []);
+  const problems = [...noteProblems, ...wrong];
   if (problems.length > 0) throw refusedAddresses('no address was changed', problems);
   return withDatabase(terminal, async ({ db }) => {
     const project = await selectProject(db, options.project);
     const change = to === 'retired' ? retireAddresses : activateAddresses;
-    const outcome = await change(operating(db, operator), { projectId: project.id, addresses: good, note });
+    const outcome = await change(operating(db, operator), {
+      projectId: project.id,
+      addresses: good,
+      note: note || null,
+    });
     if (outcome.kind === 'unknown') {
       const unknown = outcome.unknown.map(({ address }) => {
         return {
@@ -86,14 +93,4 @@ function notesOn(
     ...notes,
     `warning: no active address of the policy ${project.policy} is left, so every new invoice is refused (AMOUNT_UNAVAILABLE): add addresses, or activate one`,
   ];
-}
-
-const MAX_NOTE = 2000;
-
-function readNote(note: string | undefined): string | null {
-  const text = note?.trim() ?? '';
-  if (text.length > MAX_NOTE) {
-    throw new CliError('INVALID_ARGUMENT', `--note has ${text.length} characters: give at most ${MAX_NOTE}`);
-  }
-  return text === '' ? null : text;
 }

@@ -1,4 +1,11 @@
-/** A value for a message: quoted and short. */
+import { spotSecret } from './spot-secret.ts';
+
+/** A value that was given, for a message: quoted and short. What looks like a secret is not shown. */
 export function clip(text: string): string {
+  return spotSecret(text) === null ? quote(text) : `(${text.length} characters, not shown)`;
+}
+
+/** A value of the ledger, for a message: quoted and short. */
+export function quote(text: string): string {
   return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
 }

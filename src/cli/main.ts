@@ -1,6 +1,8 @@
 import { Command, CommanderError } from 'commander';
 import { CliError, describeError, EXIT, type ExitCode } from './cli-error.ts';
 import { addCommands } from './commands.ts';
+import { secretProblem } from './secret-problem.ts';
+import { spotSecret } from './spot-secret.ts';
 import { createTerminal, printError, type Terminal } from './terminal.ts';
 import { readVersion } from './version.ts';
 
@@ -52,6 +54,9 @@ const SHOWN = ['commander.helpDisplayed', 'commander.version'];
 /** Commander shows the help of a group that was called without a command, which is a mistake all the same. */
 function usageError(error: CommanderError): CliError {
   if (error.code === 'commander.help') return new CliError('USAGE', 'a command is missing: choose one from the help');
+  // Commander repeats what it does not know.
+  const secret = spotSecret(error.message);
+  if (secret !== null) return new CliError('USAGE', secretProblem('arguments', secret).message);
   const [message = '', ...hints] = error.message.replace(/^error: /, '').split('\n');
   const hint = hints.length === 0 ? '' : ` ${hints.join(' ')}`;
   return new CliError('USAGE', `${message}${hint}; --help shows how it is called`);

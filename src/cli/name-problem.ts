@@ -1,5 +1,9 @@
+import { spotSecret } from './spot-secret.ts';
+
 /** What is wrong with the name of a project or key, or `null`. The bound is the schema's, in characters. */
 export function nameProblem(name: string): string | null {
+  const secret = spotSecret(name);
+  if (secret !== null) return `looks like ${secret}, and is kept and shown: give a name. If it is real, replace it`;
   const length = [...name].length;
   if (length === 0) return 'is empty: give it 1 to 100 characters';
   if (length > 100) return `has ${length} characters: give it at most 100`;

@@ -1,13 +1,20 @@
 import { userInfo } from 'node:os';
 import { CliError } from './cli-error.ts';
+import { secretProblem } from './secret-problem.ts';
+import { spotSecret } from './spot-secret.ts';
 
 /** The bound of the schema. */
 const MAX_LENGTH = 200;
 
-/** Who acts, for the record: `--by`, else the user of the operating system; under sudo the one who called it. */
+/**
+ * Who acts, for the record: `--by`, else the user of the operating system; under sudo the one who called it. The record is
+ * kept for ever, so a name that looks like a secret is refused.
+ */
 export function readOperator(option: string | undefined, env: NodeJS.ProcessEnv): string {
   if (option === undefined) return (env['SUDO_USER'] || systemUser(env)).slice(0, MAX_LENGTH);
   const name = option.trim();
+  const secret = spotSecret(name);
+  if (secret !== null) throw new CliError('INVALID_ARGUMENT', secretProblem('--by', secret).message);
   const length = [...name].length;
   if (length >= 1 && length <= MAX_LENGTH && !/\p{Cc}/u.test(name)) return name;
   const problem = length === 0 ? 'is empty' : length > MAX_LENGTH ? `has ${length} characters` : 'holds a line break';

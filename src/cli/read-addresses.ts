@@ -1,7 +1,8 @@
 import { createReadStream } from 'node:fs';
 import { type AddressEntry, isCsv, readCsvAddresses } from './address-csv.ts';
 import { CliError } from './cli-error.ts';
-import { spotSecret } from './spot-secret.ts';
+import { clip } from './clip.ts';
+import { spotSecret, spotSecretInNote } from './spot-secret.ts';
 
 /** One command takes so many at most, in one transaction of about a second. */
 const MAX_ENTRIES = 10_000;
@@ -38,15 +39,18 @@ export async function readAddresses(
 
 function readList(content: string, source: string): AddressEntry[] {
   // A wallet file is one secret, whatever stands on its lines.
-  if (spotSecret(content.trim()) !== null) return [{ text: content.trim(), place: source }];
+  if (/^\s*\{/.test(content) && spotSecret(content) !== null) return [{ text: content, place: source }];
   if (content.includes('\0') || content.startsWith('PK\u0003\u0004')) {
     throw new CliError('INVALID_ARGUMENT', `${source} is no text: save a spreadsheet as CSV first`);
   }
   if (isCsv(content)) return readCsvAddresses(content, source);
-  return content
-    .split(/\r?\n/)
-    .map((line, index) => ({ text: line.replace(/#.*/, '').trim(), place: `line ${index + 1} of ${source}` }))
-    .filter(({ text }) => text !== '');
+  return content.split(/\r?\n/).flatMap((line, index) => {
+    const place = `line ${index + 1} of ${source}`;
+    const [, text = '', comment = ''] = /^([^#]*)(.*)$/.exec(line) ?? [];
+    // It comes as an entry, so that it is refused.
+    const secrets = spotSecretInNote(comment) === null ? [] : [{ text: comment, place }];
+    return text.trim() === '' ? secrets : [{ text: text.trim(), place }, ...secrets];
+  });
 }
 
 async function readAddressFile(file: string): Promise<string> {
@@ -55,7 +59,11 @@ async function readAddressFile(file: string): Promise<string> {
   } catch (error) {
     if (error instanceof CliError) throw error;
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-    throw new CliError('INVALID_ARGUMENT', `--file ${JSON.stringify(file)} cannot be read (${code})`, { cause: error });
+    throw new CliError(
+      'INVALID_ARGUMENT',
+      `--file ${spotSecret(file) === null ? JSON.stringify(file) : clip(file)} cannot be read (${code})`,
+      { cause: error },
+    );
   }
 }
 

@@ -1,43 +1,87 @@
 import { expect, test } from 'vitest';
-import { isSeedPhrase, spotSecret } from './spot-secret.ts';
+import { clip } from './clip.ts';
+import { spotSecret, spotSecretInNote } from './spot-secret.ts';
 
 const WORDS = 'legal winner thank year wave sausage worth useful legal winner thank yellow';
-
-test.each([
-  ['a private key', '4f'.repeat(32)],
-  ['a private key', `0x${'4F'.repeat(32)}`],
+const numbered = (mark: string) =>
+  WORDS.split(' ')
+    .map((word, index) => `${index + 1}${mark}${word}`)
+    .join('\n');
+const KEY = '4f'.repeat(32);
+const SECRETS: readonly (readonly [string, string])[] = [
   ['a private key', '5HueCGU8rMjxEXxiPuD5BDku4MkFqeZyd4dZ1jvhTVqvbTLvyTJ'],
   ['a private key', 'KwdMAjGmerYanjeui5SHS7JkmpZvVipYvB2LJGU1ZxJwYvP98617'],
-  ['an extended private key', `xprv9${'s'.repeat(106)}`],
-  ['a seed phrase', WORDS],
-  ['a seed phrase', `${WORDS} ${WORDS}`],
-  ['a seed phrase', WORDS.replaceAll(' ', ', ')],
-  ['a seed phrase', WORDS.replaceAll(' ', ';')],
-  [
-    'a seed phrase',
-    WORDS.split(' ')
-      .map((word, index) => `${index + 1}. ${word}`)
-      .join('\n'),
-  ],
-  ['an encrypted private key', `6P${'R'.repeat(56)}`],
+  ['a private key', Buffer.alloc(32, 0x4f).toString('base64')],
   ['a private key', '-----BEGIN EC PRIVATE KEY-----\nMHQC'],
+  ['an encrypted private key', `6P${'R'.repeat(56)}`],
+  ['an extended private key', `xprv9${'s'.repeat(106)}`],
   ['an extended private key', `zprv${'s'.repeat(107)}`],
   ['a wallet file', '{"version":3,"Crypto":{"cipher":"aes-128-ctr"}}'],
   ['a wallet file', ' {"mnemonic": "…"}'],
   ['a secret of Quittance', 'qt_live_x'],
   ['a secret of Quittance', 'whsec_x'],
-])('spots %s', (kind, text) => {
-  expect(spotSecret(text)).toBe(kind);
-});
+  ['a seed phrase', WORDS],
+  ['a seed phrase', `${WORDS} ${WORDS}`],
+  ['a seed phrase', WORDS.toUpperCase()],
+  ['a seed phrase', WORDS.replace('sausage', 'sasage')],
+  ['a seed phrase', WORDS.replaceAll(' ', ', ')],
+  ['a seed phrase', WORDS.replaceAll(' ', ';')],
+  ['a seed phrase', JSON.stringify(WORDS.split(' '))],
+  ['a seed phrase', numbered('. ')],
+  ['a seed phrase', numbered(') ')],
+  ['a seed phrase', `Cold wallet:\n${WORDS.replace(/(\S+ \S+ \S+) /g, '$1\n')}\n`],
+  ['a seed phrase', 'ábaco abdomen abeja abierto abogado abono aborto abrazo abrir abuelo abuso acabar'],
+  [
+    'a seed phrase',
+    'ábaco abdomen abeja abierto abogado abono aborto abrazo ébano águila último acabar'.normalize('NFD'),
+  ],
+  ['a seed phrase', '的 一 是 在 不 了 有 和 人 这 中 大'],
+  ['a seed phrase', Array(12).fill('がんばる').join('\u3000').normalize('NFKD')],
+  ['a seed phrase', Array(12).fill('가격').join(' ').normalize('NFKD')],
+];
 
-test('an address, a sentence and a hash that is cut short are no secrets', () => {
-  for (const text of ['TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t', 'these are my addresses', '4f'.repeat(20), '']) {
-    expect(spotSecret(text)).toBeNull();
+test.each(SECRETS)('spots %s, alone and beside other words', (kind, text) => {
+  for (const each of [text, `old wallet: ${text}`, `${text} (old)`]) {
+    expect(spotSecret(each)).toBe(kind);
+    expect(spotSecretInNote(each)).toBe(kind);
+    expect(clip(each)).toMatch(/^\(\d+ characters, not shown\)$/);
   }
 });
 
-test('words that are each an argument of their own are a seed phrase as well', () => {
-  expect(isSeedPhrase(WORDS.split(' '))).toBe(true);
-  expect(isSeedPhrase(WORDS.split(' ').map((word, index) => `${index + 1}) ${word}`))).toBe(true);
-  expect(isSeedPhrase(WORDS.split(' ').slice(1))).toBe(false);
+test.each([
+  'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t',
+  '',
+  '4f'.repeat(20),
+  WORDS.replace(/ \w+$/, ''),
+  'the customer paid twice by mistake and asked for the money, so we sent the second payment back to the same wallet',
+  'customer paid twice second payment refunded manually after support ticket closed yesterday morning money back',
+  'Customer wrote that exchange took withdrawal fee, will send missing amount tomorrow, please keep order open until then',
+  'Kunde hat zweimal bezahlt und bittet um Rückzahlung der zweiten Zahlung, wir haben am Montag den Betrag überwiesen',
+  'kunde hat per mail gesagt dass die zweite zahlung doppelt war bitte den betrag noch heute erstatten danke',
+  'Клиент заплатил дважды, попросил вернуть второй платёж, мы вернули деньги на тот же кошелёк вчера вечером после звонка',
+  'клиент оплатил заказ дважды просит вернуть второй платеж обратно деньги вернули сегодня утром после обеда звонок',
+  'El cliente pagó dos veces por error y pidió que devolviéramos el segundo pago a la misma cartera de siempre',
+  '客户付了两次款,第二笔已经退回到原来的钱包,已通过电子邮件告知客户并得到确认',
+])('%j is no secret: notes in sentences are taken', (note) => {
+  expect(spotSecretInNote(note)).toBeNull();
+  expect(spotSecret(note)).toBeNull();
+});
+
+test.each([`refunded in tx ${KEY}`, `возврат ${KEY}`, `TXID: 0x${KEY}`, `customer's key was wrong, tx ${KEY}`])(
+  'the note %j holds the id of a transaction',
+  (note) => {
+    expect(spotSecretInNote(note)).toBeNull();
+    expect(spotSecret(note)).toBe('a private key');
+  },
+);
+
+test.each([KEY, `0x${KEY.toUpperCase()}`, `# ${KEY}`, `the key ${KEY}`, `refund wallet, private key ${KEY}`])(
+  'the note %j holds a private key, for nothing calls it the id of a transaction',
+  (note) => {
+    expect(spotSecretInNote(note)).toBe('a private key');
+  },
+);
+
+test('a link to a transaction is no secret', () => {
+  expect(spotSecretInNote(`https://tronscan.org/#/transaction/${KEY}`)).toBeNull();
 });

@@ -23,7 +23,7 @@ export type CommandDatabase = {
 type Options = {
   /** Whether a data directory may be made where there is none. */
   mayCreate: boolean;
-  /** Whether missing migrations of a DATABASE_URL database are applied; the embedded one gets them always. */
+  /** Whether missing migrations are applied. A data directory that the command makes gets them always. */
   mayMigrate: boolean;
 };
 
@@ -59,7 +59,7 @@ export async function withDatabase<Output>(
     await turn.release();
   };
   try {
-    return await withEmbedded(terminal, config, work, endTurn);
+    return await withEmbedded(terminal, config, work, { ...options, endTurn });
   } finally {
     await endTurn();
   }
@@ -69,7 +69,7 @@ async function withEmbedded<Output>(
   terminal: Terminal,
   config: Config,
   work: (database: CommandDatabase) => Promise<Output>,
-  endTurn: () => Promise<void>,
+  { mayMigrate, endTurn }: Options & { endTurn: () => Promise<void> },
 ): Promise<Output> {
   const found = await lockPatiently(config.dataDir, 'instance.lock', () => readRunningPostgres(config.dataDir));
   if (found.kind === 'running') {
@@ -84,11 +84,14 @@ async function withEmbedded<Output>(
     // Its routine reports are for the log of a service; a command shows what is wrong, or all if asked to.
     const level = config.logLevel === 'info' ? 'warn' : config.logLevel;
     const log = createLogger({ level, destination: process.stderr });
-    if (!(await isClusterThere(config.dataDir))) terminal.note('making a new database …');
+    const isNew = !(await isClusterThere(config.dataDir));
+    if (isNew) terminal.note('making a new database …');
     const postgres = await startEmbeddedPostgres({ dataDir: config.dataDir, log });
     try {
       return await withConnection(config, postgres.connection, async (db) => {
-        const applied = await migrate(db);
+        const applied = isNew || mayMigrate ? await migrate(db) : [];
+        // There is no way back from a migration, and who only wants to read has not asked for one.
+        await refusePending(db, 'start this release, or run "quittance migrate"');
         return work({ db, config, applied, kind: 'embedded' });
       });
     } finally {

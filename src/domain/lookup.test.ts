@@ -20,7 +20,9 @@ const INVOICE: LookupInvoice = {
   createdAt: unixMs(1_000_000),
   payingTxId: null,
   solidNumber: 100,
+  head: { number: 119, time: unixMs(1_057_000) },
 };
+const head = (number: number) => ({ number, time: unixMs(700_000 + 3000 * number) });
 const AT_120 = { blockNumber: 120, blockTime: unixMs(1_060_000) };
 const PLACED = { blockNumber: 120, blockTime: '1970-01-01T00:17:40.000Z' };
 const EXACT = { ...PLACED, amount: '25.000137' };
@@ -28,7 +30,7 @@ const EXACT = { ...PLACED, amount: '25.000137' };
 type Done = Extract<TransactionFacts, { kind: 'done' }>;
 
 function done(facts: Partial<Done>): Done {
-  return { kind: 'done', ...AT_120, usdt: [], otherTokens: [], trx: null, isTrc10: false, ...facts };
+  return { kind: 'done', ...AT_120, usdt: [], otherTokens: [], trx: null, isTrc10: false, isUsdtCall: false, ...facts };
 }
 
 const sent = (amountMicro: bigint, to = HERE) => ({ to, amountMicro: microUsdt(amountMicro) });
@@ -47,26 +49,26 @@ const CASES: [
   ],
   [
     'it is about to pay',
-    { status: 'CONFIRMING', payingTxId: TX },
-    { kind: 'sighted', txId: TX, headNumber: 125, ...AT_120 },
+    { status: 'CONFIRMING', payingTxId: TX, head: head(125) },
+    { kind: 'sighted', txId: TX, ...AT_120 },
     { code: 'confirming', ...EXACT, confirmations: 6, required: 19, earlierTransaction: null },
   ],
   [
     'it was seen long ago and is not recorded yet',
-    { status: 'CONFIRMING', payingTxId: TX },
-    { kind: 'sighted', txId: TX, headNumber: 999, ...AT_120 },
+    { status: 'CONFIRMING', payingTxId: TX, head: head(999) },
+    { kind: 'sighted', txId: TX, ...AT_120 },
     { code: 'confirming', ...EXACT, confirmations: 19, required: 19, earlierTransaction: null },
   ],
   [
     'another exact one came before it and will pay',
-    { status: 'CONFIRMING', payingTxId: OTHER_TX },
-    { kind: 'sighted', txId: TX, headNumber: 120, ...AT_120 },
+    { status: 'CONFIRMING', payingTxId: OTHER_TX, head: head(120) },
+    { kind: 'sighted', txId: TX, ...AT_120 },
     { code: 'confirming', ...EXACT, confirmations: 1, required: 19, earlierTransaction: OTHER_TX },
   ],
   [
     'the invoice was paid by another while it waits',
     { status: 'PAID', payingTxId: OTHER_TX },
-    { kind: 'sighted', txId: TX, headNumber: 120, ...AT_120 },
+    { kind: 'sighted', txId: TX, ...AT_120 },
     { code: 'exact_but_already_paid', ...EXACT, paidBy: OTHER_TX },
   ],
   [
@@ -85,13 +87,37 @@ const CASES: [
     'exact, in a block that is not examined yet',
     {},
     done({ usdt: [sent(25_000_137n)] }),
-    { code: 'exact_not_yet_examined', ...EXACT },
+    { code: 'exact_not_yet_examined', ...EXACT, earlierTransaction: null },
+  ],
+  [
+    'exact, in a block that is not examined yet, while another exact one is about to pay',
+    { status: 'CONFIRMING', payingTxId: OTHER_TX },
+    done({ usdt: [sent(25_000_137n)] }),
+    { code: 'exact_not_yet_examined', ...EXACT, earlierTransaction: OTHER_TX },
+  ],
+  [
+    'exact, in a block that is examined and not irreversible, and it was not seen there',
+    { head: head(120) },
+    done({ usdt: [sent(25_000_137n)] }),
+    { code: 'exact_not_confirmed', ...EXACT, checkAgainSeconds: 60 },
+  ],
+  [
+    'the same of a paid invoice, for which nothing more is looked for',
+    { status: 'PAID', payingTxId: OTHER_TX, head: head(120) },
+    done({ usdt: [sent(25_000_137n)] }),
+    { code: 'exact_but_already_paid', ...EXACT, paidBy: OTHER_TX },
+  ],
+  [
+    'exact, in a block that was examined before the invoice was created, so that it comes before what was seen since',
+    { status: 'CONFIRMING', payingTxId: OTHER_TX, createdAt: unixMs(1_060_001), head: head(125) },
+    done({ usdt: [sent(25_000_137n)] }),
+    { code: 'exact_not_yet_examined', ...EXACT, earlierTransaction: null },
   ],
   [
     'exact, before the first block was examined',
-    { solidNumber: null },
+    { solidNumber: null, head: null },
     done({ usdt: [sent(25_000_137n)] }),
-    { code: 'exact_not_yet_examined', ...EXACT },
+    { code: 'exact_not_yet_examined', ...EXACT, earlierTransaction: null },
   ],
   [
     'exact, in a block that was recorded before the invoice was created',
@@ -168,13 +194,31 @@ const CASES: [
     { code: 'no_usdt_transfer', ...PLACED, moved: 'trc10', amountTrx: null, toAddress: false },
   ],
   [
-    'nothing moved',
+    'a call of the USDT contract that moved nothing',
     {},
-    done({}),
+    done({ isUsdtCall: true }),
     { code: 'no_usdt_transfer', ...PLACED, moved: 'nothing', amountTrx: null, toAddress: false },
   ],
+  [
+    'a call of another contract, which may have moved TRX',
+    {},
+    done({}),
+    { code: 'no_usdt_transfer', ...PLACED, moved: 'unknown', amountTrx: null, toAddress: false },
+  ],
   ['no node has it', {}, { kind: 'not-found' }, { code: 'not_found', checkAgainSeconds: 60 }],
-  ['no node can be asked', {}, { kind: 'unavailable' }, { code: 'unavailable', checkAgainSeconds: 5 }],
+  ['no node can be asked', {}, { kind: 'unavailable', why: 'for-now' }, { code: 'unavailable', checkAgainSeconds: 5 }],
+  [
+    'the requests are used up',
+    {},
+    { kind: 'unavailable', why: 'used-up' },
+    { code: 'unavailable', checkAgainSeconds: 60 },
+  ],
+  [
+    'it is too large to be read',
+    {},
+    { kind: 'unavailable', why: 'too-large' },
+    { code: 'unavailable', checkAgainSeconds: 600 },
+  ],
 ];
 
 test.each(CASES)('%s', (_title, invoice, facts, answer) => {

@@ -17,6 +17,8 @@ export type LookupInvoice = {
   payingTxId: string | null;
   /** Up to here the transfers of irreversible blocks are recorded; `null` before the first. */
   solidNumber: number | null;
+  /** The newest examined block, at or above the solid one. */
+  head: { number: number; time: UnixMs } | null;
 };
 
 type Placed = { blockNumber: number; blockTime: string };
@@ -29,8 +31,10 @@ export type LookupAnswer =
   /** `earlierTransaction`: another exact one that came first and will pay instead; this one then pays nothing. */
   | ({ code: 'confirming'; confirmations: number; required: number; earlierTransaction: string | null } & Exact)
   | ({ code: 'exact_but_already_paid'; paidBy: string | null } & Exact)
-  /** It will pay when the service has recorded its block. */
-  | ({ code: 'exact_not_yet_examined' } & Exact)
+  /** It will pay when the service has recorded its block, unless there is an `earlierTransaction`, as above. */
+  | ({ code: 'exact_not_yet_examined'; earlierTransaction: string | null } & Exact)
+  /** A node shows it in a block that is examined and not irreversible, and it was not found there, or not by enough nodes yet. */
+  | ({ code: 'exact_not_confirmed'; checkAgainSeconds: number } & Exact)
   /** A node shows it in a block whose transfers are recorded, and it is not among them. */
   | ({ code: 'exact_not_recorded' } & Exact)
   | ({ code: 'before_invoice'; invoiceCreatedAt: string } & Exact)
@@ -49,13 +53,17 @@ export type LookupAnswer =
   | { code: 'unavailable'; checkAgainSeconds: number };
 
 type FailureReason = 'out_of_energy' | 'out_of_time' | 'reverted' | 'other';
-type Moved = 'trx' | 'trc10' | 'other_token' | 'nothing';
+/** `unknown`: no token that leaves a trace. Whether a contract that was called moved TRX is not looked at. */
+type Moved = 'trx' | 'trc10' | 'other_token' | 'nothing' | 'unknown';
 
 /** With 27 producers a block is irreversible once 19 of them have built on it. */
 const REQUIRED_CONFIRMATIONS = 19;
 /** A wallet shows an id before the network has the transaction in a block. */
 const NOT_FOUND_AGAIN_SECONDS = 60;
-const UNAVAILABLE_AGAIN_SECONDS = 5;
+/** Nodes rest after refusals for seconds; a link may ask once a minute; how large a transaction is does not change. */
+const UNAVAILABLE_AGAIN_SECONDS = { 'for-now': 5, 'used-up': 60, 'too-large': 600 } as const;
+/** Until 19 producers have built on a block it takes a minute; what is real is confirmed or recorded by then. */
+const NOT_CONFIRMED_AGAIN_SECONDS = 60;
 
 /**
  * What a transaction is to an invoice. It depends on the public facts of that transaction and on this invoice alone, so it is
@@ -70,7 +78,7 @@ export function answerLookup(invoice: LookupInvoice, facts: LedgerFacts | Transa
     case 'sighted':
       return answerSighted(invoice, facts);
     case 'unavailable':
-      return { code: 'unavailable', checkAgainSeconds: UNAVAILABLE_AGAIN_SECONDS };
+      return { code: 'unavailable', checkAgainSeconds: UNAVAILABLE_AGAIN_SECONDS[facts.why] };
     case 'not-found':
       return { code: 'not_found', checkAgainSeconds: NOT_FOUND_AGAIN_SECONDS };
     case 'failed':
@@ -85,10 +93,11 @@ export function answerLookup(invoice: LookupInvoice, facts: LedgerFacts | Transa
 function answerSighted(invoice: LookupInvoice, facts: Extract<LedgerFacts, { kind: 'sighted' }>): LookupAnswer {
   const exact = exactly(invoice, facts);
   if (invoice.status === 'PAID') return { code: 'exact_but_already_paid', ...exact, paidBy: invoice.payingTxId };
+  const headNumber = invoice.head?.number ?? facts.blockNumber;
   return {
     code: 'confirming',
     ...exact,
-    confirmations: Math.min(REQUIRED_CONFIRMATIONS, Math.max(1, facts.headNumber - facts.blockNumber + 1)),
+    confirmations: Math.min(REQUIRED_CONFIRMATIONS, Math.max(1, headNumber - facts.blockNumber + 1)),
     required: REQUIRED_CONFIRMATIONS,
     earlierTransaction: invoice.payingTxId === facts.txId ? null : invoice.payingTxId,
   };
@@ -114,16 +123,22 @@ function answerDone(invoice: LookupInvoice, facts: Extract<TransactionFacts, { k
       amount: formatAmount(amountMicro),
     };
   }
-  const { trx, isTrc10, otherTokens } = facts;
-  const moved = trx !== null ? 'trx' : isTrc10 ? 'trc10' : otherTokens.length > 0 ? 'other_token' : 'nothing';
+  const { trx } = facts;
   return {
     code: 'no_usdt_transfer',
     ...placed(facts),
-    moved,
+    moved: whatMoved(facts),
     // A sun is a millionth of a TRX, as a micro-USDT is of a USDT.
     amountTrx: trx && formatAmount(microUsdt(trx.amountSun)),
     toAddress: trx?.to === invoice.account,
   };
+}
+
+function whatMoved({ trx, isTrc10, otherTokens, isUsdtCall }: Extract<TransactionFacts, { kind: 'done' }>): Moved {
+  if (trx !== null) return 'trx';
+  if (isTrc10) return 'trc10';
+  if (otherTokens.length > 0) return 'other_token';
+  return isUsdtCall ? 'nothing' : 'unknown';
 }
 
 function answerAmount(invoice: LookupInvoice, facts: InBlock, arrivedMicro: MicroUsdt): LookupAnswer {
@@ -150,7 +165,12 @@ function answerExact(invoice: LookupInvoice, facts: InBlock): LookupAnswer {
       : { code: 'exact_not_recorded', ...exact };
   }
   if (invoice.status === 'PAID') return { code: 'exact_but_already_paid', ...exact, paidBy: invoice.payingTxId };
-  return { code: 'exact_not_yet_examined', ...exact };
+  const isAboveHead = invoice.head === null || facts.blockNumber > invoice.head.number;
+  // What was examined before there was this invoice was not looked for; it comes before all that was seen since.
+  if (!isAboveHead && facts.blockTime >= invoice.createdAt) {
+    return { code: 'exact_not_confirmed', ...exact, checkAgainSeconds: NOT_CONFIRMED_AGAIN_SECONDS };
+  }
+  return { code: 'exact_not_yet_examined', ...exact, earlierTransaction: isAboveHead ? invoice.payingTxId : null };
 }
 
 /** The transfer whose amount is nearest to the payable one; the first of equals. */

@@ -2,13 +2,13 @@ import type { AccountHex } from '../tron/address.ts';
 import type { MicroUsdt } from './money.ts';
 import type { UnixMs } from './time.ts';
 
-/** What our books say of a transaction and this invoice. `headNumber`: the newest examined block. */
-export type LedgerFacts = InBlock &
-  ({ kind: 'matched' } | { kind: 'duplicate' } | { kind: 'sighted'; txId: string; headNumber: number });
+/** What our books say of a transaction and this invoice. */
+export type LedgerFacts = InBlock & ({ kind: 'matched' } | { kind: 'duplicate' } | { kind: 'sighted'; txId: string });
 
 /** What a node shows of a transaction, whomever it concerns. Amounts above 0. */
 export type TransactionFacts =
-  | { kind: 'unavailable' }
+  /** `used-up`: what may be asked of nodes for this link, or for all together. `too-large`: a node shows more than is read. */
+  | { kind: 'unavailable'; why: 'for-now' | 'used-up' | 'too-large' }
   | { kind: 'not-found' }
   /** `result`: what the block says in place of SUCCESS. */
   | (InBlock & { kind: 'failed'; result: string })
@@ -21,6 +21,8 @@ export type TransactionFacts =
       trx: { to: AccountHex; amountSun: bigint } | null;
       /** A transfer of a token of the chain itself. */
       isTrc10: boolean;
+      /** It called the USDT contract itself, which moves nothing but USDT. */
+      isUsdtCall: boolean;
     });
 
 /** Where a transaction stands. */

@@ -18,15 +18,21 @@ test.each([
   `shasta.tronscan.org/#/transaction/${ID}`,
   ` tronscan.org/transaction/${ID} `,
 ])('%j names a transaction', (pasted) => {
-  expect(readTransactionReference(pasted)).toEqual({ kind: 'id', txId: ID });
+  expect(readTransactionReference(pasted)).toEqual({ kind: 'id', txId: ID, hasPrefix: false });
 });
+
+test.each([`0x${ID}`, `0X${ID.toUpperCase()}`, ` 0x${ID}\n`])(
+  '%j names a transaction of TRON, as some tools write it, or of Ethereum',
+  (pasted) => {
+    expect(readTransactionReference(pasted)).toEqual({ kind: 'id', txId: ID, hasPrefix: true });
+  },
+);
 
 describe('transactions of other chains', () => {
   test.each([
-    ['ethereum', `0x${ID}`],
-    ['ethereum', `0X${ID.toUpperCase()}`],
     ['ethereum', `https://etherscan.io/tx/0x${ID}`],
     ['ethereum', `https://bscscan.com/tx/0x${ID}#eventlog`],
+    ['ethereum', `etherscan.io/tx/0x${ID}`],
     ['solana', '5VERv8NMvzbJMEkV8xnrLkEaWRtSz9CosKDYjCJjBRnbJLgp8uirBgmQpjKhoR4tjF3ZpRzrFmBV6UjKdiSZkQUW'],
     ['ton', 'WkgqyRnkCnzH1nNNnGQh4GfYE3cqrBVBiyCkTPt0hCQ='],
   ])('are recognised: %s %j', (looksLike, pasted) => {

@@ -1,6 +1,7 @@
 /** What people paste when asked for their transaction: its id (64 lowercase hex characters), or why it is none. */
 export type TransactionReference =
-  | { kind: 'id'; txId: string }
+  /** `hasPrefix`: written as `0x…`, as ids of Ethereum are, and those of TRON by tools that ask for them over JSON-RPC. */
+  | { kind: 'id'; txId: string; hasPrefix: boolean }
   /** A transaction of another chain, where no payment of ours can be. */
   | { kind: 'not-tron'; looksLike: 'ethereum' | 'solana' | 'ton' }
   | { kind: 'none'; looksLike: 'address' | 'part-of-an-id' | 'link' | 'other'; characters: number };
@@ -13,6 +14,9 @@ const AROUND = /^[\s\u200b-\u200f\u2060\ufeff]+|[\s\u200b-\u200f\u2060\ufeff]+$/
 /** `https://tronscan.org/#/transaction/0ca1…8ae`, `nile.tronscan.org/#/transaction/0ca1…8ae/token-transfers?lang=en`. */
 const TRONSCAN =
   /^(?:https?:\/\/)?(?:(?:www|nile|shasta)\.)?tronscan\.(?:org|io)\/(?:\?[^#\s]*)?(?:#\/)?transaction\/([0-9a-f]{64})(?:[/?#]\S*)?$/i;
+/** An id as it is, or behind `0x`. */
+const ID = /^(0x)?([0-9a-f]{64})$/i;
+/** In a link, which is to an explorer of another chain. */
 const ETHEREUM_HASH = /(?:^|[^0-9a-z])0x[0-9a-f]{64}(?![0-9a-z])/i;
 /** An address of TRON, or of an Ethereum-style chain. */
 const ADDRESS = /^(?:T[1-9A-HJ-NP-Za-km-z]{33}|0x[0-9a-f]{40})$/i;
@@ -21,14 +25,18 @@ const SOLANA_SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{86,88}$/;
 /** A hash of 32 bytes in base64, also in its form for URLs. */
 const TON_HASH = /^[A-Za-z0-9+/_-]{43}=$/;
 
-/** Reads a bare transaction id in any case, or a link to tronscan.org; names what else it may be. Any text is borne. */
+/**
+ * Reads a bare transaction id in any case, with or without `0x`, or a link to tronscan.org; names what else it may be. Any text
+ * is borne.
+ */
 export function readTransactionReference(pasted: string): TransactionReference {
   const none = (looksLike: 'address' | 'part-of-an-id' | 'link' | 'other') =>
     ({ kind: 'none', looksLike, characters: pasted.length }) as const;
   if (pasted.length > MAX_CHARACTERS) return none('other');
   const text = pasted.replace(AROUND, '');
-  const id = /^[0-9a-f]{64}$/i.test(text) ? text : TRONSCAN.exec(text)?.[1];
-  if (id !== undefined) return { kind: 'id', txId: id.toLowerCase() };
+  const bare = ID.exec(text);
+  const id = bare?.[2] ?? TRONSCAN.exec(text)?.[1];
+  if (id !== undefined) return { kind: 'id', txId: id.toLowerCase(), hasPrefix: bare?.[1] !== undefined };
   if (ETHEREUM_HASH.test(text)) return { kind: 'not-tron', looksLike: 'ethereum' };
   if (SOLANA_SIGNATURE.test(text)) return { kind: 'not-tron', looksLike: 'solana' };
   if (TON_HASH.test(text)) return { kind: 'not-tron', looksLike: 'ton' };

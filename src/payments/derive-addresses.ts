@@ -4,7 +4,7 @@ import { findAccountKey, insertAccountKey } from '../store/account-keys.ts';
 import { findAddresses, insertAddresses, type OwnedAddress } from '../store/addresses.ts';
 import type { Sql } from '../store/database.ts';
 import { insertOperatorActions } from '../store/operator-actions.ts';
-import { lockProject, type Project } from '../store/projects.ts';
+import { findProject, lockProject, type Project } from '../store/projects.ts';
 import { type AccountXpub, type DerivedAddress, deriveAddresses } from '../tron/account-xpub.ts';
 import type { Operating } from './add-addresses.ts';
 
@@ -13,68 +13,94 @@ export type Derived =
       kind: 'derived';
       project: Project;
       policy: Policy;
+      /** Fewer than were wanted if `MAX_LOOKED_AT` did not hold as many: the next call goes on after the last one. */
       added: DerivedAddress[];
-      /** Those that a project of the network has already, in the order of their index. */
+      /** Those before the last that was added which a project of the network has already, in the order of their index. */
       skipped: (OwnedAddress & { index: number })[];
     }
+  /** Nothing was added, because projects of the network have each of the `count` addresses from index `from` on. */
+  | { kind: 'all-taken'; from: number; count: number }
   | { kind: 'key-of-another-project' };
 
-/** So many addresses that are there already are passed over at most; further on, an operator should look what happened. */
-const MAX_SKIPPED = 1000;
+type Wanted = { projectId: string; xpub: AccountXpub; count: number; policy: Policy | null };
+
+/** As many as one command imports; to derive them takes 10 to 20 seconds. */
+const MAX_LOOKED_AT = 10_000;
+/** So many are looked up at once where the first ones wanted are not free. */
+const BATCH = 500;
+/** Each attempt but the last was overtaken by another command that derived addresses of the same key. */
+const MAX_ATTEMPTS = 10;
 
 /**
  * Adds the next `count` addresses of an account key, which becomes the project's with the first call. What a project of the
  * network has already is passed over. One that was passed over last is looked at again by the next call.
  */
-export function deriveNextAddresses(
-  operating: Operating,
-  wanted: { projectId: string; xpub: AccountXpub; count: number; policy: Policy | null },
-): Promise<Derived> {
-  const { db, now, random, operator } = operating;
-  const { projectId, xpub, count } = wanted;
-  return db.transaction(async (tx) => {
-    const project = await lockProject(tx, projectId);
-    await insertAccountKey(tx, { id: uuidV7(now(), random(10)), projectId, xpub });
-    const key = await findAccountKey(tx, project.network, xpub);
-    if (key?.project_id !== projectId) return { kind: 'key-of-another-project' };
-    const policy = wanted.policy ?? project.policy;
-    const added: DerivedAddress[] = [];
-    const skipped: (OwnedAddress & { index: number })[] = [];
-    for (let index = key.next_index; added.length < count && skipped.length <= MAX_SKIPPED; ) {
-      const derived = deriveAddresses(xpub, index, count - added.length);
-      index += derived.length;
-      const entries = derived.map((each) => ({ ...each, id: uuidV7(now(), random(10)) }));
-      const inserted = new Set(await insertAddresses(tx, { projectId, policy, accountKeyId: key.id, entries }));
-      added.push(...derived.filter(({ address }) => inserted.has(address)));
-      skipped.push(
-        ...(await findOwners(
-          tx,
-          project,
-          derived.filter(({ address }) => !inserted.has(address)),
-        )),
-      );
-    }
-    const actedAt = now();
-    await insertOperatorActions(
-      tx,
-      added.map(({ address, index }) => {
-        const detail = { policy, index, accountKeyId: key.id };
-        return { projectId, action: 'address.derived', subject: address, detail, actedBy: operator, actedAt };
-      }),
-    );
-    return { kind: 'derived', project, policy, added, skipped };
-  });
+export async function deriveNextAddresses(operating: Operating, wanted: Wanted): Promise<Derived> {
+  const { db } = operating;
+  const project = await findProject(db, wanted.projectId);
+  if (project === null) throw new Error(`there is no project ${wanted.projectId}`);
+  const { network } = project;
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
+    const key = await findAccountKey(db, network, wanted.xpub);
+    if (key !== null && key.project_id !== wanted.projectId) return { kind: 'key-of-another-project' };
+    const found = await lookAhead(db, network, wanted, key?.next_index ?? 0);
+    if (found.free.length === 0) return { kind: 'all-taken', from: found.from, count: MAX_LOOKED_AT };
+    const outcome = await add(operating, wanted, found);
+    if (outcome !== 'overtaken') return outcome;
+  }
+  throw new Error(`${MAX_ATTEMPTS} times, other commands added addresses of this account key first`);
 }
 
-async function findOwners(tx: Sql, { network }: Project, left: readonly DerivedAddress[]) {
-  if (left.length === 0) return [];
-  const indexes = new Map<string, number>(left.map(({ address, index }) => [address, index]));
-  const owned = await findAddresses(
-    tx,
-    network,
-    left.map(({ account }) => account),
-  );
-  return owned
-    .map((each) => ({ ...each, index: indexes.get(each.address) ?? 0 }))
-    .sort((left, right) => left.index - right.index);
+type Found = { from: number; free: DerivedAddress[]; skipped: (OwnedAddress & { index: number })[] };
+
+/** The next addresses that no project of the network has. Outside of a transaction, because to derive takes long. */
+async function lookAhead(db: Sql, network: Project['network'], { xpub, count }: Wanted, from: number): Promise<Found> {
+  const found: Found = { from, free: [], skipped: [] };
+  for (let index = from; found.free.length < count && index < from + MAX_LOOKED_AT; ) {
+    const size = index === from ? count : BATCH;
+    const derived = deriveAddresses(xpub, index, Math.min(size, from + MAX_LOOKED_AT - index));
+    index += derived.length;
+    const accounts = derived.map(({ account }) => account);
+    const owners = new Map((await findAddresses(db, network, accounts)).map((owned) => [owned.address, owned]));
+    for (const each of derived) {
+      if (found.free.length === count) break;
+      const owner = owners.get(each.address);
+      if (owner === undefined) found.free.push(each);
+      else found.skipped.push({ ...owner, index: each.index });
+    }
+  }
+  return found;
 }
+
+/** All of them or, if somebody added addresses since they were looked for, none. */
+async function add(operating: Operating, wanted: Wanted, found: Found): Promise<Derived | 'overtaken'> {
+  const { db, now, random, operator } = operating;
+  const { projectId, xpub } = wanted;
+  try {
+    return await db.transaction(async (tx) => {
+      const project = await lockProject(tx, projectId);
+      await insertAccountKey(tx, { id: uuidV7(now(), random(10)), projectId, xpub });
+      const key = await findAccountKey(tx, project.network, xpub);
+      if (key?.project_id !== projectId) return { kind: 'key-of-another-project' };
+      const policy = wanted.policy ?? project.policy;
+      const entries = found.free.map((each) => ({ ...each, id: uuidV7(now(), random(10)) }));
+      const inserted = await insertAddresses(tx, { projectId, policy, accountKeyId: key.id, entries });
+      if (inserted.length < entries.length) throw new Overtaken();
+      const actedAt = now();
+      await insertOperatorActions(
+        tx,
+        found.free.map(({ address, index }) => {
+          const detail = { policy, index, accountKeyId: key.id };
+          return { projectId, action: 'address.derived', subject: address, detail, actedBy: operator, actedAt };
+        }),
+      );
+      return { kind: 'derived', project, policy, added: found.free, skipped: found.skipped };
+    });
+  } catch (error) {
+    if (error instanceof Overtaken) return 'overtaken';
+    throw error;
+  }
+}
+
+/** Rolls the transaction back. */
+class Overtaken extends Error {}

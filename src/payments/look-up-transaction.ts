@@ -1,4 +1,4 @@
-import { answerLookup, type LookupAnswer } from '../domain/lookup.ts';
+import { answerLookup, type LookupAnswer, type LookupInvoice } from '../domain/lookup.ts';
 import type { Network } from '../domain/network.ts';
 import type { TransactionFacts } from '../domain/transaction-facts.ts';
 import { readTransactionReference } from '../domain/transaction-reference.ts';
@@ -9,9 +9,7 @@ export type TransactionQuestion = {
   txId: string;
   /** Whose question it is: the checkout token. */
   askedFor: string;
-  /** Up to here the service's own count says that blocks are irreversible. */
-  solidNumber: number | null;
-};
+} & Pick<LookupInvoice, 'solidNumber' | 'head'>;
 
 /** What the chain shows of a transaction; never rejects. */
 export type ReadTransaction = (question: TransactionQuestion) => Promise<TransactionFacts>;
@@ -42,7 +40,11 @@ export async function lookUpTransaction(
   }
   const { invoice, network, ledger } = found;
   if (ledger !== null) return answerLookup(invoice, ledger);
+  const { solidNumber, head } = invoice;
   const read = readTransaction[network];
-  const question = { txId: reference.txId, askedFor: checkoutToken, solidNumber: invoice.solidNumber };
-  return answerLookup(invoice, read === undefined ? { kind: 'unavailable' } : await read(question));
+  const question = { txId: reference.txId, askedFor: checkoutToken, solidNumber, head };
+  const facts = read === undefined ? ({ kind: 'unavailable', why: 'for-now' } as const) : await read(question);
+  // Written as Ethereum's ids are, and no node of TRON knows it: it is one of those.
+  if (facts.kind === 'not-found' && reference.hasPrefix) return { code: 'not_tron', looksLike: 'ethereum' };
+  return answerLookup(invoice, facts);
 }

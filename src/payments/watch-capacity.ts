@@ -6,7 +6,7 @@ import type { UnixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type Loop, startLoop } from '../runtime/loop.ts';
 import type { Metrics } from '../runtime/metrics.ts';
-import { raiseAlarm, resolveAlarms } from '../store/alarms.ts';
+import { countOpenAlarms, raiseAlarm, resolveAlarms } from '../store/alarms.ts';
 import { type CapacityProject, listCapacityProjects } from '../store/capacity.ts';
 import type { Database } from '../store/database.ts';
 import { type AmountCapacity, type Capacity, measureCapacity } from './measure-capacity.ts';
@@ -22,7 +22,7 @@ export type CapacityWatchDeps = {
 };
 
 const CHECK_MS = 15 * 60_000;
-/** While something is low an operator is at work on it, and wants to see that it is well again. */
+/** While something is low an operator is at work on it, and wants to see that it is well again. A refused invoice raises the alarm too. */
 const CHECK_LOW_MS = 60_000;
 /** Where measuring takes long, it takes a twentieth of the time at most. */
 const PAUSE_PER_ROUND = 20;
@@ -36,6 +36,7 @@ export function startCapacityWatch(deps: CapacityWatchDeps): Loop {
   const { network, metrics, isLeader } = deps;
   const shown = new Set<string>();
   let dueMs = 0;
+  let lookMs = 0;
   return startLoop({
     name: `capacity of ${network}`,
     log: deps.log,
@@ -46,12 +47,18 @@ export function startCapacityWatch(deps: CapacityWatchDeps): Loop {
         for (const project of shown) forget(metrics, network, project);
         shown.clear();
         dueMs = 0;
+        lookMs = 0;
         return TICK_MS;
       }
       const startMs = performance.now();
-      if (startMs < dueMs) return TICK_MS;
-      const pauseMs = await measureAll(deps, shown, () => isStopping() || !isLeader());
-      dueMs = startMs + Math.max(pauseMs, (performance.now() - startMs) * PAUSE_PER_ROUND);
+      if (startMs < lookMs) return TICK_MS;
+      lookMs = startMs + CHECK_LOW_MS;
+      const isLow = (await countOpenAlarms(deps.db, network)).has('capacity-low');
+      if (startMs < dueMs && !isLow) return TICK_MS;
+      const isWhole = await measureAll(deps, shown, () => isStopping() || !isLeader());
+      const restMs = (performance.now() - startMs) * PAUSE_PER_ROUND;
+      lookMs = startMs + Math.max(CHECK_LOW_MS, restMs);
+      dueMs = isWhole ? startMs + Math.max(CHECK_MS, restMs) : lookMs;
       return TICK_MS;
     },
   });
@@ -60,24 +67,23 @@ export function startCapacityWatch(deps: CapacityWatchDeps): Loop {
 type Failure = { what: string; error: unknown };
 
 /**
- * One round; returns after how long the next is due. A project that cannot be measured keeps no other from it: what failed is
+ * One round; returns whether all could be asked. A project that cannot be measured keeps no other from it: what failed is
  * told once, at the end, and tried again with the next round.
  */
-async function measureAll(deps: CapacityWatchDeps, shown: Set<string>, shouldEnd: () => boolean): Promise<number> {
+async function measureAll(deps: CapacityWatchDeps, shown: Set<string>, shouldEnd: () => boolean): Promise<boolean> {
   const failures: Failure[] = [];
-  let pauseMs = CHECK_MS;
+  let isWhole = true;
   try {
     for await (const project of allProjects(deps)) {
-      if (shouldEnd()) return 0;
+      if (shouldEnd()) return false;
       const name = encodeId('prj', project.id);
       try {
         const capacity = await measureCapacity(deps.db, project, deps.now());
         // What this process saw is told only while it leads, and nothing once it is told to stop.
-        if (shouldEnd()) return 0;
+        if (shouldEnd()) return false;
         shown.add(name);
         show(deps, project, capacity);
         await tell(deps, project, capacity);
-        if (capacity.isLow) pauseMs = CHECK_LOW_MS;
       } catch (error) {
         forget(deps.metrics, deps.network, name);
         failures.push({ what: name, error });
@@ -85,11 +91,11 @@ async function measureAll(deps: CapacityWatchDeps, shown: Set<string>, shouldEnd
     }
   } catch (error) {
     failures.push({ what: 'the list of projects', error });
-    pauseMs = CHECK_LOW_MS;
+    isWhole = false;
   } finally {
     report(deps, failures);
   }
-  return pauseMs;
+  return isWhole;
 }
 
 function report({ log, network }: CapacityWatchDeps, failures: readonly Failure[]): void {

@@ -19,6 +19,7 @@ const columns = {
   account: 'text',
   solid_number: 'int8?',
   head_number: 'int8?',
+  head_time: 'timestamptz?',
   paying_tx_id: 'text?',
   kind: 'text?',
   block_number: 'int8?',
@@ -32,13 +33,13 @@ const select = statement(
   'lookup-select',
   columns,
   `select i.network, i.status, i.created_at, i.requested_micro, i.payable_micro, encode(a.account, 'hex') as account,
-     c.solid_number, coalesce(h.number, c.solid_number) as head_number,
+     c.solid_number, coalesce(h.number, c.solid_number) as head_number, coalesce(h.block_time, c.solid_time) as head_time,
      coalesce(encode(paid.tx_id, 'hex'), first.tx_id) as paying_tx_id, t.kind, t.block_number, t.block_time
    from invoices i
    join addresses a on a.id = i.address_id
    left join chain_cursors c on c.network = i.network
    left join lateral (
-     select number from head_blocks where network = i.network order by number desc limit 1) h on true
+     select number, block_time from head_blocks where network = i.network order by number desc limit 1) h on true
    left join transfers paid on paid.id = i.paid_transfer_id
    left join lateral (
      select encode(s.tx_id, 'hex') as tx_id from sightings s
@@ -75,9 +76,14 @@ export async function findLookup(db: Sql, checkoutToken: string, txId: string | 
       createdAt: row.created_at,
       payingTxId: row.paying_tx_id,
       solidNumber: row.solid_number === null ? null : Number(row.solid_number),
+      head: toHead(row),
     },
     ledger: txId === null ? null : toLedger(row, txId),
   };
+}
+
+function toHead({ head_number: number, head_time: time }: Row<typeof columns>): LookupInvoice['head'] {
+  return number === null || time === null ? null : { number: Number(number), time };
 }
 
 function toLedger(row: Row<typeof columns>, txId: string): LedgerFacts | null {
@@ -85,5 +91,5 @@ function toLedger(row: Row<typeof columns>, txId: string): LedgerFacts | null {
   if (kind === null || block_number === null || blockTime === null) return null;
   const inBlock = { blockNumber: Number(block_number), blockTime };
   if (kind !== 'sighted') return { kind: kind === 'matched' ? 'matched' : 'duplicate', ...inBlock };
-  return { kind, ...inBlock, txId, headNumber: Number(row.head_number ?? block_number) };
+  return { kind, ...inBlock, txId };
 }

@@ -5,9 +5,11 @@ import { afterAll, expect, test, vi } from 'vitest';
 import { startDevnet } from '../../src/devnet/devnet.ts';
 import { decodeId, encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import type { Network } from '../../src/domain/network.ts';
+import { insertAddresses } from '../../src/store/addresses.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { listOperatorActions } from '../../src/store/operator-actions.ts';
 import { insertProject } from '../../src/store/projects.ts';
+import { type AccountXpub, deriveAddresses } from '../../src/tron/account-xpub.ts';
 import { type AccountHex, accountToAddress } from '../../src/tron/address.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { type CliOutput, newDirectory, runCli } from './run-cli.ts';
@@ -96,6 +98,49 @@ test('secrets in a file are refused with their place, and never repeated', async
   expect((await cli(['address', 'list', '--project', id, '--json'])).json.data).toEqual([]);
 });
 
+test('a mistake in the first of two columns of addresses does not make the second one the one that is added', async () => {
+  const id = await newProject();
+  const file = join(newDirectory(), 'two.csv');
+  const mistaken = `${FIRST?.slice(0, -1)}J`;
+  writeFileSync(file, `${mistaken},${newAddress()}\n${FIRST},${newAddress()}\n`);
+  const { code, stderr } = await cli(['address', 'add', '--project', id, '--file', file]);
+  expect(code).toBe(2);
+  expect(stderr).toContain('columns 1, 2 hold addresses');
+  expect((await cli(['address', 'list', '--project', id, '--json'])).json.data).toEqual([]);
+});
+
+test('no option repeats or keeps a secret, and a note may name a transaction', async () => {
+  const id = await newProject();
+  const [key, words] = ['4f'.repeat(32), 'legal winner thank year wave sausage worth useful legal winner thank yellow'];
+  const address = newAddress();
+  await cli(['address', 'add', '--project', id, address]);
+  const retire = ['address', 'retire', address, '--project', id];
+  const refused = await Promise.all(
+    [
+      ['address', 'add', newAddress(), '--project', id, '--by', key],
+      ['address', 'add', newAddress(), '--project', key],
+      ['address', 'add', '--project', id, '--file', key],
+      ['address', 'add', '--project', id, '--file', words],
+      ['address', 'add', newAddress(), '--project', id, '--policy', words],
+      ['address', `xprv9${'4f'.repeat(50)}`],
+      [...retire, '--note', words],
+      [...retire, '--note', key],
+      ['project', 'create', '--name', key, '--network', 'nile'],
+      ['project', 'update', id, '--name', words],
+      ['key', 'create', '--project', id, '--name', words],
+      ['transfers', 'resolve', key, '--as', 'refunded', '--note', words, '--json'],
+    ].map((args) => cli(args)),
+  );
+  for (const { code, stdout, stderr } of refused) {
+    expect(code).toBe(2);
+    expect(stdout + stderr).not.toMatch(/4f4f|sausage/);
+  }
+  expect(await cli([...retire, '--note', `emptied in tx ${key}`])).toMatchObject({ code: 0 });
+  const kept = JSON.stringify(await listOperatorActions(db, address));
+  expect(kept).toContain(`emptied in tx ${key}`);
+  expect(kept).not.toContain('sausage');
+});
+
 test('more than 10,000 at once are refused with the way to go on, and so is what is no text', async () => {
   const directory = newDirectory();
   const [many, sheet] = [join(directory, 'many.txt'), join(directory, 'sheet.xlsx')];
@@ -162,6 +207,22 @@ test('addresses are derived once #1 is confirmed, and the next call needs neithe
   const other = await newProject('mainnet');
   const elsewhere = await cli(['address', 'derive', '--project', other, '--xpub', XPUB, '--count', '1', '--json']);
   expect(elsewhere).toMatchObject({ code: 4, json: { error: { code: 'CONFLICT' } } });
+});
+
+test('deriving passes over any number of addresses that were imported before, and says so in short', async () => {
+  const projectId = uuidV7(Date.now(), randomBytes(10));
+  const project = { id: projectId, name: 'Imported', network: 'nile', maxSurchargeMicro: 10_000n } as const;
+  await insertProject(db, { ...project, invoiceLifetimeMs: 1_800_000 });
+  const imported = deriveAddresses(XPUB as AccountXpub, 0, 1100).map((each) => {
+    return { ...each, id: uuidV7(Date.now(), randomBytes(10)), index: null };
+  });
+  await insertAddresses(db, { projectId, policy: null, accountKeyId: null, entries: imported });
+  const args = ['address', 'derive', '--project', encodeId('prj', projectId), '--count', '2'];
+  const first = await cli([...args, '--xpub', XPUB, '--first', FIRST ?? '']);
+  expect(first.code).toBe(0);
+  expect(first.stdout).toMatch(/… and 1090 more are passed over, up to #1100\nadded #1101 T\w+\nadded #1102 T/);
+  const { json } = await cli([...args, '--json']);
+  expect(json).toMatchObject({ added: [{ derivationIndex: 1102 }, { derivationIndex: 1103 }], skipped: [] });
 });
 
 test('an account key that is none, or can spend, is refused and never repeated', async () => {

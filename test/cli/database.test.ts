@@ -6,7 +6,7 @@ import { lockDataDir } from '../../src/runtime/instance-lock.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { startEmbeddedPostgres } from '../../src/store/embedded.ts';
-import { migrate } from '../../src/store/migrate.ts';
+import { migrate, readMigrations } from '../../src/store/migrate.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
 import { newDirectory, runCli } from './run-cli.ts';
@@ -141,5 +141,31 @@ describe('with the embedded database', () => {
       await postgres.stop();
       await lock.release();
     }
+  });
+
+  test('a data directory of an older release is migrated by migrate only', async () => {
+    const dataDir = join(newDirectory(), 'data');
+    const postgres = await startEmbeddedPostgres({ dataDir, log: createLogger({ level: 'warn' }), isDurable: false });
+    const db = openDatabase({
+      connection: postgres.connection,
+      poolSize: 1,
+      applicationName: 'test',
+      onError: () => {},
+    });
+    try {
+      await migrate(db, (await readMigrations()).slice(0, 2));
+    } finally {
+      await db.close();
+      await postgres.stop();
+    }
+    const env = { QUITTANCE_DATA_DIR: dataDir };
+    const early = await runCli(['project', 'list', '--json'], { env });
+    expect(early.json.error).toMatchObject({
+      code: 'MIGRATIONS_PENDING',
+      message: expect.stringContaining('quittance migrate'),
+    });
+    const { json } = await runCli(['migrate', '--json'], { env });
+    expect(json).toEqual({ database: 'embedded', applied: ['0003_addresses_and_desk.sql'] });
+    expect((await runCli(['project', 'list', '--json'], { env })).code).toBe(0);
   });
 });

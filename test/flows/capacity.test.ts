@@ -70,6 +70,8 @@ test('a project that runs out of payable amounts is an alarm, seen in the metric
   await orderUntilRefused(project, '25.00');
   expect((await order(project, '25')).status).toBe(409);
   expect(await metricOf('quittance_amount_unavailable_total', project)).toBe('2');
+  // Nobody has to wait until it is measured again.
+  expect(await alarmOf(project)).toContain('refused an invoice of 25.000000 USDT (AMOUNT_UNAVAILABLE)');
   // It is measured when a watcher begins to lead.
   await service.restart();
   await untilMetric('quittance_capacity_free_ratio', project, '0');
@@ -122,7 +124,9 @@ test('each project has an alarm of its own, which ends when nobody asked for the
   const [first, second] = [await createTestProject(service.db, NARROW), await createTestProject(service.db, NARROW)];
   await orderUntilRefused(first, '3');
   await orderUntilRefused(second, '4');
-  await watchUntil(async () => (await alarmOf(first)) !== null && (await alarmOf(second)) !== null);
+  const isMeasured = async (project: TestProject) =>
+    (await alarmOf(project))?.includes('USDT 0 of 9 are free') === true;
+  await watchUntil(async () => (await isMeasured(first)) && (await isMeasured(second)));
   await addAddresses(first, 14);
   await watchUntil(async () => (await alarmOf(first)) === null);
   expect(await alarmOf(second)).toContain('for 4.000000 USDT 0 of 9 are free');
@@ -135,7 +139,7 @@ test('the alarm names the three most urgent amounts and counts the others', asyn
     for (let i = 0; i < 5; i++) await order(project, amount);
   }
   await orderUntilRefused(project, '5');
-  await watchUntil(async () => (await alarmOf(project)) !== null);
+  await watchUntil(async () => (await alarmOf(project))?.includes('running out') === true);
   const detail = await alarmOf(project);
   expect(detail).toMatch(/amounts: for 5\.000000 USDT 0 of 9 are free.*; for .*; for .*; and 2 more\. Add addresses/);
 });

@@ -1,7 +1,10 @@
+import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { payScenario } from '../../src/devnet/pay-scenario.ts';
 import type { Scenario } from '../../src/devnet/scenarios.ts';
+import { decodeId } from '../../src/domain/ids.ts';
 import { formatAmount, microUsdt } from '../../src/domain/money.ts';
+import { runSql } from '../contract/sql.ts';
 import { type FaultKind, untilHeadIsExamined } from '../support/fault-flow.ts';
 import { ask, contractsOf, type Invoice, newInvoice, pay, untilRecorded, withApiOnly } from '../support/lookup-flow.ts';
 import { type Answer, call, eventually, startTestService, type TestService, untilStatus } from '../support/service.ts';
@@ -85,10 +88,48 @@ describe('a payment on its way', () => {
         code: 'exact_not_yet_examined',
         ...placed,
         amount: invoice.amount,
+        earlierTransaction: null,
       });
       await service.restart();
       await untilStatus(service, invoice.id, 'CONFIRMING');
       expect((await ask(invoice, txId, { at: url })).body).toMatchObject({ code: 'confirming' });
+    });
+  });
+});
+
+describe('what only a node shows', () => {
+  test('of an exact payment in a block that was examined is not said to pay before it is confirmed', async () => {
+    const invoice = await newInvoice(service);
+    const txId = await pay(service, invoice, 'exact');
+    service.devnet.mine();
+    await untilStatus(service, invoice.id, 'CONFIRMING');
+    // As where our nodes do not agree on the logs of that block yet, or one node makes the payment up.
+    await runSql(service, 'delete from sightings where invoice_id = $1', [decodeId('inv', invoice.id)]);
+    expect(await lookUp(invoice, txId)).toEqual({
+      code: 'exact_not_confirmed',
+      ...placed,
+      amount: invoice.amount,
+      checkAgainSeconds: 60,
+    });
+    service.devnet.mineUntilSolid();
+    await untilStatus(service, invoice.id, 'PAID');
+    expect(await lookUp(invoice, txId)).toMatchObject({ code: 'paid' });
+  });
+
+  test('of a second payment in a block that is not examined yet is told with the first one', async () => {
+    const invoice = await newInvoice(service);
+    const first = await pay(service, invoice, 'exact');
+    service.devnet.mine();
+    await untilStatus(service, invoice.id, 'CONFIRMING');
+    await withApiOnly(service, async ({ url }) => {
+      await service.stopService();
+      const second = await pay(service, invoice, 'exact');
+      service.devnet.mine();
+      expect((await ask(invoice, second, { at: url })).body).toMatchObject({
+        code: 'exact_not_yet_examined',
+        earlierTransaction: first,
+      });
+      await service.restart();
     });
   });
 });
@@ -148,11 +189,26 @@ describe('a payment that fits nothing', () => {
   });
 
   test.each([
-    [`0x${'a1'.repeat(32)}`, { code: 'not_tron', looksLike: 'ethereum' }],
+    [`https://etherscan.io/tx/0x${'a1'.repeat(32)}`, { code: 'not_tron', looksLike: 'ethereum' }],
     ['TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t', { code: 'not_a_transaction_id', looksLike: 'address', characters: 34 }],
     ['a1'.repeat(31), { code: 'not_a_transaction_id', looksLike: 'part-of-an-id', characters: 62 }],
   ])('%s is not asked for', async (pasted, expected) => {
-    expect(await lookUp(await newInvoice(service), pasted)).toEqual(expected);
+    const invoice = await newInvoice(service);
+    await withApiOnly(service, async ({ url, requests }) => {
+      expect((await ask(invoice, pasted, { at: url })).body).toEqual(expected);
+      expect(await requests()).toBe(0);
+    });
+  });
+
+  test('an id behind 0x is asked for, and said to be of another chain where no node knows it', async () => {
+    const invoice = await newInvoice(service);
+    const short = await paySolid(invoice, 'short');
+    expect(await lookUp(invoice, `0x${short}`)).toMatchObject({ code: 'short' });
+    const exact = await paySolid(invoice, 'exact');
+    expect(await lookUp(invoice, `0x${exact}`)).toMatchObject({ code: 'paid' });
+    expect(await lookUp(invoice, `0x${'a1'.repeat(32)}`)).toEqual({ code: 'not_tron', looksLike: 'ethereum' });
+    for (const node of service.nodes) node.setFault({ kind: 'error-200', paths: LOOKUP_PATHS });
+    expect(await lookUp(invoice, `0x${'a2'.repeat(32)}`)).toMatchObject({ code: 'unavailable' });
   });
 });
 
@@ -222,6 +278,32 @@ describe('a look-up tells nothing of other invoices', () => {
       'cache-control': 'no-store',
       'referrer-policy': 'no-referrer',
       'content-security-policy': expect.stringContaining("default-src 'none'"),
+    });
+  });
+});
+
+describe('a payer who goes on asking', () => {
+  test('leaves an answer to others, and what our books know to themselves', async () => {
+    const [greedy, other] = [await newInvoice(service), await newInvoice(service)];
+    const paid = await paySolid(greedy, 'exact');
+    const short = await paySolid(other, 'short');
+    await withApiOnly(service, async ({ url, advance }) => {
+      const askAnything = async () => {
+        advance(5000);
+        return (await ask(greedy, randomBytes(32).toString('hex'), { at: url })).body.code;
+      };
+      const codes: string[] = [];
+      for (let index = 0; index < 60; index++) codes.push(await askAnything());
+      expect(codes[0]).toBe('not_found');
+      expect(codes).toContain('unavailable');
+      expect((await ask(greedy, paid, { at: url })).body).toMatchObject({ code: 'paid' });
+      const told: string[] = [];
+      for (let index = 0; index < 30; index++) {
+        await askAnything();
+        await askAnything();
+        told.push((await ask(other, short, { at: url })).body.code);
+      }
+      expect(told).toEqual(Array(30).fill('short'));
     });
   });
 });

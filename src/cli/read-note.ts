@@ -1,0 +1,27 @@
+import { noteProblem } from '../domain/resolution.ts';
+import type { Problem } from './cli-error.ts';
+import { secretProblem } from './secret-problem.ts';
+import { spotSecretInNote } from './spot-secret.ts';
+
+/**
+ * The note that was given, or an empty one. Notes are kept for ever, so one that looks like a secret is refused. What is wrong
+ * is added to `problems`, so that all of a command is reported at once.
+ */
+export function readNote(option: string | undefined, problems: Problem[]): string {
+  const note = (option ?? '').trim();
+  const kind = spotSecretInNote(note);
+  if (kind !== null) {
+    const { subject, message } = secretProblem('--note', kind);
+    problems.push({ subject, message: `${message} ${WAYS_OUT[kind] ?? ''}`.trim() });
+    return note;
+  }
+  const problem = noteProblem(note);
+  if (problem !== null) problems.push({ subject: '--note', message: `--note ${problem}` });
+  return note;
+}
+
+/** For what only looks like a secret. */
+const WAYS_OUT: Readonly<Record<string, string>> = {
+  'a private key': 'If it is the id of a transaction, say so: --note "tx 3a4f…".',
+  'a seed phrase': 'If it is a sentence, write it with full stops.',
+};
