@@ -36,21 +36,22 @@ create trigger addresses_are_kept before delete or truncate on addresses for eac
   execute function keep_ledger_rows();
 
 -- Up to which position the addresses in use of a project have nothing free in a range of amounts, so that creation does not
--- look at each of them again. Reservations are permanent, so it stays true until an address comes back into use.
+-- look at each of them again. Reservations are permanent, so it stays true until an address comes back into use. Then the
+-- epoch of the project rises, and hints of an earlier one count for nothing, also one that is being written at this moment.
+alter table projects add column allocation_epoch integer not null default 0;
 create table allocation_hints (
   project_id uuid not null references projects (id),
   policy text not null check (policy in ('tail', 'exact')),
   from_micro bigint not null check (from_micro > 0),
   below_micro bigint not null check (below_micro > from_micro),
   position integer not null check (position > 0),
+  epoch integer not null,
   primary key (project_id, policy, from_micro, below_micro)
 );
 
--- The lock makes those who write a hint at this moment commit first, and those who come later see the address.
 create function forget_allocation_hints() returns trigger language plpgsql as $$
 begin
-  perform from projects where id = new.project_id for update;
-  delete from allocation_hints where project_id = new.project_id;
+  update projects set allocation_epoch = allocation_epoch + 1 where id = new.project_id;
   return null;
 end $$;
 create trigger addresses_back_in_use after update on addresses for each row

@@ -1,6 +1,7 @@
 import type { Client } from 'pg';
 import { codeWords, wordRange } from '../../src/domain/code-word.ts';
 import type { MicroUsdt } from '../../src/domain/money.ts';
+import { HINT_EVERY } from '../../src/payments/allocate.ts';
 import { MAX_SURCHARGE_MICRO } from '../prices.ts';
 import type { GrowthShop } from './shop.ts';
 
@@ -75,17 +76,32 @@ export async function fillWords(
   }
 }
 
-/** Reserves each price itself on each of the addresses, as the `exact` policy does. */
+/**
+ * Reserves each price itself on as many addresses as `counts` says, in turn, as the `exact` policy does, and leaves the hint that
+ * creation would have left.
+ */
 export async function fillExact(
   client: Client,
   { projectId }: GrowthShop,
   addressIds: readonly string[],
+  counts: readonly number[],
   prices: readonly MicroUsdt[],
 ): Promise<void> {
-  for (const price of prices) {
-    await client.query(INSERT_RESERVATIONS, [projectId, addressIds, price.toString(), [price.toString()]]);
+  for (const [index, price] of prices.entries()) {
+    const count = counts[index % counts.length] ?? 0;
+    const taken = addressIds.slice(0, count);
+    await client.query(INSERT_RESERVATIONS, [projectId, taken, price.toString(), [price.toString()]]);
+    await client.query(INSERT_HINT, [
+      projectId,
+      price.toString(),
+      (price + 1n).toString(),
+      count - (count % HINT_EVERY),
+    ]);
   }
 }
+
+const INSERT_HINT = `
+  insert into allocation_hints (project_id, policy, from_micro, below_micro, position, epoch) values ($1, 'exact', $2, $3, $4, 0)`;
 
 const INSERT_RESERVATIONS = `
   insert into invoices (id, project_id, network, address_id, idempotency_key, external_id, requested_micro, payable_micro, status,

@@ -10,10 +10,10 @@ import type { ProjectedInvoice } from '../domain/event.ts';
 import type { MicroUsdt } from '../domain/money.ts';
 import type { Policy } from '../domain/policy.ts';
 import { advanceHint, countFreeExact, countReservedByPart, findReservedInPart } from '../store/allocation.ts';
-import type { Database } from '../store/database.ts';
+import type { Sql } from '../store/database.ts';
 import { insertExactInvoice, insertTailInvoice, type NewInvoice } from '../store/invoices.ts';
 
-type Deps = { db: Database; randomBelow(n: number): number };
+type Deps = { db: Sql; randomBelow(n: number): number };
 type Rule = { projectId: string; policy: Policy; maxSurchargeMicro: bigint };
 
 /** On an address that is 95 % full for an amount, 96 of 100 draws of so many words hold a free one. Drawing them takes 12 µs. */
@@ -29,7 +29,7 @@ const PART_MICRO = 10_000n;
 const MAX_SPREAD = 256;
 
 /** Every so many addresses those before are remembered as taken, so that no creation looks at many more. */
-const HINT_EVERY = 32;
+export const HINT_EVERY = 8;
 
 /**
  * Gives an invoice its address and payable amount in one statement, which is the common case. `null` if no invoice came of it, for

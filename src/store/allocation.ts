@@ -1,6 +1,6 @@
 import type { WordRange } from '../domain/code-word.ts';
 import type { Policy } from '../domain/policy.ts';
-import type { Database, Sql } from './database.ts';
+import type { Sql } from './database.ts';
 import { statement } from './statement.ts';
 
 /**
@@ -12,7 +12,8 @@ import { statement } from './statement.ts';
 const afterHint = (policy: Policy) => `a.project_id = $1 and a.policy = '${policy}' and a.retired_at is null
      and a.position > coalesce(
        (select h.position from allocation_hints h
-        where h.project_id = $1 and h.policy = '${policy}' and h.from_micro = $2 and h.below_micro = $3), 0)`;
+        where h.project_id = $1 and h.policy = '${policy}' and h.from_micro = $2 and h.below_micro = $3
+          and h.epoch = (select p.allocation_epoch from projects p where p.id = $1)), 0)`;
 const FIRST_TAIL = `select a.id from addresses a where ${afterHint('tail')} order by a.position limit 1`;
 
 const countReserved = statement(
@@ -81,43 +82,42 @@ export async function countFreeExact(
   return Number(row?.free ?? 0n);
 }
 
-const lockProject = statement('allocation-lock-project', {}, 'select from projects where id = $1 for share');
-
 const advance = statement(
   'allocation-advance-hint',
   {},
-  `insert into allocation_hints as h (project_id, policy, from_micro, below_micro, position)
-   select $1, $2, $3, $4, n.position from (
+  `insert into allocation_hints as h (project_id, policy, from_micro, below_micro, position, epoch)
+   select p.id, $2, $3, $4, n.position, p.allocation_epoch
+   from projects p
+   cross join lateral (
      select coalesce(
        (select a.position - 1 from addresses a
-        where a.project_id = $1 and a.policy = $2 and a.retired_at is null
+        where a.project_id = p.id and a.policy = $2 and a.retired_at is null
           and a.position > coalesce(
-            (select position from allocation_hints
-             where project_id = $1 and policy = $2 and from_micro = $3 and below_micro = $4), 0)
+            (select k.position from allocation_hints k
+             where k.project_id = p.id and k.policy = $2 and k.from_micro = $3 and k.below_micro = $4
+               and k.epoch = p.allocation_epoch), 0)
           and (select count(*) from invoices i
                where i.address_id = a.id and i.payable_micro >= $3 and i.payable_micro < $4) < $5::int8
         order by a.position limit 1),
-       (select max(position) from addresses where project_id = $1)) as position) n
-   where n.position > 0
+       (select max(a.position) from addresses a where a.project_id = p.id)) as position) n
+   where p.id = $1 and n.position > 0
    on conflict (project_id, policy, from_micro, below_micro) do update
-     set position = excluded.position where h.position < excluded.position`,
+     set position = excluded.position, epoch = excluded.epoch
+     where (h.epoch, h.position) < (excluded.epoch, excluded.position)`,
 );
 
 /**
- * Remembers up to which position all `capacity` amounts of a range are reserved. An address that comes back into use at the same
- * time locks the project too: either it forgets this hint, or it is seen here.
+ * Remembers up to which position all `capacity` amounts of a range are reserved. The statement sees addresses and epoch of one
+ * moment: if an address comes back into use meanwhile, the hint belongs to an epoch that is over.
  */
-export function advanceHint(
-  db: Database,
+export async function advanceHint(
+  db: Sql,
   projectId: string,
   policy: Policy,
   { fromMicro, belowMicro }: WordRange,
   capacity: bigint,
 ): Promise<void> {
-  return db.transaction(async (tx) => {
-    await tx.run(lockProject, [projectId]);
-    await tx.run(advance, [projectId, policy, fromMicro, belowMicro, capacity]);
-  });
+  await db.run(advance, [projectId, policy, fromMicro, belowMicro, capacity]);
 }
 
 const countAddresses = statement(

@@ -34,7 +34,8 @@ const INSERT = `insert into invoices (id, project_id, network, address_id, idemp
    select $2, p.id, p.network, w.address_id, $3, $4, $5, w.word, $6, $7, $7::timestamptz + p.invoice_lifetime_ms * interval '1 millisecond', k.id
    from api_keys k
    join projects p on p.id = k.project_id
-   left join allocation_hints h on h.project_id = p.id and h.policy = p.policy and h.from_micro = $9 and h.below_micro = $10`;
+   left join allocation_hints h on h.project_id = p.id and h.policy = p.policy and h.from_micro = $9 and h.below_micro = $10
+     and h.epoch = p.allocation_epoch`;
 const IN_USE =
   'a.project_id = p.id and a.policy = p.policy and a.retired_at is null and a.position > coalesce(h.position, 0)';
 const INSERT_END = `where k.id = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $7)

@@ -110,7 +110,12 @@ describe('policy tail', () => {
 
 describe('hints', () => {
   const hints = (project: TestProject) =>
-    runSql(service, 'select policy, position from allocation_hints where project_id = $1', [project.id]);
+    runSql(
+      service,
+      `select h.policy, h.position from allocation_hints h join projects p on p.id = h.project_id
+       where p.id = $1 and h.epoch = p.allocation_epoch`,
+      [project.id],
+    );
   const retire = (address: string | undefined, isRetired: boolean) =>
     runSql(service, 'update addresses set retired_at = case when $2 then now() end where address = $1', [
       address,
