@@ -2,7 +2,7 @@ import { AppError } from '../domain/errors.ts';
 import { startLoop } from '../runtime/loop.ts';
 import { findHalt } from '../store/chain-cursor.ts';
 import { saveChainStatus } from '../store/chain-status.ts';
-import { acquireLease, type Lease, releaseLease, renewLease } from '../store/leases.ts';
+import { acquireLease, type Lease, releaseLease, renewLease, watcherLease } from '../store/leases.ts';
 import { createAlarms } from './alarms.ts';
 import { createFollower } from './follower.ts';
 import type { FollowDeps } from './following.ts';
@@ -108,7 +108,7 @@ export function startWatcher(deps: WatcherDeps): Watcher {
     log,
     maxPauseMs: RENEW_MS,
     run: async () => {
-      if (state.lease === null) state.lease = await acquireLease(db, `watcher:${network}`, deps.holder, LEASE_MS);
+      if (state.lease === null) state.lease = await acquireLease(db, watcherLease(network), deps.holder, LEASE_MS);
       else if (!(await renewLease(db, state.lease, LEASE_MS))) loseLease();
       return RENEW_MS / (state.lease === null ? 2 : 1);
     },

@@ -38,6 +38,9 @@ test.each([
   ['TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t', 'the USDT contract itself'],
   ['T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb', 'the burn address'],
   ['', 'empty'],
+  ['hello', 'a TRON address has 34 characters, this one has 5'],
+  ['0x12', 'Ethereum-style'],
+  ['LM2WMpR1Rp6j3Sa59cMXMs1SPzj9eXpGc1', 'starts with T, this one with L'],
 ])('%j is refused with a reason of its own', (text, reason) => {
   const { good, problems } = read(B, text);
   expect(good).toHaveLength(1);

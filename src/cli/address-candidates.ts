@@ -31,7 +31,7 @@ export function readCandidates(
     const add = (message: string) => problems.push({ subject: place, message: `${place}${shown}: ${message}` });
     const parsed = parseAddress(text);
     if (parsed.kind === 'invalid') {
-      add(foreignFormat(text) ?? parsed.reason);
+      add(foreignFormat(text) ?? tooShort(text) ?? parsed.reason);
       continue;
     }
     const { address, account } = parsed;
@@ -43,6 +43,12 @@ export function readCandidates(
     else good.push({ address, account });
   }
   return { good, problems };
+}
+
+/** Of what has not nearly the length of an address, the length says more than the first character that does not belong. */
+function tooShort(text: string): string | null {
+  if (text === '' || text.length >= 30 || /^0x/i.test(text)) return null;
+  return `a TRON address has 34 characters, this one has ${text.length}`;
 }
 
 /** A seed phrase whose words are several entries, with or without addresses among them. */

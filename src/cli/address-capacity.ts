@@ -1,4 +1,4 @@
-import { LOW_DAYS, LOW_PERCENT } from '../domain/capacity.ts';
+import { LOW_DAYS, LOW_PERCENT, USES_OF_A_RATE } from '../domain/capacity.ts';
 import { countCodeWords, wordRange } from '../domain/code-word.ts';
 import { encodeId } from '../domain/ids.ts';
 import { formatAmount, type MicroUsdt, microUsdt, parseAmount } from '../domain/money.ts';
@@ -53,7 +53,7 @@ function describeProject(project: CapacityProject, capacity: Capacity): Result {
   ]);
   const fields = formatFields([...headOf(project), ['verdict', verdictOf(project, capacity)]]);
   return {
-    data: { ...dataOf(project, capacity), amounts: capacity.amounts.map(describeForecast) },
+    data: { ...dataOf(project, capacity), amounts: capacity.amounts.map((each) => describeForecast(project, each)) },
     text: [fields, formatTable(TABLE, rows)].filter((part) => part !== '').join('\n\n'),
     ...nextOf(project, capacity),
   };
@@ -88,7 +88,7 @@ async function describeAmount(
   const rows = addresses.map((row) => [String(row.position), row.address, String(row.free), String(row.total)]);
   const table = formatTable(['POSITION', 'ADDRESS', 'FREE', 'OF'], rows);
   return {
-    data: { ...dataOf(project, capacity), ...describeForecast(found), addresses },
+    data: { ...dataOf(project, capacity), ...describeForecast(project, found), addresses },
     text: [fields, table].filter((part) => part !== '').join('\n\n'),
     ...nextOf(project, capacity),
   };
@@ -105,8 +105,31 @@ function headOf(project: CapacityProject): (readonly [string, string])[] {
 
 function verdictOf({ active_addresses, policy }: CapacityProject, { isLow, amounts }: Capacity): string {
   if (active_addresses === 0n) return `no active address of the policy ${policy}: no invoice can be created`;
-  if (isLow) return `LOW: less than ${LOW_PERCENT} % free, or for less than ${LOW_DAYS} days`;
-  return amounts.length === 0 ? 'good: no invoice was asked for in the last 30 days' : 'good';
+  if (isLow) return `LOW: ${whyLow(amounts.filter((amount) => amount.isLow))}`;
+  if (amounts.length === 0) return 'good: no invoice was asked for in the last 30 days';
+  const isRare = amounts.some(({ daysLeft }) => daysLeft !== null && daysLeft < LOW_DAYS);
+  return isRare ? `good: fewer than ${USES_OF_A_RATE} uses in 30 days are too few to foretell anything` : 'good';
+}
+
+function whyLow(amounts: readonly AmountCapacity[]): string {
+  const gone = amounts.filter(({ free }) => free === 0n);
+  const scarce = amounts.filter(({ free, total }) => free > 0n && free * 100n < total * LOW_PERCENT);
+  const others = amounts.filter((amount) => !gone.includes(amount) && !scarce.includes(amount));
+  const parts = [
+    [gone, 'nothing is free, and invoices are refused now, for'],
+    [scarce, `less than ${LOW_PERCENT} % is free for`],
+    [others, `less than ${LOW_DAYS} days are left for`],
+  ] as const;
+  return parts.flatMap(([found, what]) => (found.length === 0 ? [] : [`${what} ${nameAmounts(found)}`])).join('; ');
+}
+
+/** The verdict is one line; the table below it has all. */
+const MAX_NAMED = 3;
+
+function nameAmounts(amounts: readonly AmountCapacity[]): string {
+  const names = amounts.slice(0, MAX_NAMED).map(({ requestedMicro }) => formatAmount(requestedMicro));
+  const more = amounts.length - names.length;
+  return more > 0 ? `${names.join(', ')} and ${more} more` : names.join(', ');
 }
 
 function nextOf(project: CapacityProject, { isLow }: Capacity): { next?: string } {
@@ -127,7 +150,7 @@ function dataOf(project: CapacityProject, { isLow, freeShare, daysLeft }: Capaci
   };
 }
 
-function describeForecast(amount: AmountCapacity) {
+function describeForecast(project: CapacityProject, amount: AmountCapacity) {
   return {
     amount: formatAmount(amount.requestedMicro),
     total: Number(amount.total),
@@ -135,7 +158,8 @@ function describeForecast(amount: AmountCapacity) {
     freeShare: amount.freeShare,
     used7Days: Number(amount.used7Days),
     used30Days: Number(amount.used30Days),
-    countedSince: toIso(amount.countedSince),
+    // Before a project was made there was nothing to count.
+    countedSince: toIso(unixMs(Math.max(amount.countedSince, project.created_at))),
     perDay7: amount.perDay7,
     perDay30: amount.perDay30,
     daysLeft7: amount.daysLeft7,

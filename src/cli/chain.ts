@@ -6,6 +6,7 @@ import { findOpenAlarms } from '../store/alarms.ts';
 import { clearHalt, findCursor, findHalt } from '../store/chain-cursor.ts';
 import { type ChainStatus, findChainStatus } from '../store/chain-status.ts';
 import type { Sql } from '../store/database.ts';
+import { isLeaseHeld, watcherLease } from '../store/leases.ts';
 import { findProducerSets } from '../store/producer-sets.ts';
 import { accountToAddress } from '../tron/address.ts';
 import { CliError } from './cli-error.ts';
@@ -28,6 +29,7 @@ export async function showChainStatus(terminal: Terminal, options: NetworkOption
     const found = await findChainStatus(db, network);
     const halt = await findHalt(db, network);
     const alarms = await findOpenAlarms(db, network);
+    const isLed = await isLeaseHeld(db, watcherLease(network));
     const data = {
       network,
       recorded: cursor && { ...cursor.solid, time: toIso(cursor.solid.time) },
@@ -50,7 +52,7 @@ export async function showChainStatus(terminal: Terminal, options: NetworkOption
       ['halted', halt && `since ${toIso(halt.at)}: ${halt.reason}`],
       ['recorded', cursor === null ? 'nothing yet' : `block ${cursor.solid.number} of ${toIso(cursor.solid.time)}`],
       ['examined', cursor && `block ${cursor.head.number} of ${toIso(cursor.head.time)}`],
-      ['watcher', describeAge(ageMs)],
+      ['watcher', describeAge(ageMs, isLed)],
       ...describeWatcher(found?.status ?? null),
     ]);
     const nodes = formatTable(
@@ -69,10 +71,11 @@ export async function showChainStatus(terminal: Terminal, options: NetworkOption
   });
 }
 
-function describeAge(ageMs: number | null): string {
+/** Who stops gives the lease back at once; who is killed leaves it for some seconds, and writes no more. */
+function describeAge(ageMs: number | null, isLed: boolean): string {
   if (ageMs === null) return 'never ran on this network';
   const seconds = Math.max(0, Math.round(ageMs / 1000));
-  return ageMs > STALE_MS ? `not running: it last wrote ${seconds} s ago` : `running, wrote ${seconds} s ago`;
+  return ageMs > STALE_MS || !isLed ? `not running: it last wrote ${seconds} s ago` : `running, wrote ${seconds} s ago`;
 }
 
 function describeWatcher(status: ChainStatus | null): (readonly [string, string | null])[] {

@@ -26,7 +26,13 @@ export async function readAddresses(
   if (args.includes('-')) entries.push(...readList(await readText(stdin, 'standard input'), 'standard input'));
   if (file !== undefined) entries.push(...readList(await readAddressFile(file), file));
   if (entries.length === 0) {
-    throw new CliError('INVALID_ARGUMENT', 'no address was given: write it as an argument, or use --file or "-"');
+    const sources = [...(args.includes('-') ? ['standard input'] : []), ...(file === undefined ? [] : [named(file)])];
+    throw new CliError(
+      'INVALID_ARGUMENT',
+      sources.length > 0
+        ? `${sources.join(' and ')}: there is no address in it; write one on each line`
+        : 'no address was given: write it as an argument, or use --file or "-"',
+    );
   }
   if (entries.length > MAX_ENTRIES) {
     throw new CliError(
@@ -59,12 +65,13 @@ async function readAddressFile(file: string): Promise<string> {
   } catch (error) {
     if (error instanceof CliError) throw error;
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-    throw new CliError(
-      'INVALID_ARGUMENT',
-      `--file ${spotSecret(file) === null ? JSON.stringify(file) : clip(file)} cannot be read (${code})`,
-      { cause: error },
-    );
+    throw new CliError('INVALID_ARGUMENT', `--file ${named(file)} cannot be read (${code})`, { cause: error });
   }
+}
+
+/** Who mixes up options may give a secret for a file. */
+function named(file: string): string {
+  return spotSecret(file) === null ? JSON.stringify(file) : clip(file);
 }
 
 /** UTF-8, or UTF-16 as some spreadsheets save it; the mark at its start is left out. */

@@ -7,11 +7,11 @@ export function addSandboxCommands(program: Command, terminal: Terminal): void {
   group
     .command('pay')
     .description('pay an invoice on the local network')
-    .argument('<invoice>', 'inv_…, the URL of its checkout page, or its externalId')
+    .argument('<invoice>', 'inv_… or externalId of the demo project, or the URL of a checkout page')
     .addOption(
       new Option('--scenario <scenario>', 'how it is paid: see below').argParser(readScenario).default('exact'),
     )
-    .option('--with <inv_…>', 'the second invoice of the scenario two-in-one')
+    .option('--with <inv_…>', 'the second invoice of the scenario two-in-one; else a new one of the same amount')
     .addHelpText('after', `\nScenarios:\n${describeScenarios()}`)
     .action(async (target: string, options: { scenario: Scenario; with?: string }) =>
       (await import('./sandbox.ts')).paySandboxInvoice(terminal, target, options),

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { PROJECT_OPTION, type Print, type ProjectOption } from './option-parts.ts';
+import { PROJECT_OPTION, type Print } from './option-parts.ts';
 import type { Terminal } from './terminal.ts';
 import type { ExportOptions } from './transfers-export.ts';
 import type { ListOptions } from './transfers-list.ts';
@@ -17,7 +17,12 @@ export function addTransferCommands(program: Command, terminal: Terminal, print:
     .description('list transfers that pay no invoice and wait for your decision, the newest first')
     .option(...PROJECT_OPTION)
     .option('--kind <kind>', 'unmatched, duplicate, matched or all; else those that pay nothing')
-    .addOption(new Option('--open', 'only those without a resolution (the default)').conflicts(['resolved', 'all']))
+    .addOption(
+      new Option('--open', 'only those without a resolution (the default, unless --kind is matched or all)').conflicts([
+        'resolved',
+        'all',
+      ]),
+    )
     .addOption(new Option('--resolved', 'only those with a resolution').conflicts('all'))
     .option('--all', 'whether resolved or not')
     .option(...FROM_OPTION)
@@ -30,7 +35,7 @@ export function addTransferCommands(program: Command, terminal: Terminal, print:
   group
     .command('show')
     .description('show a transfer: evidence, likely causes, webhooks, and what was done about it')
-    .argument('<transfer>', 'trf_…, or the transaction id for all transfers to you in it')
+    .argument('<transfer>', 'trf_…, or the transaction id (or its Tronscan link) for all transfers to you in it')
     .action(async (reference: string) =>
       print((await import('./transfers-show.ts')).showTransfers(terminal, reference)),
     );
@@ -55,7 +60,7 @@ export function addTransferCommands(program: Command, terminal: Terminal, print:
     .option(...FROM_OPTION)
     .option(...TO_OPTION)
     .option('--output <file>', 'a file, written whole or not at all; else standard output')
-    .action(async (options: ProjectOption & ExportOptions) => {
+    .action(async (options: ExportOptions) => {
       const { exportTransfers } = await import('./transfers-export.ts');
       const result = await exportTransfers(terminal, options, process.stdout);
       if (result !== null) terminal.print(result);

@@ -53,14 +53,13 @@ export async function exportTransfers(
   });
 }
 
-/** `--json` on standard output asks for the JSON export; beside `--output` it asks for the report of the command. */
+/** `--json` asks for the JSON export, and beside `--output` for the report of the command too, which may be all that is wanted. */
 function readFormat({ format, output }: ExportOptions, isJsonAsked: boolean): Format {
-  const toStdout = output === undefined;
-  if (format === undefined) return isJsonAsked && toStdout ? 'json' : 'csv';
+  if (format === undefined) return isJsonAsked ? 'json' : 'csv';
   if (format !== 'csv' && format !== 'json') {
     throw new CliError('INVALID_ARGUMENT', `--format is ${clip(format)}: choose csv or json`);
   }
-  if (format === 'csv' && isJsonAsked && toStdout) {
+  if (format === 'csv' && isJsonAsked && output === undefined) {
     throw new CliError(
       'INVALID_ARGUMENT',
       '--json promises JSON on standard output, and --format csv is none: leave one out, or write to a file with --output',

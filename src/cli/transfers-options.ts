@@ -46,10 +46,12 @@ function readTime(option: string, text: string): UnixMs {
 export function readTransferId(text: string): string {
   const id = decodeId('trf', text);
   if (id !== null) return id;
-  throw new CliError(
-    'INVALID_ARGUMENT',
-    `${clip(text)} is not a transfer id: it is "trf_" and 26 characters, as "quittance transfers list" shows it`,
-  );
+  throw new CliError('INVALID_ARGUMENT', noTransferId(text));
+}
+
+/** Why a text is no `trf_…`. */
+export function noTransferId(text: string): string {
+  return `${clip(text)} is not a transfer id: it is "trf_" and 26 characters, as "quittance transfers list" shows it`;
 }
 
 /** An invoice for --json. */

@@ -1,20 +1,24 @@
 import { assertNever } from '../domain/assert-never.ts';
 import { decodeId, encodeId } from '../domain/ids.ts';
-import { isResolution, noteProblem, RESOLUTIONS } from '../domain/resolution.ts';
+import { isResolution, RESOLUTIONS } from '../domain/resolution.ts';
 import { toIso, unixMs } from '../domain/time.ts';
-import { type ResolveOutcome, type ResolveRequest, resolveTransfers } from '../payments/resolve-transfer.ts';
+import {
+  MAX_RESOLVED,
+  type ResolveOutcome,
+  type ResolveRequest,
+  resolveTransfers,
+} from '../payments/resolve-transfer.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { CliError, type Problem } from './cli-error.ts';
-import { clip } from './clip.ts';
+import { clip, quote } from './clip.ts';
 import { readOperator } from './operator.ts';
-import { formatTable, type Result, type Terminal } from './terminal.ts';
-import { describeNamedInvoice, describeResolution } from './transfers-options.ts';
+import { readNote } from './read-note.ts';
+import { spotSecret } from './spot-secret.ts';
+import { formatTable, printable, type Result, type Terminal } from './terminal.ts';
+import { describeNamedInvoice, describeResolution, noTransferId } from './transfers-options.ts';
 import { withDatabase } from './with-database.ts';
 
 export type ResolveOptions = { as: string; note?: string; invoice?: string; by?: string };
-
-/** More than a person decides on at once; a day of dust is resolved in a few commands. */
-const MAX_TRANSFERS = 500;
 
 /** Notes what was done about transfers that paid nothing, all or none, and says what was noted before. */
 export async function resolve(terminal: Terminal, references: string[], options: ResolveOptions): Promise<Result> {
@@ -32,21 +36,21 @@ function readRequest(terminal: Terminal, references: string[], options: ResolveO
   const transferIds = references.flatMap((text) => {
     const id = decodeId('trf', text);
     if (id !== null) return [id];
-    const message = `${clip(text)} is not a transfer id: it is "trf_" and 26 characters, as "quittance transfers list" shows it`;
-    problems.push({ subject: text.slice(0, 60), message });
+    problems.push({
+      subject: spotSecret(text) === null ? text.slice(0, 60) : 'transfers',
+      message: noTransferId(text),
+    });
     return [];
   });
-  if (references.length > MAX_TRANSFERS) {
-    const message = `${references.length} transfers were given: resolve at most ${MAX_TRANSFERS} at once`;
+  if (references.length > MAX_RESOLVED) {
+    const message = `${references.length} transfers were given: resolve at most ${MAX_RESOLVED} at once`;
     problems.push({ subject: 'transfers', message });
   }
   const { as: resolution } = options;
   if (!isResolution(resolution)) {
     problems.push({ subject: '--as', message: `--as is ${clip(resolution)}: choose ${RESOLUTIONS.join(', ')}` });
   }
-  const note = (options.note ?? '').trim();
-  const noteIsWrong = noteProblem(note);
-  if (noteIsWrong !== null) problems.push({ subject: '--note', message: `--note ${noteIsWrong}` });
+  const note = readNote(options.note, problems);
   // The bound of an external id, which is longer than an invoice id. PostgreSQL takes no NUL.
   const invoice = options.invoice;
   if (invoice !== undefined && (invoice === '' || invoice.length > 400 || invoice.includes('\0'))) {
@@ -80,7 +84,10 @@ function refused(outcome: Refusal, options: ResolveOptions): CliError {
       return new CliError('CONFLICT', `${nothing}: what paid its invoice is settled, and PAID is never left`, {
         problems: outcome.transfers.map(({ id, externalId }) => {
           const transferId = encodeId('trf', id);
-          return { subject: transferId, message: `${transferId} paid the invoice ${clip(externalId ?? '')}` };
+          return {
+            subject: transferId,
+            message: `${transferId} paid the invoice ${printable(quote(externalId ?? ''))}`,
+          };
         }),
       });
     case 'several-projects':
@@ -133,7 +140,9 @@ function adviceOn(
   invoice: { externalId: string; status: string } | null,
 ): string {
   const which =
-    invoice === null ? 'no invoice changed' : `the invoice ${clip(invoice.externalId)} stays ${invoice.status}`;
+    invoice === null
+      ? 'no invoice changed'
+      : `the invoice ${printable(quote(invoice.externalId))} stays ${invoice.status}`;
   if (resolution !== 'credited-outside') return which;
   return `${which}: PAID means one transfer of exactly its amount and nothing else, so what you granted stands in your own system only`;
 }

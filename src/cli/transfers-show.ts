@@ -3,6 +3,7 @@ import { encodeId } from '../domain/ids.ts';
 import type { Cause } from '../domain/mismatch.ts';
 import { formatAmount } from '../domain/money.ts';
 import { toIso } from '../domain/time.ts';
+import { readTransactionReference } from '../domain/transaction-reference.ts';
 import { diagnoseTransfers } from '../payments/diagnose-transfers.ts';
 import type { Sql } from '../store/database.ts';
 import {
@@ -23,8 +24,8 @@ import { withDatabase } from './with-database.ts';
 
 /** Above the 200 that one multisend pays, and as many as can be diagnosed at once. */
 const MAX_TRANSFERS = 500;
-/** Above what the endpoints of a project make of one transfer. */
-const MAX_DELIVERIES = 1000;
+/** Of one transfer: above the endpoints that anybody has. */
+const MAX_DELIVERIES = 100;
 
 type Shown = {
   transfer: TransferDetail;
@@ -60,23 +61,24 @@ export async function showTransfers(terminal: Terminal, reference: string): Prom
 }
 
 async function findReferenced(db: Sql, reference: string): Promise<TransferDetail[]> {
-  const txId = /^(?:0x)?([0-9a-f]{64})$/i.exec(reference.trim())?.[1]?.toLowerCase();
-  if (txId === undefined) {
+  const transaction = readTransactionReference(reference.trim().replace(/^0x(?=[0-9a-f]{64}$)/i, ''));
+  if (transaction.kind !== 'id') {
     if (!reference.startsWith('trf_')) {
       throw new CliError(
         'INVALID_ARGUMENT',
-        `${clip(reference)} is neither a transfer id (trf_…) nor a transaction id (64 hexadecimal characters)`,
+        `${clip(reference)} is neither a transfer id (trf_…) nor a transaction id (64 hexadecimal characters, or its Tronscan link)`,
       );
     }
     const found = await findTransfer(db, readTransferId(reference));
     if (found === null) throw new CliError('NOT_FOUND', `there is no transfer ${reference}`);
     return [found];
   }
+  const { txId } = transaction;
   const found = await findTransfersOfTx(db, txId, MAX_TRANSFERS);
   if (found.length > 0) return found;
   throw new CliError(
     'NOT_FOUND',
-    `the ledger has no transfer to one of your addresses in transaction ${txId}: it stands there once its block is irreversible, about a minute after it was sent`,
+    `the ledger has no transfer to one of your addresses in transaction ${txId}. A transfer stands there once its block is irreversible, about a minute after it was sent; one of 0, of another token or to another address never does: "quittance explain ${txId}" says what the transaction is`,
   );
 }
 

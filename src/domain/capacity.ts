@@ -35,7 +35,7 @@ export const DAY_MS = 86_400_000;
 export const LOW_PERCENT = 20n;
 export const LOW_DAYS = 14;
 /** Fewer uses in 30 days make no rate to raise an alarm by: an amount that was asked for once may never be again. */
-const USES_OF_A_RATE = 5n;
+export const USES_OF_A_RATE = 5n;
 
 /**
  * The forecast for one amount, of which `free` of `total` payable amounts are free. A rate counts from the first use on, for a

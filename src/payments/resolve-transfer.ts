@@ -11,7 +11,10 @@ import {
   type Resolution,
 } from '../store/transfer-desk.ts';
 
-/** What an operator did about transfers (UUIDs, at most 500). `invoice` is what the money was for, by id or external id. */
+/** More than a person decides on at once; a day of dust is resolved in a few commands. */
+export const MAX_RESOLVED = 500;
+
+/** What an operator did about transfers (UUIDs, at most `MAX_RESOLVED`). `invoice` is what the money was for, by id or external id. */
 export type ResolveRequest = {
   transferIds: readonly string[];
   resolution: ResolutionKind;
@@ -43,6 +46,11 @@ export function resolveTransfers(
   request: ResolveRequest,
 ): Promise<ResolveOutcome> {
   const transferIds = [...new Set(request.transferIds)];
+  if (transferIds.length > MAX_RESOLVED) {
+    throw new RangeError(
+      `${transferIds.length} transfers were given, and at most ${MAX_RESOLVED} are resolved at once`,
+    );
+  }
   return db.transaction(async (tx): Promise<ResolveOutcome> => {
     const transfers = await lockTransfers(tx, transferIds);
     const found = new Set(transfers.map(({ id }) => id));

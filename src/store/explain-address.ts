@@ -119,17 +119,18 @@ const countTransfers = statement(
   'explain-address-transfers',
   { incoming: 'int8', outgoing: 'int8' },
   `select
-     (select count(*) from (select from transfers where address_id = $1 limit $2) t) as incoming,
-     (select count(*) from (select from outgoing_transfers where address_id = $1 limit $2) t) as outgoing`,
+     (select count(*) from (select from transfers where address_id = $1 and block_number > $3 limit $2) t) as incoming,
+     (select count(*) from (select from outgoing_transfers where address_id = $1 and block_number > $3 limit $2) t) as outgoing`,
 );
 
-/** How many transfers an address received and sent, counting at most `limit` of each. */
+/** How many transfers an address received and sent above a block (-1 for all), counting at most `limit` of each. */
 export async function countTransfersOfAddress(
   db: Sql,
   addressId: string,
+  aboveBlock: number,
   limit: number,
 ): Promise<{ incoming: number; outgoing: number }> {
-  const [row] = await db.run(countTransfers, [addressId, limit]);
+  const [row] = await db.run(countTransfers, [addressId, limit, aboveBlock]);
   return { incoming: Number(row?.incoming ?? 0n), outgoing: Number(row?.outgoing ?? 0n) };
 }
 

@@ -1,16 +1,21 @@
-import type { UnixMs } from '../domain/time.ts';
+import { uuidV7 } from '../domain/ids.ts';
+import { type UnixMs, unixMs } from '../domain/time.ts';
 import type { Sql } from './database.ts';
 import type { ExplainedInvoice } from './explain-invoice.ts';
 import { type Row, statement } from './statement.ts';
 
+/** Counting more would take seconds. */
+export const MAX_COUNTED = 100_000;
+
 const duplicates = statement(
   'explain-duplicates',
   { id: 'uuid', total: 'int8' },
-  `select id, count(*) over () as total from transfers
-   where project_id = $1 and kind = 'duplicate' and invoice_id = $2 order by id desc limit $3`,
+  `select id, (select count(*) from (
+       select from transfers where project_id = $1 and kind = 'duplicate' and invoice_id = $2 limit ${MAX_COUNTED}) d) as total
+   from transfers where project_id = $1 and kind = 'duplicate' and invoice_id = $2 order by id desc limit $3`,
 );
 
-/** The newest duplicates of an invoice, and how many it has. */
+/** The newest duplicates of an invoice, and how many it has, counting at most 100,000. */
 export async function findDuplicates(
   db: Sql,
   invoice: Pick<ExplainedInvoice, 'id' | 'projectId'>,
@@ -20,28 +25,39 @@ export async function findDuplicates(
   return { ids: rows.map(({ id }) => id), total: Number(rows[0]?.total ?? 0n) };
 }
 
+/** An address may get dust for years: so many transfers that paid nothing are looked at from each end. */
+const READ = 10_000;
+/** A row is written after its block. The clock of the chain and ours may differ by so much. */
+const CLOCK_ERROR_MS = 600_000;
+
 // Both ends: a payment that went wrong comes soon after its invoice, and an operator asks about what came today.
 const candidates = statement(
   'explain-candidates',
-  { id: 'uuid', total: 'int8' },
-  `with near as materialized (
-     select id from transfers
-     where project_id = $1 and kind = 'unmatched' and block_time >= $3
-       and (address_id = $2 or amount_micro in ($4::int8, $5::int8)))
-   select id, (select count(*) from near) as total
+  { id: 'uuid', total: 'int8', is_all: 'bool' },
+  `with first as materialized (
+     select id, kind, block_time, address_id, amount_micro from transfers
+     where project_id = $1 and kind <> 'matched' and id >= $7 order by id limit ${READ}),
+   last as materialized (
+     select id, kind, block_time, address_id, amount_micro from transfers
+     where project_id = $1 and kind <> 'matched' and id >= $7 order by id desc limit ${READ}),
+   near as materialized (
+     select id from (select * from first union select * from last) ends
+     where kind = 'unmatched' and block_time >= $3 and (address_id = $2 or amount_micro in ($4::int8, $5::int8)))
+   select id, (select count(*) from near) as total, (select count(*) from first) < ${READ} as is_all
    from ((select id from near order by id limit $6) union (select id from near order by id desc limit $6)) ends
    order by id`,
 );
 
 /**
  * Unmatched transfers that may have been meant for an invoice: since its creation, to its address or of its amounts. The first
- * and the last `limit`, and how many there are.
+ * and the last `limit`, and how many there are; `isAll` is false if there may be more, as only the first and the last 10,000 of the
+ * project are looked at.
  */
 export async function findCandidates(
   db: Sql,
   invoice: Pick<ExplainedInvoice, 'projectId' | 'createdAt' | 'requestedMicro' | 'payableMicro' | 'address'>,
   limit: number,
-): Promise<{ ids: string[]; total: number }> {
+): Promise<{ ids: string[]; total: number; isAll: boolean }> {
   const rows = await db.run(candidates, [
     invoice.projectId,
     invoice.address.id,
@@ -49,8 +65,10 @@ export async function findCandidates(
     invoice.payableMicro,
     invoice.requestedMicro,
     limit,
+    uuidV7(unixMs(invoice.createdAt - CLOCK_ERROR_MS), new Uint8Array(10), 0),
   ]);
-  return { ids: rows.map(({ id }) => id), total: Number(rows[0]?.total ?? 0n) };
+  const [first] = rows;
+  return { ids: rows.map(({ id }) => id), total: Number(first?.total ?? 0n), isAll: first?.is_all ?? true };
 }
 
 const linked = statement(

@@ -52,6 +52,32 @@ export async function findEventsOfTransfers(
   return transferIds.length === 0 ? [] : (await db.run(ofTransfers, [transferIds, limit])).map(toEvent);
 }
 
+/** Bodies are not indexed. So many of the newest events are searched, which are those of some days in a busy shop. */
+export const EVENTS_SEARCHED = 20_000;
+
+const ofTransaction = statement(
+  'explain-events-of-transaction',
+  { ...columns, project_id: 'uuid', invoice_id: 'uuid' },
+  `select ${LIST}, e.project_id, e.invoice_id
+   from (select * from events order by id desc limit ${EVENTS_SEARCHED}) e
+   where e.type = 'invoice.confirming' and e.invoice_id is not null and strpos(e.body, $1) > 0
+     and ($2::uuid is null or e.project_id = $2)
+   order by e.id desc limit $3`,
+);
+
+/** Of the newest 20,000 events those that told of an exact transfer of this transaction (64 hex characters), the newest first. */
+export async function findConfirmingOf(
+  db: Sql,
+  txId: string,
+  projectId: string | null,
+  limit: number,
+): Promise<{ event: ExplainedEvent; projectId: string; invoiceId: string }[]> {
+  const rows = await db.run(ofTransaction, [txId, projectId, limit]);
+  return rows
+    .map((row) => ({ event: toEvent(row), projectId: row.project_id, invoiceId: row.invoice_id }))
+    .filter(({ event }) => event.transaction?.txId === txId);
+}
+
 function toEvent(row: Row<typeof columns>): ExplainedEvent {
   return {
     id: row.id,

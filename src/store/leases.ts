@@ -1,8 +1,14 @@
+import type { Network } from '../domain/network.ts';
 import type { Sql } from './database.ts';
 import { statement } from './statement.ts';
 
 /** The right to work for a name, held by one process at a time. `epoch` rises with every new holder (fencing token). */
 export type Lease = { name: string; holder: string; epoch: bigint };
+
+/** The lease of the process that follows a network. */
+export function watcherLease(network: Network): string {
+  return `watcher:${network}`;
+}
 
 const acquire = statement(
   'lease-acquire',
@@ -43,4 +49,16 @@ const release = statement(
 /** Gives a lease back at once, so that a standby need not wait for it to expire. */
 export async function releaseLease(db: Sql, lease: Lease): Promise<void> {
   await db.run(release, [lease.name, lease.holder, lease.epoch]);
+}
+
+const held = statement(
+  'lease-held',
+  { is_held: 'bool' },
+  'select exists (select from leases where name = $1 and expires_at > now()) as is_held',
+);
+
+/** Whether some process holds a lease now. */
+export async function isLeaseHeld(db: Sql, name: string): Promise<boolean> {
+  const [row] = await db.run(held, [name]);
+  return row?.is_held === true;
 }

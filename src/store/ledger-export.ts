@@ -2,8 +2,8 @@ import type { MicroUsdt } from '../domain/money.ts';
 import type { ResolutionKind } from '../domain/resolution.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { Sql } from './database.ts';
-import { statement } from './statement.ts';
-import type { TransferKind } from './transfer-desk.ts';
+import { type Row, statement } from './statement.ts';
+import { type DeskFilter, type TransferKind, toDates } from './transfer-desk.ts';
 
 /** A transfer to one of our addresses for the books. Ids are UUIDs, `txId` is 64 hex characters. */
 export type ExportedTransfer = {
@@ -29,7 +29,7 @@ export type ExportedTransfer = {
   };
 };
 
-export type ExportFilter = { kinds: readonly TransferKind[]; from: UnixMs | null; until: UnixMs | null };
+export type ExportFilter = Pick<DeskFilter, 'kinds' | 'from' | 'until'>;
 
 const selectNewest = statement(
   'export-newest',
@@ -43,20 +43,25 @@ export async function findNewestTransfer(db: Sql, projectId: string): Promise<st
   return row?.id ?? null;
 }
 
+/** What is told of a transfer in either direction. */
+const shared = {
+  tx_id: 'text',
+  log_index: 'int4',
+  block_number: 'int8',
+  block_time: 'timestamptz',
+  recorded_at: 'timestamptz',
+  from_address: 'text',
+  to_address: 'text',
+  amount_micro: 'numeric',
+  verified: 'text',
+} as const;
+
 // Lateral, so that PostgreSQL looks up each row's invoices and resolution, however small it believes the tables to be.
 const selectIncoming = statement(
   'export-incoming',
   {
     id: 'uuid',
-    tx_id: 'text',
-    log_index: 'int4',
-    block_number: 'int8',
-    block_time: 'timestamptz',
-    recorded_at: 'timestamptz',
-    from_address: 'text',
-    to_address: 'text',
-    amount_micro: 'numeric',
-    verified: 'text',
+    ...shared,
     kind: 'text',
     invoice_id: 'uuid?',
     external_id: 'text?',
@@ -94,18 +99,10 @@ export async function findIncomingAfter(
   filter: ExportFilter,
 ): Promise<ExportedTransfer[]> {
   const { after, last, limit } = range;
-  const rows = await db.run(selectIncoming, [projectId, after, last, filter.kinds, ...timesOf(filter), limit]);
+  const rows = await db.run(selectIncoming, [projectId, after, last, filter.kinds, ...toDates(filter), limit]);
   return rows.map((row) => ({
+    ...toShared(row),
     id: row.id,
-    txId: row.tx_id,
-    logIndex: row.log_index,
-    blockNumber: Number(row.block_number),
-    blockTime: row.block_time,
-    recordedAt: row.recorded_at,
-    from: row.from_address,
-    to: row.to_address,
-    amountMicro: row.amount_micro as MicroUsdt,
-    verified: row.verified,
     kind: row.kind as TransferKind,
     invoice: toInvoice(row.invoice_id, row.external_id),
     resolution: toResolution(row),
@@ -128,10 +125,6 @@ function toResolution(row: {
 
 function toInvoice(id: string | null, externalId: string | null): { id: string; externalId: string } | null {
   return id === null || externalId === null ? null : { id, externalId };
-}
-
-function timesOf({ from, until }: { from: UnixMs | null; until: UnixMs | null }): (Date | null)[] {
-  return [from, until].map((time) => (time === null ? null : new Date(time)));
 }
 
 /** A transfer from one of our addresses for the books. */
@@ -159,17 +152,7 @@ export async function findNewestOutgoing(db: Sql, projectId: string): Promise<Ch
 
 const selectOutgoing = statement(
   'export-outgoing',
-  {
-    tx_id: 'text',
-    log_index: 'int4',
-    block_number: 'int8',
-    block_time: 'timestamptz',
-    recorded_at: 'timestamptz',
-    from_address: 'text',
-    to_address: 'text',
-    amount_micro: 'numeric',
-    verified: 'text',
-  },
+  shared,
   `select encode(t.tx_id, 'hex') as tx_id, t.log_index, t.block_number, t.block_time, t.recorded_at,
      a.address as from_address, t.to_address, t.amount_micro, t.verified
    from (
@@ -187,12 +170,16 @@ export async function findOutgoingAfter(
   db: Sql,
   projectId: string,
   range: { after: ChainPlace; last: ChainPlace; limit: number },
-  times: { from: UnixMs | null; until: UnixMs | null },
+  times: Pick<ExportFilter, 'from' | 'until'>,
 ): Promise<ExportedOutgoing[]> {
   const { after, last, limit } = range;
   const places = [after, last].flatMap(({ blockNumber, txId, logIndex }) => [blockNumber, txId, logIndex]);
-  const rows = await db.run(selectOutgoing, [projectId, ...places, ...timesOf(times), limit]);
-  return rows.map((row) => ({
+  const rows = await db.run(selectOutgoing, [projectId, ...places, ...toDates(times), limit]);
+  return rows.map(toShared);
+}
+
+function toShared(row: Row<typeof shared>): ExportedOutgoing {
+  return {
     txId: row.tx_id,
     logIndex: row.log_index,
     blockNumber: Number(row.block_number),
@@ -202,5 +189,5 @@ export async function findOutgoingAfter(
     to: row.to_address,
     amountMicro: row.amount_micro as MicroUsdt,
     verified: row.verified,
-  }));
+  };
 }

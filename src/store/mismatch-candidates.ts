@@ -105,22 +105,15 @@ function toFound(row: Row<typeof suspectColumns>): FoundSuspect {
   return { question: row.question - 1, suspect };
 }
 
-/**
- * Many invoices may stand within one range (900 in a cent). So many are looked at in each, and so many kept, the unpaid and newest
- * first; with many ranges at once fewer, so that one statement reads 200,000 and keeps 40,000 at most.
- */
-const READ = { most: 200, least: 10, together: 200_000 };
-const KEPT = { most: 60, least: 2, together: 40_000 };
+/** Many invoices may stand within one range (900 in a cent). So many are read of each, and so many kept: unpaid and newest first. */
+const READ = 1000;
+const KEPT = 60;
 
-function shareOf({ most, least, together }: typeof READ, questions: number): number {
-  return Math.max(least, Math.min(most, Math.floor(together / questions)));
-}
-
-/** Bounds what the limits above add up to. */
+/** A statement with more would take too much memory; 50 transfers have some 7,000. */
 const MAX_QUESTIONS = 20_000;
 
-// The figure in the inner limit tells PostgreSQL to walk along the index and stop; a parameter alone lets it collect and sort all
-// that is in the range, which may be 90,000.
+// A figure as the limit tells PostgreSQL to walk along the index and stop; a parameter lets it collect and sort all that is in
+// the range, which may be 90,000.
 const selectInRanges = statement(
   'mismatch-invoices-in-ranges',
   suspectColumns,
@@ -129,30 +122,25 @@ const selectInRanges = statement(
    cross join lateral (
      select id, external_id, status, requested_micro, payable_micro, address_id, created_at, expires_at, paid_transfer_id
      from (
-       select * from (
-         select id, external_id, status, requested_micro, payable_micro, address_id, created_at, expires_at, paid_transfer_id
-         from invoices where address_id = q.address_id and payable_micro >= q.low and payable_micro <= q.high
-         order by payable_micro limit ${READ.most}) nearest
-       limit $4::int8) found
-     order by status = 'PAID', id desc limit $5::int8) i
+       select id, external_id, status, requested_micro, payable_micro, address_id, created_at, expires_at, paid_transfer_id
+       from invoices where address_id = q.address_id and payable_micro >= q.low and payable_micro <= q.high
+       order by payable_micro limit ${READ}) lowest
+     order by status = 'PAID', id desc limit ${KEPT}) i
    ${WITH_ADDRESS_AND_PAYMENT}`,
 );
 
-/** The invoices of an address whose payable amounts lie in a range, both ends included; at most 60 for each question. */
+/** The invoices of an address whose payable amounts lie in a range, both ends included; of its 1,000 lowest at most 60. */
 export async function findInvoicesInRanges(
   db: Sql,
   questions: readonly { addressId: string; low: bigint; high: bigint }[],
 ): Promise<FoundSuspect[]> {
   const found: FoundSuspect[] = [];
-  const wide = questions.filter(({ low, high }) => low < high).length;
   for (let first = 0; first < questions.length; first += MAX_QUESTIONS) {
     const asked = questions.slice(first, first + MAX_QUESTIONS);
     const rows = await db.run(selectInRanges, [
       asked.map(({ addressId }) => addressId),
       asked.map(({ low }) => low),
       asked.map(({ high }) => high),
-      shareOf(READ, wide),
-      shareOf(KEPT, wide),
     ]);
     for (const row of rows) {
       const { question, suspect } = toFound(row);
@@ -231,8 +219,8 @@ export async function findInvoicesElsewhere(
   return rows.map(toFound);
 }
 
-const selectRepeated = statement(
-  'mismatch-invoices-repeated',
+const selectByIds = statement(
+  'mismatch-invoices-by-ids',
   suspectColumns,
   `select ${SUSPECT}
    from unnest($1::uuid[], $2::uuid[]) with ordinality as q (project_id, invoice_id, question)
@@ -242,12 +230,12 @@ const selectRepeated = statement(
    ${WITH_ADDRESS_AND_PAYMENT}`,
 );
 
-/** The invoices that duplicates repeat, one for each question. */
-export async function findRepeatedInvoices(
+/** Invoices by their ids, one for each question. */
+export async function findSuspects(
   db: Sql,
   questions: readonly { projectId: string; invoiceId: string }[],
 ): Promise<FoundSuspect[]> {
-  const rows = await db.run(selectRepeated, [
+  const rows = await db.run(selectByIds, [
     questions.map(({ projectId }) => projectId),
     questions.map(({ invoiceId }) => invoiceId),
   ]);

@@ -17,3 +17,16 @@ export async function bringDeadlineForward(db: Sql, checkoutToken: string, to: U
   const [row] = await db.run(bringForward, [checkoutToken, new Date(to)]);
   return row?.expires_at ?? null;
 }
+
+const selectHit = statement(
+  'sandbox-invoice-of-amount',
+  { id: 'uuid' },
+  `select i.id from addresses a join invoices i on i.address_id = a.id and i.payable_micro = $2
+   where a.network = 'devnet' and a.address = $1`,
+);
+
+/** The invoice (UUID) of a local network that waits, or waited, for exactly this amount at this address. */
+export async function findInvoiceOfAmount(db: Sql, address: string, amountMicro: bigint): Promise<string | null> {
+  const [row] = await db.run(selectHit, [address, amountMicro]);
+  return row?.id ?? null;
+}

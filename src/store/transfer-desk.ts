@@ -87,8 +87,14 @@ export async function listDeskTransfers(db: Sql, projectId: string, filter: Desk
   const { kinds, state, from, until, before, limit } = filter;
   // Said in the text of the statement, it lets PostgreSQL read the index of those that pay nothing.
   const select = kinds.includes('matched') ? listAll : listUnsettled;
-  const times = [from, until].map((time) => (time === null ? null : new Date(time)));
-  return (await db.run(select, [projectId, kinds, before, ...times, state, limit])).map(toDeskTransfer);
+  return (await db.run(select, [projectId, kinds, before, ...toDates({ from, until }), state, limit])).map(
+    toDeskTransfer,
+  );
+}
+
+/** The bounds of a time as PostgreSQL takes them. */
+export function toDates({ from, until }: Pick<DeskFilter, 'from' | 'until'>): (Date | null)[] {
+  return [from, until].map((time) => (time === null ? null : new Date(time)));
 }
 
 function toDeskTransfer(row: Row<typeof listed>): DeskTransfer {
@@ -334,20 +340,23 @@ const selectEvents = statement(
   `select e.transfer_id, e.id as event_id, e.type, e.created_at, d.endpoint_id, w.url,
      w.disabled_at is not null as is_disabled, d.status, d.attempt_count, d.next_attempt_at, d.finished_at, d.last_status,
      d.last_error
-   from events e
-   left join deliveries d on d.event_id = e.id
+   from unnest($1::uuid[]) as asked (id)
+   cross join lateral (
+     select e.transfer_id, e.id, e.type, e.created_at, d.endpoint_id
+     from events e left join deliveries d on d.event_id = e.id
+     where e.transfer_id = asked.id order by e.id, d.endpoint_id limit $2::int8) e
+   left join deliveries d on d.event_id = e.id and d.endpoint_id = e.endpoint_id
    left join webhook_endpoints w on w.id = d.endpoint_id
-   where e.transfer_id = any($1::uuid[])
-   order by e.id, d.endpoint_id limit $2::int8`,
+   order by e.id, d.endpoint_id`,
 );
 
-/** The events about transfers (UUIDs) with their deliveries, oldest first. */
+/** The events about transfers (UUIDs) with their deliveries, oldest first; `limitOfEach` bounds those of one transfer. */
 export async function findTransferEvents(
   db: Sql,
   transferIds: readonly string[],
-  limit: number,
+  limitOfEach: number,
 ): Promise<TransferEvent[]> {
-  const rows = await db.run(selectEvents, [transferIds, limit]);
+  const rows = await db.run(selectEvents, [transferIds, limitOfEach]);
   return rows.map((row) => ({
     transferId: row.transfer_id,
     eventId: row.event_id,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, expect, test } from 'vitest';
 import { codeWords, wordRange } from '../../src/domain/code-word.ts';
-import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
+import { decodeId, encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { microUsdt } from '../../src/domain/money.ts';
 import type { Policy } from '../../src/domain/policy.ts';
 import { insertAddress } from '../../src/store/addresses.ts';
@@ -62,6 +62,16 @@ function take(address: Address | undefined, requested: bigint, payable: bigint, 
   );
 }
 
+/** When a project was made, to the millisecond, as the database has it. */
+async function createdAtOf(projectId: string): Promise<string> {
+  const [row] = await withClient(
+    database.connection,
+    async (client) =>
+      (await client.query('select created_at from projects where id = $1', [decodeId('prj', projectId)])).rows,
+  );
+  return row.created_at.toISOString();
+}
+
 const wordAt = (requested: bigint, index: number) => codeWords(wordRange(microUsdt(requested), 100n))[index] ?? 0n;
 
 test('with no project yet, it says how to make one', async () => {
@@ -86,6 +96,7 @@ test('the amounts in use stand in a table, the most urgent first, with the verdi
   await take(addresses[1], 7_000_000n, wordAt(7_000_000n, 0), 20);
   const { code, json } = await capacity('--project', id, '--json');
   expect(code).toBe(0);
+  const createdAt = await createdAtOf(id);
   expect(json).toEqual({
     projectId: id,
     network: 'nile',
@@ -103,7 +114,7 @@ test('the amounts in use stand in a table, the most urgent first, with the verdi
         freeShare: 10 / 18,
         used7Days: 7,
         used30Days: 8,
-        countedSince: expect.stringMatching(/Z$/),
+        countedSince: createdAt,
         perDay7: 1,
         perDay30: expect.closeTo(0.4, 3),
         daysLeft7: 10,
@@ -115,9 +126,28 @@ test('the amounts in use stand in a table, the most urgent first, with the verdi
     ],
   });
   const { stdout, stderr } = await capacity('--project', id);
-  expect(stdout).toMatch(/verdict +LOW: less than 20 % free, or for less than 14 days/);
+  expect(stdout).toMatch(/verdict +LOW: less than 14 days are left for 25\.000000$/m);
   expect(stdout).toMatch(/25\.000000 +10 +18 +55\.5 +1\.0 +0\.4 +10 +LOW\n7\.000000 +17 +18 +94\.4/);
   expect(stderr).toContain('add addresses');
+});
+
+test('the verdict says which amounts are scarce, and which are gone so that invoices are refused', async () => {
+  const { id, addresses } = await newProject('tail', 1);
+  const prices = [5_000_000n, 6_000_000n, 7_000_000n, 8_000_000n, 9_000_000n];
+  for (const price of prices) {
+    for (let i = 0; i < (price === 9_000_000n ? 8 : 9); i++) await take(addresses[0], price, wordAt(price, i), 20);
+  }
+  const { stdout } = await capacity('--project', id);
+  expect(stdout).toMatch(/^verdict +LOW: nothing is free, and invoices are refused now, for \d\.0{6}, \d\.0{6}, /m);
+  expect(stdout).toMatch(/ and 1 more; less than 20 % is free for 9\.000000$/m);
+});
+
+test('an amount that was used fewer than 5 times has days left, and is not low by them', async () => {
+  const { id, addresses } = await newProject('exact', 3);
+  await take(addresses[0], 12_000_000n, 12_000_000n, 0);
+  const { stdout } = await capacity('--project', id);
+  expect(stdout).toMatch(/^12\.000000 +2 +3 +66\.6 +1\.0 +1\.0 +2 *$/m);
+  expect(stdout).toMatch(/^verdict +good: fewer than 5 uses in 30 days are too few to foretell anything$/m);
 });
 
 test('one amount is shown on each active address and in all, under both policies', async () => {

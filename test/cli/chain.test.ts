@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { unixMs } from '../../src/domain/time.ts';
 import { type AlarmKind, findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/store/alarms.ts';
 import { findHalt, setHalt } from '../../src/store/chain-cursor.ts';
 import { saveChainStatus } from '../../src/store/chain-status.ts';
+import { acquireLease, releaseLease, watcherLease } from '../../src/store/leases.ts';
 import { type Books, startBooks } from '../support/books.ts';
 import { type CliOutput, runCli } from './run-cli.ts';
 
@@ -55,6 +57,21 @@ test('chain status shows where the ledger stands, the nodes without their paths,
     alarms: [{ kind: 'contract-event' }],
   });
   expect(text).not.toContain('secret-token');
+});
+
+test('chain status says that the watcher runs while a process leads, and no longer once it has stopped', async () => {
+  const numbers = { headNumber: 9, ownSolidNumber: 5, nodeSolidNumber: 6, processedNumber: 9 };
+  await saveChainStatus(books.db, 'nile', unixMs(Date.now()), {
+    ...numbers,
+    ...{ blind: null, nodes: [], catchUp: null, requestsPerBlock: null },
+  });
+  const env = { DATABASE_URL: books.database.connectionString, QUITTANCE_NILE_NODES: books.devnet.url };
+  const watcherLine = async () => /^watcher +(.*)$/m.exec((await runCli(['chain', 'status'], { env })).stdout)?.[1];
+  expect(await watcherLine()).toMatch(/^not running: it last wrote \d+ s ago$/);
+  const lease = await acquireLease(books.db, watcherLease('nile'), 'test', 60_000);
+  expect(await watcherLine()).toMatch(/^running, wrote \d+ s ago$/);
+  if (lease !== null) await releaseLease(books.db, lease);
+  expect(await watcherLine()).toMatch(/^not running/);
 });
 
 test('chain verify exits 0 where the ledger is the chain, 1 with a table where it is not, and chain rescan mends it', async () => {

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { CliError } from '../../src/cli/cli-error.ts';
 import { explain } from '../../src/cli/explain/explain.ts';
 import type { Result, Terminal } from '../../src/cli/terminal.ts';
+import { encodeId } from '../../src/domain/ids.ts';
 import { addressOf, at, createLedger, txIdOf } from './explain-ledger.ts';
 import { runCli } from './run-cli.ts';
 
@@ -97,6 +98,10 @@ describe('an invoice', () => {
       /^order-19 waits for exactly 25\.000137 USDT at T.*because its block was orphaned; it may come again in another block\.\n/,
     );
 
+    await expectGolden(ledger, txIdOf(0x19), 'transaction-orphaned');
+    await ledger.addInvoice(address, { externalId: txIdOf(0x18), payable: '25.000144' });
+    expect((await ask(ledger, txIdOf(0x18))).data).toMatchObject({ subject: { form: 'invoice' } });
+
     const payment = { ...orphan, block: 1050, time: at('10:04:30') };
     await ledger.addInvoiceEvent('CONFIRMING', invoice, { sequence: 3, createdAt: at('10:04:32'), payment });
     const transfer = await ledger.addTransfer('matched', invoice, { ...payment, decidedAt: at('10:05:30') });
@@ -124,6 +129,80 @@ describe('an invoice', () => {
       causes: expect.arrayContaining([expect.objectContaining({ code: 'FEE_DEDUCTED' })]),
     });
     await expectGolden(ledger, txIdOf(0x20), 'transaction-unmatched');
+  });
+
+  test('that is one of many that the money may have been meant for does not say that nothing arrived', async () => {
+    const { ledger, address } = await openShop();
+    const names = Array.from({ length: 8 }, (_, index) => `order-${60 + index}`);
+    for (const [index, externalId] of names.entries()) {
+      await ledger.addInvoice(address, { externalId, payable: `25.00${index + 1}000` });
+    }
+    const payment = { to: address, amount: '25.000000', tx: 0x60, block: 1040, time: at('10:04:00') };
+    await ledger.addTransfer('unmatched', null, { ...payment, decidedAt: at('10:05:00') });
+    const verdicts: string[] = [];
+    for (const name of names) verdicts.push(((await ask(ledger, name)).data as Json).verdict);
+    const fits =
+      /; nothing exact arrived\. 1 transfer that pays nothing may be meant for it: 25\.000000 USDT .* \(trf_\w+\), not resolved\. Likely \(low\): .* 7 other invoices fit about as well\./;
+    expect(verdicts.filter((verdict) => fits.test(verdict))).toHaveLength(8);
+    await expectGolden(ledger, 'order-60', 'one-of-many');
+  });
+
+  test('of a busy shop is compared with what came though hundreds of newer ones are nearer', async () => {
+    const { ledger, address } = await openShop();
+    await ledger.addInvoice(address, { externalId: 'order-90', payable: '25.009952' });
+    await ledger.sql(
+      `insert into invoices (id, project_id, network, address_id, idempotency_key, external_id, requested_micro,
+         payable_micro, status, checkout_token, created_at, expires_at)
+       select ('01999999-9999-7999-8999-' || lpad(n::text, 12, '0'))::uuid, project_id, network, address_id, 'more-' || n,
+         'more-' || n, requested_micro, 25000000 + n * 10, status, 'more' || lpad(n::text, 12, '0'), created_at, expires_at
+       from invoices, generate_series(1, 600) n`,
+    );
+    const payment = { to: address, amount: '25.000000', tx: 0x90, block: 1040, time: at('10:04:00') };
+    await ledger.addTransfer('unmatched', null, { ...payment, decidedAt: at('10:05:00') });
+    const { verdict } = (await ask(ledger, 'order-90')).data as Json;
+    expect(verdict).toMatch(
+      /; nothing exact arrived\. 1 transfer that pays nothing may be meant for it: 25\.000000 USDT .* invoice order-90 was requested for.*; more than 50 other invoices fit about as well\./,
+    );
+  });
+
+  test('with several that may be meant for it names the likeliest with its id, and hints at that very one', async () => {
+    const { ledger, address } = await openShop();
+    await ledger.addInvoice(address, { externalId: 'order-70', payable: '25.009952' });
+    await ledger.addInvoice(address, { externalId: 'order-71', payable: '25.008801' });
+    const times = { block: 1040, time: at('10:04:00'), decidedAt: at('10:05:00') };
+    await ledger.addTransfer('unmatched', null, { to: address, amount: '25.010000', tx: 0x70, ...times });
+    const later = { block: 1050, time: at('10:06:00'), decidedAt: at('10:07:00') };
+    const own = await ledger.addTransfer('unmatched', null, { to: address, amount: '25.009925', tx: 0x71, ...later });
+    await expectGolden(ledger, 'order-70', 'two-transfers');
+    const { next, data } = await ask(ledger, 'order-70');
+    const id = encodeId('trf', own.id);
+    expect((data as Json).verdict).toContain(`What came is 25.009925 USDT from ${addressOf(0xbb)} at`);
+    expect((data as Json).verdict).toContain(`(${id}), which pays nothing and is not resolved. Likely (high): `);
+    expect(next).toBe(`when you have decided: quittance transfers resolve ${id} --as …`);
+    const other = (await ask(ledger, 'order-71')).data as Json;
+    expect(other.verdict).toMatch(/1 transfer that pays nothing may be meant for it: 25\.010000 USDT/);
+  });
+
+  test('that is not meant by what another invoice explains far better says that something came', async () => {
+    const { ledger, address } = await openShop();
+    await ledger.addInvoice(address, { externalId: 'order-72', payable: '25.009952' });
+    await ledger.addInvoice(address, { externalId: 'order-73', payable: '25.008801' });
+    const payment = { to: address, amount: '24.009952', tx: 0x72, block: 1040, time: at('10:04:00') };
+    await ledger.addTransfer('unmatched', null, { ...payment, decidedAt: at('10:05:00') });
+    const { verdict } = (await ask(ledger, 'order-73')).data as Json;
+    expect(verdict).toMatch(/; nothing exact arrived\. 1 transfer that pays nothing came to its address/);
+    expect((await ask(ledger, 'order-73')).next).toBeUndefined();
+  });
+
+  test('that is PAID says what came in addition', async () => {
+    const { ledger, address } = await openShop();
+    const invoice = await ledger.addInvoice(address, { externalId: 'order-74', payable: '25.000144' });
+    const payment = { to: address, amount: '25.000144', tx: 0x74, block: 1040, time: at('10:04:00') };
+    await ledger.addTransfer('matched', invoice, { ...payment, decidedAt: at('10:05:00') });
+    const more = { ...payment, amount: '24.000144', tx: 0x75, block: 1060, time: at('10:06:00') };
+    await ledger.addTransfer('unmatched', null, { ...more, decidedAt: at('10:07:00') });
+    const { verdict } = await expectGolden(ledger, 'order-74', 'paid-and-more');
+    expect(verdict).toMatch(/order-74 is PAID .*In addition.*24\.000144 USDT .*; order-74 was paid before/);
   });
 
   test('that was paid twice shows the duplicate and that an operator refunded it', async () => {
@@ -187,6 +266,21 @@ describe('an invoice', () => {
     );
     await expectGolden(ledger, 'order-25', 'confirming');
     await expectGolden(ledger, txIdOf(0x25), 'transaction-sighted');
+
+    await ledger.sql(
+      `insert into sightings (network, block_number, tx_id, log_index, project_id, invoice_id, from_address, amount_micro)
+       select network, block_number, decode($1, 'hex'), log_index, project_id, invoice_id, from_address, amount_micro
+       from sightings`,
+      [txIdOf(0x26)],
+    );
+    const [first, second] = [await ask(ledger, txIdOf(0x25)), await ask(ledger, txIdOf(0x26))];
+    expect(first.text).toContain('It is PAID as soon as that block is irreversible');
+    expect(second.text).toMatch(
+      /comes first, in block 1918, transaction 25252525.*: unless .* this one pays nothing\./,
+    );
+    expect((await ask(ledger, 'order-25')).text).toContain(
+      '1 more of exactly this amount comes after it and pays nothing.',
+    );
   });
 
   test('with thousands of duplicates shows the newest and says how many more there are', async () => {
@@ -279,7 +373,44 @@ describe('a transaction', () => {
   });
 });
 
+describe('with --project', () => {
+  test('what belongs to another project is denied of that project only', async () => {
+    const { ledger, address } = await openShop();
+    const { projectId } = await ledger.addProject('Other shop');
+    await ledger.addInvoice(address, { externalId: 'order-80' });
+    const payment = { to: address, amount: '7', tx: 0x80, block: 1040, time: at('10:04:00'), from: 0xdd };
+    await ledger.addTransfer('unmatched', null, { ...payment, decidedAt: at('10:05:00') });
+    await expect(ask(ledger, 'order-80', { project: projectId })).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+      message: expect.stringContaining(`the project ${projectId} does not know "order-80"`),
+    });
+    const { text, exitCode } = await ask(ledger, txIdOf(0x80), { project: projectId });
+    expect(exitCode).toBe(3);
+    expect(text).toContain(`came to or left an address of the project ${projectId}.`);
+    expect(text).toContain('Without --project the whole ledger is searched.');
+  });
+});
+
 describe('an address', () => {
+  test('that got transfers after its balance was compared says so', async () => {
+    const { ledger, address } = await openShop();
+    await ledger.sql(
+      `insert into balance_checks (address_id, project_id, network, opening_micro, opening_block, good_block, checked_block,
+         balance_micro, expected_micro, node, checked_at, due_at)
+       values ($1, $2, 'devnet', 0, 900, 1040, 1040, 7000000, 7000000, 'http://node-1', $3, $3)`,
+      [address.id, address.project.id, new Date(at('10:30:00'))],
+    );
+    for (const [index, block] of [1040, 1041, 1050].entries()) {
+      const payment = { to: address, amount: '7', tx: 0x90 + index, block, time: at('10:04:00') };
+      await ledger.addTransfer('unmatched', null, { ...payment, decidedAt: at('10:05:00') });
+    }
+    const { verdict, subject } = (await ask(ledger, address.address)).data as Json;
+    expect(verdict).toContain(
+      'At the last comparison, at block 1040 (2026-09-01T10:30:00.000Z), its balance was what the ledger said: 7.000000 USDT. Since then 2 transfers came.',
+    );
+    expect(subject).toMatchObject({ transfers: { incoming: 3, outgoing: 0, areAllCounted: true } });
+  });
+
   test('that is retired shows who added and retired it, its invoices, transfers and books', async () => {
     const { ledger, address, apiKeyId } = await openShop({ retiredAt: at('11:00:00') });
     await ledger.addAction(address, 'address.added', 'anna', at('08:10:00'), { policy: 'tail' });

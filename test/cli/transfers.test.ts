@@ -281,13 +281,18 @@ describe('a project with open, resolved, duplicate and matched transfers', () =>
       transferTo(shop, 5n, { txId, logIndex: 4 }),
       transferTo(other, 6n, { txId, logIndex: 1 }),
     );
-    const [found, unknown, unknownId] = await Promise.all([
+    const [found, linked, unknown, unknownId] = await Promise.all([
       cli('show', txId.toUpperCase(), '--json'),
+      cli('show', `https://tronscan.org/#/transaction/${txId}`, '--json'),
       cli('show', '0'.repeat(64), '--json'),
       cli('show', encodeId('trf', newId()), '--json'),
     ]);
     expect(found.json.data.map(({ transferId }: { transferId: string }) => transferId)).toEqual(sent.reverse());
-    expect(unknown).toMatchObject({ code: 3, json: { error: { code: 'NOT_FOUND' } } });
+    expect(linked.json).toEqual(found.json);
+    expect(unknown).toMatchObject({
+      code: 3,
+      json: { error: { code: 'NOT_FOUND', message: expect.stringContaining(`"quittance explain ${'0'.repeat(64)}"`) } },
+    });
     expect(unknownId).toMatchObject({ code: 3, json: { error: { code: 'NOT_FOUND' } } });
     await cli('resolve', ...sent, '--as', 'ignored');
   });
@@ -417,6 +422,34 @@ describe('a project with open, resolved, duplicate and matched transfers', () =>
   });
 });
 
+test('show tells of the events of every transfer in a transaction, however many endpoints there are', async () => {
+  const shop = await newShop('Told');
+  const endpoints = Array.from({ length: 30 }, () => newId());
+  const txId = randomBytes(32).toString('hex');
+  const sent = Array.from({ length: 40 }, (_, logIndex) => transferTo(shop, 5n, { txId, logIndex }));
+  await receive(...sent);
+  await query(
+    `insert into webhook_endpoints (id, project_id, network, url, secret)
+     select id, $2, 'nile', 'https://shop.example/' || id, 'x' from unnest($1::uuid[]) id`,
+    [endpoints, shop.id],
+  );
+  await query(
+    `insert into events (id, project_id, network, type, transfer_id, sequence, body)
+     select id, $3, 'nile', 'transfer.unmatched', transfer_id, 1, '{}'
+     from unnest($1::uuid[], $2::uuid[]) e (id, transfer_id)`,
+    [sent.map(() => newId()), sent.map(({ id }) => id), shop.id],
+  );
+  await query(
+    `insert into deliveries (event_id, endpoint_id, project_id, sequence)
+     select e.id, w.id, e.project_id, 1 from events e, webhook_endpoints w
+     where e.project_id = $1 and w.project_id = $1`,
+    [shop.id],
+  );
+  const { json } = await cli('show', txId, '--json');
+  expect(json.data).toHaveLength(sent.length);
+  for (const { events } of json.data) expect(events).toHaveLength(endpoints.length);
+});
+
 describe('hostile texts', () => {
   let shop: Shop;
   const ids = new Map<string, string>();
@@ -432,6 +465,7 @@ describe('hostile texts', () => {
     'line\n=2+2',
     'say "hi", twice\r\nand again',
     '\u001b[31mred',
+    '\u009b31mred',
     '[]',
   ];
   beforeAll(async () => {
@@ -466,8 +500,12 @@ describe('hostile texts', () => {
     const { stdout } = await cli('list', '--project', shop.projectId, '--kind', 'all');
     expect(stdout).toContain('�[31mred');
     // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not come out.
-    expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u202a-\u202e\ufeff]/);
+    expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u0080-\u009f\u202a-\u202e\ufeff]/);
     expect(stdout.trimEnd().split('\n')).toHaveLength(externalIds.length + 1);
+    const refused = await cli('resolve', ...ids.keys(), '--as', 'ignored');
+    expect(refused.stderr).toContain('�31mred');
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: as above.
+    expect(refused.stderr).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u0080-\u009f\u202a-\u202e\ufeff]/);
   });
 
   test('an amount far beyond int8 is shown and exported to its last digit', async () => {
@@ -518,11 +556,20 @@ describe('an export of several batches', () => {
     const [file, link] = [join(folder, 'ledger.csv'), join(folder, 'link.csv')];
     writeFileSync(file, 'old');
     symlinkSync(file, link);
-    const { json } = await cli('export', '--project', shop.projectId, '--output', link, '--json');
-    expect(json).toEqual({ file, format: 'csv', transfers: SIZE });
+    const { stdout } = await cli('export', '--project', shop.projectId, '--output', link);
+    expect(stdout.trim()).toBe(`wrote ${SIZE} transfers to ${file}`);
     expect(csvObjects(readFileSync(file, 'utf8'))).toHaveLength(SIZE);
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(readdirSync(folder).sort()).toEqual(['ledger.csv', 'link.csv']);
+  });
+
+  test('to a file is JSON with --json, whose report names the format, and CSV where --format says so', async () => {
+    const file = join(newDirectory(), 'ledger');
+    const args = ['export', '--project', shop.projectId, '--output', file, '--json'];
+    expect((await cli(...args)).json).toEqual({ file, format: 'json', transfers: SIZE });
+    expect(JSON.parse(readFileSync(file, 'utf8')).data).toHaveLength(SIZE);
+    expect((await cli(...args, '--format', 'csv')).json).toEqual({ file, format: 'csv', transfers: SIZE });
+    expect(csvObjects(readFileSync(file, 'utf8'))).toHaveLength(SIZE);
   });
 
   test('that fails half-way leaves the file that was there, and nothing beside it', async () => {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { decodeId } from '../../src/domain/ids.ts';
@@ -178,6 +179,20 @@ test('an invoice that was credited outside stays unpaid, and its exact transfer 
   await send(invoice.address, invoice.amountMicro);
   await settle();
   await untilStatus(service, invoice.id, 'PAID');
+});
+
+test('more than 500 transfers are not resolved at once, whoever asks', async () => {
+  const request = {
+    transferIds: Array.from({ length: 501 }, () => randomUUID()),
+    resolution: 'ignored',
+    note: '',
+    invoice: null,
+    resolvedBy: 'test',
+  } as const;
+  const deps = { db: service.db, now: () => unixMs(service.clock.now()) };
+  await expect(async () => resolveTransfers(deps, request)).rejects.toThrow(
+    '501 transfers were given, and at most 500',
+  );
 });
 
 test.each([

@@ -95,6 +95,14 @@ test('two invoices in one transfer, and one invoice in two, are told', async () 
   });
 });
 
+test('an earlier transfer of the sender that was sent back is no part of a payment', async () => {
+  const { address, amountMicro } = await create('153.00');
+  const sentBack = await send(address, 80_000_000n);
+  await resolve(sentBack, 'refunded');
+  const [first] = await causesOf(await send(address, amountMicro - 80_000_000n));
+  expect(first?.code).not.toBe('PART_OF_INVOICE');
+});
+
 test('a payment that came again is PAID_TWICE, and the one that paid is left out', async () => {
   const { id, externalId, address, amountMicro } = await create('142.00');
   const paying = await send(address, amountMicro);
@@ -130,12 +138,7 @@ test('what came from our own address, a known depositor, or an imitation of eith
   const depositor = `T${'y'.repeat(33)}`;
   const [earlier] = await copyTransfer({ amount: '300000000', from: depositor });
   expect((await causesOf(earlier?.id ?? ''))[0]).toMatchObject({ code: 'UNKNOWN' });
-  await runSql(
-    service,
-    `insert into transfer_resolutions (project_id, transfer_id, resolution, note, resolved_by, resolved_at)
-     select project_id, id, 'own-deposit', '', 'test', now() from transfers where id = $1`,
-    [earlier?.id],
-  );
+  await resolve(earlier?.id ?? '', 'own-deposit');
   const [later] = await copyTransfer({ amount: '200000000', from: depositor });
   expect((await causesOf(later?.id ?? ''))[0]).toMatchObject({
     code: 'OWN_DEPOSIT',
@@ -151,6 +154,15 @@ test('500 transfers are diagnosed at once, and no more', async () => {
   expect([...causes.values()].every(([first]) => first?.code === 'DUST')).toBe(true);
   await expect(diagnoseTransfers(service.db, [...ids, randomUUID()])).rejects.toThrow(RangeError);
 });
+
+async function resolve(transferId: string, resolution: 'refunded' | 'own-deposit'): Promise<void> {
+  await runSql(
+    service,
+    `insert into transfer_resolutions (project_id, transfer_id, resolution, note, resolved_by, resolved_at)
+     select project_id, id, $2, '', 'test', now() from transfers where id = $1`,
+    [transferId, resolution],
+  );
+}
 
 /** Records transfers that no wallet of the devnet can send, like a recorded one but for amount and sender. */
 async function copyTransfer(as: { amount: string; from?: string; count?: number }): Promise<{ id: string }[]> {

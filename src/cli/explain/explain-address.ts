@@ -13,6 +13,7 @@ import {
   findOutgoingOfAddress,
   findOutgoingTo,
 } from '../../store/explain-address.ts';
+import { MAX_COUNTED } from '../../store/explain-candidates.ts';
 import { type ExplainedTransfer, findTransfersFrom, findTransfersToAddress } from '../../store/explain-transfers.ts';
 import { listOperatorActions } from '../../store/operator-actions.ts';
 import { CliError } from '../cli-error.ts';
@@ -27,8 +28,6 @@ type Address = Extract<Subject, { form: 'address' }>;
 /** The newest ones are told. */
 const MAX_TRANSFERS = 20;
 const MAX_ACTIONS = 50;
-/** Counting more would take seconds. */
-const MAX_COUNTED = 100_000;
 
 /** An address of ours, or one that paid us or was paid by us; `null` if it is neither. */
 export async function explainAddress(db: Sql, subject: Address, projectId: string | null): Promise<Explanation | null> {
@@ -41,7 +40,9 @@ export async function explainAddress(db: Sql, subject: Address, projectId: strin
 async function explainOwn(db: Sql, address: ExplainedAddress): Promise<Explanation> {
   const counts = await countInvoicesOfAddress(db, address.id, MAX_COUNTED + 1);
   const total = [...counts.values()].reduce((sum, count) => sum + count, 0);
-  const moved = await countTransfersOfAddress(db, address.id, MAX_COUNTED + 1);
+  const moved = await countTransfersOfAddress(db, address.id, -1, MAX_COUNTED + 1);
+  const checkedBlock = address.balance?.checkedBlock ?? -1;
+  const since = await countTransfersOfAddress(db, address.id, checkedBlock, MAX_COUNTED + 1);
   const incoming = await findTransfersToAddress(db, address.id, MAX_TRANSFERS);
   const outgoing = await findOutgoingOfAddress(db, address.id, MAX_TRANSFERS);
   const all = (await listOperatorActions(db, address.address)).filter(
@@ -51,7 +52,7 @@ async function explainOwn(db: Sql, address: ExplainedAddress): Promise<Explanati
   const isAddingTold = actions.some(({ action }) => action === 'address.added' || action === 'address.derived');
   const invoices = Object.fromEntries(INVOICE_STATUSES.map((status) => [status, counts.get(status) ?? 0]));
   return {
-    verdict: judge(address, total),
+    verdict: judge(address, total, since),
     ...describe(address, invoices, { total, moved }),
     timeline: [
       ...(isAddingTold ? [] : [tellAdding(address)]),
@@ -69,26 +70,35 @@ async function explainOwn(db: Sql, address: ExplainedAddress): Promise<Explanati
   };
 }
 
-function judge(
-  { address, projectName, network, policy, retiredAt, balance }: ExplainedAddress,
-  total: number,
-): string[] {
+type Moved = { incoming: number; outgoing: number };
+
+function judge(address: ExplainedAddress, total: number, since: Moved): string[] {
+  const { projectName, network, policy, retiredAt } = address;
   const state =
     retiredAt === null
       ? 'in use'
       : `retired since ${toIso(retiredAt)}: it takes no new invoices, and is watched for ever`;
-  const invoices = `It has ${atLeast(total)} invoice${total === 1 ? '' : 's'}.`;
-  const books =
-    balance === null
-      ? 'Its balance was not compared with the chain yet.'
-      : balance.balanceMicro === balance.expectedMicro
-        ? `Its balance is what the ledger says: ${formatSigned(balance.balanceMicro)} USDT at block ${balance.checkedBlock}, compared at ${toIso(balance.checkedAt)}.`
-        : `Its balance is NOT what the ledger says: ${formatSigned(balance.balanceMicro)} USDT on the chain, ${formatSigned(balance.expectedMicro)} in the ledger, at block ${balance.checkedBlock}. "quittance reconcile --address ${address}" looks again.`;
   return [
-    `${address} is an address of ${shorten(projectName)} on ${network}, of policy ${policy}, ${state}.`,
-    invoices,
-    books,
+    `${address.address} is an address of ${shorten(projectName)} on ${network}, of policy ${policy}, ${state}.`,
+    `It has ${atLeast(total)} invoice${total === 1 ? '' : 's'}.`,
+    judgeBooks(address, since),
   ];
+}
+
+/** A comparison is of its block: what moved after it is not in its figures. */
+function judgeBooks({ address, balance }: ExplainedAddress, { incoming, outgoing }: Moved): string {
+  if (balance === null) return 'Its balance was not compared with the chain yet.';
+  const { balanceMicro, expectedMicro, checkedBlock, checkedAt } = balance;
+  const when = `At the last comparison, at block ${checkedBlock} (${toIso(checkedAt)}), its balance was`;
+  const moved = [
+    ...(incoming === 0 ? [] : [`${atLeast(incoming)} ${incoming === 1 ? 'transfer' : 'transfers'} came`]),
+    ...(outgoing === 0 ? [] : [`${atLeast(outgoing)} left`]),
+  ];
+  const after = moved.length === 0 ? '' : ` Since then ${moved.join(' and ')}.`;
+  if (balanceMicro === expectedMicro) {
+    return `${when} what the ledger said: ${formatSigned(balanceMicro)} USDT.${after}`;
+  }
+  return `${when} NOT what the ledger said: ${formatSigned(balanceMicro)} USDT on the chain, ${formatSigned(expectedMicro)} in the ledger.${after} "quittance reconcile --address ${address}" looks again.`;
 }
 
 /** One more than is counted means that there are more. */
@@ -99,7 +109,7 @@ function atLeast(count: number): string {
 function describe(
   address: ExplainedAddress,
   invoices: Record<string, number>,
-  { total, moved }: { total: number; moved: { incoming: number; outgoing: number } },
+  { total, moved }: { total: number; moved: Moved },
 ): Pick<Explanation, 'subject' | 'fields'> {
   const { derived, retiredAt, policy, position, network } = address;
   const projectId = encodeId('prj', address.projectId);
@@ -118,6 +128,10 @@ function describe(
       derived,
       invoices,
       areAllInvoicesCounted: !isCapped,
+      transfers: {
+        ...moved,
+        areAllCounted: Math.max(moved.incoming, moved.outgoing) <= MAX_COUNTED,
+      },
     },
     fields: [
       ['address', address.address],
@@ -126,7 +140,8 @@ function describe(
       ['state', retiredAt === null ? 'active' : `retired since ${toIso(retiredAt)}`],
       [
         'derived',
-        derived && `number ${derived.index} of the account key ${derived.xpub.slice(0, 12)}…${derived.xpub.slice(-6)}`,
+        derived &&
+          `#${derived.index + 1} (index ${derived.index}) of the account key ${derived.xpub.slice(0, 12)}…${derived.xpub.slice(-6)}`,
       ],
       ['invoices', `${shown.join(', ')}${isCapped ? `, of the ${total} that were counted` : ''}`],
       ['transfers', `${atLeast(moved.incoming)} in, ${atLeast(moved.outgoing)} out`],
@@ -194,8 +209,10 @@ async function explainStranger(db: Sql, subject: Address, projectId: string | nu
   });
   return {
     verdict: [
-      `${address} is no address of yours.`,
-      `It sent ${sent} transfers to yours, and got ${received} from them.`,
+      projectId === null
+        ? `${address} is no address of yours.`
+        : `${address} is no address of the project ${encodeId('prj', projectId)}; without --project the whole ledger is searched.`,
+      `It sent ${sent} transfers to ${projectId === null ? 'yours' : "the project's"}, and got ${received} from them.`,
     ],
     subject: { form: 'address', address, projectId: null },
     fields: [['address', address]],

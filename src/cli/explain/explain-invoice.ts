@@ -8,10 +8,10 @@ import { tellEvent } from './event-entries.ts';
 import type { Explanation } from './explanation.ts';
 import { tellCreation, tellStatuses } from './invoice-entries.ts';
 import { type InvoiceFacts, readInvoiceFacts } from './invoice-facts.ts';
-import { judgeInvoice } from './judge-invoice.ts';
-import { describeStand } from './stand.ts';
+import { judgeInvoice, openTransfers } from './judge-invoice.ts';
+import { describeStand, ledgerOf } from './stand.ts';
 import { tellAction } from './tell-action.ts';
-import { tellTransfer } from './transfer-entries.ts';
+import { hintResolve, tellTransfer } from './transfer-entries.ts';
 
 const MAX_ACTIONS = 20;
 
@@ -23,9 +23,6 @@ export async function explainInvoice(db: Sql, located: LocatedInvoice, now: Unix
   const actions = (await listOperatorActions(db, invoice.address.address))
     .filter(({ projectId, actedAt }) => projectId === invoice.projectId && actedAt >= invoice.createdAt)
     .slice(-MAX_ACTIONS);
-  const open = [...facts.near, ...facts.exact].find(
-    ({ transfer, resolutions }) => transfer.kind !== 'matched' && resolutions.length === 0,
-  );
   return {
     verdict: judgeInvoice(facts),
     ...describeInvoice(facts),
@@ -37,10 +34,7 @@ export async function explainInvoice(db: Sql, located: LocatedInvoice, now: Unix
       ...[...facts.events, ...facts.transferEvents].flatMap(tellEvent),
     ],
     omissions: facts.omissions,
-    next:
-      open === undefined
-        ? []
-        : [`when you have decided: quittance transfers resolve ${encodeId('trf', open.transfer.id)} --as …`],
+    next: openTransfers(facts).map(hintResolve),
   };
 }
 
@@ -66,6 +60,7 @@ function describeInvoice({ invoice, stand }: InvoiceFacts): Pick<Explanation, 's
       policy: address.policy,
       createdAt: toIso(invoice.createdAt),
       expiresAt: toIso(invoice.expiresAt),
+      ledger: ledgerOf(stand),
     },
     fields: [
       ['invoice', invoiceId],

@@ -1,24 +1,21 @@
 import { encodeId } from '../../domain/ids.ts';
 import { formatAmount, microUsdt } from '../../domain/money.ts';
-import { NETWORKS } from '../../domain/network.ts';
-import { unixMs } from '../../domain/time.ts';
 import { diagnoseTransfers } from '../../payments/diagnose-transfers.ts';
-import { systemClock } from '../../runtime/clock.ts';
 import type { Sql } from '../../store/database.ts';
 import { type ExplainedOutgoing, findOutgoingOfTransaction } from '../../store/explain-address.ts';
-import { type ExplainedSighting, findSightingsOfTransaction } from '../../store/explain-candidates.ts';
+import {
+  type ExplainedSighting,
+  findSightingsOfInvoice,
+  findSightingsOfTransaction,
+} from '../../store/explain-candidates.ts';
 import { findEventsOfTransfers } from '../../store/explain-events.ts';
 import { findTransfersOfTransaction } from '../../store/explain-transfers.ts';
 import { findResolutions } from '../../store/transfer-desk.ts';
-import { EXIT } from '../cli-error.ts';
+import { describeTransaction, type Transaction } from './describe-transaction.ts';
 import { readDeliveries, tellEvent } from './event-entries.ts';
 import { type Explanation, shorten } from './explanation.ts';
 import { tellSighting } from './invoice-entries.ts';
-import type { Subject } from './read-subject.ts';
-import { describeStand, readStand } from './stand.ts';
-import { type ToldTransfer, tellOutgoing, tellTransfer } from './transfer-entries.ts';
-
-type Transaction = Extract<Subject, { form: 'transaction' }>;
+import { hintResolve, type ToldTransfer, tellOutgoing, tellTransfer } from './transfer-entries.ts';
 
 /** A multisend may pay hundreds; this many are told. */
 const MAX_TRANSFERS = 50;
@@ -44,13 +41,14 @@ export async function explainTransaction(
   const told = transfers.map((transfer) => ({
     transfer,
     causes: causes.get(transfer.id) ?? [],
+    fit: null,
     resolutions: resolutions.get(transfer.id) ?? [],
   }));
   const { events, deliveries } = await readDeliveries(db, await findEventsOfTransfers(db, ids, MAX_EVENTS));
   return {
     verdict: [
       ...told.slice(0, MAX_JUDGED).flatMap(judgeTransfer),
-      ...sightings.slice(0, MAX_JUDGED).map(judgeSighting),
+      ...(await judgeSightings(db, sightings.slice(0, MAX_JUDGED))),
       ...outgoing.slice(0, MAX_JUDGED).map(judgeOutgoing),
       ...judgeRest(told.length + sightings.length + outgoing.length),
     ],
@@ -77,7 +75,7 @@ const MAX_JUDGED = 3;
 
 function judgeTransfer({ transfer, causes, resolutions }: ToldTransfer): string[] {
   const { kind, invoice, address, amountMicro } = transfer;
-  const came = `${formatAmount(amountMicro)} USDT came to ${address}`;
+  const came = `${formatAmount(amountMicro)} USDT came to ${address}${kind === 'matched' ? '' : ` (${encodeId('trf', transfer.id)})`}`;
   const name = invoice === null ? '' : shorten(invoice.externalId, 60);
   if (kind === 'matched') return [`${came} and paid ${name}.`];
   const last = resolutions.at(-1);
@@ -91,9 +89,21 @@ function judgeTransfer({ transfer, causes, resolutions }: ToldTransfer): string[
   ];
 }
 
-function judgeSighting({ amountMicro, externalId, blockNumber }: ExplainedSighting): string {
-  const amount = formatAmount(microUsdt(amountMicro));
-  return `${amount} USDT, exactly what ${shorten(externalId, 60)} waits for, stands in block ${blockNumber}. It is PAID as soon as that block is irreversible, normally within a minute or two.`;
+/** Of several exact transfers on their way the first of the chain pays. */
+async function judgeSightings(db: Sql, sightings: readonly ExplainedSighting[]): Promise<string[]> {
+  const told: string[] = [];
+  for (const { projectId, invoiceId, externalId, txId, logIndex, amountMicro, blockNumber } of sightings) {
+    const [first] = await findSightingsOfInvoice(db, { projectId, id: invoiceId }, 1);
+    const name = shorten(externalId, 60);
+    const isFirst = first === undefined || (first.txId === txId && first.logIndex === logIndex);
+    const stands = `${formatAmount(microUsdt(amountMicro))} USDT, exactly what ${name} waits for, stands in block ${blockNumber}`;
+    told.push(
+      isFirst
+        ? `${stands}. It is PAID as soon as that block is irreversible, normally within a minute or two.`
+        : `${stands}. Another transfer of exactly this amount comes first, in block ${first.blockNumber}, transaction ${first.txId}: unless that block is orphaned, this one pays nothing.`,
+    );
+  }
+  return told;
 }
 
 function judgeOutgoing({ amountMicro, address, to }: ExplainedOutgoing): string {
@@ -110,59 +120,11 @@ function nextSteps(told: readonly ToldTransfer[], sightings: readonly ExplainedS
     ...sightings.map(({ invoiceId }) => invoiceId),
   ];
   const known = [...new Set(invoiceIds.filter((id) => id !== undefined))].slice(0, MAX_JUDGED);
-  const open = told.find(({ transfer, resolutions }) => transfer.kind !== 'matched' && resolutions.length === 0);
+  const open = told
+    .slice(0, MAX_JUDGED)
+    .filter(({ transfer, resolutions }) => transfer.kind !== 'matched' && resolutions.length === 0);
   return [
     ...known.map((id) => `all about the invoice: quittance explain ${encodeId('inv', id)}`),
-    ...(open === undefined
-      ? []
-      : [`when you have decided: quittance transfers resolve ${encodeId('trf', open.transfer.id)} --as …`]),
+    ...open.map(({ transfer }) => hintResolve(transfer)),
   ];
-}
-
-function describeTransaction({ txId, hasEthereumPrefix }: Transaction): Pick<Explanation, 'subject' | 'fields'> {
-  return {
-    subject: { form: 'transaction', txId, ...(hasEthereumPrefix ? { note: PREFIX_NOTE } : {}) },
-    fields: [
-      ['transaction', txId],
-      ['note', hasEthereumPrefix ? PREFIX_NOTE : null],
-    ],
-  };
-}
-
-const PREFIX_NOTE = 'TRON writes transaction ids without 0x; with it, it may be a transaction of another chain';
-
-/** What to do about a transaction that the ledger has nothing of, and up to where the ledger knows each chain. */
-export async function explainUnknownTransaction(db: Sql, subject: Transaction): Promise<Explanation> {
-  const now = unixMs(systemClock.now());
-  const stands = [];
-  for (const network of NETWORKS) stands.push(await readStand(db, network, now));
-  const followed = stands.filter(({ cursor }) => cursor !== null);
-  const troubles = followed.flatMap(({ trouble }) => (trouble === null ? [] : [`Mind that ${trouble}.`]));
-  const { subject: described, fields } = describeTransaction(subject);
-  return {
-    verdict: [
-      'The ledger has nothing of this transaction: no USDT transfer of it came to or left an address of yours.',
-      ...troubles,
-    ],
-    subject: {
-      ...described,
-      ledger: followed.map(({ network, cursor }) => {
-        return { network, recordedBlock: cursor?.solid.number, examinedBlock: cursor?.head.number };
-      }),
-    },
-    fields: [
-      ...fields,
-      ...followed.map((stand) => ['ledger', describeStand(stand)] as const),
-      ...(followed.length === 0 ? [['ledger', 'no network was examined yet'] as const] : []),
-    ],
-    timeline: [],
-    omissions: [],
-    next: [
-      'look it up at tronscan.org (nile.tronscan.org for Nile); the link of the payer may be of another network',
-      'is it there and successful, in USDT, and to one of your addresses? If not, it paid somebody else or nobody',
-      'is its block above the blocks that are recorded here? Then wait; see "quittance chain status"',
-      'is it below, and to an address that you had then? Then read its block again: quittance chain rescan --from <block> --to <block>',
-    ],
-    exitCode: EXIT.notFound,
-  };
 }

@@ -8,9 +8,12 @@ import { clip } from '../clip.ts';
 import { selectProject } from '../select-project.ts';
 import { printable, type Result, type Terminal } from '../terminal.ts';
 import { withDatabase } from '../with-database.ts';
+import type { Transaction } from './describe-transaction.ts';
 import { explainAddress } from './explain-address.ts';
 import { explainInvoice } from './explain-invoice.ts';
-import { explainTransaction, explainUnknownTransaction } from './explain-transaction.ts';
+import { explainOrphaned } from './explain-orphaned.ts';
+import { explainTransaction } from './explain-transaction.ts';
+import { explainUnknownTransaction } from './explain-unknown.ts';
 import { type Explanation, present } from './explanation.ts';
 import { readSubject, type Subject } from './read-subject.ts';
 
@@ -27,7 +30,7 @@ export async function explain(terminal: Terminal, text: string, options: { proje
     const subject = readSubject(text);
     const explanation = (await explainForm(db, subject, projectId)) ?? (await explainExternalId(db, text, projectId));
     if (explanation !== null) return present(explanation);
-    if (subject.form === 'transaction') return present(await explainUnknownTransaction(db, subject));
+    if (subject.form === 'transaction') return present(await explainUnrecorded(db, subject, projectId));
     throw notFound(subject, options);
   });
 }
@@ -46,6 +49,12 @@ async function explainForm(db: Sql, subject: Subject, projectId: string | null):
     case 'external-id':
       return null;
   }
+}
+
+/** The ledger has neither a transfer nor a sighting of it. */
+async function explainUnrecorded(db: Sql, subject: Transaction, projectId: string | null): Promise<Explanation> {
+  const orphaned = await explainOrphaned(db, subject, projectId);
+  return orphaned ?? explainUnknownTransaction(db, subject, projectId);
 }
 
 async function explainExternalId(db: Sql, text: string, projectId: string | null): Promise<Explanation | null> {
@@ -72,10 +81,10 @@ function ambiguous(text: string, found: readonly LocatedInvoice[]): CliError {
 }
 
 function notFound(subject: Subject, options: { project?: string }): CliError {
-  const where = options.project === undefined ? 'no project' : `the project ${options.project}`;
+  const where = options.project === undefined ? 'no project knows' : `the project ${options.project} does not know`;
   const hint = subject.form === 'external-id' && subject.hint !== null ? ` (${subject.hint})` : '';
   return new CliError(
     'NOT_FOUND',
-    `${where} knows ${printable(clip(subject.text))}${hint}. Ask for an invoice id (inv_…), the externalId of an invoice exactly as it was sent, a transaction id (64 hex characters, or its Tronscan link), or an address (T…)`,
+    `${where} ${printable(clip(subject.text))}${hint}. Ask for an invoice id (inv_…), the externalId of an invoice exactly as it was sent, a transaction id (64 hex characters, or its Tronscan link), or an address (T…)`,
   );
 }

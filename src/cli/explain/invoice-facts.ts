@@ -1,6 +1,5 @@
-import type { Cause } from '../../domain/mismatch.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import { diagnoseTransfers } from '../../payments/diagnose-transfers.ts';
+import { type Compared, compareTransfers } from '../../payments/diagnose-transfers.ts';
 import type { Sql } from '../../store/database.ts';
 import {
   type ExplainedSighting,
@@ -25,14 +24,19 @@ export type InvoiceFacts = {
   /** The payment and the duplicates. */
   exact: readonly ToldTransfer[];
   duplicateCount: number;
-  /** What paid nothing and may have been meant for it, or was linked to it by an operator. */
+  /** What was linked to it by an operator, and what paid nothing and may have been meant for it, the likeliest first. */
   near: readonly ToldTransfer[];
+  /** Transfers that paid nothing and came since its creation, to its address or of its amounts. */
+  unmatched: Unmatched;
   /** By sequence. */
   events: readonly ToldEvent[];
   transferEvents: readonly ToldEvent[];
   stand: Stand;
   omissions: readonly Omission[];
 };
+
+/** `fitting` of them may be meant for it; `isAll` is false if there may be more. */
+type Unmatched = { total: number; compared: number; fitting: number; isAll: boolean };
 
 /** Shown at most: more would be read by nobody. */
 const MAX_EVENTS = 60;
@@ -47,9 +51,9 @@ const MAX_CANDIDATES = 100;
 export async function readInvoiceFacts(db: Sql, invoice: ExplainedInvoice, now: UnixMs): Promise<InvoiceFacts> {
   const duplicates = await findDuplicates(db, invoice, MAX_DUPLICATES);
   const exactIds = [...(invoice.paidTransferId === null ? [] : [invoice.paidTransferId]), ...duplicates.ids];
-  const { causes, ids: nearIds, omissions } = await findNear(db, invoice, exactIds);
+  const { compared, ids: nearIds, unmatched } = await findNear(db, invoice, exactIds);
   const exact = await findTransfers(db, exactIds);
-  const near = await findTransfers(db, nearIds);
+  const near = (await findTransfers(db, nearIds)).toSorted((a, b) => nearIds.indexOf(a.id) - nearIds.indexOf(b.id));
   const shownIds = [...exact, ...near].map(({ id }) => id);
   const resolutions = await findResolutions(db, shownIds);
   const own = await findEventsOfInvoice(db, invoice, MAX_EVENTS);
@@ -61,7 +65,8 @@ export async function readInvoiceFacts(db: Sql, invoice: ExplainedInvoice, now: 
   const told = (list: typeof exact): ToldTransfer[] =>
     list.map((transfer) => ({
       transfer,
-      causes: causes.get(transfer.id) ?? [],
+      causes: compared.get(transfer.id)?.causes ?? [],
+      fit: compared.get(transfer.id)?.fit ?? null,
       resolutions: resolutions.get(transfer.id) ?? [],
     }));
   return {
@@ -70,6 +75,7 @@ export async function readInvoiceFacts(db: Sql, invoice: ExplainedInvoice, now: 
     exact: told(exact),
     duplicateCount: duplicates.total,
     near: told(near),
+    unmatched,
     events: ofInvoice.events,
     transferEvents: ofOthers.events,
     stand: await readStand(db, invoice.network, now),
@@ -79,7 +85,12 @@ export async function readInvoiceFacts(db: Sql, invoice: ExplainedInvoice, now: 
         shown: duplicates.ids.length,
         total: duplicates.total,
       },
-      ...omissions,
+      {
+        what: 'transfers that paid nothing and may be meant for it',
+        shown: Math.min(unmatched.fitting, MAX_NEAR),
+        total: unmatched.fitting,
+      },
+      { what: 'transfers that paid nothing, compared with it', shown: unmatched.compared, total: unmatched.total },
       { what: 'events of the invoice', shown: own.length, total: invoice.eventCount },
       { what: 'deliveries of its events', ...ofInvoice.deliveries },
       { what: 'deliveries of events of those transfers', ...ofOthers.deliveries },
@@ -87,28 +98,34 @@ export async function readInvoiceFacts(db: Sql, invoice: ExplainedInvoice, now: 
   };
 }
 
-/** The transfers that paid nothing and have to do with the invoice: linked to it, or their likely cause names it. */
+/** The transfers that paid nothing and have to do with the invoice: linked to it, or meant for it by a likely mistake. */
 async function findNear(
   db: Sql,
   invoice: ExplainedInvoice,
   exactIds: readonly string[],
-): Promise<{ ids: string[]; causes: Map<string, Cause[]>; omissions: Omission[] }> {
+): Promise<{ ids: string[]; compared: Map<string, Compared>; unmatched: Unmatched }> {
   const linked = (await findLinkedTransfers(db, invoice, MAX_LINKED)).filter((id) => !exactIds.includes(id));
   const candidates = await findCandidates(db, invoice, MAX_CANDIDATES);
+  const resolutions = await findResolutions(db, candidates.ids);
+  // What an operator gave to another invoice or took for the merchant's own is decided.
+  const isElsewhere = (id: string) => {
+    const last = resolutions.get(id)?.at(-1);
+    return (
+      last?.resolution === 'own-deposit' || (last != null && last.invoice !== null && last.invoice.id !== invoice.id)
+    );
+  };
   const duplicateIds = exactIds.filter((id) => id !== invoice.paidTransferId);
-  const causes = await diagnoseTransfers(db, [...new Set([...candidates.ids, ...linked, ...duplicateIds])]);
-  const named = candidates.ids.filter((id) => {
-    const [likeliest] = causes.get(id) ?? [];
-    return likeliest?.invoices.some((near) => near.id === invoice.id) === true;
-  });
-  const ids = [...new Set([...linked, ...named.slice(0, MAX_NEAR)])];
-  const omissions = [
-    {
-      what: 'transfers that paid nothing and may be meant for it',
-      shown: Math.min(named.length, MAX_NEAR),
-      total: named.length,
-    },
-    { what: 'transfers that paid nothing, compared with it', shown: candidates.ids.length, total: candidates.total },
-  ];
-  return { ids, causes, omissions };
+  const compared = await compareTransfers(db, [...new Set([...candidates.ids, ...linked, ...duplicateIds])], invoice);
+  const isResolved = (id: string) => Number(resolutions.has(id));
+  const share = (id: string) => compared.get(id)?.fit?.share ?? 0;
+  const fitting = candidates.ids
+    .filter((id) => compared.get(id)?.fit != null && !isElsewhere(id) && !linked.includes(id))
+    .toReversed()
+    .sort((a, b) => isResolved(a) - isResolved(b) || share(b) - share(a));
+  const { total, isAll, ids } = candidates;
+  return {
+    ids: [...linked, ...fitting.slice(0, MAX_NEAR)],
+    compared,
+    unmatched: { total, isAll, compared: ids.length, fitting: fitting.length },
+  };
 }

@@ -2,11 +2,13 @@ import { assertNever } from '../../domain/assert-never.ts';
 import { isLate } from '../../domain/invoice.ts';
 import { formatAmount } from '../../domain/money.ts';
 import { toIso } from '../../domain/time.ts';
+import { MAX_COUNTED } from '../../store/explain-candidates.ts';
+import type { ExplainedTransfer } from '../../store/explain-transfers.ts';
 import { describeOutcome } from './delivery-entries.ts';
 import type { ToldEvent } from './event-entries.ts';
 import { shorten } from './explanation.ts';
 import type { InvoiceFacts } from './invoice-facts.ts';
-import { nameTransfer, type ToldTransfer } from './transfer-entries.ts';
+import { nameOpenTransfer, nameTransfer, type ToldTransfer } from './transfer-entries.ts';
 
 /** What became of an invoice, what came that is not its payment, whether the shop knows, and what stands in the way. */
 export function judgeInvoice(facts: InvoiceFacts): string[] {
@@ -20,7 +22,7 @@ export function judgeInvoice(facts: InvoiceFacts): string[] {
   ];
 }
 
-function judgeStatus({ invoice, events, exact, sightings, near }: InvoiceFacts): string {
+function judgeStatus({ invoice, events, exact, sightings, near, unmatched }: InvoiceFacts): string {
   const { status, expiresAt } = invoice;
   const name = shorten(invoice.externalId, 60);
   const wanted = `exactly ${formatAmount(invoice.payableMicro)} USDT at ${invoice.address.address}`;
@@ -29,8 +31,8 @@ function judgeStatus({ invoice, events, exact, sightings, near }: InvoiceFacts):
   const isOrphaned = events.some(({ event }) => event.type === 'invoice.confirming');
   const arrived = isOrphaned
     ? 'the transfer that was seen is no longer on the chain, because its block was orphaned; it may come again in another block'
-    : near.length > 0
-      ? 'that amount did not arrive'
+    : near.length > 0 || unmatched.total > 0
+      ? 'nothing exact arrived'
       : 'nothing arrived';
   switch (status) {
     case 'PAID': {
@@ -44,7 +46,12 @@ function judgeStatus({ invoice, events, exact, sightings, near }: InvoiceFacts):
     case 'CONFIRMING': {
       const seen = sightings[0];
       const where = seen === undefined ? '' : ` in block ${seen.blockNumber} of ${toIso(seen.blockTime)}`;
-      return `${name} is CONFIRMING: the exact transfer stands${where}, and is PAID as soon as that block is irreversible, normally within a minute or two.`;
+      const more = sightings.length - 1;
+      const again =
+        more < 1
+          ? ''
+          : ` ${more} more of exactly this amount ${more === 1 ? 'comes after it and pays' : 'come after it and pay'} nothing.`;
+      return `${name} is CONFIRMING: the exact transfer stands${where}, and is PAID as soon as that block is irreversible, normally within a minute or two.${again}`;
     }
     case 'PENDING':
       return `${name} waits for ${wanted} until ${toIso(expiresAt)}; ${arrived}.`;
@@ -56,32 +63,74 @@ function judgeStatus({ invoice, events, exact, sightings, near }: InvoiceFacts):
 }
 
 function judgeDuplicates({ duplicateCount, exact }: InvoiceFacts): string[] {
-  if (duplicateCount === 0) return [];
-  const duplicates = exact.filter(({ transfer }) => transfer.kind === 'duplicate');
-  const [only] = duplicates;
-  if (duplicateCount === 1 && only !== undefined) {
-    return [`It was paid twice: ${nameTransfer(only.transfer)} pays nothing${describeResolved(only)}.`];
+  const duplicates = exact.filter(({ transfer }) => transfer.kind === 'duplicate').toReversed();
+  const open = duplicates.filter(isOpen);
+  const [newest = duplicates[0]] = open;
+  if (newest === undefined) return [];
+  if (duplicateCount === 1) {
+    return [`It was paid twice: ${nameOpenTransfer(newest.transfer)} pays nothing${describeResolved(newest)}.`];
   }
-  const open = duplicates.filter(({ resolutions }) => resolutions.length === 0).length;
+  const example = open.length === 0 ? '' : `, as ${nameOpenTransfer(newest.transfer)}`;
   return [
-    `${duplicateCount} more transfers of the same amount came and pay nothing; of the newest ${duplicates.length}, ${open} are not resolved.`,
+    `${atLeast(duplicateCount, duplicateCount < MAX_COUNTED)} more transfers of the same amount came and pay nothing; of the newest ${duplicates.length}, ${open.length} are not resolved${example}.`,
   ];
 }
 
-/** The transfer that is the likeliest to have been meant for it: not resolved before resolved, then the newest. */
-function judgeNear({ near }: InvoiceFacts): string[] {
-  const [best] = near.toSorted(
-    (left, right) =>
-      Number(left.resolutions.length > 0) - Number(right.resolutions.length > 0) ||
-      right.transfer.blockTime - left.transfer.blockTime,
-  );
-  if (best === undefined) return [];
-  const [likeliest] = best.causes;
+/** What may have been meant for it, as sure as that is: not resolved before resolved, then the likeliest. */
+function judgeNear({ invoice, near, unmatched }: InvoiceFacts): string[] {
+  // The exact transfer came; all else is more than that.
+  const hasExact = invoice.status === 'PAID' || invoice.status === 'CONFIRMING';
+  const best = bestNear(near);
+  if (best === undefined) {
+    if (unmatched.total === 0 || hasExact) return [];
+    const came = unmatched.total === 1 && unmatched.isAll ? 'transfer that pays' : 'transfers that pay';
+    const compared =
+      unmatched.compared < unmatched.total ? `, and of the ${unmatched.compared} that were compared` : ', and';
+    return [
+      `${atLeast(unmatched.total, unmatched.isAll)} ${came} nothing came to its address or of its amounts since${compared} none becomes its amount by a usual mistake, or something else explains it far better; that is never certain.`,
+    ];
+  }
+  const name = nameOpenTransfer(best.transfer);
+  const linked = best.resolutions.at(-1)?.invoice?.id === invoice.id;
+  const isSure = linked || best.fit?.cause.confidence === 'high';
+  const others = near.length - 1 + Math.max(0, unmatched.fitting - near.filter(({ fit }) => fit !== null).length);
+  const resolved = describeResolved(best);
+  const also = hasExact ? 'In addition, ' : '';
+  const first = isSure
+    ? `${hasExact ? `In addition ${name} came` : `What came is ${name}`}, which pays nothing${resolved}.`
+    : `${also}${others === 0 ? '1 transfer that pays' : `${others + 1} transfers that pay`} nothing may be meant for it${others === 0 ? '' : '; the likeliest'}: ${name}${resolved.replace(/^ and is/, ',')}.`;
+  const cause = best.fit?.cause ?? best.causes[0];
   return [
-    `What came is ${nameTransfer(best.transfer)}, which pays nothing${describeResolved(best)}.`,
-    ...(likeliest === undefined ? [] : [`Likely (${likeliest.confidence}): ${likeliest.explanation}`]),
-    ...(near.length === 1 ? [] : [`${near.length - 1} more that pay nothing and may be meant for it stand below.`]),
+    first,
+    ...(cause === undefined ? [] : [`Likely (${cause.confidence}): ${cause.explanation}`]),
+    ...(!isSure || others === 0
+      ? []
+      : [
+          others === 1
+            ? '1 more that pays nothing may be meant for it, but less likely; it stands below.'
+            : `${others} more that pay nothing may be meant for it, but less likely; they stand below.`,
+        ]),
   ];
+}
+
+/** What to decide first: the newest open duplicate, and the open transfer that the verdict names. */
+export function openTransfers({ exact, near }: InvoiceFacts): ExplainedTransfer[] {
+  const duplicate = exact.findLast((told) => told.transfer.kind === 'duplicate' && isOpen(told));
+  const best = bestNear(near);
+  return [duplicate, best].flatMap((told) => (told !== undefined && isOpen(told) ? [told.transfer] : []));
+}
+
+/** `near` begins with the likeliest. */
+function bestNear(near: InvoiceFacts['near']): ToldTransfer | undefined {
+  return near.find(isOpen) ?? near[0];
+}
+
+function isOpen({ resolutions }: ToldTransfer): boolean {
+  return resolutions.length === 0;
+}
+
+function atLeast(count: number, isAll: boolean): string {
+  return isAll ? String(count) : `At least ${count}`;
 }
 
 function describeResolved({ resolutions }: ToldTransfer): string {

@@ -32,6 +32,7 @@ export function readSubject(text: string): Subject {
 }
 
 function hintOf(word: string, reasonOfAddress: string): string | null {
+  if (/^trf_/i.test(word)) return 'a transfer is told by "quittance transfers show"';
   if (/^inv_/i.test(word))
     return 'an invoice id is "inv_" and 26 characters, as the API gave it: one is wrong or missing';
   if (/^(0x)?[0-9a-f]{40,100}$/i.test(word) && !/^(0x|41)?[0-9a-f]{40}$/i.test(word)) {

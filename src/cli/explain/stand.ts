@@ -33,3 +33,12 @@ export function describeStand({ network, cursor }: Stand): string {
   const { solid, head } = cursor;
   return `${network}: recorded up to block ${solid.number} of ${toIso(solid.time)}, examined up to block ${head.number} of ${toIso(head.time)}`;
 }
+
+/** For machines; the numbers are `null` while the network was never examined. */
+export function ledgerOf({ network, cursor }: Stand): {
+  network: Network;
+  recordedBlock: number | null;
+  examinedBlock: number | null;
+} {
+  return { network, recordedBlock: cursor?.solid.number ?? null, examinedBlock: cursor?.head.number ?? null };
+}

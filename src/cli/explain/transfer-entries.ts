@@ -1,6 +1,8 @@
+import { formatSigned } from '../../chain/reconcile-address.ts';
 import { assertNever } from '../../domain/assert-never.ts';
 import { encodeId } from '../../domain/ids.ts';
 import { isLate } from '../../domain/invoice.ts';
+import type { Fit } from '../../domain/mismatch/fit-invoice.ts';
 import type { Cause } from '../../domain/mismatch.ts';
 import { formatAmount } from '../../domain/money.ts';
 import { toIso } from '../../domain/time.ts';
@@ -11,16 +13,20 @@ import type { Resolution } from '../../store/transfer-desk.ts';
 import { accountToAddress } from '../../tron/address.ts';
 import { shorten } from './explanation.ts';
 
-/** An incoming transfer, why it may fit nothing (best first), and what operators did about it (oldest first). */
+/**
+ * An incoming transfer, why it may fit nothing (best first), how it fits the invoice that was asked about (`null` if it hardly
+ * does, or none was), and what operators did about it (oldest first).
+ */
 export type ToldTransfer = {
   transfer: ExplainedTransfer;
   causes: readonly Cause[];
+  fit: Fit | null;
   resolutions: readonly Resolution[];
 };
 
 /** Its block with the evidence, what was decided, and what was done about it. */
-export function tellTransfer({ transfer, causes, resolutions }: ToldTransfer): TimelineEntry[] {
-  return [tellBlock(transfer), tellDecision(transfer, causes), ...resolutions.map(tellResolution)];
+export function tellTransfer({ transfer, causes, fit, resolutions }: ToldTransfer): TimelineEntry[] {
+  return [tellBlock(transfer), tellDecision(transfer, causes, fit), ...resolutions.map(tellResolution)];
 }
 
 function tellBlock(transfer: ExplainedTransfer): TimelineEntry {
@@ -60,7 +66,7 @@ function describeVerified(verified: string, nodes: readonly string[]): string {
   return `agreed: ${verified.replace('agreed:', '')} operators showed the same${shownBy}`;
 }
 
-function tellDecision(transfer: ExplainedTransfer, causes: readonly Cause[]): TimelineEntry {
+function tellDecision(transfer: ExplainedTransfer, causes: readonly Cause[], fit: Fit | null): TimelineEntry {
   const { kind, invoice } = transfer;
   const name = invoice === null ? '' : shorten(invoice.externalId);
   const late = invoice !== null && isLate(transfer.blockTime, invoice.expiresAt);
@@ -77,30 +83,64 @@ function tellDecision(transfer: ExplainedTransfer, causes: readonly Cause[]): Ti
     }
     case 'duplicate': {
       const text = `exactly the amount of ${name}, which was PAID before: this transfer pays nothing`;
-      return { ...entry, text, ...tellCauses(causes, data) };
+      return { ...entry, text, ...tellCauses(causes, fit, data) };
     }
     case 'unmatched': {
       const text = 'no invoice reserves this amount on this address: this transfer pays nothing';
-      return { ...entry, text, ...tellCauses(causes, data) };
+      return { ...entry, text, ...tellCauses(causes, fit, data) };
     }
     default:
       return assertNever(kind);
   }
 }
 
-function tellCauses(causes: readonly Cause[], data: { transferId: string }): Pick<TimelineEntry, 'details' | 'data'> {
+function tellCauses(
+  causes: readonly Cause[],
+  fit: Fit | null,
+  data: { transferId: string },
+): Pick<TimelineEntry, 'details' | 'data'> {
+  const [likeliest] = causes;
+  const isSame =
+    likeliest !== undefined &&
+    likeliest.code === fit?.cause.code &&
+    likeliest.confidence === fit.cause.confidence &&
+    likeliest.invoices[0]?.id === fit.cause.invoices[0]?.id;
   return {
-    details: [data.transferId, ...causes.map((cause) => `likely (${cause.confidence}): ${cause.explanation}`)],
-    data: { ...data, causes: causes.map(describeCause) },
+    details: [
+      data.transferId,
+      ...(fit === null || isSame ? [] : [`for this invoice (${fit.cause.confidence}): ${fit.cause.explanation}`]),
+      ...causes.flatMap((cause) => [`likely (${cause.confidence}): ${cause.explanation}`, ...listNear(cause)]),
+    ],
+    data: {
+      ...data,
+      ...(fit === null ? {} : { forThisInvoice: describeCause(fit.cause) }),
+      causes: causes.map(describeCause),
+    },
   };
+}
+
+/** The nearest first, where one has to choose among several. */
+function listNear({ code, invoices }: Cause): string[] {
+  if (invoices.length < 2 || code === 'SUM_OF_INVOICES') return [];
+  const names = invoices.map(({ externalId, payableMicro, status, differenceMicro }) => {
+    return `${shorten(externalId, 40)} ${formatAmount(payableMicro)} ${status} (${formatSigned(differenceMicro)})`;
+  });
+  return [`  near: ${names.join(', ')}`];
 }
 
 /** For machines, with the ids and amounts as they are everywhere else. */
 function describeCause({ invoices, ...cause }: Cause): object {
   return {
     ...cause,
-    invoices: invoices.map(({ id, externalId, status, payableMicro }) => {
-      return { invoiceId: encodeId('inv', id), externalId, status, payableAmount: formatAmount(payableMicro) };
+    invoices: invoices.map(({ id, externalId, status, payableMicro, differenceMicro }) => {
+      const payableAmount = formatAmount(payableMicro);
+      return {
+        invoiceId: encodeId('inv', id),
+        externalId,
+        status,
+        payableAmount,
+        difference: formatSigned(differenceMicro),
+      };
     }),
   };
 }
@@ -135,6 +175,16 @@ export function tellOutgoing(transfer: ExplainedOutgoing): TimelineEntry {
     details: [`transaction ${txId}, log ${logIndex}`, describeVerified(verified, nodes)],
     data: { txId, logIndex, amount, from: address, to, network, blockNumber, blockId, verified, nodes },
   };
+}
+
+/** For a verdict: `24.000000 USDT from T… at 2026-09-01T12:00:00.000Z (trf_…)`, by the id that resolves it. */
+export function nameOpenTransfer(transfer: ExplainedTransfer): string {
+  return `${nameTransfer(transfer)} (${encodeId('trf', transfer.id)})`;
+}
+
+/** What to do about a transfer that paid nothing. */
+export function hintResolve({ id }: ExplainedTransfer): string {
+  return `when you have decided: quittance transfers resolve ${encodeId('trf', id)} --as …`;
 }
 
 /** For a verdict: `24.000000 USDT from T… at 2026-09-01T12:00:00.000Z`. */

@@ -3,16 +3,22 @@ import type { OrphanedPayment } from './orphan-payment.ts';
 
 const UNMATCHED =
   'the invoice stays as it is, and the transfer appears under `quittance transfers list` as unmatched once its block is irreversible';
+const paysOther = (reference: string) =>
+  `the invoice stays as it is; but exactly this is what invoice ${reference} asks for at the same address: it becomes PAID, or, if it has its payment already, the transfer appears under \`quittance transfers list\` as a duplicate`;
 const UNSEEN = 'the invoice stays as it is, and no transfer is recorded';
 const DUPLICATE =
   'the invoice has its payment already, so the transfer appears under `quittance transfers list` as a duplicate';
 const PAYS = 'the invoice becomes CONFIRMING when the transfer is in a block, and PAID once that block is irreversible';
 
-/** One sentence: what was sent, and what will come of it. `hasPayment` tells that the invoice had a payment before. */
+/**
+ * One sentence: what was sent, and what will come of it. `hasPayment` tells that the invoice had a payment before, `hit` is the
+ * other invoice whose amount a mistake happens to be.
+ */
 export function describePayment(
   scenario: Scenario,
-  { payable, sent, hasPayment }: { payable: string; sent: string; hasPayment: boolean },
+  { payable, sent, hasPayment, hit }: { payable: string; sent: string; hasPayment: boolean; hit: string | null },
 ): string {
+  const result = hit === null ? UNMATCHED : paysOther(hit);
   const counts = hasPayment ? DUPLICATE : PAYS;
   const mistaken = `${sent} was sent in place of ${payable}`;
   switch (scenario) {
@@ -34,21 +40,21 @@ export function describePayment(
     case 'late':
       return 'the deadline was brought forward (which only a local network allows) and the invoice expired, and then exactly the payable amount was sent: the invoice becomes CONFIRMING and PAID all the same, and its payment is marked late';
     case 'short':
-      return `${mistaken}, which is too little: ${UNMATCHED}`;
+      return `${mistaken}, which is too little: ${result}`;
     case 'over':
-      return `${mistaken}, which is too much: ${UNMATCHED}`;
+      return `${mistaken}, which is too much: ${result}`;
     case 'rounded':
-      return `${mistaken}, which is rounded: ${UNMATCHED}`;
+      return `${mistaken}, which is rounded: ${result}`;
     case 'typo':
-      return `${mistaken}, with one digit wrong: ${UNMATCHED}`;
+      return `${mistaken}, with one digit wrong: ${result}`;
     case 'swapped':
-      return `${mistaken}, with two neighbouring digits swapped: ${UNMATCHED}`;
+      return `${mistaken}, with two neighbouring digits swapped: ${result}`;
     case 'fee':
-      return `${mistaken}, because a fee was taken out of it: ${UNMATCHED}`;
+      return `${mistaken}, because a fee was taken out of it: ${result}`;
     case 'requested-amount':
-      return `${mistaken}, which is the amount of the order without the added digits: ${UNMATCHED}`;
+      return `${mistaken}, which is the amount of the order without the added digits: ${result}`;
     case 'to-retired':
-      return `exactly the payable amount was sent to a retired address of the demo project, which gets no new invoices but is watched for ever: ${UNMATCHED}`;
+      return `exactly the payable amount was sent to a retired address of the demo project, which gets no new invoices but is watched for ever: ${result}`;
     case 'wrong-address':
       return `exactly the payable amount was sent to an address that belongs to no project: ${UNSEEN}`;
     case 'fake-token':

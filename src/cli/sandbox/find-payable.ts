@@ -16,7 +16,7 @@ export type Payable = Pick<InvoicePayment, 'requestedMicro' | 'payableMicro' | '
   readStatus(): Promise<InvoiceStatus>;
 };
 
-/** The invoice behind `inv_…`, the URL of a checkout page or an external id of the demo project. Errors: `NOT_FOUND`, `CONFLICT`. */
+/** The invoice behind the URL of a checkout page, or behind `inv_…` or an external id of the demo project. Errors: `NOT_FOUND`, `CONFLICT`. */
 export async function findPayable(db: Database, sandbox: SandboxFile, target: string): Promise<Payable> {
   const token = /\/c\/([^/?#]+)/.exec(target)?.[1];
   const look =
@@ -26,7 +26,7 @@ export async function findPayable(db: Database, sandbox: SandboxFile, target: st
   const lookAgain = async () => {
     const invoice = await look();
     if (invoice !== null) return invoice;
-    throw new CliError('NOT_FOUND', `the sandbox has no invoice ${target}`);
+    throw token === undefined ? unknownName(target) : new CliError('NOT_FOUND', `the sandbox has no invoice ${target}`);
   };
   const { id, status, ...invoice } = await lookAgain();
   if (token !== undefined && (status === 'CONFIRMING' || status === 'PAID')) {
@@ -50,8 +50,15 @@ async function findByExternalId(sandbox: SandboxFile, externalId: string): Promi
   const { status, body } = await askApi(sandbox, path, { method: 'GET' });
   const { data } = body as { data?: { invoiceId: string }[] };
   if (data?.[0] !== undefined) return data[0].invoiceId;
-  if (data !== undefined) throw new CliError('NOT_FOUND', `the sandbox has no invoice ${externalId}`);
+  if (data !== undefined) throw unknownName(externalId);
   throw new AppError('SANDBOX_REFUSED', `the sandbox answered ${status} for ${externalId}`);
+}
+
+function unknownName(name: string): CliError {
+  return new CliError(
+    'NOT_FOUND',
+    `the demo project of the sandbox has no invoice ${name}; one of another project is paid by the URL of its checkout page`,
+  );
 }
 
 /** A new invoice of the demo project for the amount of another. Error: `SANDBOX_REFUSED`. */

@@ -2,10 +2,12 @@ import { FAKE_USDT, MULTISEND } from '../../devnet/keys.ts';
 import { type PaymentTarget, payScenario, type ScenarioResult } from '../../devnet/pay-scenario.ts';
 import { createPayer } from '../../devnet/payer.ts';
 import type { Scenario } from '../../devnet/scenarios.ts';
+import { encodeId } from '../../domain/ids.ts';
 import { formatAmount, microUsdt } from '../../domain/money.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { type Database, openDatabase } from '../../store/database.ts';
 import { readRunningPostgres } from '../../store/embedded-connection.ts';
+import { findInvoiceOfAmount } from '../../store/sandbox.ts';
 import { accountToAddress } from '../../tron/address.ts';
 import { CliError } from '../cli-error.ts';
 import type { Terminal } from '../terminal.ts';
@@ -73,6 +75,7 @@ async function payWith(
           payable: formatAmount(invoice.payableMicro),
           sent: shown[0]?.amount ?? '',
           hasPayment: status === 'CONFIRMING' || status === 'PAID',
+          hit: await findHit(db, invoice, sent[0]),
         })
       : describeOrphaned(orphaned);
   const invoices = [invoice, ...(second === null ? [] : [second])].map(({ reference }) => reference);
@@ -84,6 +87,17 @@ async function payWith(
       outcome,
     ].join('\n'),
   });
+}
+
+/** Another invoice that was hit by mistake: with the policy exact, a wrong amount may be another's price. */
+async function findHit(
+  db: Database,
+  { address, payableMicro }: Payable,
+  sent: { to: string; amountMicro: bigint } | undefined,
+): Promise<string | null> {
+  if (sent === undefined || (sent.to === address && sent.amountMicro === payableMicro)) return null;
+  const id = await findInvoiceOfAmount(db, sent.to, sent.amountMicro);
+  return id === null ? null : encodeId('inv', id);
 }
 
 async function send(

@@ -39,6 +39,11 @@ export function asked({ externalId, payableMicro }: Suspect): string {
   return `invoice ${externalId}'s ${exactly(payableMicro)}`;
 }
 
+/** Whether the payable amount was made unique by a tail. A round amount may come by chance; one with a tail hardly. */
+export function hasTail({ payableMicro, requestedMicro }: Suspect): boolean {
+  return payableMicro !== requestedMicro;
+}
+
 export function absolute(value: bigint): bigint {
   return value < 0n ? -value : value;
 }

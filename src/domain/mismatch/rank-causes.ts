@@ -1,7 +1,8 @@
 import type { Cause, CauseCode, NearInvoice } from '../mismatch.ts';
+import type { UnixMs } from '../time.ts';
 import type { MismatchFacts, Suspect } from './facts.ts';
 import { feeDeducted, overpaid } from './fee-slips.ts';
-import { exactly, type Finding, type Slip, type SlipRule } from './finding.ts';
+import { absolute, exactly, type Finding, hasTail, type Slip, type SlipRule } from './finding.ts';
 import { plausibility } from './plausibility.ts';
 import { pointMisplaced, requestedAmount, roundedOrTruncated } from './rounding-slips.ts';
 import { senderCauses, unknown } from './sender-causes.ts';
@@ -22,7 +23,7 @@ const MAX_INVOICES = 5;
 /** A cause below this share of all that explains the transfer is left out. */
 const WORTH_TELLING = 0.01;
 /** Invoices that explain a transfer at least half as well as the best are equally near. */
-const EQUALLY_NEAR = 0.5;
+export const EQUALLY_NEAR = 0.5;
 
 /** `high`: all other causes together have 3 %, and all other invoices less than a tenth. */
 const HIGH = { cause: 0.97, invoice: 0.92 };
@@ -43,55 +44,74 @@ const AMOUNT_RULES: readonly SlipRule[] = [
  * payer makes its slip and how plausible the invoice is; the confidence comes from what is left for all other explanations.
  */
 export function rankCauses(facts: MismatchFacts): Cause[] {
-  const { amountMicro } = facts.transfer;
-  const findings = [...invoiceFindings(facts), ...senderCauses(facts), unknown(amountMicro)];
+  const findings = findingsOf(facts);
   const total = sum(findings);
   const byCode = new Map<CauseCode, Finding[]>();
-  for (const finding of findings) byCode.set(finding.code, [...(byCode.get(finding.code) ?? []), finding]);
+  for (const finding of findings) {
+    const sameCode = byCode.get(finding.code);
+    if (sameCode === undefined) byCode.set(finding.code, [finding]);
+    else sameCode.push(finding);
+  }
   return [...byCode.values()]
-    .map((ofCode) => ({ ofCode: ofCode.sort((a, b) => b.weight - a.weight), share: sum(ofCode) / total }))
+    .map((ofCode) => ({ ofCode: sortByWeight(ofCode, facts.transfer.amountMicro), share: sum(ofCode) / total }))
     .sort((a, b) => b.share - a.share)
     .filter(({ share }, index) => index === 0 || share >= WORTH_TELLING)
     .slice(0, MAX_CAUSES)
-    .map(({ ofCode, share }) => toCause(ofCode, share, amountMicro));
+    .map(({ ofCode, share }) => toCause(ofCode, share, facts.transfer));
 }
+
+/** All that explains the transfer. */
+export function findingsOf(facts: MismatchFacts): Finding[] {
+  const weighed = weigh(facts);
+  const meant = weighed.reduce((total, { share }) => total + share, 0);
+  return [...invoiceFindings(facts, weighed), ...senderCauses(facts), unknown(facts.transfer.amountMicro, 1 - meant)];
+}
+
+/** Whoever pays an order again by mistake does so soon. */
+const SOON_MS = 86_400_000;
 
 /** Of a duplicate, the amount itself says what it repeats; who sent it may say more. */
 export function rankDuplicate(facts: MismatchFacts, repeated: Suspect): Cause[] {
-  const { amountMicro, from } = facts.transfer;
+  const { amountMicro, from, at } = facts.transfer;
   const isSameSender = repeated.paid?.from === from;
-  // A round amount may come again by chance; one with a tail, or from the same sender, hardly.
-  const hasTail = amountMicro !== repeated.requestedMicro;
+  // A round amount is paid again soon and by the same sender; later it may be for another order, and an exchange sends for many.
+  const isSoon = repeated.paid !== null && at - repeated.paid.at < SOON_MS;
   const first: Cause = {
     code: 'PAID_TWICE',
-    confidence: isSameSender || hasTail ? 'high' : 'medium',
+    confidence: (isSameSender && isSoon) || hasTail(repeated) ? 'high' : 'medium',
     explanation: `${exactly(amountMicro)} arrived: exactly the amount of invoice ${repeated.externalId}, which another transfer had paid${isSameSender ? ', of the same sender' : ''}.`,
     evidence: { times: 2, payableAmount: exactly(repeated.payableMicro), ...(isSameSender ? { sender: from } : {}) },
     invoices: [toNear(repeated, amountMicro)],
   };
   const others = senderCauses(facts).filter(({ code }) => code !== 'DUST');
-  return [first, ...others.map((finding) => toCause([finding], 0, amountMicro))];
+  return [first, ...others.map((finding) => toCause([finding], 0, facts.transfer))];
 }
 
-function sum(findings: readonly Finding[]): number {
+/** The likeliest first; of equally likely ones that of the invoice whose amount is the nearest. */
+function sortByWeight(findings: readonly Finding[], amountMicro: bigint): Finding[] {
+  const distance = ({ invoices: [invoice] }: Finding) =>
+    invoice === undefined ? 0n : absolute(amountMicro - invoice.payableMicro);
+  return findings.toSorted((a, b) => b.weight - a.weight || Number(distance(a) - distance(b)));
+}
+
+export function sum(findings: readonly Finding[]): number {
   return findings.reduce((total, { weight }) => total + weight, 0);
 }
 
-function invoiceFindings(facts: MismatchFacts): Finding[] {
-  const { transfer, invoices, siblings } = facts;
-  const { amountMicro, at, to } = transfer;
+/** Who might have been meant at all: the more there are, the less an amount near one of them says. The shares are 1 together at most. */
+function weigh({ transfer, invoices }: MismatchFacts): Weighed[] {
   const plausible = invoices
-    .map((invoice) => ({ invoice, plausibility: plausibility(invoice, at) }))
-    .filter((candidate) => candidate.plausibility > 0);
-  // Who might have been meant at all: the more there are, the less an amount near one of them says.
+    .map((invoice) => ({ invoice, share: plausibility(invoice, transfer.at) }))
+    .filter(({ share }) => share > 0);
   const all = Math.max(
     1,
-    plausible.reduce((total, candidate) => total + candidate.plausibility, 0),
+    plausible.reduce((total, { share }) => total + share, 0),
   );
-  const weighed: Weighed[] = plausible.map((candidate) => ({
-    invoice: candidate.invoice,
-    share: candidate.plausibility / all,
-  }));
+  return plausible.map(({ invoice, share }) => ({ invoice, share: share / all }));
+}
+
+function invoiceFindings({ transfer, siblings }: MismatchFacts, weighed: readonly Weighed[]): Finding[] {
+  const { amountMicro, at, to } = transfer;
   const origins = typingOrigins(amountMicro);
   const sums = siblingSums(siblings, at);
   const slipsOf = (invoice: Suspect): Slip[] => {
@@ -112,36 +132,62 @@ function invoiceFindings(facts: MismatchFacts): Finding[] {
 }
 
 /** Makes one cause of the findings of one code, the best first. */
-function toCause(ofCode: readonly Finding[], share: number, amountMicro: bigint): Cause {
+function toCause(ofCode: readonly Finding[], share: number, transfer: MismatchFacts['transfer']): Cause {
   const [best] = ofCode as [Finding, ...Finding[]];
   const near = ofCode.filter(({ weight }) => weight >= best.weight * EQUALLY_NEAR);
   const named = new Map(near.flatMap(({ invoices }) => invoices).map((invoice) => [invoice.id, invoice]));
   const others = near.length - 1;
+  const listed = [...named.values()].slice(0, MAX_INVOICES);
   return {
     code: best.code,
     confidence: confidenceOf(best, share, best.weight / sum(ofCode)),
-    explanation: `${best.explanation}${alsoNear(others)}.`,
+    explanation: `${best.explanation}${alreadyPaid(best, transfer.at)}${alsoNear(others, named.size > listed.length ? listed.length - best.invoices.length : null)}.`,
     evidence: { ...best.evidence, ...(others > 0 ? { equallyNear: near.length } : {}) },
-    invoices: [...named.values()].slice(0, MAX_INVOICES).map((invoice) => toNear(invoice, amountMicro)),
+    invoices: listed.map((invoice) => toNear(invoice, transfer.amountMicro)),
   };
+}
+
+/** What must be known before somebody credits the money once more. */
+export function alreadyPaid({ invoices }: Pick<Finding, 'invoices'>, at: UnixMs): string {
+  const tell = (when: 'before' | 'since', paid: readonly Suspect[]) => {
+    if (paid.length === 0) return '';
+    const names = paid.map(({ externalId }) => externalId).join(' and ');
+    return `; ${names} ${paid.length === 1 ? 'was' : 'were'} paid ${when}`;
+  };
+  const paid = invoices.flatMap((invoice) => (invoice.paid === null ? [] : [{ invoice, at: invoice.paid.at }]));
+  const [before, since] = [paid.filter((one) => one.at <= at), paid.filter((one) => one.at > at)];
+  return [before, since]
+    .map((list, index) =>
+      tell(
+        index === 0 ? 'before' : 'since',
+        list.map(({ invoice }) => invoice),
+      ),
+    )
+    .join('');
 }
 
 /** Of very many only some were looked at, so their number is not told. */
 const MANY = 50;
 
-function alsoNear(others: number): string {
-  if (others === 0) return '';
-  if (others === 1) return '; 1 other invoice fits about as well';
-  return `; ${others > MANY ? `more than ${MANY}` : others} other invoices fit about as well`;
+/** `8 other invoices`, `more than 50 other invoices`. */
+export function otherInvoices(count: number): string {
+  return `${count > MANY ? `more than ${MANY}` : count} other invoice${count === 1 ? '' : 's'}`;
 }
 
-function confidenceOf({ atMost }: Finding, causeShare: number, bestShare: number): Cause['confidence'] {
+/** `listed` of the others are listed; `null` if all are. */
+function alsoNear(others: number, listed: number | null): string {
+  if (others === 0) return '';
+  const which = listed === null ? '' : `, of which the nearest ${listed} are listed`;
+  return `; ${otherInvoices(others)} ${others === 1 ? 'fits' : 'fit'} about as well${which}`;
+}
+
+export function confidenceOf({ atMost }: Finding, causeShare: number, bestShare: number): Cause['confidence'] {
   const reaches = (level: typeof HIGH) => causeShare >= level.cause && bestShare >= level.invoice;
   if (atMost === 'low' || !reaches(MEDIUM)) return 'low';
   return atMost === undefined && reaches(HIGH) ? 'high' : 'medium';
 }
 
-function toNear(invoice: Suspect, amountMicro: bigint): NearInvoice {
+export function toNear(invoice: Suspect, amountMicro: bigint): NearInvoice {
   const { id, externalId, status, payableMicro } = invoice;
   return { id, externalId, status, payableMicro, differenceMicro: amountMicro - payableMicro };
 }

@@ -59,6 +59,8 @@ function roundedTo(decimals: number, unit: bigint, invoice: Suspect, amountMicro
     weight: ROUNDING_PRIOR * (KEPT_PRIOR[decimals] ?? 0) * weight,
     evidence: { decimals, difference: signed(amountMicro - payableMicro) },
     explanation: `${exactly(amountMicro)} arrived: ${asked(invoice)} ${verb} ${decimals === 0 ? 'whole USDT' : decimals === 1 ? '1 decimal' : `${decimals} decimals`}`,
+    // A whole figure above the amount may as well be a fee added, or chosen for another reason.
+    ...(decimals === 0 && isUp && !isNearest ? { atMost: 'medium' } : {}),
   };
 }
 

@@ -10,8 +10,9 @@ type AmountRange = { low: bigint; high: bigint };
 
 /** Beyond every payable amount: 12 digits before the point and 6 after, and a surcharge. */
 const MAX_PAYABLE_MICRO = 10n ** 18n + 1_000_000n;
-const ONE_USDT = 1_000_000n;
 const CENT = 10_000n;
+/** One at each place to which an amount may be rounded: 0.00001 … 1 USDT. */
+const ROUNDING_UNITS = [10n, 100n, 1_000n, CENT, 100_000n, 1_000_000n];
 
 /**
  * Where the payable amounts lie that a usual slip turns into this transfer's: some hundred ranges, most of one amount. On an
@@ -36,9 +37,9 @@ export function searchRanges(
   const tailed = (requestedMicro: bigint) => ({ low: requestedMicro, high: requestedMicro + maxSurchargeMicro });
   const ranges = [
     ...[...new Set(reserved)].map((micro) => ({ low: micro, high: micro })),
-    { low: amountMicro - CENT / 2n, high: amountMicro + (maxSurchargeMicro > CENT ? maxSurchargeMicro : CENT) },
-    ...(amountMicro % (ONE_USDT / 10n) === 0n ? [around(amountMicro, ONE_USDT / 10n)] : []),
-    ...(amountMicro % ONE_USDT === 0n ? [around(amountMicro, ONE_USDT)] : []),
+    tailed(amountMicro),
+    // What was rounded to a unit is a multiple of it. Each range apart, for only so many invoices of one are read.
+    ...ROUNDING_UNITS.filter((unit) => amountMicro % unit === 0n).map((unit) => around(amountMicro, unit)),
     // Shares may have been taken out of the requested amount, which is seldom finer than this.
     ...beforeShares(amountMicro).map(({ low, high }) => ({
       low,

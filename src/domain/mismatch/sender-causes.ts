@@ -6,7 +6,7 @@ const DEPOSIT_PRIOR = 0.05;
 const LOOK_ALIKE_PRIOR = 0.02;
 const UNKNOWN_PRIOR = 0.02;
 
-/** Nobody sells anything for less than 0.01 USDT, and poisoners seldom spend 0.1. */
+/** Nobody sells anything for less than 0.01 USDT, and poisoners seldom spend 0.1. They like 0.000001, 0.001 and 0.01. */
 const TINY_MICRO = 100n;
 const DUST_MICRO = 10_000n;
 const SMALL_MICRO = 100_000n;
@@ -14,9 +14,10 @@ const ONE_USDT = 1_000_000n;
 
 /**
  * How much likelier a depositing merchant is to send from such an address than a customer is: a customer cannot send from the
- * project's own address; two addresses share the 7 characters that poisoners copy once in 10¹².
+ * project's own address, but may from the wallet of an exchange from which the merchant deposited once; two addresses share the
+ * 7 characters that poisoners copy once in 10¹².
  */
-const RATIO = { isOurs: 1e12, hasDeposited: 1e5, hasReceived: 1e2, resembles: 1e9 } as const;
+const RATIO = { isOurs: 1e12, hasDeposited: 1e3, hasReceived: 1e2, resembles: 1e9 } as const;
 
 /** Money that was meant for no invoice: dust, imitations of known addresses, and the merchant's own. */
 export function senderCauses({ transfer, sender }: MismatchFacts): Finding[] {
@@ -24,11 +25,11 @@ export function senderCauses({ transfer, sender }: MismatchFacts): Finding[] {
   return [...dust(amountMicro), ...lookAlike(amountMicro, from, sender.resembles), ...ownDeposit({ transfer, sender })];
 }
 
-/** What is left when nothing explains the amount. */
-export function unknown(amountMicro: bigint): Finding {
+/** What is left when nothing explains the amount. `unmeant` (0 … 1) is how likely it is that none of the known invoices was meant. */
+export function unknown(amountMicro: bigint, unmeant: number): Finding {
   return {
     code: 'UNKNOWN',
-    weight: UNKNOWN_PRIOR * freeAmountChance(amountMicro),
+    weight: (UNKNOWN_PRIOR + unmeant) * freeAmountChance(amountMicro),
     invoices: [],
     evidence: {},
     explanation: `${exactly(amountMicro)} arrived: no invoice of this time asks for an amount that a usual slip would turn into this one`,
@@ -45,7 +46,8 @@ function freeAmountChance(amountMicro: bigint): number {
 function dust(amountMicro: bigint): Finding[] {
   if (amountMicro >= SMALL_MICRO) return [];
   const isDust = amountMicro < DUST_MICRO;
-  const chance = amountMicro <= TINY_MICRO ? 0.5 / 100 : isDust ? 0.4 / 10_000 : 0.1 / 100_000;
+  const isOneDigit = /^[1-9]0*$/.test(String(amountMicro));
+  const chance = amountMicro <= TINY_MICRO || isOneDigit ? 0.5 / 100 : isDust ? 0.4 / 10_000 : 0.1 / 100_000;
   return [
     {
       code: 'DUST',
@@ -95,6 +97,7 @@ function ownDeposit({ transfer, sender }: Pick<MismatchFacts, 'transfer' | 'send
         weight: weigh(RATIO.hasDeposited),
         evidence: { sender: from, reason: 'earlier-deposit' },
         explanation: `${exactly(amountMicro)} arrived from ${from}, of which an earlier transfer was resolved as the merchant's own deposit`,
+        atMost: 'medium',
       },
     ];
   }

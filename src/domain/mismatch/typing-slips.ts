@@ -105,6 +105,9 @@ function addMissing(text: string, add: Add): void {
   }
 }
 
+/** Most wallets refuse a seventh decimal, and few cut it off. */
+const SEVENTH_DECIMAL = 0.3;
+
 function addAdded(text: string, add: Add): void {
   const point = text.indexOf('.');
   for (let at = 0; at < text.length; at++) {
@@ -119,8 +122,17 @@ function addAdded(text: string, add: Add): void {
       evidence: { added: digit },
     };
     const shortened = replaceAt(text, at, 1, '');
-    if (at < point) add(shortened, origin);
-    else for (const lost of DIGITS) add(shortened + lost, origin);
+    if (at < point) {
+      add(shortened, origin);
+      continue;
+    }
+    for (const lost of DIGITS) {
+      add(shortened + lost, {
+        ...origin,
+        places: origin.places / SEVENTH_DECIMAL,
+        detail: `${origin.detail}: ${text}${lost}, of which six decimals are left`,
+      });
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 import type { UnixMs } from '../time.ts';
 import type { Sibling, Suspect } from './facts.ts';
-import { absolute, asked, exactly, type Finding, type Slip, shortly } from './finding.ts';
+import { absolute, asked, exactly, type Finding, hasTail, type Slip, shortly } from './finding.ts';
 
 const OTHER_ADDRESS_PRIOR = 0.05;
 const TWICE_PRIOR = 0.04;
@@ -36,7 +36,7 @@ export function otherAddress(invoice: Suspect, amountMicro: bigint): Slip[] {
   ];
 }
 
-/** Twice the amount of one invoice in one transfer. Twice the amount of two invoices is a sum only if their amounts differ. */
+/** Twice the amount of one invoice in one transfer. */
 export function paidTwice(invoice: Suspect, amountMicro: bigint): Slip[] {
   const { payableMicro, requestedMicro, externalId } = invoice;
   if (amountMicro === payableMicro * 2n) {
@@ -46,6 +46,7 @@ export function paidTwice(invoice: Suspect, amountMicro: bigint): Slip[] {
         weight: TWICE_PRIOR,
         evidence: { times: 2, payableAmount: exactly(payableMicro) },
         explanation: `${exactly(amountMicro)} arrived: twice ${asked(invoice)} in one transfer`,
+        ...(hasTail(invoice) ? {} : { atMost: 'medium' }),
       },
     ];
   }
@@ -64,15 +65,15 @@ export function paidTwice(invoice: Suspect, amountMicro: bigint): Slip[] {
 /** A half, a third or a quarter, to the micro-USDT of the payable amount or exactly of the requested one. */
 export function fractionOfInvoice(invoice: Suspect, amountMicro: bigint): Slip[] {
   for (const { parts, name, weight } of FRACTIONS) {
-    const hasTail = absolute(amountMicro * parts - invoice.payableMicro) < parts;
-    if (!hasTail && amountMicro * parts !== invoice.requestedMicro) continue;
+    const isOfPayable = absolute(amountMicro * parts - invoice.payableMicro) < parts;
+    if (!isOfPayable && amountMicro * parts !== invoice.requestedMicro) continue;
     return [
       {
         code: 'PART_OF_INVOICE',
-        weight: FRACTION_PRIOR * weight * (hasTail ? 1 : WITHOUT_TAIL),
+        weight: FRACTION_PRIOR * weight * (isOfPayable ? 1 : WITHOUT_TAIL),
         evidence: { part: `1/${parts}` },
-        explanation: `${exactly(amountMicro)} arrived: ${name} of ${hasTail ? asked(invoice) : `the ${shortly(invoice.requestedMicro)} that invoice ${invoice.externalId} was requested for`}`,
-        atMost: hasTail ? 'medium' : 'low',
+        explanation: `${exactly(amountMicro)} arrived: ${name} of ${isOfPayable ? asked(invoice) : `the ${shortly(invoice.requestedMicro)} that invoice ${invoice.externalId} was requested for`}`,
+        atMost: isOfPayable ? 'medium' : 'low',
       },
     ];
   }
@@ -108,7 +109,7 @@ export function partWithSiblings(invoice: Suspect, amountMicro: bigint, sums: re
         weight: SIBLING_PRIOR * weight * (isExact ? 1 : WITHOUT_TAIL),
         evidence: { otherParts: parts.map(exactly).join(' + '), sum: exactly(sumMicro) },
         explanation: `${exactly(amountMicro)} arrived: together with ${parts.map(exactly).join(' and ')} of the same sender it is ${isExact ? asked(invoice) : `the ${shortly(requestedMicro)} that invoice ${invoice.externalId} was requested for`}`,
-        ...(isExact ? {} : { atMost: 'medium' as const }),
+        ...(isExact && hasTail(invoice) ? {} : { atMost: 'medium' as const }),
       },
     ];
   });
@@ -122,13 +123,15 @@ export type Weighed = { invoice: Suspect; share: number };
 /** Invoices among which sums of two, and of three, are looked for: 20,000 pairs at most, 9,880 threes. */
 const MAX_PAIRED = 200;
 const MAX_TRIPLED = 40;
+/** Where so many sums lead to the amount, none of them says anything: round amounts have thousands. */
+const MAX_SUMS = 200;
 const TRIPLE_WEIGHT = 0.3;
 const FAR_APART_MS = 3_600_000;
 const FAR_APART_WEIGHT = 0.2;
 
 /**
- * The payable amounts of two or three invoices in one transfer. The share of each says how likely it is to be meant at all; of two
- * that were made at the same time, both.
+ * The payable amounts of two or three invoices in one transfer; twice one amount is `PAID_TWICE` and no sum. The share of each
+ * says how likely it is to be meant at all; of two that were made at the same time, both. At most 200.
  */
 export function sumsOfInvoices(weighed: readonly Weighed[], amountMicro: bigint): Finding[] {
   const smaller = weighed.filter(({ invoice }) => invoice.payableMicro < amountMicro).sort((a, b) => b.share - a.share);
@@ -143,12 +146,13 @@ export function sumsOfInvoices(weighed: readonly Weighed[], amountMicro: bigint)
   const complete = (chosen: readonly Weighed[], restMicro: bigint, afterIndex: number) => {
     for (const index of byPayable.get(restMicro) ?? []) {
       const last = candidates[index];
+      if (findings.length >= MAX_SUMS) return;
       if (index > afterIndex && last !== undefined) findings.push(sumFinding([...chosen, last], amountMicro));
     }
   };
   candidates.forEach((first, index) => {
     const restMicro = amountMicro - first.invoice.payableMicro;
-    complete([first], restMicro, index);
+    if (restMicro !== first.invoice.payableMicro) complete([first], restMicro, index);
     for (let next = index + 1; next < Math.min(candidates.length, MAX_TRIPLED); next++) {
       const second = candidates[next] as Weighed;
       complete([first, second], restMicro - second.invoice.payableMicro, next);
@@ -170,5 +174,6 @@ function sumFinding(parts: readonly Weighed[], amountMicro: bigint): Finding {
     invoices,
     evidence: { parts: invoices.map(({ payableMicro }) => exactly(payableMicro)).join(' + ') },
     explanation: `${exactly(amountMicro)} arrived: the sum of ${invoices.map(asked).join(' and ')} in one transfer`,
+    ...(invoices.some(hasTail) ? {} : { atMost: 'medium' }),
   };
 }

@@ -1,0 +1,17 @@
+import type { Explanation } from './explanation.ts';
+import type { Subject } from './read-subject.ts';
+
+export type Transaction = Extract<Subject, { form: 'transaction' }>;
+
+const PREFIX_NOTE = 'TRON writes transaction ids without 0x; with it, it may be a transaction of another chain';
+
+/** What is asked about. */
+export function describeTransaction({ txId, hasEthereumPrefix }: Transaction): Pick<Explanation, 'subject' | 'fields'> {
+  return {
+    subject: { form: 'transaction', txId, ...(hasEthereumPrefix ? { note: PREFIX_NOTE } : {}) },
+    fields: [
+      ['transaction', txId],
+      ['note', hasEthereumPrefix ? PREFIX_NOTE : null],
+    ],
+  };
+}

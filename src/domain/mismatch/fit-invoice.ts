@@ -1,0 +1,52 @@
+import type { Cause } from '../mismatch.ts';
+import type { MismatchFacts } from './facts.ts';
+import { plausibility } from './plausibility.ts';
+import { alreadyPaid, confidenceOf, EQUALLY_NEAR, findingsOf, otherInvoices, sum, toNear } from './rank-causes.ts';
+
+/**
+ * How a transfer that paid nothing may have been meant for one invoice. `share` (0 … 1) is what this explanation has of all;
+ * `rivals` counts the other invoices that explain the transfer about as well or better.
+ */
+export type Fit = { cause: Cause; share: number; rivals: number };
+
+/** What is said with high confidence of something else leaves less than this. */
+const WORTH_TELLING = 0.05;
+
+/**
+ * Judges a transfer against one invoice, which must be among those of the facts: its likeliest cause that names this invoice, or
+ * `null` if none is worth telling. Who asks about an invoice has reason to, so its age does not speak against it here; the
+ * confidence is that of the same facts without anybody asking.
+ */
+export function fitInvoice(facts: MismatchFacts, invoiceId: string): Fit | null {
+  const { amountMicro, at } = facts.transfer;
+  const invoice = facts.invoices.find(({ id }) => id === invoiceId);
+  if (invoice === undefined) return null;
+  const findings = findingsOf(facts);
+  const names = (finding: (typeof findings)[number]) => finding.invoices.some(({ id }) => id === invoiceId);
+  const [own] = findings.filter(names).sort((a, b) => b.weight - a.weight);
+  if (own === undefined) return null;
+  const best = findings.reduce((most, { weight }) => Math.max(most, weight), 0);
+  const wasPaid = invoice.paid !== null && invoice.paid.at <= at;
+  if (own.weight / (wasPaid ? 1 : plausibility(invoice, at)) < best * WORTH_TELLING) return null;
+  const others = findings.filter((finding) => finding.invoices.length > 0 && !names(finding));
+  const near = others.filter(({ weight }) => weight >= own.weight * EQUALLY_NEAR);
+  const rivals = new Set(near.flatMap(({ invoices }) => invoices.map(({ id }) => id))).size;
+  const isBeaten = near.some(({ weight }) => weight * EQUALLY_NEAR > own.weight);
+  const ofCode = sum(findings.filter(({ code }) => code === own.code));
+  const total = sum(findings);
+  const beside =
+    rivals === 0
+      ? ''
+      : `; ${otherInvoices(rivals)} ${rivals === 1 ? 'fits' : 'fit'} ${isBeaten ? 'as well or better' : 'about as well'}`;
+  return {
+    cause: {
+      code: own.code,
+      confidence: confidenceOf(own, ofCode / total, own.weight / ofCode),
+      explanation: `${own.explanation}${alreadyPaid(own, at)}${beside}.`,
+      evidence: { ...own.evidence, ...(rivals > 0 ? { equallyNear: rivals + 1 } : {}) },
+      invoices: own.invoices.map((one) => toNear(one, amountMicro)),
+    },
+    share: own.weight / total,
+    rivals,
+  };
+}

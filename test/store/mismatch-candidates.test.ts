@@ -1,0 +1,95 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { codeWords, wordRange } from '../../src/domain/code-word.ts';
+import { uuidV7 } from '../../src/domain/ids.ts';
+import { microUsdt } from '../../src/domain/money.ts';
+import { diagnoseTransfers } from '../../src/payments/diagnose-transfers.ts';
+import { type Database, openDatabase } from '../../src/store/database.ts';
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { withClient } from '../support/postgres-template.ts';
+import { createTestProject, type TestProject } from '../support/service.ts';
+
+let database: TestDatabase;
+let db: Database;
+let project: TestProject;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  db = openDatabase({
+    connection: database.connection,
+    poolSize: 2,
+    applicationName: 'mismatch test',
+    onError: (error) => {
+      throw error;
+    },
+  });
+  project = await createTestProject(db, { addressCount: 1 });
+});
+afterAll(async () => {
+  await db.close();
+  await database.drop();
+});
+
+const NOW = Date.now();
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+
+function query(text: string, values: unknown[]): Promise<Record<string, unknown>[]> {
+  return withClient(database.connection, async (client) => (await client.query(text, values)).rows);
+}
+
+/** The invoices of one price with these payable amounts. */
+async function insertInvoices(requested: bigint, payables: bigint[], status: string, ageMs: number): Promise<void> {
+  await query(
+    `insert into invoices (id, project_id, network, address_id, idempotency_key, external_id, requested_micro,
+       payable_micro, checkout_token, status, created_at, expires_at)
+     select i.id, $1, 'devnet', a.id, i.id::text, i.id::text, $4, i.payable,
+       left(replace(reverse(i.id::text), '-', ''), 22), $5, $6, $6::timestamptz + interval '30 minutes'
+     from unnest($2::uuid[], $3::int8[]) i (id, payable), addresses a where a.project_id = $1`,
+    [
+      project.id,
+      payables.map(() => uuidV7(NOW - ageMs, randomBytes(10))),
+      payables.map(String),
+      String(requested),
+      status,
+      new Date(NOW - ageMs),
+    ],
+  );
+}
+
+async function insertUnmatched(amounts: readonly bigint[]): Promise<string[]> {
+  const rows = await query(
+    `insert into transfers (id, project_id, network, address_id, tx_id, log_index, block_number, block_id, block_time,
+       from_address, amount_micro, kind, verified, nodes)
+     select u.id, $1, 'devnet', a.id, sha256(convert_to(u.id::text, 'UTF8')), 0, 1, sha256('block'), $4,
+       rpad('T', 34, u.id::text), u.amount, 'unmatched', 'proven', '{}'
+     from unnest($2::uuid[], $3::numeric[]) u (id, amount), addresses a where a.project_id = $1 returning id`,
+    [project.id, amounts.map(() => uuidV7(NOW, randomBytes(10))), amounts.map(String), new Date(NOW)],
+  );
+  return rows.map(({ id }) => String(id));
+}
+
+test('where every amount of two neighbouring prices was used, open invoices are found, alone as among 500 transfers', async () => {
+  const wordsOf = (requested: bigint) => codeWords(wordRange(microUsdt(requested), 10_000n));
+  const words = wordsOf(25_000_000n);
+  await insertInvoices(24_990_000n, wordsOf(24_990_000n), 'EXPIRED', 20 * DAY_MS);
+  await insertInvoices(25_000_000n, words.slice(0, 700), 'EXPIRED', 20 * DAY_MS);
+  await insertInvoices(25_000_000n, words.slice(700), 'PENDING', 20 * MINUTE_MS);
+  // Newer ones of another price: the open ones of 25.00 are not among the newest 200.
+  await insertInvoices(49_000_000n, wordsOf(49_000_000n).slice(0, 300), 'PENDING', 5 * MINUTE_MS);
+  const [requested = ''] = await insertUnmatched([25_000_000n]);
+  const cut = words[860] ?? 0n;
+  const [truncated = ''] = await insertUnmatched([(cut / 100n) * 100n]);
+  const others = await insertUnmatched(Array.from({ length: 498 }, (_, index) => BigInt(31 + index) * 1_000_000n + 3n));
+
+  const alone = await diagnoseTransfers(db, [requested, truncated]);
+  const [first] = alone.get(requested) ?? [];
+  expect(first).toMatchObject({ code: 'REQUESTED_AMOUNT', confidence: 'low' });
+  expect(first?.invoices.map(({ status }) => status)).toEqual(Array(5).fill('PENDING'));
+  const [lost] = alone.get(truncated) ?? [];
+  expect(lost?.code).toMatch(/^(ROUNDED|TRUNCATED)$/);
+  expect(lost?.evidence['equallyNear']).toBeGreaterThan(1);
+
+  const together = await diagnoseTransfers(db, [...others, requested, truncated]);
+  expect(together.get(requested)).toEqual(alone.get(requested));
+  expect(together.get(truncated)).toEqual(alone.get(truncated));
+});
