@@ -1,10 +1,10 @@
 import { type Command, Option } from 'commander';
 import { POLICIES } from '../domain/policy.ts';
-import type { AddAddressOptions } from './address-add.ts';
-import type { CapacityOptions } from './address-capacity.ts';
-import type { DeriveAddressOptions } from './address-derive.ts';
-import type { ListAddressOptions } from './address-list.ts';
-import type { RetireAddressOptions } from './address-retire.ts';
+import type { AddAddressOptions } from './address/add.ts';
+import type { CapacityOptions } from './address/capacity.ts';
+import type { DeriveAddressOptions } from './address/derive.ts';
+import type { ListAddressOptions } from './address/list.ts';
+import type { RetireAddressOptions } from './address/retire.ts';
 import { PROJECT_OPTION, type Print } from './option-parts.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -20,7 +20,7 @@ export function addAddressCommands(program: Command, terminal: Terminal, print: 
     .option(...PROJECT_OPTION)
     .option('--after <position>', 'only those after this position; 10,000 are shown at once')
     .action(async (options: ListAddressOptions) =>
-      print((await import('./address-list.ts')).listProjectAddresses(terminal, options)),
+      print((await import('./address/list.ts')).listProjectAddresses(terminal, options)),
     );
   group
     .command('capacity')
@@ -28,7 +28,7 @@ export function addAddressCommands(program: Command, terminal: Terminal, print: 
     .option(...PROJECT_OPTION)
     .option('--amount <usdt>', 'one amount, on each address; else the amounts in use')
     .action(async (options: CapacityOptions) =>
-      print((await import('./address-capacity.ts')).showCapacity(terminal, options)),
+      print((await import('./address/capacity.ts')).showCapacity(terminal, options)),
     );
   group
     .command('retire')
@@ -38,7 +38,7 @@ export function addAddressCommands(program: Command, terminal: Terminal, print: 
     .option(...BY_OPTION)
     .option(...NOTE_OPTION)
     .action(async (addresses: string[], options: RetireAddressOptions) =>
-      print((await import('./address-retire.ts')).retireProjectAddresses(terminal, addresses, options)),
+      print((await import('./address/retire.ts')).retireProjectAddresses(terminal, addresses, options)),
     );
   group
     .command('activate')
@@ -48,7 +48,7 @@ export function addAddressCommands(program: Command, terminal: Terminal, print: 
     .option(...BY_OPTION)
     .option(...NOTE_OPTION)
     .action(async (addresses: string[], options: RetireAddressOptions) =>
-      print((await import('./address-retire.ts')).activateProjectAddresses(terminal, addresses, options)),
+      print((await import('./address/retire.ts')).activateProjectAddresses(terminal, addresses, options)),
     );
 }
 
@@ -67,7 +67,7 @@ function addAdditions(group: Command, terminal: Terminal, print: Print): void {
     .option('--no-check', 'do not ask the nodes whether the addresses were ever activated')
     .option(...BY_OPTION)
     .action(async (addresses: string[], options: AddAddressOptions) =>
-      print((await import('./address-add.ts')).addProjectAddresses(terminal, addresses, options)),
+      print((await import('./address/add.ts')).addProjectAddresses(terminal, addresses, options)),
     );
   group
     .command('derive')
@@ -79,6 +79,6 @@ function addAdditions(group: Command, terminal: Terminal, print: Print): void {
     .addOption(policyOption())
     .option(...BY_OPTION)
     .action(async (options: DeriveAddressOptions) =>
-      print((await import('./address-derive.ts')).deriveProjectAddresses(terminal, options)),
+      print((await import('./address/derive.ts')).deriveProjectAddresses(terminal, options)),
     );
 }

@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander';
 import { POLICIES } from '../domain/policy.ts';
 import type { Print } from './option-parts.ts';
-import type { CreateProjectOptions } from './project.ts';
-import type { UpdateProjectOptions } from './project-update.ts';
+import type { CreateProjectOptions } from './project/project.ts';
+import type { UpdateProjectOptions } from './project/update.ts';
 import type { Terminal } from './terminal.ts';
 
 const PROJECT_ARGUMENT = ['[projectId]', 'prj_…; may be left out when there is only one'] as const;
@@ -28,7 +28,7 @@ export function addProjectCommands(program: Command, terminal: Terminal, print: 
     .option(...SURCHARGE_OPTION, '0.01')
     .option(...LIFETIME_OPTION, '30m')
     .action(async (options: CreateProjectOptions) =>
-      print((await import('./project.ts')).createProject(terminal, options)),
+      print((await import('./project/project.ts')).createProject(terminal, options)),
     );
   group
     .command('update')
@@ -40,17 +40,17 @@ export function addProjectCommands(program: Command, terminal: Terminal, print: 
     .option(...LIFETIME_OPTION)
     .option('--by <name>', 'who does this, for the record; else your user name')
     .action(async (projectId: string | undefined, options: UpdateProjectOptions) =>
-      print((await import('./project-update.ts')).updateProject(terminal, projectId, options)),
+      print((await import('./project/update.ts')).updateProject(terminal, projectId, options)),
     );
   group
     .command('list')
     .description('list all projects')
-    .action(async () => print((await import('./project.ts')).listAllProjects(terminal)));
+    .action(async () => print((await import('./project/project.ts')).listAllProjects(terminal)));
   group
     .command('show')
     .description('show a project and what it has')
     .argument(...PROJECT_ARGUMENT)
     .action(async (projectId: string | undefined) =>
-      print((await import('./project.ts')).showProject(terminal, projectId)),
+      print((await import('./project/project.ts')).showProject(terminal, projectId)),
     );
 }

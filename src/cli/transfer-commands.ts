@@ -1,9 +1,9 @@
 import { type Command, Option } from 'commander';
 import { PROJECT_OPTION, type Print } from './option-parts.ts';
 import type { Terminal } from './terminal.ts';
-import type { ExportOptions } from './transfers-export.ts';
-import type { ListOptions } from './transfers-list.ts';
-import type { ResolveOptions } from './transfers-resolve.ts';
+import type { ExportOptions } from './transfers/export.ts';
+import type { ListOptions } from './transfers/list.ts';
+import type { ResolveOptions } from './transfers/resolve.ts';
 
 const FROM_OPTION = ['--from <date>', 'from this day or moment on (2026-09-01, UTC; a time needs its zone)'] as const;
 const TO_OPTION = ['--to <date>', 'to the end of this day, or until before this moment'] as const;
@@ -30,14 +30,14 @@ export function addTransferCommands(program: Command, terminal: Terminal, print:
     .option('--limit <count>', 'how many at most, 1 to 500', '50')
     .option('--before <trf_…>', 'the page after this transfer: those that were recorded before it')
     .action(async (options: ListOptions) =>
-      print((await import('./transfers-list.ts')).listTransfers(terminal, options)),
+      print((await import('./transfers/list.ts')).listTransfers(terminal, options)),
     );
   group
     .command('show')
     .description('show a transfer: evidence, likely causes, webhooks, and what was done about it')
     .argument('<transfer>', 'trf_…, or the transaction id (or its Tronscan link) for all transfers to you in it')
     .action(async (reference: string) =>
-      print((await import('./transfers-show.ts')).showTransfers(terminal, reference)),
+      print((await import('./transfers/show.ts')).showTransfers(terminal, reference)),
     );
   group
     .command('resolve')
@@ -48,7 +48,7 @@ export function addTransferCommands(program: Command, terminal: Terminal, print:
     .option('--invoice <invoice>', 'what the money was for: inv_… or the externalId')
     .option('--by <name>', 'who decided; else the user of the operating system')
     .action(async (references: string[], options: ResolveOptions) =>
-      print((await import('./transfers-resolve.ts')).resolve(terminal, references, options)),
+      print((await import('./transfers/resolve.ts')).resolve(terminal, references, options)),
     );
   group
     .command('export')
@@ -61,7 +61,7 @@ export function addTransferCommands(program: Command, terminal: Terminal, print:
     .option(...TO_OPTION)
     .option('--output <file>', 'a file, written whole or not at all; else standard output')
     .action(async (options: ExportOptions) => {
-      const { exportTransfers } = await import('./transfers-export.ts');
+      const { exportTransfers } = await import('./transfers/export.ts');
       const result = await exportTransfers(terminal, options, process.stdout);
       if (result !== null) terminal.print(result);
     });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { AccountHex } from '../tron/address.ts';
-import { readCandidates, refusedAddresses } from './address-candidates.ts';
+import type { AccountHex } from '../../tron/address.ts';
+import { readCandidates, refusedAddresses } from './candidates.ts';
 
 const CONTRACT = 'a614f803b6fd780986a42c78ec9c7f77e6ded13c' as AccountHex;
 const [A, B] = ['TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH', 'TSeJkUh4Qv67VNFwY8LaAxERygNdy6NQZK'];

@@ -1,16 +1,16 @@
-import { encodeId } from '../domain/ids.ts';
-import type { Cause } from '../domain/mismatch.ts';
-import { formatAmount } from '../domain/money.ts';
-import { toIso } from '../domain/time.ts';
-import { diagnoseTransfers } from '../payments/diagnose-transfers.ts';
-import { type DeskFilter, type DeskTransfer, listDeskTransfers } from '../store/transfer-desk.ts';
-import { CliError } from './cli-error.ts';
-import { clip } from './clip.ts';
-import type { ProjectOption } from './option-parts.ts';
-import { selectProject } from './select-project.ts';
-import { formatTable, type Result, type Terminal } from './terminal.ts';
-import { describeNamedInvoice, readKinds, readPeriod, readTransferId } from './transfers-options.ts';
-import { withDatabase } from './with-database.ts';
+import { encodeId } from '../../domain/ids.ts';
+import type { Cause } from '../../domain/mismatch.ts';
+import { formatAmount } from '../../domain/money.ts';
+import { toIso } from '../../domain/time.ts';
+import { diagnoseTransfers } from '../../payments/diagnose-transfers.ts';
+import { type DeskFilter, type DeskTransfer, listDeskTransfers } from '../../store/transfer-desk.ts';
+import { CliError } from '../cli-error.ts';
+import { clip } from '../clip.ts';
+import type { ProjectOption } from '../option-parts.ts';
+import { selectProject } from '../select-project.ts';
+import { formatTable, type Result, type Terminal } from '../terminal.ts';
+import { withDatabase } from '../with-database.ts';
+import { describeNamedInvoice, readKinds, readPeriod, readTransferId } from './options.ts';
 
 export type ListOptions = ProjectOption & {
   kind?: string;

@@ -1,12 +1,12 @@
-import type { Config } from '../config.ts';
-import type { Candidate } from '../payments/add-addresses.ts';
-import { type AccountHex, parseAddress } from '../tron/address.ts';
-import { USDT_CONTRACTS } from '../tron/usdt.ts';
-import type { AddressEntry } from './address-csv.ts';
-import { CliError, type Problem } from './cli-error.ts';
+import type { Config } from '../../config.ts';
+import type { Candidate } from '../../payments/add-addresses.ts';
+import { type AccountHex, parseAddress } from '../../tron/address.ts';
+import { USDT_CONTRACTS } from '../../tron/usdt.ts';
+import { CliError, type Problem } from '../cli-error.ts';
+import { secretProblem } from '../secret-problem.ts';
+import { spotSecret } from '../spot-secret.ts';
+import type { AddressEntry } from './csv.ts';
 import { foreignFormat, isShowable } from './foreign-address.ts';
-import { secretProblem } from './secret-problem.ts';
-import { spotSecret } from './spot-secret.ts';
 
 /** The account of 20 zero bytes, T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb: nobody has its key. */
 const BURN_ACCOUNT = '0'.repeat(40);
@@ -65,7 +65,7 @@ function spotSpreadSecret(entries: readonly AddressEntry[]): Problem | null {
 
 /** Every contract of USDT, and the devnet's fake one. */
 export async function usdtContracts(config: Config): Promise<AccountHex[]> {
-  const devnet = await import('../devnet/keys.ts');
+  const devnet = await import('../../devnet/keys.ts');
   const configured = Object.values(config.networks).map(({ usdt }) => usdt);
   return [USDT_CONTRACTS.mainnet.account, USDT_CONTRACTS.nile.account, devnet.USDT, devnet.FAKE_USDT, ...configured];
 }

@@ -1,20 +1,20 @@
 import { randomBytes } from 'node:crypto';
-import { encodeId } from '../domain/ids.ts';
-import type { Policy } from '../domain/policy.ts';
-import { unixMs } from '../domain/time.ts';
-import { addAddresses, type Operating } from '../payments/add-addresses.ts';
-import { systemClock } from '../runtime/clock.ts';
-import { findAddresses, type OwnedAddress } from '../store/addresses.ts';
-import type { Database } from '../store/database.ts';
-import type { Project } from '../store/projects.ts';
-import { type Activation, checkActivation, describeActivation } from './address-activation.ts';
-import { readCandidates, refusedAddresses, usdtContracts } from './address-candidates.ts';
-import type { Problem } from './cli-error.ts';
-import { readOperator } from './operator.ts';
+import { encodeId } from '../../domain/ids.ts';
+import type { Policy } from '../../domain/policy.ts';
+import { unixMs } from '../../domain/time.ts';
+import { addAddresses, type Operating } from '../../payments/add-addresses.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { findAddresses, type OwnedAddress } from '../../store/addresses.ts';
+import type { Database } from '../../store/database.ts';
+import type { Project } from '../../store/projects.ts';
+import type { Problem } from '../cli-error.ts';
+import { readOperator } from '../operator.ts';
+import { selectProject } from '../select-project.ts';
+import type { Result, Terminal } from '../terminal.ts';
+import { withDatabase } from '../with-database.ts';
+import { type Activation, checkActivation, describeActivation } from './activation.ts';
+import { readCandidates, refusedAddresses, usdtContracts } from './candidates.ts';
 import { readAddresses } from './read-addresses.ts';
-import { selectProject } from './select-project.ts';
-import type { Result, Terminal } from './terminal.ts';
-import { withDatabase } from './with-database.ts';
 
 export type AddAddressOptions = {
   project?: string;

@@ -1,8 +1,8 @@
-import { encodeId } from '../domain/ids.ts';
-import { formatAmount, microUsdt } from '../domain/money.ts';
-import { toIso } from '../domain/time.ts';
-import type { Project } from '../store/projects.ts';
-import { formatDuration } from './duration.ts';
+import { encodeId } from '../../domain/ids.ts';
+import { formatAmount, microUsdt } from '../../domain/money.ts';
+import { toIso } from '../../domain/time.ts';
+import type { Project } from '../../store/projects.ts';
+import { formatDuration } from '../duration.ts';
 
 /** A project as --json shows it. */
 export function describeProject(project: Project) {

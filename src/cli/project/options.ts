@@ -1,8 +1,8 @@
-import { parseAmount } from '../domain/money.ts';
-import type { Problem } from './cli-error.ts';
-import { clip } from './clip.ts';
-import { parseDuration } from './duration.ts';
-import { nameProblem } from './name-problem.ts';
+import { parseAmount } from '../../domain/money.ts';
+import type { Problem } from '../cli-error.ts';
+import { clip } from '../clip.ts';
+import { parseDuration } from '../duration.ts';
+import { nameProblem } from '../name-problem.ts';
 
 /** The name that was given. What is wrong is added to `problems`, so that all of a command is reported at once. */
 export function readNameOption(text: string, problems: Problem[]): string {

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
-import { type AccountXpub, type DerivedAddress, deriveAddresses } from '../tron/account-xpub.ts';
-import { parseAddress } from '../tron/address.ts';
-import { CliError } from './cli-error.ts';
-import type { Terminal } from './terminal.ts';
+import { type AccountXpub, type DerivedAddress, deriveAddresses } from '../../tron/account-xpub.ts';
+import { parseAddress } from '../../tron/address.ts';
+import { CliError } from '../cli-error.ts';
+import type { Terminal } from '../terminal.ts';
 
 /** Wallets that number accounts share only the first address, so that one alone does not tell them from others. */
 export const WALLET_ADVICE =

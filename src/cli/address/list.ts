@@ -1,11 +1,11 @@
-import { encodeId } from '../domain/ids.ts';
-import { toIso } from '../domain/time.ts';
-import { countAddresses, type ListedAddress, listAddresses, MAX_LISTED } from '../store/addresses.ts';
-import { CliError } from './cli-error.ts';
-import { clip } from './clip.ts';
-import { selectProject } from './select-project.ts';
-import { formatTable, type Result, type Terminal } from './terminal.ts';
-import { withDatabase } from './with-database.ts';
+import { encodeId } from '../../domain/ids.ts';
+import { toIso } from '../../domain/time.ts';
+import { countAddresses, type ListedAddress, listAddresses, MAX_LISTED } from '../../store/addresses.ts';
+import { CliError } from '../cli-error.ts';
+import { clip } from '../clip.ts';
+import { selectProject } from '../select-project.ts';
+import { formatTable, type Result, type Terminal } from '../terminal.ts';
+import { withDatabase } from '../with-database.ts';
 
 export type ListAddressOptions = { project?: string; after?: string };
 

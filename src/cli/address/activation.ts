@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Node, NodePool } from '../chain/node-pool.ts';
-import type { Network } from '../domain/network.ts';
-import type { Candidate } from '../payments/add-addresses.ts';
-import type { TronAddress } from '../tron/address.ts';
-import type { CommandDatabase } from './with-database.ts';
-import { usingNodes } from './with-nodes.ts';
+import type { Node, NodePool } from '../../chain/node-pool.ts';
+import type { Network } from '../../domain/network.ts';
+import type { Candidate } from '../../payments/add-addresses.ts';
+import type { TronAddress } from '../../tron/address.ts';
+import type { CommandDatabase } from '../with-database.ts';
+import { usingNodes } from '../with-nodes.ts';
 
 /** What nodes say of addresses that were added. `reason`: why not all of them were asked about. */
 export type Activation = {

@@ -1,14 +1,14 @@
-import { encodeId } from '../domain/ids.ts';
-import { activateAddresses, retireAddresses, type Switched } from '../payments/retire-addresses.ts';
-import { operating, otherPolicyNote } from './address-add.ts';
-import { readCandidates, refusedAddresses } from './address-candidates.ts';
-import type { Problem } from './cli-error.ts';
-import { readOperator } from './operator.ts';
+import { encodeId } from '../../domain/ids.ts';
+import { activateAddresses, retireAddresses, type Switched } from '../../payments/retire-addresses.ts';
+import type { Problem } from '../cli-error.ts';
+import { readOperator } from '../operator.ts';
+import { readNote } from '../read-note.ts';
+import { selectProject } from '../select-project.ts';
+import type { Result, Terminal } from '../terminal.ts';
+import { withDatabase } from '../with-database.ts';
+import { operating, otherPolicyNote } from './add.ts';
+import { readCandidates, refusedAddresses } from './candidates.ts';
 import { readAddresses } from './read-addresses.ts';
-import { readNote } from './read-note.ts';
-import { selectProject } from './select-project.ts';
-import type { Result, Terminal } from './terminal.ts';
-import { withDatabase } from './with-database.ts';
 
 export type RetireAddressOptions = { project?: string; by?: string; note?: string };
 

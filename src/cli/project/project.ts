@@ -1,19 +1,19 @@
 import { randomBytes } from 'node:crypto';
-import { encodeId, uuidV7 } from '../domain/ids.ts';
-import { isNetwork, NETWORKS } from '../domain/network.ts';
-import type { Policy } from '../domain/policy.ts';
-import { systemClock } from '../runtime/clock.ts';
-import { countAddresses, countAddressesByProject } from '../store/addresses.ts';
-import { listApiKeys } from '../store/api-keys.ts';
-import { findProject, insertProject, listProjects } from '../store/projects.ts';
-import { listWebhookEndpoints } from '../store/webhook-endpoints.ts';
-import { CliError, type Problem } from './cli-error.ts';
-import { clip } from './clip.ts';
+import { encodeId, uuidV7 } from '../../domain/ids.ts';
+import { isNetwork, NETWORKS } from '../../domain/network.ts';
+import type { Policy } from '../../domain/policy.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { countAddresses, countAddressesByProject } from '../../store/addresses.ts';
+import { listApiKeys } from '../../store/api-keys.ts';
+import { findProject, insertProject, listProjects } from '../../store/projects.ts';
+import { listWebhookEndpoints } from '../../store/webhook-endpoints.ts';
+import { CliError, type Problem } from '../cli-error.ts';
+import { clip } from '../clip.ts';
+import { selectProject } from '../select-project.ts';
+import { formatFields, formatTable, type Result, type Terminal } from '../terminal.ts';
+import { withDatabase } from '../with-database.ts';
 import { describeProject, fieldsOfProject } from './describe-project.ts';
-import { readLifetimeOption, readNameOption, readSurchargeOption } from './project-options.ts';
-import { selectProject } from './select-project.ts';
-import { formatFields, formatTable, type Result, type Terminal } from './terminal.ts';
-import { withDatabase } from './with-database.ts';
+import { readLifetimeOption, readNameOption, readSurchargeOption } from './options.ts';
 
 export type CreateProjectOptions = {
   name: string;

@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
-import type { AccountXpub } from '../tron/account-xpub.ts';
-import { confirmFirstAddress } from './address-confirm.ts';
-import { createTerminal, type Terminal } from './terminal.ts';
+import type { AccountXpub } from '../../tron/account-xpub.ts';
+import { createTerminal, type Terminal } from '../terminal.ts';
+import { confirmFirstAddress } from './confirm.ts';
 
 const XPUB =
   'xpub6D1AabNHCupeiLM65ZR9UStMhJ1vCpyV4XbZdyhMZBiJXALQtmn9p42VTQckoHVn8WNqS7dqnJokZHAHcHGoaQgmv8D45oNUKx6DZMNZBCd' as AccountXpub;

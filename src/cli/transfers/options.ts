@@ -1,10 +1,10 @@
-import { decodeId, encodeId } from '../domain/ids.ts';
-import { toIso, type UnixMs, unixMs } from '../domain/time.ts';
-import type { ExportFilter } from '../store/ledger-export.ts';
-import type { NamedInvoice, Resolution, TransferKind } from '../store/transfer-desk.ts';
-import { CliError } from './cli-error.ts';
-import { clip } from './clip.ts';
-import { parseDuration, parseMoment } from './duration.ts';
+import { decodeId, encodeId } from '../../domain/ids.ts';
+import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
+import type { ExportFilter } from '../../store/ledger-export.ts';
+import type { NamedInvoice, Resolution, TransferKind } from '../../store/transfer-desk.ts';
+import { CliError } from '../cli-error.ts';
+import { clip } from '../clip.ts';
+import { parseDuration, parseMoment } from '../duration.ts';
 
 const KINDS: readonly TransferKind[] = ['unmatched', 'duplicate', 'matched'];
 

@@ -1,22 +1,22 @@
-import { assertNever } from '../domain/assert-never.ts';
-import { decodeId, encodeId } from '../domain/ids.ts';
-import { isResolution, RESOLUTIONS } from '../domain/resolution.ts';
-import { toIso, unixMs } from '../domain/time.ts';
+import { assertNever } from '../../domain/assert-never.ts';
+import { decodeId, encodeId } from '../../domain/ids.ts';
+import { isResolution, RESOLUTIONS } from '../../domain/resolution.ts';
+import { toIso, unixMs } from '../../domain/time.ts';
 import {
   MAX_RESOLVED,
   type ResolveOutcome,
   type ResolveRequest,
   resolveTransfers,
-} from '../payments/resolve-transfer.ts';
-import { systemClock } from '../runtime/clock.ts';
-import { CliError, type Problem } from './cli-error.ts';
-import { clip, quote } from './clip.ts';
-import { readOperator } from './operator.ts';
-import { readNote } from './read-note.ts';
-import { spotSecret } from './spot-secret.ts';
-import { formatTable, printable, type Result, type Terminal } from './terminal.ts';
-import { describeNamedInvoice, describeResolution, noTransferId } from './transfers-options.ts';
-import { withDatabase } from './with-database.ts';
+} from '../../payments/resolve-transfer.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { CliError, type Problem } from '../cli-error.ts';
+import { clip, quote } from '../clip.ts';
+import { readOperator } from '../operator.ts';
+import { readNote } from '../read-note.ts';
+import { spotSecret } from '../spot-secret.ts';
+import { formatTable, printable, type Result, type Terminal } from '../terminal.ts';
+import { withDatabase } from '../with-database.ts';
+import { describeNamedInvoice, describeResolution, noTransferId } from './options.ts';
 
 export type ResolveOptions = { as: string; note?: string; invoice?: string; by?: string };
 

@@ -1,15 +1,15 @@
-import { encodeId } from '../domain/ids.ts';
-import type { Policy } from '../domain/policy.ts';
-import { type ChangedProject, changeProject } from '../payments/change-project.ts';
-import type { ProjectSettings } from '../store/projects.ts';
-import { operating } from './address-add.ts';
-import { CliError, type Problem } from './cli-error.ts';
+import { encodeId } from '../../domain/ids.ts';
+import type { Policy } from '../../domain/policy.ts';
+import { type ChangedProject, changeProject } from '../../payments/change-project.ts';
+import type { ProjectSettings } from '../../store/projects.ts';
+import { operating } from '../address/add.ts';
+import { CliError, type Problem } from '../cli-error.ts';
+import { readOperator } from '../operator.ts';
+import { selectProject } from '../select-project.ts';
+import { formatFields, type Result, type Terminal } from '../terminal.ts';
+import { withDatabase } from '../with-database.ts';
 import { describeProject, fieldsOfProject } from './describe-project.ts';
-import { readOperator } from './operator.ts';
-import { readLifetimeOption, readNameOption, readSurchargeOption } from './project-options.ts';
-import { selectProject } from './select-project.ts';
-import { formatFields, type Result, type Terminal } from './terminal.ts';
-import { withDatabase } from './with-database.ts';
+import { readLifetimeOption, readNameOption, readSurchargeOption } from './options.ts';
 
 export type UpdateProjectOptions = {
   name?: string;

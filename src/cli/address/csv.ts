@@ -1,8 +1,8 @@
-import { parseAddress } from '../tron/address.ts';
-import { type CsvRow, readCsvRows } from './address-csv-rows.ts';
-import { CliError } from './cli-error.ts';
+import { parseAddress } from '../../tron/address.ts';
+import { CliError } from '../cli-error.ts';
+import { spotSecret, spotSecretInNote } from '../spot-secret.ts';
+import { type CsvRow, readCsvRows } from './csv-rows.ts';
 import { isMeantAsAddress } from './foreign-address.ts';
-import { spotSecret, spotSecretInNote } from './spot-secret.ts';
 
 /** A text that should be an address, and where it stands: `argument 2`, `line 14 of addresses.txt`. */
 export type AddressEntry = { text: string; place: string };

@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs';
-import { type AddressEntry, isCsv, readCsvAddresses } from './address-csv.ts';
-import { CliError } from './cli-error.ts';
-import { clip } from './clip.ts';
-import { spotSecret, spotSecretInNote } from './spot-secret.ts';
+import { CliError } from '../cli-error.ts';
+import { clip } from '../clip.ts';
+import { spotSecret, spotSecretInNote } from '../spot-secret.ts';
+import { type AddressEntry, isCsv, readCsvAddresses } from './csv.ts';
 
 /** One command takes so many at most, in one transaction of about a second. */
 const MAX_ENTRIES = 10_000;

@@ -1,9 +1,9 @@
-import { encodeId } from '../domain/ids.ts';
-import type { Cause } from '../domain/mismatch.ts';
-import { formatAmount } from '../domain/money.ts';
-import { toIso } from '../domain/time.ts';
-import { diagnoseTransfers } from '../payments/diagnose-transfers.ts';
-import type { Sql } from '../store/database.ts';
+import { encodeId } from '../../domain/ids.ts';
+import type { Cause } from '../../domain/mismatch.ts';
+import { formatAmount } from '../../domain/money.ts';
+import { toIso } from '../../domain/time.ts';
+import { diagnoseTransfers } from '../../payments/diagnose-transfers.ts';
+import type { Sql } from '../../store/database.ts';
 import {
   type ChainPlace,
   type ExportedOutgoing,
@@ -13,8 +13,8 @@ import {
   findNewestOutgoing,
   findNewestTransfer,
   findOutgoingAfter,
-} from '../store/ledger-export.ts';
-import type { Project } from '../store/projects.ts';
+} from '../../store/ledger-export.ts';
+import type { Project } from '../../store/projects.ts';
 
 /** The columns of an export, in their order. Scripts and spreadsheets rely on them: new ones come last. */
 export const EXPORT_COLUMNS = [

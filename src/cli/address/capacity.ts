@@ -1,18 +1,18 @@
-import { LOW_DAYS, LOW_PERCENT, USES_OF_A_RATE } from '../domain/capacity.ts';
-import { countCodeWords, wordRange } from '../domain/code-word.ts';
-import { encodeId } from '../domain/ids.ts';
-import { formatAmount, type MicroUsdt, microUsdt, parseAmount } from '../domain/money.ts';
-import { toIso, unixMs } from '../domain/time.ts';
-import { type AmountCapacity, type Capacity, measureCapacity, widthOf } from '../payments/measure-capacity.ts';
-import { systemClock } from '../runtime/clock.ts';
-import { type CapacityProject, findCapacityProject, listReserved } from '../store/capacity.ts';
-import type { Sql } from '../store/database.ts';
-import { CliError } from './cli-error.ts';
-import { clip } from './clip.ts';
-import type { ProjectOption } from './option-parts.ts';
-import { selectProject } from './select-project.ts';
-import { formatFields, formatTable, type Result, type Terminal } from './terminal.ts';
-import { withDatabase } from './with-database.ts';
+import { LOW_DAYS, LOW_PERCENT, USES_OF_A_RATE } from '../../domain/capacity.ts';
+import { countCodeWords, wordRange } from '../../domain/code-word.ts';
+import { encodeId } from '../../domain/ids.ts';
+import { formatAmount, type MicroUsdt, microUsdt, parseAmount } from '../../domain/money.ts';
+import { toIso, unixMs } from '../../domain/time.ts';
+import { type AmountCapacity, type Capacity, measureCapacity, widthOf } from '../../payments/measure-capacity.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { type CapacityProject, findCapacityProject, listReserved } from '../../store/capacity.ts';
+import type { Sql } from '../../store/database.ts';
+import { CliError } from '../cli-error.ts';
+import { clip } from '../clip.ts';
+import type { ProjectOption } from '../option-parts.ts';
+import { selectProject } from '../select-project.ts';
+import { formatFields, formatTable, type Result, type Terminal } from '../terminal.ts';
+import { withDatabase } from '../with-database.ts';
 
 export type CapacityOptions = ProjectOption & { amount?: string };
 

@@ -1,11 +1,11 @@
-import { formatSigned } from '../chain/reconcile-address.ts';
-import { encodeId } from '../domain/ids.ts';
-import type { Cause } from '../domain/mismatch.ts';
-import { formatAmount } from '../domain/money.ts';
-import { toIso } from '../domain/time.ts';
-import { readTransactionReference } from '../domain/transaction-reference.ts';
-import { diagnoseTransfers } from '../payments/diagnose-transfers.ts';
-import type { Sql } from '../store/database.ts';
+import { formatSigned } from '../../chain/reconcile-address.ts';
+import { encodeId } from '../../domain/ids.ts';
+import type { Cause } from '../../domain/mismatch.ts';
+import { formatAmount } from '../../domain/money.ts';
+import { toIso } from '../../domain/time.ts';
+import { readTransactionReference } from '../../domain/transaction-reference.ts';
+import { diagnoseTransfers } from '../../payments/diagnose-transfers.ts';
+import type { Sql } from '../../store/database.ts';
 import {
   findResolutions,
   findTransfer,
@@ -14,13 +14,13 @@ import {
   type Resolution,
   type TransferDetail,
   type TransferEvent,
-} from '../store/transfer-desk.ts';
-import { type AccountHex, accountToAddress } from '../tron/address.ts';
-import { CliError } from './cli-error.ts';
-import { clip } from './clip.ts';
-import { formatFields, formatTable, type Result, type Terminal } from './terminal.ts';
-import { describeNamedInvoice, describeResolution, readTransferId } from './transfers-options.ts';
-import { withDatabase } from './with-database.ts';
+} from '../../store/transfer-desk.ts';
+import { type AccountHex, accountToAddress } from '../../tron/address.ts';
+import { CliError } from '../cli-error.ts';
+import { clip } from '../clip.ts';
+import { formatFields, formatTable, type Result, type Terminal } from '../terminal.ts';
+import { withDatabase } from '../with-database.ts';
+import { describeNamedInvoice, describeResolution, readTransferId } from './options.ts';
 
 /** Above the 200 that one multisend pays, and as many as can be diagnosed at once. */
 const MAX_TRANSFERS = 500;

@@ -1,20 +1,20 @@
-import { encodeId } from '../domain/ids.ts';
-import type { Policy } from '../domain/policy.ts';
-import { type Derived, deriveNextAddresses } from '../payments/derive-addresses.ts';
-import { findAccountKey, listAccountKeys } from '../store/account-keys.ts';
-import type { Database } from '../store/database.ts';
-import type { Project } from '../store/projects.ts';
-import { type AccountXpub, parseAccountXpub } from '../tron/account-xpub.ts';
-import { operating, otherPolicyNote } from './address-add.ts';
-import { confirmFirstAddress, WALLET_ADVICE } from './address-confirm.ts';
-import { CliError } from './cli-error.ts';
-import { clip } from './clip.ts';
-import { readOperator } from './operator.ts';
-import { secretProblem } from './secret-problem.ts';
-import { selectProject } from './select-project.ts';
-import { spotSecret } from './spot-secret.ts';
-import type { Result, Terminal } from './terminal.ts';
-import { withDatabase } from './with-database.ts';
+import { encodeId } from '../../domain/ids.ts';
+import type { Policy } from '../../domain/policy.ts';
+import { type Derived, deriveNextAddresses } from '../../payments/derive-addresses.ts';
+import { findAccountKey, listAccountKeys } from '../../store/account-keys.ts';
+import type { Database } from '../../store/database.ts';
+import type { Project } from '../../store/projects.ts';
+import { type AccountXpub, parseAccountXpub } from '../../tron/account-xpub.ts';
+import { CliError } from '../cli-error.ts';
+import { clip } from '../clip.ts';
+import { readOperator } from '../operator.ts';
+import { secretProblem } from '../secret-problem.ts';
+import { selectProject } from '../select-project.ts';
+import { spotSecret } from '../spot-secret.ts';
+import type { Result, Terminal } from '../terminal.ts';
+import { withDatabase } from '../with-database.ts';
+import { operating, otherPolicyNote } from './add.ts';
+import { confirmFirstAddress, WALLET_ADVICE } from './confirm.ts';
 
 export type DeriveAddressOptions = {
   project?: string;

@@ -1,18 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { open, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
-import type { Sql } from '../store/database.ts';
-import type { ExportFilter } from '../store/ledger-export.ts';
-import type { Project } from '../store/projects.ts';
-import { CliError } from './cli-error.ts';
-import { clip } from './clip.ts';
+import type { Sql } from '../../store/database.ts';
+import type { ExportFilter } from '../../store/ledger-export.ts';
+import type { Project } from '../../store/projects.ts';
+import { CliError } from '../cli-error.ts';
+import { clip } from '../clip.ts';
+import type { ProjectOption } from '../option-parts.ts';
+import { selectProject } from '../select-project.ts';
+import type { Result, Terminal } from '../terminal.ts';
+import { withDatabase } from '../with-database.ts';
 import { csvLine } from './csv.ts';
-import type { ProjectOption } from './option-parts.ts';
-import { selectProject } from './select-project.ts';
-import type { Result, Terminal } from './terminal.ts';
-import { readKinds, readPeriod } from './transfers-options.ts';
-import { EXPORT_COLUMNS, type ExportRow, incomingRows, outgoingRows } from './transfers-rows.ts';
-import { withDatabase } from './with-database.ts';
+import { readKinds, readPeriod } from './options.ts';
+import { EXPORT_COLUMNS, type ExportRow, incomingRows, outgoingRows } from './rows.ts';
 
 export type ExportOptions = ProjectOption & {
   format?: string;
