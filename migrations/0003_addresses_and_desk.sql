@@ -51,12 +51,23 @@ create table allocation_hints (
 
 create function forget_allocation_hints() returns trigger language plpgsql as $$
 begin
-  update projects set allocation_epoch = allocation_epoch + 1 where id = new.project_id;
+  update projects set allocation_epoch = allocation_epoch + 1 where id in (
+    select n.project_id from new_rows n join old_rows o on o.id = n.id
+    where o.retired_at is not null and n.retired_at is null);
   return null;
 end $$;
-create trigger addresses_back_in_use after update on addresses for each row
-  when (old.retired_at is not null and new.retired_at is null)
+create trigger addresses_back_in_use after update on addresses
+  referencing old table as old_rows new table as new_rows for each statement
   execute function forget_allocation_hints();
+
+-- Amounts for which an invoice was refused, because nothing was free: what the capacity is measured for, beside what is in use.
+create table refused_amounts (
+  project_id uuid not null references projects (id),
+  requested_micro bigint not null check (requested_micro > 0),
+  refused_at timestamptz not null,
+  primary key (project_id, requested_micro)
+);
+create index refused_amounts_latest on refused_amounts (project_id, refused_at);
 
 -- Which key asked for an invoice; unknown for those of before.
 alter table invoices add column api_key_id uuid;

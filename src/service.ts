@@ -136,7 +136,10 @@ async function migratePatiently(db: Database, log: Logger): Promise<string[]> {
   const deadline = performance.now() + DATABASE_WAIT_MS;
   for (;;) {
     try {
-      return await migrate(db);
+      return await migrate(db, {
+        onBegin: (migrations) =>
+          log.info({ migrations }, 'bringing the database schema up to date; with a large ledger this takes minutes'),
+      });
     } catch (error) {
       const isAway = error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE';
       if (!isAway || performance.now() > deadline) throw error;

@@ -13,7 +13,13 @@ test('every refusal is counted; the log hears once a minute of each project, and
   const log = createLogger({ level: 'warn', destination: { write: (line) => void lines.push(JSON.parse(line)) } });
   const metrics = createMetrics();
   const raised: unknown[] = [];
-  const db = { run: async (_: unknown, [, , , subject]: unknown[]) => [raised.push(subject)] } as unknown as Sql;
+  const noted: unknown[] = [];
+  let isDown = false;
+  const run = async ({ name }: { name: string }, parameters: unknown[]) => {
+    if (isDown) throw new Error('the database is away');
+    return [name === 'alarm-raise' ? raised.push(parameters[3]) : noted.push(parameters[1])];
+  };
+  const db = { run } as unknown as Sql;
   let nowMs = Date.now();
   const onRefused = createAmountRefusals({ db, log, metrics, now: () => unixMs(nowMs) });
   const refuse = (projectId: string) =>
@@ -34,9 +40,19 @@ test('every refusal is counted; the log hears once a minute of each project, and
   await refuse(first);
   expect(lines).toHaveLength(3);
   expect(raised).toEqual([one, other, one]);
+  expect(noted).toEqual([25_000_000n, 25_000_000n, 25_000_000n]);
   const { values } = await metrics.amountUnavailable.get();
   expect(values.map(({ value, labels }) => [labels['project'], value])).toEqual([
     [one, 5],
     [other, 1],
   ]);
+
+  // What fails is tried with the next refusal, and is no failure of the request.
+  nowMs += 60_000;
+  isDown = true;
+  await refuse(first);
+  expect(lines.at(-1)?.msg).toContain('could not be raised');
+  isDown = false;
+  await refuse(first);
+  expect(raised).toEqual([one, other, one, one]);
 });

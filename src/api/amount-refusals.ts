@@ -7,6 +7,7 @@ import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { raiseAlarm } from '../store/alarms.ts';
 import type { Sql } from '../store/database.ts';
+import { noteRefusedAmount } from '../store/refused-amounts.ts';
 
 /** An order that a shop could not take. */
 export type AmountRefusal = { projectId: string; network: Network; requestedMicro: MicroUsdt };
@@ -18,8 +19,9 @@ const TELL_MS = 60_000;
 const MAX_REMEMBERED = 10_000;
 
 /**
- * Counts requests that found no free payable amount. Once a minute for each project at most it warns and raises the alarm
- * `capacity-low`, which ends when the capacity is measured again and enough is free. Error: `DATABASE_UNAVAILABLE`.
+ * Counts requests that found no free payable amount. Once a minute for each project at most it warns, notes the amount and raises
+ * the alarm `capacity-low`, which ends when the capacity is measured again and enough is free. That is beside the answer: a
+ * database that fails meanwhile is logged, and the next refusal tries again.
  */
 export function createAmountRefusals({ db, log, metrics, now }: AmountRefusalDeps) {
   const toldAt = new Map<string, UnixMs>();
@@ -33,6 +35,12 @@ export function createAmountRefusals({ db, log, metrics, now }: AmountRefusalDep
     const amount = formatAmount(requestedMicro);
     const detail = `${project} refused an invoice of ${amount} USDT (AMOUNT_UNAVAILABLE): no payable amount is free. Add addresses: quittance address add --project ${project} T…`;
     log.warn({ project, network, amount }, detail);
-    await raiseAlarm(db, network, { id: randomUUID(), kind: 'capacity-low', subject: project, detail });
+    try {
+      await noteRefusedAmount(db, projectId, requestedMicro, now());
+      await raiseAlarm(db, network, { id: randomUUID(), kind: 'capacity-low', subject: project, detail });
+    } catch (error) {
+      toldAt.delete(projectId);
+      log.warn({ err: error, project }, 'the alarm of a refused invoice could not be raised');
+    }
   };
 }

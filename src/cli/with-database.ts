@@ -76,7 +76,9 @@ async function withEmbedded<Output>(
     // It is the service's own, for a command's would have the turn: others need not wait for what may be a long export.
     await endTurn();
     return withConnection(config, found.connection, async (db) => {
-      await refusePending(db, 'the running instance is an older release: restart it with this one');
+      const deadlineMs = performance.now() + MIGRATION_PATIENCE_MS;
+      while ((await countPending(db)) !== 0 && performance.now() < deadlineMs) await delay(LOCK_POLL_MS);
+      await refusePending(db, 'the running instance is still bringing it in, or is an older release: then restart it with this one');
       return work({ db, config, applied: [], kind: 'embedded' });
     });
   }
@@ -116,6 +118,8 @@ type Running<Connection> = { kind: 'running'; connection: Connection };
 /** Longer than another command, or the start of an instance, takes. */
 const LOCK_PATIENCE_MS = 15_000;
 const LOCK_POLL_MS = 100;
+/** An instance that starts lets commands in a moment before it has migrated. */
+const MIGRATION_PATIENCE_MS = 3000;
 
 /** Takes the lock, unless `findRunning` finds what makes it unnecessary. An instance that is starting has the lock first. */
 async function lockPatiently<Found>(
@@ -165,11 +169,16 @@ async function withConnection<Output>(
 const UNDEFINED_TABLE = '42P01';
 
 async function refusePending(db: Database, fix: string): Promise<void> {
-  const count = await pendingMigrations(db).catch((error: unknown) => {
-    if (error instanceof Error && 'code' in error && error.code === UNDEFINED_TABLE) return null;
-    throw error;
-  });
+  const count = await countPending(db);
   if (count === 0) return;
   const what = count === null ? 'has no tables of Quittance yet' : `lacks ${count} migration(s) of this release`;
   throw new CliError('MIGRATIONS_PENDING', `the database ${what}: ${fix}`);
+}
+
+/** `null`: there is no table at all. */
+function countPending(db: Database): Promise<number | null> {
+  return pendingMigrations(db).catch((error: unknown) => {
+    if (error instanceof Error && 'code' in error && error.code === UNDEFINED_TABLE) return null;
+    throw error;
+  });
 }

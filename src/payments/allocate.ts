@@ -91,9 +91,10 @@ async function takeAddress(deps: Deps, invoice: NewInvoice, rule: Rule, round: n
   const { db } = deps;
   const { projectId } = rule;
   const amount = amountAlone(invoice.requestedMicro);
-  const free = await countFreeExact(db, projectId, amount, Math.min(4 ** round, MAX_SPREAD));
+  const { free, isAnyLookedAt } = await countFreeExact(db, projectId, amount, Math.min(4 ** round, MAX_SPREAD));
   if (free === 0) {
-    await advanceHint(db, projectId, 'exact', amount, 1n);
+    // The next refusal looks at none.
+    if (isAnyLookedAt) await advanceHint(db, projectId, 'exact', amount, 1n);
     return { kind: 'exhausted' };
   }
   return outcome(await insertExact(deps, invoice, rule, deps.randomBelow(free)));

@@ -10,6 +10,7 @@ import {
   type RecentUse,
 } from '../store/capacity.ts';
 import type { Sql } from '../store/database.ts';
+import { findRefusedAmounts } from '../store/refused-amounts.ts';
 
 export type AmountCapacity = Forecast & Pick<RecentUse, 'requestedMicro' | 'used7Days' | 'used30Days' | 'countedSince'>;
 
@@ -25,6 +26,8 @@ export type Capacity = {
 
 /** Amounts that are looked at: those asked for most often. */
 const MAX_AMOUNTS = 100;
+/** Amounts beside them for which an invoice was refused, the latest. */
+const MAX_REFUSED = 20;
 /** Reading so many invoices takes a few tenths of a second. Where 30 days had more, the rate is that of the latest. */
 const MAX_INVOICES = 100_000;
 /** Lookups of an address and an amount in all: a few seconds. More addresses mean fewer amounts. */
@@ -37,8 +40,8 @@ const ENTRIES_PER_LOOKUP = 20;
 const SETUP_MS = 3_600_000;
 
 /**
- * What is free of the amounts that a project asked for most often in the last 30 days, or of those given, and how long it
- * will last. Reads only. Its work is bounded by the constants above, however many invoices and addresses there are.
+ * What is free of the amounts that a project asked for most often in the last 30 days and of those that were refused, or of
+ * those given, and how long it will last. Reads only. Its work is bounded by the constants above, however many invoices and addresses there are.
  */
 export async function measureCapacity(
   db: Sql,
@@ -49,15 +52,25 @@ export async function measureCapacity(
   // What is retired takes no part in what is free, but in since when an amount is used.
   const addressCount = Math.max(Number(project.active_addresses + project.retired_addresses), 1);
   const width = widthOf(project);
-  const uses = await findRecentUse(db, {
-    projectId: project.id,
-    policy: project.policy,
-    width,
-    since7Days: unixMs(now - 7 * DAY_MS),
-    since30Days: unixMs(now - 30 * DAY_MS),
-    maxInvoices: MAX_INVOICES,
-    amounts: asked ?? { busiest: clamp(Math.floor(MAX_LOOKUPS / addressCount), 1, MAX_AMOUNTS) },
-  });
+  const since30Days = unixMs(now - 30 * DAY_MS);
+  const findUse = (amounts: readonly MicroUsdt[] | { busiest: number }) =>
+    findRecentUse(db, {
+      projectId: project.id,
+      policy: project.policy,
+      width,
+      since7Days: unixMs(now - 7 * DAY_MS),
+      since30Days,
+      maxInvoices: MAX_INVOICES,
+      amounts,
+    });
+  const uses = await findUse(asked ?? { busiest: clamp(Math.floor(MAX_LOOKUPS / addressCount), 1, MAX_AMOUNTS) });
+  if (asked === undefined) {
+    // An amount whose invoices are all older is none of the busiest, and is wanted all the same.
+    const known = new Set(uses.map(({ requestedMicro }) => requestedMicro));
+    const refused = await findRefusedAmounts(db, project.id, since30Days, MAX_REFUSED);
+    const missing = refused.filter((amount) => !known.has(amount));
+    if (missing.length > 0) uses.push(...(await findUse(missing)));
+  }
   const batchSize = Math.max(1, Math.floor(MAX_ENTRIES / (addressCount * (ENTRIES_PER_LOOKUP + Number(width / 10n)))));
   const amounts: AmountCapacity[] = [];
   for (let start = 0; start < uses.length; start += batchSize) {

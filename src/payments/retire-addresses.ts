@@ -1,10 +1,10 @@
 import {
   type AddressCounts,
-  activateAddress,
   countAddresses,
   findAddresses,
+  markInUse,
+  markRetired,
   type OwnedAddress,
-  retireAddress,
 } from '../store/addresses.ts';
 import { insertOperatorActions } from '../store/operator-actions.ts';
 import { lockProject, type Project } from '../store/projects.ts';
@@ -53,14 +53,10 @@ function switchAddresses(
     const unknown = addresses.filter(({ address }) => !own.has(address));
     if (unknown.length > 0) return { kind: 'unknown', unknown };
     const actedAt = now();
-    const changed: OwnedAddress[] = [];
-    for (const address of own.values()) {
-      const isChanged =
-        action === 'address.retired'
-          ? await retireAddress(tx, address.id, actedAt)
-          : await activateAddress(tx, address.id);
-      if (isChanged) changed.push(address);
-    }
+    const all = [...own.values()];
+    const ids = all.map(({ id }) => id);
+    const marked = action === 'address.retired' ? await markRetired(tx, ids, actedAt) : await markInUse(tx, ids);
+    const [changed, unchanged] = [all.filter(({ id }) => marked.has(id)), all.filter(({ id }) => !marked.has(id))];
     await insertOperatorActions(
       tx,
       changed.map(({ address }) => {
@@ -68,7 +64,6 @@ function switchAddresses(
         return { projectId, action, subject: address, detail, actedBy: operator, actedAt };
       }),
     );
-    const unchanged = [...own.values()].filter((each) => !changed.includes(each));
     return { kind: 'done', project, changed, unchanged, counts: await countAddresses(tx, projectId) };
   });
 }

@@ -158,21 +158,21 @@ function noAddresses(): AddressCounts {
 const retire = statement(
   'address-retire',
   { id: 'uuid' },
-  'update addresses set retired_at = $2 where id = $1 and retired_at is null returning id',
+  'update addresses set retired_at = $2 where id = any($1::uuid[]) and retired_at is null returning id',
 );
 
-/** Takes an address (by its UUID) out of use: no new invoices, watched for ever. `false` if it was retired already. */
-export async function retireAddress(tx: Sql, id: string, retiredAt: UnixMs): Promise<boolean> {
-  return (await tx.run(retire, [id, new Date(retiredAt)])).length === 1;
+/** Takes addresses (by their UUIDs) out of use: no new invoices, watched for ever. Returns those that were in use. */
+export async function markRetired(tx: Sql, ids: readonly string[], retiredAt: UnixMs): Promise<Set<string>> {
+  return new Set((await tx.run(retire, [ids, new Date(retiredAt)])).map(({ id }) => id));
 }
 
 const activate = statement(
   'address-activate',
   { id: 'uuid' },
-  'update addresses set retired_at = null where id = $1 and retired_at is not null returning id',
+  'update addresses set retired_at = null where id = any($1::uuid[]) and retired_at is not null returning id',
 );
 
-/** Takes a retired address (by its UUID) into use again. `false` if it was in use. */
-export async function activateAddress(tx: Sql, id: string): Promise<boolean> {
-  return (await tx.run(activate, [id])).length === 1;
+/** Takes retired addresses (by their UUIDs) into use again. Returns those that were retired. */
+export async function markInUse(tx: Sql, ids: readonly string[]): Promise<Set<string>> {
+  return new Set((await tx.run(activate, [ids])).map(({ id }) => id));
 }

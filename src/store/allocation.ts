@@ -63,23 +63,24 @@ export async function findReservedInPart(
 
 const countFree = statement(
   'allocation-count-free-exact',
-  { free: 'int8' },
-  `select count(*) as free from (
-     select from addresses a
-     where ${afterHint('exact')}
-       and (select i.address_id from invoices i where i.address_id = a.id and i.payable_micro = $2) is null
-     order by a.position limit $4::int8) a`,
+  { free: 'int8', is_any_looked_at: 'bool' },
+  `select (select count(*) from (
+       select from addresses a
+       where ${afterHint('exact')}
+         and (select i.address_id from invoices i where i.address_id = a.id and i.payable_micro = $2) is null
+       order by a.position limit $4::int8) a) as free,
+     exists (select from addresses a where ${afterHint('exact')}) as is_any_looked_at`,
 );
 
-/** How many `exact` addresses in use have an amount free, counted up to `limit`. */
+/** How many `exact` addresses in use have an amount free, counted up to `limit`, and whether any stands behind the hint. */
 export async function countFreeExact(
   db: Sql,
   projectId: string,
   { fromMicro, belowMicro }: WordRange,
   limit: number,
-): Promise<number> {
+): Promise<{ free: number; isAnyLookedAt: boolean }> {
   const [row] = await db.run(countFree, [projectId, fromMicro, belowMicro, limit]);
-  return Number(row?.free ?? 0n);
+  return { free: Number(row?.free ?? 0n), isAnyLookedAt: row?.is_any_looked_at === true };
 }
 
 const advance = statement(

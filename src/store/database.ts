@@ -8,7 +8,7 @@ export type Sql = {
     statement: Statement<Columns>,
     parameters: readonly Parameter[],
   ): Promise<Row<Columns>[]>;
-  /** Runs plain SQL text with no parameters, many statements at once; for migrations only. */
+  /** Runs plain SQL text with no parameters, many statements at once; for migrations only, which may take up to an hour. */
   script(text: string): Promise<void>;
 };
 
@@ -36,6 +36,8 @@ export type DatabaseOptions = {
 const CONNECT_TIMEOUT_MS = 5000;
 /** A statement that takes longer is broken or blocked; the longest of ours take milliseconds. */
 const STATEMENT_TIMEOUT_MS = 20_000;
+/** Building an index on a large ledger takes minutes. What bounds it on the server is the statement's own setting. */
+const SCRIPT_TIMEOUT_MS = 3_600_000;
 const RELISTEN_MS = 500;
 
 const INT8 = 20;
@@ -92,7 +94,9 @@ function sqlOn(queryable: pg.Pool | pg.PoolClient): Sql {
   return {
     run: (statement, parameters) => runOn(queryable, statement, parameters),
     script: async (text) => {
-      await queryable.query(text).catch(rethrow);
+      // The types do not know that a query has a timeout of its own.
+      const query: pg.QueryConfig & { query_timeout: number } = { text, query_timeout: SCRIPT_TIMEOUT_MS };
+      await (queryable as pg.Pool).query(query).catch(rethrow);
     },
   };
 }
@@ -122,7 +126,8 @@ async function inTransaction<Result>(pool: pg.Pool, work: (tx: Sql) => Promise<R
   client.on('error', ignoreLoss);
   let broken = true;
   try {
-    await client.query('begin').catch(rethrow);
+    // Whatever the database's default is: what reads after it took a lock must see what was committed before.
+    await client.query('begin isolation level read committed').catch(rethrow);
     try {
       const result = await work(sqlOn(client));
       await client.query('commit').catch(rethrow);

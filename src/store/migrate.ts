@@ -26,16 +26,20 @@ export async function readMigrations(folder: URL = FOLDER): Promise<Migration[]>
 /**
  * Brings the schema up to this release in one transaction and returns the names of the applied migrations.
  * Safe to call from many processes at once. Errors: `SCHEMA_NEWER` when the database has migrations that this release
- * does not know, `SCHEMA_CHANGED` when an applied one differs from its file.
+ * does not know, `SCHEMA_CHANGED` when an applied one differs from its file. `onBegin` hears of work that may take minutes.
  */
-export async function migrate(db: Database, migrations?: Migration[]): Promise<string[]> {
+export async function migrate(
+  db: Database,
+  { migrations, onBegin }: { migrations?: Migration[]; onBegin?: (names: string[]) => void } = {},
+): Promise<string[]> {
   const known = migrations ?? (await readMigrations());
   return db.transaction(async (tx) => {
     await tx.script(`select pg_advisory_xact_lock(${LOCK_KEY}); ${CREATE_TABLE}`);
     const applied = await readApplied(tx, known);
     const missing = known.filter(({ version }) => !applied.has(version));
+    if (missing.length > 0) onBegin?.(missing.map(({ name }) => name));
     for (const { version, name, sha256, text } of missing) {
-      await tx.script(text);
+      await tx.script(`set local statement_timeout = '1h'; ${text}`);
       await tx.run(insertApplied, [version, name, sha256]);
     }
     return missing.map(({ name }) => name);

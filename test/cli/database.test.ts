@@ -153,7 +153,7 @@ describe('with the embedded database', () => {
       onError: () => {},
     });
     try {
-      await migrate(db, (await readMigrations()).slice(0, 2));
+      await migrate(db, { migrations: (await readMigrations()).slice(0, 2) });
     } finally {
       await db.close();
       await postgres.stop();

@@ -292,3 +292,15 @@ test('a service that is stopped while it measures ends, and leaves no connection
     await service.restart();
   }
 });
+
+test('an amount that was refused is measured, although all its invoices are old, until something is free for it', async () => {
+  const project = await createTestProject(service.db, NARROW);
+  for (let i = 0; i < WORDS; i++) expect((await order(project, '6')).status).toBe(201);
+  const laterMs = 60 * DAY_MS;
+  service.clock.advance(laterMs);
+  expect((await order(project, '6')).body.code).toBe('AMOUNT_UNAVAILABLE');
+  const isMeasured = async () => (await alarmOf(project))?.includes('for 6.000000 USDT 0 of 9 are free') === true;
+  await watchUntil(isMeasured, { laterMs });
+  await addAddresses(project, 14);
+  await watchUntil(async () => (await alarmOf(project)) === null, { laterMs });
+});

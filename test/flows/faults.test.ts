@@ -151,10 +151,10 @@ test('a database with a migration of a newer release is refused', async () => {
   });
   try {
     const known = await readMigrations();
-    await expect(migrate(db, known.slice(0, -1))).rejects.toMatchObject({ code: 'SCHEMA_NEWER' });
+    await expect(migrate(db, { migrations: known.slice(0, -1) })).rejects.toMatchObject({ code: 'SCHEMA_NEWER' });
     const changed = known.map((migration) => ({ ...migration, sha256: '0'.repeat(64) }));
-    await expect(migrate(db, changed)).rejects.toMatchObject({ code: 'SCHEMA_CHANGED' });
-    expect(await migrate(db, known)).toEqual([]);
+    await expect(migrate(db, { migrations: changed })).rejects.toMatchObject({ code: 'SCHEMA_CHANGED' });
+    expect(await migrate(db, { migrations: known })).toEqual([]);
   } finally {
     await db.close();
     await database.drop();

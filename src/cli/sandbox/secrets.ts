@@ -6,7 +6,7 @@ import { formatApiKey } from '../../domain/api-key.ts';
 import { uuidV7 } from '../../domain/ids.ts';
 import { unixMs } from '../../domain/time.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import { insertAddress, retireAddress } from '../../store/addresses.ts';
+import { insertAddress, markRetired } from '../../store/addresses.ts';
 import { insertApiKey } from '../../store/api-keys.ts';
 import type { Database } from '../../store/database.ts';
 import { insertProject } from '../../store/projects.ts';
@@ -94,7 +94,7 @@ export async function seedSandbox(db: Database, secrets: SandboxSecrets, inboxUr
   await db.transaction(async (tx) => {
     // Retired once, not at every start: an operator may have put it back into use.
     if (!(await insertAddress(tx, { ...secrets.retired, projectId }))) return;
-    await retireAddress(tx, secrets.retired.id, unixMs(systemClock.now()));
+    await markRetired(tx, [secrets.retired.id], unixMs(systemClock.now()));
   });
   await insertWebhookEndpoint(db, { id: secrets.endpointId, projectId, url: inboxUrl, secret: secrets.webhookSecret });
   await updateWebhookEndpointUrl(db, secrets.endpointId, inboxUrl);
