@@ -2,7 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { CliError, describeError, EXIT, type ExitCode } from './cli-error.ts';
 import { addCommands } from './commands.ts';
 import { secretProblem } from './secret-problem.ts';
-import { spotSecret } from './spot-secret.ts';
+import { holdsKeyOrId, spotSecret } from './spot-secret.ts';
 import { createTerminal, printError, type Terminal } from './terminal.ts';
 import { readVersion } from './version.ts';
 
@@ -56,11 +56,18 @@ function usageError(error: CommanderError): CliError {
   if (error.code === 'commander.help') return new CliError('USAGE', 'a command is missing: choose one from the help');
   // Commander repeats what it does not know.
   const secret = spotSecret(error.message);
-  if (secret !== null) return new CliError('USAGE', secretProblem('arguments', secret).message);
+  if (secret !== null) {
+    const { message } = secretProblem('arguments', secret);
+    return new CliError('USAGE', holdsKeyOrId(error.message) ? `${message} ${ID_WITHOUT_COMMAND}` : message);
+  }
   const [message = '', ...hints] = error.message.replace(/^error: /, '').split('\n');
   const hint = hints.length === 0 ? '' : ` ${hints.join(' ')}`;
   return new CliError('USAGE', `${message}${hint}; --help shows how it is called`);
 }
+
+/** For `quittance transfers <id>`, where the command before the id was forgotten. */
+const ID_WITHOUT_COMMAND =
+  'If it is the id of a transaction, write a command before it: "quittance explain <id>" or "quittance transfers show <id>".';
 
 const HELP = `
 Environment:

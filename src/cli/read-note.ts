@@ -22,6 +22,7 @@ export function readNote(option: string | undefined, problems: Problem[]): strin
 
 /** For what only looks like a secret. */
 const WAYS_OUT: Readonly<Record<string, string>> = {
-  'a private key': 'If it is the id of a transaction, say so: --note "tx 3a4f…".',
+  'a private key':
+    'If it is the id of a transaction, write "tx" directly before it, and no word such as "key": --note "tx 3a4f…".',
   'a seed phrase': 'If it is a sentence, write it with full stops.',
 };

@@ -29,6 +29,12 @@ const SECRETS: readonly (readonly [string, string])[] = [
   ['a seed phrase', JSON.stringify(WORDS.split(' '))],
   ['a seed phrase', numbered('. ')],
   ['a seed phrase', numbered(') ')],
+  ['a seed phrase', numbered(': ')],
+  ['a seed phrase', numbered('=')],
+  ['a seed phrase', numbered(' = ')],
+  ['a seed phrase', numbered(' ').replace(/^/gm, '#')],
+  ['a seed phrase', WORDS.replaceAll(' ', ' → ')],
+  ['a seed phrase', WORDS.replaceAll(' ', '+')],
   ['a seed phrase', `Cold wallet:\n${WORDS.replace(/(\S+ \S+ \S+) /g, '$1\n')}\n`],
   ['a seed phrase', 'ábaco abdomen abeja abierto abogado abono aborto abrazo abrir abuelo abuso acabar'],
   [
@@ -67,21 +73,52 @@ test.each([
   expect(spotSecret(note)).toBeNull();
 });
 
-test.each([`refunded in tx ${KEY}`, `возврат ${KEY}`, `TXID: 0x${KEY}`, `customer's key was wrong, tx ${KEY}`])(
-  'the note %j holds the id of a transaction',
-  (note) => {
-    expect(spotSecretInNote(note)).toBeNull();
-    expect(spotSecret(note)).toBe('a private key');
-  },
-);
+const TON_HASH = Buffer.alloc(32, 0x4f).toString('base64');
 
-test.each([KEY, `0x${KEY.toUpperCase()}`, `# ${KEY}`, `the key ${KEY}`, `refund wallet, private key ${KEY}`])(
-  'the note %j holds a private key, for nothing calls it the id of a transaction',
-  (note) => {
-    expect(spotSecretInNote(note)).toBe('a private key');
-  },
-);
+test.each([
+  `refunded in tx ${KEY}`,
+  `refund in transaction ${KEY}.`,
+  `TXID: 0x${KEY}`,
+  `tx_hash="${KEY}"`,
+  `Transaktion ${KEY}`,
+  `возврат, транзакция ${KEY}`,
+  `退款交易 ${KEY}`,
+  `for the customer in Turkey, tx ${KEY}`,
+  `charge cleared by tx ${KEY}, and tx ${KEY}`,
+  `tx ${TON_HASH} on TON`,
+])('the note %j holds the id of a transaction', (note) => {
+  expect(spotSecretInNote(note)).toBeNull();
+  expect(spotSecret(note)).toBe('a private key');
+});
 
-test('a link to a transaction is no secret', () => {
-  expect(spotSecretInNote(`https://tronscan.org/#/transaction/${KEY}`)).toBeNull();
+test.each([
+  KEY,
+  `0x${KEY.toUpperCase()}`,
+  `# ${KEY}`,
+  `the key ${KEY}`,
+  `refund wallet, private key ${KEY}`,
+  `TRON_PRIVATE_KEY=${KEY}`,
+  `PRIVATE_KEY_HASH=${KEY}`,
+  `private: ${KEY}`,
+  `wallet.txt: ${KEY}`,
+  `refund wallet pk ${KEY}`,
+  `refund of the tx that was late, wallet ${KEY}`,
+  `tx ${KEY} ${KEY}`,
+  `customer's key was wrong, tx ${KEY}`,
+  `Schlüssel, tx ${KEY}`.normalize('NFD'),
+  `clave de la cartera, tx ${KEY}`,
+  `приватный ключ ${KEY}`,
+  `私钥 ${KEY}`,
+  `возврат ${KEY}`,
+  `wallet ${TON_HASH}`,
+])('the note %j holds a private key, for nothing calls it the id of a transaction', (note) => {
+  expect(spotSecretInNote(note)).toBe('a private key');
+});
+
+test.each([
+  `https://tronscan.org/#/transaction/${KEY}`,
+  `see https://tronscan.org/#/transaction/${KEY}?lang=en for it`,
+  `https://etherscan.io/tx/0x${KEY}`,
+])('a link to a transaction is no secret: %s', (note) => {
+  expect(spotSecretInNote(note)).toBeNull();
 });

@@ -78,7 +78,10 @@ async function withEmbedded<Output>(
     return withConnection(config, found.connection, async (db) => {
       const deadlineMs = performance.now() + MIGRATION_PATIENCE_MS;
       while ((await countPending(db)) !== 0 && performance.now() < deadlineMs) await delay(LOCK_POLL_MS);
-      await refusePending(db, 'the running instance is still bringing it in, or is an older release: then restart it with this one');
+      await refusePending(
+        db,
+        'the running instance is still bringing it in, or is an older release: then restart it with this one',
+      );
       return work({ db, config, applied: [], kind: 'embedded' });
     });
   }

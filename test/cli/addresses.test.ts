@@ -98,15 +98,26 @@ test('secrets in a file are refused with their place, and never repeated', async
   expect((await cli(['address', 'list', '--project', id, '--json'])).json.data).toEqual([]);
 });
 
-test('a mistake in the first of two columns of addresses does not make the second one the one that is added', async () => {
+test.each([
+  ['without a heading', `TUEZSd…hGWYdH,${SECOND}\n`, 'line 1 of'],
+  ['with a row that lacks a cell', `label,address,payer\nx,${FIRST},${SECOND}\n${FIRST},${THIRD}\n`, 'line 3 of'],
+])('a file of several columns %s is refused, so that no other column is added', async (_what, content, place) => {
   const id = await newProject();
-  const file = join(newDirectory(), 'two.csv');
-  const mistaken = `${FIRST?.slice(0, -1)}J`;
-  writeFileSync(file, `${mistaken},${newAddress()}\n${FIRST},${newAddress()}\n`);
+  const file = join(newDirectory(), 'several.csv');
+  writeFileSync(file, content);
   const { code, stderr } = await cli(['address', 'add', '--project', id, '--file', file]);
   expect(code).toBe(2);
-  expect(stderr).toContain('columns 1, 2 hold addresses');
+  expect(stderr).toContain(place);
   expect((await cli(['address', 'list', '--project', id, '--json'])).json.data).toEqual([]);
+});
+
+test('an id without its command is not repeated, and the message names the commands for ids', async () => {
+  for (const group of ['transfers', 'project']) {
+    const { code, stderr } = await cli([group, '4f'.repeat(32)]);
+    expect(code).toBe(2);
+    expect(stderr).toContain('If it is the id of a transaction, write a command before it: "quittance explain <id>"');
+    expect(stderr).not.toContain('4f4f');
+  }
 });
 
 test('no option repeats or keeps a secret, and a note may name a transaction', async () => {
@@ -125,6 +136,7 @@ test('no option repeats or keeps a secret, and a note may name a transaction', a
       ['address', `xprv9${'4f'.repeat(50)}`],
       [...retire, '--note', words],
       [...retire, '--note', key],
+      [...retire, '--note', `TRON_PRIVATE_KEY=${key}`],
       ['project', 'create', '--name', key, '--network', 'nile'],
       ['project', 'update', id, '--name', words],
       ['key', 'create', '--project', id, '--name', words],

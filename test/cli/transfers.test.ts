@@ -503,7 +503,7 @@ describe('hostile texts', () => {
     expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u0080-\u009f\u202a-\u202e\ufeff]/);
     expect(stdout.trimEnd().split('\n')).toHaveLength(externalIds.length + 1);
     const refused = await cli('resolve', ...ids.keys(), '--as', 'ignored');
-    expect(refused.stderr).toContain('�31mred');
+    expect(refused.stderr).toContain('\\u009b31mred');
     // biome-ignore lint/suspicious/noControlCharactersInRegex: as above.
     expect(refused.stderr).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u0080-\u009f\u202a-\u202e\ufeff]/);
   });

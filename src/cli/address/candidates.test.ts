@@ -110,6 +110,13 @@ test.each([
   expect(read(text).problems).toMatchObject([{ message: expect.stringContaining(`argument 1 ("${text}"):`) }]);
 });
 
+test('what is shown of a foreign text can neither control the terminal nor turn its direction', () => {
+  const { problems } = read(`T\u009b2J\u202e${A.slice(3)}`);
+  expect(problems).toMatchObject([
+    { message: expect.stringContaining(`argument 1 ("T\\u009b2J\\u202e${A.slice(3)}"):`) },
+  ]);
+});
+
 test('a refusal lists 50 problems and says how many there are besides', () => {
   const problems = Array.from({ length: 53 }, (_, index) => ({ subject: `${index}`, message: `${index}` }));
   const listed = refusedAddresses('no address was added', problems).problems;

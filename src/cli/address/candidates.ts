@@ -3,6 +3,7 @@ import type { Candidate } from '../../payments/add-addresses.ts';
 import { type AccountHex, parseAddress } from '../../tron/address.ts';
 import { USDT_CONTRACTS } from '../../tron/usdt.ts';
 import { CliError, type Problem } from '../cli-error.ts';
+import { quoteWhole } from '../clip.ts';
 import { secretProblem } from '../secret-problem.ts';
 import { spotSecret } from '../spot-secret.ts';
 import type { AddressEntry } from './csv.ts';
@@ -27,7 +28,7 @@ export function readCandidates(
       problems.push(secretProblem(place, secret));
       continue;
     }
-    const shown = isShowable(text) ? ` (${JSON.stringify(text)})` : '';
+    const shown = isShowable(text) ? ` (${quoteWhole(text)})` : '';
     const add = (message: string) => problems.push({ subject: place, message: `${place}${shown}: ${message}` });
     const parsed = parseAddress(text);
     if (parsed.kind === 'invalid') {

@@ -7,8 +7,10 @@ const read = (text: string) => readCsvAddresses(text, 'f.csv');
 
 test.each([
   ['a column named address, wherever it stands', `label,Address\ntill 1,${A}\n"till, 2",${B}\n`, 2],
-  ['no heading, and one column of addresses', `till 1;${A}\r\ntill 2;${B}\r\n`, 2],
-  ['tabs', `${A}\ttill 1\n${B}\ttill 2`, 1],
+  ['semicolons, and Windows', `label;address\r\ntill 1;${A}\r\ntill 2;${B}\r\n`, 2],
+  ['tabs', `address\tlabel\n${A}\ttill 1\n${B}\ttill 2`, 1],
+  ['empty cells at the end of rows', `label,address\ntill 1,${A},,\n,${B}\n`, 2],
+  ['empty cells at the end of the heading', `label,address,,\ntill 1,${A}\n,${B},,,\n`, 2],
   ['one column with a heading', `ADDRESS\n${A}\n${B}\n`, 1],
   ['a second column of addresses that has another heading', `address,payer\n${A},${B}\n${B},${A}`, 1],
   ['quoted addresses, one a line', `"${A}"\n"${B}"\n`, 1],
@@ -23,25 +25,31 @@ test('one address a line is no CSV, whatever its comments hold', () => {
 });
 
 test.each([
-  ['two columns of addresses without headings', `${A},${B}\n${B},${A}`, 'columns 1, 2 hold addresses'],
-  ['a typing mistake in one of two columns', `${A.slice(0, -1)}J,${B}\n${A},${C}`, 'columns 1, 2 hold addresses'],
-  ['an empty cell in one of two columns', `,${B}\n${A},${C}`, 'columns 1, 2 hold addresses'],
-  ['mistakes in all of a column', `${A.slice(0, -1)}J,${B}`, 'columns 1, 2 hold addresses'],
+  ['two columns without a heading', `${A},${B}\n${B},${A}`, 'line 1 of f.csv: it has 2 columns'],
+  ['labels without a heading', `${A}\n${B},till`, 'line 2 of f.csv: it has 2 columns'],
+  ['an empty cell before an address', `,${A}`, 'line 1 of f.csv: it has 2 columns'],
+  ['ours in short form, and a whole one beside it', `TUEZSd…hGWYdH,${B}`, 'line 1 of f.csv: it has 2 columns'],
+  ['ours in hex, and a whole one beside it', `41a614f803b6fd780986a42c78ec9c7f77e6ded13c,${B}`, 'no heading "address"'],
+  ['a heading of another name', `wallet,label\n${A},x`, 'the file has no heading "address"'],
   ['two columns named address', `address,x,Address\n${A},1,${B}`, 'line 1 of f.csv: 2 columns are named "address"'],
-  [
-    'a heading of another name',
-    `wallet,label\n${A},x`,
-    'line 1, column 1 of f.csv: this looks like a heading: name it "address"',
-  ],
-  ['no column of addresses', 'a,b\nc,d', 'none of its 2 columns'],
+  ['a cell too few', `label,address,payer\nx,${A},${B}\n${A},${C}`, 'line 3 of f.csv: cells: 2,'],
+  ['a cell too many', `label,address\ntill 1, left,${A}`, 'line 2 of f.csv: cells: 3,'],
+  ['a cell too many behind the address', `address\n${A},${B}`, 'but in the heading in line 1: 1'],
+  ['no cell for the address', 'label,address\nx', 'line 2 of f.csv: cells: 1,'],
   ['an open quote', `address,label\n${A},"x`, 'line 2 of f.csv: a cell opens'],
 ])('%s: refused, and the message says where to look', (_what, text, message) => {
   expect(() => read(text)).toThrow(message);
 });
 
+test('a long heading without "address" is not taken for a seed phrase', () => {
+  const heading = 'Account,Label,Created,Owner,Branch,Street,City,Region,Country,Phone,Email,Remark';
+  expect(() => read(`${heading}\n${A}${',x'.repeat(11)}`)).toThrow('line 1 of f.csv: it has 12 columns');
+});
+
 test('a cell that is no address stays in its place, to be refused by line and column', () => {
-  expect(read(`${A},x\nnonsense,y\n${B},z`)).toContainEqual({ text: 'nonsense', place: 'line 2, column 1 of f.csv' });
-  expect(read(`label,address\nx`)).toEqual([{ text: '', place: 'line 2, column 2 of f.csv' }]);
+  const entries = read(`address,label\n${A},x\nnonsense,y\n,z`);
+  expect(entries).toContainEqual({ text: 'nonsense', place: 'line 3, column 1 of f.csv' });
+  expect(entries).toContainEqual({ text: '', place: 'line 4, column 1 of f.csv' });
 });
 
 const WORDS = 'legal winner thank year wave sausage worth useful legal winner thank yellow'.split(' ');
@@ -66,9 +74,8 @@ test('labels are no seed phrase, however many rows there are, and may name a tra
   const labels = [
     'till',
     `funded in tx ${'4f'.repeat(32)}`,
-    'the wallet that we use for the shop in the old town, on the left',
+    '"the wallet that we use for the shop in the old town, on the left"',
   ];
   const rows = Array.from({ length: 24 }, (_, index) => `${A},${labels[index] ?? 'counter'}`);
   expect(read(`address,label\n${rows.join('\n')}`)).toHaveLength(24);
-  expect(read(rows.join('\n'))).toHaveLength(24);
 });

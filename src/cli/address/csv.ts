@@ -2,7 +2,6 @@ import { parseAddress } from '../../tron/address.ts';
 import { CliError } from '../cli-error.ts';
 import { spotSecret, spotSecretInNote } from '../spot-secret.ts';
 import { type CsvRow, readCsvRows } from './csv-rows.ts';
-import { isMeantAsAddress } from './foreign-address.ts';
 
 /** A text that should be an address, and where it stands: `argument 2`, `line 14 of addresses.txt`. */
 export type AddressEntry = { text: string; place: string };
@@ -15,8 +14,8 @@ export function isCsv(text: string): boolean {
 }
 
 /**
- * The addresses of a CSV text: the column with the heading `address`, or, where there is none, the one column that holds
- * addresses. Cells that look like secrets come instead, so that they are refused; a message never repeats cells of others.
+ * The addresses of a CSV text: the column with the heading `address`, or the only column there is. Cells that look like
+ * secrets come instead, so that they are refused; a message never repeats cells of others.
  */
 export function readCsvAddresses(text: string, source: string): AddressEntry[] {
   const read = readCsvRows(text);
@@ -31,12 +30,39 @@ export function readCsvAddresses(text: string, source: string): AddressEntry[] {
     throw refused(`line ${head.line} of ${source}: ${headings.length} columns are named "address": keep one of them`);
   }
   const [named] = headings;
-  if (named !== undefined) return columnOf(rows.slice(1), named, source);
-  return columnOf(rows, findColumn(rows, head, source), source);
+  // Which column is meant is never guessed: another one may hold addresses of somebody else.
+  return named === undefined ? onlyColumn(rows, source) : namedColumn(head, rows.slice(1), named, source);
 }
 
 function isHeading(cell: string): boolean {
   return cell.trim().toLowerCase() === 'address';
+}
+
+/** A row with a cell too few or too many has another column's cell where the address should stand. */
+function namedColumn(head: CsvRow, rows: readonly CsvRow[], column: number, source: string): AddressEntry[] {
+  const width = countCells(head);
+  const ragged = rows.find((row) => row.cells.length < width || countCells(row) > width);
+  if (ragged !== undefined) {
+    throw refused(
+      `line ${ragged.line} of ${source}: cells: ${ragged.cells.length}, but in the heading in line ${head.line}: ${width}; write every cell, also an empty one, and put a cell that holds a comma or semicolon in quotes`,
+    );
+  }
+  return columnOf(rows, column, source);
+}
+
+function onlyColumn(rows: readonly CsvRow[], source: string): AddressEntry[] {
+  const wide = rows.find((row) => countCells(row) > 1);
+  if (wide !== undefined) {
+    throw refused(
+      `line ${wide.line} of ${source}: it has ${countCells(wide)} columns, and the file has no heading "address": name the columns in the first line, the one that is meant "address", or write one address a line`,
+    );
+  }
+  return columnOf(rows, 0, source);
+}
+
+/** Without the empty ones at the end, which spreadsheets add. */
+function countCells({ cells }: CsvRow): number {
+  return cells.findLastIndex((cell) => cell !== '') + 1;
 }
 
 function columnOf(rows: readonly CsvRow[], column: number, source: string): AddressEntry[] {
@@ -44,31 +70,6 @@ function columnOf(rows: readonly CsvRow[], column: number, source: string): Addr
     text: cells[column] ?? '',
     place: `line ${line}, column ${column + 1} of ${source}`,
   }));
-}
-
-/** The column without a heading that holds addresses: the only one with any, also with one that is written wrong. */
-function findColumn(rows: readonly CsvRow[], head: CsvRow, source: string): number {
-  const width = rows.reduce((most, { cells }) => Math.max(most, cells.length), 0);
-  const columns = Array.from({ length: width }, (_, column) => column);
-  // A mistake in the right column must not make another one the only one: its addresses may be somebody else's.
-  const [only, ...others] = columns.filter((column) => rows.some(({ cells }) => isMeantAsAddress(cells[column] ?? '')));
-  if (only === undefined) {
-    if (width === 1) return 0;
-    throw refused(`${source}: none of its ${width} columns holds TRON addresses (T… and 33 more characters)`);
-  }
-  if (others.length > 0) {
-    const names = [only, ...others].map((column) => column + 1).join(', ');
-    throw refused(
-      `${source}: columns ${names} hold addresses: give the one that is meant the heading "address", or write one address a line`,
-    );
-  }
-  const isAddress = ({ cells }: CsvRow) => parseAddress(cells[only] ?? '').kind === 'ok';
-  if (!isMeantAsAddress(head.cells[only] ?? '') && rows.slice(1).every(isAddress)) {
-    throw refused(
-      `line ${head.line}, column ${only + 1} of ${source}: this looks like a heading: name it "address", or leave the line out`,
-    );
-  }
-  return only;
 }
 
 /** Also in comments, and a phrase with its words in several cells or rows: these hold no address, unlike rows with labels. */
@@ -83,10 +84,20 @@ function findSecrets(text: string, rows: readonly CsvRow[], source: string): Add
   const found = [...comments, ...cells].filter((each) => spotSecretInNote(each.text) !== null);
   if (found.length > 0) return found;
   const words = rows
-    .filter((row) => !row.cells.some((cell) => isHeading(cell) || parseAddress(cell).kind === 'ok'))
+    .filter((row) => !row.cells.some(isHeading) && !holdsAddress(row) && !isHeadOfMany(row, rows))
     .map((row) => row.cells.join(' '))
     .join('\n');
   return spotSecret(words) === null ? [] : [{ text: words, place: source }];
+}
+
+/** A heading of 12 columns or more, none of them named `address`, has the form of a phrase. */
+function isHeadOfMany(row: CsvRow, rows: readonly CsvRow[]): boolean {
+  const width = row.cells.length;
+  return row === rows[0] && width >= 12 && rows.some((other) => other.cells.length === width && holdsAddress(other));
+}
+
+function holdsAddress({ cells }: CsvRow): boolean {
+  return cells.some((cell) => parseAddress(cell).kind === 'ok');
 }
 
 function refused(message: string): CliError {

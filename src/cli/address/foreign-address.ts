@@ -49,6 +49,6 @@ const SHOWABLE: readonly RegExp[] = [
 const MAX_LENGTH = 44;
 
 /** Whether a text is a TRON address or one with a mistake in it: `T` and about 33 more. */
-export function isMeantAsAddress(text: string): boolean {
+function isMeantAsAddress(text: string): boolean {
   return text.length <= MAX_LENGTH && /^T[0-9A-Za-z]{29,37}$/.test(text.replace(/[^\p{ASCII}]/gu, ''));
 }

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { CliError } from '../cli-error.ts';
-import { clip } from '../clip.ts';
+import { clip, quoteWhole } from '../clip.ts';
 import { spotSecret, spotSecretInNote } from '../spot-secret.ts';
 import { type AddressEntry, isCsv, readCsvAddresses } from './csv.ts';
 
@@ -71,7 +71,7 @@ async function readAddressFile(file: string): Promise<string> {
 
 /** Who mixes up options may give a secret for a file. */
 function named(file: string): string {
-  return spotSecret(file) === null ? JSON.stringify(file) : clip(file);
+  return spotSecret(file) === null ? quoteWhole(file) : clip(file);
 }
 
 /** UTF-8, or UTF-16 as some spreadsheets save it; the mark at its start is left out. */

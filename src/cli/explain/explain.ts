@@ -76,7 +76,7 @@ function ambiguous(text: string, found: readonly LocatedInvoice[]): CliError {
     const message = `--project ${project}  (${printable(projectName)}, ${network}: ${encodeId('inv', id)})`;
     return { subject: project, message };
   });
-  const message = `${found.length} projects have an invoice with the external id ${printable(clip(text))}: say which one`;
+  const message = `${found.length} projects have an invoice with the external id ${clip(text)}: say which one`;
   return new CliError('INVALID_ARGUMENT', message, { problems });
 }
 
@@ -85,6 +85,6 @@ function notFound(subject: Subject, options: { project?: string }): CliError {
   const hint = subject.form === 'external-id' && subject.hint !== null ? ` (${subject.hint})` : '';
   return new CliError(
     'NOT_FOUND',
-    `${where} ${printable(clip(subject.text))}${hint}. Ask for an invoice id (inv_…), the externalId of an invoice exactly as it was sent, a transaction id (64 hex characters, or its Tronscan link), or an address (T…)`,
+    `${where} ${clip(subject.text)}${hint}. Ask for an invoice id (inv_…), the externalId of an invoice exactly as it was sent, a transaction id (64 hex characters, or its Tronscan link), or an address (T…)`,
   );
 }

@@ -14,7 +14,7 @@ import { clip, quote } from '../clip.ts';
 import { readOperator } from '../operator.ts';
 import { readNote } from '../read-note.ts';
 import { spotSecret } from '../spot-secret.ts';
-import { formatTable, printable, type Result, type Terminal } from '../terminal.ts';
+import { formatTable, type Result, type Terminal } from '../terminal.ts';
 import { withDatabase } from '../with-database.ts';
 import { describeNamedInvoice, describeResolution, noTransferId } from './options.ts';
 
@@ -86,7 +86,7 @@ function refused(outcome: Refusal, options: ResolveOptions): CliError {
           const transferId = encodeId('trf', id);
           return {
             subject: transferId,
-            message: `${transferId} paid the invoice ${printable(quote(externalId ?? ''))}`,
+            message: `${transferId} paid the invoice ${quote(externalId ?? '')}`,
           };
         }),
       });
@@ -140,9 +140,7 @@ function adviceOn(
   invoice: { externalId: string; status: string } | null,
 ): string {
   const which =
-    invoice === null
-      ? 'no invoice changed'
-      : `the invoice ${printable(quote(invoice.externalId))} stays ${invoice.status}`;
+    invoice === null ? 'no invoice changed' : `the invoice ${quote(invoice.externalId)} stays ${invoice.status}`;
   if (resolution !== 'credited-outside') return which;
   return `${which}: PAID means one transfer of exactly its amount and nothing else, so what you granted stands in your own system only`;
 }
