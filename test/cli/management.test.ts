@@ -256,7 +256,7 @@ describe('after that', () => {
     const secrets: [kind: string, args: string[]][] = [
       ['a private key', [`${'4f'.repeat(32)}`]],
       ['a seed phrase', words.split(' ')],
-      ['characters, not shown', [`${'4f'.repeat(32)}4`]],
+      ['34 characters, this one has 65', [`${'4f'.repeat(32)}4`]],
     ];
     await Promise.all(
       secrets.map(async ([kind, args]) => {
