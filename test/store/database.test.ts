@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { openDatabase } from '../../src/store/database.ts';
+import { migrate, readMigrations } from '../../src/store/migrate.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { eventually } from '../support/service.ts';
 
@@ -33,6 +34,32 @@ test('a connection that is lost between two statements of a transaction fails th
     });
     await expect(work).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
     expect(await db.run(backendPid, [])).toHaveLength(1);
+  } finally {
+    await db.close();
+    await database.drop();
+  }
+});
+
+test('a migration may take far longer than a statement, and reads what is committed whatever the database prefers', async () => {
+  const database = await createTestDatabase();
+  const db = openDatabase({
+    connection: database.connection,
+    poolSize: 1,
+    applicationName: 'test',
+    onError: () => undefined,
+  });
+  const text = `do $$ begin
+    if current_setting('statement_timeout') <> '1h' then raise exception 'only %', current_setting('statement_timeout'); end if;
+    if current_setting('transaction_isolation') <> 'read committed' then raise exception 'not read committed'; end if;
+  end $$`;
+  try {
+    await db.script("set default_transaction_isolation = 'repeatable read'");
+    const known = await readMigrations();
+    const next = { version: known.length + 1, name: 'next.sql', sha256: 'x', text };
+    const begun: string[][] = [];
+    const applied = await migrate(db, { migrations: [...known, next], onBegin: (names) => begun.push(names) });
+    expect(applied).toEqual(['next.sql']);
+    expect(begun).toEqual([['next.sql']]);
   } finally {
     await db.close();
     await database.drop();
