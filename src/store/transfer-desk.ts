@@ -1,7 +1,5 @@
-import type { Verified } from '../domain/chain-block.ts';
 import type { InvoiceStatus } from '../domain/invoice.ts';
 import type { MicroUsdt } from '../domain/money.ts';
-import type { Network } from '../domain/network.ts';
 import type { ResolutionKind } from '../domain/resolution.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { Sql } from './database.ts';
@@ -115,81 +113,6 @@ function toDeskTransfer(row: Row<typeof listed>): DeskTransfer {
 function toInvoice(id: string | null, externalId: string | null, status: string | null): NamedInvoice | null {
   if (id === null || externalId === null || status === null) return null;
   return { id, externalId, status: status as InvoiceStatus };
-}
-
-/** Everything that the ledger keeps of a transfer. `blockId` is 64 hex characters, `producer` 40. */
-export type TransferDetail = DeskTransfer & {
-  projectId: string;
-  projectName: string;
-  network: Network;
-  /** When the address that got it was retired. */
-  retiredAt: UnixMs | null;
-  blockNumber: number;
-  blockId: string;
-  /** Unknown for transfers that were recorded before blocks were attested. */
-  producer: string | null;
-  verified: Verified;
-  nodes: string[];
-  recordedAt: UnixMs;
-};
-
-const detailed = {
-  ...listed,
-  project_id: 'uuid',
-  project_name: 'text',
-  network: 'text',
-  retired_at: 'timestamptz?',
-  block_number: 'int8',
-  block_id: 'text',
-  producer: 'text?',
-  verified: 'text',
-  nodes: 'text[]',
-  recorded_at: 'timestamptz',
-} as const;
-
-const DETAIL = `select t.id, encode(t.tx_id, 'hex') as tx_id, t.log_index, t.block_time, t.from_address,
-     a.address as to_address, t.amount_micro, t.kind, i.id as invoice_id, i.external_id, i.status as invoice_status,
-     (select resolution from transfer_resolutions where transfer_id = t.id order by id desc limit 1) as resolution,
-     t.project_id, p.name as project_name, t.network, a.retired_at, t.block_number, encode(t.block_id, 'hex') as block_id,
-     encode(t.producer, 'hex') as producer, t.verified, t.nodes, t.recorded_at
-   from transfers t
-   join addresses a on a.id = t.address_id
-   join projects p on p.id = t.project_id
-   left join invoices i on i.project_id = t.project_id and i.id = t.invoice_id`;
-
-const selectById = statement('desk-select', detailed, `${DETAIL} where t.id = $1`);
-
-export async function findTransfer(db: Sql, id: string): Promise<TransferDetail | null> {
-  const [row] = await db.run(selectById, [id]);
-  return row === undefined ? null : toDetail(row);
-}
-
-const selectByTxId = statement(
-  'desk-select-by-tx',
-  detailed,
-  `${DETAIL} where t.network in ('mainnet', 'nile', 'devnet') and t.tx_id = decode($1, 'hex')
-   order by t.network, t.log_index limit $2::int8`,
-);
-
-/** The transfers to any of our addresses in one transaction, in their order there. */
-export async function findTransfersOfTx(db: Sql, txId: string, limit: number): Promise<TransferDetail[]> {
-  return (await db.run(selectByTxId, [txId, limit])).map(toDetail);
-}
-
-function toDetail(row: Row<typeof detailed>): TransferDetail {
-  return {
-    ...toDeskTransfer(row),
-    projectId: row.project_id,
-    projectName: row.project_name,
-    network: row.network as Network,
-    retiredAt: row.retired_at,
-    blockNumber: Number(row.block_number),
-    blockId: row.block_id,
-    producer: row.producer,
-    verified: row.verified as Verified,
-    nodes: row.nodes,
-    recordedAt: row.recorded_at,
-  };
 }
 
 /** What an operator noted about a transfer that paid nothing. Ids are UUIDs; `invoice` is what the money was for. */

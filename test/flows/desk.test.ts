@@ -5,7 +5,7 @@ import { decodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { resolveTransfers } from '../../src/payments/resolve-transfer.ts';
 import { findCursor } from '../../src/store/chain-cursor.ts';
-import { findTransfersOfTx } from '../../src/store/transfer-desk.ts';
+import { findTransfersOfTransaction } from '../../src/store/transfer-records.ts';
 import {
   createInvoice,
   eventually,
@@ -50,9 +50,11 @@ async function settle(): Promise<void> {
 
 /** What the ledger has of a transaction, in the order of its logs. */
 async function recorded(txId: string) {
-  return (await findTransfersOfTx(service.db, txId, 500)).map(({ logIndex, to, amountMicro, kind, invoice }) => {
-    return { logIndex, to, amountMicro, kind, externalId: invoice?.externalId ?? null };
-  });
+  return (await findTransfersOfTransaction(service.db, txId, null, 500)).map(
+    ({ logIndex, address: to, amountMicro, kind, invoice }) => {
+      return { logIndex, to, amountMicro, kind, externalId: invoice?.externalId ?? null };
+    },
+  );
 }
 
 async function eventsAbout(txId: string): Promise<{ type: string; transferId: string }[]> {
@@ -163,7 +165,7 @@ test('an invoice that was credited outside stays unpaid, and its exact transfer 
   const invoice = await newInvoice();
   const txId = await send(invoice.address, invoice.amountMicro - 1_000_000n);
   await settle();
-  const [short] = await findTransfersOfTx(service.db, txId, 500);
+  const [short] = await findTransfersOfTransaction(service.db, txId, null, 500);
   const outcome = await resolveTransfers(
     { db: service.db, now: () => unixMs(service.clock.now()) },
     {

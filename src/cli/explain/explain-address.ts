@@ -14,8 +14,8 @@ import {
   findOutgoingTo,
 } from '../../store/explain-address.ts';
 import { MAX_COUNTED } from '../../store/explain-candidates.ts';
-import { type ExplainedTransfer, findTransfersFrom, findTransfersToAddress } from '../../store/explain-transfers.ts';
 import { listOperatorActions } from '../../store/operator-actions.ts';
+import { findTransfersFrom, findTransfersToAddress, type TransferRecord } from '../../store/transfer-records.ts';
 import { CliError } from '../cli-error.ts';
 import { printable } from '../terminal.ts';
 import { type Explanation, shorten } from './explanation.ts';
@@ -160,7 +160,7 @@ function tellAdding({ createdAt, position, policy }: ExplainedAddress): Timeline
 }
 
 /** In one line: `quittance explain <txid>` tells the rest. */
-function tellIncoming(transfer: ExplainedTransfer): TimelineEntry {
+function tellIncoming(transfer: TransferRecord): TimelineEntry {
   const { txId, logIndex, from, kind, invoice, blockTime, blockNumber, address } = transfer;
   const amount = formatAmount(transfer.amountMicro);
   const what = invoice === null ? kind : `${kind}: ${shorten(invoice.externalId)}`;

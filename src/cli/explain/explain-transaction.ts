@@ -9,8 +9,8 @@ import {
   findSightingsOfTransaction,
 } from '../../store/explain-candidates.ts';
 import { findEventsOfTransfers } from '../../store/explain-events.ts';
-import { findTransfersOfTransaction } from '../../store/explain-transfers.ts';
 import { findResolutions } from '../../store/transfer-desk.ts';
+import { findTransfersOfTransaction } from '../../store/transfer-records.ts';
 import { describeTransaction, type Transaction } from './describe-transaction.ts';
 import { readDeliveries, tellEvent } from './event-entries.ts';
 import { type Explanation, shorten } from './explanation.ts';

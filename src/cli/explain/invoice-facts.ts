@@ -10,8 +10,8 @@ import {
 } from '../../store/explain-candidates.ts';
 import { findEventsOfInvoice, findEventsOfTransfers } from '../../store/explain-events.ts';
 import type { ExplainedInvoice } from '../../store/explain-invoice.ts';
-import { findTransfers } from '../../store/explain-transfers.ts';
 import { findResolutions } from '../../store/transfer-desk.ts';
+import { findTransfers } from '../../store/transfer-records.ts';
 import { readDeliveries, type ToldEvent } from './event-entries.ts';
 import type { Omission } from './explanation.ts';
 import { readStand, type Stand } from './stand.ts';

@@ -3,7 +3,7 @@ import { isLate } from '../../domain/invoice.ts';
 import { formatAmount } from '../../domain/money.ts';
 import { toIso } from '../../domain/time.ts';
 import { MAX_COUNTED } from '../../store/explain-candidates.ts';
-import type { ExplainedTransfer } from '../../store/explain-transfers.ts';
+import type { TransferRecord } from '../../store/transfer-records.ts';
 import { describeOutcome } from './delivery-entries.ts';
 import type { ToldEvent } from './event-entries.ts';
 import { shorten } from './explanation.ts';
@@ -114,7 +114,7 @@ function judgeNear({ invoice, near, unmatched }: InvoiceFacts): string[] {
 }
 
 /** What to decide first: the newest open duplicate, and the open transfer that the verdict names. */
-export function openTransfers({ exact, near }: InvoiceFacts): ExplainedTransfer[] {
+export function openTransfers({ exact, near }: InvoiceFacts): TransferRecord[] {
   const duplicate = exact.findLast((told) => told.transfer.kind === 'duplicate' && isOpen(told));
   const best = bestNear(near);
   return [duplicate, best].flatMap((told) => (told !== undefined && isOpen(told) ? [told.transfer] : []));

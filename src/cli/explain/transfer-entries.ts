@@ -8,8 +8,8 @@ import { formatAmount } from '../../domain/money.ts';
 import { toIso } from '../../domain/time.ts';
 import type { TimelineEntry } from '../../domain/timeline.ts';
 import type { ExplainedOutgoing } from '../../store/explain-address.ts';
-import type { ExplainedTransfer } from '../../store/explain-transfers.ts';
 import type { Resolution } from '../../store/transfer-desk.ts';
+import type { TransferRecord } from '../../store/transfer-records.ts';
 import { accountToAddress } from '../../tron/address.ts';
 import { shorten } from './explanation.ts';
 
@@ -18,7 +18,7 @@ import { shorten } from './explanation.ts';
  * does, or none was), and what operators did about it (oldest first).
  */
 export type ToldTransfer = {
-  transfer: ExplainedTransfer;
+  transfer: TransferRecord;
   causes: readonly Cause[];
   fit: Fit | null;
   resolutions: readonly Resolution[];
@@ -29,7 +29,7 @@ export function tellTransfer({ transfer, causes, fit, resolutions }: ToldTransfe
   return [tellBlock(transfer), tellDecision(transfer, causes, fit), ...resolutions.map(tellResolution)];
 }
 
-function tellBlock(transfer: ExplainedTransfer): TimelineEntry {
+function tellBlock(transfer: TransferRecord): TimelineEntry {
   const { txId, logIndex, blockNumber, blockId, from, address, nodes, verified } = transfer;
   const amount = formatAmount(transfer.amountMicro);
   const producer = transfer.producer === null ? null : accountToAddress(transfer.producer);
@@ -66,7 +66,7 @@ function describeVerified(verified: string, nodes: readonly string[]): string {
   return `agreed: ${verified.replace('agreed:', '')} operators showed the same${shownBy}`;
 }
 
-function tellDecision(transfer: ExplainedTransfer, causes: readonly Cause[], fit: Fit | null): TimelineEntry {
+function tellDecision(transfer: TransferRecord, causes: readonly Cause[], fit: Fit | null): TimelineEntry {
   const { kind, invoice } = transfer;
   const name = invoice === null ? '' : shorten(invoice.externalId);
   const late = invoice !== null && isLate(transfer.blockTime, invoice.expiresAt);
@@ -178,16 +178,16 @@ export function tellOutgoing(transfer: ExplainedOutgoing): TimelineEntry {
 }
 
 /** For a verdict: `24.000000 USDT from T… at 2026-09-01T12:00:00.000Z (trf_…)`, by the id that resolves it. */
-export function nameOpenTransfer(transfer: ExplainedTransfer): string {
+export function nameOpenTransfer(transfer: TransferRecord): string {
   return `${nameTransfer(transfer)} (${encodeId('trf', transfer.id)})`;
 }
 
 /** What to do about a transfer that paid nothing. */
-export function hintResolve({ id }: ExplainedTransfer): string {
+export function hintResolve({ id }: TransferRecord): string {
   return `when you have decided: quittance transfers resolve ${encodeId('trf', id)} --as …`;
 }
 
 /** For a verdict: `24.000000 USDT from T… at 2026-09-01T12:00:00.000Z`. */
-export function nameTransfer({ amountMicro, from, blockTime }: ExplainedTransfer): string {
+export function nameTransfer({ amountMicro, from, blockTime }: TransferRecord): string {
   return `${formatAmount(amountMicro)} USDT from ${from} at ${toIso(blockTime)}`;
 }

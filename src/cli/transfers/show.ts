@@ -6,16 +6,9 @@ import { toIso } from '../../domain/time.ts';
 import { readTransactionReference } from '../../domain/transaction-reference.ts';
 import { diagnoseTransfers } from '../../payments/diagnose-transfers.ts';
 import type { Sql } from '../../store/database.ts';
-import {
-  findResolutions,
-  findTransfer,
-  findTransferEvents,
-  findTransfersOfTx,
-  type Resolution,
-  type TransferDetail,
-  type TransferEvent,
-} from '../../store/transfer-desk.ts';
-import { type AccountHex, accountToAddress } from '../../tron/address.ts';
+import { findResolutions, findTransferEvents, type Resolution, type TransferEvent } from '../../store/transfer-desk.ts';
+import { findTransfers, findTransfersOfTransaction, type TransferRecord } from '../../store/transfer-records.ts';
+import { accountToAddress } from '../../tron/address.ts';
 import { CliError } from '../cli-error.ts';
 import { clip } from '../clip.ts';
 import { formatFields, formatTable, type Result, type Terminal } from '../terminal.ts';
@@ -28,7 +21,7 @@ const MAX_TRANSFERS = 500;
 const MAX_DELIVERIES = 100;
 
 type Shown = {
-  transfer: TransferDetail;
+  transfer: TransferRecord;
   causes: Cause[];
   events: TransferEvent[];
   resolutions: Resolution[];
@@ -49,7 +42,7 @@ export async function showTransfers(terminal: Terminal, reference: string): Prom
       events: events.filter(({ transferId }) => transferId === transfer.id),
       resolutions: resolutions.get(transfer.id) ?? [],
     }));
-    const open = shown.find(({ transfer }) => transfer.kind !== 'matched' && transfer.resolution === null);
+    const open = shown.find(({ transfer, resolutions: made }) => transfer.kind !== 'matched' && made.length === 0);
     return {
       data: { data: shown.map(describe) },
       text: shown.map(toText).join('\n\n'),
@@ -60,7 +53,7 @@ export async function showTransfers(terminal: Terminal, reference: string): Prom
   });
 }
 
-async function findReferenced(db: Sql, reference: string): Promise<TransferDetail[]> {
+async function findReferenced(db: Sql, reference: string): Promise<TransferRecord[]> {
   const transaction = readTransactionReference(reference.trim().replace(/^0x(?=[0-9a-f]{64}$)/i, ''));
   if (transaction.kind !== 'id') {
     if (!reference.startsWith('trf_')) {
@@ -69,12 +62,12 @@ async function findReferenced(db: Sql, reference: string): Promise<TransferDetai
         `${clip(reference)} is neither a transfer id (trf_…) nor a transaction id (64 hexadecimal characters, or its Tronscan link)`,
       );
     }
-    const found = await findTransfer(db, readTransferId(reference));
-    if (found === null) throw new CliError('NOT_FOUND', `there is no transfer ${reference}`);
-    return [found];
+    const found = await findTransfers(db, [readTransferId(reference)]);
+    if (found.length === 0) throw new CliError('NOT_FOUND', `there is no transfer ${reference}`);
+    return found;
   }
   const { txId } = transaction;
-  const found = await findTransfersOfTx(db, txId, MAX_TRANSFERS);
+  const found = await findTransfersOfTransaction(db, txId, null, MAX_TRANSFERS);
   if (found.length > 0) return found;
   throw new CliError(
     'NOT_FOUND',
@@ -90,7 +83,7 @@ function describe({ transfer, causes, events, resolutions }: Shown) {
     kind: transfer.kind,
     amount: formatAmount(transfer.amountMicro),
     from: transfer.from,
-    to: transfer.to,
+    to: transfer.address,
     toRetiredAt: transfer.retiredAt && toIso(transfer.retiredAt),
     time: toIso(transfer.blockTime),
     txId: transfer.txId,
@@ -98,7 +91,7 @@ function describe({ transfer, causes, events, resolutions }: Shown) {
     evidence: {
       blockNumber: transfer.blockNumber,
       blockId: transfer.blockId,
-      producer: transfer.producer && accountToAddress(transfer.producer as AccountHex),
+      producer: transfer.producer && accountToAddress(transfer.producer),
       verified: transfer.verified,
       nodes: transfer.nodes,
       recordedAt: toIso(transfer.recordedAt),
@@ -150,12 +143,12 @@ function toText({ transfer, causes, events, resolutions }: Shown): string {
     ['resolution', kind === 'matched' ? null : (inForce?.resolution ?? 'open: nothing was decided yet')],
     ['amount', `${formatAmount(transfer.amountMicro)} USDT`],
     ['from', transfer.from],
-    ['to', retiredAt === null ? transfer.to : `${transfer.to} (retired ${toIso(retiredAt)})`],
+    ['to', retiredAt === null ? transfer.address : `${transfer.address} (retired ${toIso(retiredAt)})`],
     ['invoice', invoice && `${encodeId('inv', invoice.id)} (${invoice.externalId}), ${invoice.status}`],
     ['time', toIso(transfer.blockTime)],
     ['transaction', `${transfer.txId}, log ${transfer.logIndex}`],
     ['block', `${transfer.blockNumber}, ${transfer.blockId}`],
-    ['made by', producer === null ? 'not kept at the time' : accountToAddress(producer as AccountHex)],
+    ['made by', producer === null ? 'not kept at the time' : accountToAddress(producer)],
     ['verified', nodes.length === 0 ? verified : `${verified}, shown by ${nodes.join(', ')}`],
     ['recorded', toIso(transfer.recordedAt)],
   ]);
