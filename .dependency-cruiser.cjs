@@ -68,6 +68,21 @@ module.exports = {
       to: { path: 'node_modules/(pg|@types/pg)/' },
     },
     {
+      name: 'sdk-imports-nothing',
+      comment:
+        'the SDK is a package of its own without dependencies; for Node 18 it asks for node:crypto, where there is none in the globals',
+      severity: 'error',
+      from: { path: '^sdk/' },
+      to: { pathNot: '^(sdk/|(node:)?crypto$)' },
+    },
+    {
+      name: 'only-tests-import-sdk',
+      comment: 'the SDK is for integrators; the server has its own code',
+      severity: 'error',
+      from: { path: '^(src|bin)/', pathNot: '\\.test\\.ts$' },
+      to: { path: '^sdk/' },
+    },
+    {
       name: 'source-imports-no-tests',
       severity: 'error',
       from: { path: '^src/', pathNot: '\\.test\\.ts$' },

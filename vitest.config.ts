@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { configDefaults, defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/support/longest-first.ts';
 
 export default defineConfig({
   test: {
@@ -9,8 +10,9 @@ export default defineConfig({
     globalSetup: ['test/support/postgres-global-setup.ts'],
     // Processes, because tests start servers, child processes and browsers that a thread cannot be rid of.
     pool: 'forks',
-    // Two workers help even on one core, for tests wait more than they compute; more than four crowd PostgreSQL's connections.
-    maxWorkers: Math.min(4, Math.max(2, availableParallelism())),
+    // One more than there are cores, for tests wait more than they compute; more than four crowd PostgreSQL's connections.
+    maxWorkers: Math.min(4, availableParallelism() + 1),
+    sequence: { sequencer: LongestFirst },
     testTimeout: 30_000,
     hookTimeout: 30_000,
     teardownTimeout: 20_000,

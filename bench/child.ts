@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { PostgresConnection } from '../src/store/embedded-connection.ts';
+import { BENCH_MASTER_KEY } from './master-key.ts';
 
 /** A server under load, or the load's own process. `stop` waits until it is gone. */
 export type Child = { process: ChildProcess; pid: number; stop(): Promise<void> };
@@ -66,6 +67,8 @@ export async function startService(
       QUITTANCE_DEVNET_USDT: 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t',
       QUITTANCE_DATABASE_POOL: String(POOL_SIZE),
       QUITTANCE_LOG_LEVEL: 'info',
+      QUITTANCE_MASTER_KEY: BENCH_MASTER_KEY,
+      QUITTANCE_WEBHOOK_LOCAL_TARGETS: 'allow',
       QUITTANCE_RATE_LIMIT: '100000',
       QUITTANCE_RATE_BURST: '1000000',
       ...env,

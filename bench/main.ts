@@ -12,10 +12,11 @@ import { buildRelease } from './build.ts';
 import { runGrowth } from './growth/run.ts';
 import { runIngest } from './ingest/run.ts';
 import { runMisattribution } from './misattribution/run.ts';
+import { runWebhooks } from './webhooks/run.ts';
 
 /**
  * `npm run bench` measures, prints tables, and writes bench/results/<name>-<time>.json. The names are `api` (the default), `ingest`,
- * `growth` and `misattribution`. `--quick` is a short run that shows whether everything works and roughly how fast; its figures are no record.
+ * `growth`, `misattribution` and `webhooks`. `--quick` is a short run that shows whether everything works and roughly how fast; its figures are no record.
  * For `ingest`, `--full` replays a whole day, and `--profile` writes a CPU profile of the service while it catches up from two nodes.
  */
 const BENCHES = {
@@ -23,6 +24,7 @@ const BENCHES = {
   ingest: async () => runIngest(await prepare()),
   growth: async () => runGrowth({ postgres: await startPostgres(), isQuick: flags.quick, onProgress: progress }),
   misattribution: async () => runMisattribution(progress),
+  webhooks: async () => runWebhooks(await prepare()),
 };
 type Bench = keyof typeof BENCHES;
 

@@ -25,6 +25,10 @@ const USDT = 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t';
 const NILE = { QUITTANCE_NILE_NODES: 'https://nile.trongrid.io' };
 const MAINNET = { QUITTANCE_MAINNET_NODES: 'https://api.trongrid.io' };
 const TWO = { QUITTANCE_NILE_NODES: 'https://a.example,https://b.test' };
+const KEYS = [1, 2, 3, 4, 5].map((byte) => Buffer.alloc(32, byte));
+const BASE64 = KEYS.map((key) => key.toString('base64'));
+const [FIRST_KEY = '', SECOND_KEY = ''] = BASE64;
+const HEX_KEY = KEYS[0]?.toString('hex') ?? '';
 const DATABASE = { DATABASE_URL: 'postgres://u:p@db/quittance' };
 
 test('an empty environment is the sandbox with every default', () => {
@@ -42,6 +46,8 @@ test('an empty environment is the sandbox with every default', () => {
     metrics: { host: '127.0.0.1', port: 0 },
     logLevel: 'info',
     trustProxy: [],
+    masterKeys: null,
+    webhooks: { localTargets: true, retentionDays: 90 },
     rateLimit: { perSecond: 100, burst: 200 },
   });
 });
@@ -90,6 +96,14 @@ const good: [env: NodeJS.ProcessEnv, expected: object][] = [
   [{ QUITTANCE_METRICS_PORT: '9100', QUITTANCE_METRICS_HOST: '::' }, { metrics: { host: '::', port: 9100 } }],
   [{ QUITTANCE_LOG_LEVEL: 'silent' }, { logLevel: 'silent' }],
   [{ QUITTANCE_TRUST_PROXY: 'loopback, 10.0.0.0/8,fd00::1' }, { trustProxy: ['loopback', '10.0.0.0/8', 'fd00::1'] }],
+  [{ QUITTANCE_MASTER_KEY: FIRST_KEY }, { masterKeys: [FIRST_KEY] }],
+  [{ QUITTANCE_MASTER_KEY: ` ${SECOND_KEY} , ${HEX_KEY} ` }, { masterKeys: [SECOND_KEY, HEX_KEY] }],
+  [{ QUITTANCE_MASTER_KEY: HEX_KEY.toUpperCase() }, { masterKeys: [HEX_KEY.toUpperCase()] }],
+  [{ QUITTANCE_WEBHOOK_LOCAL_TARGETS: 'deny' }, { webhooks: { localTargets: false } }],
+  [{ ...NILE }, { webhooks: { localTargets: false } }],
+  [{ ...NILE, QUITTANCE_WEBHOOK_LOCAL_TARGETS: 'allow' }, { webhooks: { localTargets: true } }],
+  [{ QUITTANCE_DELIVERY_RETENTION_DAYS: '1' }, { webhooks: { retentionDays: 1 } }],
+  [{ QUITTANCE_DELIVERY_RETENTION_DAYS: '3650' }, { webhooks: { retentionDays: 3650 } }],
   [{ QUITTANCE_RATE_LIMIT: '1', QUITTANCE_RATE_BURST: '1' }, { rateLimit: { perSecond: 1, burst: 1 } }],
 ];
 
@@ -247,6 +261,16 @@ const bad: [variable: string, value: string, says: string, rest?: NodeJS.Process
   ['QUITTANCE_TRUST_PROXY', '0.0.0.0/0', 'means everyone'],
   ['QUITTANCE_TRUST_PROXY', '10.0.0.0/33', 'prefix length 33'],
   ['QUITTANCE_TRUST_PROXY', 'loopback,', 'remove the extra comma'],
+  ['QUITTANCE_MASTER_KEY', FIRST_KEY.slice(1), '43 characters that is not 32 bytes'],
+  ['QUITTANCE_MASTER_KEY', `${HEX_KEY}00`, '66 characters that is not 32 bytes'],
+  ['QUITTANCE_MASTER_KEY', FIRST_KEY.replace('A', '-'), 'openssl rand -base64 32'],
+  ['QUITTANCE_MASTER_KEY', `${FIRST_KEY},`, 'an entry of 0 characters'],
+  ['QUITTANCE_MASTER_KEY', `${FIRST_KEY},${FIRST_KEY}`, '1 to 4 different keys'],
+  ['QUITTANCE_MASTER_KEY', `${FIRST_KEY},${HEX_KEY}`, 'holds one key twice'],
+  ['QUITTANCE_MASTER_KEY', BASE64.join(), '1 to 4 different keys'],
+  ['QUITTANCE_WEBHOOK_LOCAL_TARGETS', 'yes', 'one of allow, deny'],
+  ['QUITTANCE_DELIVERY_RETENTION_DAYS', '0', 'from 1 to 3650'],
+  ['QUITTANCE_DELIVERY_RETENTION_DAYS', '3651', 'from 1 to 3650'],
   ['QUITTANCE_RATE_LIMIT', '0', 'from 1 to 100000'],
   ['QUITTANCE_RATE_BURST', '1e3', 'from 1 to 1000000'],
 ];
@@ -313,6 +337,10 @@ describe('a misspelt name', () => {
     expect(warned(env)).toEqual(['QUITTANCE_COLOUR']);
   });
 
+  test('that integrators give to their programs, and to "listen", is theirs', () => {
+    expect(warned({ QUITTANCE_API_KEY: 'k', QUITTANCE_SERVER: 's', QUITTANCE_URL: 'u' })).toEqual([]);
+  });
+
   test('of another program is left alone when ours is set', () => {
     expect(refused({ ...DATABASE, DATABASE_URI: 'x' })).toEqual([]);
     expect(refused({ QUITTANCE_PORT: '1', QUITTANCE_PORTS: '2' })).toMatchObject([{ variable: 'QUITTANCE_PORTS' }]);
@@ -375,6 +403,27 @@ test('no message holds a password, a key or a token, however the value is broken
   expect(JSON.stringify(refused({ ...NILE, QUITTANCE_TRON_API_KEY: `${secret} ${secret}` }))).not.toContain(secret);
 });
 
+test('no message shows a master key or a part of it, however it is broken', () => {
+  const key = 'c4n4ryC4N4RYc4n4ryC4N4RYc4n4ryC4N4RYc4n4ryA';
+  const broken = [
+    key,
+    `${key}==`,
+    `"${key}="`,
+    `${key}=,`,
+    `${key}=;${SECOND_KEY}`,
+    `${key}=,${key}=`,
+    `base64:${key}=`,
+  ];
+  for (const value of [...broken, Array.from({ length: 5 }, () => `${key}=`).join()]) {
+    const errors = refused({ QUITTANCE_MASTER_KEY: value, QUITTANCE_MASTERKEY: value });
+    expect(
+      errors.map(({ variable }) => variable),
+      value,
+    ).toContain('QUITTANCE_MASTER_KEY');
+    expect(JSON.stringify(errors)).not.toMatch(/c4n4ry/i);
+  }
+});
+
 test('settings that have no effect, and a missing public URL, are worth a warning', () => {
   expect(warned({})).toEqual([]);
   expect(warned({ ...TWO })).toEqual(['QUITTANCE_PUBLIC_URL']);
@@ -383,6 +432,15 @@ test('settings that have no effect, and a missing public URL, are worth a warnin
   expect(warned({ QUITTANCE_AGREEMENT: '1' })).toEqual(['QUITTANCE_AGREEMENT']);
   expect(warned({ ...TWO, QUITTANCE_TRON_API_KEY: 'x' })).toEqual(['QUITTANCE_PUBLIC_URL', 'QUITTANCE_TRON_API_KEY']);
   expect(warned({ QUITTANCE_TRON_API_KEY: 'x' })).toEqual(['QUITTANCE_TRON_API_KEY']);
+  const masterKey = { QUITTANCE_MASTER_KEY: FIRST_KEY, QUITTANCE_PUBLIC_URL: 'https://p.example' };
+  expect(warned({ ...TWO, ...DATABASE, ...masterKey })).toEqual([]);
+  expect(warned({ ...TWO, ...DATABASE, ...masterKey, QUITTANCE_ROLES: 'api' })).toEqual(['QUITTANCE_MASTER_KEY']);
+  const local = { QUITTANCE_WEBHOOK_LOCAL_TARGETS: 'allow', QUITTANCE_PUBLIC_URL: 'https://p.example' };
+  expect(warned({ ...TWO, ...local })).toEqual([]);
+  expect(warned({ QUITTANCE_WEBHOOK_LOCAL_TARGETS: 'allow' })).toEqual([]);
+  const real = { QUITTANCE_MAINNET_NODES: 'https://a.example,https://b.test' };
+  expect(warned({ ...real, ...local })).toEqual(['QUITTANCE_WEBHOOK_LOCAL_TARGETS']);
+  expect(warned({ ...real, ...TWO, ...local })).toEqual([]);
   const idle = { QUITTANCE_DEVNET_BLOCK_MS: '500', QUITTANCE_DEVNET_PRODUCERS: '3' };
   expect(warned({ ...TWO, ...idle, QUITTANCE_PUBLIC_URL: 'https://p.example' })).toEqual(Object.keys(idle));
 });

@@ -40,6 +40,13 @@ export type Config = Readonly<{
   logLevel: Settings['QUITTANCE_LOG_LEVEL'];
   /** What Fastify's `trustProxy` takes: IP addresses, CIDR blocks, `loopback`. */
   trustProxy: readonly string[];
+  /** As written: what must not stand in the database as plain text is sealed with the first. `null`: not set. */
+  masterKeys: readonly string[] | null;
+  webhooks: Readonly<{
+    /** Whether webhooks of projects on test networks may go to this machine itself, and by http. */
+    localTargets: boolean;
+    retentionDays: number;
+  }>;
   rateLimit: Readonly<{ perSecond: number; burst: number }>;
 }>;
 
@@ -78,6 +85,11 @@ function compose(settings: Settings): Config {
     metrics: metricsPort === 'off' ? null : { host: settings.QUITTANCE_METRICS_HOST, port: metricsPort },
     logLevel: settings.QUITTANCE_LOG_LEVEL,
     trustProxy: settings.QUITTANCE_TRUST_PROXY,
+    masterKeys: settings.QUITTANCE_MASTER_KEY ?? null,
+    webhooks: {
+      localTargets: (settings.QUITTANCE_WEBHOOK_LOCAL_TARGETS ?? (sandbox ? 'allow' : 'deny')) === 'allow',
+      retentionDays: settings.QUITTANCE_DELIVERY_RETENTION_DAYS,
+    },
     rateLimit: { perSecond: settings.QUITTANCE_RATE_LIMIT, burst: settings.QUITTANCE_RATE_BURST },
   };
 }

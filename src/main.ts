@@ -1,8 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Config } from './config.ts';
 import { DataDirError, dataDirError } from './runtime/instance-lock.ts';
+import type { KeyRing } from './runtime/key-ring.ts';
 import { lockForService } from './runtime/lock-for-service.ts';
 import { createLogger, type Logger } from './runtime/log.ts';
+import { requireKeyRing } from './runtime/open-key-ring.ts';
 import { whenParentDies } from './runtime/parent-process.ts';
 import { type Service, startService } from './service.ts';
 import { startEmbeddedPostgres } from './store/embedded.ts';
@@ -43,7 +45,12 @@ type Running = { stop(): Promise<void> };
 /** The real service: the database of DATABASE_URL or the embedded one, and the roles of this process. */
 async function runService(config: Config, log: Logger, fail: (error: unknown) => void): Promise<Running> {
   if (config.databaseUrl !== null) {
-    const service = await startService({ config, connection: config.databaseUrl, log });
+    const service = await startService({
+      config,
+      connection: config.databaseUrl,
+      keyRing: await keysOf(config, log),
+      log,
+    });
     announce(config, service, log);
     return service;
   }
@@ -55,7 +62,12 @@ async function runService(config: Config, log: Logger, fail: (error: unknown) =>
       onExit: (exit) => fail(endedByItself(config.dataDir, exit)),
     });
     try {
-      const service = await startService({ config, connection: postgres.connection, log });
+      const service = await startService({
+        config,
+        connection: postgres.connection,
+        keyRing: await keysOf(config, log),
+        log,
+      });
       announce(config, service, log);
       return {
         stop: async () => {
@@ -72,6 +84,10 @@ async function runService(config: Config, log: Logger, fail: (error: unknown) =>
     await lock.release();
     throw error;
   }
+}
+
+async function keysOf(config: Config, log: Logger): Promise<KeyRing | null> {
+  return config.roles.includes('webhooks') ? requireKeyRing(config, (message) => log.warn(message)) : null;
 }
 
 function announce(config: Config, service: Service, log: Logger): void {

@@ -3,6 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { createAmountRefusals } from './api/amount-refusals.ts';
+import type { ApiDeps } from './api/api-deps.ts';
+import { registerEvents } from './api/events.ts';
 import { FAILURE_LIMIT } from './api/guard.ts';
 import { registerHealth } from './api/health.ts';
 import { registerInvoices } from './api/invoices.ts';
@@ -21,6 +23,7 @@ import type { Network } from './domain/network.ts';
 import { type UnixMs, unixMs } from './domain/time.ts';
 import { startCapacityWatch } from './payments/watch-capacity.ts';
 import { type Clock, systemClock } from './runtime/clock.ts';
+import type { KeyRing } from './runtime/key-ring.ts';
 import type { Logger } from './runtime/log.ts';
 import { startLoop } from './runtime/loop.ts';
 import { createMetrics, type Metrics } from './runtime/metrics.ts';
@@ -33,13 +36,26 @@ import { startMetricsServer } from './web/metrics-server.ts';
 import { createServer } from './web/server.ts';
 import { createTokenBuckets } from './web/token-bucket.ts';
 import { startDispatcher } from './webhooks/dispatcher.ts';
+import { prepareSecrets } from './webhooks/prepare-secrets.ts';
+import { startRetention } from './webhooks/retention.ts';
 
 export type ServiceOptions = {
   config: Pick<
     Config,
-    'host' | 'port' | 'publicUrl' | 'databasePoolSize' | 'roles' | 'networks' | 'metrics' | 'trustProxy' | 'rateLimit'
+    | 'host'
+    | 'port'
+    | 'publicUrl'
+    | 'databasePoolSize'
+    | 'roles'
+    | 'networks'
+    | 'metrics'
+    | 'trustProxy'
+    | 'rateLimit'
+    | 'webhooks'
   >;
   connection: Connection;
+  /** Opens the secrets of endpoints; `null` without the role `webhooks`. */
+  keyRing: KeyRing | null;
   log: Logger;
   clock?: Clock;
   /** The block time of the networks, for a local one that is faster than the real 3,000 ms. */
@@ -89,9 +105,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     // Closed before the API is stopped, whose look-ups would else wait for a node that hangs.
     started.push({ stop: () => Promise.all(context.pools.map(({ pool }) => pool.close())) });
     if (config.roles.includes('watcher')) started.push(...startWatchers(context));
-    if (config.roles.includes('webhooks')) {
-      started.push(startDispatcher({ db, clock: context.clock, log, metrics, random: Math.random }));
-    }
+    if (config.roles.includes('webhooks')) started.push(await startWebhooks(context, options.keyRing));
     return { url: api?.url ?? null, metricsUrl: metricsServer?.url ?? null, db, stop };
   } catch (error) {
     await stop();
@@ -155,7 +169,7 @@ async function startApi(context: Context): Promise<{ url: string; stop(): Promis
   const authenticator = createAuthenticator({ findValidKey: (id, at) => findValidApiKey(db, id, at), now });
   const { perSecond, burst } = config.rateLimit;
   await registerOpenApi(app, publicUrl);
-  registerInvoices(app, {
+  const deps: ApiDeps = {
     db,
     publicUrl,
     authenticator,
@@ -167,7 +181,9 @@ async function startApi(context: Context): Promise<{ url: string; stop(): Promis
     randomBelow: (n) => randomInt(n),
     onAmountRefused: createAmountRefusals({ db, log, metrics, now }),
     log,
-  });
+  };
+  registerInvoices(app, deps);
+  registerEvents(app, deps);
   registerHealth(app, { db, networks: Object.keys(config.networks) as Network[], now });
   registerCheckout(app, { db, now });
   registerLookup(app, { db, now, readTransaction: createReaders(context) });
@@ -233,6 +249,19 @@ async function startMetrics({ config, db, metrics }: Context) {
     metrics.poolConnections.set({ state: 'idle' }, idle);
     metrics.poolConnections.set({ state: 'waiting' }, waiting);
   });
+}
+
+async function startWebhooks({ config, db, clock, log, metrics, now, random }: Context, keyRing: KeyRing | null) {
+  if (keyRing === null) throw new Error('the role webhooks needs a key ring');
+  await prepareSecrets({ db, keyRing, log, now, random });
+  const { localTargets, retentionDays } = config.webhooks;
+  const dispatcher = startDispatcher({ db, clock, log, metrics, random: Math.random, keyRing, localTargets });
+  const retention = startRetention({ db, clock, log, days: retentionDays });
+  return {
+    stop: async () => {
+      await Promise.all([dispatcher.stop(), retention.stop()]);
+    },
+  };
 }
 
 /** One watcher for each network, and beside it the comparison of the books with the chain. */

@@ -11,7 +11,6 @@ import { migrate } from '../../src/store/migrate.ts';
 import { insertProject } from '../../src/store/projects.ts';
 import { insertWebhookEndpoint } from '../../src/store/webhook-endpoints.ts';
 import { type AccountHex, accountToAddress } from '../../src/tron/address.ts';
-import { createWebhookSecret } from '../../src/webhooks/sign.ts';
 import { onServer } from '../databases.ts';
 import { MAX_SURCHARGE_MICRO } from '../prices.ts';
 
@@ -49,7 +48,7 @@ export async function createGrowthShop(db: Database, policy: Policy, addressCoun
     .digest();
   await insertApiKey(db, { id: keyId, projectId, name: 'bench', secretSha256, allowedCidrs: null, expiresAt: null });
   const endpoint = { id: uuid(), projectId, url: 'https://shop.example/webhooks' };
-  await insertWebhookEndpoint(db, { ...endpoint, secret: createWebhookSecret(randomBytes) });
+  await insertWebhookEndpoint(db, endpoint);
   const entries = Array.from({ length: addressCount }, () => {
     const account = randomBytes(20).toString('hex') as AccountHex;
     return { id: uuid(), account, address: accountToAddress(account), index: null };

@@ -1,6 +1,7 @@
 import { pathToFileURL } from 'node:url';
 import { readConfig } from '../../src/config.ts';
 import { createLogger } from '../../src/runtime/log.ts';
+import { openKeyRing } from '../../src/runtime/open-key-ring.ts';
 
 /** What this process is told in BENCH_SERVICE: where the release's service.js is, the database, and the rhythm of the network. */
 export type FastServicePlan = { module: string; connection: object; blockMs: number };
@@ -13,7 +14,8 @@ if (read.kind !== 'ok') throw new Error(JSON.stringify(read.errors));
 const { config } = read;
 const log = createLogger({ level: 'warn' });
 const connection = plan.connection as Parameters<typeof startService>[0]['connection'];
-const service = await startService({ config, connection, log, blockMs: plan.blockMs });
+const keyRing = await openKeyRing(config);
+const service = await startService({ config, connection, keyRing, log, blockMs: plan.blockMs });
 process.on('disconnect', () => process.exit());
 process.once('SIGTERM', () => {
   service.stop().finally(() => process.exit());

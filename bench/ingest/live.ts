@@ -6,6 +6,7 @@ import pg from 'pg';
 import { encodeId } from '../../src/domain/ids.ts';
 import type { BenchContext } from '../bench-context.ts';
 import { ask, startScript } from '../child.ts';
+import { BENCH_MASTER_KEY } from '../master-key.ts';
 import { sum, untilSolid } from './catch-up.ts';
 import type { ChainCounts, ChainReady, ChainServerPlan } from './chain-server.ts';
 import { type DayPlan, publishedAtMs, SOLID_DEPTH } from './day.ts';
@@ -67,6 +68,8 @@ export async function measureLive(
       BENCH_SERVICE: JSON.stringify(servicePlan),
       // Not used: the connection stands in the plan. Without it, roles of their own are refused.
       DATABASE_URL: 'postgres://127.0.0.1/bench',
+      QUITTANCE_MASTER_KEY: BENCH_MASTER_KEY,
+      QUITTANCE_WEBHOOK_LOCAL_TARGETS: 'allow',
       QUITTANCE_ROLES: 'watcher,webhooks',
       QUITTANCE_METRICS_PORT: 'off',
       QUITTANCE_PUBLIC_URL: 'http://127.0.0.1',

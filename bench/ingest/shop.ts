@@ -1,13 +1,18 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { uuidV7 } from '../../src/domain/ids.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import { createKeyRing, parseMasterKey } from '../../src/runtime/key-ring.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import type { PostgresConnection } from '../../src/store/embedded-connection.ts';
 import { migrate } from '../../src/store/migrate.ts';
-import { insertWebhookEndpoint } from '../../src/store/webhook-endpoints.ts';
+import { addWebhookEndpoint } from '../../src/webhooks/add-endpoint.ts';
 import { createWebhookSecret } from '../../src/webhooks/sign.ts';
 import { onServer } from '../databases.ts';
+import { BENCH_MASTER_KEY } from '../master-key.ts';
 import { type Shop, seedShop } from '../seed.ts';
 import type { Payment } from './day.ts';
+
+const KEY_RING = createKeyRing([parseMasterKey(BENCH_MASTER_KEY)].flatMap((key) => key ?? []));
 
 /** A shop in a database of its own; `accounts` are those of its addresses, in the same order. */
 export type IngestShop = Shop & { connection: PostgresConnection; accounts: string[] };
@@ -29,7 +34,8 @@ export async function createShop(
     const shop = await seedShop(db);
     if (webhookUrl !== null) {
       const endpoint = { id: uuidV7(Date.now(), randomBytes(10)), projectId: shop.projectId, url: webhookUrl };
-      await insertWebhookEndpoint(db, { ...endpoint, secret: createWebhookSecret(randomBytes) });
+      const deps = { db, keyRing: KEY_RING, now: unixMs(Date.now()), random: randomBytes };
+      await addWebhookEndpoint(deps, { ...endpoint, secret: createWebhookSecret(randomBytes) });
     }
     const accounts = await onServer(connection, async (client) => {
       const { rows } = await client.query<{ id: string; account: string }>(

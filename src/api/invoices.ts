@@ -14,6 +14,7 @@ import type { ApiDeps } from './api-deps.ts';
 import { callerOf, createGuard } from './guard.ts';
 import { problemResponses } from './problem-responses.ts';
 import { type CreateFields, readCreateInput } from './read-create-input.ts';
+import { invalidQuery, readQuery } from './read-query.ts';
 import { CreateInvoiceSchema, InvoiceListSchema, InvoiceSchema, InvoiceWithPaymentSchema } from './schemas.ts';
 
 const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
@@ -116,7 +117,7 @@ async function read(deps: ApiDeps, findInvoice: ReturnType<typeof createInvoiceR
   const { invoiceId } = request.params as { invoiceId: string };
   const { expand } = readQuery(request, ['expand']);
   if (expand !== undefined && expand !== 'payment') {
-    throw invalidQuery('expand', 'UNKNOWN_VALUE', 'must be "payment"');
+    throw invalidQuery([{ field: 'expand', code: 'UNKNOWN_VALUE', message: 'must be "payment"' }]);
   }
   const id = decodeId('inv', invoiceId) ?? NO_INVOICE;
   const found = await findInvoice({ keyId: caller.keyId, id });
@@ -134,7 +135,8 @@ async function list(deps: ApiDeps, request: FastifyRequest) {
   const caller = callerOf(request);
   const { externalId } = readQuery(request, ['externalId']);
   if (externalId === undefined || externalId === '') {
-    throw invalidQuery('externalId', 'REQUIRED', 'is missing; this endpoint looks up one invoice by its externalId');
+    const message = 'is missing; this endpoint looks up one invoice by its externalId';
+    throw invalidQuery([{ field: 'externalId', code: 'REQUIRED', message }]);
   }
   const isStorable = !externalId.includes('\0') && externalId.isWellFormed();
   const found = await findInvoiceByExternalId(deps.db, caller.keyId, isStorable ? externalId : '', deps.now());
@@ -154,33 +156,6 @@ function readable(found: FoundInvoice, deps: ApiDeps, keyId: string) {
     default:
       return assertNever(found);
   }
-}
-
-/** The query parameters, each at most once; unknown ones are refused, so that a typo is not silently ignored. */
-function readQuery(request: FastifyRequest, known: string[]): Record<string, string | undefined> {
-  const query = request.query as Record<string, string | string[] | undefined>;
-  const errors = Object.entries(query).flatMap(([field, value]) => {
-    if (!known.includes(field)) {
-      return [
-        { field: field.slice(0, 60), code: 'UNKNOWN_FIELD', message: `is not known; known is: ${known.join(', ')}` },
-      ];
-    }
-    return Array.isArray(value) ? [{ field, code: 'DUPLICATE_FIELD', message: 'occurs more than once' }] : [];
-  });
-  if (errors.length > 0) {
-    const detail = `The query is not valid: ${errors
-      .map(({ field, message }) => `${field} ${message}`)
-      .join('; ')
-      .slice(0, 500)}.`;
-    throw new Problem('INVALID_REQUEST', detail, { extensions: { errors: errors.slice(0, 50) } });
-  }
-  return query as Record<string, string | undefined>;
-}
-
-function invalidQuery(field: string, code: string, message: string): Problem {
-  return new Problem('INVALID_REQUEST', `The query parameter ${field} ${message}.`, {
-    extensions: { errors: [{ field, code, message }] },
-  });
 }
 
 const security = [{ apiKey: [] }];

@@ -1,58 +1,12 @@
 import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
-import { Type } from 'typebox';
 import { PROBLEMS } from '../web/problem.ts';
-import { InvoiceWithPaymentSchema } from './schemas.ts';
-
-const invoiceEvent = (description: string) => ({
-  post: {
-    description,
-    requestBody: {
-      content: { 'application/json': { schema: eventSchema(InvoiceWithPaymentSchema) } },
-    },
-    responses: { '2XX': { description: 'Received. Anything else, or no answer within 15 s, is tried again.' } },
-  },
-});
-
-const transferEvent = (description: string) => ({
-  post: {
-    description,
-    requestBody: { content: { 'application/json': { schema: eventSchema(TransferSchema) } } },
-    responses: { '2XX': { description: 'Received. Anything else, or no answer within 15 s, is tried again.' } },
-  },
-});
-
-const TransferSchema = Type.Object({
-  transferId: Type.String(),
-  txId: Type.String(),
-  logIndex: Type.Integer(),
-  blockNumber: Type.Integer(),
-  blockTime: Type.String({ format: 'date-time' }),
-  from: Type.String(),
-  to: Type.String(),
-  amount: Type.String(),
-  invoiceId: Type.Optional(Type.String({ description: 'The invoice that was already paid' })),
-});
-
-function eventSchema(data: object): object {
-  return {
-    type: 'object',
-    required: ['id', 'type', 'timestamp', 'projectId', 'network', 'sequence', 'data'],
-    properties: {
-      id: { type: 'string', description: 'Equals the webhook-id header; deduplicate by it' },
-      type: { type: 'string' },
-      timestamp: { type: 'string', format: 'date-time' },
-      projectId: { type: 'string' },
-      network: { const: 'TRON' },
-      sequence: { type: 'integer', minimum: 1, description: 'Counts the events of one invoice without a gap' },
-      data,
-    },
-  };
-}
+import { EVENT_SCHEMAS } from './event-schemas.ts';
 
 /** Publishes `/openapi.json` (3.1, with `webhooks`). Register it before the routes that it describes. */
 export async function registerOpenApi(app: FastifyInstance, publicUrl: () => string): Promise<void> {
   await app.register(swagger, {
+    convertConstToEnum: false,
     openapi: {
       openapi: '3.1.0',
       info: {
@@ -64,14 +18,7 @@ export async function registerOpenApi(app: FastifyInstance, publicUrl: () => str
       components: {
         securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'X-Api-Key' } },
       },
-      webhooks: {
-        'invoice.confirming': invoiceEvent('The exact transfer stands in a block that is not yet irreversible.'),
-        'invoice.pending': invoiceEvent('The block of the transfer was orphaned; the invoice waits again.'),
-        'invoice.paid': invoiceEvent('The exact transfer is irreversible.'),
-        'invoice.expired': invoiceEvent('The deadline passed with no exact transfer; the invoice is still payable.'),
-        'transfer.unmatched': transferEvent('A transfer to one of your addresses equals no payable amount.'),
-        'transfer.duplicate': transferEvent('A second exact transfer for an invoice that is already paid.'),
-      },
+      webhooks: describeWebhooks(),
     },
   });
   app.get('/openapi.json', { schema: { hide: true } }, async () => ({
@@ -89,6 +36,41 @@ export async function registerOpenApi(app: FastifyInstance, publicUrl: () => str
       return page;
     });
   }
+}
+
+/** One webhook for each type of event. */
+function describeWebhooks(): Record<string, object> {
+  const webhooks = Object.entries(EVENT_SCHEMAS).map(([type, schema]) => {
+    const { description } = schema as { description?: string };
+    const operation = {
+      summary: type,
+      description,
+      parameters: WEBHOOK_HEADERS,
+      requestBody: { required: true, content: { 'application/json': { schema } } },
+      responses: { '2XX': { description: 'Received. Anything else, or no answer within 15 s, is tried again.' } },
+    };
+    return [type, { post: operation }];
+  });
+  return Object.fromEntries(webhooks);
+}
+
+const WEBHOOK_HEADERS = [
+  webhookHeader('webhook-id', 'The id of the event, the same on every attempt; deduplicate by it', { type: 'string' }),
+  webhookHeader(
+    'webhook-timestamp',
+    'Unix seconds of this attempt; refuse what is more than 5 minutes from your clock',
+    { type: 'string', pattern: '^[0-9]{1,12}$' },
+  ),
+  webhookHeader(
+    'webhook-signature',
+    '"v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough',
+    { type: 'string' },
+  ),
+  webhookHeader('webhook-protocol', 'The version of this protocol', { type: 'string', const: 'v2' }),
+];
+
+function webhookHeader(name: string, description: string, schema: object): object {
+  return { name, in: 'header', required: true, description, schema };
 }
 
 /** A page of the documentation. All of it is our own constant text. */

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { INVOICE_STATUSES } from '../domain/invoice.ts';
+import { PROBLEMS } from '../web/problem.ts';
 
 /** The schemas of the public API. They serialise the answers and are published in /openapi.json. */
 
@@ -21,23 +22,33 @@ const projectionFields = {
 
 export const InvoiceSchema = Type.Object(projectionFields, { title: 'Invoice' });
 
-const transaction = Type.Object({
-  txId: Type.String(),
-  logIndex: Type.Integer(),
-  blockNumber: Type.Integer(),
-  blockTime: Type.String({ format: 'date-time' }),
-  from: Type.String(),
-  amount: Type.String(),
-  late: Type.Boolean({ description: 'The block is after expiresAt' }),
-  confirmations: Type.Integer(),
-});
+const transaction = Type.Object(
+  {
+    txId: Type.String(),
+    logIndex: Type.Integer(),
+    blockNumber: Type.Integer(),
+    blockTime: Type.String({ format: 'date-time' }),
+    from: Type.String(),
+    amount: Type.String(),
+    late: Type.Boolean({ description: 'The block is after expiresAt' }),
+    confirmations: Type.Integer(),
+  },
+  { title: 'PaymentTransaction' },
+);
 
-const PaymentSchema = Type.Object({
+const paymentFields = {
   requestedAmount: Type.String({ examples: ['25.000000'] }),
   payableAmount: Type.String({ examples: ['25.000137'] }),
   address: Type.String(),
-  transaction: Type.Union([Type.Null(), transaction]),
-});
+};
+
+const PaymentSchema = Type.Object(
+  { ...paymentFields, transaction: Type.Union([Type.Null(), transaction]) },
+  { title: 'Payment' },
+);
+
+/** Of an invoice that is paid, so that there is a transaction. */
+export const PaidPaymentSchema = Type.Object({ ...paymentFields, transaction }, { title: 'PaidPayment' });
 
 export const InvoiceWithPaymentSchema = Type.Object(
   { ...projectionFields, payment: PaymentSchema },
@@ -65,7 +76,7 @@ export const ProblemSchema = Type.Object(
     type: Type.String({ format: 'uri' }),
     title: Type.String(),
     status: Type.Integer(),
-    code: Type.String(),
+    code: Type.Enum(Object.keys(PROBLEMS), { type: 'string' }),
     detail: Type.String(),
     requestId: Type.String(),
     errors: Type.Optional(

@@ -53,7 +53,7 @@ export type DescribedError = {
 };
 
 /** The errors that the parts below throw on purpose; their messages are written for people. */
-const EXPECTED = ['CliError', 'AppError', 'DataDirError', 'EmbeddedPostgresError'];
+const EXPECTED = ['CliError', 'AppError', 'DataDirError', 'EmbeddedPostgresError', 'KeyRingError'];
 
 export function describeError(error: unknown): DescribedError {
   const message = error instanceof Error ? error.message : String(error);

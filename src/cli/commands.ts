@@ -2,15 +2,21 @@ import { type Command, Option } from 'commander';
 import { addAddressCommands } from './address-commands.ts';
 import type { AcknowledgeOptions } from './chain-acknowledge.ts';
 import type { RangeOptions } from './chain-range.ts';
+import { addDeliveriesCommands } from './deliveries-commands.ts';
 import type { DevnetOptions } from './devnet.ts';
+import { addEventsCommands } from './events-commands.ts';
 import { addExplainCommand } from './explain-command.ts';
 import type { CreateKeyOptions } from './key.ts';
+import { addListenCommands } from './listen-commands.ts';
+import { addMasterKeyCommands } from './master-key-commands.ts';
 import { collect, PROJECT_OPTION, type Print, type ProjectOption } from './option-parts.ts';
 import { addProjectCommands } from './project-commands.ts';
 import type { ReconcileOptions } from './reconcile.ts';
 import { addSandboxCommands } from './sandbox-commands.ts';
 import type { Result, Terminal } from './terminal.ts';
 import { addTransferCommands } from './transfer-commands.ts';
+import { addTriggerCommand } from './trigger-command.ts';
+import { addWebhookCommands } from './webhook-commands.ts';
 
 /** Declares every command. Only types are imported here; the modules are loaded by the actions. */
 export function addCommands(program: Command, terminal: Terminal): void {
@@ -29,10 +35,15 @@ export function addCommands(program: Command, terminal: Terminal): void {
   addKeyCommands(program, terminal, print);
   addAddressCommands(program, terminal, print);
   addWebhookCommands(program, terminal, print);
+  addDeliveriesCommands(program, terminal, print);
+  addMasterKeyCommands(program, terminal, print);
+  addEventsCommands(program, terminal);
   addExplainCommand(program, terminal, print);
   addChainCommands(program, terminal, print);
   addReconcileCommand(program, terminal, print);
   addTransferCommands(program, terminal, print);
+  addListenCommands(program, terminal);
+  addTriggerCommand(program, terminal, print);
   addSandboxCommands(program, terminal);
   addDevnetCommand(program, terminal);
 }
@@ -57,23 +68,6 @@ function addKeyCommands(program: Command, terminal: Terminal, print: Print): voi
     .description('revoke a key at once and for ever')
     .argument('<keyId>', 'key_…')
     .action(async (keyId: string) => print((await import('./key.ts')).revokeKey(terminal, keyId)));
-}
-
-function addWebhookCommands(program: Command, terminal: Terminal, print: Print): void {
-  const group = program.command('webhook').description('endpoints that are told about every event');
-  group
-    .command('add')
-    .description('add an endpoint and show its signing secret, once')
-    .option(...PROJECT_OPTION)
-    .requiredOption('--url <url>', 'where webhooks are sent; https:// for a project on mainnet')
-    .action(async (options: ProjectOption & { url: string }) =>
-      print((await import('./webhook.ts')).addWebhook(terminal, options)),
-    );
-  group
-    .command('list')
-    .description('list endpoints, without their secrets')
-    .option(...PROJECT_OPTION)
-    .action(async (options: ProjectOption) => print((await import('./webhook.ts')).listWebhooks(terminal, options)));
 }
 
 const NETWORK_OPTION = [

@@ -2,22 +2,40 @@ import { expect, test } from 'vitest';
 import { CliError } from './cli-error.ts';
 import { readWebhookUrl } from './read-webhook-url.ts';
 
+const MAINNET = { network: 'mainnet', localTargets: true } as const;
+const NILE = { network: 'nile', localTargets: false } as const;
+const SANDBOX = { network: 'devnet', localTargets: true } as const;
+
 test('a URL is written as it will be called', () => {
-  expect(readWebhookUrl('HTTPS://Shop.Example:443/hook?a=1', 'mainnet')).toBe('https://shop.example/hook?a=1');
-  expect(readWebhookUrl('http://localhost:3000', 'devnet')).toBe('http://localhost:3000/');
+  expect(readWebhookUrl('HTTPS://Shop.Example:443/hook?a=1', MAINNET)).toBe('https://shop.example/hook?a=1');
+  expect(readWebhookUrl('https://shop.example/hook', NILE)).toBe('https://shop.example/hook');
+  expect(readWebhookUrl('http://localhost:3000', SANDBOX)).toBe('http://localhost:3000/');
 });
 
 test.each([
   ['a.example/hook', 'write for example https://'],
   ['https:/a.example', 'write for example https://'],
+  ['https:\\\\a.example', 'write for example https://'],
   ['ftp://a.example', 'write for example https://'],
   ['http://a.example/x?h0rse', 'must start with https://'],
   ['https://u:h0rse@a.example', 'user name or password'],
   ['https://a.example/?h0rse#x', 'remove everything from the "#" on'],
   [`https://a.example/${'x'.repeat(2048)}`, 'at most 2048'],
-])('%s is refused on mainnet: %s', (text, says) => {
-  const read = () => readWebhookUrl(text, 'mainnet');
+  ['https://localhost:3000/?h0rse', 'local network'],
+  ['https://192.168.0.10/?h0rse', '192.168.0.0/16'],
+  ['https://a.example:25/?h0rse', 'port 25'],
+])('%s is refused on mainnet, also where local targets are allowed: %s', (text, says) => {
+  const read = () => readWebhookUrl(text, MAINNET);
   expect(read).toThrow(CliError);
   expect(read).toThrow(says);
   expect(read).not.toThrow('h0rse');
+  expect(read).not.toThrow('QUITTANCE_WEBHOOK_LOCAL_TARGETS');
+});
+
+test('a test project on a machine that does not allow local targets hears how to allow them, where that would help', () => {
+  for (const text of ['http://a.example', 'https://127.0.0.1/', 'https://localhost:3000']) {
+    expect(() => readWebhookUrl(text, NILE)).toThrow('QUITTANCE_WEBHOOK_LOCAL_TARGETS=allow');
+  }
+  expect(() => readWebhookUrl('https://10.0.0.1/', NILE)).not.toThrow('QUITTANCE_WEBHOOK_LOCAL_TARGETS');
+  expect(() => readWebhookUrl('https://10.0.0.1/', SANDBOX)).toThrow('10.0.0.0/8');
 });

@@ -1,22 +1,30 @@
 import { keyMode, type Network } from '../domain/network.ts';
+import { checkTarget } from '../webhooks/target.ts';
 import { CliError } from './cli-error.ts';
 
-/** The URL as it will be called. Its query may hold a token of the receiver, so no message repeats it. Errors: `INVALID_ARGUMENT`. */
-export function readWebhookUrl(text: string, network: Network): string {
-  const refuse = (reason: string) => new CliError('INVALID_ARGUMENT', `--url ${reason}; the endpoint was not added`);
+/**
+ * The URL as it will be called; what would never be delivered to is refused at once. `localTargets` is whether this machine
+ * lets test networks use http and loopback. The query may hold a token of the receiver, so no message repeats it. Errors:
+ * `INVALID_ARGUMENT`.
+ */
+export function readWebhookUrl(text: string, options: { network: Network; localTargets: boolean }): string {
+  const refuse = (reason: string) => new CliError('INVALID_ARGUMENT', `--url ${reason}; nothing was changed`);
   const url = URL.canParse(text) && /^https?:\/\/[^/\\\s]/i.test(text) ? new URL(text) : null;
   if (url === null)
     throw refuse('is not an http:// or https:// URL: write for example https://shop.example.com/webhooks');
-  const shown = JSON.stringify(url.origin);
-  if (url.username !== '' || url.password !== '') throw refuse(`(${shown}) holds a user name or password: remove it`);
-  if (url.hash !== '')
-    throw refuse(`(${shown}) has a fragment, which is never sent: remove everything from the "#" on`);
-  if (url.protocol === 'http:' && keyMode(network) === 'live') {
-    throw refuse(`(${shown}) must start with https://, for this is a project on ${network} with real money`);
-  }
   if (url.href.length > MAX_URL_LENGTH) throw refuse(`has ${url.href.length} characters: at most ${MAX_URL_LENGTH}`);
-  return url.href;
+  if (url.hash !== '') {
+    const shown = JSON.stringify(url.origin);
+    throw refuse(`(${shown}) has a fragment, which is never sent: remove everything from the "#" on`);
+  }
+  const isTest = keyMode(options.network) === 'test';
+  const check = checkTarget(url, isTest && options.localTargets ? 'local' : 'public');
+  if (check.kind === 'ok') return url.href;
+  const wouldHelp = isTest && checkTarget(url, 'local').kind === 'ok';
+  throw refuse(wouldHelp ? `${check.reason}; ${HOW_TO_ALLOW}` : check.reason);
 }
 
 /** The bound of the schema. */
 const MAX_URL_LENGTH = 2048;
+const HOW_TO_ALLOW =
+  'QUITTANCE_WEBHOOK_LOCAL_TARGETS=allow lets projects on a test network use http and this machine as well';

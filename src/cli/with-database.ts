@@ -18,6 +18,8 @@ export type CommandDatabase = {
   config: Config;
   applied: readonly string[];
   kind: 'external' | 'embedded';
+  /** The command started the database for itself: nobody else writes to it, and others wait until the command ends. */
+  isStartedHere: boolean;
 };
 
 type Options = {
@@ -41,7 +43,7 @@ export async function withDatabase<Output>(
     return withConnection(config, config.databaseUrl, async (db) => {
       const applied = options.mayMigrate ? await migrate(db) : [];
       await refusePending(db, 'run "quittance migrate"');
-      return work({ db, config, applied, kind: 'external' });
+      return work({ db, config, applied, kind: 'external', isStartedHere: false });
     });
   }
   if (!options.mayCreate && !(await isClusterThere(config.dataDir))) {
@@ -82,7 +84,7 @@ async function withEmbedded<Output>(
         db,
         'the running instance is still bringing it in, or is an older release: then restart it with this one',
       );
-      return work({ db, config, applied: [], kind: 'embedded' });
+      return work({ db, config, applied: [], kind: 'embedded', isStartedHere: false });
     });
   }
   try {
@@ -97,7 +99,7 @@ async function withEmbedded<Output>(
         const applied = isNew || mayMigrate ? await migrate(db) : [];
         // There is no way back from a migration, and who only wants to read has not asked for one.
         await refusePending(db, 'start this release, or run "quittance migrate"');
-        return work({ db, config, applied, kind: 'embedded' });
+        return work({ db, config, applied, kind: 'embedded', isStartedHere: true });
       });
     } finally {
       await postgres.stop();

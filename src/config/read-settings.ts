@@ -79,11 +79,15 @@ function sentence(variable: Variable, text: string, problem: Problem): string {
 const MAX_MISSPELT_LETTERS = 2;
 
 /** Variables that are not ours but look as if they were meant for us. Their values are never shown. */
+/** Read by "quittance listen", and by programs of integrators that run beside the service on a developer's machine. */
+const INTEGRATOR_VARIABLES = ['QUITTANCE_API_KEY', 'QUITTANCE_SERVER', 'QUITTANCE_URL', 'QUITTANCE_WEBHOOK_SECRET'];
+
 function readStrangers(env: NodeJS.ProcessEnv, present: ReadonlySet<Variable>) {
   const errors: ConfigProblem[] = [];
   const warnings: ConfigProblem[] = [];
   for (const variable of Object.keys(env)) {
     if ((VARIABLES as string[]).includes(variable) || env[variable] === '') continue;
+    if (INTEGRATOR_VARIABLES.includes(variable)) continue;
     const isOurs = variable.startsWith('QUITTANCE_');
     const meant = nearest(variable);
     // Another program's variable may resemble ours; with ours set there is nothing to guess.

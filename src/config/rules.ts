@@ -1,4 +1,5 @@
 import type { NodeSpec } from '../domain/node.ts';
+import { parseMasterKey } from '../runtime/key-ring.ts';
 import { isTronGridNode, parseNode } from './node-entry.ts';
 import type { ConfigProblem, ReadSettings } from './read-settings.ts';
 import type { Variable } from './settings.ts';
@@ -21,6 +22,10 @@ export function contradictions({ settings, present }: ReadSettings): ConfigProbl
     add('QUITTANCE_DEVNET_USDT', 'means nothing without QUITTANCE_DEVNET_NODES: set that too, or unset this.');
   }
   for (const { variable, message } of nodeProblems({ settings, present })) add(variable, message);
+  const masterKeys = settings.QUITTANCE_MASTER_KEY ?? [];
+  if (new Set(masterKeys.map((text) => parseMasterKey(text)?.id)).size < masterKeys.length) {
+    add('QUITTANCE_MASTER_KEY', 'holds one key twice, in base64 and in hexadecimal: remove one of the two.');
+  }
   const roles = settings.QUITTANCE_ROLES;
   if (roles !== undefined && roles.length < 3) {
     const shown = showValue(roles.join(','));
@@ -113,6 +118,19 @@ export function idleSettings({ settings, present }: ReadSettings): ConfigProblem
   }
   if (present.has('QUITTANCE_AGREEMENT') && !isReal) {
     warn('QUITTANCE_AGREEMENT', 'has no effect in the sandbox, which has one node.');
+  }
+  if (present.has('QUITTANCE_MASTER_KEY') && settings.QUITTANCE_ROLES?.includes('webhooks') === false) {
+    warn(
+      'QUITTANCE_MASTER_KEY',
+      'has no effect here: only the role webhooks opens secrets, so unset it for this process.',
+    );
+  }
+  const isMainnetAlone = lists.length > 0 && lists.every(({ variable }) => variable === 'QUITTANCE_MAINNET_NODES');
+  if (settings.QUITTANCE_WEBHOOK_LOCAL_TARGETS === 'allow' && isMainnetAlone) {
+    warn(
+      'QUITTANCE_WEBHOOK_LOCAL_TARGETS',
+      'has no effect: it is for projects of test networks, and only mainnet is configured.',
+    );
   }
   for (const { variable, nodes } of lists) {
     // A private network is believed as it is: whoever runs it may well run all of it.

@@ -1,4 +1,5 @@
 import Type, { type Static, type TSchema } from 'typebox';
+import { parseMasterKey } from '../runtime/key-ring.ts';
 import { parseAddress } from '../tron/address.ts';
 import { parseCidr } from './cidr.ts';
 import { parseNode } from './node-entry.ts';
@@ -42,6 +43,20 @@ export const Settings = Type.Object({
     description: 'one of trace, debug, info, warn, error, fatal, silent',
   }),
   QUITTANCE_TRUST_PROXY: Type.Array(checked(Type.String(), proxyProblem), { default: [] }),
+  QUITTANCE_MASTER_KEY: Type.Optional(
+    Type.Array(checked(Type.String(), masterKeyProblem), {
+      minItems: 1,
+      maxItems: 4,
+      uniqueItems: true,
+      description: 'a comma-separated list of 1 to 4 different keys, of which the first seals and all open',
+    }),
+  ),
+  QUITTANCE_WEBHOOK_LOCAL_TARGETS: Type.Optional(
+    Type.Enum(['allow', 'deny'], {
+      description: 'one of allow, deny (http and loopback, for projects of test networks)',
+    }),
+  ),
+  QUITTANCE_DELIVERY_RETENTION_DAYS: integer(1, 3650, 90, 'days that finished deliveries and their attempts are kept'),
   QUITTANCE_RATE_LIMIT: integer(1, 100_000, 100, 'requests a second for each key'),
   QUITTANCE_RATE_BURST: integer(1, 1_000_000, 200, 'requests at once for each key'),
 });
@@ -52,7 +67,7 @@ export type Variable = keyof Settings;
 export const VARIABLES = Object.keys(Settings.properties) as Variable[];
 
 /** Variables whose text never appears in a message. */
-export const SECRET_VARIABLES: readonly Variable[] = ['DATABASE_URL', 'QUITTANCE_TRON_API_KEY'];
+export const SECRET_VARIABLES: readonly Variable[] = ['DATABASE_URL', 'QUITTANCE_TRON_API_KEY', 'QUITTANCE_MASTER_KEY'];
 
 function integer(minimum: number, maximum: number, fallback: number, what: string) {
   const description = `a whole number from ${minimum} to ${maximum} (${what})`;
@@ -86,6 +101,11 @@ function nodeProblem(text: string): string | null {
 function contractProblem(text: string): string | null {
   const parsed = parseAddress(text);
   return parsed.kind === 'ok' ? null : `is not a contract address: ${parsed.reason}`;
+}
+
+function masterKeyProblem(text: string): string | null {
+  if (parseMasterKey(text) !== null) return null;
+  return `has an entry of ${text.length} characters that is not 32 bytes in base64 or hexadecimal; make one with: openssl rand -base64 32`;
 }
 
 function proxyProblem(text: string): string | null {

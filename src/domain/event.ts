@@ -11,7 +11,16 @@ export const INVOICE_EVENTS = {
   EXPIRED: 'invoice.expired',
 } as const satisfies Record<InvoiceStatus, string>;
 
-export type EventType = (typeof INVOICE_EVENTS)[InvoiceStatus] | 'transfer.unmatched' | 'transfer.duplicate' | 'ping';
+/** Every type of event. Receivers ignore those that they do not know, for this list grows. */
+export const EVENT_TYPES = [
+  ...Object.values(INVOICE_EVENTS),
+  'transfer.unmatched',
+  'transfer.duplicate',
+  'endpoint.disabled',
+  'ping',
+] as const;
+
+export type EventType = (typeof EVENT_TYPES)[number];
 
 /** What the API and the events say about an invoice: exactly these five fields. */
 export type InvoiceProjection = {

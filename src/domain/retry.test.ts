@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { MAX_ATTEMPTS, retryDelayMs } from './retry.ts';
+import { MAX_ATTEMPTS, retryDelayMs, schedulePosition } from './retry.ts';
 
 const HOUR_MS = 3_600_000;
 const random = fc.double({ min: 0, max: 1, noNaN: true });
@@ -54,4 +54,15 @@ test('Retry-After is honoured up to a day, and never shortens a wait', () => {
 
 test('Retry-After does not add an attempt', () => {
   expect(retryDelayMs(12, 0, 1000)).toBeNull();
+});
+
+test('a replay begins the schedule anew, however many attempts there were, and a single attempt is the last at once', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 1000 }), fc.integer({ min: 1, max: 12 }), (before, attempt) => {
+      expect(schedulePosition(before + attempt, before + MAX_ATTEMPTS)).toBe(attempt);
+    }),
+  );
+  expect(retryDelayMs(schedulePosition(1, 1), 0, null)).toBeNull();
+  expect(retryDelayMs(schedulePosition(14, 13), 0, null)).toBeNull();
+  expect(schedulePosition(1, 40)).toBe(1);
 });

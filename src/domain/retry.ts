@@ -7,11 +7,20 @@ const DELAYS_SECONDS = [0, 5, 30, 120, 600, 1800, 3600, 7200, 21_600, 43_200, 86
 /** The number of attempts after which a delivery is dead. */
 export const MAX_ATTEMPTS = DELAYS_SECONDS.length;
 
+/**
+ * Where attempt number `attempt` of a delivery stands in the schedule, from 1. A replay raises `maxAttempts`, and so begins the
+ * schedule anew; a delivery with `maxAttempts` 1 is at its end at once.
+ */
+export function schedulePosition(attempt: number, maxAttempts: number): number {
+  return Math.max(1, MAX_ATTEMPTS - (maxAttempts - attempt));
+}
+
 /** A receiver's Retry-After is honoured up to one day, so that it cannot park a delivery for ever. */
 const MAX_RETRY_AFTER_MS = 24 * 3600 * 1000;
 
 /**
- * Milliseconds to wait after attempt number `attempts` (1-based) failed, or `null` when that was the last one.
+ * Milliseconds to wait after the attempt at position `attempts` of the schedule (1-based) failed, or `null` when that was the last
+ * one.
  * `random` in 0 … 1 adds up to 20 % of jitter; the delay is never shorter than the schedule or than `retryAfterMs`.
  */
 export function retryDelayMs(attempts: number, random: number, retryAfterMs: number | null): number | null {

@@ -32,6 +32,11 @@ const SECRET_NAMES = [
   'webhookSecret',
   'webhook_secret',
   'signingSecret',
+  'masterKey',
+  'masterKeys',
+  'master_key',
+  'keyRing',
+  'QUITTANCE_MASTER_KEY',
   'privateKey',
   'private_key',
   'mnemonic',
@@ -60,6 +65,8 @@ const SECRET_PATTERNS: readonly RegExp[] = [
   /(\bqt_(?:live|test)_)[A-Za-z0-9_-]+/g,
   // whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
   /(\bwhsec_)[A-Za-z0-9+/=_-]+/g,
+  // QUITTANCE_MASTER_KEY=… of an environment, a unit file or a shell
+  /(\bQUITTANCE_MASTER_KEY=)[^\s"'\\]+/gi,
   // postgres://user:password@host; a password may itself hold an @, so up to the last one before the next space, slash or quote.
   /(\bpostgres(?:ql)?:\/\/[^\s:@/"\\]*:)[^\s/"\\]+(?=@)/gi,
   // host=… password=…, and ?password=… in a URL

@@ -15,6 +15,7 @@ export const ALARM_KINDS = [
   'balance-differs',
   'address-blacklisted',
   'capacity-low',
+  'webhook-disabled',
 ] as const;
 
 export type AlarmKind = (typeof ALARM_KINDS)[number];
@@ -80,7 +81,7 @@ const open = statement(
     seen_count: 'int4',
   },
   `select id, kind, subject, detail, raised_at, seen_at, seen_count from alarms
-   where network = $1 and resolved_at is null order by kind = 'capacity-low', raised_at, id limit 100`,
+   where network = $1 and resolved_at is null order by kind in ('capacity-low', 'webhook-disabled'), raised_at, id limit 100`,
 );
 
 /** The open alarms of a network, oldest first, at most 100. Those of projects come last, because there may be many. */

@@ -1,190 +1,209 @@
+import { OPEN_AFTER_FAILURES } from '../domain/circuit.ts';
+import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { Sql } from './database.ts';
-import { statement } from './statement.ts';
+import { type Row, statement } from './statement.ts';
 
 /** One attempt that is ours until `leasedUntil`. `attempt` counts from 1; with the end of the lease it is the fencing token. */
 export type LeasedDelivery = {
   eventId: string;
   endpointId: string;
   attempt: number;
+  maxAttempts: number;
   leasedUntil: UnixMs;
   body: string;
   url: string;
-  secrets: string[];
+  network: Network;
+  /** The attempts to this endpoint fail: it gets one at a time. */
+  isFailing: boolean;
+  /** The endpoint was left alone for a while, and this attempt finds out whether it is back. */
+  isProbe: boolean;
 };
 
-/** Longer than one attempt can take (15 s) and its record, and short enough that a crashed sender is hardly noticed. */
-export const LEASE_MS = 20_000;
+/** Longer than a turn in the buffer (2 s), an attempt (15 s) and its record take, and short enough that a crashed sender is hardly noticed. */
+export const LEASE_MS = 25_000;
+
+const leased = {
+  event_id: 'uuid?',
+  endpoint_id: 'uuid?',
+  attempt_count: 'int4?',
+  max_attempts: 'int4?',
+  next_attempt_at: 'timestamptz?',
+  body: 'text?',
+  url: 'text?',
+  network: 'text?',
+  is_failing: 'bool?',
+  is_probe: 'bool?',
+  deferred: 'int8',
+} as const;
 
 /**
- * `failing` endpoints come last and get one place each, so that those known to be slow or down leave the places to the others.
- * An event waits for an earlier one of its invoice during that one's first hour; the time is the one of the delivery's creation.
+ * `waiting` jumps from endpoint to endpoint through the index, so that neither endpoints without work nor the length of a queue cost
+ * anything. Endpoints for which the caller holds nothing come before the others. Of each endpoint `seen` holds the deliveries that are
+ * due first, so many that all together are a few thousand at most.
+ *
+ * An event waits for an earlier one of its invoice during that one's first hour, from the delivery's creation; and after that while it
+ * is due or under way itself, so that a backlog arrives in order. While the earlier one is only waiting for its next attempt, the later
+ * one is put off until then (`until`), or thousands of such would be seen in vain again and again. Where both are due, the later one is
+ * put behind the earlier: else a few dozen such at the front, whose earlier ones stand behind what is seen, would block the endpoint
+ * for ever. Otherwise it stays where it is. That an attempt is under way shows in that it was counted and is not logged.
+ *
+ * Rows are found again by their place in the table (ctid), for the planner, whose statistics know nothing of a queue that was empty a
+ * minute ago, would look for each through the whole queue. One that has changed meanwhile has left its place, and is passed over.
+ *
+ * A probe closes the endpoint to everybody else until it is recorded.
  */
 const lease = statement(
   'delivery-lease',
-  {
-    event_id: 'uuid',
-    endpoint_id: 'uuid',
-    attempt_count: 'int4',
-    next_attempt_at: 'timestamptz',
-    body: 'text',
-    url: 'text',
-    secret: 'text',
-  },
-  `with due as materialized (
-     select d.event_id, d.endpoint_id
-     from webhook_endpoints w
-     left join unnest($5::uuid[], $6::int8[]) busy (endpoint_id, attempts) on busy.endpoint_id = w.id
+  leased,
+  `with recursive waiting (endpoint_id, due_at) as (
+     (select endpoint_id, next_attempt_at from deliveries where status = 'pending' order by endpoint_id, next_attempt_at limit 1)
+     union all
+     select following.endpoint_id, following.next_attempt_at
+     from waiting cross join lateral (
+       select d.endpoint_id, d.next_attempt_at from deliveries d
+       where d.status = 'pending' and d.endpoint_id > waiting.endpoint_id
+       order by d.endpoint_id, d.next_attempt_at limit 1) following),
+   open as (
+     select w.id, w.url, w.network, w.failing_since is not null as is_failing, w.consecutive_failures >= ${OPEN_AFTER_FAILURES} as is_probe,
+       coalesce(known.room, case when w.failing_since is null then $4::int8 else 1 end) as room, waiting.due_at
+     from waiting join webhook_endpoints w on w.id = waiting.endpoint_id
+     left join unnest($5::uuid[], $6::int8[]) known (endpoint_id, room) on known.endpoint_id = w.id
+     where waiting.due_at <= $1 and w.disabled_at is null and (w.open_until is null or w.open_until <= $1)
+       and coalesce(known.room, 1) > 0
+     order by is_failing, known.endpoint_id is not null, waiting.due_at, w.id
+     limit $3::int8),
+   shared as materialized (
+     select open.*, least(room, 1 + 2 * $3::int8 / count(*) over ()) as share, 8 + 64 / count(*) over () as spare from open),
+   seen as materialized (
+     select d.tuple, d.endpoint_id, d.next_attempt_at, shared.is_failing, shared.share, earlier.due_at is not null as is_blocked,
+       case when earlier.due_at > $1 then case when not earlier.is_under_way then least(earlier.due_at, earlier.passes_at) end
+         when (earlier.due_at, earlier.created_at) > (d.next_attempt_at, d.created_at)
+         then earlier.due_at + interval '1 microsecond' * (earlier.created_at > d.created_at)::int end as until,
+       row_number() over (partition by d.endpoint_id, earlier.due_at is null order by d.next_attempt_at, d.created_at, d.sequence) as place
+     from shared
      cross join lateral (
-       select d.event_id, d.endpoint_id, d.next_attempt_at
-       from deliveries d
-       where d.endpoint_id = w.id and d.status = 'pending' and d.next_attempt_at <= $1
-         and not exists (
-           select from deliveries earlier
-           where earlier.endpoint_id = d.endpoint_id and earlier.invoice_id = d.invoice_id
-             and earlier.sequence < d.sequence and earlier.status = 'pending'
-             and earlier.created_at > $1::timestamptz - interval '1 hour')
-       order by d.next_attempt_at, d.created_at, d.event_id
-       limit greatest(0, case when w.failing_since is null then $4::int8 else 1 end - coalesce(busy.attempts, 0))
-       for update of d skip locked) d
-     where w.disabled_at is null
-     order by w.failing_since is not null, d.next_attempt_at, d.event_id
-     limit $3::int8)
-   update deliveries d set attempt_count = d.attempt_count + 1, next_attempt_at = $2
-   from due
-   join events e on e.id = due.event_id
-   join webhook_endpoints w on w.id = due.endpoint_id
-   where d.event_id = due.event_id and d.endpoint_id = due.endpoint_id
-     and d.status = 'pending' and d.next_attempt_at <= $1
-   returning d.event_id, d.endpoint_id, d.attempt_count, d.next_attempt_at, e.body, w.url, w.secret`,
+       select d.ctid as tuple, d.event_id, d.endpoint_id, d.invoice_id, d.sequence, d.next_attempt_at, d.created_at from deliveries d
+       where d.endpoint_id = shared.id and d.status = 'pending' and d.next_attempt_at <= $1
+       order by d.next_attempt_at, d.created_at, d.sequence
+       limit shared.share + shared.spare) d
+     left join lateral (
+       select e.next_attempt_at as due_at, e.created_at, e.created_at + interval '1 hour' as passes_at, e.is_under_way
+       from (
+         select e.*, e.attempt_count > 0 and not exists (
+           select from delivery_attempts a
+           where a.event_id = e.event_id and a.endpoint_id = e.endpoint_id and a.attempt = e.attempt_count) as is_under_way
+         from deliveries e
+         where e.endpoint_id = d.endpoint_id and e.invoice_id = d.invoice_id and e.sequence < d.sequence and e.status = 'pending') e
+       where e.next_attempt_at <= $1 or e.created_at > $1::timestamptz - interval '1 hour' or e.is_under_way
+       order by e.sequence limit 1) earlier on true),
+   chosen as (
+     (select tuple, until from seen where not is_blocked and place <= share order by is_failing, place, next_attempt_at limit $3::int8)
+     union all select tuple, until from seen where until is not null),
+   picked as materialized (
+     select d.tuple, chosen.until from chosen cross join lateral (
+       select d.ctid as tuple from deliveries d
+       where d.ctid = chosen.tuple and d.status = 'pending' and d.next_attempt_at <= $1
+       for update skip locked) d),
+   taken as (
+     update deliveries d set attempt_count = d.attempt_count + 1, next_attempt_at = $2
+     where d.ctid = any (array(select tuple from picked where until is null))
+     returning d.event_id, d.endpoint_id, d.attempt_count, d.max_attempts, d.next_attempt_at),
+   deferred as (
+     update deliveries d set next_attempt_at = picked.until from picked
+     where d.ctid = any (array(select tuple from picked where until is not null)) and d.ctid = picked.tuple
+     returning 1),
+   probed as (
+     update webhook_endpoints w set open_until = $2 from shared
+     where w.id = shared.id and shared.is_probe and exists (select from taken where taken.endpoint_id = w.id))
+   select taken.event_id, taken.endpoint_id, taken.attempt_count, taken.max_attempts, taken.next_attempt_at, e.body, shared.url,
+     shared.network, shared.is_failing, shared.is_probe, total.deferred
+   from (select count(*) as deferred from deferred) total
+   left join (taken join shared on shared.id = taken.endpoint_id join events e on e.id = taken.event_id) on true`,
 );
 
 /**
- * Takes up to `limit` due deliveries and counts an attempt for each. A sender that crashes leaves them to be taken again when
- * the lease has run out. `inFlight` says how many attempts the caller is making to each endpoint: with them, an endpoint gets at
- * most `perEndpoint`. Senders that run side by side never get the same delivery.
+ * Takes up to `limit` due deliveries, of each endpoint the ones due first, and counts an attempt for each. `room` says how many an
+ * endpoint may get; others get `defaultRoom`, or 1 while their attempts fail. An endpoint that is left alone gets none, and then one.
+ * A sender that crashes leaves the deliveries to be taken again when the lease has run out. Senders that run side by side never get the
+ * same delivery. `isMore`: something was put off, and what stands behind it is worth another look at once.
  */
 export async function leaseDueDeliveries(
   db: Sql,
-  options: { now: UnixMs; limit: number; perEndpoint: number; inFlight: ReadonlyMap<string, number> },
-): Promise<LeasedDelivery[]> {
+  options: { now: UnixMs; limit: number; defaultRoom: number; room: ReadonlyMap<string, number> },
+): Promise<{ deliveries: LeasedDelivery[]; isMore: boolean }> {
   const rows = await db.run(lease, [
     new Date(options.now),
     new Date(options.now + LEASE_MS),
     options.limit,
-    options.perEndpoint,
-    [...options.inFlight.keys()],
-    [...options.inFlight.values()].map(BigInt),
+    options.defaultRoom,
+    [...options.room.keys()],
+    [...options.room.values()].map(BigInt),
   ]);
-  return rows.map((row) => ({
-    eventId: row.event_id,
-    endpointId: row.endpoint_id,
-    attempt: row.attempt_count,
-    leasedUntil: row.next_attempt_at,
-    body: row.body,
-    url: row.url,
-    secrets: [row.secret],
-  }));
+  return { deliveries: rows.flatMap(toDelivery), isMore: (rows[0]?.deferred ?? 0n) > 0n };
 }
 
-const OURS =
-  "d.event_id = $1 and d.endpoint_id = $2 and d.attempt_count = $3 and d.next_attempt_at = $4 and d.status = 'pending'";
-
-/**
- * Part of the statement that records an outcome, so that the log has an attempt exactly if it counted. An attempt that is made
- * anew under a number that was used takes its place: the log must never keep an outcome from being recorded.
- */
-const logAttempt = (recorded: string, values: string) =>
-  `insert into delivery_attempts (event_id, endpoint_id, attempt, attempted_at, status, error)
-     select event_id, endpoint_id, attempt_count, ${values} from ${recorded}
-     on conflict (event_id, endpoint_id, attempt) do update
-       set attempted_at = excluded.attempted_at, status = excluded.status, error = excluded.error`;
-
-const recordDelivery = statement(
-  'delivery-record-delivered',
-  { event_id: 'uuid' },
-  `with delivered as (
-     update deliveries d set status = 'delivered', finished_at = $5, last_status = $6, last_error = null
-     where ${OURS} returning d.event_id, d.endpoint_id, d.attempt_count),
-   logged as (${logAttempt('delivered', '$7::timestamptz, $6, null')}),
-   recovered as (
-     update webhook_endpoints w set failing_since = null from delivered
-     where w.id = delivered.endpoint_id and w.failing_since is not null)
-   select event_id from delivered`,
-);
-
-/**
- * Ends a delivery, logs the attempt, and its endpoint no longer counts as failing. `false` if the lease is no longer ours:
- * nothing is written.
- */
-export async function recordDelivered(
-  db: Sql,
-  delivery: LeasedDelivery,
-  outcome: { now: UnixMs; status: number },
-): Promise<boolean> {
-  const parameters = [...token(delivery), new Date(outcome.now), outcome.status, begunAt(delivery)];
-  return (await db.run(recordDelivery, parameters)).length === 1;
+/** The one row of a round that took nothing has no delivery. */
+function toDelivery(row: Row<typeof leased>): LeasedDelivery[] {
+  if (row.event_id === null) return [];
+  const {
+    event_id,
+    endpoint_id,
+    attempt_count,
+    max_attempts,
+    next_attempt_at,
+    body,
+    url,
+    network,
+    is_failing,
+    is_probe,
+  } = row as Required<{ [Name in keyof typeof row]: NonNullable<(typeof row)[Name]> }>;
+  return [
+    {
+      eventId: event_id,
+      endpointId: endpoint_id,
+      attempt: attempt_count,
+      maxAttempts: max_attempts,
+      leasedUntil: next_attempt_at,
+      body,
+      url,
+      network: network as Network,
+      isFailing: is_failing,
+      isProbe: is_probe,
+    },
+  ];
 }
 
-const recordFailedAttempt = statement(
-  'delivery-record-failure',
-  { event_id: 'uuid', disabled_reason: 'text?' },
-  `with failed as (
-     update deliveries d set status = case when $6::timestamptz is null then 'dead' else 'pending' end,
-       finished_at = case when $6::timestamptz is null then $5::timestamptz end,
-       next_attempt_at = coalesce($6, d.next_attempt_at), last_status = $7, last_error = $8
-     where ${OURS} returning d.event_id, d.endpoint_id, d.attempt_count),
-   logged as (${logAttempt('failed', '$10::timestamptz, $7, $8')}),
-   endpoint as (
-     update webhook_endpoints w set failing_since = coalesce(w.failing_since, $5),
-       disabled_at = case when $9::text is not null or w.failing_since <= $5::timestamptz - interval '5 days' then $5 end,
-       disabled_reason = coalesce($9,
-         case when w.failing_since <= $5::timestamptz - interval '5 days' then 'every attempt has failed for 5 days' end)
-     from failed
-     where w.id = failed.endpoint_id and w.disabled_at is null
-       and ($9::text is not null or w.failing_since is null or w.failing_since <= $5::timestamptz - interval '5 days')
-     returning w.id, w.disabled_reason)
-   select failed.event_id, endpoint.disabled_reason
-   from failed left join endpoint on endpoint.id = failed.endpoint_id`,
-);
-
-export type RecordedFailure = { kind: 'lost' } | { kind: 'recorded'; disabledReason: string | null };
-
-/**
- * Notes and logs a failed attempt: the next one is at `nextAttemptAt`, or the delivery is dead if that is `null`. An endpoint
- * at which every attempt has failed for 5 days is disabled, and so is one with a `disableReason`; then `disabledReason` says why, once.
- * The deliveries of a disabled endpoint stay as they are and are not attempted. `lost`: the lease is no longer ours.
- */
-export async function recordFailure(
-  db: Sql,
-  delivery: LeasedDelivery,
-  outcome: {
-    now: UnixMs;
-    nextAttemptAt: UnixMs | null;
-    status: number | null;
-    error: string;
-    disableReason: string | null;
-  },
-): Promise<RecordedFailure> {
-  const { now, nextAttemptAt, status, error, disableReason } = outcome;
-  const next = nextAttemptAt === null ? null : new Date(nextAttemptAt);
-  const parameters = [...token(delivery), new Date(now), next, status, error, disableReason, begunAt(delivery)];
-  const [row] = await db.run(recordFailedAttempt, parameters);
-  return row === undefined ? { kind: 'lost' } : { kind: 'recorded', disabledReason: row.disabled_reason };
-}
+/** Written so that the planner takes the primary key, and not an index of what is pending, through the whole of which it would look. */
+export const IS_PENDING = "d.status not in ('delivered', 'dead')";
 
 const giveBack = statement(
   'delivery-give-back',
-  { event_id: 'uuid' },
-  `update deliveries d set attempt_count = d.attempt_count - 1, next_attempt_at = $5 where ${OURS} returning d.event_id`,
+  { event_id: 'uuid', endpoint_id: 'uuid' },
+  `with given as (
+     select * from unnest($1::uuid[], $2::uuid[], $3::int4[], $4::timestamptz[]) as _ (event_id, endpoint_id, attempt, leased_until))
+   update deliveries d set attempt_count = d.attempt_count - 1, next_attempt_at = $5 from given
+   where d.event_id = given.event_id and d.endpoint_id = given.endpoint_id and d.attempt_count = given.attempt
+     and d.next_attempt_at = given.leased_until and ${IS_PENDING}
+   returning d.event_id, d.endpoint_id`,
 );
 
 /**
- * Undoes a lease whose attempt was not made or not finished: it does not count, and is due again at once. A millisecond later
- * than `now`, so that the row never looks as an earlier lease left it, which would revive that one's token.
+ * Undoes leases whose attempts were not made or not finished: they do not count, and are due at `dueAt`, which must be later than
+ * the present, so that no row looks as an earlier lease left it, which would revive that one's token. Returns how many were still ours.
  */
-export async function returnDelivery(db: Sql, delivery: LeasedDelivery, now: UnixMs): Promise<boolean> {
-  return (await db.run(giveBack, [...token(delivery), new Date(now + 1)])).length === 1;
+export async function returnDeliveries(db: Sql, deliveries: readonly LeasedDelivery[], dueAt: UnixMs): Promise<number> {
+  return (await db.run(giveBack, [...tokens(deliveries), new Date(dueAt)])).length;
+}
+
+/** What says that a lease is still ours, as four arrays. */
+export function tokens(deliveries: readonly LeasedDelivery[]) {
+  return [
+    deliveries.map(({ eventId }) => eventId),
+    deliveries.map(({ endpointId }) => endpointId),
+    deliveries.map(({ attempt }) => String(attempt)),
+    deliveries.map(({ leasedUntil }) => new Date(leasedUntil).toISOString()),
+  ] as const;
 }
 
 const selectOldest = statement(
@@ -199,13 +218,4 @@ const selectOldest = statement(
 export async function findOldestUndelivered(db: Sql): Promise<UnixMs | null> {
   const [row] = await db.run(selectOldest, []);
   return row?.created_at ?? null;
-}
-
-/** An attempt begins as soon as it is leased. */
-function begunAt(delivery: LeasedDelivery): Date {
-  return new Date(delivery.leasedUntil - LEASE_MS);
-}
-
-function token(delivery: LeasedDelivery) {
-  return [delivery.eventId, delivery.endpointId, delivery.attempt, new Date(delivery.leasedUntil)] as const;
 }

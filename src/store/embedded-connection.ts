@@ -1,4 +1,4 @@
-import { chown, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
 import { EmbeddedPostgresError, errorCode } from './embedded-error.ts';
@@ -71,13 +71,14 @@ export async function writePrivateFile(path: string, content: string): Promise<v
   const handle = await open(draft, 'wx', 0o600);
   try {
     await handle.writeFile(content);
+    if (process.getuid?.() === 0) {
+      const { uid, gid } = await stat(dirname(path));
+      // Through the handle, because the owner could put a link to any file in the place of the path.
+      await handle.chown(uid, gid);
+    }
     await handle.sync();
   } finally {
     await handle.close();
-  }
-  if (process.getuid?.() === 0) {
-    const { uid, gid } = await stat(dirname(path));
-    await chown(draft, uid, gid);
   }
   await rename(draft, path);
 }

@@ -2,10 +2,16 @@ import type { UnixMs } from '../domain/time.ts';
 import type { Sql } from './database.ts';
 import { statement } from './statement.ts';
 
-/** What an operator did. `subject` is an address (T…) or a project id (prj_…); `detail` depends on the action. */
+/** What an operator did. `subject` is an address (T…), a project (prj_…) or an endpoint (whe_…); `detail` depends on the action. */
 export type OperatorAction = {
   projectId: string;
-  action: 'address.added' | 'address.derived' | 'address.retired' | 'address.activated' | 'project.changed';
+  action:
+    | 'address.added'
+    | 'address.derived'
+    | 'address.retired'
+    | 'address.activated'
+    | 'project.changed'
+    | 'deliveries.replayed';
   subject: string;
   detail: object;
   actedBy: string;

@@ -1,57 +1,109 @@
+import type { Network } from '../domain/network.ts';
+import type { UnixMs } from '../domain/time.ts';
 import type { Sql } from './database.ts';
 import { type Row, statement } from './statement.ts';
 
-const listColumns = {
+const columns = {
   id: 'uuid',
+  project_id: 'uuid',
+  network: 'text',
   url: 'text',
-  secret: 'text',
+  description: 'text',
+  event_types: 'text[]?',
   created_at: 'timestamptz',
   failing_since: 'timestamptz?',
+  consecutive_failures: 'int4',
+  open_until: 'timestamptz?',
   disabled_at: 'timestamptz?',
   disabled_reason: 'text?',
 } as const;
 
-export type ListedWebhookEndpoint = Row<typeof listColumns>;
+/** `event_types` null: all. `open_until`: no attempt before, because attempts kept failing. */
+export type WebhookEndpoint = Omit<Row<typeof columns>, 'network'> & { network: Network };
+
+const COLUMNS = Object.keys(columns).join(', ');
 
 const insert = statement(
   'webhook-endpoint-insert',
-  {},
-  `insert into webhook_endpoints (id, project_id, network, url, secret)
-   select $1, p.id, p.network, $3, $4 from projects p where p.id = $2
-   on conflict (id) do nothing`,
+  { id: 'uuid' },
+  `insert into webhook_endpoints (id, project_id, network, url, description, event_types)
+   select $1, p.id, p.network, $3, $4, $5 from projects p where p.id = $2
+   on conflict (id) do nothing returning id`,
 );
 
-/** Adds an endpoint to a project, on the project's network; does nothing if one with this id exists. */
+/** Adds an endpoint to a project, on the project's network; `false` if one with this id exists. It needs a secret before it is of use. */
 export async function insertWebhookEndpoint(
   db: Sql,
-  endpoint: { id: string; projectId: string; url: string; secret: string },
-): Promise<void> {
-  await db.run(insert, [endpoint.id, endpoint.projectId, endpoint.url, endpoint.secret]);
+  endpoint: { id: string; projectId: string; url: string; description?: string; eventTypes?: readonly string[] | null },
+): Promise<boolean> {
+  const { id, projectId, url, description = '', eventTypes = null } = endpoint;
+  return (await db.run(insert, [id, projectId, url, description, eventTypes])).length === 1;
 }
 
 const list = statement(
   'webhook-endpoint-list',
-  listColumns,
-  `select ${Object.keys(listColumns).join(', ')} from webhook_endpoints
-   where project_id = $1 order by created_at, id limit 1000`,
+  columns,
+  `select ${COLUMNS} from webhook_endpoints where project_id = $1 order by created_at, id limit 1000`,
 );
 
-/** The oldest 1,000 endpoints of a project. `secret` signs its webhooks: show it to its owner only, and never log it. */
-export async function listWebhookEndpoints(db: Sql, projectId: string): Promise<ListedWebhookEndpoint[]> {
-  return db.run(list, [projectId]);
+/** The oldest 1,000 endpoints of a project. */
+export async function listWebhookEndpoints(db: Sql, projectId: string): Promise<WebhookEndpoint[]> {
+  return (await db.run(list, [projectId])).map(toEndpoint);
 }
 
-const updateUrl = statement(
-  'webhook-endpoint-update-url',
+const find = statement('webhook-endpoint-find', columns, `select ${COLUMNS} from webhook_endpoints where id = $1`);
+
+export async function findWebhookEndpoint(db: Sql, id: string): Promise<WebhookEndpoint | null> {
+  const [row] = await db.run(find, [id]);
+  return row === undefined ? null : toEndpoint(row);
+}
+
+const change = statement(
+  'webhook-endpoint-change',
   { id: 'uuid' },
-  `update webhook_endpoints set url = $2, failing_since = null, disabled_at = null, disabled_reason = null
+  `update webhook_endpoints set url = $2, description = $3, event_types = $4,
+     failing_since = case when url = $2 then failing_since end,
+     consecutive_failures = case when url = $2 then consecutive_failures else 0 end,
+     open_until = case when url = $2 then open_until end
    where id = $1 returning id`,
 );
 
 /**
- * Points an endpoint at a URL and enables it: what failed before says nothing about the new receiver. Its undelivered
- * events go there when they are next due. `false` if there is none with this id.
+ * Changes an endpoint. What failed at another URL says nothing about this one. Undelivered events go to the new URL when they are
+ * next due; types count for events from now on. `false` if there is none with this id.
  */
-export async function updateWebhookEndpointUrl(db: Sql, id: string, url: string): Promise<boolean> {
-  return (await db.run(updateUrl, [id, url])).length === 1;
+export async function changeWebhookEndpoint(
+  db: Sql,
+  id: string,
+  to: { url: string; description: string; eventTypes: readonly string[] | null },
+): Promise<boolean> {
+  return (await db.run(change, [id, to.url, to.description, to.eventTypes])).length === 1;
+}
+
+const enable = statement(
+  'webhook-endpoint-enable',
+  { id: 'uuid' },
+  `update webhook_endpoints
+   set disabled_at = null, disabled_reason = null, failing_since = null, consecutive_failures = 0, open_until = null
+   where id = $1 returning id`,
+);
+
+/** Lets an endpoint be attempted, and forgets its failures. `false` if there is none with this id. */
+export async function enableWebhookEndpoint(db: Sql, id: string): Promise<boolean> {
+  return (await db.run(enable, [id])).length === 1;
+}
+
+const disable = statement(
+  'webhook-endpoint-disable',
+  { id: 'uuid' },
+  `update webhook_endpoints set disabled_at = $2, disabled_reason = $3 where id = $1 and disabled_at is null returning id`,
+);
+
+/** Stops attempts to an endpoint. `false` if it is disabled already, or there is none. Its deliveries stay as they are. */
+export async function disableWebhookEndpoint(db: Sql, id: string, now: UnixMs, reason: string): Promise<boolean> {
+  return (await db.run(disable, [id, new Date(now), reason])).length === 1;
+}
+
+function toEndpoint(row: Row<typeof columns>): WebhookEndpoint {
+  return { ...row, network: row.network as Network };
 }

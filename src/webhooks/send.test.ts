@@ -1,9 +1,14 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
+import { createCertificate } from '../../test/support/create-certificate.ts';
+import { explainError } from './explain-failure.ts';
 import { createWebhookSender, readRetryAfter, type SendResult } from './send.ts';
 import { createWebhookSecret, signWebhook } from './sign.ts';
+import type { TargetRule } from './target.ts';
+import type { LookupAll } from './target-connector.ts';
 
 const NOW_MS = Date.UTC(2026, 9, 21, 7, 27);
 const BODY = Buffer.from('{"text":"₮ \\u0000"}');
@@ -32,10 +37,12 @@ const serveTcp = async (listener: (socket: Socket) => void) => listenOn(createTc
 const status = (code: number, extra: Record<string, string> = {}) =>
   serve((_, response) => response.writeHead(code, extra).end());
 
-function send(url: string, { timeoutMs = 10_000, stop = new AbortController().signal } = {}): Promise<SendResult> {
-  const sender = createWebhookSender({ connections: 4, timeoutMs });
+type Options = { timeoutMs?: number; rule?: TargetRule; ca?: string; lookup?: LookupAll };
+
+function send(url: string, { rule = 'local', ...options }: Options = {}): Promise<SendResult> {
+  const sender = createWebhookSender({ connections: 4, timeoutMs: 10_000, ...options });
   cleanUps.push(() => void sender.close());
-  return sender.send({ url, headers, body: BODY, nowMs: NOW_MS, stop });
+  return sender.send({ url, rule, headers, body: BODY, nowMs: NOW_MS });
 }
 
 test('the bytes, the signature and who we are arrive as they were given', async () => {
@@ -44,7 +51,7 @@ test('the bytes, the signature and who we are arrive as they were given', async 
     seen.push(request.method, request.url, Buffer.concat(await request.toArray()), request.headers);
     response.writeHead(202).end('thanks');
   });
-  expect(await send(url)).toEqual({ kind: 'delivered', status: 202 });
+  expect(await send(url)).toMatchObject({ kind: 'delivered', status: 202, answer: Buffer.from('thanks') });
   expect(seen).toEqual([
     'POST',
     '/hook?x=1',
@@ -59,19 +66,15 @@ test('the bytes, the signature and who we are arrive as they were given', async 
 
 describe('answers', () => {
   test.each([200, 201, 204, 299])('%i is delivered', async (code) => {
-    expect(await send(await status(code))).toEqual({ kind: 'delivered', status: code });
+    expect(await send(await status(code))).toMatchObject({ kind: 'delivered', status: code, answer: new Uint8Array() });
   });
 
-  test.each([400, 401, 404, 429, 500, 503])('%i is a failure that names it', async (code) => {
+  test.each([400, 401, 404, 410, 429, 500, 503])('%i is a failure that names it', async (code) => {
     expect(await send(await status(code))).toMatchObject({
       kind: 'failed',
       status: code,
       error: expect.stringContaining(`http_${code}: `),
     });
-  });
-
-  test('410 is gone', async () => {
-    expect(await send(await status(410))).toEqual({ kind: 'gone' });
   });
 
   test.each([301, 302, 303, 307, 308])('a redirect with %i is a failure, and its target is not asked', async (code) => {
@@ -83,6 +86,24 @@ describe('answers', () => {
     const result = await send(await status(code, { location: target }));
     expect(result).toMatchObject({ kind: 'failed', status: code, error: expect.stringMatching(/^redirect: /) });
     expect(asked).toBe(0);
+  });
+
+  test('the beginning of the answer, its date and the time it took come with the result', async () => {
+    const date = 'Wed, 21 Oct 2026 07:28:00 GMT';
+    const url = await serve((_, response) => response.writeHead(401, { date }).end('x'.repeat(10_000)));
+    const result = await send(url);
+    expect(result).toMatchObject({ kind: 'failed', status: 401, date, answer: Buffer.alloc(8192, 'x') });
+    expect(result.kind === 'failed' && result.latencyMs).toBeGreaterThanOrEqual(0);
+    const refused = await send('http://127.0.0.1:1/');
+    expect(refused).toMatchObject({ kind: 'failed', status: null, answer: null, date: null });
+  });
+
+  test('an informational answer is not the answer', async () => {
+    const url = await serve((_, response) => {
+      response.writeEarlyHints({ link: '</a>; rel=preload' });
+      response.writeHead(503).end();
+    });
+    expect(await send(url)).toMatchObject({ kind: 'failed', status: 503 });
   });
 
   test('a Retry-After comes with the failure', async () => {
@@ -148,7 +169,9 @@ describe('hostile endpoints', () => {
       socket.on('drain', pump).on('close', end);
       pump();
     });
-    expect(await send(`http://${host}/`)).toEqual({ kind: 'delivered', status: 200 });
+    const result = await send(`http://${host}/`);
+    expect(result).toMatchObject({ kind: 'delivered', status: 200 });
+    expect(result.kind === 'delivered' && result.answer).toHaveLength(8192);
     await ended;
     // What the two kernels buffer comes on top of the 8 KiB that we read.
     expect(sent).toBeLessThan(16 * 1024 * 1024);
@@ -220,15 +243,75 @@ describe('hostile endpoints', () => {
   });
 });
 
-test('an attempt that is stopped says so, whatever the endpoint does, and one that was stopped before is not made', async () => {
-  const stop = new AbortController();
+describe('certificates', () => {
+  const serveTls = async (names: string[]) => {
+    const { key, cert } = createCertificate(names);
+    const host = await listenOn(createTlsServer({ key, cert }, (_, response) => response.writeHead(204).end()));
+    return { url: `https://localhost:${host.split(':')[1]}/`, cert };
+  };
+  const lookup: LookupAll = (_name, _options, done) => done(null, [{ address: '127.0.0.1', family: 4 }]);
+
+  test('a trusted one of the right name is accepted', async () => {
+    const { url, cert } = await serveTls(['localhost']);
+    expect(await send(url, { ca: cert, lookup })).toMatchObject({ kind: 'delivered', status: 204 });
+  });
+
+  test('one that is self-signed, and one for another name, are told apart', async () => {
+    const { url, cert } = await serveTls(['other.example']);
+    expect(await send(url, { lookup })).toMatchObject({
+      error: 'tls: the certificate is self-signed (DEPTH_ZERO_SELF_SIGNED_CERT)',
+    });
+    expect(await send(url, { ca: cert, lookup })).toMatchObject({
+      error: 'tls: the certificate is for another name (ERR_TLS_CERT_ALTNAME_INVALID)',
+    });
+  });
+
+  test.each([
+    ['CERT_HAS_EXPIRED', 'tls: the certificate has expired'],
+    ['CERT_NOT_YET_VALID', 'tls: the certificate is not valid yet; check the clocks'],
+    [
+      'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+      'tls: the chain of the certificate is incomplete, or nobody well-known signed it',
+    ],
+    ['ERR_SSL_WRONG_VERSION_NUMBER', 'tls: no secure connection'],
+    ['ENOTFOUND', 'dns: the name of the endpoint does not resolve'],
+    ['EAI_AGAIN', 'dns: the name of the endpoint could not be looked up'],
+    ['EHOSTUNREACH', 'unreachable: no route to the endpoint'],
+    ['ESOMETHING', 'network: the attempt failed'],
+  ])('%s is explained', (code, words) => {
+    expect(explainError(Object.assign(new Error('secret'), { code }))).toBe(`${words} (${code})`);
+  });
+});
+
+describe('targets', () => {
+  test('that are not public are refused without a connection, unless the rule is local', async () => {
+    let asked = 0;
+    const url = await serve((_, response) => {
+      asked += 1;
+      response.end();
+    });
+    const refused = { kind: 'failed', status: null, error: expect.stringMatching(/^target_refused: /) };
+    expect(await send(url, { rule: 'public' })).toMatchObject(refused);
+    expect(await send(url.replace('http:', 'https:'), { rule: 'public' })).toMatchObject(refused);
+    expect(await send('http://169.254.169.254/latest/meta-data')).toMatchObject(refused);
+    const lookup: LookupAll = (_name, _options, done) => done(null, [{ address: '127.0.0.1', family: 4 }]);
+    const named = `https://shop.example:${new URL(url).port}/`;
+    expect(await send(named, { rule: 'public', lookup })).toMatchObject(refused);
+    expect(asked).toBe(0);
+    expect(await send(url)).toMatchObject({ kind: 'delivered' });
+  });
+});
+
+test('an attempt whose sender is closed says so, whatever the endpoint does, and one after that is not made', async () => {
+  const sender = createWebhookSender({ connections: 4 });
   let asked = 0;
   const url = await serve(() => {
     asked += 1;
-    stop.abort();
+    void sender.close();
   });
-  expect(await send(url, { stop: stop.signal })).toEqual({ kind: 'aborted' });
-  expect(await send(url, { stop: stop.signal })).toEqual({ kind: 'aborted' });
+  const webhook = { url, rule: 'local', headers, body: BODY, nowMs: NOW_MS } as const;
+  expect(await sender.send(webhook)).toEqual({ kind: 'aborted' });
+  expect(await sender.send(webhook)).toEqual({ kind: 'aborted' });
   expect(asked).toBe(1);
 });
 

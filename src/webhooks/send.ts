@@ -1,140 +1,228 @@
-import { Agent, type Dispatcher, request } from 'undici';
+import type { IncomingHttpHeaders } from 'node:http';
+import { Agent, type Dispatcher } from 'undici';
+import { explainError, explainStatus } from './explain-failure.ts';
 import type { SignedHeaders } from './sign.ts';
+import { checkTarget, type TargetRule } from './target.ts';
+import { createTargetConnector, type LookupAll } from './target-connector.ts';
 
 /**
- * What one attempt came to. `error` is a class of at most a few words, a colon, and what happened in plain words; it holds
- * no part of the URL or of the answer. `aborted` means that we stopped it, which says nothing about the endpoint.
+ * What one attempt came to. `error` is a class, a colon, and what happened in plain words (see `explain-failure.ts`); it holds no
+ * part of the path or query of the URL and none of the answer. `latencyMs` is the time until the status, or until it failed. `answer` are the first
+ * 8 KiB of the answer's body as they came; `date` is its Date header. `aborted` means that we stopped it, which says nothing about the endpoint.
  */
 export type SendResult =
-  | { kind: 'delivered'; status: number }
-  | { kind: 'gone' }
-  | { kind: 'failed'; status: number | null; error: string; retryAfterMs: number | null }
+  | { kind: 'delivered'; status: number; latencyMs: number; answer: Uint8Array }
+  | {
+      kind: 'failed';
+      status: number | null;
+      error: string;
+      retryAfterMs: number | null;
+      latencyMs: number;
+      answer: Uint8Array | null;
+      date: string | null;
+    }
   | { kind: 'aborted' };
 
+type Webhook = {
+  url: string;
+  /** Which targets are allowed. */
+  rule: TargetRule;
+  headers: SignedHeaders;
+  body: Uint8Array;
+  /** What a Retry-After date is measured from. */
+  nowMs: number;
+};
+
 export type WebhookSender = {
-  /** Makes one attempt; never throws. `nowMs` is what a Retry-After date is measured from. */
-  send(webhook: {
-    url: string;
-    headers: SignedHeaders;
-    body: Uint8Array;
-    nowMs: number;
-    stop: AbortSignal;
-  }): Promise<SendResult>;
-  /** Destroys what is open. */
+  /** Makes one attempt; never throws. */
+  send(webhook: Webhook): Promise<SendResult>;
+  /** Ends what is under way, and all that comes later, as `aborted`; destroys what is open. */
   close(): Promise<void>;
 };
 
 /** From the contract: delivered is any 2xx within 15 s. */
-const ATTEMPT_TIMEOUT_MS = 15_000;
+export const ATTEMPT_TIMEOUT_MS = 15_000;
 
 /**
  * Sends webhooks over connections of its own. `connections` bounds them per origin; it should be the number of attempts
- * made at once, since a request that waits for a connection uses up its time.
+ * made at once, since a request that waits for a connection uses up its time. `lookup` and `ca` are for tests.
  */
-export function createWebhookSender(options: { connections: number; timeoutMs?: number }): WebhookSender {
-  const timeoutMs = options.timeoutMs ?? ATTEMPT_TIMEOUT_MS;
-  const agent = new Agent({
-    connections: options.connections,
-    connect: { timeout: CONNECT_TIMEOUT_MS },
-    headersTimeout: timeoutMs,
-    bodyTimeout: timeoutMs,
-    keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS,
-    maxHeaderSize: MAX_HEADER_BYTES,
-  });
+export function createWebhookSender(options: {
+  connections: number;
+  timeoutMs?: number;
+  lookup?: LookupAll;
+  ca?: string;
+}): WebhookSender {
+  const { connections, timeoutMs = ATTEMPT_TIMEOUT_MS, ...connector } = options;
+  const connectTimeoutMs = Math.min(CONNECT_TIMEOUT_MS, timeoutMs);
+  const createAgent = (rule: TargetRule) =>
+    new Agent({
+      connections,
+      connect: createTargetConnector({ rule, connectTimeoutMs, ...connector }),
+      // The timer of the attempt is shorter.
+      headersTimeout: 2 * timeoutMs,
+      bodyTimeout: 2 * timeoutMs,
+      keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS,
+      maxHeaderSize: MAX_HEADER_BYTES,
+    });
+  const agents = { public: createAgent('public'), local: createAgent('local') };
+  const findTarget = rememberTargets();
+  const underWay = new Set<Exchange>();
+  const sweep = setInterval(
+    () => expire(underWay, performance.now()),
+    Math.min(SWEEP_MS, Math.ceil(timeoutMs / 10)),
+  ).unref();
+  let isClosed = false;
   return {
-    send: async ({ url, headers, body, nowMs, stop }) => {
-      if (!isHttpUrl(url)) return failed(null, 'invalid_url: the URL of the endpoint is not http or https');
-      const attempt = startTimer(timeoutMs, stop);
-      try {
-        const answer = await Promise.race([post(agent, url, headers, body, attempt.signal), attempt.aborted]);
-        await drain(answer.body, attempt.aborted);
-        return judge(answer.statusCode, answer.headers['retry-after'], nowMs);
-      } catch (error) {
-        if (error === TIMED_OUT) return failed(null, `timeout: no answer within ${timeoutMs / 1000} s`);
-        return error === STOPPED ? { kind: 'aborted' } : failed(null, explain(error));
-      } finally {
-        attempt.clear();
-      }
+    send: async (webhook) => {
+      if (isClosed) return { kind: 'aborted' };
+      const target = findTarget(webhook.url, webhook.rule);
+      if (target.kind === 'refused') return failed(null, target.error, 0);
+      const startedMs = performance.now();
+      const ended = await exchange(agents[webhook.rule], target, webhook, { underWay, startedMs, timeoutMs });
+      return judge(ended, { startedMs, timeoutMs, nowMs: webhook.nowMs });
     },
-    close: () => agent.destroy(),
+    close: async () => {
+      isClosed = true;
+      clearInterval(sweep);
+      for (const each of underWay) each.end({ kind: 'stopped' });
+      await Promise.all([agents.public.destroy(), agents.local.destroy()]);
+    },
   };
 }
 
 /** Below the total, so that an address that swallows packets frees its socket before the next attempt. */
 const CONNECT_TIMEOUT_MS = 10_000;
-/** An endpoint may ask for longer; idle sockets are not worth it. */
-const KEEP_ALIVE_MAX_MS = 30_000;
+/** An endpoint may ask for longer; idle sockets of thousands of endpoints are not worth it. The pool of an origin goes with its last socket. */
+const KEEP_ALIVE_MAX_MS = 10_000;
 const MAX_HEADER_BYTES = 16 * 1024;
-/** The answer's body says nothing to us; a short one is read so that the connection can be used again. */
+/** Of the answer's body so much is kept for the operator; the rest is not read. */
 const MAX_BODY_BYTES = 8 * 1024;
-/** The status has already decided; a body that drips is not worth a slot. */
-const DRAIN_MS = 1000;
+/** The status has already decided; a body that drips is not worth a place. */
+const BODY_TIME_MS = 1000;
+/** As HTTP writes it, a date has 29 characters. */
+const MAX_DATE_LENGTH = 100;
+export const USER_AGENT = 'Quittance-Webhooks/2';
 
-const TIMED_OUT = new Error('the attempt took too long');
-const STOPPED = new Error('the attempt was stopped');
+/** How late an attempt may be ended. One timer for all of them costs less than two for each. */
+const SWEEP_MS = 100;
 
-function isHttpUrl(url: string): boolean {
-  return URL.canParse(url) && ['http:', 'https:'].includes(new URL(url).protocol);
-}
+type Target = { kind: 'ok'; origin: string; path: string } | { kind: 'refused'; error: string };
 
-/** undici acts on an abort only once it is connected, so `aborted`, which rejects with the reason, is raced against it. */
-function startTimer(timeoutMs: number, stop: AbortSignal) {
-  const controller = new AbortController();
-  const aborted = new Promise<never>((_, reject) => {
-    controller.signal.addEventListener('abort', () => reject(controller.signal.reason), { once: true });
-  });
-  aborted.catch(() => undefined);
-  const onStop = () => controller.abort(STOPPED);
-  stop.addEventListener('abort', onStop, { once: true });
-  if (stop.aborted) onStop();
-  const timer = setTimeout(() => controller.abort(TIMED_OUT), timeoutMs);
-  return {
-    signal: controller.signal,
-    aborted,
-    clear: () => {
-      clearTimeout(timer);
-      stop.removeEventListener('abort', onStop);
-    },
+/** Parses and judges a URL, and remembers what came of it for the last thousand. Addresses are judged at each connection. */
+function rememberTargets(): (url: string, rule: TargetRule) => Target {
+  const known = new Map<string, Target>();
+  return (url, rule) => {
+    const key = `${rule} ${url}`;
+    let target = known.get(key);
+    if (target === undefined) {
+      target = readTarget(url, rule);
+      if (known.size >= MAX_TARGETS) known.clear();
+      known.set(key, target);
+    }
+    return target;
   };
 }
 
-function post(agent: Agent, url: string, headers: SignedHeaders, body: Uint8Array, signal: AbortSignal) {
-  return request(url, {
-    dispatcher: agent,
-    method: 'POST',
-    headers: { ...headers, 'user-agent': 'Quittance-Webhooks/2' },
-    body,
-    signal,
-    highWaterMark: MAX_BODY_BYTES,
-  });
-}
+const MAX_TARGETS = 1000;
 
-/** Reads a short body to its end; closes the connection on a long, slow or broken one. */
-async function drain(body: Dispatcher.ResponseData['body'], aborted: Promise<never>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const tooSlow = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, DRAIN_MS);
-  });
-  body.on('error', () => undefined);
-  const read = body.dump({ limit: MAX_BODY_BYTES }).catch(() => undefined);
-  await Promise.race([read, tooSlow, aborted.catch(() => undefined)]);
-  clearTimeout(timer);
-  body.destroy();
-}
-
-function judge(status: number, retryAfter: string | string[] | undefined, nowMs: number): SendResult {
-  if (status >= 200 && status < 300) return { kind: 'delivered', status };
-  if (status === 410) return { kind: 'gone' };
-  const retryAfterMs = readRetryAfter(retryAfter, nowMs);
-  if (status >= 300 && status < 400) {
-    return failed(
-      status,
-      `redirect: the endpoint answered ${status}, and redirects are not followed; register the final URL`,
-      retryAfterMs,
-    );
+function readTarget(text: string, rule: TargetRule): Target {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    return { kind: 'refused', error: 'invalid_url: the URL of the endpoint is not http or https' };
   }
-  return failed(status, `http_${status}: the endpoint answered ${status}, and only 2xx is delivered`, retryAfterMs);
+  const check = checkTarget(url, rule);
+  if (check.kind === 'refused') return { kind: 'refused', error: `target_refused: ${check.reason}` };
+  return { kind: 'ok', origin: url.origin, path: url.pathname + url.search };
 }
+
+function judge(
+  ended: Ended,
+  { startedMs, timeoutMs, nowMs }: { startedMs: number; timeoutMs: number; nowMs: number },
+): SendResult {
+  if (ended.kind === 'stopped') return { kind: 'aborted' };
+  const latencyMs = Math.round(ended.atMs - startedMs);
+  if (ended.kind === 'timeout') return failed(null, `timeout: no answer within ${timeoutMs / 1000} s`, latencyMs);
+  if (ended.kind === 'broken') return failed(null, explainError(ended.error), latencyMs);
+  const { status, answer, headers } = ended;
+  if (status >= 200 && status < 300) return { kind: 'delivered', status, latencyMs, answer };
+  const retryAfterMs = readRetryAfter(headers['retry-after'], nowMs);
+  const date = typeof headers['date'] === 'string' ? headers['date'].slice(0, MAX_DATE_LENGTH) : null;
+  return { kind: 'failed', status, error: explainStatus(status), retryAfterMs, latencyMs, answer, date };
+}
+
+/** `atMs`, of performance.now, is when the status came, or when it was clear that none would. */
+type Ended =
+  | { kind: 'answered'; atMs: number; status: number; headers: IncomingHttpHeaders; answer: Uint8Array }
+  | { kind: 'broken'; atMs: number; error: unknown }
+  | { kind: 'timeout'; atMs: number }
+  | { kind: 'stopped' };
+
+/** The reason with which undici is told that nobody waits for more. */
+const ENOUGH = new Error('nothing more is read');
+
+/** One that is under way: when its time is up, and what ends it. */
+type Exchange = { deadlineMs: number; end(otherwise: Ended): void };
+
+function expire(underWay: ReadonlySet<Exchange>, nowMs: number): void {
+  for (const each of underWay) if (each.deadlineMs <= nowMs) each.end({ kind: 'timeout', atMs: nowMs });
+}
+
+/**
+ * One request, and the beginning of its answer. Handlers of undici instead of its streams, of which an answer that is cut off would
+ * need several; the time is kept here, because a request that waits for its connection has no timer.
+ */
+function exchange(
+  agent: Agent,
+  { origin, path }: Extract<Target, { kind: 'ok' }>,
+  { headers, body }: Webhook,
+  { underWay, startedMs, timeoutMs }: { underWay: Set<Exchange>; startedMs: number; timeoutMs: number },
+): Promise<Ended> {
+  return new Promise((resolve) => {
+    let controller: Dispatcher.DispatchController | null = null;
+    let answered: Extract<Ended, { kind: 'answered' }> | null = null;
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    const finish = (otherwise: Ended, isWhole: boolean) => {
+      if (!underWay.delete(self)) return;
+      if (!isWhole) controller?.abort(ENOUGH);
+      if (answered !== null && bytes > 0) answered.answer = Buffer.concat(chunks).subarray(0, MAX_BODY_BYTES);
+      resolve(answered ?? otherwise);
+    };
+    const fail = (error: unknown, isWhole = false) =>
+      finish({ kind: 'broken', atMs: performance.now(), error }, isWhole);
+    const self: Exchange = { deadlineMs: startedMs + timeoutMs, end: (otherwise) => finish(otherwise, false) };
+    underWay.add(self);
+    const handler: Dispatcher.DispatchHandler = {
+      onRequestStart: (started) => {
+        controller = started;
+        // Connected only now, when the time was up.
+        if (!underWay.has(self)) started.abort(ENOUGH);
+      },
+      onResponseStart: (_, status, received) => {
+        if (status < 200) return;
+        const atMs = performance.now();
+        answered = { kind: 'answered', atMs, status, headers: received, answer: NOTHING };
+        self.deadlineMs = atMs + Math.min(BODY_TIME_MS, timeoutMs);
+      },
+      onResponseData: (_, chunk) => {
+        chunks.push(chunk);
+        bytes += chunk.length;
+        if (bytes >= MAX_BODY_BYTES) fail(ENOUGH);
+      },
+      onResponseEnd: () => fail(ENOUGH, true),
+      onResponseError: (_, error) => fail(error),
+    };
+    try {
+      const sent = { ...headers, 'user-agent': USER_AGENT };
+      agent.dispatch({ origin, path, method: 'POST', headers: sent, body }, handler);
+    } catch (error) {
+      fail(error);
+    }
+  });
+}
+
+const NOTHING = new Uint8Array();
 
 /**
  * Milliseconds that a Retry-After asks for, or `null`. Real values: `120` and `Wed, 21 Oct 2026 07:28:00 GMT`
@@ -149,27 +237,6 @@ export function readRetryAfter(header: string | string[] | undefined, nowMs: num
   return timeMs > nowMs ? timeMs - nowMs : null;
 }
 
-/** Codes of Node, OpenSSL and undici and what they mean to who runs the endpoint. */
-const EXPLANATIONS: readonly (readonly [RegExp, string])[] = [
-  [/^(UND_ERR_CONNECT_TIMEOUT|ETIMEDOUT)$/, `timeout: no connection within ${CONNECT_TIMEOUT_MS / 1000} s`],
-  [/^UND_ERR_(HEADERS|BODY)_TIMEOUT$/, 'timeout: no answer in time'],
-  [/^ECONNREFUSED$/, 'connection_refused: nothing listens at the address of the endpoint'],
-  [/^(ENOTFOUND|EAI_)/, 'dns: the name of the endpoint does not resolve'],
-  [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/, 'connection_lost: the connection was closed before an answer'],
-  [/^(EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ENETDOWN)$/, 'unreachable: no route to the endpoint'],
-  [/(CERT|TLS|SSL|SIGNATURE|^EPROTO$)/, 'tls: no secure connection; check the certificate and its chain'],
-  [/^(HPE_|HTTPParserError$|UND_ERR_HEADERS_OVERFLOW|UND_ERR_RES)/, 'invalid_answer: the answer is not valid HTTP'],
-];
-
-function explain(error: unknown): string {
-  const { code, name } = error as { code?: unknown; name?: unknown };
-  const label = String(code ?? name);
-  if (!/^[A-Za-z0-9_]{1,60}$/.test(label)) return UNKNOWN;
-  return `${EXPLANATIONS.find(([pattern]) => pattern.test(label))?.[1] ?? UNKNOWN} (${label})`;
-}
-
-const UNKNOWN = 'network: the attempt failed';
-
-function failed(status: number | null, error: string, retryAfterMs: number | null = null): SendResult {
-  return { kind: 'failed', status, error, retryAfterMs };
+function failed(status: number | null, error: string, latencyMs: number): SendResult {
+  return { kind: 'failed', status, error, retryAfterMs: null, latencyMs, answer: null, date: null };
 }

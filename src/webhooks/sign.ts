@@ -33,7 +33,7 @@ export function signWebhook(message: {
     'content-type': 'application/json',
     'webhook-id': id,
     'webhook-timestamp': timestamp,
-    'webhook-signature': secrets.map((secret) => signature(readSecret(secret), id, timestamp, body)).join(' '),
+    'webhook-signature': secrets.map((secret) => signature(parseSecret(secret), id, timestamp, body)).join(' '),
     'webhook-protocol': 'v2',
   };
 }
@@ -54,7 +54,7 @@ export function verifyWebhook(
   secret: string,
   { nowMs, toleranceSeconds = 300 }: { nowMs: number; toleranceSeconds?: number },
 ): Verification {
-  const key = readSecret(secret);
+  const key = parseSecret(secret);
   const id = headers['webhook-id'];
   const timestamp = headers['webhook-timestamp'];
   const signatures = headers['webhook-signature'];
@@ -79,12 +79,29 @@ export function verifyWebhook(
 export function createWebhookSecret(random: (size: number) => Uint8Array): string {
   const bytes = random(SECRET_BYTES);
   if (bytes.length !== SECRET_BYTES) throw new RangeError(`a webhook secret needs ${SECRET_BYTES} random bytes`);
+  return formatSecret(bytes);
+}
+
+/** The text of a secret of 24 to 64 bytes. */
+export function formatSecret(bytes: Uint8Array): string {
   return SECRET_PREFIX + Buffer.from(bytes).toString('base64');
 }
 
+/** The bytes of a secret. Throws a RangeError for what is not one; the message leaves the secret out. */
+export function parseSecret(secret: string): Buffer {
+  const bytes = SECRET.test(secret) ? Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64') : Buffer.alloc(0);
+  // Compared again, because base64 can be written in ways that decode to the same bytes.
+  const isSecret =
+    bytes.length >= SECRET_BOUNDS.min && bytes.length <= SECRET_BOUNDS.max && formatSecret(bytes) === secret;
+  if (!isSecret) throw new RangeError('a webhook secret is whsec_ and the base64 of 24 to 64 bytes; this one is not');
+  return bytes;
+}
+
 const SECRET_PREFIX = 'whsec_';
+/** Ours. Given ones may have 24 to 64, as Standard Webhooks recommends. */
 const SECRET_BYTES = 32;
-const SECRET = /^whsec_[A-Za-z0-9+/]{43}=$/;
+const SECRET_BOUNDS = { min: 24, max: 64 };
+const SECRET = /^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/;
 /** Without a dot, which separates the signed parts. */
 const ID = /^[A-Za-z0-9_-]{1,255}$/;
 const TIMESTAMP = /^[1-9][0-9]{0,11}$/;
@@ -93,13 +110,6 @@ const MAX_SIGNATURES = 16;
 
 function signature(key: Buffer, id: string, timestamp: string, body: string | Uint8Array): string {
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest('base64')}`;
-}
-
-/** The message of the error leaves the secret out. */
-function readSecret(secret: string): Buffer {
-  if (!SECRET.test(secret))
-    throw new RangeError('a webhook secret is whsec_ and the base64 of 32 bytes; this one is not');
-  return Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64');
 }
 
 /** In constant time for texts of equal length; the length of a signature is no secret. */

@@ -37,7 +37,10 @@ describe('with DATABASE_URL', () => {
     const first = await runCli(['migrate', '--json'], { env });
     expect(first).toMatchObject({
       code: 0,
-      json: { database: 'external', applied: ['0001_init.sql', '0002_chain_truth.sql', '0003_addresses_and_desk.sql'] },
+      json: {
+        database: 'external',
+        applied: ['0001_init.sql', '0002_chain_truth.sql', '0003_addresses_and_desk.sql', '0004_webhooks.sql'],
+      },
     });
     const second = await runCli(['migrate'], { env });
     expect(second).toMatchObject({ code: 0, stdout: 'the schema is up to date\n' });
@@ -165,7 +168,7 @@ describe('with the embedded database', () => {
       message: expect.stringContaining('quittance migrate'),
     });
     const { json } = await runCli(['migrate', '--json'], { env });
-    expect(json).toEqual({ database: 'embedded', applied: ['0003_addresses_and_desk.sql'] });
+    expect(json).toEqual({ database: 'embedded', applied: ['0003_addresses_and_desk.sql', '0004_webhooks.sql'] });
     expect((await runCli(['project', 'list', '--json'], { env })).code).toBe(0);
   });
 });

@@ -1,7 +1,13 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { newDirectory, runCli } from './run-cli.ts';
+import { SOURCE_COMMAND } from '../support/command.ts';
+import { type CliOptions, type CliOutput, newDirectory, runCli as runCommand } from './run-cli.ts';
+
+/** These tests are about the command as such, so it runs as in a checkout that was not built. */
+function runCli(args: readonly string[], options: CliOptions = {}): Promise<CliOutput> {
+  return runCommand(args, { ...options, command: SOURCE_COMMAND });
+}
 
 describe('quittance', () => {
   test('--help names every command and every exit code', async () => {

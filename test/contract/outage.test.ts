@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { connect, createServer, type Socket } from 'node:net';
-import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createLogger } from '../../src/runtime/log.ts';
 import { type Service, startService } from '../../src/service.ts';
+import { type DatabaseLink, startDatabaseLink } from '../support/database-link.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import {
   createTestProject,
@@ -15,53 +14,15 @@ import {
 import { ask, expectNoTrace, expectProblem, order, post } from './ask.ts';
 import { runSql } from './sql.ts';
 
-/** What stands between the service and its PostgreSQL, and can be told to break. */
-type Link = { port: number; setMode(mode: 'open' | 'refuse' | 'hang'): void; stop(): Promise<void> };
-
-async function startLink(socketPath: string): Promise<Link> {
-  let mode: 'open' | 'refuse' | 'hang' = 'open';
-  const sockets = new Set<Socket>();
-  const server = createServer((client) => {
-    client.on('error', () => client.destroy());
-    sockets.add(client);
-    if (mode === 'refuse') client.resetAndDestroy();
-    if (mode !== 'open') return;
-    const upstream = connect(socketPath);
-    sockets.add(upstream);
-    upstream.on('error', () => client.destroy());
-    client.on('close', () => upstream.destroy());
-    upstream.on('close', () => client.destroy());
-    client.pipe(upstream).pipe(client);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  const cut = () => {
-    for (const socket of sockets) socket.destroy();
-    sockets.clear();
-  };
-  return {
-    port: typeof address === 'object' && address !== null ? address.port : 0,
-    setMode: (next) => {
-      mode = next;
-      if (next !== 'open') cut();
-    },
-    stop: async () => {
-      cut();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
-}
-
 describe('the database is away', () => {
   let database: TestDatabase;
-  let link: Link;
+  let link: DatabaseLink;
   let service: Service;
   let project: TestProject;
   let target: TestService;
   beforeAll(async () => {
     database = await createTestDatabase();
-    const { host, port } = database.connection;
-    link = await startLink(join(host, `.s.PGSQL.${port}`));
+    link = await startDatabaseLink(database.connection);
     service = await startService({
       config: {
         host: '127.0.0.1',
@@ -73,8 +34,10 @@ describe('the database is away', () => {
         metrics: null,
         trustProxy: [],
         rateLimit: { perSecond: 1000, burst: 1000 },
+        webhooks: { localTargets: false, retentionDays: 90 },
       },
-      connection: { ...database.connection, host: '127.0.0.1', port: link.port },
+      keyRing: null,
+      connection: link.connection,
       log: createLogger({ level: 'silent' }),
     });
     project = await createTestProject(service.db);

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { SOURCE_COMMAND } from '../support/command.ts';
 import { createSandboxInvoice, runInSandbox, type SandboxProcess, startSandboxProcess } from '../support/sandbox.ts';
 import { call, eventually, type Json } from '../support/service.ts';
 
@@ -14,7 +15,7 @@ let sandbox: SandboxProcess;
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'quittance-sandbox-'));
   await chmod(dataDir, 0o711);
-  sandbox = await startSandboxProcess(dataDir);
+  sandbox = await startSandboxProcess(dataDir, {}, SOURCE_COMMAND);
 }, 60_000);
 afterAll(async () => {
   await sandbox.end('SIGINT');

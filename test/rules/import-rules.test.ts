@@ -25,6 +25,8 @@ const PLANTED: Record<string, { file: string; imports: string }> = {
   'pure-core-has-no-runtime': { file: 'src/tron/clocked.ts', imports: '../runtime/clean.ts' },
   'only-cli-and-tests-import-devnet': { file: 'src/service.ts', imports: './devnet/clean.ts' },
   'only-store-speaks-sql': { file: 'src/payments/query.ts', imports: 'pg' },
+  'sdk-imports-nothing': { file: 'sdk/src/bad.ts', imports: '../../src/domain/clean.ts' },
+  'only-tests-import-sdk': { file: 'src/cli/client.ts', imports: '../../sdk/src/clean.ts' },
   'source-imports-no-tests': { file: 'src/cli/tested.ts', imports: '../../test/clean.ts' },
   'not-to-unresolvable': { file: 'src/cli/lost.ts', imports: './nowhere.ts' },
   'no-dev-dependencies-in-source': { file: 'src/cli/dev.ts', imports: 'vitest' },
@@ -45,6 +47,7 @@ beforeAll(async () => {
   const folders = ['tron', 'domain', 'store', 'payments', 'chain', 'webhooks', 'web', 'api', 'runtime', 'devnet'];
   for (const name of folders) await plant(`src/${name}/clean.ts`, 'export {};\n');
   await plant('test/clean.ts', 'export {};\n');
+  await plant('sdk/src/clean.ts', 'export {};\n');
   await plant(
     'tsconfig.json',
     '{"compilerOptions":{"module":"NodeNext","allowImportingTsExtensions":true,"noEmit":true}}\n',
@@ -56,7 +59,7 @@ beforeAll(async () => {
   }
   const command = join(root, 'node_modules/dependency-cruiser/bin/dependency-cruise.mjs');
   const config = join(root, '.dependency-cruiser.cjs');
-  const args = [command, '--config', config, '--output-type', 'json', 'src'];
+  const args = [command, '--config', config, '--output-type', 'json', 'src', 'sdk'];
   const { stdout } = await promisify(execFile)(process.execPath, args, {
     cwd: folder,
     maxBuffer: 16 * 1024 * 1024,

@@ -47,7 +47,7 @@ export async function createWorld(seed: number) {
   await client.connect();
   const query = async (sql: string, values: unknown[] = []) => (await client.query(sql, values)).rows;
   const project = await createTestProject(db, { addressCount: 2, network: NETWORK });
-  await insertWebhookEndpoint(db, { id: project.id, projectId: project.id, url: 'http://localhost', secret: '' });
+  await insertWebhookEndpoint(db, { id: project.id, projectId: project.id, url: 'http://localhost' });
 
   const chain = createChain(random, START);
   const faults = { isOn: true };

@@ -68,19 +68,30 @@ export async function untilItFails(running: TestService): Promise<void> {
   );
 }
 
-/** Waits until the faults had their chance: something is paid in spite of them, an alarm or failures tell of them, or the bent nodes answered often. */
-async function untilFelt(running: TestService, orders: Orders, bent: readonly Bent[]): Promise<void> {
-  const look = async () => ({
+/** What tells that faults were felt. */
+async function signsOf(running: TestService, orders: Orders, bent: readonly Bent[]) {
+  return {
     failures: await failedRounds(running),
     requests: await Promise.all(
       bent.map(([index]) => metricOf(running, 'quittance_node_requests_total', running.nodes[index]?.url ?? '')),
     ),
     alarms: (await alarmsOf(running, 'nodes-disagree')).length,
     status: (await statusesOf(running, [orders.direct]))[0],
-  });
-  const before = await look();
+  };
+}
+
+/**
+ * Waits until the faults had their chance since `before`: something is paid in spite of them, an alarm or failures tell of them, or the
+ * bent nodes answered often. Nodes that failed are asked ever more seldom, so `before` is from before the faults.
+ */
+async function untilFelt(
+  running: TestService,
+  orders: Orders,
+  bent: readonly Bent[],
+  before: Awaited<ReturnType<typeof signsOf>>,
+): Promise<void> {
   await eventually(
-    look,
+    () => signsOf(running, orders, bent),
     ({ failures, requests, alarms, status }) =>
       status === 'PAID' ||
       failures >= before.failures + 2 ||
@@ -94,10 +105,11 @@ async function untilFelt(running: TestService, orders: Orders, bent: readonly Be
 export async function liveThrough(running: TestService, bent: readonly Bent[], limitMs = 15_000): Promise<void> {
   await untilHeadIsExamined(running);
   const orders = await createOrders(running);
+  const before = await signsOf(running, orders, bent);
   await bend(running, orders, bent);
   await payOrders(running, orders);
   running.devnet.mineUntilSolid();
-  await untilFelt(running, orders, bent);
+  await untilFelt(running, orders, bent, before);
   await expectNothingFalse(running, orders);
   heal(running);
   await expectTruth(running, orders, { evidence: running.nodes.length === 1 ? 'single-node' : 'agreed:2', limitMs });

@@ -32,6 +32,8 @@ export default async function setUpPostgres(project: TestProject): Promise<() =>
     await createTemplate(postgres.connection);
     project.provide('postgres', postgres.connection);
     project.provide('runDirectory', parent);
+    // A watched run that starts over has other source.
+    project.onTestsRerun(() => rm(join(parent, 'command'), { recursive: true, force: true }));
     return tearDown;
   } catch (error) {
     await tearDown();

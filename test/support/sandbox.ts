@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import type { SandboxFile } from '../../src/cli/sandbox/sandbox-file.ts';
+import { BUILT_COMMAND } from './command.ts';
 import { call, eventually, type Json } from './service.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -19,8 +20,12 @@ export type SandboxProcess = {
 };
 
 /** Runs `quittance start` as a user would, on a data directory, and waits until it is ready. */
-export async function startSandboxProcess(dataDir: string, env: Record<string, string> = {}): Promise<SandboxProcess> {
-  const child = spawn(process.execPath, [join(ROOT, 'bin/quittance.js'), 'start'], {
+export async function startSandboxProcess(
+  dataDir: string,
+  env: Record<string, string> = {},
+  command = BUILT_COMMAND,
+): Promise<SandboxProcess> {
+  const child = spawn(process.execPath, [command, 'start'], {
     cwd: ROOT,
     env: {
       PATH: process.env['PATH'],
@@ -61,7 +66,7 @@ export async function startSandboxProcess(dataDir: string, env: Record<string, s
 
 /** Runs a command beside a sandbox as a user would, and returns the JSON that it prints. Rejects when it fails. */
 export async function runInSandbox(dataDir: string, ...args: string[]): Promise<Json> {
-  const { stdout } = await promisify(execFile)(process.execPath, [join(ROOT, 'bin/quittance.js'), ...args, '--json'], {
+  const { stdout } = await promisify(execFile)(process.execPath, [BUILT_COMMAND, ...args, '--json'], {
     cwd: ROOT,
     env: { PATH: process.env['PATH'], QUITTANCE_DATA_DIR: dataDir },
   });

@@ -20,9 +20,9 @@ import { insertApiKey } from '../../src/store/api-keys.ts';
 import { findCursor } from '../../src/store/chain-cursor.ts';
 import type { Database } from '../../src/store/database.ts';
 import { insertProject } from '../../src/store/projects.ts';
-import { insertWebhookEndpoint } from '../../src/store/webhook-endpoints.ts';
 import { accountFromPublicKey, accountToAddress, parseAddress } from '../../src/tron/address.ts';
 import { createWebhookSecret } from '../../src/webhooks/sign.ts';
+import { addTestEndpoint, TEST_KEY_RING } from './key-ring.ts';
 import { createTestDatabase } from './postgres.ts';
 
 /** Time that a test moves: the system's, plus what it was advanced by. */
@@ -162,8 +162,10 @@ async function startParts(options: TestServiceOptions, cleanups: Cleanups): Prom
         metrics: { host: '127.0.0.1', port: 0 },
         trustProxy: [],
         rateLimit: { perSecond: 100_000, burst: 100_000 },
+        webhooks: { localTargets: true, retentionDays: 90 },
         ...options.config,
       },
+      keyRing: TEST_KEY_RING,
       connection: options.connection ?? database.connection,
       log: SILENT,
       clock,
@@ -185,12 +187,7 @@ async function startParts(options: TestServiceOptions, cleanups: Cleanups): Prom
   }
   const url = service.url ?? '';
   const project = await createTestProject(service.db, { addressCount: options.addressCount ?? 1 });
-  await insertWebhookEndpoint(service.db, {
-    id: uuidV7(Date.now(), randomBytes(10)),
-    projectId: project.id,
-    url: inbox.url,
-    secret: webhookSecret,
-  });
+  await addTestEndpoint(service.db, { projectId: project.id, url: inbox.url, secret: webhookSecret });
   return {
     url,
     get db() {

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createWorld, eventually, judge, recorded, startReceiver, type World } from './fixture.ts';
+import { encodeId } from '../../src/domain/ids.ts';
+import { TEST_KEY_RING } from '../support/key-ring.ts';
+import { attemptsMade, createWorld, eventually, judge, recorded, startReceiver, type World } from './fixture.ts';
 
 const HOUR_MS = 3_600_000;
 let world: World;
@@ -47,20 +49,56 @@ describe('a delivery', () => {
     }
   });
 
-  test('of an endpoint with a malformed secret is a failure and stops nothing else', async () => {
+  test('of an endpoint whose secret cannot be opened waits and uses up no attempt, and stops nothing else', async () => {
     const receiver = await startReceiver(world);
     const [bad, good] = [await world.addEndpoint(receiver.url), await world.addEndpoint(receiver.url)];
-    await world.sql(`update webhook_endpoints set secret = 'whsec_broken' where id = $1`, [bad.id]);
+    const setKey = (name: string) =>
+      world.sql('update webhook_secrets set master_key_id = $2 where endpoint_id = $1', [bad.id, name]);
+    await setKey('f'.repeat(16));
     const [unsigned, signed] = [await world.addEvent([bad]), await world.addEvent([good])];
     const { lines } = world.startDispatcher();
+    const told = () => lines.filter((line) => line.includes('cannot be opened'));
+    const dueAt = new Date(world.clock.now() + 60_000);
     await eventually(async () => {
       expect(await world.delivery(signed)).toMatchObject({ status: 'delivered' });
       expect(await world.delivery(unsigned)).toMatchObject({
-        status: 'pending',
-        last_error: expect.stringMatching(/^unsigned: /),
+        attempt_count: 0,
+        next_attempt_at: dueAt,
+        last_error: null,
       });
     });
-    expect(lines.join('')).not.toContain('whsec_broken');
+    await world.addEvent([bad]);
+    await eventually(async () =>
+      expect(await world.sql('select from deliveries where next_attempt_at = $1', [dueAt])).toHaveLength(2),
+    );
+    expect(told()).toHaveLength(1);
+    expect(told()[0]).toContain(encodeId('whe', bad.id));
+    expect(await world.endpoint(bad)).toMatchObject({ failing_since: null });
+    await setKey(TEST_KEY_RING.current().id);
+    world.clock.advance(60_000);
+    await eventually(async () =>
+      expect(await world.delivery(unsigned)).toMatchObject({ status: 'delivered', attempt_count: 1 }),
+    );
+  });
+
+  test('is signed with the current secret and with those that were rotated and have not ended', async () => {
+    const receiver = await startReceiver(world);
+    const endpoint = await world.addEndpoint(receiver.url);
+    const current = await world.rotateSecret(endpoint, new Date(world.clock.now() + HOUR_MS));
+    world.startDispatcher();
+    for (const [hours, signatures] of [
+      [0, 2],
+      [1, 1],
+    ] as const) {
+      world.clock.advance(hours * HOUR_MS);
+      const event = await world.addEvent([endpoint]);
+      await eventually(async () => expect(await world.delivery(event)).toMatchObject({ status: 'delivered' }));
+      const received = receiver.received.at(-1) ?? expect.fail('nothing arrived');
+      expect(String(received.headers['webhook-signature']).split(' ')).toHaveLength(signatures);
+      expect(() => judge(world, current, received)).not.toThrow();
+      if (signatures === 2) expect(() => judge(world, endpoint.secret, received)).not.toThrow();
+      else expect(() => judge(world, endpoint.secret, received)).toThrow();
+    }
   });
 });
 
@@ -176,10 +214,11 @@ describe('an endpoint is disabled', () => {
   test('when every attempt has failed for 5 days, and not a day earlier', async () => {
     const receiver = await startReceiver(world, (response) => response.writeHead(500).end());
     const endpoint = await world.addEndpoint(receiver.url);
-    const { lines } = world.startDispatcher();
-    for (let day = 0; day < 5; day++) {
-      const event = await world.addEvent([endpoint]);
-      await eventually(async () => expect((await world.delivery(event))['last_status']).toBe(500));
+    const { metrics } = world.startDispatcher();
+    for (let attempts = 1; attempts <= 5; attempts++) {
+      await world.addEvent([endpoint]);
+      await eventually(async () => expect((await attemptsMade(metrics)) >= attempts).toBe(true));
+      await world.untilNothingIsUnderWay();
       expect(await world.endpoint(endpoint)).toMatchObject({ disabled_at: null });
       world.clock.advance(24 * HOUR_MS);
     }
@@ -187,7 +226,39 @@ describe('an endpoint is disabled', () => {
       expect((await world.endpoint(endpoint))['disabled_at']).toEqual(new Date(world.clock.now())),
     );
     expect(await world.endpoint(endpoint)).toMatchObject({ disabled_reason: 'every attempt has failed for 5 days' });
-    expect(lines.filter((line) => line.includes('endpoint disabled'))).toHaveLength(1);
+  });
+
+  test('and the operator and the other endpoints of the project are told, once, without path and query of its URL', async () => {
+    const broken = await startReceiver(world, (response) => response.writeHead(410).end());
+    const other = await startReceiver(world);
+    const [endpoint, teller] = [
+      await world.addEndpoint(`${broken.url}hook?token=hidden`),
+      await world.addEndpoint(other.url),
+    ];
+    const events = [await world.addEvent([endpoint]), await world.addEvent([endpoint])];
+    const { lines } = world.startDispatcher();
+    await eventually(() => expect(other.received).toHaveLength(1));
+    const [received] = other.received;
+    const endpointId = encodeId('whe', endpoint.id);
+    expect(received && judge(world, teller.secret, received)).toMatchObject({
+      type: 'endpoint.disabled',
+      sequence: 1,
+      data: {
+        ...{ endpointId, description: '', reason: 'the endpoint answered 410 Gone', origin: broken.url.slice(0, -1) },
+        ...{ disabledAt: new Date(world.clock.now()).toISOString(), undelivered: events.length },
+      },
+    });
+    expect(await world.sql('select kind, subject, detail from alarms where resolved_at is null')).toEqual([
+      {
+        kind: 'webhook-disabled',
+        subject: endpointId,
+        detail: expect.stringContaining(`webhook enable ${endpointId}`),
+      },
+    ]);
+    expect(
+      JSON.stringify([lines, received?.body.toString(), await world.sql('select detail from alarms')]),
+    ).not.toContain('hidden');
+    expect(await world.sql("select from events where type = 'endpoint.disabled'")).toHaveLength(1);
   });
 
   test('not by failures that one success interrupts', async () => {

@@ -1,11 +1,17 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { unixMs } from '../../src/domain/time.ts';
 import type { Database } from '../../src/store/database.ts';
 import {
-  insertWebhookEndpoint,
+  changeWebhookEndpoint,
+  disableWebhookEndpoint,
+  enableWebhookEndpoint,
+  findWebhookEndpoint,
   listWebhookEndpoints,
-  updateWebhookEndpointUrl,
 } from '../../src/store/webhook-endpoints.ts';
+import { addWebhookEndpoint } from '../../src/webhooks/add-endpoint.ts';
+import { createWebhookSecret } from '../../src/webhooks/sign.ts';
+import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { createWorld, type World } from './fixture.ts';
 
 let world: World;
@@ -16,34 +22,68 @@ beforeAll(async () => {
 });
 afterAll(() => world.end());
 
-test('an endpoint takes the network of its project, and inserting it again changes nothing', async () => {
+test('an endpoint takes the network of its project, and adding it again changes nothing', async () => {
+  const deps = { db, keyRing: TEST_KEY_RING, now: unixMs(world.clock.now()), random: randomBytes };
   const endpoint = {
     id: randomUUID(),
     projectId: world.projectId,
     url: 'https://shop.example/hook',
-    secret: 'whsec_1',
+    secret: createWebhookSecret(randomBytes),
   };
-  await insertWebhookEndpoint(db, endpoint);
-  await insertWebhookEndpoint(db, { ...endpoint, url: 'https://other.example/', secret: 'whsec_2' });
-  expect(await world.endpoint(endpoint)).toMatchObject({ network: 'devnet', url: endpoint.url, secret: 'whsec_1' });
+  expect(await addWebhookEndpoint(deps, endpoint)).toBe(true);
+  expect(await addWebhookEndpoint(deps, { ...endpoint, url: 'https://other.example/' })).toBe(false);
   expect(await listWebhookEndpoints(db, world.projectId)).toMatchObject([
-    { id: endpoint.id, url: endpoint.url, secret: 'whsec_1', failing_since: null, disabled_at: null },
+    {
+      id: endpoint.id,
+      network: 'devnet',
+      url: endpoint.url,
+      event_types: null,
+      failing_since: null,
+      disabled_at: null,
+    },
   ]);
   expect(await listWebhookEndpoints(db, randomUUID())).toEqual([]);
 });
 
-test('a new URL enables an endpoint that was disabled', async () => {
-  const endpoint = await world.addEndpoint('https://old.example/');
-  await world.sql(
-    `update webhook_endpoints set failing_since = now(), disabled_at = now(), disabled_reason = 'gone' where id = $1`,
-    [endpoint.id],
+test('no column holds a secret as it is', async () => {
+  const endpoint = await world.addEndpoint('https://sealed.example/');
+  const rows = await world.sql(
+    'select to_jsonb(w) as endpoint, to_jsonb(s) as secret, encode(s.sealed, $2) as sealed from webhook_endpoints w join webhook_secrets s on s.endpoint_id = w.id where w.id = $1',
+    [endpoint.id, 'base64'],
   );
-  expect(await updateWebhookEndpointUrl(db, endpoint.id, 'https://new.example/')).toBe(true);
-  expect(await world.endpoint(endpoint)).toMatchObject({
+  expect(rows).toHaveLength(1);
+  expect(JSON.stringify(rows)).not.toContain(endpoint.secret.slice('whsec_'.length, -1));
+});
+
+test('another URL forgets what failed at the former one; enabling forgets it too', async () => {
+  const endpoint = await world.addEndpoint('https://old.example/');
+  const fail = () =>
+    world.sql(
+      `update webhook_endpoints set failing_since = now(), consecutive_failures = 7, open_until = now() where id = $1`,
+      [endpoint.id],
+    );
+  await fail();
+  const same = { url: 'https://old.example/', description: 'shop', eventTypes: ['invoice.paid'] };
+  expect(await changeWebhookEndpoint(db, endpoint.id, same)).toBe(true);
+  expect(await findWebhookEndpoint(db, endpoint.id)).toMatchObject({ consecutive_failures: 7, description: 'shop' });
+  await changeWebhookEndpoint(db, endpoint.id, { ...same, url: 'https://new.example/' });
+  expect(await findWebhookEndpoint(db, endpoint.id)).toMatchObject({
     url: 'https://new.example/',
+    event_types: ['invoice.paid'],
+    consecutive_failures: 0,
     failing_since: null,
+    open_until: null,
+  });
+  await fail();
+  expect(await disableWebhookEndpoint(db, endpoint.id, unixMs(world.clock.now()), 'by hand')).toBe(true);
+  expect(await disableWebhookEndpoint(db, endpoint.id, unixMs(world.clock.now()), 'again')).toBe(false);
+  expect(await findWebhookEndpoint(db, endpoint.id)).toMatchObject({ disabled_reason: 'by hand' });
+  expect(await enableWebhookEndpoint(db, endpoint.id)).toBe(true);
+  expect(await findWebhookEndpoint(db, endpoint.id)).toMatchObject({
     disabled_at: null,
     disabled_reason: null,
+    failing_since: null,
+    consecutive_failures: 0,
   });
-  expect(await updateWebhookEndpointUrl(db, randomUUID(), 'https://new.example/')).toBe(false);
+  expect(await enableWebhookEndpoint(db, randomUUID())).toBe(false);
 });

@@ -19,7 +19,8 @@ describe('other endpoints never wait', () => {
     for (const _ of times(30)) await world.addEvent(endpoints);
     const { metrics } = world.startDispatcher({ concurrency: 6, perEndpoint: 4 });
     await eventually(() => expect(healthy.received).toHaveLength(30));
-    expect(hanging.received).toHaveLength(4);
+    expect(hanging.received.length).toBeGreaterThan(0);
+    expect(hanging.received.length).toBeLessThanOrEqual(4);
     expect((await metrics.deliveryAttempts.get()).values).toMatchObject([{ labels: { outcome: 'delivered' } }]);
   });
 

@@ -6,27 +6,51 @@ import pg from 'pg';
 import { Webhook } from 'standardwebhooks';
 import { expect, vi } from 'vitest';
 import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
+import { type UnixMs, unixMs } from '../../src/domain/time.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics, type Metrics } from '../../src/runtime/metrics.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
+import { LEASE_MS, type LeasedDelivery } from '../../src/store/deliveries.ts';
+import { type AttemptOutcome, recordOutcomes } from '../../src/store/delivery-outcomes.ts';
+import type { PostgresConnection } from '../../src/store/embedded-connection.ts';
 import { type DispatcherOptions, startDispatcher } from '../../src/webhooks/dispatcher.ts';
+import { storeEndpointSecret } from '../../src/webhooks/endpoint-secrets.ts';
 import { createWebhookSecret } from '../../src/webhooks/sign.ts';
+import { addTestEndpoint, TEST_KEY_RING } from '../support/key-ring.ts';
 import { createTestDatabase } from '../support/postgres.ts';
+
+/** What a sender records of an attempt that was delivered at once. */
+export const deliveredOutcome = (delivery: LeasedDelivery): AttemptOutcome => ({
+  ...{ delivery, kind: 'delivered', startedAt: unixMs(delivery.leasedUntil - LEASE_MS), latencyMs: 1 },
+  ...{ status: 204, error: null, answer: '', nextAttemptAt: null },
+});
+
+/** … and of one that failed, after which there is another in 5 s. */
+export const failedOutcome = (delivery: LeasedDelivery): AttemptOutcome => ({
+  ...{ ...deliveredOutcome(delivery), kind: 'failed', status: 500, error: 'http_500: no', answer: null },
+  nextAttemptAt: unixMs(delivery.leasedUntil - LEASE_MS + 5000),
+});
+
+/** Records one outcome; whether its lease was still ours. */
+export const recordOne = async (db: Database, outcome: AttemptOutcome, now: UnixMs): Promise<boolean> =>
+  (await recordOutcomes(db, [outcome], now)).size === 1;
 
 export type Row = Record<string, unknown>;
 export type Received = { id: string; headers: IncomingHttpHeaders; body: Buffer };
 export type World = Awaited<ReturnType<typeof createWorld>>;
 
 /** Awaits a condition that other work brings about; the bound only ends a test that would fail. */
-export const eventually = <T>(condition: () => T | Promise<T>): Promise<T> =>
-  vi.waitFor(condition, { timeout: 15_000, interval: 10 });
+export const eventually = <T>(condition: () => T | Promise<T>, timeout = 15_000): Promise<T> =>
+  vi.waitFor(condition, { timeout, interval: 10 });
+
+/** How many attempts have been made and recorded. */
+export async function attemptsMade({ deliveryAttempts }: Pick<Metrics, 'deliveryAttempts'>): Promise<number> {
+  return (await deliveryAttempts.get()).values.reduce((sum, { value }) => sum + value, 0);
+}
 
 /** Awaits that so many attempts have been made and recorded. */
-export async function recorded({ deliveryAttempts }: Pick<Metrics, 'deliveryAttempts'>, attempts: number) {
-  await eventually(async () => {
-    const { values } = await deliveryAttempts.get();
-    expect(values.reduce((sum, { value }) => sum + value, 0)).toBe(attempts);
-  });
+export async function recorded(metrics: Pick<Metrics, 'deliveryAttempts'>, attempts: number) {
+  await eventually(async () => expect(await attemptsMade(metrics)).toBe(attempts));
 }
 
 /** A database of its own, a clock that tests move, and what they need to fill and run it. */
@@ -46,16 +70,17 @@ export async function createWorld() {
     [addressId, projectId, randomBytes(20), `T${'a'.repeat(33)}`],
   );
 
-  const open = (): Database => {
-    const { connection } = database;
+  const open = (connection: PostgresConnection = database.connection): Database => {
     const db = openDatabase({ connection, poolSize: 8, applicationName: 'webhooks', onError: () => undefined });
     ends.push(() => db.close());
     return db;
   };
+  const seeding = open();
   return {
     clock,
     sql,
     projectId,
+    connection: database.connection,
     openDatabase: open,
     /** Starts a dispatcher with its own pool; `lines` is its log. */
     startDispatcher: (options: Partial<DispatcherOptions> = {}) => {
@@ -63,7 +88,7 @@ export async function createWorld() {
       const lines: string[] = [];
       const log = createLogger({ level: 'debug', destination: { write: (line) => void lines.push(line) } });
       const db = open();
-      const dispatcher = startDispatcher({ db, clock, log, metrics, random: () => 0, pollMs: 20, ...options });
+      const dispatcher = startDispatcher({ db, clock, log, metrics, random: () => 0, pollMs: 20, ...KEYS, ...options });
       let stopped: Promise<void> | undefined;
       const stop = () => {
         stopped ??= dispatcher.stop();
@@ -74,12 +99,31 @@ export async function createWorld() {
     },
     addEndpoint: async (url: string) => {
       const endpoint = { id: randomUUID(), url, secret: createWebhookSecret(randomBytes) };
-      await sql(
-        `insert into webhook_endpoints (id, project_id, network, url, secret) values ($1, $2, 'devnet', $3, $4)`,
-        [endpoint.id, projectId, url, endpoint.secret],
-      );
+      await addTestEndpoint(seeding, { ...endpoint, projectId });
       return endpoint;
     },
+    /** Gives an endpoint a new secret; the former one signs until `endsAt`. */
+    rotateSecret: async (endpoint: { id: string }, endsAt: Date): Promise<string> => {
+      const secret = createWebhookSecret(randomBytes);
+      await sql('update webhook_secrets set ends_at = $2 where endpoint_id = $1', [endpoint.id, endsAt]);
+      const added = { endpointId: endpoint.id, secret, now: unixMs(clock.now()), random: randomBytes };
+      await seeding.transaction((tx) => storeEndpointSecret(tx, TEST_KEY_RING, added));
+      return secret;
+    },
+    untilNothingIsUnderWay: () => eventually(async () => expect(await sql(UNDER_WAY)).toHaveLength(0)),
+    /**
+     * Moves the clock, whenever nothing is under way, to when something is due next, until `isOver`. Before a lease has run out it must
+     * not be moved on, or what is under way would be leased again.
+     */
+    liveOnUntil: (isOver: () => Promise<boolean> | boolean) =>
+      eventually(async () => {
+        const over = await isOver();
+        if (!over && (await sql(UNDER_WAY)).length === 0) {
+          const [next] = await sql(NEXT_DUE);
+          if (next?.['at'] instanceof Date) clock.moveTo(next['at']);
+        }
+        expect(over).toBe(true);
+      }),
     addInvoice: async () => {
       const id = randomUUID();
       await sql(
@@ -110,6 +154,15 @@ export async function createWorld() {
       await sql('commit');
       return { id, wireId: encodeId('evt', id), body };
     },
+    /** Events of so many invoices, due now, with a delivery to each endpoint; their bodies are `{"invoice","sequence"}`. */
+    addBacklog: async (endpoints: { id: string }[], invoices: number, each: number): Promise<void> => {
+      await sql('begin');
+      // Spares the foreign keys, for the invoices are not there.
+      await sql("set local session_replication_role = 'replica'");
+      await sql(INSERT_BACKLOG, [projectId, invoices, each, new Date(clock.now()), endpoints.map(({ id }) => id)]);
+      await sql('commit');
+      await sql('notify quittance_deliveries');
+    },
     delivery: async (event: { id: string }): Promise<Row> => {
       const [row] = await sql('select * from deliveries where event_id = $1', [event.id]);
       return row ?? expect.fail('there is no such delivery');
@@ -128,6 +181,30 @@ export async function createWorld() {
     },
   };
 }
+
+const INSERT_BACKLOG = `
+  with invoice as materialized (select gen_random_uuid() as id, n from generate_series(1, $2::int) n),
+  taken as (
+    insert into event_streams as s (project_id, last_position) values ($1, $2::int * $3::int)
+    on conflict (project_id) do update set last_position = s.last_position + excluded.last_position returning last_position),
+  event as (
+    insert into events (id, project_id, network, type, invoice_id, sequence, body, created_at, position)
+    select gen_random_uuid(), $1, 'devnet', 'invoice.paid', invoice.id, s,
+      json_build_object('invoice', invoice.id, 'sequence', s)::text, $4, last_position - n * $3::int + s
+    from taken cross join invoice cross join generate_series(1, $3::int) s
+    returning *)
+  insert into deliveries (event_id, endpoint_id, project_id, invoice_id, sequence, next_attempt_at, created_at)
+  select event.id, endpoint, $1, invoice_id, sequence, $4, $4 from event cross join unnest($5::uuid[]) endpoint`;
+
+/** What is counted and not logged is leased. */
+const UNDER_WAY = `
+  select from deliveries d where status = 'pending' and attempt_count > 0 and not exists (
+    select from delivery_attempts a where a.event_id = d.event_id and a.endpoint_id = d.endpoint_id and a.attempt = d.attempt_count)`;
+const NEXT_DUE = `
+  select min(greatest(d.next_attempt_at, w.open_until)) as at from deliveries d join webhook_endpoints w on w.id = d.endpoint_id
+  where d.status = 'pending' and w.disabled_at is null`;
+
+const KEYS = { keyRing: TEST_KEY_RING, localTargets: true };
 
 /** Begins at the present, because PostgreSQL's defaults do. */
 function movableClock() {

@@ -1,13 +1,16 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
+import { LEASE_MS, leaseDueDeliveries, returnDeliveries } from '../../src/store/deliveries.ts';
 import {
-  LEASE_MS,
-  leaseDueDeliveries,
-  recordDelivered,
-  recordFailure,
-  returnDelivery,
-} from '../../src/store/deliveries.ts';
-import { createWorld, eventually, recorded, startReceiver, type World } from './fixture.ts';
+  createWorld,
+  deliveredOutcome,
+  eventually,
+  failedOutcome,
+  recorded,
+  recordOne,
+  startReceiver,
+  type World,
+} from './fixture.ts';
 
 let world: World;
 beforeEach(async () => {
@@ -17,9 +20,8 @@ afterEach(() => world.end());
 
 const now = () => unixMs(world.clock.now());
 const times = (count: number) => Array.from({ length: count });
-const NOTHING = new Map<string, number>();
-const leaseAll = (db: ReturnType<World['openDatabase']>) =>
-  leaseDueDeliveries(db, { now: now(), limit: 100, perEndpoint: 100, inFlight: NOTHING });
+const leaseAll = async (db: ReturnType<World['openDatabase']>) =>
+  (await leaseDueDeliveries(db, { now: now(), limit: 100, defaultRoom: 100, room: new Map() })).deliveries;
 
 describe('a sender that crashes between the send and its record', () => {
   test('is replaced when its lease runs out, with the same id and bytes', async () => {
@@ -49,15 +51,14 @@ describe('a sender that crashes between the send and its record', () => {
     if (late === undefined || present === undefined) return expect.fail('nothing was leased');
     expect(present.attempt).toBe(2);
     const before = await world.delivery(event);
-    const failure = { now: now(), nextAttemptAt: null, status: 500, error: 'late', disableReason: 'late' };
-    expect(await recordDelivered(db, late, { now: now(), status: 200 })).toBe(false);
-    expect(await recordFailure(db, late, failure)).toEqual({ kind: 'lost' });
-    expect(await returnDelivery(db, late, now())).toBe(false);
+    expect(await recordOne(db, deliveredOutcome(late), now())).toBe(false);
+    expect(await recordOne(db, { ...failedOutcome(late), nextAttemptAt: null }, now())).toBe(false);
+    expect(await returnDeliveries(db, [late], unixMs(now() + 1))).toBe(0);
     expect(await world.delivery(event)).toEqual(before);
     expect(await world.endpoint(endpoint)).toMatchObject({ failing_since: null, disabled_at: null });
-    expect(await recordDelivered(db, { ...present, attempt: 1 }, { now: now(), status: 200 })).toBe(false);
-    expect(await recordDelivered(db, present, { now: now(), status: 200 })).toBe(true);
-    expect(await recordDelivered(db, present, { now: now(), status: 200 })).toBe(false);
+    expect(await recordOne(db, deliveredOutcome({ ...present, attempt: 1 }), now())).toBe(false);
+    expect(await recordOne(db, deliveredOutcome(present), now())).toBe(true);
+    expect(await recordOne(db, deliveredOutcome(present), now())).toBe(false);
   });
 
   test('does not regain a lease because a later one was given back', async () => {
@@ -67,9 +68,9 @@ describe('a sender that crashes between the send and its record', () => {
     world.clock.advance(LEASE_MS);
     const [second] = await leaseAll(db);
     if (late === undefined || second === undefined) return expect.fail('nothing was leased');
-    expect(await returnDelivery(db, second, now())).toBe(true);
+    expect(await returnDeliveries(db, [second], unixMs(now() + 1))).toBe(1);
     expect(await world.delivery(event)).toMatchObject({ attempt_count: late.attempt });
-    expect(await recordDelivered(db, late, { now: now(), status: 200 })).toBe(false);
+    expect(await recordOne(db, deliveredOutcome(late), now())).toBe(false);
   });
 });
 

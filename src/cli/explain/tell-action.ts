@@ -8,9 +8,10 @@ const DONE: Record<OperatorAction['action'], string> = {
   'address.retired': 'retired the address: it takes no new invoices and is watched for ever',
   'address.activated': 'took the address into use again',
   'project.changed': 'changed the project',
+  'deliveries.replayed': 'sent webhooks again',
 };
 
-/** What an operator did to an address or a project. */
+/** What an operator did to an address, a project or an endpoint. */
 export function tellAction({ action, actedBy, actedAt, detail, subject }: OperatorAction): TimelineEntry {
   const known = Object.entries(detail).filter(([, value]) => value !== null && value !== '');
   const words = known.map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`);

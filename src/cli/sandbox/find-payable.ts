@@ -78,7 +78,8 @@ export async function createAlike(db: Database, sandbox: SandboxFile, first: Pay
   throw new AppError('SANDBOX_REFUSED', `the second invoice could not be created: ${detail ?? status}`);
 }
 
-async function askApi(
+/** One request to the sandbox with its key, answered in JSON. Error: `SANDBOX_NOT_RUNNING`. */
+export async function askApi(
   { baseUrl, apiKey }: SandboxFile,
   path: string,
   { headers, ...options }: { method: 'GET' | 'POST'; headers?: Record<string, string>; body?: string },

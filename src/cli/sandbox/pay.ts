@@ -5,8 +5,7 @@ import type { Scenario } from '../../devnet/scenarios.ts';
 import { encodeId } from '../../domain/ids.ts';
 import { formatAmount, microUsdt } from '../../domain/money.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import { type Database, openDatabase } from '../../store/database.ts';
-import { readRunningPostgres } from '../../store/embedded-connection.ts';
+import type { Database } from '../../store/database.ts';
 import { findInvoiceOfAmount } from '../../store/sandbox.ts';
 import { accountToAddress } from '../../tron/address.ts';
 import { CliError } from '../cli-error.ts';
@@ -15,7 +14,8 @@ import { describeOrphaned, describePayment } from './describe-payment.ts';
 import { createAlike, findPayable, type Payable } from './find-payable.ts';
 import { letExpire } from './let-expire.ts';
 import { orphanPayment } from './orphan-payment.ts';
-import { readSandboxFile, type SandboxFile, sandboxNotRunning } from './sandbox-file.ts';
+import type { SandboxFile } from './sandbox-file.ts';
+import { withSandbox } from './with-sandbox.ts';
 
 export type SandboxPayOptions = {
   dataDir: string;
@@ -28,20 +28,7 @@ export type SandboxPayOptions = {
 
 /** Pays an invoice on the running sandbox's network, in one of the ways that people pay. Prints what was sent, and what will come of it. */
 export async function sandboxPay(terminal: Terminal, options: SandboxPayOptions): Promise<void> {
-  const sandbox = await readSandboxFile(options.dataDir);
-  const connection = await readRunningPostgres(options.dataDir);
-  if (connection === null) throw sandboxNotRunning(options.dataDir);
-  const db = openDatabase({
-    connection,
-    poolSize: 1,
-    applicationName: 'quittance command',
-    onError: () => undefined, // The next statement on it says so.
-  });
-  try {
-    await payWith(db, sandbox, terminal, options);
-  } finally {
-    await db.close();
-  }
+  await withSandbox(options.dataDir, (db, sandbox) => payWith(db, sandbox, terminal, options));
 }
 
 async function payWith(
@@ -54,7 +41,7 @@ async function payWith(
   const second = scenario === 'two-in-one' ? await findSecond(db, sandbox, invoice, withInvoice) : null;
   if (scenario === 'late') await letExpire(db, invoice);
   const status = await invoice.readStatus();
-  const { sent } = await send(sandbox, scenario, invoice, second);
+  const { sent } = await sendPayment(sandbox, scenario, invoice, second);
   const orphaned =
     scenario === 'orphaned'
       ? await orphanPayment({
@@ -100,7 +87,8 @@ async function findHit(
   return id === null ? null : encodeId('inv', id);
 }
 
-async function send(
+/** Sends what a scenario sends; what comes of it is not waited for. Error: `INVALID_ARGUMENT` for an amount without room for it. */
+export async function sendPayment(
   sandbox: SandboxFile,
   scenario: Scenario,
   invoice: Payable,

@@ -5,8 +5,10 @@ import { startDevnet } from '../../devnet/devnet.ts';
 import { encodeId } from '../../domain/ids.ts';
 import { unlimitedNode } from '../../domain/node.ts';
 import { systemClock } from '../../runtime/clock.ts';
+import type { KeyRing } from '../../runtime/key-ring.ts';
 import { lockForService } from '../../runtime/lock-for-service.ts';
 import type { Logger } from '../../runtime/log.ts';
+import { requireKeyRing } from '../../runtime/open-key-ring.ts';
 import { startService } from '../../service.ts';
 import { type Connection, openDatabase } from '../../store/database.ts';
 import { startEmbeddedPostgres } from '../../store/embedded.ts';
@@ -65,13 +67,16 @@ export async function runSandbox(
     parts.push(() => inbox.stop());
     const usdt = parseAddress(devnet.usdtContract);
     if (usdt.kind !== 'ok') throw new Error(`the devnet's USDT contract is not an address: ${usdt.reason}`);
-    await seed(postgres.connection, secrets, inbox.url, log);
+    // The sandbox has its own database even where DATABASE_URL names another.
+    const keyRing = await requireKeyRing({ ...config, databaseUrl: null }, (message) => log.warn(message));
+    await seed(postgres.connection, secrets, { keyRing, inboxUrl: inbox.url, log });
     const service = await startService({
       config: {
         ...config,
         networks: { devnet: { nodes: [unlimitedNode(devnet.url)], usdt: usdt.account, agreement: 1 } },
       },
       connection: postgres.connection,
+      keyRing,
       log,
       blockMs: config.devnet.blockMs,
     });
@@ -101,13 +106,17 @@ export async function runSandbox(
 }
 
 /** Before the service starts, so that it sends nothing to where the inbox was the last time. */
-async function seed(connection: Connection, secrets: SandboxSecrets, inboxUrl: string, log: Logger): Promise<void> {
+async function seed(
+  connection: Connection,
+  secrets: SandboxSecrets,
+  { keyRing, inboxUrl, log }: { keyRing: KeyRing; inboxUrl: string; log: Logger },
+): Promise<void> {
   const onError = (error: Error) => log.warn({ err: error }, 'a database connection was lost');
   const db = openDatabase({ connection, poolSize: 1, applicationName: 'quittance', onError });
   try {
     const applied = await migrate(db);
     if (applied.length > 0) log.info({ migrations: applied }, 'the database schema was brought up to date');
-    await seedSandbox(db, secrets, inboxUrl);
+    await seedSandbox(db, keyRing, secrets, inboxUrl);
   } finally {
     await db.close();
   }

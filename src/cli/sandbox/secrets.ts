@@ -6,12 +6,14 @@ import { formatApiKey } from '../../domain/api-key.ts';
 import { uuidV7 } from '../../domain/ids.ts';
 import { unixMs } from '../../domain/time.ts';
 import { systemClock } from '../../runtime/clock.ts';
+import type { KeyRing } from '../../runtime/key-ring.ts';
 import { insertAddress, markRetired } from '../../store/addresses.ts';
 import { insertApiKey } from '../../store/api-keys.ts';
 import type { Database } from '../../store/database.ts';
 import { insertProject } from '../../store/projects.ts';
-import { insertWebhookEndpoint, updateWebhookEndpointUrl } from '../../store/webhook-endpoints.ts';
+import { changeWebhookEndpoint, enableWebhookEndpoint, findWebhookEndpoint } from '../../store/webhook-endpoints.ts';
 import { type AccountHex, accountFromPublicKey, accountToAddress, type TronAddress } from '../../tron/address.ts';
+import { addWebhookEndpoint } from '../../webhooks/add-endpoint.ts';
 import { createWebhookSecret } from '../../webhooks/sign.ts';
 
 type SandboxAddress = { id: string; account: AccountHex; address: TronAddress };
@@ -72,7 +74,12 @@ function createAddress(nowMs: number): SandboxAddress {
 }
 
 /** Puts the demo project into the database; what is there already stays. The inbox may have moved to another port. */
-export async function seedSandbox(db: Database, secrets: SandboxSecrets, inboxUrl: string): Promise<void> {
+export async function seedSandbox(
+  db: Database,
+  keyRing: KeyRing,
+  secrets: SandboxSecrets,
+  inboxUrl: string,
+): Promise<void> {
   const { projectId } = secrets;
   await insertProject(db, {
     id: projectId,
@@ -96,6 +103,12 @@ export async function seedSandbox(db: Database, secrets: SandboxSecrets, inboxUr
     if (!(await insertAddress(tx, { ...secrets.retired, projectId }))) return;
     await markRetired(tx, [secrets.retired.id], unixMs(systemClock.now()));
   });
-  await insertWebhookEndpoint(db, { id: secrets.endpointId, projectId, url: inboxUrl, secret: secrets.webhookSecret });
-  await updateWebhookEndpointUrl(db, secrets.endpointId, inboxUrl);
+  const { endpointId: id, webhookSecret: secret } = secrets;
+  const deps = { db, keyRing, now: unixMs(systemClock.now()), random: randomBytes };
+  await addWebhookEndpoint(deps, { id, projectId, url: inboxUrl, secret, description: 'inbox of the sandbox' });
+  const endpoint = await findWebhookEndpoint(db, id);
+  if (endpoint === null) throw new Error('the endpoint of the sandbox vanished; endpoints are never deleted');
+  const { description, event_types: eventTypes } = endpoint;
+  await changeWebhookEndpoint(db, id, { url: inboxUrl, description, eventTypes });
+  await enableWebhookEndpoint(db, id);
 }

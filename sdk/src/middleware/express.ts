@@ -1,0 +1,71 @@
+import { joinBytes } from '../read-bounded.ts';
+import { copyBytes, MAX_BODY_BYTES } from '../webhooks/raw-body.ts';
+import { checkOptions, type ReceivedBody, receive, type WebhookHandler, type WebhookOptions } from './receive.ts';
+
+/** What is used of a Node request, and so of Express's, and of the Next.js pages'. */
+export type NodeRequest = {
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body?: unknown;
+  /** Where hosts that parse every body leave the bytes. */
+  readonly rawBody?: unknown;
+  readonly readableDidRead?: boolean;
+  on(event: 'data', listener: (chunk: unknown) => void): unknown;
+  on(event: 'end', listener: () => void): unknown;
+  on(event: 'error', listener: (error: Error) => void): unknown;
+  on(event: 'close', listener: () => void): unknown;
+};
+
+export type NodeResponse = {
+  statusCode: number;
+  setHeader(name: string, value: string): unknown;
+  end(body: string): unknown;
+};
+
+/**
+ * The route of a webhook endpoint for Express: `app.post('/webhooks/quittance', quittanceWebhook({ secret }, handler))`, mounted
+ * before `express.json()` or behind `express.raw()`. Serves any Node HTTP server.
+ */
+export function quittanceWebhook<Request extends NodeRequest = NodeRequest>(
+  options: WebhookOptions<Request>,
+  handler: WebhookHandler<Request>,
+): (request: Request, response: NodeResponse) => Promise<void> {
+  checkOptions(options);
+  return async (request, response) => {
+    const received = await readBody(request).catch(() => null);
+    // The sender has gone; nobody reads an answer.
+    if (received === null) return;
+    const answer = await receive(received, request.headers, request, options, handler);
+    response.statusCode = answer.status;
+    for (const [name, value] of Object.entries(answer.headers)) response.setHeader(name, value);
+    // What is still on its way is not waited for.
+    if (received.kind === 'too-large') response.setHeader('connection', 'close');
+    response.end(answer.body);
+  };
+}
+
+async function readBody(request: NodeRequest): Promise<ReceivedBody> {
+  const bytes = copyBytes(request.body) ?? copyBytes(request.rawBody);
+  if (bytes !== null) return { kind: 'read', body: bytes };
+  // A parser has used up the bytes, or holds them as text.
+  if (request.readableDidRead === true) return { kind: 'read', body: request.body };
+  if (Number(request.headers['content-length']) > MAX_BODY_BYTES) return { kind: 'too-large' };
+  return readStream(request);
+}
+
+function readStream(request: NodeRequest): Promise<ReceivedBody> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  return new Promise((resolve, reject) => {
+    request.on('data', (chunk) => {
+      // Text, because somebody called setEncoding.
+      if (!(chunk instanceof Uint8Array)) return resolve({ kind: 'read', body: chunk });
+      size += chunk.byteLength;
+      // What comes after is dropped.
+      if (size <= MAX_BODY_BYTES) chunks.push(chunk);
+      else resolve({ kind: 'too-large' });
+    });
+    request.on('end', () => resolve({ kind: 'read', body: joinBytes(chunks, size) }));
+    request.on('error', reject);
+    request.on('close', () => reject(new Error('the request ended before its body')));
+  });
+}

@@ -1,0 +1,60 @@
+import { MAX_BODY_BYTES } from '../webhooks/raw-body.ts';
+import { checkOptions, type ReceivedBody, receive, type WebhookHandler, type WebhookOptions } from './receive.ts';
+
+/** What is used of a Fastify request, reply and instance. */
+export type FastifyRequest = {
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: unknown;
+};
+type FastifyReply = {
+  code(status: number): unknown;
+  headers(values: Record<string, string>): unknown;
+  send(body: string): unknown;
+};
+type FastifyInstance = {
+  removeAllContentTypeParsers(): unknown;
+  addContentTypeParser(
+    type: string,
+    options: { parseAs: 'buffer'; bodyLimit: number },
+    parser: (request: unknown, body: Uint8Array, done: (error: Error | null, body?: unknown) => void) => void,
+  ): unknown;
+  post(
+    path: string,
+    options: { errorHandler(error: unknown, request: FastifyRequest, reply: FastifyReply): unknown },
+    handler: (request: FastifyRequest, reply: FastifyReply) => unknown,
+  ): unknown;
+};
+
+/**
+ * A Fastify plugin with one route, whose body nobody else parses:
+ * `app.register(quittanceWebhook({ path: '/webhooks/quittance', secret }, handler))`. Other routes keep their parsers.
+ */
+export function quittanceWebhook(
+  options: WebhookOptions<FastifyRequest> & { path: string },
+  handler: WebhookHandler<FastifyRequest>,
+): (app: FastifyInstance) => Promise<void> {
+  checkOptions(options);
+  const answer = async (received: ReceivedBody, request: FastifyRequest, reply: FastifyReply) => {
+    const { status, headers, body } = await receive(received, request.headers, request, options, handler);
+    reply.code(status);
+    reply.headers(headers);
+    return reply.send(body);
+  };
+  // The plugin's own scope: Fastify gives it a copy of the parsers.
+  return async (app) => {
+    app.removeAllContentTypeParsers();
+    const parser = { parseAs: 'buffer', bodyLimit: MAX_BODY_BYTES } as const;
+    app.addContentTypeParser('*', parser, (_request, body, done) => done(null, body));
+    app.post(
+      options.path,
+      {
+        errorHandler: (error, request, reply) => {
+          if ((error as { statusCode?: unknown }).statusCode !== 413) throw error;
+          return answer({ kind: 'too-large' }, request, reply);
+        },
+      },
+      // Without a body no parser is called.
+      (request, reply) => answer({ kind: 'read', body: request.body ?? new Uint8Array() }, request, reply),
+    );
+  };
+}

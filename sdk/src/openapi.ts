@@ -1,0 +1,1177 @@
+// Generated from /openapi.json by `npm run sdk:types`. Do not edit: a test compares it with the API.
+
+export interface paths {
+    "/v1/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the events of your project, oldest first
+         * @description Byte for byte the bodies that were or would be delivered as webhooks. Store the id of the last event that you handled, and send it as `after`. No event ever appears before one that you have read.
+         */
+        get: operations["listEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/invoices": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Find an invoice by your externalId */
+        get: operations["findInvoices"];
+        put?: never;
+        /** Create an invoice */
+        post: operations["createInvoice"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/invoices/{invoiceId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read an invoice */
+        get: operations["readInvoice"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
+export interface webhooks {
+    "endpoint.disabled": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * endpoint.disabled
+         * @description One of your other endpoints is not told any more, because it failed for five days or answered 410. Its events stand in the feed.
+         */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The id of the event, the same on every attempt; deduplicate by it */
+                    "webhook-id": string;
+                    /** @description The version of this protocol */
+                    "webhook-protocol": "v2";
+                    /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                    "webhook-signature": string;
+                    /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                    "webhook-timestamp": string;
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["EndpointDisabledEvent"];
+                };
+            };
+            responses: {
+                /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+                "2XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "invoice.confirming": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * invoice.confirming
+         * @description The exact transfer stands in a block that is not yet irreversible. Do not fulfil.
+         */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The id of the event, the same on every attempt; deduplicate by it */
+                    "webhook-id": string;
+                    /** @description The version of this protocol */
+                    "webhook-protocol": "v2";
+                    /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                    "webhook-signature": string;
+                    /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                    "webhook-timestamp": string;
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["InvoiceConfirmingEvent"];
+                };
+            };
+            responses: {
+                /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+                "2XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "invoice.expired": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * invoice.expired
+         * @description The deadline passed with no exact transfer; the invoice is still payable.
+         */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The id of the event, the same on every attempt; deduplicate by it */
+                    "webhook-id": string;
+                    /** @description The version of this protocol */
+                    "webhook-protocol": "v2";
+                    /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                    "webhook-signature": string;
+                    /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                    "webhook-timestamp": string;
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["InvoiceExpiredEvent"];
+                };
+            };
+            responses: {
+                /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+                "2XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "invoice.paid": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * invoice.paid
+         * @description The exact transfer is irreversible.
+         */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The id of the event, the same on every attempt; deduplicate by it */
+                    "webhook-id": string;
+                    /** @description The version of this protocol */
+                    "webhook-protocol": "v2";
+                    /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                    "webhook-signature": string;
+                    /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                    "webhook-timestamp": string;
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["InvoicePaidEvent"];
+                };
+            };
+            responses: {
+                /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+                "2XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "invoice.pending": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * invoice.pending
+         * @description The block of the transfer was orphaned; the invoice waits again.
+         */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The id of the event, the same on every attempt; deduplicate by it */
+                    "webhook-id": string;
+                    /** @description The version of this protocol */
+                    "webhook-protocol": "v2";
+                    /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                    "webhook-signature": string;
+                    /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                    "webhook-timestamp": string;
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["InvoicePendingEvent"];
+                };
+            };
+            responses: {
+                /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+                "2XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    ping: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * ping
+         * @description The operator tries the endpoint out. It says nothing about any invoice.
+         */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The id of the event, the same on every attempt; deduplicate by it */
+                    "webhook-id": string;
+                    /** @description The version of this protocol */
+                    "webhook-protocol": "v2";
+                    /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                    "webhook-signature": string;
+                    /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                    "webhook-timestamp": string;
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["PingEvent"];
+                };
+            };
+            responses: {
+                /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+                "2XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "transfer.duplicate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * transfer.duplicate
+         * @description A second exact transfer for an invoice that is already paid.
+         */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The id of the event, the same on every attempt; deduplicate by it */
+                    "webhook-id": string;
+                    /** @description The version of this protocol */
+                    "webhook-protocol": "v2";
+                    /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                    "webhook-signature": string;
+                    /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                    "webhook-timestamp": string;
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["TransferDuplicateEvent"];
+                };
+            };
+            responses: {
+                /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+                "2XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "transfer.unmatched": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * transfer.unmatched
+         * @description A transfer to one of your addresses equals no payable amount.
+         */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The id of the event, the same on every attempt; deduplicate by it */
+                    "webhook-id": string;
+                    /** @description The version of this protocol */
+                    "webhook-protocol": "v2";
+                    /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                    "webhook-signature": string;
+                    /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                    "webhook-timestamp": string;
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["TransferUnmatchedEvent"];
+                };
+            };
+            responses: {
+                /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+                "2XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
+export interface components {
+    schemas: {
+        /** CreateInvoice */
+        CreateInvoice: {
+            /**
+             * @description Decimal string greater than 0
+             * @example 25.00
+             */
+            amount: string;
+            /** @constant */
+            asset: "USDT";
+            /** @example order-1001 */
+            externalId: string;
+            /** @constant */
+            network: "TRON";
+        };
+        /**
+         * EndpointDisabledEvent
+         * @description One of your other endpoints is not told any more, because it failed for five days or answered 410. Its events stand in the feed.
+         */
+        EndpointDisabledEvent: {
+            data: {
+                /** @description As the operator described the endpoint; may be empty */
+                description: string;
+                /** Format: date-time */
+                disabledAt: string;
+                /** @example whe_01k2m9t0b3e8zr6v5x4c7d1f2g */
+                endpointId: string;
+                /** @description Scheme, host and port of its URL */
+                origin: string;
+                /** @description In plain words */
+                reason: string;
+                /** @description Events that wait to be delivered to it */
+                undelivered: number;
+            };
+            /**
+             * @description Equals the webhook-id header; deduplicate by it
+             * @example evt_01k2m9t0b3e8zr6v5x4c7d1f2g
+             */
+            id: string;
+            /** @constant */
+            network: "TRON";
+            projectId: string;
+            /** @description Counts the events of one invoice without a gap; 1 for what is about no invoice */
+            sequence: number;
+            /** Format: date-time */
+            timestamp: string;
+            /** @constant */
+            type: "endpoint.disabled";
+        };
+        /** EventPage */
+        EventPage: {
+            /** @description Oldest first. Types are added in later releases: pass over those that you do not know. */
+            data: (components["schemas"]["InvoiceConfirmingEvent"] | components["schemas"]["InvoicePendingEvent"] | components["schemas"]["InvoicePaidEvent"] | components["schemas"]["InvoiceExpiredEvent"] | components["schemas"]["TransferUnmatchedEvent"] | components["schemas"]["TransferDuplicateEvent"] | components["schemas"]["EndpointDisabledEvent"] | components["schemas"]["PingEvent"])[];
+            /** @description There are events after the last of these */
+            hasMore: boolean;
+            /** @description The id of the newest event of the project, null while it has none */
+            latest: null | string;
+        };
+        /** Invoice */
+        Invoice: {
+            /**
+             * Format: uri
+             * @description The page for the payer
+             */
+            checkoutUrl: string;
+            /** Format: date-time */
+            expiresAt: string;
+            /** @description Your own id of the order attempt, echoed */
+            externalId: string;
+            /** @example inv_01k2m9t0b3e8zr6v5x4c7d1f2g */
+            invoiceId: string;
+            /** @description PENDING: waiting for the exact transfer. CONFIRMING: it stands in a block that is not yet irreversible. PAID: it is irreversible; never left. EXPIRED: the deadline passed; still payable. */
+            status: "PENDING" | "CONFIRMING" | "EXPIRED" | "PAID";
+        };
+        /**
+         * InvoiceConfirmingEvent
+         * @description The exact transfer stands in a block that is not yet irreversible. Do not fulfil.
+         */
+        InvoiceConfirmingEvent: {
+            data: {
+                /**
+                 * Format: uri
+                 * @description The page for the payer
+                 */
+                checkoutUrl: string;
+                /** Format: date-time */
+                expiresAt: string;
+                /** @description Your own id of the order attempt, echoed */
+                externalId: string;
+                /** @example inv_01k2m9t0b3e8zr6v5x4c7d1f2g */
+                invoiceId: string;
+                payment: components["schemas"]["Payment"];
+                /** @constant */
+                status: "CONFIRMING";
+            };
+            /**
+             * @description Equals the webhook-id header; deduplicate by it
+             * @example evt_01k2m9t0b3e8zr6v5x4c7d1f2g
+             */
+            id: string;
+            /** @constant */
+            network: "TRON";
+            projectId: string;
+            /** @description Counts the events of one invoice without a gap; 1 for what is about no invoice */
+            sequence: number;
+            /** Format: date-time */
+            timestamp: string;
+            /** @constant */
+            type: "invoice.confirming";
+        };
+        /**
+         * InvoiceExpiredEvent
+         * @description The deadline passed with no exact transfer; the invoice is still payable.
+         */
+        InvoiceExpiredEvent: {
+            data: {
+                /**
+                 * Format: uri
+                 * @description The page for the payer
+                 */
+                checkoutUrl: string;
+                /** Format: date-time */
+                expiresAt: string;
+                /** @description Your own id of the order attempt, echoed */
+                externalId: string;
+                /** @example inv_01k2m9t0b3e8zr6v5x4c7d1f2g */
+                invoiceId: string;
+                payment: components["schemas"]["Payment"];
+                /** @constant */
+                status: "EXPIRED";
+            };
+            /**
+             * @description Equals the webhook-id header; deduplicate by it
+             * @example evt_01k2m9t0b3e8zr6v5x4c7d1f2g
+             */
+            id: string;
+            /** @constant */
+            network: "TRON";
+            projectId: string;
+            /** @description Counts the events of one invoice without a gap; 1 for what is about no invoice */
+            sequence: number;
+            /** Format: date-time */
+            timestamp: string;
+            /** @constant */
+            type: "invoice.expired";
+        };
+        /**
+         * InvoicePaidEvent
+         * @description The exact transfer is irreversible.
+         */
+        InvoicePaidEvent: {
+            data: {
+                /**
+                 * Format: uri
+                 * @description The page for the payer
+                 */
+                checkoutUrl: string;
+                /** Format: date-time */
+                expiresAt: string;
+                /** @description Your own id of the order attempt, echoed */
+                externalId: string;
+                /** @example inv_01k2m9t0b3e8zr6v5x4c7d1f2g */
+                invoiceId: string;
+                payment: components["schemas"]["PaidPayment"];
+                /** @constant */
+                status: "PAID";
+            };
+            /**
+             * @description Equals the webhook-id header; deduplicate by it
+             * @example evt_01k2m9t0b3e8zr6v5x4c7d1f2g
+             */
+            id: string;
+            /** @constant */
+            network: "TRON";
+            projectId: string;
+            /** @description Counts the events of one invoice without a gap; 1 for what is about no invoice */
+            sequence: number;
+            /** Format: date-time */
+            timestamp: string;
+            /** @constant */
+            type: "invoice.paid";
+        };
+        /**
+         * InvoicePendingEvent
+         * @description The block of the transfer was orphaned; the invoice waits again.
+         */
+        InvoicePendingEvent: {
+            data: {
+                /**
+                 * Format: uri
+                 * @description The page for the payer
+                 */
+                checkoutUrl: string;
+                /** Format: date-time */
+                expiresAt: string;
+                /** @description Your own id of the order attempt, echoed */
+                externalId: string;
+                /** @example inv_01k2m9t0b3e8zr6v5x4c7d1f2g */
+                invoiceId: string;
+                payment: components["schemas"]["Payment"];
+                /** @constant */
+                status: "PENDING";
+            };
+            /**
+             * @description Equals the webhook-id header; deduplicate by it
+             * @example evt_01k2m9t0b3e8zr6v5x4c7d1f2g
+             */
+            id: string;
+            /** @constant */
+            network: "TRON";
+            projectId: string;
+            /** @description Counts the events of one invoice without a gap; 1 for what is about no invoice */
+            sequence: number;
+            /** Format: date-time */
+            timestamp: string;
+            /** @constant */
+            type: "invoice.pending";
+        };
+        /** InvoiceWithPayment */
+        InvoiceWithPayment: {
+            /**
+             * Format: uri
+             * @description The page for the payer
+             */
+            checkoutUrl: string;
+            /** Format: date-time */
+            expiresAt: string;
+            /** @description Your own id of the order attempt, echoed */
+            externalId: string;
+            /** @example inv_01k2m9t0b3e8zr6v5x4c7d1f2g */
+            invoiceId: string;
+            payment: components["schemas"]["Payment"];
+            /** @description PENDING: waiting for the exact transfer. CONFIRMING: it stands in a block that is not yet irreversible. PAID: it is irreversible; never left. EXPIRED: the deadline passed; still payable. */
+            status: "PENDING" | "CONFIRMING" | "EXPIRED" | "PAID";
+        };
+        /** PaidPayment */
+        PaidPayment: {
+            address: string;
+            /** @example 25.000137 */
+            payableAmount: string;
+            /** @example 25.000000 */
+            requestedAmount: string;
+            transaction: components["schemas"]["PaymentTransaction"];
+        };
+        /** Payment */
+        Payment: {
+            address: string;
+            /** @example 25.000137 */
+            payableAmount: string;
+            /** @example 25.000000 */
+            requestedAmount: string;
+            transaction: null | components["schemas"]["PaymentTransaction"];
+        };
+        /** PaymentTransaction */
+        PaymentTransaction: {
+            amount: string;
+            blockNumber: number;
+            /** Format: date-time */
+            blockTime: string;
+            confirmations: number;
+            from: string;
+            /** @description The block is after expiresAt */
+            late: boolean;
+            logIndex: number;
+            txId: string;
+        };
+        /**
+         * PingEvent
+         * @description The operator tries the endpoint out. It says nothing about any invoice.
+         */
+        PingEvent: {
+            data: {
+                /** @example whe_01k2m9t0b3e8zr6v5x4c7d1f2g */
+                endpointId: string;
+            };
+            /**
+             * @description Equals the webhook-id header; deduplicate by it
+             * @example evt_01k2m9t0b3e8zr6v5x4c7d1f2g
+             */
+            id: string;
+            /** @constant */
+            network: "TRON";
+            projectId: string;
+            /** @description Counts the events of one invoice without a gap; 1 for what is about no invoice */
+            sequence: number;
+            /** Format: date-time */
+            timestamp: string;
+            /** @constant */
+            type: "ping";
+        };
+        /**
+         * Problem
+         * @description RFC 9457
+         */
+        Problem: {
+            /** @enum {string} */
+            code: "INVALID_JSON" | "INVALID_REQUEST" | "IDEMPOTENCY_KEY_REQUIRED" | "IDEMPOTENCY_KEY_INVALID" | "UNAUTHENTICATED" | "INVOICE_NOT_FOUND" | "ROUTE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "IDEMPOTENCY_CONFLICT" | "AMOUNT_UNAVAILABLE" | "UNSUPPORTED_ASSET" | "UNSUPPORTED_NETWORK" | "RATE_LIMITED" | "INTERNAL" | "UNAVAILABLE";
+            conflict?: "idempotencyKey" | "externalId";
+            detail: string;
+            errors?: {
+                code: string;
+                field: string;
+                message: string;
+            }[];
+            fields?: string[];
+            invoiceId?: string;
+            requestId: string;
+            status: number;
+            supported?: string[];
+            title: string;
+            /** Format: uri */
+            type: string;
+        };
+        /**
+         * TransferDuplicateEvent
+         * @description A second exact transfer for an invoice that is already paid.
+         */
+        TransferDuplicateEvent: {
+            data: {
+                /** @example 25.000137 */
+                amount: string;
+                blockNumber: number;
+                /** Format: date-time */
+                blockTime: string;
+                from: string;
+                /** @description The invoice that was already paid */
+                invoiceId: string;
+                logIndex: number;
+                to: string;
+                /** @example trf_01k2m9t0b3e8zr6v5x4c7d1f2g */
+                transferId: string;
+                txId: string;
+            };
+            /**
+             * @description Equals the webhook-id header; deduplicate by it
+             * @example evt_01k2m9t0b3e8zr6v5x4c7d1f2g
+             */
+            id: string;
+            /** @constant */
+            network: "TRON";
+            projectId: string;
+            /** @description Counts the events of one invoice without a gap; 1 for what is about no invoice */
+            sequence: number;
+            /** Format: date-time */
+            timestamp: string;
+            /** @constant */
+            type: "transfer.duplicate";
+        };
+        /**
+         * TransferUnmatchedEvent
+         * @description A transfer to one of your addresses equals no payable amount.
+         */
+        TransferUnmatchedEvent: {
+            data: {
+                /** @example 25.000137 */
+                amount: string;
+                blockNumber: number;
+                /** Format: date-time */
+                blockTime: string;
+                from: string;
+                logIndex: number;
+                to: string;
+                /** @example trf_01k2m9t0b3e8zr6v5x4c7d1f2g */
+                transferId: string;
+                txId: string;
+            };
+            /**
+             * @description Equals the webhook-id header; deduplicate by it
+             * @example evt_01k2m9t0b3e8zr6v5x4c7d1f2g
+             */
+            id: string;
+            /** @constant */
+            network: "TRON";
+            projectId: string;
+            /** @description Counts the events of one invoice without a gap; 1 for what is about no invoice */
+            sequence: number;
+            /** Format: date-time */
+            timestamp: string;
+            /** @constant */
+            type: "transfer.unmatched";
+        };
+    };
+    responses: never;
+    parameters: never;
+    requestBodies: never;
+    headers: never;
+    pathItems: never;
+}
+export type $defs = Record<string, never>;
+export interface operations {
+    listEvents: {
+        parameters: {
+            query?: {
+                /** @description Only events after this one. Without it, from the first. */
+                after?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventPage"];
+                };
+            };
+            /** @description INVALID_JSON, INVALID_REQUEST, IDEMPOTENCY_KEY_REQUIRED, IDEMPOTENCY_KEY_INVALID */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description UNAUTHENTICATED */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description RATE_LIMITED */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description INTERNAL */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description UNAVAILABLE */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    findInvoices: {
+        parameters: {
+            query: {
+                externalId: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Invoice"][];
+                    };
+                };
+            };
+            /** @description INVALID_JSON, INVALID_REQUEST, IDEMPOTENCY_KEY_REQUIRED, IDEMPOTENCY_KEY_INVALID */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description UNAUTHENTICATED */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description RATE_LIMITED */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description INTERNAL */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description UNAVAILABLE */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    createInvoice: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Chosen and stored by you for this order attempt; a retry with the same key and body answers the same invoice */
+                "Idempotency-Key": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateInvoice"];
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Invoice"];
+                };
+            };
+            /** @description INVALID_JSON, INVALID_REQUEST, IDEMPOTENCY_KEY_REQUIRED, IDEMPOTENCY_KEY_INVALID */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description UNAUTHENTICATED */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description IDEMPOTENCY_CONFLICT, AMOUNT_UNAVAILABLE */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description PAYLOAD_TOO_LARGE */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description UNSUPPORTED_MEDIA_TYPE */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description UNSUPPORTED_ASSET, UNSUPPORTED_NETWORK */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description RATE_LIMITED */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description INTERNAL */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description UNAVAILABLE */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readInvoice: {
+        parameters: {
+            query?: {
+                expand?: "payment";
+            };
+            header?: never;
+            path: {
+                invoiceId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvoiceWithPayment"] | components["schemas"]["Invoice"];
+                };
+            };
+            /** @description INVALID_JSON, INVALID_REQUEST, IDEMPOTENCY_KEY_REQUIRED, IDEMPOTENCY_KEY_INVALID */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description UNAUTHENTICATED */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description INVOICE_NOT_FOUND, ROUTE_NOT_FOUND */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description RATE_LIMITED */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description INTERNAL */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description UNAVAILABLE */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+}

@@ -1,0 +1,110 @@
+import { QuittanceError } from './error.ts';
+import { type QuittanceOptions, readSettings } from './settings.ts';
+import { createTransport, type Transport } from './transport.ts';
+import type { CreateInvoice, EventPage, Invoice, InvoiceWithPayment, WebhookEvent } from './types.ts';
+
+export type RequestOptions = { signal?: AbortSignal | undefined };
+/** `idempotencyKey`: chosen by you and stored before the first attempt; 1 to 255 visible ASCII characters. */
+export type CreateOptions = RequestOptions & { idempotencyKey: string };
+export type GetOptions = RequestOptions & { expand?: undefined };
+type ExpandOptions = RequestOptions & { expand: 'payment' | readonly 'payment'[] };
+/** `after`: the id of the last event you know; `limit`: events a page, 1 to 100. */
+export type EventQuery = RequestOptions & { after?: string | undefined; limit?: number | undefined };
+
+/** A client of one project. All methods reject with a QuittanceError, or with the reason of your signal. */
+export class Quittance {
+  readonly invoices: Invoices;
+  readonly events: Events;
+
+  /** Throws a TypeError for options that cannot work. */
+  constructor(options: QuittanceOptions) {
+    // In closures only, so that nothing that prints or serialises the client shows the key.
+    const transport = createTransport(readSettings(options));
+    this.invoices = createInvoices(transport);
+    this.events = createEvents(transport);
+  }
+}
+
+type Invoices = {
+  /** Creates the invoice of one order attempt, or answers the one that the same key has made before. */
+  create(input: CreateInvoice, options: CreateOptions): Promise<Invoice>;
+  /** Reads one invoice, with its payment if asked for. */
+  get(invoiceId: string, options: ExpandOptions): Promise<InvoiceWithPayment>;
+  get(invoiceId: string, options?: GetOptions): Promise<Invoice>;
+  /** The invoice that your id has; null if none was made. */
+  findByExternalId(externalId: string, options?: RequestOptions): Promise<Invoice | null>;
+};
+
+type Events = {
+  /** One page of the feed, oldest first. */
+  page(query?: EventQuery): Promise<EventPage>;
+  /** Every event after `after` up to the newest, oldest first; `limit` is how many are asked for at once. */
+  list(query?: EventQuery): AsyncGenerator<WebhookEvent, void, undefined>;
+};
+
+function createInvoices(transport: Transport): Invoices {
+  return {
+    create: async (input, options) => {
+      const { idempotencyKey, signal } = options;
+      if (typeof idempotencyKey !== 'string' || !/^[!-~]{1,255}$/.test(idempotencyKey)) {
+        throw new TypeError('idempotencyKey must be 1 to 255 visible ASCII characters; choose it and store it first');
+      }
+      const body = JSON.stringify({ ...input, asset: input.asset ?? 'USDT', network: input.network ?? 'TRON' });
+      const headers = { 'content-type': 'application/json', 'idempotency-key': idempotencyKey };
+      const answer = await transport({ method: 'POST', path: '/v1/invoices', headers, body, signal });
+      return confirm(answer, 'externalId', input.externalId);
+    },
+    get: async (invoiceId: string, { expand, signal }: GetOptions | ExpandOptions = {}) => {
+      if (!/^\w{1,100}$/.test(invoiceId)) throw new TypeError('invoiceId must be the id of an invoice (inv_…)');
+      const query = expand !== undefined && expand.length > 0 ? '?expand=payment' : '';
+      const answer = await transport({ method: 'GET', path: `/v1/invoices/${invoiceId}${query}`, signal });
+      return confirm(answer, 'invoiceId', invoiceId) as InvoiceWithPayment;
+    },
+    findByExternalId: async (externalId, { signal } = {}) => {
+      // A lone surrogate would be sent as another character, and so ask for another id.
+      if (typeof externalId !== 'string' || externalId === '' || /\p{Surrogate}/u.test(externalId)) {
+        throw new TypeError('externalId must be a text of 1 to 200 characters');
+      }
+      const path = `/v1/invoices?externalId=${encodeURIComponent(externalId)}`;
+      const { data } = await transport({ method: 'GET', path, signal });
+      if (Array.isArray(data) && data.length === 0) return null;
+      return confirm(Array.isArray(data) ? data[0] : undefined, 'externalId', externalId);
+    },
+  };
+}
+
+function createEvents(transport: Transport): Events {
+  const page: Events['page'] = async ({ after, limit, signal } = {}) => {
+    const query = new URLSearchParams();
+    if (after !== undefined) query.set('after', after);
+    if (limit !== undefined) query.set('limit', String(limit));
+    const answer = await transport({ method: 'GET', path: `/v1/events?${query}`, signal });
+    if (!Array.isArray(answer['data']) || typeof answer['hasMore'] !== 'boolean') throw strange('no page of events');
+    return answer as EventPage;
+  };
+  return {
+    page,
+    list: async function* ({ after, limit, signal }: EventQuery = {}) {
+      for (let cursor = after, hasMore = true; hasMore; ) {
+        const { data, ...rest } = await page({ after: cursor, limit, signal });
+        yield* data;
+        const last = data.at(-1)?.id;
+        hasMore = rest.hasMore;
+        // Else it would ask for the same page for ever.
+        if (hasMore && (last === undefined || last === cursor)) throw strange('a page that leads no further');
+        cursor = last;
+      }
+    },
+  };
+}
+
+/** Takes an answer for an invoice only if it is about the one that was asked for, whatever stands between us and the API. */
+function confirm(answer: unknown, field: 'invoiceId' | 'externalId', expected: string): Invoice {
+  const invoice = answer as Invoice | null | undefined;
+  if (invoice?.[field] !== expected || typeof invoice.status !== 'string') throw strange('another invoice');
+  return invoice;
+}
+
+function strange(what: string): QuittanceError {
+  return new QuittanceError('UNEXPECTED_ANSWER', `the API answered with ${what}; nothing of it was used`);
+}

@@ -1,0 +1,27 @@
+/** Timeouts, "too early", rate limits, and what servers and proxies answer while they restart. */
+const TRANSIENT = [408, 425, 429, 500, 502, 503, 504];
+const FIRST_WAIT_MS = 500;
+const LONGEST_BACKOFF_MS = 8_000;
+/** A server may ask for more patience than the caller's user has. */
+const LONGEST_WAIT_MS = 30_000;
+
+/** Whether the same request may succeed a little later. */
+export function isTransient(status: number): boolean {
+  return TRANSIENT.includes(status);
+}
+
+/** How long to wait after attempt number `attempt` (from 0) failed: twice as long each time, half of it at random. */
+export function retryWaitMs(attempt: number, retryAfter: string | null, now: number, random: number): number {
+  const backoffMs = Math.min(FIRST_WAIT_MS * 2 ** attempt, LONGEST_BACKOFF_MS);
+  const waitMs = Math.max((backoffMs * (1 + random)) / 2, retryAfterMs(retryAfter, now));
+  return Math.min(waitMs, LONGEST_WAIT_MS);
+}
+
+/** `Retry-After: 120` or `Retry-After: Wed, 21 Oct 2026 07:28:00 GMT`; 0 for anything else. */
+function retryAfterMs(value: string | null, now: number): number {
+  if (value === null) return 0;
+  if (/^\d+$/.test(value)) return Number(value) * 1000;
+  // `Date.parse` takes much more than dates of HTTP: "-5" is a day in May.
+  const until = value.endsWith(' GMT') ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(until) ? 0 : Math.max(0, until - now);
+}

@@ -1,0 +1,108 @@
+import { QuittanceError } from './error.ts';
+import { readAnswer } from './read-answer.ts';
+import { readBounded } from './read-bounded.ts';
+import { isTransient, retryWaitMs } from './retry.ts';
+import type { Settings } from './settings.ts';
+
+/** The largest page of the feed is 100 events of less than 20 KB. */
+const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
+
+export type Call = {
+  method: 'GET' | 'POST';
+  /** From `/v1/` on, with its query. */
+  path: string;
+  headers?: Record<string, string>;
+  body?: string;
+  signal?: AbortSignal | undefined;
+};
+
+/** Sends a call and answers its JSON object. */
+export type Transport = (call: Call) => Promise<Record<string, unknown>>;
+
+type Failure = { error: QuittanceError; isTransient: boolean; retryAfter: string | null };
+type Attempt = { kind: 'answered'; answer: Record<string, unknown> } | ({ kind: 'failed' } & Failure);
+
+/**
+ * Sends calls with retries: every attempt has the same headers and body, so that the server recognises it by its key. Throws a
+ * QuittanceError for the last failure, or the reason of the caller's signal. `wait` is another way to wait, in tests.
+ */
+export function createTransport(settings: Settings, wait: typeof waitFor = waitFor): Transport {
+  return async (call) => {
+    for (let number = 0; ; number++) {
+      call.signal?.throwIfAborted();
+      const attempt = await attemptOnce(settings, call);
+      if (attempt.kind === 'answered') return attempt.answer;
+      if (!attempt.isTransient || number >= settings.maxRetries) throw attempt.error;
+      await wait(retryWaitMs(number, attempt.retryAfter, Date.now(), Math.random()), call.signal);
+    }
+  };
+}
+
+async function attemptOnce(settings: Settings, call: Call): Promise<Attempt> {
+  const { apiKey, baseUrl, send, timeoutMs } = settings;
+  const what = `${call.method} ${baseUrl}${call.path}`;
+  const controller = new AbortController();
+  const stop = () => controller.abort();
+  const timer = setTimeout(stop, timeoutMs);
+  call.signal?.addEventListener('abort', stop, { once: true });
+  try {
+    const response = await send(baseUrl + call.path, {
+      method: call.method,
+      headers: { ...call.headers, accept: 'application/json', 'x-api-key': apiKey },
+      // The secret key is never carried on to where a redirect points.
+      redirect: 'manual',
+      signal: controller.signal,
+      ...(call.body === undefined ? {} : { body: call.body }),
+    });
+    const body = await readBounded(response.body, MAX_ANSWER_BYTES);
+    return judge(what, response, body);
+  } catch (cause) {
+    call.signal?.throwIfAborted();
+    const error = controller.signal.aborted
+      ? new QuittanceError('TIMEOUT', `${what} was not answered within ${timeoutMs} ms`)
+      : new QuittanceError('CONNECTION_FAILED', `${what} failed: ${reasonOf(cause).replaceAll(apiKey, '…')}`);
+    return { kind: 'failed', error, isTransient: true, retryAfter: null };
+  } finally {
+    clearTimeout(timer);
+    call.signal?.removeEventListener('abort', stop);
+  }
+}
+
+function judge(what: string, response: Response, body: Uint8Array | null): Attempt {
+  const { status } = response;
+  const retryAfter = response.headers.get('retry-after');
+  if (body === null) {
+    const error = new QuittanceError('ANSWER_TOO_LARGE', `${what} answered more than ${MAX_ANSWER_BYTES} bytes`, {
+      status,
+    });
+    return { kind: 'failed', error, isTransient: isTransient(status), retryAfter };
+  }
+  const answer = readAnswer(what, response, body);
+  if (!(answer instanceof QuittanceError)) return { kind: 'answered', answer };
+  return { kind: 'failed', error: answer, isTransient: isTransient(status), retryAfter };
+}
+
+/** `fetch` hides why in the cause: `fetch failed` is caused by `connect ECONNREFUSED 127.0.0.1:80`. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'no reason was given';
+  const { cause } = error;
+  const { code } = (cause ?? {}) as { code?: unknown };
+  const inner = cause instanceof Error ? ` (${cause.message || String(code)})` : '';
+  return (error.message + inner).slice(0, 500);
+}
+
+/** Waits, but not longer than the caller does. */
+function waitFor(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(end, ms);
+    signal?.addEventListener('abort', end, { once: true });
+    // A signal that is aborted already tells nobody.
+    if (signal?.aborted === true) end();
+    function end(): void {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', end);
+      if (signal?.aborted === true) reject(signal.reason);
+      else resolve();
+    }
+  });
+}

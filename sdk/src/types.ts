@@ -1,0 +1,27 @@
+import type { components } from './openapi.ts';
+
+type Schemas = components['schemas'];
+
+export type Invoice = Schemas['Invoice'];
+export type InvoiceWithPayment = Schemas['InvoiceWithPayment'];
+export type InvoiceStatus = Invoice['status'];
+
+/** What an invoice is asked for: `amount` is a decimal string such as `"25.00"`; asset and network are USDT on TRON unless given. */
+export type CreateInvoice = Pick<Schemas['CreateInvoice'], 'amount' | 'externalId'> & {
+  asset?: Schemas['CreateInvoice']['asset'] | undefined;
+  network?: Schemas['CreateInvoice']['network'] | undefined;
+};
+
+/** A page of the feed, oldest first. `latest` is the project's newest event of all, whatever page this is. */
+export type EventPage = Schemas['EventPage'];
+
+/**
+ * An event, told apart by `type`. A later release of Quittance may send types that are not listed here, and they are handed on too:
+ * leave a `default` branch that does nothing.
+ */
+export type WebhookEvent = EventPage['data'][number];
+
+/** The codes with which the API refuses a request; docs/api.md says what each means. */
+export type ApiErrorCode = Schemas['Problem']['code'];
+
+export type FieldError = NonNullable<Schemas['Problem']['errors']>[number];

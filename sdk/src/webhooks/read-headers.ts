@@ -1,0 +1,78 @@
+import { refuse } from './refusal.ts';
+import { decodeBase64 } from './secret.ts';
+
+/** A `Headers` object, or the headers of a Node request. */
+export type WebhookHeaders =
+  | { get(name: string): string | null }
+  | Readonly<Record<string, string | readonly string[] | undefined>>;
+
+export type SignedHeaders = { id: string; timestamp: string; signatures: Uint8Array[] };
+
+/** Without a dot, which separates the signed parts: else bytes could be moved from one part to the next. */
+const ID = /^[A-Za-z0-9_-]{1,255}$/;
+/** What `Number` or `parseInt` would also take (signs, spaces, fractions, exponents) was never signed as such. */
+const TIMESTAMP = /^[1-9][0-9]{0,11}$/;
+const SIGNATURE = /^[a-z0-9]{1,8},[\w+/=-]{1,200}$/;
+/** A rotation has two; more only cost time. */
+const MAX_SIGNATURES = 16;
+const MAX_SIGNATURE_HEADER = 4096;
+
+/** Real ones: `evt_01h455vb4pex5vsknk084sn02q`, `1767225600`, `v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=`. */
+export function readHeaders(headers: WebhookHeaders): SignedHeaders {
+  const id = required(headers, 'webhook-id');
+  if (!ID.test(id)) return refuse('HEADER_MALFORMED', 'webhook-id must be 1 to 255 letters, digits, _ and -.');
+  const timestamp = required(headers, 'webhook-timestamp');
+  if (!TIMESTAMP.test(timestamp)) {
+    return refuse('HEADER_MALFORMED', 'webhook-timestamp must be Unix seconds, in digits only.');
+  }
+  return { id, timestamp, signatures: readSignatures(required(headers, 'webhook-signature')) };
+}
+
+/** The id that the header names; null if there is none, or more than one, or another text. */
+export function findId(headers: WebhookHeaders): string | null {
+  const [id, ...others] = valuesOf(headers, 'webhook-id');
+  return typeof id === 'string' && others.length === 0 && ID.test(id) ? id : null;
+}
+
+/** The signatures of version 1, which is the only one there is; those of others are passed over. */
+function readSignatures(header: string): Uint8Array[] {
+  const items = header.length > MAX_SIGNATURE_HEADER ? [] : header.split(' ');
+  if (items.length === 0 || items.length > MAX_SIGNATURES) {
+    return refuse('HEADER_MALFORMED', `webhook-signature must hold 1 to ${MAX_SIGNATURES} signatures.`);
+  }
+  const signatures = items.flatMap((item) => {
+    const bytes = item.startsWith('v1,') ? decodeBase64(item.slice(3)) : null;
+    const isReadable = item.startsWith('v1,') ? bytes?.length === 32 : SIGNATURE.test(item);
+    if (!isReadable) {
+      return refuse(
+        'HEADER_MALFORMED',
+        'webhook-signature must be v1, and the base64 of 32 bytes, one space between two.',
+      );
+    }
+    return bytes ?? [];
+  });
+  if (signatures.length === 0) return refuse('HEADER_MALFORMED', 'webhook-signature holds no signature of version v1.');
+  return signatures;
+}
+
+function required(headers: WebhookHeaders, name: string): string {
+  const values = valuesOf(headers, name);
+  if (values.length === 0) return refuse('HEADER_MISSING', `The header ${name} is missing.`);
+  const [value] = values;
+  // Repeated headers that were joined by ", " are refused by the formats, which hold no such comma.
+  if (values.length > 1 || typeof value !== 'string') {
+    return refuse('HEADER_MALFORMED', `The header ${name} came more than once.`);
+  }
+  return value;
+}
+
+function valuesOf(headers: WebhookHeaders, name: string): unknown[] {
+  if (isHeaders(headers)) return [headers.get(name)].filter((value) => value !== null);
+  return Object.entries(headers).flatMap(([key, value]) =>
+    key.toLowerCase() === name && value !== undefined ? [value] : [],
+  );
+}
+
+function isHeaders(headers: WebhookHeaders): headers is { get(name: string): string | null } {
+  return typeof headers.get === 'function';
+}

@@ -1,0 +1,16 @@
+import type { VerificationCode } from './verification-error.ts';
+
+/** Why a webhook is refused, before what was received has been described. */
+export class Refusal {
+  readonly code: VerificationCode;
+  readonly message: string;
+
+  constructor(code: VerificationCode, message: string) {
+    this.code = code;
+    this.message = message;
+  }
+}
+
+export function refuse(code: VerificationCode, message: string): never {
+  throw new Refusal(code, message);
+}

@@ -1,0 +1,121 @@
+import { joinBytes } from '../read-bounded.ts';
+import type { WebhookEvent } from '../types.ts';
+import { copyBytes, MAX_BODY_BYTES, RAW_BODY_ADVICE } from './raw-body.ts';
+import { findId, readHeaders, type SignedHeaders, type WebhookHeaders } from './read-headers.ts';
+import { Refusal, refuse } from './refusal.ts';
+import { readSecrets, type Secrets } from './secret.ts';
+import { type Diagnosis, WebhookVerificationError } from './verification-error.ts';
+import { createHmac, type Hmac, sha256, toHex } from './web-crypto.ts';
+
+export type { WebhookHeaders } from './read-headers.ts';
+
+/** `toleranceSeconds`: how far the time of the attempt may be from `now` (as `Date.now`), on either side; 300 by default. */
+export type VerifyOptions = { toleranceSeconds?: number | undefined; now?: (() => number) | undefined };
+
+/** Begins what is signed to show which secret a receiver has. It holds a space, as no webhook-id does, so it signs no webhook. */
+const CHECK_PREFIX = 'quittance diagnostic v1\n';
+
+/**
+ * The event of a genuine webhook. `rawBody` is the bytes as they came, before any parser; they are parsed only after a signature
+ * matched. Rejects with a WebhookVerificationError, or with a TypeError for a secret or tolerance that cannot be one.
+ */
+export async function verify(
+  rawBody: Uint8Array | ArrayBuffer,
+  headers: WebhookHeaders,
+  secret: Secrets,
+  { toleranceSeconds = 300, now = Date.now }: VerifyOptions = {},
+): Promise<WebhookEvent> {
+  // Not a number would be near to every time.
+  if (!(toleranceSeconds >= 0)) throw new TypeError('toleranceSeconds must be 0 or more');
+  const hmacs = await Promise.all(readSecrets(secret).map(createHmac));
+  const receivedAt = Math.floor(now() / 1000);
+  const body = copyBytes(rawBody);
+  try {
+    if (body === null) return refuse('BODY_NOT_RAW', `The body was given as ${nameOf(rawBody)}. ${RAW_BODY_ADVICE}.`);
+    if (body.length > MAX_BODY_BYTES) {
+      return refuse('BODY_TOO_LARGE', `The body has ${body.length} bytes; at most ${MAX_BODY_BYTES} are taken.`);
+    }
+    const signed = readHeaders(headers);
+    checkTime(Number(signed.timestamp), receivedAt, toleranceSeconds);
+    await checkSignature(signed, body, hmacs);
+    return parseEvent(body, signed.id);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const diagnosis = await diagnose(receivedAt, body, headers, hmacs);
+    throw new WebhookVerificationError(error.code, error.message, diagnosis);
+  }
+}
+
+function checkTime(timestamp: number, receivedAt: number, toleranceSeconds: number): void {
+  const agoSeconds = receivedAt - timestamp;
+  if (Math.abs(agoSeconds) <= toleranceSeconds) return;
+  const [code, side] =
+    agoSeconds > 0 ? (['TIMESTAMP_TOO_OLD', 'before'] as const) : (['TIMESTAMP_TOO_NEW', 'after'] as const);
+  refuse(
+    code,
+    `webhook-timestamp is ${Math.abs(agoSeconds)} s ${side} this machine's time; ${toleranceSeconds} s are allowed. Is the clock right?`,
+  );
+}
+
+async function checkSignature(
+  { id, timestamp, signatures }: SignedHeaders,
+  body: Uint8Array,
+  hmacs: readonly Hmac[],
+): Promise<void> {
+  const prefix = new TextEncoder().encode(`${id}.${timestamp}.`);
+  const message = joinBytes([prefix, body], prefix.length + body.length);
+  const expected = await Promise.all(hmacs.map((hmac) => hmac(message)));
+  // All are compared, so that the time does not tell which secret or signature was right.
+  const matches = signatures.flatMap((given) => expected.filter((right) => isEqual(given, right)));
+  if (matches.length > 0) return;
+  refuse('SIGNATURE_MISMATCH', 'No signature matches: the secret is another, or the body was changed on its way.');
+}
+
+/** In constant time; both have the 32 bytes of an HMAC-SHA256. */
+function isEqual(given: Uint8Array, right: Uint8Array): boolean {
+  let difference = given.length ^ right.length;
+  right.forEach((byte, at) => {
+    difference |= byte ^ (given[at] ?? 0);
+  });
+  return difference === 0;
+}
+
+function parseEvent(body: Uint8Array, id: string): WebhookEvent {
+  let event: Partial<WebhookEvent> | null = null;
+  try {
+    event = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body));
+  } catch {
+    // Not JSON: not an event, as below.
+  }
+  const isEvent = event?.id === id && typeof event.type === 'string' && typeof event.data === 'object';
+  if (!isEvent) return refuse('EVENT_MALFORMED', 'The signed body is not the event that webhook-id names.');
+  return event as WebhookEvent;
+}
+
+async function diagnose(
+  receivedAt: number,
+  body: Uint8Array<ArrayBuffer> | null,
+  headers: WebhookHeaders,
+  hmacs: readonly Hmac[],
+): Promise<Diagnosis> {
+  const isHashed = body !== null && body.length <= MAX_BODY_BYTES;
+  return {
+    receivedAt,
+    bodySha256: isHashed ? toHex(await sha256(body)) : null,
+    bodyBytes: body?.length ?? null,
+    secretCheck: await checkSecrets(headers, hmacs),
+  };
+}
+
+async function checkSecrets(headers: WebhookHeaders, hmacs: readonly Hmac[]): Promise<string | null> {
+  const id = findId(headers);
+  if (id === null) return null;
+  const message = new TextEncoder().encode(CHECK_PREFIX + id);
+  const checks = await Promise.all(hmacs.map(async (hmac) => toHex(await hmac(message)).slice(0, 8)));
+  return checks.join(',');
+}
+
+function nameOf(value: unknown): string {
+  if (value === undefined || value === null) return 'nothing';
+  return typeof value === 'object' ? 'a parsed object' : `a ${typeof value}`;
+}

@@ -1,0 +1,31 @@
+type Subtle = (typeof globalThis.crypto)['subtle'];
+
+/** HMAC-SHA256 by one key. */
+export type Hmac = (message: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>;
+
+export async function createHmac(key: Uint8Array<ArrayBuffer>): Promise<Hmac> {
+  const subtle = await findSubtle();
+  const imported = await subtle.importKey('raw', key, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign']);
+  return async (message) => new Uint8Array(await subtle.sign('HMAC', imported, message));
+}
+
+export async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
+  return new Uint8Array(await (await findSubtle()).digest('SHA-256', bytes));
+}
+
+export function toHex(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+async function findSubtle(): Promise<Subtle> {
+  // Some runtimes have none; the types of none say so.
+  const known = (globalThis.crypto as { subtle?: Subtle } | undefined)?.subtle;
+  if (known !== undefined) return known;
+  try {
+    // Only Node 18 gets here. For workers, bundlers leave this import as it is: by the comments, or because it may fail.
+    const { webcrypto } = await import(/* webpackIgnore: true */ /* @vite-ignore */ 'node:crypto');
+    return webcrypto.subtle;
+  } catch {
+    throw new Error('this runtime has no Web Crypto, without which no webhook can be verified');
+  }
+}

@@ -1,0 +1,125 @@
+import { Type } from 'typebox';
+import type { EventType } from '../domain/event.ts';
+import type { InvoiceStatus } from '../domain/invoice.ts';
+import { WIRE_NETWORK } from '../domain/network.ts';
+import { InvoiceWithPaymentSchema, PaidPaymentSchema } from './schemas.ts';
+
+const endpointId = Type.String({ examples: ['whe_01k2m9t0b3e8zr6v5x4c7d1f2g'] });
+
+/** What an event of each type holds, for the feed and the webhooks. The titles become the names of types in generated clients. */
+export const EVENT_SCHEMAS = {
+  'invoice.confirming': invoiceEvent('invoice.confirming', 'CONFIRMING', {
+    title: 'InvoiceConfirmingEvent',
+    description: 'The exact transfer stands in a block that is not yet irreversible. Do not fulfil.',
+  }),
+  'invoice.pending': invoiceEvent('invoice.pending', 'PENDING', {
+    title: 'InvoicePendingEvent',
+    description: 'The block of the transfer was orphaned; the invoice waits again.',
+  }),
+  'invoice.paid': envelope(
+    'invoice.paid',
+    Type.Object({
+      ...InvoiceWithPaymentSchema.properties,
+      status: Type.Literal('PAID'),
+      payment: PaidPaymentSchema,
+    }),
+    { title: 'InvoicePaidEvent', description: 'The exact transfer is irreversible.' },
+  ),
+  'invoice.expired': invoiceEvent('invoice.expired', 'EXPIRED', {
+    title: 'InvoiceExpiredEvent',
+    description: 'The deadline passed with no exact transfer; the invoice is still payable.',
+  }),
+  'transfer.unmatched': envelope('transfer.unmatched', Type.Object(transferFields()), {
+    title: 'TransferUnmatchedEvent',
+    description: 'A transfer to one of your addresses equals no payable amount.',
+  }),
+  'transfer.duplicate': envelope(
+    'transfer.duplicate',
+    Type.Object({
+      ...transferFields(),
+      invoiceId: Type.String({ description: 'The invoice that was already paid' }),
+    }),
+    {
+      title: 'TransferDuplicateEvent',
+      description: 'A second exact transfer for an invoice that is already paid.',
+    },
+  ),
+  'endpoint.disabled': envelope(
+    'endpoint.disabled',
+    Type.Object({
+      endpointId,
+      description: Type.String({ description: 'As the operator described the endpoint; may be empty' }),
+      reason: Type.String({ description: 'In plain words' }),
+      disabledAt: Type.String({ format: 'date-time' }),
+      undelivered: Type.Integer({ minimum: 0, description: 'Events that wait to be delivered to it' }),
+      origin: Type.String({ description: 'Scheme, host and port of its URL' }),
+    }),
+    {
+      title: 'EndpointDisabledEvent',
+      description:
+        'One of your other endpoints is not told any more, because it failed for five days or answered 410. Its events stand in the feed.',
+    },
+  ),
+  ping: envelope('ping', Type.Object({ endpointId }), {
+    title: 'PingEvent',
+    description: 'The operator tries the endpoint out. It says nothing about any invoice.',
+  }),
+} as const satisfies Record<EventType, object>;
+
+/** One page of the feed. */
+export const EventPageSchema = Type.Object(
+  {
+    data: Type.Array(Type.Union(Object.values(EVENT_SCHEMAS)), {
+      description: 'Oldest first. Types are added in later releases: pass over those that you do not know.',
+    }),
+    hasMore: Type.Boolean({ description: 'There are events after the last of these' }),
+    latest: Type.Union([Type.Null(), Type.String()], {
+      description: 'The id of the newest event of the project, null while it has none',
+    }),
+  },
+  { title: 'EventPage' },
+);
+
+type Words = { title: string; description: string };
+
+function invoiceEvent<const Name extends EventType, const Status extends InvoiceStatus>(
+  type: Name,
+  status: Status,
+  words: Words,
+) {
+  return envelope(type, Type.Object({ ...InvoiceWithPaymentSchema.properties, status: Type.Literal(status) }), words);
+}
+
+function envelope<const Name extends EventType, Data extends Type.TSchema>(type: Name, data: Data, words: Words) {
+  return Type.Object(
+    {
+      id: Type.String({
+        description: 'Equals the webhook-id header; deduplicate by it',
+        examples: ['evt_01k2m9t0b3e8zr6v5x4c7d1f2g'],
+      }),
+      type: Type.Literal(type),
+      timestamp: Type.String({ format: 'date-time' }),
+      projectId: Type.String(),
+      network: Type.Literal(WIRE_NETWORK),
+      sequence: Type.Integer({
+        minimum: 1,
+        description: 'Counts the events of one invoice without a gap; 1 for what is about no invoice',
+      }),
+      data,
+    },
+    words,
+  );
+}
+
+function transferFields() {
+  return {
+    transferId: Type.String({ examples: ['trf_01k2m9t0b3e8zr6v5x4c7d1f2g'] }),
+    txId: Type.String(),
+    logIndex: Type.Integer(),
+    blockNumber: Type.Integer(),
+    blockTime: Type.String({ format: 'date-time' }),
+    from: Type.String(),
+    to: Type.String(),
+    amount: Type.String({ examples: ['25.000137'] }),
+  };
+}

@@ -1,0 +1,29 @@
+import type { FastifyRequest } from 'fastify';
+import { type FieldError, Problem } from '../web/problem.ts';
+
+/** The query parameters, each at most once; unknown ones are refused, so that a typo is not silently ignored. */
+export function readQuery(request: FastifyRequest, known: string[]): Record<string, string | undefined> {
+  const query = request.query as Record<string, string | string[] | undefined>;
+  const errors = Object.entries(query).flatMap(([field, value]) => {
+    if (!known.includes(field)) {
+      return [
+        { field: field.slice(0, 60), code: 'UNKNOWN_FIELD', message: `is not known; known is: ${known.join(', ')}` },
+      ];
+    }
+    return Array.isArray(value) ? [{ field, code: 'DUPLICATE_FIELD', message: 'occurs more than once' }] : [];
+  });
+  if (errors.length > 0) throw invalidQuery(errors);
+  return query as Record<string, string | undefined>;
+}
+
+/** The answer to query parameters that cannot be used; each `message` goes on after the name of its field. */
+export function invalidQuery(errors: FieldError[]): Problem {
+  const told = errors.map(({ field, message }) => `${field} ${message}`).join('; ');
+  return new Problem('INVALID_REQUEST', `The query is not valid: ${told.slice(0, MAX_DETAIL)}.`, {
+    extensions: { errors: errors.slice(0, MAX_ERRORS) },
+  });
+}
+
+/** A query of 16 KiB can hold thousands of parameters. */
+const MAX_ERRORS = 50;
+const MAX_DETAIL = 500;

@@ -1,0 +1,65 @@
+import { unixMs } from '../domain/time.ts';
+import { systemClock } from '../runtime/clock.ts';
+import type { KeyRing, KeySource } from '../runtime/key-ring.ts';
+import { openKeyRing } from '../runtime/open-key-ring.ts';
+import { countSecretsByKey } from '../store/webhook-secrets.ts';
+import { EXIT } from './cli-error.ts';
+import { formatFields, formatTable, type Result, type Terminal } from './terminal.ts';
+import { withDatabase } from './with-database.ts';
+
+/** Shows the keys by their ids. Exits 1 where secrets that still sign are sealed under a key that is not here. */
+export async function showMasterKeys(terminal: Terminal): Promise<Result> {
+  return withDatabase(terminal, async ({ db, config }) => {
+    const ring = await openKeyRing(config, { mayCreate: false, warn: terminal.note });
+    const keys = describeKeys(ring, await countSecretsByKey(db, unixMs(systemClock.now())));
+    const isMissing = keys.some(({ use }) => use === 'missing');
+    const source = ring === null ? 'none' : nameSource(ring.source);
+    const rows = keys.map(({ keyId, use, signing, ended, canBeDropped }) => [
+      keyId,
+      use,
+      String(signing),
+      String(ended),
+      canBeDropped ? 'yes' : 'no',
+    ]);
+    const table = formatTable(['KEY', 'USE', 'SIGNING SECRETS', 'ENDED', 'CAN BE DROPPED'], rows);
+    return {
+      data: { source, keys },
+      text: [formatFields([['keys from', source]]), table].filter((part) => part !== '').join('\n\n'),
+      ...hint(ring === null, isMissing, config.databaseUrl !== null),
+      exitCode: isMissing ? EXIT.failed : EXIT.ok,
+    };
+  });
+}
+
+/** The variable, or the path of the file. */
+export function nameSource(source: KeySource): string {
+  return source.kind === 'file' ? source.path : 'QUITTANCE_MASTER_KEY';
+}
+
+/** Ended secrets sign nothing any more, so no key is kept for them. */
+function describeKeys(ring: KeyRing | null, counts: ReadonlyMap<string, { total: number; signing: number }>) {
+  const present = (ring?.keys() ?? []).map(({ id }) => id);
+  const describe = (keyId: string, use: 'seals' | 'opens' | 'missing') => {
+    const { total, signing } = counts.get(keyId) ?? { total: 0, signing: 0 };
+    return { keyId, use, signing, ended: total - signing, canBeDropped: use === 'opens' && signing === 0 };
+  };
+  return [
+    ...present.map((keyId, index) => describe(keyId, index === 0 ? 'seals' : 'opens')),
+    ...[...counts]
+      .filter(([keyId, { signing }]) => signing > 0 && !present.includes(keyId))
+      .map(([keyId]) => describe(keyId, 'missing')),
+  ];
+}
+
+function hint(hasNone: boolean, isMissing: boolean, isExternal: boolean): { next?: string } {
+  if (isMissing) {
+    const where = isExternal ? 'to QUITTANCE_MASTER_KEY, behind a comma' : 'to the file master-key, from a backup';
+    return { next: `add the missing keys ${where}; where one is lost for ever, "quittance webhook rotate" heals` };
+  }
+  if (!hasNone) return {};
+  return {
+    next: isExternal
+      ? 'QUITTANCE_MASTER_KEY is not set; make a key with "openssl rand -base64 32"'
+      : 'no key yet: it is made when the first secret is sealed',
+  };
+}

@@ -1,0 +1,13 @@
+/** Every event that can be made to happen, and how. It imports nothing, so that showing help stays quick. */
+export const TRIGGERS = {
+  'invoice.confirming': 'an invoice is made and paid exactly',
+  'invoice.paid': 'the same, until its block is irreversible',
+  'invoice.pending': 'an invoice is paid, and then the block leaves the chain again',
+  'invoice.expired': 'the deadline of a new invoice is brought forward',
+  'transfer.unmatched': '1 USDT too little comes for a new invoice',
+  'transfer.duplicate': 'a new invoice is paid twice',
+  'endpoint.disabled': 'an endpoint that is made for it answers 410 Gone',
+  ping: 'nothing has to happen for it',
+} as const;
+
+export type Trigger = keyof typeof TRIGGERS;

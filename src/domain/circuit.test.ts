@@ -1,0 +1,63 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { type EndpointHealth, hasFailedTooLong, healthAfterFailures, OPEN_AFTER_FAILURES } from './circuit.ts';
+import { unixMs } from './time.ts';
+
+const NOW = unixMs(1_800_000_000_000);
+const DAY_MS = 86_400_000;
+const HEALTHY: EndpointHealth = { failingSince: null, consecutiveFailures: 0, openUntil: null };
+const pauseOf = ({ openUntil }: EndpointHealth) => (openUntil === null ? null : openUntil - NOW);
+
+test('four failures in a row leave an endpoint open to attempts, the fifth closes it for 5 s', () => {
+  let health = HEALTHY;
+  for (let failures = 1; failures < OPEN_AFTER_FAILURES; failures++) {
+    health = healthAfterFailures(health, { probes: 0, others: 1 }, NOW);
+    expect(health).toEqual({ failingSince: NOW, consecutiveFailures: failures, openUntil: null });
+  }
+  expect(pauseOf(healthAfterFailures(health, { probes: 0, others: 1 }, NOW))).toBe(5000);
+});
+
+test('each probe that fails doubles the pause, up to 5 minutes', () => {
+  let health = healthAfterFailures(HEALTHY, { probes: 0, others: 5 }, NOW);
+  const pauses = Array.from({ length: 9 }, () => {
+    health = healthAfterFailures(health, { probes: 1, others: 0 }, NOW);
+    return pauseOf(health);
+  });
+  expect(pauses).toEqual([10, 20, 40, 80, 160, 300, 300, 300, 300].map((seconds) => seconds * 1000));
+});
+
+test('attempts that were under way together when it began to fail make no longer a pause than five of them', () => {
+  const opened = healthAfterFailures(HEALTHY, { probes: 0, others: 128 }, NOW);
+  expect(pauseOf(opened)).toBe(5000);
+  const later = unixMs(NOW + 1000);
+  expect(healthAfterFailures(opened, { probes: 0, others: 20 }, later)).toEqual(opened);
+});
+
+test('whatever fails, the pause is at most 5 minutes, failures never become fewer, and the first failure is remembered', () => {
+  const step = fc.record({ probes: fc.nat(3), others: fc.nat(200), afterMs: fc.nat(10 * DAY_MS) });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      let health = HEALTHY;
+      let now = NOW;
+      let first: number | null = null;
+      for (const { probes, others, afterMs } of steps) {
+        now = unixMs(now + afterMs);
+        if (probes + others === 0) continue;
+        const after = healthAfterFailures(health, { probes, others }, now);
+        first ??= now;
+        expect(after.failingSince).toBe(first);
+        expect(after.consecutiveFailures).toBeGreaterThanOrEqual(health.consecutiveFailures);
+        expect((after.openUntil ?? 0) - now).toBeLessThanOrEqual(300_000);
+        expect(after.openUntil === null).toBe(after.consecutiveFailures < OPEN_AFTER_FAILURES);
+        health = after;
+      }
+    }),
+  );
+});
+
+test('five days of failures are too long, and a millisecond less is not', () => {
+  const failing = { ...HEALTHY, failingSince: NOW };
+  expect(hasFailedTooLong(HEALTHY, unixMs(NOW + 100 * DAY_MS))).toBe(false);
+  expect(hasFailedTooLong(failing, unixMs(NOW + 5 * DAY_MS - 1))).toBe(false);
+  expect(hasFailedTooLong(failing, unixMs(NOW + 5 * DAY_MS))).toBe(true);
+});

@@ -1,0 +1,44 @@
+import { type UnixMs, unixMs } from './time.ts';
+
+/** How attempts to an endpoint have fared. `openUntil`: none is made before. */
+export type EndpointHealth = {
+  failingSince: UnixMs | null;
+  consecutiveFailures: number;
+  openUntil: UnixMs | null;
+};
+
+/** Failures in a row after which an endpoint is left alone for a while; then one attempt at a time finds out whether it is back. */
+export const OPEN_AFTER_FAILURES = 5;
+
+const DAY_MS = 24 * 3600 * 1000;
+const FIRST_PAUSE_MS = 5000;
+/** So an endpoint that is back is noticed within five minutes. */
+const LONGEST_PAUSE_MS = 5 * 60_000;
+/** Longer than a long weekend. */
+const DISABLED_AFTER_MS = 5 * DAY_MS;
+
+/**
+ * The health of an endpoint after attempts that failed, with none that succeeded among or after them. From the fifth failure in a row
+ * on the endpoint is left alone for 5 s, doubled by each probe that fails, up to 5 minutes. Attempts that are no probes were under
+ * way when it began to fail, and say no more than the first five of them.
+ */
+export function healthAfterFailures(
+  health: EndpointHealth,
+  { probes, others }: { probes: number; others: number },
+  now: UnixMs,
+): EndpointHealth {
+  const before = health.consecutiveFailures;
+  const failures = Math.max(before, Math.min(before + others, OPEN_AFTER_FAILURES)) + probes;
+  const isOpened = failures >= OPEN_AFTER_FAILURES && failures > before;
+  const pauseMs = FIRST_PAUSE_MS * 2 ** Math.min(failures - OPEN_AFTER_FAILURES, 16);
+  return {
+    failingSince: health.failingSince ?? now,
+    consecutiveFailures: failures,
+    openUntil: isOpened ? unixMs(now + Math.min(pauseMs, LONGEST_PAUSE_MS)) : health.openUntil,
+  };
+}
+
+/** Whether every attempt has failed for so long that nobody seems to run the endpoint any more. */
+export function hasFailedTooLong({ failingSince }: EndpointHealth, now: UnixMs): boolean {
+  return failingSince !== null && now - failingSince >= DISABLED_AFTER_MS;
+}

@@ -1,0 +1,150 @@
+import { constants } from 'node:fs';
+import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { DataDirError, dataDirError, lockDataDir } from './instance-lock.ts';
+import { createMasterKey, KeyRingError, type MasterKey, parseMasterKey } from './key-ring.ts';
+
+/** Where the master keys of an embedded database are kept. */
+export function keyFilePath(dataDir: string): string {
+  return join(dataDir, 'master-key');
+}
+
+/**
+ * The keys of a file, one a line, of which the first seals; `null` if there is no file. A mode that lets others read is tightened
+ * and told to `warn`. Throws a KeyRingError for a file that cannot be read, or that somebody else may have put there.
+ */
+export async function readKeyFile(path: string, warn: (message: string) => void): Promise<MasterKey[] | null> {
+  const handle = await openToRead(path);
+  if (handle === null) return null;
+  try {
+    await checkAccess(path, handle, warn);
+    const { bytesRead, buffer } = await handle.read(Buffer.alloc(MAX_BYTES + 1), 0, MAX_BYTES + 1, 0);
+    return parseKeys(path, buffer.toString('latin1', 0, bytesRead));
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Room for dozens of keys; a rotation needs two. */
+const MAX_BYTES = 4096;
+
+/** A symbolic link is not followed, and a pipe not waited for: neither is what we put there. */
+async function openToRead(path: string): Promise<FileHandle | null> {
+  try {
+    return await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return null;
+    const reason =
+      code === 'ELOOP'
+        ? 'is a symbolic link, which is not followed: put the file itself there, or set QUITTANCE_MASTER_KEY'
+        : `cannot be read by uid ${process.getuid?.()} (${code}): run this as the user that runs Quittance, and let the file belong to it`;
+    throw new KeyRingError('KEY_FILE_INVALID', `${path} ${reason}`, { cause: error });
+  }
+}
+
+async function checkAccess(path: string, handle: FileHandle, warn: (message: string) => void): Promise<void> {
+  const file = await handle.stat();
+  if (!file.isFile()) throw new KeyRingError('KEY_FILE_INVALID', `${path} is not a file: move it away`);
+  const { mode, uid } = file;
+  const owner = (await stat(dirname(path))).uid;
+  if (![process.getuid?.() ?? uid, 0, owner].includes(uid)) {
+    throw new KeyRingError(
+      'KEY_FILE_INVALID',
+      `${path} belongs to uid ${uid}, who may read and replace the keys: if it is yours, run "chown ${owner} ${path}"`,
+    );
+  }
+  if ((mode & 0o077) === 0) return;
+  const shown = (mode & 0o777).toString(8).padStart(4, '0');
+  await handle.chmod(0o600).then(
+    () => warn(`${path} had mode ${shown}, so that others could read the master key; it is 0600 now`),
+    () => warn(`${path} has mode ${shown}, so that others can read the master key: run "chmod 600 ${path}"`),
+  );
+}
+
+/** `MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=` in each line. An editor may have added spaces and carriage returns. */
+function parseKeys(path: string, text: string): MasterKey[] {
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  const keys = lines.flatMap((line) => parseMasterKey(line.trim()) ?? []);
+  if (keys.length > 0 && keys.length === lines.length && text.length <= MAX_BYTES) return keys;
+  throw new KeyRingError(
+    'KEY_FILE_INVALID',
+    `${path} must hold keys of 32 bytes in base64 or hexadecimal, one a line, and ${lines.length === 0 ? 'is empty' : 'holds something else'}: put the file back from a backup`,
+  );
+}
+
+/** Makes the file with a new key, unless another process has made it meanwhile. Errors: DataDirError, KeyRingError. */
+export async function createKeyFile(dataDir: string): Promise<void> {
+  const path = keyFilePath(dataDir);
+  const lock = await lockPatiently(dataDir);
+  try {
+    if ((await readKeyFile(path, () => undefined)) === null) await writeKeyFile(path, [createMasterKey()]);
+  } finally {
+    await lock.release();
+  }
+}
+
+/** Whoever makes or changes the file holds this. Throws a DataDirError with `DATA_DIR_IN_USE` if somebody does. */
+export function lockKeyFile(dataDir: string): Promise<{ release(): Promise<void> }> {
+  return lockDataDir(dataDir, 'master-key.lock');
+}
+
+/** Making the file takes milliseconds. */
+const PATIENCE_MS = 5000;
+const POLL_MS = 20;
+
+async function lockPatiently(dataDir: string): Promise<{ release(): Promise<void> }> {
+  const deadlineMs = performance.now() + PATIENCE_MS;
+  for (;;) {
+    try {
+      return await lockKeyFile(dataDir);
+    } catch (error) {
+      const isInUse = error instanceof DataDirError && error.code === 'DATA_DIR_IN_USE';
+      if (!isInUse || performance.now() > deadlineMs) throw error;
+      await delay(POLL_MS);
+    }
+  }
+}
+
+/**
+ * Puts keys into the file, which changes as a whole and is on the disk before this returns: what they seal would be lost without
+ * them. The caller holds the lock, so a draft that stands there was left by a killed process.
+ */
+export async function writeKeyFile(path: string, keys: readonly MasterKey[]): Promise<void> {
+  const draft = `${path}.draft`;
+  try {
+    await rm(draft, { force: true });
+    const handle = await open(draft, 'wx', 0o600);
+    try {
+      await handle.writeFile(keys.map(({ bytes }) => `${bytes.toString('base64')}\n`).join(''));
+      await giveToOwner(path, handle);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(draft, path);
+    await syncDirectory(dirname(path));
+  } catch (error) {
+    throw dataDirError(dirname(path), error);
+  }
+}
+
+/**
+ * What root makes in the directory of an ordinary user must be readable by the service of that user. Through the handle, because
+ * that user could put a link to any file in the place of the path.
+ */
+async function giveToOwner(path: string, handle: FileHandle): Promise<void> {
+  if (process.getuid?.() !== 0) return;
+  const { uid, gid } = await stat(dirname(path));
+  await handle.chown(uid, gid);
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const handle = await open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,68 @@
+import { randomBytes } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { createKeyRing, createMasterKey, parseMasterKey, seal, unseal } from './key-ring.ts';
+
+const PLACE = 'webhook_secrets.sealed:1:2';
+const key = createMasterKey();
+const ring = createKeyRing([key]);
+
+test('what is sealed opens to the same bytes, in its place only', () => {
+  for (const size of [0, 24, 32, 64]) {
+    const plain = randomBytes(size);
+    const sealed = seal(ring, plain, PLACE);
+    expect(sealed.keyId).toBe(key.id);
+    expect(sealed.sealed).toHaveLength(size + 28);
+    expect(unseal(ring, sealed, PLACE)).toEqual({ kind: 'ok', plain });
+    for (const place of ['webhook_secrets.sealed:1:3', 'webhook_secrets.other:1:2', `${PLACE} `, '']) {
+      expect(unseal(ring, sealed, place)).toEqual({ kind: 'damaged' });
+    }
+  }
+});
+
+test('with any one bit changed, or cut short at any byte, nothing opens', () => {
+  const { keyId, sealed } = seal(ring, randomBytes(24), PLACE);
+  for (let bit = 0; bit < sealed.length * 8; bit += 1) {
+    const changed = Buffer.from(sealed);
+    changed.writeUInt8(changed.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
+    expect(unseal(ring, { keyId, sealed: changed }, PLACE)).toEqual({ kind: 'damaged' });
+  }
+  for (let size = 0; size < sealed.length; size += 1) {
+    expect(unseal(ring, { keyId, sealed: sealed.subarray(0, size) }, PLACE)).toEqual({ kind: 'damaged' });
+  }
+});
+
+test('the same bytes never look the same twice, and have a nonce of their own', () => {
+  const plain = Buffer.alloc(32, 7);
+  const sealed = Array.from({ length: 1000 }, () => seal(ring, plain, PLACE).sealed);
+  expect(new Set(sealed.map((bytes) => bytes.toString('hex', 0, 12))).size).toBe(1000);
+  expect(new Set(sealed.map((bytes) => bytes.toString('hex', 12))).size).toBe(1000);
+});
+
+test('the first key seals, and each key opens what it sealed', () => {
+  const [older, newer] = [createMasterKey(), createMasterKey()];
+  const sealed = seal(createKeyRing([older]), Buffer.from('secret'), PLACE);
+  const both = createKeyRing([newer, older]);
+  expect(seal(both, Buffer.from('x'), PLACE).keyId).toBe(newer.id);
+  expect(unseal(both, sealed, PLACE)).toMatchObject({ kind: 'ok' });
+  expect(unseal(createKeyRing([newer]), sealed, PLACE)).toEqual({ kind: 'unknown-key' });
+  // Named as if another key had sealed it.
+  expect(unseal(both, { ...sealed, keyId: newer.id }, PLACE)).toEqual({ kind: 'damaged' });
+});
+
+test('a key is 32 bytes in base64 or hexadecimal, with one id however it is written, and an id tells nothing', () => {
+  const bytes = Buffer.alloc(32, 0xab);
+  const parsed = parseMasterKey(bytes.toString('base64'));
+  expect(parsed).toEqual({ id: 'b0bb3737950e27af', bytes });
+  expect(parseMasterKey(bytes.toString('hex'))).toEqual(parsed);
+  expect(parseMasterKey(bytes.toString('hex').toUpperCase())).toEqual(parsed);
+  const wrong = ['', 'x', `${bytes.toString('hex')}0`, bytes.toString('base64url'), randomBytes(31).toString('base64')];
+  for (const text of [...wrong, `${bytes.toString('base64')}\n`, randomBytes(33).toString('base64')]) {
+    expect(parseMasterKey(text)).toBeNull();
+  }
+});
+
+test('a ring has each key once, and at least one', () => {
+  const [one, two] = [createMasterKey(), createMasterKey()];
+  expect(createKeyRing([one, two, { ...one }]).keys()).toEqual([one, two]);
+  expect(() => createKeyRing([])).toThrow('at least one key');
+});

@@ -1,0 +1,96 @@
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+
+/** 32 bytes, and the 16 hex digits by which rows name it. The id tells nothing about the key. */
+export type MasterKey = { id: string; bytes: Buffer };
+
+/** Where the keys of a process come from. */
+export type KeySource = { kind: 'setting' } | { kind: 'file'; path: string };
+
+/** The first key seals, and all of them open. */
+export type KeyRing = {
+  current(): MasterKey;
+  find(id: string): MasterKey | undefined;
+  /** Different ones, in their order. */
+  keys(): readonly MasterKey[];
+  source: KeySource;
+  /** Reads the keys again where they are kept in a file, for another process may have changed it. Throws if it cannot. */
+  reload(): Promise<void>;
+};
+
+/** A ring of keys that do not change. At least one. */
+export function createKeyRing(given: readonly MasterKey[], source: KeySource = { kind: 'setting' }): KeyRing {
+  // One key may be written twice, in base64 and in hexadecimal.
+  const keys = given.filter((key, index) => given.findIndex(({ id }) => id === key.id) === index);
+  const [first] = keys;
+  if (first === undefined) throw new RangeError('a key ring needs at least one key');
+  return {
+    current: () => first,
+    find: (id) => keys.find((key) => key.id === id),
+    keys: () => keys,
+    source,
+    reload: async () => undefined,
+  };
+}
+
+/** Reads one key of 32 bytes, written in base64 (44 characters) or in hexadecimal (64). `null` for anything else. */
+export function parseMasterKey(text: string): MasterKey | null {
+  const encoding = /^[0-9a-fA-F]{64}$/.test(text) ? 'hex' : /^[A-Za-z0-9+/]{43}=$/.test(text) ? 'base64' : null;
+  return encoding === null ? null : masterKey(Buffer.from(text, encoding));
+}
+
+/** A new random key. */
+export function createMasterKey(): MasterKey {
+  return masterKey(randomBytes(KEY_BYTES));
+}
+
+function masterKey(bytes: Buffer): MasterKey {
+  return {
+    id: createHash('sha256').update('quittance master key id\n').update(bytes).digest('hex').slice(0, 16),
+    bytes,
+  };
+}
+
+/** What is stored of a secret: nonce, ciphertext and tag, and the id of the key that opens it. */
+export type Sealed = { keyId: string; sealed: Buffer };
+
+/** Encrypts under the current key of the ring. `place` names row and column, and must be the same when it is opened. */
+export function seal(ring: KeyRing, plain: Uint8Array, place: string): Sealed {
+  const key = ring.current();
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv('aes-256-gcm', key.bytes, nonce).setAAD(Buffer.from(place));
+  return { keyId: key.id, sealed: Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]) };
+}
+
+export type Unsealed = { kind: 'ok'; plain: Buffer } | { kind: 'unknown-key' } | { kind: 'damaged' };
+
+/** Opens what `seal` made. `unknown-key`: the ring lacks the key. `damaged`: not these bytes, or not for this place. */
+export function unseal(ring: KeyRing, { keyId, sealed }: Sealed, place: string): Unsealed {
+  const key = ring.find(keyId);
+  if (key === undefined) return { kind: 'unknown-key' };
+  if (sealed.length < NONCE_BYTES + TAG_BYTES) return { kind: 'damaged' };
+  const decipher = createDecipheriv('aes-256-gcm', key.bytes, sealed.subarray(0, NONCE_BYTES))
+    .setAAD(Buffer.from(place))
+    .setAuthTag(sealed.subarray(-TAG_BYTES));
+  try {
+    const plain = Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
+    return { kind: 'ok', plain };
+  } catch {
+    // The only thing that `final` throws for is a tag that does not fit.
+    return { kind: 'damaged' };
+  }
+}
+
+const KEY_BYTES = 32;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/** Keys are missing, or not as they must be. The message says what to do and holds no key. */
+export class KeyRingError extends Error {
+  override readonly name = 'KeyRingError';
+  readonly code: 'CONFIG_INVALID' | 'KEY_FILE_INVALID';
+
+  constructor(code: KeyRingError['code'], message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}

@@ -1,0 +1,147 @@
+import type { UnixMs } from '../domain/time.ts';
+import type { Sql } from './database.ts';
+import { type Row, statement } from './statement.ts';
+
+const columns = {
+  id: 'uuid',
+  endpoint_id: 'uuid',
+  master_key_id: 'text',
+  sealed: 'bytea',
+  created_at: 'timestamptz',
+  ends_at: 'timestamptz?',
+} as const;
+
+/** A sealed secret. `ends_at` is null for the current one of its endpoint. */
+export type StoredSecret = Row<typeof columns>;
+
+const insert = statement(
+  'webhook-secret-insert',
+  {},
+  `insert into webhook_secrets (id, project_id, endpoint_id, master_key_id, sealed, created_at)
+   select $1, w.project_id, w.id, $3, $4, $5 from webhook_endpoints w where w.id = $2`,
+);
+
+/** Stores the current secret of an endpoint. A current one that is there must have been given its end before. */
+export async function insertWebhookSecret(
+  tx: Sql,
+  secret: { id: string; endpointId: string; keyId: string; sealed: Buffer; createdAt: UnixMs },
+): Promise<void> {
+  const { id, endpointId, keyId, sealed, createdAt } = secret;
+  await tx.run(insert, [id, endpointId, keyId, sealed, new Date(createdAt)]);
+}
+
+const selectActive = statement(
+  'webhook-secrets-active',
+  columns,
+  `select ${Object.keys(columns).join(', ')} from webhook_secrets
+   where endpoint_id = any($1::uuid[]) and (ends_at is null or ends_at > $2)
+   order by endpoint_id, ends_at desc nulls first limit 10000`,
+);
+
+/** The secrets with which the endpoints' webhooks are signed at `now`: of each endpoint the current one, then those that end. */
+export async function findActiveSecrets(db: Sql, endpointIds: readonly string[], now: UnixMs): Promise<StoredSecret[]> {
+  return db.run(selectActive, [endpointIds, new Date(now)]);
+}
+
+const end = statement(
+  'webhook-secrets-end',
+  { id: 'uuid' },
+  `update webhook_secrets set ends_at = $2
+   where endpoint_id = $1 and (ends_at is null or ends_at > $2) returning id`,
+);
+
+/** Gives every secret of an endpoint that would sign longer its end. Returns how many there were. */
+export async function endWebhookSecrets(tx: Sql, endpointId: string, endsAt: UnixMs): Promise<number> {
+  return (await tx.run(end, [endpointId, new Date(endsAt)])).length;
+}
+
+const selectUnderOtherKeys = statement(
+  'webhook-secrets-under-other-keys',
+  columns,
+  `select ${Object.keys(columns).join(', ')} from webhook_secrets
+   where master_key_id <> $1 and id > $2 order by id limit 500 for update`,
+);
+
+/** Up to 500 secrets behind the id `after` that another master key seals, locked until the transaction ends. */
+export async function lockSecretsUnderOtherKeys(tx: Sql, keyId: string, after: string): Promise<StoredSecret[]> {
+  return tx.run(selectUnderOtherKeys, [keyId, after]);
+}
+
+const updateSealed = statement(
+  'webhook-secret-reseal',
+  {},
+  'update webhook_secrets set master_key_id = $2, sealed = $3 where id = $1',
+);
+
+/** Replaces what is stored of a secret by the same secret sealed under another key. */
+export async function resealWebhookSecret(tx: Sql, id: string, keyId: string, sealed: Buffer): Promise<void> {
+  await tx.run(updateSealed, [id, keyId, sealed]);
+}
+
+const countByKey = statement(
+  'webhook-secrets-by-key',
+  { master_key_id: 'text', total: 'int8', signing: 'int8' },
+  `select master_key_id, count(*) as total, count(*) filter (where ends_at is null or ends_at > $1) as signing
+   from webhook_secrets group by master_key_id order by master_key_id limit 1000`,
+);
+
+/** How many secrets each master key seals, by the id of the key: all, and those that still sign at `now`. */
+export async function countSecretsByKey(
+  db: Sql,
+  now: UnixMs,
+): Promise<Map<string, { total: number; signing: number }>> {
+  const rows = await db.run(countByKey, [new Date(now)]);
+  return new Map(rows.map((row) => [row.master_key_id, { total: Number(row.total), signing: Number(row.signing) }]));
+}
+
+/** Advisory locks have numbers; this one stands for the sealing of secrets. */
+const SEALING = 5_140_912_377_401_882_913n;
+
+const lockShared = statement(
+  'webhook-sealing-join',
+  { is_locked: 'bool' },
+  `select pg_advisory_xact_lock_shared(${SEALING}) is not null as is_locked`,
+);
+
+/** Until the transaction ends, nobody counts on it that all secrets are sealed. Others may seal at the same time. */
+export async function joinSealing(tx: Sql): Promise<void> {
+  await tx.run(lockShared, []);
+}
+
+const lockAlone = statement(
+  'webhook-sealing-stop',
+  { is_locked: 'bool' },
+  `select pg_advisory_xact_lock(${SEALING}) is not null as is_locked`,
+);
+
+/** Waits for those who seal a secret; until the transaction ends, nobody else does. */
+export async function stopSealing(tx: Sql): Promise<void> {
+  await tx.run(lockAlone, []);
+}
+
+const selectPlain = statement(
+  'webhook-secrets-plain',
+  { id: 'uuid', secret: 'text?', is_replaced: 'bool' },
+  `select id, secret,
+     exists (select from webhook_secrets s where s.endpoint_id = w.id and s.ends_at is null) as is_replaced
+   from webhook_endpoints w where secret is not null order by id limit 500 for update`,
+);
+
+/** Up to 500 endpoints whose secret a former release stored as plain text, locked until the transaction ends. */
+export async function lockPlainSecrets(
+  tx: Sql,
+): Promise<{ endpointId: string; secret: string; isReplaced: boolean }[]> {
+  const rows = await tx.run(selectPlain, []);
+  return rows.map((row) => ({ endpointId: row.id, secret: row.secret ?? '', isReplaced: row.is_replaced }));
+}
+
+const clearPlain = statement(
+  'webhook-secret-clear-plain',
+  {},
+  'update webhook_endpoints set secret = null where id = $1',
+);
+
+/** Forgets the plain text of an endpoint's secret. */
+export async function clearPlainSecret(tx: Sql, endpointId: string): Promise<void> {
+  await tx.run(clearPlain, [endpointId]);
+}

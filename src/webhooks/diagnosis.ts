@@ -1,0 +1,30 @@
+import type { UnixMs } from '../domain/time.ts';
+
+/** One attempt, as it was made and as it is recorded. */
+export type DiagnosedAttempt = {
+  /** The HTTP status; `null` when none came. */
+  status: number | null;
+  /** What the attempt came to: a class, a colon, plain words, and at the end a code in parentheses. `null`: delivered. */
+  error: string | null;
+  /** The first bytes of the answer's body, at most 8 KiB. */
+  answer: Uint8Array | null;
+  /** The Date header of the answer. It is not kept, so it is known of an attempt just made only. */
+  date: string | null;
+  attemptedAt: UnixMs;
+  latencyMs: number | null;
+  sent: SentWebhook;
+  /** `whsec_…`, those that ended lately too. `null`: they could not be opened. */
+  secrets: readonly SigningSecret[] | null;
+};
+
+/** `id` is `evt_…`, as the header had it. */
+type SentWebhook = { id: string; body: Uint8Array };
+
+/** `endsAt` `null`: the current one. */
+export type SigningSecret = { secret: string; endsAt: UnixMs | null };
+
+/**
+ * What is wrong with a receiver and how to mend it, in plain words without anything that the receiver wrote. `proven` follows from
+ * what the receiver says that it saw; `likely` is what such an outcome nearly always means. `code` is for scripts.
+ */
+export type Diagnosis = { code: string; certainty: 'proven' | 'likely'; problem: string; fix: string };

@@ -1,0 +1,36 @@
+import { randomUUID } from 'node:crypto';
+import { eventBody } from '../domain/event.ts';
+import { encodeId, uuidV7 } from '../domain/ids.ts';
+import { toIso, type UnixMs } from '../domain/time.ts';
+import { pooledRandom } from '../runtime/random.ts';
+import { raiseAlarm } from '../store/alarms.ts';
+import type { Sql } from '../store/database.ts';
+import { countUndelivered, type FailingEndpoint } from '../store/endpoint-health.ts';
+import { insertEvents } from '../store/events.ts';
+import { disableWebhookEndpoint } from '../store/webhook-endpoints.ts';
+
+/**
+ * Disables an endpoint because of how it fails, in the caller's transaction: the project's other endpoints are told by an event, and
+ * the operator by an alarm. Its deliveries stay as they are. `false` if it is disabled already.
+ */
+export async function disableEndpoint(
+  tx: Sql,
+  endpoint: FailingEndpoint,
+  { now, reason }: { now: UnixMs; reason: string },
+): Promise<boolean> {
+  if (!(await disableWebhookEndpoint(tx, endpoint.id, now, reason))) return false;
+  const { projectId, network, description } = endpoint;
+  const id = uuidV7(now, pooledRandom(10));
+  const endpointId = encodeId('whe', endpoint.id);
+  // Path and query of the URL may hold a token.
+  const { origin } = new URL(endpoint.url);
+  const undelivered = await countUndelivered(tx, endpoint.id);
+  const type = 'endpoint.disabled' as const;
+  const data = { endpointId, description, reason, disabledAt: toIso(now), undelivered, origin };
+  const body = eventBody({ id, type, timestamp: now, projectId, sequence: 1, data });
+  const event = { id, projectId, type, invoiceId: null, transferId: null, sequence: 1, body };
+  await insertEvents(tx, network, [event], now);
+  const detail = `webhook endpoint ${endpointId} (${origin}) was disabled: ${reason}. ${undelivered} events wait for it: repair it, then "quittance webhook enable ${endpointId}"`;
+  await raiseAlarm(tx, network, { id: randomUUID(), kind: 'webhook-disabled', subject: endpointId, detail });
+  return true;
+}

@@ -1,0 +1,69 @@
+import { uuidV7 } from '../domain/ids.ts';
+import type { UnixMs } from '../domain/time.ts';
+import { type KeyRing, seal, type Unsealed, unseal } from '../runtime/key-ring.ts';
+import type { Sql } from '../store/database.ts';
+import { insertWebhookSecret, joinSealing, resealWebhookSecret, type StoredSecret } from '../store/webhook-secrets.ts';
+import { formatSecret, parseSecret } from './sign.ts';
+
+/**
+ * Seals and stores the current secret of an endpoint; the one before must have been given its end. Throws a RangeError for a
+ * malformed secret, without it in the message.
+ */
+export async function addEndpointSecret(tx: Sql, ring: KeyRing, secret: NewSecret): Promise<void> {
+  // Under the lock and with the keys as they are now, so that no rotation drops a key that this is about to use.
+  await joinSealing(tx);
+  await ring.reload();
+  await storeEndpointSecret(tx, ring, secret);
+}
+
+/** `addEndpointSecret` for a caller who holds the lock of sealing and has read the keys since. */
+export async function storeEndpointSecret(
+  tx: Sql,
+  ring: KeyRing,
+  { endpointId, secret, now, random }: NewSecret,
+): Promise<void> {
+  const id = uuidV7(now, random(10));
+  const sealed = seal(ring, parseSecret(secret), placeOf({ id, endpointId }));
+  await insertWebhookSecret(tx, { id, endpointId, ...sealed, createdAt: now });
+}
+
+/** Ids are UUIDs; `secret` is `whsec_…`. */
+type NewSecret = { endpointId: string; secret: string; now: UnixMs; random: (size: number) => Uint8Array };
+
+type OpenedSecret = { kind: 'ok'; secret: string } | Exclude<Unsealed, { kind: 'ok' }>;
+
+/**
+ * Opens stored secrets, one result a row in their order. Where a key is unknown, the keys are read again once: they may have been
+ * rotated since this process read them.
+ */
+export async function openEndpointSecrets(ring: KeyRing, rows: readonly StoredSecret[]): Promise<OpenedSecret[]> {
+  const opened = rows.map((row) => openEndpointSecret(ring, row));
+  if (opened.every(({ kind }) => kind !== 'unknown-key')) return opened;
+  // A file that cannot be read now is no reason to drop what can be opened: the key stays unknown.
+  await ring.reload().catch(() => undefined);
+  return rows.map((row) => openEndpointSecret(ring, row));
+}
+
+/** Opens a stored secret to `whsec_…`. */
+function openEndpointSecret(ring: KeyRing, row: StoredSecret): OpenedSecret {
+  const opened = unseal(ring, { keyId: row.master_key_id, sealed: row.sealed }, placeOfRow(row));
+  return opened.kind === 'ok' ? { kind: 'ok', secret: formatSecret(opened.plain) } : opened;
+}
+
+/** Seals a stored secret under the current key of the ring. Anything but `ok`: it could not be opened, and is as it was. */
+export async function resealEndpointSecret(tx: Sql, ring: KeyRing, row: StoredSecret): Promise<Unsealed['kind']> {
+  const opened = unseal(ring, { keyId: row.master_key_id, sealed: row.sealed }, placeOfRow(row));
+  if (opened.kind !== 'ok') return opened.kind;
+  const { keyId, sealed } = seal(ring, opened.plain, placeOfRow(row));
+  await resealWebhookSecret(tx, row.id, keyId, sealed);
+  return 'ok';
+}
+
+function placeOfRow({ id, endpoint_id: endpointId }: StoredSecret): string {
+  return placeOf({ id, endpointId });
+}
+
+/** Bound to the ciphertext: moved to another row, column or endpoint it does not open. */
+function placeOf({ id, endpointId }: { id: string; endpointId: string }): string {
+  return `webhook_secrets.sealed:${id}:${endpointId}`;
+}

@@ -1,0 +1,54 @@
+/**
+ * The error of an attempt without an answer: its class, a colon, and what happened in plain words. The classes are stable, for the
+ * diagnosis of an attempt is made from them: `timeout`, `dns`, `connection_refused`, `connection_lost`, `unreachable`, `tls`,
+ * `target_refused`, `redirect`, `http_<status>`, `invalid_answer`, `invalid_url`, `network`, `unsigned`.
+ */
+export function explainError(error: unknown): string {
+  const { code, name, message } = (error ?? {}) as { code?: unknown; name?: unknown; message?: unknown };
+  if (code === 'TARGET_REFUSED') return `target_refused: ${String(message)}`;
+  const label = String(code ?? name);
+  if (!/^[A-Za-z0-9_]{1,60}$/.test(label)) return UNKNOWN;
+  return `${EXPLANATIONS.find(([pattern]) => pattern.test(label))?.[1] ?? UNKNOWN} (${label})`;
+}
+
+/** The error of an attempt that was answered with anything but 2xx, of the same form. */
+export function explainStatus(status: number): string {
+  if (status >= 300 && status < 400) {
+    return `redirect: the endpoint answered ${status}, and redirects are not followed; register the final URL`;
+  }
+  return `http_${status}: the endpoint answered ${status}${STATUSES[status] ?? (status >= 500 ? SERVER_ERROR : '')}, and only 2xx is delivered`;
+}
+
+const UNKNOWN = 'network: the attempt failed';
+const SERVER_ERROR = ' (an error on its side)';
+const STATUSES: Readonly<Record<number, string>> = {
+  401: ' (it asks for a login)',
+  403: ' (it forbids us to call it)',
+  404: ' (nothing is at its path)',
+  405: ' (it takes no POST at its path)',
+  410: ' (it is gone for good)',
+  413: ' (it takes no body of this size)',
+  429: ' (it has had too many requests)',
+};
+
+/** Codes of Node, OpenSSL and undici and what they mean to who runs the endpoint. The first that fits counts. */
+const EXPLANATIONS: readonly (readonly [RegExp, string])[] = [
+  [/^(UND_ERR_CONNECT_TIMEOUT|ETIMEDOUT)$/, 'timeout: no connection in time'],
+  [/^UND_ERR_(HEADERS|BODY)_TIMEOUT$/, 'timeout: no answer in time'],
+  [/^ECONNREFUSED$/, 'connection_refused: nothing listens at the address of the endpoint'],
+  [/^ENOTFOUND$/, 'dns: the name of the endpoint does not resolve'],
+  [/^EAI_/, 'dns: the name of the endpoint could not be looked up'],
+  [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/, 'connection_lost: the connection was closed before an answer'],
+  [/^(EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ENETDOWN)$/, 'unreachable: no route to the endpoint'],
+  [/^CERT_HAS_EXPIRED$/, 'tls: the certificate has expired'],
+  [/^CERT_NOT_YET_VALID$/, 'tls: the certificate is not valid yet; check the clocks'],
+  [/^ERR_TLS_CERT_ALTNAME_INVALID$/, 'tls: the certificate is for another name'],
+  [/^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN)$/, 'tls: the certificate is self-signed'],
+  [
+    /^(UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER_CERT(_LOCALLY)?)$/,
+    'tls: the chain of the certificate is incomplete, or nobody well-known signed it',
+  ],
+  [/^CERT_REVOKED$/, 'tls: the certificate was revoked'],
+  [/(CERT|TLS|SSL|SIGNATURE|^EPROTO$)/, 'tls: no secure connection'],
+  [/^(HPE_|HTTPParserError$|UND_ERR_HEADERS_OVERFLOW|UND_ERR_RES)/, 'invalid_answer: the answer is not valid HTTP'],
+];

@@ -1,0 +1,97 @@
+import { type UnixMs, unixMs } from '../domain/time.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { Metrics } from '../runtime/metrics.ts';
+import type { Database } from '../store/database.ts';
+import { type LeasedDelivery, returnDeliveries } from '../store/deliveries.ts';
+import type { AttemptOutcome } from '../store/delivery-outcomes.ts';
+import { namesOf, recordAttempts } from './record-attempts.ts';
+
+/** What is to be written: outcomes of attempts, and leases that are given back. Bounded by how much is leased at once. */
+export type OutcomeQueue = {
+  add(outcome: AttemptOutcome): void;
+  /** Gives leases back uncounted, to be attempted after `delayMs`. */
+  giveBack(deliveries: readonly LeasedDelivery[], delayMs?: number): void;
+  /** Writes all that is there. Throws if that is not possible now; nothing of it is lost, and `flush` is to be called again. */
+  flush(): Promise<void>;
+  size(): number;
+};
+
+/** One statement; with more, the answers alone would be megabytes. */
+const BATCH = 256;
+/** With the pauses of the dispatcher that is half a minute. What is at fault is then one outcome and not the database. */
+const MAX_TRIES = 10;
+
+export function createOutcomeQueue(deps: {
+  db: Database;
+  clock: Clock;
+  log: Logger;
+  metrics: Pick<Metrics, 'deliveryAttempts'>;
+}): OutcomeQueue {
+  const { db, clock, log } = deps;
+  const now = (): UnixMs => unixMs(clock.now());
+  let outcomes: AttemptOutcome[] = [];
+  let returns: { delivery: LeasedDelivery; delayMs: number }[] = [];
+  const tries = new WeakMap<AttemptOutcome, number>();
+
+  /** So that one outcome that cannot be recorded does not keep the others from it. */
+  const recordSingly = async (batch: readonly AttemptOutcome[]): Promise<void> => {
+    let failure: unknown = null;
+    for (const outcome of batch) {
+      try {
+        await recordAttempts(deps, [outcome], now());
+        outcomes = outcomes.filter((other) => other !== outcome);
+      } catch (error) {
+        failure = error;
+        if (isRetryable(error)) break;
+        const count = (tries.get(outcome) ?? 0) + 1;
+        tries.set(outcome, count);
+        if (count < MAX_TRIES) continue;
+        outcomes = outcomes.filter((other) => other !== outcome);
+        const fields = { error, ...namesOf(outcome.delivery), outcome: outcome.kind };
+        log.error(fields, 'a webhook attempt cannot be recorded; it is made again');
+      }
+    }
+    if (failure !== null) throw failure;
+  };
+  const recordBatch = async (): Promise<void> => {
+    const batch = outcomes.slice(0, BATCH);
+    try {
+      await recordAttempts(deps, batch, now());
+      outcomes = outcomes.slice(batch.length);
+    } catch (error) {
+      if (isRetryable(error)) throw error;
+      await recordSingly(batch);
+    }
+  };
+  const returnBatch = async (): Promise<void> => {
+    const delayMs = returns[0]?.delayMs;
+    const batch = returns.filter((one) => one.delayMs === delayMs);
+    const dueAt = unixMs(clock.now() + (delayMs ?? 0));
+    await returnDeliveries(
+      db,
+      batch.map(({ delivery }) => delivery),
+      dueAt,
+    );
+    returns = returns.filter((one) => !batch.includes(one));
+  };
+  return {
+    add: (outcome) => {
+      outcomes.push(outcome);
+    },
+    giveBack: (deliveries, delayMs = 1) => {
+      returns.push(...deliveries.map((delivery) => ({ delivery, delayMs })));
+    },
+    flush: async () => {
+      // What is added meanwhile is for the next time, so that this one ends.
+      for (let left = outcomes.length; left > 0; left -= BATCH) await recordBatch();
+      while (returns.length > 0) await returnBatch();
+    },
+    size: () => outcomes.length + returns.length,
+  };
+}
+
+/** The database is away, or could not do it just now. */
+function isRetryable(error: unknown): boolean {
+  return error instanceof Error && 'retryable' in error && error.retryable === true;
+}

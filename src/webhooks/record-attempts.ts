@@ -1,0 +1,105 @@
+import { hasFailedTooLong, healthAfterFailures } from '../domain/circuit.ts';
+import { encodeId } from '../domain/ids.ts';
+import type { UnixMs } from '../domain/time.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { Metrics } from '../runtime/metrics.ts';
+import type { Database, Sql } from '../store/database.ts';
+import type { LeasedDelivery } from '../store/deliveries.ts';
+import { type AttemptOutcome, recordOutcomes } from '../store/delivery-outcomes.ts';
+import { type FailingEndpoint, lockEndpointHealth, saveEndpointHealth } from '../store/endpoint-health.ts';
+import { disableEndpoint } from './disable-endpoint.ts';
+
+type RecordDeps = { db: Database; log: Logger; metrics: Pick<Metrics, 'deliveryAttempts'> };
+type Disabled = { endpointId: string; reason: string };
+
+/**
+ * Records what attempts came to, in the order in which they ended: deliveries and the log of attempts, how the endpoints fare, and
+ * which of them are disabled for it. All of it or nothing. The metrics and the log are told afterwards.
+ */
+export async function recordAttempts(
+  { db, log, metrics }: RecordDeps,
+  outcomes: readonly AttemptOutcome[],
+  now: UnixMs,
+): Promise<void> {
+  const failures = failuresByEndpoint(outcomes);
+  const record = async (sql: Sql) => ({ ours: await recordOutcomes(sql, outcomes, now), disabled: [] as Disabled[] });
+  // What is delivered takes one statement; only failures concern the endpoints beyond that.
+  const { ours, disabled } =
+    failures.size === 0
+      ? await record(db)
+      : await db.transaction(async (tx) => {
+          const recorded = await record(tx);
+          const disabled = await judgeEndpoints(tx, failures, recorded.ours, now);
+          return { ...recorded, disabled };
+        });
+  for (const outcome of outcomes) tell({ log, metrics }, outcome, ours.has(outcome), now);
+  for (const endpoint of disabled) {
+    log.error(endpoint, 'webhook endpoint disabled; its events are kept, and nothing is sent until it is enabled');
+  }
+}
+
+/** The failures of each endpoint that no success followed. */
+function failuresByEndpoint(outcomes: readonly AttemptOutcome[]): Map<string, AttemptOutcome[]> {
+  const failures = new Map<string, AttemptOutcome[]>();
+  for (const outcome of outcomes) {
+    const { endpointId } = outcome.delivery;
+    if (outcome.kind === 'delivered') failures.delete(endpointId);
+    else failures.set(endpointId, [...(failures.get(endpointId) ?? []), outcome]);
+  }
+  return failures;
+}
+
+async function judgeEndpoints(
+  tx: Sql,
+  failures: ReadonlyMap<string, AttemptOutcome[]>,
+  ours: ReadonlySet<AttemptOutcome>,
+  now: UnixMs,
+): Promise<Disabled[]> {
+  const disabled: Disabled[] = [];
+  for (const endpoint of await lockEndpointHealth(tx, [...failures.keys()])) {
+    const counted = (failures.get(endpoint.id) ?? []).filter((outcome) => ours.has(outcome));
+    if (counted.length === 0) continue;
+    const probes = counted.filter(({ delivery }) => delivery.isProbe).length;
+    const others = counted.length - probes;
+    await saveEndpointHealth(tx, endpoint.id, healthAfterFailures(endpoint, { probes, others }, now));
+    const reason = reasonToDisable(endpoint, counted, now);
+    if (reason !== null && (await disableEndpoint(tx, endpoint, { now, reason }))) {
+      disabled.push({ endpointId: encodeId('whe', endpoint.id), reason });
+    }
+  }
+  return disabled;
+}
+
+function reasonToDisable(endpoint: FailingEndpoint, failures: readonly AttemptOutcome[], now: UnixMs): string | null {
+  if (failures.some(({ status }) => status === 410)) return 'the endpoint answered 410 Gone';
+  return hasFailedTooLong(endpoint, now) ? 'every attempt has failed for 5 days' : null;
+}
+
+function tell({ log, metrics }: Omit<RecordDeps, 'db'>, outcome: AttemptOutcome, isOurs: boolean, now: UnixMs): void {
+  const { delivery, kind, status, nextAttemptAt, latencyMs } = outcome;
+  if (kind === 'delivered') {
+    metrics.deliveryAttempts.inc(DELIVERED);
+    if (!isOurs) {
+      log.warn(namesOf(delivery), 'webhook delivered after its lease had run out; it may arrive twice');
+    } else if (log.isLevelEnabled('debug')) {
+      log.debug({ ...namesOf(delivery), status, latencyMs }, 'webhook delivered');
+    }
+    return;
+  }
+  metrics.deliveryAttempts.inc({ outcome: nextAttemptAt === null ? 'dead' : 'retried' });
+  const fields = { ...namesOf(delivery), status, latencyMs, reason: outcome.error };
+  if (nextAttemptAt === null)
+    log.error(fields, 'webhook is dead after its last attempt; replay it once its endpoint works');
+  else log.info({ ...fields, delayMs: nextAttemptAt - now }, 'webhook failed; it is tried again');
+}
+
+const DELIVERED = { outcome: 'delivered' } as const;
+
+/** What the log calls an attempt. */
+export function namesOf(delivery: LeasedDelivery) {
+  return {
+    eventId: encodeId('evt', delivery.eventId),
+    endpointId: encodeId('whe', delivery.endpointId),
+    attempt: delivery.attempt,
+  };
+}

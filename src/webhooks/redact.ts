@@ -1,0 +1,163 @@
+/**
+ * The first 8 KiB of an endpoint's answer as an operator may read and a database may keep it: text with no control or
+ * invisible characters but line feed and tab, in which `[redacted]` stands for what looks like a secret. That is judged by
+ * names (`"password": …`, `token=…`), prefixes (`whsec_`, `qt_live_`, `Bearer`) and shape (PEM, JWT, runs of 32 characters
+ * that are no words). The diagnostic answer of the SDK is kept, for its fields are what diagnosis needs. At most 8 KiB in
+ * UTF-8; takes time in proportion to the length.
+ */
+export function redactAnswer(bytes: Uint8Array): string {
+  const text = new TextDecoder().decode(bytes.subarray(0, MAX_BYTES)).replace(INVISIBLE, '');
+  const whole = bytes.length < MAX_BYTES;
+  return truncate((whole ? redactDiagnostic(text) : null) ?? redact(whole ? text : maskCutRun(text)));
+}
+
+const MAX_BYTES = 8 * 1024;
+const MASK = '[redacted]';
+/** Control characters, and those of format, which can hide or turn around what a terminal shows. */
+const INVISIBLE = /(?![\n\t])[\p{Cc}\p{Cf}]/gu;
+
+/** Of base64 in both alphabets, and of hex. PHP writes a slash in JSON as `\/`. */
+const RUN = String.raw`(?:[A-Za-z0-9+/=_-]|\\/)`;
+const LONG_RUN = new RegExp(`${RUN}{32,}`, 'g');
+const RUN_CHARACTER = /[A-Za-z0-9+/=_\\-]/;
+/** Shorter beginnings of a secret give nothing away. */
+const MIN_CUT_RUN = 8;
+
+const PEM = /-----BEGIN [A-Z0-9 ]{1,40}-----[\s\S]*?(?:-----END [A-Z0-9 ]{1,40}-----|$)/g;
+const PREFIXED = new RegExp(`(whsec_|qt_(?:live|test)_)${RUN}+`, 'g');
+/** Not `Basic realm="…"` and `Bearer token required`, which say what is wrong. */
+const CREDENTIALS =
+  /\b(Bearer|Basic)([ \t]+)(?!(?:auth[a-z]*|realm|scheme|token|credentials?|is|was|not)\b)[^\s"'<>,;]+/gi;
+/** Begins with the base64 of `{"`. */
+const JWT = /(?<![\w-])eyJ[\w-]*\.[\w-]*(?:\.[\w-]*)?/g;
+
+function redact(text: string): string {
+  return redactNamed(text.replace(PEM, MASK))
+    .replace(PREFIXED, `$1${MASK}`)
+    .replace(CREDENTIALS, `$1$2${MASK}`)
+    .replace(JWT, MASK)
+    .replace(LONG_RUN, (run) => (isWords(run) ? run : MASK));
+}
+
+/** Each name with what separates it from its value: `"token": `, `\"token\":`, `token=`, `[token] => `, `<token>`. */
+const NAME = /(?<![\w-])([\w-]+)\\*["']?\]?[ \t\n]*(?:[:=]>?|>)[ \t\n]*/g;
+const SECRET_NAME =
+  /pass(?:word|wd|phrase|code)|secret|token|api[_-]?key|(?:access|private|signing|encryption)[_-]?key|authorization|^auth$|credential|cookie|session|^pin$|^pwd$|^otp$/i;
+/** The whole line of a header is secret: `Cookie: a=1; b=2`. */
+const HEADER_NAME = /^(?:proxy-)?authorization$|cookie$/i;
+const HARMLESS_VALUE = /(?:null|true|false|undefined)(?![^\s,;&<>)}\]])/y;
+
+/** Values are looked at only behind names that say that they are secret, so a name inside of another's value is found too. */
+function redactNamed(text: string): string {
+  let result = '';
+  let done = 0;
+  NAME.lastIndex = 0;
+  for (let match = NAME.exec(text); match !== null; match = NAME.exec(text)) {
+    const name = match[1] ?? '';
+    if (!SECRET_NAME.test(name)) continue;
+    const start = NAME.lastIndex;
+    const end = endOfValue(text, start, HEADER_NAME.test(name));
+    if (end === start) continue;
+    result += text.slice(done, start) + MASK;
+    done = end;
+    NAME.lastIndex = end;
+  }
+  return result + text.slice(done);
+}
+
+const BRACKETED = /\[[^\]]*\]?|\{[^}]*\}?/y;
+const QUOTED = /"(?:[^"\\]|\\[\s\S])*"?|'(?:[^'\\]|\\[\s\S])*'?/y;
+const ESCAPED_QUOTE = /\\+["']/y;
+const LINE = /[^\n"']*/y;
+const WORD = /[^\s&,;"'<>()[\]{}]+/y;
+
+/** Where the value at `start` ends; `start` where there is none that needs to be hidden. */
+function endOfValue(text: string, start: number, isHeader: boolean): number {
+  if (matchAt(HARMLESS_VALUE, text, start) !== '') return start;
+  const quote = matchAt(ESCAPED_QUOTE, text, start);
+  if (quote !== '') {
+    const end = text.indexOf(quote, start + quote.length);
+    return end < 0 ? text.length : end + quote.length;
+  }
+  for (const shape of [BRACKETED, QUOTED, isHeader ? LINE : WORD]) {
+    const value = matchAt(shape, text, start);
+    if (value !== '') return start + value.length;
+  }
+  return start;
+}
+
+function matchAt(pattern: RegExp, text: string, start: number): string {
+  pattern.lastIndex = start;
+  return pattern.exec(text)?.[0] ?? '';
+}
+
+/** A path or a name in kebab, snake or camel case, such as `/app/node_modules/express4/lib/handleWebhookRequest`. */
+function isWords(run: string): boolean {
+  return run
+    .split(/[^A-Za-z0-9]+/)
+    .every((piece) => CONSTANT.test(piece) || (WORDS.test(piece) && hasFewCapitals(piece)));
+}
+
+const CONSTANT = /^[A-Z]{0,15}$/;
+const WORDS = /^[A-Za-z]{0,28}[0-9]{0,4}$/;
+
+/** Half of random letters are capitals. */
+function hasFewCapitals(piece: string): boolean {
+  return piece.replace(/[^A-Z]/g, '').length <= Math.max(3, piece.length / 4);
+}
+
+/** The SDK's answer to a webhook that it could not verify. Its digests say nothing without the secret. */
+const DIAGNOSTIC = 'webhook_verification_failed';
+const DIAGNOSIS = new Map([
+  ['receivedAt', /^[0-9]{1,12}$/],
+  ['bodySha256', /^(?:[0-9a-f]{64}|null)$/],
+  ['bodyBytes', /^(?:[0-9]{1,12}|null)$/],
+  ['secretCheck', /^(?:[0-9a-f]{8}(?:,[0-9a-f]{8}){0,15}|null)$/],
+]);
+
+/** Its text with the message redacted; `null` for everything that is not exactly such an answer. */
+function redactDiagnostic(text: string): string | null {
+  if (!text.startsWith('{') || !text.includes(DIAGNOSTIC)) return null;
+  const answer = parseObject(text);
+  const { error, code, message, diagnosis, ...others } = answer;
+  const isDiagnostic =
+    error === DIAGNOSTIC &&
+    typeof code === 'string' &&
+    /^[A-Z_]{1,40}$/.test(code) &&
+    typeof message === 'string' &&
+    Object.keys(others).length === 0 &&
+    isDiagnosis(diagnosis);
+  return isDiagnostic ? JSON.stringify({ error, code, message: redact(message), diagnosis }) : null;
+}
+
+function isDiagnosis(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  const fields: [string, unknown][] = Object.entries(value);
+  return fields.every(
+    ([name, field]) => (field === null || typeof field !== 'object') && DIAGNOSIS.get(name)?.test(String(field)),
+  );
+}
+
+function parseObject(text: string): Record<string, unknown> {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return {};
+  }
+}
+
+/** Hides the beginning of what may be a secret that the end cut off. */
+function maskCutRun(text: string): string {
+  let start = text.length;
+  while (start > 0 && RUN_CHARACTER.test(text.charAt(start - 1))) start -= 1;
+  return text.length - start < MIN_CUT_RUN ? text : text.slice(0, start) + MASK;
+}
+
+/** Marks and replaced bytes can make a text longer than what was read. */
+function truncate(text: string): string {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= MAX_BYTES) return text;
+  let end = MAX_BYTES;
+  while (((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
+  return bytes.toString('utf8', 0, end);
+}

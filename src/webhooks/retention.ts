@@ -1,0 +1,37 @@
+import { unixMs } from '../domain/time.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Logger } from '../runtime/log.ts';
+import { type Loop, startLoop } from '../runtime/loop.ts';
+import type { Database } from '../store/database.ts';
+import { deleteFinishedDeliveries, FROM_THE_OLDEST } from '../store/delivery-retention.ts';
+
+const HOUR_MS = 3_600_000;
+/** One statement of some ten milliseconds. */
+const BATCH = 1000;
+/** A million an hour; more than that is a backlog, for which there are other hours. */
+const MAX_BATCHES = 1000;
+
+/**
+ * Every hour deletes the deliveries that ended `days` days ago, with the log of their attempts. Those that are still tried, or wait for a
+ * disabled endpoint, stay, and so do all events.
+ */
+export function startRetention(options: { db: Database; clock: Clock; log: Logger; days: number }): Loop {
+  const { db, clock, log, days } = options;
+  return startLoop({
+    name: 'retention of deliveries',
+    log,
+    maxPauseMs: HOUR_MS,
+    run: async (isStopping) => {
+      const before = unixMs(Math.max(0, clock.now() - days * 24 * HOUR_MS));
+      let after: string | null = FROM_THE_OLDEST;
+      let total = 0;
+      for (let batch = 0; batch < MAX_BATCHES && after !== null && !isStopping(); batch += 1) {
+        const { last, deleted } = await deleteFinishedDeliveries(db, { after, before, limit: BATCH });
+        total += deleted;
+        after = last;
+      }
+      if (total > 0) log.info({ deliveries: total, days }, 'old deliveries were deleted; their events are kept');
+      return HOUR_MS;
+    },
+  });
+}

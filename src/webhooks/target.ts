@@ -1,0 +1,97 @@
+import type { LookupAddress } from 'node:dns';
+import { isIP } from 'node:net';
+import { classifyAddress } from './ip-ranges.ts';
+
+/** `local` widens `public` by http, by this machine's loopback addresses and by all ports; by nothing else. */
+export type TargetRule = 'public' | 'local';
+
+/** `reason` is in plain words with the scheme, host and port or addresses seen; never a path or query, which may hold a token. */
+export type TargetCheck = { kind: 'ok' } | { kind: 'refused'; reason: string };
+
+/**
+ * Judges what can be said about the target of webhooks without resolving its name. The parser of URLs has brought the host
+ * into one spelling by then: `http://0x7f.1`, `http://2130706433` and `http://①②⑦.1` are all 127.0.0.1. A name that
+ * passes must still have its addresses checked, by `checkAddresses`, whenever it is connected to.
+ */
+export function checkTarget(url: URL, rule: TargetRule): TargetCheck {
+  const shown = show(`${url.protocol}//${url.host}`);
+  if (rule === 'public' && url.protocol !== 'https:') {
+    return refused(`${shown} must start with https://: webhooks are sent encrypted only`);
+  }
+  if (!(url.protocol in DEFAULT_PORTS)) return refused(`${shown} must start with https:// or http://`);
+  if (url.username !== '' || url.password !== '') return refused(`${shown} has a user name or password: remove it`);
+  const port = Number(url.port === '' ? DEFAULT_PORTS[url.protocol] : url.port);
+  if (rule === 'public' && port !== 443 && port < FIRST_UNPRIVILEGED_PORT) {
+    return refused(`${shown} has the port ${port}: use 443 or one from ${FIRST_UNPRIVILEGED_PORT} on`);
+  }
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
+  if (isIP(host) !== 0) return checkLiteral(host, rule);
+  return checkName(host, rule);
+}
+
+/**
+ * Judges the addresses that `name` resolved to. One that is not allowed refuses them all: a name with addresses inside and
+ * outside is a mistake or an attack.
+ */
+export function checkAddresses(name: string, addresses: readonly LookupAddress[], rule: TargetRule): TargetCheck {
+  const shown = show(name);
+  if (addresses.length === 0) return refused(`${shown} resolves to no address: give it a public one`);
+  const scopes = new Set<string>();
+  for (const { address } of addresses) {
+    const { scope, range } = classifyAddress(address);
+    if (!isAllowed(scope, rule)) return refused(`${shown} resolves to ${address} (${range}): ${WHERE[rule]}`);
+    scopes.add(scope);
+  }
+  if (scopes.size === 1) return { kind: 'ok' };
+  return refused(`${shown} resolves to this machine and to public addresses: give it one kind only`);
+}
+
+/** Whether `ip` is one public unicast address, in a standard spelling without brackets. */
+export function isPublicUnicast(ip: string): boolean {
+  return classifyAddress(ip).scope === 'public';
+}
+
+const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'https:': 443, 'http:': 80 };
+/** Below, ports belong to the services of systems (25, 22, 445 …), of which 443 alone is for us. */
+const FIRST_UNPRIVILEGED_PORT = 1024;
+
+const WHERE: Readonly<Record<TargetRule, string>> = {
+  public: 'webhooks are sent to public addresses only',
+  local: 'webhooks are sent to public addresses and to loopback addresses of this machine only',
+};
+
+function isAllowed(scope: string, rule: TargetRule): boolean {
+  return scope === 'public' || (scope === 'loopback' && rule === 'local');
+}
+
+function checkLiteral(ip: string, rule: TargetRule): TargetCheck {
+  const { scope, range } = classifyAddress(ip);
+  return isAllowed(scope, rule) ? { kind: 'ok' } : refused(`${show(ip)} is not allowed (${range}): ${WHERE[rule]}`);
+}
+
+/** The addresses decide; a name that can only be local is refused before, so that who registers it hears it at once. */
+function checkName(host: string, rule: TargetRule): TargetCheck {
+  const shown = show(host);
+  const name = host.replace(/\.$/, '');
+  const labels = name.split('.');
+  if (name.length > 253 || !labels.every((label) => LABEL.test(label))) {
+    return refused(`${shown} is not the name of a machine: write one such as shop.example.com`);
+  }
+  if (rule === 'local') return { kind: 'ok' };
+  const local = labels.length === 1 || LOCAL_NAMES.test(name);
+  return local ? refused(`${shown} is a name of a local network: ${WHERE.public}`) : { kind: 'ok' };
+}
+
+/** The underscore is not of host names, and resolvers take it. */
+const LABEL = /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/;
+/** RFC 6761, 6762, 7686 and 8375; `internal` by the ICANN board in 2024. Documentation's names simply do not resolve. */
+const LOCAL_NAMES = /\.(?:localhost|local|internal|home\.arpa|onion)$/;
+
+/** A host may have hundreds of characters. All are printable ASCII, for the parser of URLs escapes the others. */
+function show(text: string): string {
+  return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
+}
+
+function refused(reason: string): TargetCheck {
+  return { kind: 'refused', reason };
+}

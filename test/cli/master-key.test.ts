@@ -1,0 +1,198 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { describeError } from '../../src/cli/cli-error.ts';
+import { rotateMasterKey } from '../../src/cli/master-key-rotate.ts';
+import { showMasterKeys } from '../../src/cli/master-key-status.ts';
+import type { Result } from '../../src/cli/terminal.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import { lockDataDir } from '../../src/runtime/instance-lock.ts';
+import { keyFilePath, lockKeyFile } from '../../src/runtime/key-file.ts';
+import { createKeyRing, createMasterKey, type KeyRing } from '../../src/runtime/key-ring.ts';
+import { createLogger } from '../../src/runtime/log.ts';
+import { openKeyRing, requireKeyRing } from '../../src/runtime/open-key-ring.ts';
+import { type Database, openDatabase } from '../../src/store/database.ts';
+import { startEmbeddedPostgres } from '../../src/store/embedded.ts';
+import { migrate } from '../../src/store/migrate.ts';
+import { findActiveSecrets } from '../../src/store/webhook-secrets.ts';
+import { addWebhookEndpoint } from '../../src/webhooks/add-endpoint.ts';
+import { openEndpointSecrets } from '../../src/webhooks/endpoint-secrets.ts';
+import { createWebhookSecret } from '../../src/webhooks/sign.ts';
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { newDirectory, runCli } from './run-cli.ts';
+
+const notes: string[] = [];
+
+function terminalWith(env: NodeJS.ProcessEnv) {
+  const note = (text: string) => void notes.push(text);
+  return { json: true, env, stdin: process.stdin, note, exitCode: () => 0 as const, print: () => undefined };
+}
+
+const statusOf = (env: NodeJS.ProcessEnv) => showMasterKeys(terminalWith(env));
+const rotate = (env: NodeJS.ProcessEnv) => rotateMasterKey(terminalWith(env));
+const failure = (work: Promise<Result>) => work.then(() => null, describeError);
+
+let external: TestDatabase;
+beforeAll(async () => {
+  external = await createTestDatabase();
+});
+afterAll(() => external.drop());
+
+/** A pool of the test's own. */
+function openPool(connection: pg.ClientConfig): Database {
+  const { host = '', port = 0, user = '', password, database = '' } = connection;
+  const db = openDatabase({
+    connection: { host, port, user, password: String(password), database },
+    poolSize: 2,
+    applicationName: 'test',
+    onError: () => undefined,
+  });
+  onTestFinished(() => db.close());
+  return db;
+}
+
+async function addEndpoints(db: Database, connection: pg.ClientConfig, ring: KeyRing, count: number) {
+  const projectId = randomUUID();
+  const client = new pg.Client(connection);
+  await client.connect();
+  await client.query("insert into projects (id, name, network) values ($1, 'shop', 'devnet')", [projectId]);
+  await client.end();
+  const endpoints = Array.from({ length: count }, () => ({
+    id: randomUUID(),
+    secret: createWebhookSecret(randomBytes),
+  }));
+  const deps = { db, keyRing: ring, now: unixMs(Date.now()), random: randomBytes };
+  for (const endpoint of endpoints) {
+    await addWebhookEndpoint(deps, { ...endpoint, projectId, url: 'https://shop.example/' });
+  }
+  return endpoints;
+}
+
+async function secretsOf(db: Database, ring: KeyRing, endpoints: readonly { id: string }[]): Promise<string[]> {
+  const ids = endpoints.map(({ id }) => id);
+  const opened = await openEndpointSecrets(ring, await findActiveSecrets(db, ids, unixMs(Date.now())));
+  return opened.map((one) => (one.kind === 'ok' ? one.secret : one.kind)).sort();
+}
+
+test('keys of the setting: everything is sealed under the first, the others can be dropped, and nothing else changes', async () => {
+  const [older, newer] = [createMasterKey(), createMasterKey()];
+  const text = (...keys: { bytes: Buffer }[]) => keys.map(({ bytes }) => bytes.toString('base64')).join();
+  const env = (...keys: { bytes: Buffer }[]) => ({
+    DATABASE_URL: external.connectionString,
+    ...(keys.length === 0 ? {} : { QUITTANCE_MASTER_KEY: text(...keys) }),
+  });
+  const db = openPool(external.connection);
+  const endpoints = await addEndpoints(db, external.connection, createKeyRing([older]), 3);
+
+  expect(await statusOf(env(older, newer))).toMatchObject({
+    exitCode: 0,
+    data: {
+      source: 'QUITTANCE_MASTER_KEY',
+      keys: [
+        { keyId: older.id, use: 'seals', signing: 3, ended: 0, canBeDropped: false },
+        { keyId: newer.id, use: 'opens', signing: 0, ended: 0, canBeDropped: true },
+      ],
+    },
+  });
+  expect(await statusOf(env(newer))).toMatchObject({
+    exitCode: 1,
+    next: expect.stringContaining('to QUITTANCE_MASTER_KEY'),
+    data: { keys: [{ keyId: newer.id }, { keyId: older.id, use: 'missing', signing: 3 }] },
+  });
+  expect(await statusOf(env())).toMatchObject({ exitCode: 1, data: { source: 'none' } });
+
+  // A key that is not there opens nothing: what is lost is named, and stays as it is.
+  expect(await rotate(env(newer))).toMatchObject({ exitCode: 1, data: { resealed: 0, lostEndpoints: { length: 3 } } });
+  expect(await failure(rotate(env()))).toMatchObject({ code: 'CONFIG_INVALID', exitCode: 2 });
+
+  const rotated = await rotate(env(newer, older));
+  expect(rotated).toMatchObject({
+    exitCode: 0,
+    data: { keyId: newer.id, isNew: false, resealed: 3, dropped: [], droppable: [older.id], lostEndpoints: [] },
+  });
+  expect(await rotate(env(newer, older))).toMatchObject({ data: { resealed: 0 } });
+  expect(await statusOf(env(newer))).toMatchObject({ exitCode: 0, data: { keys: [{ signing: 3 }] } });
+  const expected = endpoints.map(({ secret }) => secret).sort();
+  expect(await secretsOf(db, createKeyRing([newer]), endpoints)).toEqual(expected);
+  for (const key of [older, newer]) expect(JSON.stringify([rotated, notes])).not.toContain(text(key).slice(0, 40));
+});
+
+test('the key file: a rotation beside a running service, cut off after each step and finished', async () => {
+  const dataDir = join(newDirectory(), 'data');
+  const env = { QUITTANCE_DATA_DIR: dataDir };
+  const lock = await lockDataDir(dataDir);
+  const postgres = await startEmbeddedPostgres({ dataDir, log: createLogger({ level: 'warn' }), isDurable: false });
+  onTestFinished(async () => {
+    await postgres.stop();
+    await lock.release();
+  });
+  const db = openPool(postgres.connection);
+  await migrate(db);
+  const client = new pg.Client(postgres.connection);
+  await client.connect();
+  onTestFinished(() => client.end());
+  const settings = { masterKeys: null, databaseUrl: null, dataDir };
+  const path = keyFilePath(dataDir);
+  const linesOf = () => readFileSync(path, 'utf8').trimEnd().split('\n');
+
+  // Looking makes no key, and there is nothing to rotate.
+  expect(await statusOf(env)).toMatchObject({ exitCode: 0, data: { source: 'none', keys: [] } });
+  expect(await failure(rotate(env))).toMatchObject({ code: 'NOT_FOUND', exitCode: 3 });
+  expect(await openKeyRing(settings, { mayCreate: false })).toBeNull();
+
+  const service = await requireKeyRing(settings);
+  const endpoints = await addEndpoints(db, postgres.connection, service, 3);
+  const expected = endpoints.map(({ secret }) => secret).sort();
+  const [first = ''] = linesOf();
+
+  // Cut off in the midst of sealing: the file has both keys, and everything opens.
+  await client.query(
+    `create function fail() returns trigger language plpgsql as $$ begin raise exception 'cut off'; end $$;
+     create trigger cut before update on webhook_secrets for each row execute function fail()`,
+  );
+  expect(await failure(rotate(env))).toMatchObject({ message: expect.stringContaining('cut off') });
+  const [second = '', ...others] = linesOf();
+  expect(others).toEqual([first]);
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  expect(await secretsOf(db, service, endpoints)).toEqual(expected);
+  await client.query('drop trigger cut on webhook_secrets');
+
+  // Finished by the next one, with no other new key.
+  expect(await rotate(env)).toMatchObject({ exitCode: 0, data: { isNew: false, resealed: 3, dropped: { length: 1 } } });
+  expect(linesOf()).toEqual([second]);
+  expect(await secretsOf(db, service, endpoints)).toEqual(expected);
+
+  // Cut off when all was sealed, before the old key was taken out.
+  writeFileSync(path, `${second}\n${first}\n`);
+  expect(await rotate(env)).toMatchObject({ exitCode: 0, data: { isNew: false, resealed: 0, dropped: { length: 1 } } });
+  expect(linesOf()).toEqual([second]);
+
+  // Two at once: one is refused, and an undisturbed one makes one new key.
+  const running = await lockKeyFile(dataDir);
+  expect(await failure(rotate(env))).toMatchObject({ code: 'CONFLICT', exitCode: 4 });
+  await running.release();
+  expect(await rotate(env)).toMatchObject({ data: { isNew: true, resealed: 3, dropped: { length: 1 } } });
+  expect(linesOf()).not.toContain(second);
+  expect(linesOf()).toHaveLength(1);
+  expect(await secretsOf(db, service, endpoints)).toEqual(expected);
+  expect(await statusOf(env)).toMatchObject({ exitCode: 0, data: { source: path, keys: [{ signing: 3 }] } });
+  expect(readdirSync(dataDir).filter((name) => name.startsWith('master-key'))).toEqual(['master-key']);
+
+  // Without the file nothing is made in its place, and what is missing is said.
+  rmSync(path);
+  expect(await failure(rotate(env))).toMatchObject({ code: 'NOT_FOUND' });
+  expect(await statusOf(env)).toMatchObject({ exitCode: 1, next: expect.stringContaining('from a backup') });
+  expect(readdirSync(dataDir)).not.toContain('master-key');
+});
+
+test('a service with a database elsewhere and no master key is refused at the start, by the command', async () => {
+  const env = { DATABASE_URL: 'postgres://u:p@127.0.0.1:1/q', QUITTANCE_NILE_NODES: 'http://127.0.0.1:1' };
+  const { code, json } = await runCli(['start', '--json'], { env });
+  expect(code).toBe(2);
+  expect(json.error).toMatchObject({
+    code: 'CONFIG_INVALID',
+    message: expect.stringContaining('QUITTANCE_MASTER_KEY is not set'),
+  });
+});

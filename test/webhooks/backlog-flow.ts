@@ -1,0 +1,42 @@
+import { expect } from 'vitest';
+import { eventually, judge, startReceiver, type World } from './fixture.ts';
+
+/** Twice as long as the slowest machine of ours needs for 100,000. */
+const LIMIT_MS = 170_000;
+
+/**
+ * So many events are due at once, two of an invoice, and as many at an endpoint that fails, of which half wait for the other half.
+ * Two dispatchers deliver the first, each once and in order, and the others use up no attempts meanwhile.
+ */
+export async function deliverBacklog(world: World, count: number): Promise<void> {
+  const healthy = await startReceiver(world);
+  const failing = await startReceiver(world, (response) => response.writeHead(500).end());
+  const [endpoint, broken] = [await world.addEndpoint(healthy.url), await world.addEndpoint(failing.url)];
+  await world.addBacklog([endpoint, broken], count / 2, 2);
+  const fresh = await startReceiver(world);
+  const urgent = await world.addEvent([await world.addEndpoint(fresh.url)]);
+  for (let number = 0; number < 2; number++) world.startDispatcher();
+  await eventually(async () => expect(await world.delivery(urgent)).toMatchObject({ status: 'delivered' }));
+  expect(healthy.received.length).toBeLessThan(count);
+  await eventually(() => expect(healthy.received.length).toBeGreaterThanOrEqual(count), LIMIT_MS);
+  expect(new Set(healthy.received.map(({ id }) => id)).size).toBe(count);
+  expect(healthy.received).toHaveLength(count);
+  for (const received of healthy.received) expect(() => judge(world, endpoint.secret, received)).not.toThrow();
+  const lastOf = new Map<string, number>();
+  for (const { body } of healthy.received) {
+    const { invoice, sequence } = JSON.parse(body.toString());
+    expect(sequence).toBe((lastOf.get(invoice) ?? 0) + 1);
+    lastOf.set(invoice, sequence);
+  }
+  await eventually(async () => {
+    const left = await world.sql(
+      `select w.id, count(*) filter (where d.status = 'delivered')::int as delivered, max(d.attempt_count) as attempts
+       from webhook_endpoints w join deliveries d on d.endpoint_id = w.id where w.id in ($1, $2) group by w.id order by w.id = $2`,
+      [endpoint.id, broken.id],
+    );
+    expect(left).toMatchObject([
+      { delivered: count, attempts: 1 },
+      { delivered: 0, attempts: 1 },
+    ]);
+  });
+}

@@ -1,0 +1,15 @@
+import { createKeyRing, parseMasterKey } from '../../src/runtime/key-ring.ts';
+import { createLogger } from '../../src/runtime/log.ts';
+import { createMetrics } from '../../src/runtime/metrics.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { startDispatcher } from '../../src/webhooks/dispatcher.ts';
+
+/** A dispatcher in a process of its own, to be killed: the database and the master key stand in its environment. */
+const connection = JSON.parse(process.env['TEST_DATABASE'] ?? '{}');
+const keyRing = createKeyRing([parseMasterKey(process.env['TEST_MASTER_KEY'] ?? '')].flatMap((key) => key ?? []));
+const db = openDatabase({ connection, poolSize: 2, applicationName: 'killed', onError: () => undefined });
+startDispatcher({
+  ...{ db, keyRing, clock: { now: () => Date.now() }, random: () => 0, localTargets: true },
+  ...{ log: createLogger({ level: 'silent' }), metrics: createMetrics() },
+});
+process.on('disconnect', () => process.exit());
