@@ -1,0 +1,93 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { eventually } from '../support/service.ts';
+
+export const EXAMPLES = resolve(import.meta.dirname, '../../docs/examples');
+
+/** How one of docs/examples is run: in an empty folder, in which everything that it needs may be put first. */
+export type Program = {
+  language: string;
+  /** A command that succeeds only where the language is on the machine. */
+  probe: readonly [string, ...string[]];
+  prepare(folder: string): Promise<{ command: readonly [string, ...string[]]; env?: Record<string, string> }>;
+};
+
+export type RunningProgram = { url: string; folder: string; output(): string; stop(): Promise<void> };
+
+/** Whether the language is on this machine, and this user may run it. */
+export function isPresent({ probe: [command, ...values] }: Pick<Program, 'probe'>): boolean {
+  return spawnSync(command, values, { stdio: 'ignore', timeout: 20_000 }).status === 0;
+}
+
+/** Runs a program with nothing of our environment but `PATH` and what is given, and waits until it listens. */
+export async function startProgram(program: Program, env: Record<string, string>): Promise<RunningProgram> {
+  const folder = await mkdtemp(join(tmpdir(), 'quittance-example-'));
+  const removeFolder = () => rm(folder, { recursive: true, force: true });
+  try {
+    const { command, env: own } = await program.prepare(folder);
+    const [file, ...values] = command;
+    const child = spawn(file, values, {
+      cwd: folder,
+      env: { PATH: process.env['PATH'], PORT: '0', ...env, ...own },
+      // A group of its own, so that the workers that a program starts end with it.
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        output += text;
+      });
+    }
+    const ended = once(child, 'close');
+    const kill = () => endGroup(child.pid);
+    process.once('exit', kill);
+    const stop = async () => {
+      kill();
+      await ended;
+      process.off('exit', kill);
+      await removeFolder();
+    };
+    try {
+      const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
+      await eventually(
+        () => output,
+        (text) => LISTENING.test(text) || hasEnded(),
+        25_000,
+      );
+      const [, url] = LISTENING.exec(output) ?? [];
+      if (url === undefined) throw new Error(`the example in ${program.language} did not start: ${output}`);
+      return { url, folder, output: () => output, stop };
+    } catch (error) {
+      await stop();
+      throw error;
+    }
+  } catch (error) {
+    await removeFolder();
+    throw error;
+  }
+}
+
+function endGroup(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+  } catch {
+    // It has ended by itself.
+  }
+}
+
+const LISTENING = /(http:\/\/127\.0\.0\.1:[1-9]\d*)\b/;
+
+/** A port that was free just now, for a server that cannot choose one. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
