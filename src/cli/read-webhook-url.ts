@@ -1,6 +1,7 @@
 import { keyMode, type Network } from '../domain/network.ts';
 import { checkTarget } from '../webhooks/target.ts';
 import { CliError } from './cli-error.ts';
+import { secretProblem } from './secret-problem.ts';
 
 /**
  * The URL as it will be called; what would never be delivered to is refused at once. `localTargets` is whether this machine
@@ -8,6 +9,9 @@ import { CliError } from './cli-error.ts';
  * `INVALID_ARGUMENT`.
  */
 export function readWebhookUrl(text: string, options: { network: Network; localTargets: boolean }): string {
+  if (OUR_SECRET.test(text)) {
+    throw new CliError('INVALID_ARGUMENT', secretProblem('--url', 'a secret of Quittance').message);
+  }
   const refuse = (reason: string) => new CliError('INVALID_ARGUMENT', `--url ${reason}; nothing was changed`);
   const url = URL.canParse(text) && /^https?:\/\/[^/\\\s]/i.test(text) ? new URL(text) : null;
   if (url === null)
@@ -24,6 +28,8 @@ export function readWebhookUrl(text: string, options: { network: Network; localT
   throw refuse(wouldHelp ? `${check.reason}; ${HOW_TO_ALLOW}` : check.reason);
 }
 
+/** A token of the receiver may stand in the URL, which is shown in lists; ours has no business there. */
+const OUR_SECRET = /whsec_|qt_(?:live|test)_/;
 /** The bound of the schema. */
 const MAX_URL_LENGTH = 2048;
 const HOW_TO_ALLOW =

@@ -32,7 +32,7 @@ export function createTerminal(options: { json: boolean }): Terminal {
     exitCode: () => exitCode,
     print({ data, text, next, exitCode: found = EXIT.ok }) {
       exitCode = found;
-      const shown = options.json ? JSON.stringify(data, null, 2) : text;
+      const shown = options.json ? printableJson(JSON.stringify(data, null, 2)) : text;
       if (shown !== '') process.stdout.write(`${shown}\n`);
       if (!options.json && next !== undefined) note(next);
     },
@@ -76,4 +76,17 @@ export function formatTable(names: readonly string[], rows: readonly (readonly s
 /** Control characters in stored text could rewrite what the terminal shows. */
 export function printable(text: string): string {
   return text.replace(/\p{C}/gu, '�');
+}
+
+/**
+ * The same for JSON, which stays JSON of the same value: characters are escaped, but for the line feeds between its parts. JSON
+ * itself does so only below U+0020, which leaves other control characters and marks of direction.
+ */
+export function printableJson(json: string): string {
+  return json.replace(/(?!\n)\p{C}/gu, (character) => character.split('').map(escapeUnit).join(''));
+}
+
+/** Of UTF-16. */
+function escapeUnit(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }

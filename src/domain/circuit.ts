@@ -16,11 +16,14 @@ const FIRST_PAUSE_MS = 5000;
 const LONGEST_PAUSE_MS = 5 * 60_000;
 /** Longer than a long weekend. */
 const DISABLED_AFTER_MS = 5 * DAY_MS;
+/** More than lies between two attempts at one event (30 h and a fifth). An endpoint that failed longer ago had nothing to fail at since. */
+const IDLE_AFTER_MS = 37 * 3600 * 1000;
 
 /**
  * The health of an endpoint after attempts that failed, with none that succeeded among or after them. From the fifth failure in a row
  * on the endpoint is left alone for 5 s, doubled by each probe that fails, up to 5 minutes. Attempts that are no probes were under
- * way when it began to fail, and say no more than the first five of them.
+ * way when it began to fail, and say no more than the first five of them. Time in which nothing was attempted is no time of failing:
+ * an endpoint that was idle since begins to fail anew.
  */
 export function healthAfterFailures(
   health: EndpointHealth,
@@ -31,8 +34,9 @@ export function healthAfterFailures(
   const failures = Math.max(before, Math.min(before + others, OPEN_AFTER_FAILURES)) + probes;
   const isOpened = failures >= OPEN_AFTER_FAILURES && failures > before;
   const pauseMs = FIRST_PAUSE_MS * 2 ** Math.min(failures - OPEN_AFTER_FAILURES, 16);
+  const wasIdle = health.openUntil !== null && now - health.openUntil > IDLE_AFTER_MS;
   return {
-    failingSince: health.failingSince ?? now,
+    failingSince: wasIdle ? now : (health.failingSince ?? now),
     consecutiveFailures: failures,
     openUntil: isOpened ? unixMs(now + Math.min(pauseMs, LONGEST_PAUSE_MS)) : health.openUntil,
   };

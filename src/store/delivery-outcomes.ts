@@ -45,7 +45,7 @@ const record = statement(
          answer = excluded.answer),
    recovered as (
      update webhook_endpoints w set failing_since = null, consecutive_failures = 0, open_until = null
-     where w.failing_since is not null
+     where (w.failing_since is not null or w.consecutive_failures > 0 or w.open_until is not null)
        and w.id in (select endpoint_id from recorded where recorded.status = 'delivered'))
    select event_id, endpoint_id from recorded`,
 );

@@ -83,13 +83,26 @@ export async function countUnplanned(
   return Number(row?.count ?? 0n);
 }
 
+/** Commands and dispatchers may run on machines whose clocks differ by so much. */
+const CLOCKS_DIFFER_MS = 60_000;
+
+/**
+ * Whether a pending delivery `d` waits for an attempt that is not soon, and is not under way: that one is shows in that its attempt
+ * was counted and is not logged, until its lease has run out.
+ */
+const isLate = (now: string) => `(
+  d.next_attempt_at > ${now}::timestamptz + interval '${LEASE_MS} milliseconds'
+  and (d.attempt_count = 0 or d.next_attempt_at > ${now}::timestamptz + interval '${LEASE_MS + CLOCKS_DIFFER_MS} milliseconds'
+    or exists (select from delivery_attempts a
+      where a.event_id = d.event_id and a.endpoint_id = d.endpoint_id and a.attempt = d.attempt_count)))`;
+
 /** An endpoint that needs more attempts has another problem; and the log of one delivery must have an end. */
 export const MAX_REPLAYED_ATTEMPTS = 1000;
 
 /**
  * A new schedule begins with the attempts that were made. The delivery counts as planned now, so that events of one invoice
- * wait for each other again; microseconds put those of one batch in the order of their events. A pending one that is due within a
- * lease may be under way, and is attempted anyway.
+ * wait for each other again; microseconds put those of one batch in the order of their events. A pending one that is due soon or may be
+ * under way is attempted anyway.
  */
 const replay = statement(
   'delivery-replay',
@@ -101,12 +114,12 @@ const replay = statement(
      where e.id = any($1::uuid[])),
    locked as (
      select d.event_id, d.status, case
-         when d.status = 'pending' and d.next_attempt_at <= $3::timestamptz + interval '${LEASE_MS} milliseconds' then 'due'
+         when d.status <> all($4::text[]) then 'passed over'
+         when d.status = 'pending' and not ${isLate('$3')} then 'due'
          when d.attempt_count >= ${MAX_REPLAYED_ATTEMPTS} then 'exhausted' else 'replayed' end as outcome
      from (select id from chosen order by id) chosen
      cross join lateral (
-       select event_id, status, next_attempt_at, attempt_count from deliveries
-       where event_id = chosen.id and endpoint_id = $2 limit 1 for update) d),
+       select d.* from deliveries d where d.event_id = chosen.id and d.endpoint_id = $2 limit 1 for update) d),
    renewed as (
      update deliveries d set status = 'pending', next_attempt_at = $3, created_at = chosen.planned_at, finished_at = null,
        max_attempts = d.attempt_count + ${MAX_ATTEMPTS}
@@ -119,6 +132,7 @@ const replay = statement(
      on conflict do nothing)
    select chosen.id as event_id, coalesce(locked.status, 'missing') as was, coalesce(locked.outcome, 'replayed') as outcome
    from chosen left join locked on locked.event_id = chosen.id
+   where locked.outcome is distinct from 'passed over'
    order by chosen.planned_at`,
 );
 
@@ -126,14 +140,16 @@ const replay = statement(
 export type Replayed = ReplayCandidate & { outcome: 'replayed' | 'due' | 'exhausted' };
 
 /**
- * Makes events due at an endpoint now, each with a whole schedule of attempts, whatever became of them before. Returns one result
- * an event, in their order; one of another project than the endpoint's has none.
+ * Makes events due at an endpoint now, each with a whole schedule of attempts, whatever became of them before; with `statuses` only
+ * those whose deliveries are such now. Returns one result an event, in their order; one that is passed over, or is of another project
+ * than the endpoint's, has none.
  */
 export async function replayDeliveries(
   tx: Sql,
-  { endpointId, eventIds, now }: { endpointId: string; eventIds: readonly string[]; now: UnixMs },
+  options: { endpointId: string; eventIds: readonly string[]; now: UnixMs; statuses?: ReplayFilter['statuses'] },
 ): Promise<Replayed[]> {
-  return (await tx.run(replay, [eventIds, endpointId, new Date(now)])).map((row) => ({
+  const { endpointId, eventIds, now, statuses = null } = options;
+  return (await tx.run(replay, [eventIds, endpointId, new Date(now), statuses])).map((row) => ({
     eventId: row.event_id,
     was: row.was as Replayed['was'],
     outcome: row.outcome as Replayed['outcome'],
@@ -144,10 +160,9 @@ const hasten = statement(
   'delivery-hasten',
   { event_id: 'uuid' },
   `with late as (
-     select event_id from deliveries
-     where endpoint_id = $1 and status = 'pending' and event_id > $3
-       and next_attempt_at > $2::timestamptz + interval '${LEASE_MS} milliseconds'
-     order by event_id limit $4::int8 for update),
+     select event_id from deliveries d
+     where d.endpoint_id = $1 and d.status = 'pending' and d.event_id > $3 and ${isLate('$2')}
+     order by d.event_id limit $4::int8 for update),
    placed as (select event_id, row_number() over (order by event_id) as place from late)
    update deliveries d set next_attempt_at = $2, created_at = $2::timestamptz + placed.place * interval '1 microsecond'
    from placed where d.event_id = placed.event_id and d.endpoint_id = $1

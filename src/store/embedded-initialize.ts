@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { chown, mkdtemp, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
+import { lchown, mkdtemp, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Logger } from '../runtime/log.ts';
 import { type Binaries, isOurs } from './embedded-binaries.ts';
@@ -23,7 +23,8 @@ export async function createCluster(options: {
   await removeDrafts(home);
   const draft = await mkdtemp(`${home}.draft-`); // mode 0700
   try {
-    if (user) await chown(draft, user.uid, user.gid);
+    // Of a link that somebody put in its place, only the link.
+    if (user) await lchown(draft, user.uid, user.gid);
     await initialize(draft, { password, user, binaries });
     await rename(draft, home);
   } catch (error) {

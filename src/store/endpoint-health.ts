@@ -25,11 +25,21 @@ const lock = statement(
     open_until: 'timestamptz?',
   },
   `select id, project_id, network, url, description, failing_since, consecutive_failures, open_until
-   from webhook_endpoints where id = any($1::uuid[]) and disabled_at is null order by id for no key update`,
+   from webhook_endpoints where id = any($1::uuid[]) and disabled_at is null order by project_id, id for no key update`,
 );
 
-/** The enabled ones of these endpoints, locked until the transaction ends. */
+const beImpatient = statement(
+  'endpoint-health-patience',
+  { lock_timeout: 'text' },
+  "select set_config('lock_timeout', '1s', true) as lock_timeout",
+);
+
+/**
+ * The enabled ones of these endpoints, locked until the transaction ends. In the order of their projects, in which all events are
+ * written, for one of them may be disabled, and that is an event. The transaction waits a second at most for any lock, from now on.
+ */
 export async function lockEndpointHealth(tx: Sql, ids: readonly string[]): Promise<FailingEndpoint[]> {
+  await tx.run(beImpatient, []);
   return (await tx.run(lock, [ids])).map((row) => ({
     id: row.id,
     projectId: row.project_id,

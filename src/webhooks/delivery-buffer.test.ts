@@ -56,6 +56,24 @@ test('an endpoint whose attempts fail has one place, and what waits for it is gi
   expect(of.room().get('a')).toBeGreaterThan(1);
 });
 
+test('endpoints that fail have half of the places together, and in them come first', () => {
+  const of = buffer(8, 2);
+  for (let number = 0; number < 20; number++) of.add(items(`failing ${number}`, 1, true), 0);
+  of.add(items('healthy', 2), 0);
+  const taken = takeAll(of);
+  expect(taken.map(({ endpointId }) => endpointId)).toEqual(
+    [0, 1, 2, 3].map((n) => `failing ${n}`).concat('healthy', 'healthy'),
+  );
+  of.end('failing 0', null);
+  expect(takeAll(of)).toMatchObject([{ endpointId: 'failing 4' }]);
+  // One that succeeds counts as healthy, and one that fails no more.
+  of.end('failing 1', false);
+  of.end('healthy', true);
+  expect(takeAll(of)).toEqual([]);
+  of.end('healthy', true);
+  expect(takeAll(of)).toMatchObject([{ endpointId: 'failing 5' }]);
+});
+
 test('what has waited for two seconds is given back', () => {
   const of = buffer();
   of.add(items('a', 10), 0);

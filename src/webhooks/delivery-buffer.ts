@@ -1,7 +1,7 @@
 /**
  * The deliveries that are leased and wait for their turn, and how many attempts are under way. It decides who is next: endpoints
  * take turns, none has more than `perEndpoint` attempts under way, none more than it leaves to the others, and one whose attempts
- * fail has one. Nothing here knows of the database or the network.
+ * fail has one; all that fail together have half of the places. Nothing here knows of the database or the network.
  */
 export type DeliveryBuffer<Item> = {
   /** Takes in what was leased at `nowMs`. */
@@ -44,12 +44,41 @@ export function createDeliveryBuffer<Item extends Leased>(limits: {
 }): DeliveryBuffer<Item> {
   const { concurrency, perEndpoint, maxWaitMs } = limits;
   const endpoints = new Map<string, Endpoint<Item>>();
-  /** Endpoints that may be next, in the order of their turns. */
-  const turns = new Set<string>();
+  /** Endpoints that may be next, in the order of their turns; those that fail come first, for they have only half of the places. */
+  const turns = { failing: new Set<string>(), healthy: new Set<string>() };
   let underWay = 0;
+  let failingUnderWay = 0;
   let waiting = 0;
 
   const places = ({ isFailing }: Endpoint<Item>) => Math.min(isFailing ? 1 : perEndpoint, concurrency - underWay);
+  const judge = (endpoint: Endpoint<Item>, isFailing: boolean) => {
+    if (endpoint.isFailing !== isFailing) failingUnderWay += isFailing ? endpoint.underWay : -endpoint.underWay;
+    endpoint.isFailing = isFailing;
+  };
+  const count = (endpoint: Endpoint<Item>, change: 1 | -1) => {
+    underWay += change;
+    endpoint.underWay += change;
+    if (endpoint.isFailing) failingUnderWay += change;
+  };
+  const takeTurn = (id: string, endpoint: Endpoint<Item>) => {
+    turns[endpoint.isFailing ? 'healthy' : 'failing'].delete(id);
+    turns[endpoint.isFailing ? 'failing' : 'healthy'].add(id);
+  };
+  const nextOf = (inTurn: Set<string>): Item | undefined => {
+    for (const id of inTurn) {
+      const endpoint = endpoints.get(id);
+      inTurn.delete(id);
+      // One that has all of its places has its turn again when an attempt ends.
+      if (endpoint === undefined || endpoint.underWay >= places(endpoint)) continue;
+      const first = endpoint.waiting.shift();
+      if (first === undefined) continue;
+      waiting -= 1;
+      count(endpoint, 1);
+      if (endpoint.waiting.length > 0) inTurn.add(id);
+      return first.item;
+    }
+    return undefined;
+  };
   const takeOut = (endpoint: Endpoint<Item>, isOut: (sinceMs: number) => boolean): Item[] => {
     const out = endpoint.waiting.filter(({ sinceMs }) => isOut(sinceMs));
     endpoint.waiting = endpoint.waiting.filter(({ sinceMs }) => !isOut(sinceMs));
@@ -65,40 +94,27 @@ export function createDeliveryBuffer<Item extends Leased>(limits: {
           endpoint = { waiting: [], underWay: 0, isFailing, lookAhead: LOOK_AHEAD.least };
           endpoints.set(endpointId, endpoint);
         }
-        endpoint.isFailing = isFailing;
+        judge(endpoint, isFailing);
         endpoint.waiting.push({ item, sinceMs: nowMs });
         waiting += 1;
-        turns.add(endpointId);
+        takeTurn(endpointId, endpoint);
       }
       for (const [id, endpoint] of endpoints) {
         if (endpoint.waiting.length + endpoint.underWay === 0) endpoints.delete(id);
       }
     },
     next: () => {
-      for (const id of turns) {
-        if (underWay >= concurrency) return undefined;
-        const endpoint = endpoints.get(id);
-        turns.delete(id);
-        // One that has all of its places has its turn again when an attempt ends.
-        if (endpoint === undefined || endpoint.underWay >= places(endpoint)) continue;
-        const first = endpoint.waiting.shift();
-        if (first === undefined) continue;
-        waiting -= 1;
-        underWay += 1;
-        endpoint.underWay += 1;
-        if (endpoint.waiting.length > 0) turns.add(id);
-        return first.item;
-      }
-      return undefined;
+      if (underWay >= concurrency) return undefined;
+      const isRoomForFailing = failingUnderWay < concurrency / 2;
+      return (isRoomForFailing ? nextOf(turns.failing) : undefined) ?? nextOf(turns.healthy);
     },
     end: (endpointId, isFailure) => {
       const endpoint = endpoints.get(endpointId);
       if (endpoint === undefined) return [];
-      underWay -= 1;
-      endpoint.underWay -= 1;
-      endpoint.isFailing = isFailure ?? endpoint.isFailing;
+      count(endpoint, -1);
+      judge(endpoint, isFailure ?? endpoint.isFailing);
       if (isFailure === true) return takeOut(endpoint, () => true);
-      if (endpoint.waiting.length > 0) turns.add(endpointId);
+      if (endpoint.waiting.length > 0) takeTurn(endpointId, endpoint);
       return [];
     },
     takeStale: (nowMs) =>

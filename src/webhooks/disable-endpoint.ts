@@ -23,7 +23,7 @@ export async function disableEndpoint(
   const id = uuidV7(now, pooledRandom(10));
   const endpointId = encodeId('whe', endpoint.id);
   // Path and query of the URL may hold a token.
-  const { origin } = new URL(endpoint.url);
+  const origin = URL.canParse(endpoint.url) ? new URL(endpoint.url).origin : 'invalid URL';
   const undelivered = await countUndelivered(tx, endpoint.id);
   const type = 'endpoint.disabled' as const;
   const data = { endpointId, description, reason, disabledAt: toIso(now), undelivered, origin };

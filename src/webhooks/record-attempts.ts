@@ -1,4 +1,4 @@
-import { hasFailedTooLong, healthAfterFailures } from '../domain/circuit.ts';
+import { type EndpointHealth, hasFailedTooLong, healthAfterFailures } from '../domain/circuit.ts';
 import { encodeId } from '../domain/ids.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -6,7 +6,7 @@ import type { Metrics } from '../runtime/metrics.ts';
 import type { Database, Sql } from '../store/database.ts';
 import type { LeasedDelivery } from '../store/deliveries.ts';
 import { type AttemptOutcome, recordOutcomes } from '../store/delivery-outcomes.ts';
-import { type FailingEndpoint, lockEndpointHealth, saveEndpointHealth } from '../store/endpoint-health.ts';
+import { lockEndpointHealth, saveEndpointHealth } from '../store/endpoint-health.ts';
 import { disableEndpoint } from './disable-endpoint.ts';
 
 type RecordDeps = { db: Database; log: Logger; metrics: Pick<Metrics, 'deliveryAttempts'> };
@@ -14,7 +14,8 @@ type Disabled = { endpointId: string; reason: string };
 
 /**
  * Records what attempts came to, in the order in which they ended: deliveries and the log of attempts, how the endpoints fare, and
- * which of them are disabled for it. All of it or nothing. The metrics and the log are told afterwards.
+ * which of them are disabled for it. All of it or nothing; but if only the endpoints cannot be written, that is left to their next
+ * attempts, so that one whose row is locked delays the others by a second. The metrics and the log are told afterwards.
  */
 export async function recordAttempts(
   { db, log, metrics }: RecordDeps,
@@ -22,31 +23,43 @@ export async function recordAttempts(
   now: UnixMs,
 ): Promise<void> {
   const failures = failuresByEndpoint(outcomes);
-  const record = async (sql: Sql) => ({ ours: await recordOutcomes(sql, outcomes, now), disabled: [] as Disabled[] });
+  const recordAlone = async () => ({ ours: await recordOutcomes(db, outcomes, now), disabled: [] as Disabled[] });
+  const recordAndJudge = () =>
+    db.transaction(async (tx) => {
+      const ours = await recordOutcomes(tx, outcomes, now);
+      return { ours, disabled: await judgeEndpoints(tx, failures, ours, now) };
+    });
+  const recordAtLeast = async (error: unknown) => {
+    const recorded = await recordAlone();
+    const endpoints = [...failures.keys()].slice(0, MAX_TOLD).map((id) => encodeId('whe', id));
+    log.warn({ error, endpoints }, 'how webhook endpoints fail could not be recorded; it counts at the next attempt');
+    return recorded;
+  };
   // What is delivered takes one statement; only failures concern the endpoints beyond that.
-  const { ours, disabled } =
-    failures.size === 0
-      ? await record(db)
-      : await db.transaction(async (tx) => {
-          const recorded = await record(tx);
-          const disabled = await judgeEndpoints(tx, failures, recorded.ours, now);
-          return { ...recorded, disabled };
-        });
+  const { ours, disabled } = await (failures.size === 0 ? recordAlone() : recordAndJudge().catch(recordAtLeast));
   for (const outcome of outcomes) tell({ log, metrics }, outcome, ours.has(outcome), now);
   for (const endpoint of disabled) {
     log.error(endpoint, 'webhook endpoint disabled; its events are kept, and nothing is sent until it is enabled');
   }
 }
 
-/** The failures of each endpoint that no success followed. */
+const MAX_TOLD = 10;
+
+/** The failures of each endpoint that no success followed; and a 410, which no other answer takes back. */
 function failuresByEndpoint(outcomes: readonly AttemptOutcome[]): Map<string, AttemptOutcome[]> {
   const failures = new Map<string, AttemptOutcome[]>();
   for (const outcome of outcomes) {
     const { endpointId } = outcome.delivery;
-    if (outcome.kind === 'delivered') failures.delete(endpointId);
-    else failures.set(endpointId, [...(failures.get(endpointId) ?? []), outcome]);
+    const before = failures.get(endpointId) ?? [];
+    const after = outcome.kind === 'delivered' ? before.filter(isGone) : [...before, outcome];
+    if (after.length > 0) failures.set(endpointId, after);
+    else failures.delete(endpointId);
   }
   return failures;
+}
+
+function isGone({ status }: AttemptOutcome): boolean {
+  return status === 410;
 }
 
 async function judgeEndpoints(
@@ -61,8 +74,9 @@ async function judgeEndpoints(
     if (counted.length === 0) continue;
     const probes = counted.filter(({ delivery }) => delivery.isProbe).length;
     const others = counted.length - probes;
-    await saveEndpointHealth(tx, endpoint.id, healthAfterFailures(endpoint, { probes, others }, now));
-    const reason = reasonToDisable(endpoint, counted, now);
+    const health = healthAfterFailures(endpoint, { probes, others }, now);
+    await saveEndpointHealth(tx, endpoint.id, health);
+    const reason = reasonToDisable(health, counted, now);
     if (reason !== null && (await disableEndpoint(tx, endpoint, { now, reason }))) {
       disabled.push({ endpointId: encodeId('whe', endpoint.id), reason });
     }
@@ -70,9 +84,9 @@ async function judgeEndpoints(
   return disabled;
 }
 
-function reasonToDisable(endpoint: FailingEndpoint, failures: readonly AttemptOutcome[], now: UnixMs): string | null {
-  if (failures.some(({ status }) => status === 410)) return 'the endpoint answered 410 Gone';
-  return hasFailedTooLong(endpoint, now) ? 'every attempt has failed for 5 days' : null;
+function reasonToDisable(health: EndpointHealth, failures: readonly AttemptOutcome[], now: UnixMs): string | null {
+  if (failures.some(isGone)) return 'the endpoint answered 410 Gone';
+  return hasFailedTooLong(health, now) ? 'every attempt has failed for 5 days' : null;
 }
 
 function tell({ log, metrics }: Omit<RecordDeps, 'db'>, outcome: AttemptOutcome, isOurs: boolean, now: UnixMs): void {

@@ -16,6 +16,17 @@ describe('secrets are masked', () => {
     ['password=true-hunter2', 'password=[redacted]'],
     ['[DB_PASSWORD] => hunter2', '[DB_PASSWORD] => [redacted]'],
     ['<secret>hunter2</secret>', '<secret>[redacted]</secret>'],
+    ['at postgres://shop:hunter2@db.internal:5432/shop', 'at postgres://[redacted]@db.internal:5432/shop'],
+    ['"redis:\\/\\/:hunter@2@cache\\/0"', '"redis:\\/\\/[redacted]@cache\\/0"'],
+    ['https://hunter2@shop.example/', 'https://[redacted]@shop.example/'],
+    ['DB_PASS=hunter2 DB_PWD: hunter2', 'DB_PASS=[redacted] DB_PWD: [redacted]'],
+    ['{"smtp_pass":"hunter2"}', '{"smtp_pass":[redacted]}'],
+    ['PHPSESSID=hunter2; connect.sid=hunter2', 'PHPSESSID=[redacted]; connect.sid=[redacted]'],
+    ['define( "DB_PASSWORD", "hunter2" );', 'define( "DB_PASSWORD", [redacted] );'],
+    [
+      '<td class="e">DB_PASSWORD </td>\n<td class="v">hunter2 </td>',
+      '<td class="e">DB_PASSWORD </td>\n<td class="v">[redacted] </td>',
+    ],
     ['Cookie: sid=hunter2; theme=dark\nHost: a', 'Cookie: [redacted]\nHost: a'],
     ['sent Bearer hunter2.', 'sent Bearer [redacted]'],
     ['curl -H "Basic aHVudGVyMg=="', 'curl -H "Basic [redacted]"'],
@@ -60,6 +71,7 @@ describe('what helps to find the fault is kept', () => {
   test.each([
     'Bearer token required',
     'www-authenticate: Basic realm="shop"',
+    '{"missing":["token","amount"],"see":"https://shop.example:8443/hooks?mail=a@b"}',
     '{"token":null,"tokenValid":false,"error":"expired"}',
     'at handleWebhook (/usr/src/app/node_modules/express4/lib/router/handleRequest.js:12:7)',
     '<title>502 Bad Gateway</title>\n================================================',
@@ -97,6 +109,9 @@ describe('what helps to find the fault is kept', () => {
 describe('any answer becomes text that a database keeps and a terminal shows', () => {
   test('with no control characters but line feed and tab, and no marks of direction', () => {
     expect(redactText('a\u0000b\u001b[31mc\u202ed\r\n\te\u0085')).toBe('ab[31mcd\n\te');
+    const diagnostic =
+      '{"error":"webhook_verification_failed","code":"X","message":"a\\u009b\\u202eb\\n","diagnosis":{}}';
+    expect(JSON.parse(redactText(diagnostic)).message).toBe('ab\n');
     expect(redactAnswer(Uint8Array.of(0xff, 0x41, 0xc3))).toBe('\ufffdA\ufffd');
   });
 

@@ -1,8 +1,8 @@
 /**
  * The first 8 KiB of an endpoint's answer as an operator may read and a database may keep it: text with no control or
  * invisible characters but line feed and tab, in which `[redacted]` stands for what looks like a secret. That is judged by
- * names (`"password": …`, `token=…`), prefixes (`whsec_`, `qt_live_`, `Bearer`) and shape (PEM, JWT, runs of 32 characters
- * that are no words). The diagnostic answer of the SDK is kept, for its fields are what diagnosis needs. At most 8 KiB in
+ * names (`"password": …`, `token=…`), prefixes (`whsec_`, `qt_live_`, `Bearer`) and shape (PEM, JWT, the user in a URL, runs
+ * of 32 characters that are no words). The diagnostic answer of the SDK is kept, for its fields are what diagnosis needs. At most 8 KiB in
  * UTF-8; takes time in proportion to the length.
  */
 export function redactAnswer(bytes: Uint8Array): string {
@@ -28,21 +28,30 @@ const PREFIXED = new RegExp(`(whsec_|qt_(?:live|test)_)${RUN}+`, 'g');
 /** Not `Basic realm="…"` and `Bearer token required`, which say what is wrong. */
 const CREDENTIALS =
   /\b(Bearer|Basic)([ \t]+)(?!(?:auth[a-z]*|realm|scheme|token|credentials?|is|was|not)\b)[^\s"'<>,;]+/gi;
+/** Name and password in a URL: `postgres://shop:hunter2@db`. PHP writes a slash in JSON as `\/`. */
+const USER_INFO = /(:\\?\/\\?\/)[^\s/"'<>]+@/g;
 /** Begins with the base64 of `{"`. */
 const JWT = /(?<![\w-])eyJ[\w-]*\.[\w-]*(?:\.[\w-]*)?/g;
 
 function redact(text: string): string {
   return redactNamed(text.replace(PEM, MASK))
+    .replace(USER_INFO, `$1${MASK}@`)
     .replace(PREFIXED, `$1${MASK}`)
     .replace(CREDENTIALS, `$1$2${MASK}`)
     .replace(JWT, MASK)
     .replace(LONG_RUN, (run) => (isWords(run) ? run : MASK));
 }
 
-/** Each name with what separates it from its value: `"token": `, `\"token\":`, `token=`, `[token] => `, `<token>`. */
-const NAME = /(?<![\w-])([\w-]+)\\*["']?\]?[ \t\n]*(?:[:=]>?|>)[ \t\n]*/g;
+/** `"token": `, `\"token\":`, `token=`, `[token] => `, `<token>`. */
+const ASSIGNED = String.raw`\\*["']?\]?[ \t\n]*(?:[:=]>?|>)`;
+/** `define('token', `; but not a list of names, such as of those that are missing. */
+const DEFINED = String.raw`\\*["'](?<=\([ \t]*\\*["'][\w-]+\\*["'])[ \t\n]*,`;
+/** `<td>token</td><td>`, as pages of settings have it. */
+const CELL = String.raw`[ \t\n]*<\/t[dh]>[ \t\n]*<td[^<>]{0,80}>`;
+/** Each name with what separates it from its value. */
+const NAME = new RegExp(String.raw`(?<![\w-])([\w-]+)(?:${ASSIGNED}|${DEFINED}|${CELL})[ \t\n]*`, 'g');
 const SECRET_NAME =
-  /pass(?:word|wd|phrase|code)|secret|token|api[_-]?key|(?:access|private|signing|encryption)[_-]?key|authorization|^auth$|credential|cookie|session|^pin$|^pwd$|^otp$/i;
+  /pass(?:word|wd|phrase|code)|secret|token|api[_-]?key|(?:access|private|signing|encryption)[_-]?key|authorization|^auth$|credential|cookie|sess|\bsid$|(?:^|[_-])(?:pass|pwd|pin|otp)$/i;
 /** The whole line of a header is secret: `Cookie: a=1; b=2`. */
 const HEADER_NAME = /^(?:proxy-)?authorization$|cookie$/i;
 const HARMLESS_VALUE = /(?:null|true|false|undefined)(?![^\s,;&<>)}\]])/y;
@@ -115,7 +124,7 @@ const DIAGNOSIS = new Map([
   ['secretCheck', /^(?:[0-9a-f]{8}(?:,[0-9a-f]{8}){0,15}|null)$/],
 ]);
 
-/** Its text with the message redacted; `null` for everything that is not exactly such an answer. */
+/** Its text with the message redacted, in which escapes may have hidden anything; `null` for everything that is not exactly such an answer. */
 function redactDiagnostic(text: string): string | null {
   if (!text.startsWith('{') || !text.includes(DIAGNOSTIC)) return null;
   const answer = parseObject(text);
@@ -127,7 +136,9 @@ function redactDiagnostic(text: string): string | null {
     typeof message === 'string' &&
     Object.keys(others).length === 0 &&
     isDiagnosis(diagnosis);
-  return isDiagnostic ? JSON.stringify({ error, code, message: redact(message), diagnosis }) : null;
+  return isDiagnostic
+    ? JSON.stringify({ error, code, message: redact(message.replace(INVISIBLE, '')), diagnosis })
+    : null;
 }
 
 function isDiagnosis(value: unknown): boolean {

@@ -52,7 +52,7 @@ export async function replayFiltered(deps: Deps, filter: ReplayFilter): Promise<
       const eventIds = candidates.slice(start, start + BATCH).map(({ eventId }) => eventId);
       const replayed = await deps.db.transaction(async (tx) => {
         if (!isRecorded) await recordAction(tx, deps, { projectId, endpointId, detail });
-        return replayDeliveries(tx, { endpointId, eventIds, now: deps.now() });
+        return replayDeliveries(tx, { endpointId, eventIds, now: deps.now(), statuses });
       });
       isRecorded = true;
       add(count, replayed);

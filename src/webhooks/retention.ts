@@ -17,13 +17,15 @@ const MAX_BATCHES = 1000;
  */
 export function startRetention(options: { db: Database; clock: Clock; log: Logger; days: number }): Loop {
   const { db, clock, log, days } = options;
+  let after: string | null = null;
   return startLoop({
     name: 'retention of deliveries',
     log,
     maxPauseMs: HOUR_MS,
     run: async (isStopping) => {
       const before = unixMs(Math.max(0, clock.now() - days * 24 * HOUR_MS));
-      let after: string | null = FROM_THE_OLDEST;
+      // Goes on where the last hour ended before everything was looked at.
+      after ??= FROM_THE_OLDEST;
       let total = 0;
       for (let batch = 0; batch < MAX_BATCHES && after !== null && !isStopping(); batch += 1) {
         const { last, deleted } = await deleteFinishedDeliveries(db, { after, before, limit: BATCH });

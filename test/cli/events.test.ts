@@ -64,14 +64,17 @@ async function add(...types: EventType[]): Promise<string[]> {
 const idOf = (body: string | undefined): string => JSON.parse(body ?? '{}').id;
 
 /** The command in this process, until it ends by itself or `stop` is called. */
-function tail(options: Partial<TailOptions> = {}, { json = true, env = {} }: { json?: boolean; env?: object } = {}) {
+function tail(
+  options: Partial<TailOptions> = {},
+  { json = true, env = {}, isTTY = false }: { json?: boolean; env?: object; isTTY?: boolean } = {},
+) {
   const notes: string[] = [];
   const terminal: Terminal = {
     ...createTerminal({ json }),
     env: { DATABASE_URL: database.connectionString, ...env },
     note: (text) => void notes.push(text),
   };
-  const stdout = new PassThrough();
+  const stdout = Object.assign(new PassThrough(), { isTTY });
   let text = '';
   stdout.on('data', (chunk) => {
     text += chunk;
@@ -100,7 +103,10 @@ function tail(options: Partial<TailOptions> = {}, { json = true, env = {} }: { j
 }
 
 /** What the command shows that ends by itself. */
-async function shown(options: Partial<TailOptions> = {}, how: { json?: boolean } = {}): Promise<string[]> {
+async function shown(
+  options: Partial<TailOptions> = {},
+  how: { json?: boolean; isTTY?: boolean } = {},
+): Promise<string[]> {
   const { ended, lines } = tail({ follow: false, ...options }, how);
   await ended;
   return lines();
@@ -145,6 +151,13 @@ describe('events tail', () => {
       `2026-11-21 02:42:35  transfer.unmatched  ${idOf(bodies[0])}  ${TRANSFER}  1.234560`,
       `2026-11-21 02:42:35  invoice.paid        ${idOf(bodies[1])}  ${INVOICE}  PAID  25.000137  Bestellung �� 7`,
     ]);
+  });
+
+  test('--json in a terminal is the same with nothing that rewrites it', async () => {
+    const [body = ''] = await add('invoice.paid');
+    const [line = ''] = await shown({ limit: '1' }, { isTTY: true });
+    expect(line).toBe(body.replace('\u202e', '\\u202e'));
+    expect(line).not.toBe(body);
   });
 
   test('a reader that is slow is waited for, and one that is gone is not', async () => {

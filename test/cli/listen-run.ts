@@ -28,7 +28,7 @@ export async function recordEvents(
   const now = unixMs(Date.now());
   const events = Array.from({ length: count }, (_, index) => {
     const event = { id: uuidV7(now, randomBytes(10), index), type, projectId: project.id, sequence: 1 };
-    const data = { invoiceId: `inv_${index}`, externalId: 'Zoë\u2028 "7"\\ 😀\u001b[2J' };
+    const data = { invoiceId: `inv_${index}`, externalId: 'Zoë\u2028 "7"\\ 😀\u001b[2J\u009b\u202e' };
     return { ...event, invoiceId: null, transferId: null, body: eventBody({ ...event, timestamp: now, data }) };
   });
   await db.transaction((tx) => insertEvents(tx, 'devnet', events, now));

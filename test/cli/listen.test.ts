@@ -56,6 +56,7 @@ describe('what arrives', () => {
       });
       verifier.verify(body, headers as Record<string, string>);
     }
+    expect(running.lines.join('')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
     const [listening, ...shown] = running.records();
     expect(listening).toMatchObject({ kind: 'listening', server: service.url, forwardTo: receiver.url });
     expect(shown).toHaveLength(130);
@@ -302,6 +303,7 @@ describe('it ends and says what to do', () => {
         (_, response) => response.end('{"data":[{"id":"evt_1"}],"hasMore":false,"latest":null}'),
         /something in its feed that is no event/,
       ],
+      [(_, response) => response.end('{"data":[],"hasMore":true,"latest":null}'), /a page of it leads no further$/],
     ];
     for (const [answering, message] of answers) {
       const stranger = await startReceiver(answering);

@@ -89,7 +89,7 @@ const DAY = 86_400_000;
 const iso = (time: number) => new Date(time).toISOString();
 
 describe('webhook add', () => {
-  test('takes a filter, a description and a secret from standard input, and shows the secret once', async () => {
+  test('takes a filter, a description and a secret from standard input, which it does not repeat', async () => {
     const { projectId } = await newProject();
     const secret = `whsec_${randomBytes(64).toString('base64')}`;
     const args = [
@@ -114,7 +114,7 @@ describe('webhook add', () => {
       url: 'http://localhost:3000/a',
       description: 'Küche',
       eventTypes: ['invoice.paid', 'ping'],
-      secret,
+      secret: null,
     });
     const { data } = await json('webhook', 'list', '--project', projectId);
     expect(data).toMatchObject([
@@ -130,14 +130,21 @@ describe('webhook add', () => {
     expect(JSON.stringify(data)).not.toContain('whsec_');
   });
 
-  test('a secret that was typed is used, with a word about the history of the shell', async () => {
+  test('a secret that was typed is used and not repeated, with a word about the history of the shell', async () => {
     const { projectId } = await newProject();
     const secret = `whsec_${randomBytes(24).toString('base64')}`;
     const args = ['webhook', 'add', '--project', projectId, '--url', 'https://shop.example.com/', '--secret', secret];
     const { stdout, stderr } = await cli(...args);
-    expect(stdout).toContain(secret);
+    expect(stdout).toContain('the given one, not shown');
     expect(stderr).toContain('shell history');
-    expect(stderr).not.toContain(secret);
+    expect(stdout + stderr).not.toContain(secret);
+    const endpointId = /whe_\w+/.exec(stdout)?.[0] ?? '';
+    const same = await cli('webhook', 'rotate', endpointId, '--secret', secret);
+    expect(same).toMatchObject({ code: 4, stderr: expect.stringContaining('signs with this secret already') });
+    const other = `whsec_${randomBytes(24).toString('base64')}`;
+    const rotated = await cli('webhook', 'rotate', endpointId, '--secret', other);
+    expect(rotated).toMatchObject({ code: 0, stdout: expect.stringContaining('not shown') });
+    expect(rotated.stdout + rotated.stderr).not.toContain(other);
   });
 
   test('refuses what cannot be, says how to do it, and repeats no secret', async () => {
@@ -161,6 +168,9 @@ describe('webhook add', () => {
     });
     expect(await add(...url, '--events', '')).toMatchObject({ code: 2 });
     expect(await add(...url, '--description', 'a\u001b[2Jb')).toMatchObject({ code: 2 });
+    const pasted = await add(...url, '--description', `till, ${short}`);
+    expect(pasted).toMatchObject({ code: 2, stderr: expect.stringMatching(/--description: this looks like a secret/) });
+    expect(pasted.stderr).not.toContain(short);
     for (const target of ['http://shop.example.com/', 'https://127.0.0.1/', 'https://[::ffff:10.0.0.1]/']) {
       expect(await add('--url', target)).toMatchObject({ code: 2 });
     }

@@ -75,6 +75,8 @@ export function describeShell(service: () => TestService): void {
       const genuine = deliver(event, SECRET, 1_800_000_000);
       expect(await verify('genuine', genuine, '1800000299')).toMatchObject({ code: 0, stdout: 'genuine: evt_1\n' });
       expect(await verify('later', genuine)).toMatchObject({ code: 1 });
+      const command = await verify('command', genuine, 'PATH[$(echo run >&2)0]');
+      expect(command).toEqual({ code: 1, stdout: '', stderr: 'error: AT must be Unix seconds\n' });
       const forged = Object.entries(forge(event, SECRET));
       const judged = await Promise.all(
         forged.map(async ([name, webhook], index) => ({ name, ...(await verify(`forged-${index}`, webhook)) })),

@@ -115,9 +115,10 @@ test('endpoint.disabled can be triggered again, with the same endpoint', async (
 test('the amount is that of --amount, and what cannot be is refused', async () => {
   const run = (name: string, options: { amount?: string; externalId?: string }) =>
     trigger(terminalOf(SILENT), name, options);
-  const { data } = await run('invoice.expired', { amount: '7.50', externalId: 'seven' });
+  const { data, text } = await run('invoice.expired', { amount: '7.50', externalId: 'seven\u202e' });
+  expect(text).toContain('"seven\\u202e"');
   expect((data as Json).event.data.payment.requestedAmount).toBe('7.500000');
-  await expect(run('invoice.expired', { externalId: 'seven' })).rejects.toMatchObject({ code: 'CONFLICT' });
+  await expect(run('invoice.expired', { externalId: 'seven\u202e' })).rejects.toMatchObject({ code: 'CONFLICT' });
   await expect(run('invoice.paid', { amount: '0' })).rejects.toMatchObject({
     code: 'INVALID_ARGUMENT',
     message: expect.stringContaining('amount'),

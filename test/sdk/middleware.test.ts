@@ -1,6 +1,10 @@
 import { createHash, createHmac } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { WebhookEvent } from '../../sdk/src/index.ts';
+import { quittanceWebhook as forExpress } from '../../sdk/src/middleware/express.ts';
 import { quittanceWebhook as forHono } from '../../sdk/src/middleware/hono.ts';
 import { quittanceWebhook } from '../../sdk/src/middleware/web.ts';
 import { createWebhookSecret, parseSecret, signWebhook } from '../../src/webhooks/sign.ts';
@@ -78,6 +82,25 @@ describe.each(Object.entries(HOSTS))('in %s', (_, startHost) => {
     expect(reply.status).toBe(400);
     expect(JSON.parse(reply.text)).toMatchObject({ code: 'HEADER_MISSING', diagnosis: { secretCheck: null } });
   });
+});
+
+test('in Express a request that a timeout has answered meanwhile is not answered again, which could end the process', async () => {
+  let routed: Promise<void> | undefined;
+  const server = createServer((request, response) => {
+    const route = forExpress(options, () => {
+      response.writeHead(503).end('too slow');
+      throw new Error('no longer wanted');
+    });
+    routed = route(request, response);
+  }).listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const { headers, body } = deliveryOf(EVENT);
+  const sent = { method: 'POST', headers: { ...headers, connection: 'close' }, body: new Uint8Array(body) };
+  const reply = await fetch(`http://127.0.0.1:${port}/`, sent);
+  expect([reply.status, await reply.text()]).toEqual([503, 'too slow']);
+  await expect(routed).resolves.toBeUndefined();
 });
 
 describe('where the body was read before, the answer says how to get at the bytes', () => {

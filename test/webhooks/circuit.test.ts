@@ -41,6 +41,22 @@ test('after five failures in a row an endpoint is left alone, then probed by one
   });
 });
 
+test('an endpoint that a wrong clock closed for years, or a former release left half recovered, is attempted', async () => {
+  const receiver = await startReceiver(world);
+  const endpoint = await world.addEndpoint(receiver.url);
+  const at = [new Date(world.clock.now() - 1000), new Date(world.clock.now() + 10 * 365 * 86_400_000)];
+  await world.sql('update webhook_endpoints set failing_since = $1, consecutive_failures = 9, open_until = $2', at);
+  const first = await world.addEvent([endpoint]);
+  world.startDispatcher();
+  await eventually(async () => expect(await world.delivery(first)).toMatchObject({ status: 'delivered' }));
+
+  await world.sql('update webhook_endpoints set failing_since = null, consecutive_failures = 9, open_until = null');
+  await world.addBacklog([endpoint], 20, 1);
+  await world.sql('notify quittance_deliveries');
+  await eventually(async () => expect(await pending()).toBe(0));
+  expect(await world.endpoint(endpoint)).toMatchObject({ consecutive_failures: 0, open_until: null });
+});
+
 test('two dispatchers do not probe an endpoint at the same time', async () => {
   const receiver = await startReceiver(world, () => undefined);
   const endpoint = await world.addEndpoint(receiver.url);

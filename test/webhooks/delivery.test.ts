@@ -1,7 +1,22 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { encodeId } from '../../src/domain/ids.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import { createLogger } from '../../src/runtime/log.ts';
+import { createMetrics } from '../../src/runtime/metrics.ts';
+import { leaseDueDeliveries } from '../../src/store/deliveries.ts';
+import { recordAttempts } from '../../src/webhooks/record-attempts.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
-import { attemptsMade, createWorld, eventually, judge, recorded, startReceiver, type World } from './fixture.ts';
+import {
+  attemptsMade,
+  createWorld,
+  deliveredOutcome,
+  eventually,
+  failedOutcome,
+  judge,
+  recorded,
+  startReceiver,
+  type World,
+} from './fixture.ts';
 
 const HOUR_MS = 3_600_000;
 let world: World;
@@ -209,6 +224,36 @@ describe('an endpoint is disabled', () => {
     await eventually(async () => expect(await world.delivery(other)).toMatchObject({ status: 'delivered' }));
     expect(await world.delivery(later)).toMatchObject({ status: 'pending', attempt_count: 0 });
     expect(receiver.received).toHaveLength(1);
+  });
+
+  test('by a 410 also when another attempt succeeds with it', async () => {
+    const endpoint = await world.addEndpoint('http://127.0.0.1:1/');
+    await world.addBacklog([endpoint], 2, 1);
+    const db = world.openDatabase();
+    const now = unixMs(world.clock.now());
+    const { deliveries } = await leaseDueDeliveries(db, { now, limit: 2, defaultRoom: 2, room: new Map() });
+    const [gone, fine] = deliveries.map((delivery, index) =>
+      index === 0 ? { ...failedOutcome(delivery), status: 410 } : deliveredOutcome(delivery),
+    );
+    if (gone === undefined || fine === undefined) return expect.fail('two are leased');
+    const log = createLogger({ level: 'fatal', destination: { write: () => undefined } });
+    await recordAttempts({ db, log, metrics: createMetrics() }, [gone, fine], now);
+    expect(await world.endpoint(endpoint)).toMatchObject({ disabled_reason: 'the endpoint answered 410 Gone' });
+  });
+
+  test('later, while its row is locked: what came of the attempts is recorded without waiting for that', async () => {
+    const receiver = await startReceiver(world, (response) => response.writeHead(410).end());
+    const endpoint = await world.addEndpoint(receiver.url);
+    await world.sql('begin');
+    await world.sql('select from webhook_endpoints for no key update');
+    const event = await world.addEventApart([endpoint]);
+    const { lines } = world.startDispatcher();
+    await eventually(async () => expect(await world.delivery(event)).toMatchObject({ last_status: 410 }));
+    await eventually(() => expect(lines.some((line) => line.includes('counts at the next attempt'))).toBe(true));
+    await world.sql('commit');
+    expect(await world.endpoint(endpoint)).toMatchObject({ disabled_at: null });
+    world.clock.moveTo((await world.delivery(event))['next_attempt_at']);
+    await eventually(async () => expect((await world.endpoint(endpoint))['disabled_at']).toBeInstanceOf(Date));
   });
 
   test('when every attempt has failed for 5 days, and not a day earlier', async () => {

@@ -154,6 +154,24 @@ export async function createWorld() {
       await sql('commit');
       return { id, wireId: encodeId('evt', id), body };
     },
+    /** Like `addEvent` without an invoice, over a connection of its own, while the world's is in a transaction. */
+    addEventApart: async (endpoints: { id: string }[]) => {
+      const apart = new pg.Client(database.connection);
+      await apart.connect();
+      const id = uuidV7(clock.now(), randomBytes(10));
+      const at = new Date(clock.now());
+      await apart.query(
+        `insert into events (id, project_id, network, type, sequence, body) values ($1, $2, 'devnet', 'ping', 1, '{}')`,
+        [id, projectId],
+      );
+      await apart.query(
+        `insert into deliveries (event_id, endpoint_id, project_id, sequence, next_attempt_at, created_at)
+         select $1, endpoint_id, $3, 1, $4, $4 from unnest($2::uuid[]) endpoint_id`,
+        [id, endpoints.map((endpoint) => endpoint.id), projectId, at],
+      );
+      await apart.end();
+      return { id };
+    },
     /** Events of so many invoices, due now, with a delivery to each endpoint; their bodies are `{"invoice","sequence"}`. */
     addBacklog: async (endpoints: { id: string }[], invoices: number, each: number): Promise<void> => {
       await sql('begin');

@@ -77,6 +77,7 @@ feed() {
 verify() {
   local body=$2 at=${3:-$(date +%s)} id timestamp signatures key nonce expected given
   local signature='v[0-9a-z]+,[A-Za-z0-9+/=]+'
+  [[ $at =~ ^[1-9][0-9]{0,11}$ ]] || die 'AT must be Unix seconds'
   id=$(header "$1" webhook-id)
   timestamp=$(header "$1" webhook-timestamp)
   signatures=$(header "$1" webhook-signature)

@@ -16,6 +16,7 @@ export type NodeRequest = {
 };
 
 export type NodeResponse = {
+  readonly headersSent: boolean;
   statusCode: number;
   setHeader(name: string, value: string): unknown;
   end(body: string): unknown;
@@ -35,6 +36,8 @@ export function quittanceWebhook<Request extends NodeRequest = NodeRequest>(
     // The sender has gone; nobody reads an answer.
     if (received === null) return;
     const answer = await receive(received, request.headers, request, options, handler);
+    // Somebody else has answered meanwhile, such as a timeout; what is thrown here could end the process.
+    if (response.headersSent) return;
     response.statusCode = answer.status;
     for (const [name, value] of Object.entries(answer.headers)) response.setHeader(name, value);
     // What is still on its way is not waited for.

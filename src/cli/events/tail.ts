@@ -14,14 +14,21 @@ import { CliError } from '../cli-error.ts';
 import { clip } from '../clip.ts';
 import type { ProjectOption } from '../option-parts.ts';
 import { selectProject } from '../select-project.ts';
-import type { Terminal } from '../terminal.ts';
+import { printableJson, type Terminal } from '../terminal.ts';
 import { withDatabase } from '../with-database.ts';
 import { describeEvent } from './describe-event.ts';
 
 export type TailOptions = ProjectOption & { type?: string[]; limit: string; after?: string; follow: boolean };
 
-/** Where the events go, and what ends the following. `pollMs`: how soon a new event is seen. */
-export type TailOutput = { stdout: NodeJS.WritableStream; signal: AbortSignal; pollMs?: number };
+/**
+ * Where the events go, and what ends the following. `pollMs`: how soon a new event is seen. Programs get the bodies as they are
+ * stored; in a terminal what could rewrite it is escaped.
+ */
+export type TailOutput = {
+  stdout: NodeJS.WritableStream & { readonly isTTY?: boolean };
+  signal: AbortSignal;
+  pollMs?: number;
+};
 
 const MAX_LIMIT = 1000;
 /** Events read at once: two megabytes at most. */
@@ -37,9 +44,10 @@ export async function tailEvents(terminal: Terminal, options: TailOptions, outpu
   const limit = readLimit(options.limit);
   const after = readAfter(options.after);
   const { stdout, signal, pollMs = POLL_MS } = output;
+  const toLine = terminal.json ? (stdout.isTTY === true ? printableJson : (body: string) => body) : describeEvent;
   const show = async (events: TailedEvent[]) => {
     const shown = types === null ? events : events.filter(({ type }) => types.includes(type));
-    const lines = shown.map(({ body }) => `${terminal.json ? body : describeEvent(body)}\n`);
+    const lines = shown.map(({ body }) => `${toLine(body)}\n`);
     if (lines.length > 0 && !stdout.write(lines.join(''))) await drained(stdout, signal);
   };
   await withDatabase(terminal, async ({ db, isStartedHere }) => {

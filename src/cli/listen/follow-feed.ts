@@ -1,6 +1,7 @@
 import { assertNever } from '../../domain/assert-never.ts';
 import { CliError } from '../cli-error.ts';
 import { printable } from '../terminal.ts';
+import { readEvent } from './describe.ts';
 import { backoff, pause, whileWanted } from './pause.ts';
 import { type FeedSource, readFeed } from './read-feed.ts';
 import type { FeedPage } from './split-feed.ts';
@@ -27,6 +28,7 @@ export function createFeedReader(
         const answer = await whileWanted(readFeed(source, { after, limit }), signal);
         switch (answer.kind) {
           case 'page':
+            if (leadsNoFurther(answer.page, after)) throw noFeed(server, 'a page of it leads no further');
             if (failures > 0) note(`${server} answers again`);
             failures = 0;
             return answer.page;
@@ -48,14 +50,24 @@ export function createFeedReader(
               `${server} has no event ${after} in this project: its data was made anew, or the id is of another project. Say where to begin: --after latest (events from now on) or --after beginning (all there are)`,
             );
           case 'no-feed':
-            throw new CliError(
-              'INVALID_ARGUMENT',
-              `${server} does not answer as the event feed of a Quittance server: ${printable(answer.reason)}`,
-            );
+            throw noFeed(server, answer.reason);
           default:
             return assertNever(answer);
         }
       }
     },
   };
+}
+
+/** Whoever read on from such a page would read it again, without a pause. */
+function leadsNoFurther({ events, hasMore }: FeedPage, after: string | null): boolean {
+  const last = events.at(-1);
+  return last === undefined ? hasMore : readEvent(last)?.id === after;
+}
+
+function noFeed(server: string, reason: string): CliError {
+  return new CliError(
+    'INVALID_ARGUMENT',
+    `${server} does not answer as the event feed of a Quittance server: ${printable(reason)}`,
+  );
 }

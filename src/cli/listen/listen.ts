@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { Agent, type Dispatcher } from 'undici';
 import { formatSecret } from '../../webhooks/sign.ts';
 import { CliError } from '../cli-error.ts';
-import type { Terminal } from '../terminal.ts';
+import { printableJson, type Terminal } from '../terminal.ts';
 import { eventLine, eventRecord, type FeedEvent, readEvent } from './describe.ts';
 import { createFeedReader, type FeedReader } from './follow-feed.ts';
 import { type Forwarded, forward } from './forward.ts';
@@ -168,7 +168,7 @@ function show(
 ): void {
   const now = new Date();
   if (terminal.json) {
-    control.write(JSON.stringify({ ...eventRecord(event, answered, now), before }));
+    control.write(printableJson(JSON.stringify({ ...eventRecord(event, answered, now), before })));
     return;
   }
   control.write(eventLine(event, answered, { now, hasColor: control.hasColor }));

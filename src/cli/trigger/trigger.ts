@@ -4,7 +4,7 @@ import { clip } from '../clip.ts';
 import { createFeedReader } from '../listen/follow-feed.ts';
 import { loadConfig } from '../load-config.ts';
 import { withSandbox } from '../sandbox/with-sandbox.ts';
-import type { Result, Terminal } from '../terminal.ts';
+import { printableJson, type Result, type Terminal } from '../terminal.ts';
 import { disableEndpoint } from './disable-endpoint.ts';
 import { happenToInvoice, type InvoiceOptions } from './happen-to-invoice.ts';
 import { recordPing } from './record-ping.ts';
@@ -39,7 +39,7 @@ export async function trigger(terminal: Terminal, name: string, options: Invoice
       throw new AppError('SANDBOX_REFUSED', message, { cause: error });
     }
   });
-  return { data: { id, type, event: JSON.parse(body) }, text: `${id}\n${body}` };
+  return { data: { id, type, event: JSON.parse(body) }, text: `${id}\n${printableJson(body)}` };
 }
 
 function readTrigger(name: string): Trigger {

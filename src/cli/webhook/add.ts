@@ -14,11 +14,11 @@ import { selectProject } from '../select-project.ts';
 import { formatFields, type Result, type Terminal } from '../terminal.ts';
 import { withDatabase } from '../with-database.ts';
 import { eventTypesText } from './describe.ts';
-import { readDescription, readEventTypes, readSecret, secretHint } from './options.ts';
+import { readDescription, readEventTypes, readSecret, secretHint, showSecret } from './options.ts';
 
 export type AddOptions = ProjectOption & { url: string; description?: string; events?: string[]; secret?: string };
 
-/** Adds an endpoint and shows its signing secret this one time. */
+/** Adds an endpoint and shows this one time the signing secret that was made for it. */
 export async function addWebhook(terminal: Terminal, options: AddOptions): Promise<Result> {
   const eventTypes = readEventTypes('--events', options.events ?? ['all']);
   const description = readDescription(options.description ?? '');
@@ -32,9 +32,10 @@ export async function addWebhook(terminal: Terminal, options: AddOptions): Promi
     const keyRing = await requireKeyRing(config, terminal.note);
     const deps = { db, keyRing, now: unixMs(systemClock.now()), random: randomBytes };
     await addWebhookEndpoint(deps, { id, projectId: project.id, url, secret, description, eventTypes });
+    const shown = showSecret(secret, options.secret);
     const [endpointId, projectId] = [encodeId('whe', id), encodeId('prj', project.id)];
     return {
-      data: { endpointId, projectId, network: project.network, url, description, eventTypes, secret },
+      data: { endpointId, projectId, network: project.network, url, description, eventTypes, secret: shown.data },
       text: formatFields([
         ['endpoint', endpointId],
         ['project', projectId],
@@ -42,11 +43,13 @@ export async function addWebhook(terminal: Terminal, options: AddOptions): Promi
         ['url', url],
         ['description', description || null],
         ['events', eventTypesText(eventTypes)],
-        ['secret', secret],
+        ['secret', shown.text],
       ]),
       next: [
-        'the secret is shown only now: your receiver verifies the signature of each webhook with it',
-        ...secretHint(options.secret),
+        ...secretHint(
+          options.secret,
+          'the secret is shown only now: your receiver verifies the signature of each webhook with it',
+        ),
         `see whether it arrives: quittance webhook test ${endpointId}`,
       ].join('\n'),
     };

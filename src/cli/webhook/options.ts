@@ -6,6 +6,8 @@ import { parseSecret } from '../../webhooks/sign.ts';
 import { CliError } from '../cli-error.ts';
 import { clip } from '../clip.ts';
 import { parseDuration } from '../duration.ts';
+import { secretProblem } from '../secret-problem.ts';
+import { spotSecretInNote } from '../spot-secret.ts';
 
 /** The UUID behind a `whe_…`. Errors: `INVALID_ARGUMENT`. */
 export function readEndpointId(text: string): string {
@@ -47,9 +49,11 @@ export function readDescription(text: string): string {
   return readLine('--description', text);
 }
 
-/** One line of free text. Errors: `INVALID_ARGUMENT`. */
+/** One line of free text, which is kept and shown: what looks like a secret is refused. Errors: `INVALID_ARGUMENT`. */
 export function readLine(option: string, text: string): string {
   const line = text.trim();
+  const kind = spotSecretInNote(line);
+  if (kind !== null) throw new CliError('INVALID_ARGUMENT', secretProblem(option, kind).message);
   const length = [...line].length;
   if (length <= MAX_DESCRIPTION && !/[\p{Cc}\p{Cs}]/u.test(line)) return line;
   const problem = length > MAX_DESCRIPTION ? `has ${length} characters` : 'holds a line break or a control character';
@@ -87,9 +91,15 @@ async function readInput(stdin: NodeJS.ReadableStream): Promise<string> {
   return text;
 }
 
-/** What is typed stands in the history of the shell. */
-export function secretHint(option: string | undefined): string[] {
-  if (option === undefined || option === '-') return [];
+/** A secret for --json and for people: only one that we made, for whoever gave one has it. `option` is what was given. */
+export function showSecret(secret: string, option: string | undefined): { data: string | null; text: string } {
+  return option === undefined ? { data: secret, text: secret } : { data: null, text: 'the given one, not shown' };
+}
+
+/** What to know of the secret: one that we made is not shown again, and what is typed stands in the history of the shell. */
+export function secretHint(option: string | undefined, made: string): string[] {
+  if (option === undefined) return [made];
+  if (option === '-') return [];
   return ['the secret that you typed may now stand in your shell history; --secret - reads it from standard input'];
 }
 

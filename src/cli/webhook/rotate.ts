@@ -8,11 +8,11 @@ import { createWebhookSecret } from '../../webhooks/sign.ts';
 import { CliError } from '../cli-error.ts';
 import { formatFields, type Result, type Terminal } from '../terminal.ts';
 import { withDatabase } from '../with-database.ts';
-import { noEndpoint, readEndpointId, readOverlap, readSecret, secretHint } from './options.ts';
+import { noEndpoint, readEndpointId, readOverlap, readSecret, secretHint, showSecret } from './options.ts';
 
 export type RotateOptions = { secret?: string; overlap: string };
 
-/** Gives an endpoint a new secret and shows it this one time. Former ones sign beside it until the overlap ends. */
+/** Gives an endpoint a new secret, and shows it this one time if it was made here. Former ones sign beside it until the overlap ends. */
 export async function rotateWebhook(terminal: Terminal, reference: string, options: RotateOptions): Promise<Result> {
   const endpointId = readEndpointId(reference);
   const overlapMs = readOverlap(options.overlap);
@@ -24,22 +24,22 @@ export async function rotateWebhook(terminal: Terminal, reference: string, optio
     const rotation = await rotateEndpointSecret(deps, { endpointId, secret, overlapMs });
     if (rotation.kind !== 'rotated') throw refused(rotation, reference);
     const { formerEndsAt, isFormerLost } = rotation;
+    const shown = showSecret(secret, options.secret);
     const hasOverlap = formerEndsAt > deps.now;
     return {
       data: {
         endpointId: reference,
-        secret,
+        secret: shown.data,
         formerSecretEndsAt: toIso(formerEndsAt),
         isFormerSecretLost: isFormerLost,
       },
       text: formatFields([
         ['endpoint', reference],
-        ['secret', secret],
+        ['secret', shown.text],
         ['former secret', hasOverlap ? `signs too until ${toIso(formerEndsAt)}` : 'signs no more'],
       ]),
       next: [
-        'the secret is shown only now',
-        ...secretHint(options.secret),
+        ...secretHint(options.secret, 'the secret is shown only now'),
         isFormerLost
           ? 'the former secret could not be opened with the master keys that are set here, so it ended at once'
           : hasOverlap
