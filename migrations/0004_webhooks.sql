@@ -62,6 +62,10 @@ alter table delivery_attempts
   add column latency_ms integer check (latency_ms >= 0),
   add column answer text check (char_length(answer) <= 8192);
 
+-- Of what is due at the same time the earlier event of an invoice comes first.
+drop index deliveries_due;
+create index deliveries_due on deliveries (endpoint_id, next_attempt_at, created_at, sequence) where status = 'pending';
+
 -- What operators look for first; rows of events are found by their position, and deliveries by their events.
 create index deliveries_dead on deliveries (endpoint_id, event_id) where status = 'dead';
 

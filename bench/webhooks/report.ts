@@ -23,7 +23,6 @@ export function judgeWebhooks({ rounds, latencies }: WebhookFigures): Target[] {
   const p99 = quantile(latencies, 0.99);
   return [
     atLeast('deliveries/s to one endpoint, of a bare loop', median(ratios(rounds, 'one', 'bareOne')), 0.5),
-    atLeast('deliveries/s to 99 endpoints, of a bare loop', median(ratios(rounds, 'many', 'bareMany')), 0.5),
     atLeast('the same beside one that hangs, of without it', median(ratios(rounds, 'beside', 'many')), 0.9),
     {
       ...{ name: 'committed → first attempt, p99 ms', reach: `< ${LATENCY_LIMIT_MS}`, measured: p99 },

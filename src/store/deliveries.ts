@@ -1,6 +1,6 @@
 import { OPEN_AFTER_FAILURES } from '../domain/circuit.ts';
 import type { Network } from '../domain/network.ts';
-import type { UnixMs } from '../domain/time.ts';
+import { type UnixMs, unixMs } from '../domain/time.ts';
 import type { Sql } from './database.ts';
 import { type Row, statement } from './statement.ts';
 
@@ -28,7 +28,6 @@ const leased = {
   endpoint_id: 'uuid?',
   attempt_count: 'int4?',
   max_attempts: 'int4?',
-  next_attempt_at: 'timestamptz?',
   body: 'text?',
   url: 'text?',
   network: 'text?',
@@ -109,7 +108,7 @@ const lease = statement(
    taken as (
      update deliveries d set attempt_count = d.attempt_count + 1, next_attempt_at = $2
      where d.ctid = any (array(select tuple from picked where until is null))
-     returning d.event_id, d.endpoint_id, d.attempt_count, d.max_attempts, d.next_attempt_at),
+     returning d.event_id, d.endpoint_id, d.attempt_count, d.max_attempts),
    deferred as (
      update deliveries d set next_attempt_at = picked.until from picked
      where d.ctid = any (array(select tuple from picked where until is not null)) and d.ctid = picked.tuple
@@ -117,7 +116,7 @@ const lease = statement(
    probed as (
      update webhook_endpoints w set open_until = $2 from shared
      where w.id = shared.id and shared.is_probe and exists (select from taken where taken.endpoint_id = w.id))
-   select taken.event_id, taken.endpoint_id, taken.attempt_count, taken.max_attempts, taken.next_attempt_at, e.body, shared.url,
+   select taken.event_id, taken.endpoint_id, taken.attempt_count, taken.max_attempts, e.body, shared.url,
      shared.network, shared.is_failing, shared.is_probe, total.deferred
    from (select count(*) as deferred from deferred) total
    left join (taken join shared on shared.id = taken.endpoint_id join events e on e.id = taken.event_id) on true`,
@@ -133,39 +132,30 @@ export async function leaseDueDeliveries(
   db: Sql,
   options: { now: UnixMs; limit: number; defaultRoom: number; room: ReadonlyMap<string, number> },
 ): Promise<{ deliveries: LeasedDelivery[]; isMore: boolean }> {
+  const leasedUntil = unixMs(options.now + LEASE_MS);
   const rows = await db.run(lease, [
     new Date(options.now),
-    new Date(options.now + LEASE_MS),
+    new Date(leasedUntil),
     options.limit,
     options.defaultRoom,
     [...options.room.keys()],
     [...options.room.values()].map(BigInt),
   ]);
-  return { deliveries: rows.flatMap(toDelivery), isMore: (rows[0]?.deferred ?? 0n) > 0n };
+  return { deliveries: rows.flatMap((row) => toDelivery(row, leasedUntil)), isMore: (rows[0]?.deferred ?? 0n) > 0n };
 }
 
 /** The one row of a round that took nothing has no delivery. */
-function toDelivery(row: Row<typeof leased>): LeasedDelivery[] {
+function toDelivery(row: Row<typeof leased>, leasedUntil: UnixMs): LeasedDelivery[] {
   if (row.event_id === null) return [];
-  const {
-    event_id,
-    endpoint_id,
-    attempt_count,
-    max_attempts,
-    next_attempt_at,
-    body,
-    url,
-    network,
-    is_failing,
-    is_probe,
-  } = row as Required<{ [Name in keyof typeof row]: NonNullable<(typeof row)[Name]> }>;
+  const { event_id, endpoint_id, attempt_count, max_attempts, body, url, network, is_failing, is_probe } =
+    row as Required<{ [Name in keyof typeof row]: NonNullable<(typeof row)[Name]> }>;
   return [
     {
       eventId: event_id,
       endpointId: endpoint_id,
       attempt: attempt_count,
       maxAttempts: max_attempts,
-      leasedUntil: next_attempt_at,
+      leasedUntil,
       body,
       url,
       network: network as Network,

@@ -35,7 +35,7 @@ type Endpoint<Item> = {
   lookAhead: number;
 };
 
-const LOOK_AHEAD = { least: 8, most: 512 };
+const LOOK_AHEAD = { least: 8, most: 1024 };
 
 export function createDeliveryBuffer<Item extends Leased>(limits: {
   concurrency: number;

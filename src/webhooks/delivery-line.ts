@@ -9,11 +9,11 @@ import { createSecretOpener, UNSIGNABLE_PAUSE_MS } from './open-secrets.ts';
 import { createOutcomeQueue } from './outcome-queue.ts';
 
 /** Waiting, under way and unrecorded together. What a crash leaves is attempted again when the leases run out. */
-const MAX_LEASED = 1024;
+const MAX_LEASED = 2048;
 /** What has waited for longer is given back, so that what is left of its lease is always enough for an attempt and its record. */
 const MAX_WAIT_MS = 2000;
 const RECORD_MARGIN_MS = 3000;
-/** Outcomes are recorded together: as soon as so many are there, when nothing is under way, or after so many milliseconds. */
+/** Outcomes are recorded together: when so many are there, when nothing is under way, or so many milliseconds after the last were. */
 const FLUSH = { outcomes: 200, ms: 20 };
 /** While enough waits, leasing can wait as well, for much of its cost does not depend on how many it takes. */
 const LEASE_AT_LEAST_EVERY_MS = 100;
@@ -48,15 +48,21 @@ export function createDeliveryLine(options: DeliveryLineOptions): {
   let isEnding = false;
   let isAnnounced = true;
   let leasedAtMs = Number.NEGATIVE_INFINITY;
+  let flushedAtMs = Number.NEGATIVE_INFINITY;
   let flushing: NodeJS.Timeout | undefined;
 
   const announce = () => {
     isAnnounced = true;
     wake();
   };
+  const isEnough = (nowMs: number) =>
+    queue.size() >= FLUSH.outcomes || buffer.underWay() === 0 || nowMs - flushedAtMs >= FLUSH.ms;
+  const wakeLater = () => {
+    flushing ??= setTimeout(wakeByTimer, FLUSH.ms);
+  };
   const wakeSoon = () => {
     if (queue.size() >= FLUSH.outcomes || buffer.underWay() === 0) wake();
-    else flushing ??= setTimeout(wakeByTimer, FLUSH.ms);
+    else wakeLater();
   };
   const wakeByTimer = () => {
     flushing = undefined;
@@ -86,9 +92,12 @@ export function createDeliveryLine(options: DeliveryLineOptions): {
     }
   };
   return {
-    record: () => {
-      queue.giveBack(buffer.takeStale(performance.now()));
-      return queue.flush();
+    record: async () => {
+      const nowMs = performance.now();
+      queue.giveBack(buffer.takeStale(nowMs));
+      if (!isEnough(nowMs)) return wakeLater();
+      flushedAtMs = nowMs;
+      await queue.flush();
     },
     lease: async () => {
       const limit = MAX_LEASED - buffer.held() - queue.size();

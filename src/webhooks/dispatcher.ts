@@ -29,8 +29,8 @@ export type DispatcherOptions = {
   attemptTimeoutMs?: number;
 };
 
-/** Sockets and places cost little; slow receivers of two hundred shops must not exhaust them. */
-const CONCURRENCY = 256;
+/** Sockets and places cost little; slow receivers of a hundred shops must not exhaust them. */
+const CONCURRENCY = 128;
 /** A small server takes so many at once. At 100 ms an answer it is 160 events a second, and a backlog of 100,000 takes ten minutes. */
 const PER_ENDPOINT = 16;
 
