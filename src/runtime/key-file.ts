@@ -1,9 +1,10 @@
 import { constants } from 'node:fs';
-import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, open, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { DataDirError, dataDirError, lockDataDir } from './instance-lock.ts';
 import { createMasterKey, KeyRingError, type MasterKey, parseMasterKey } from './key-ring.ts';
+import { writePrivateFile } from './private-file.ts';
 
 /** Where the master keys of an embedded database are kept. */
 export function keyFilePath(dataDir: string): string {
@@ -109,42 +110,12 @@ async function lockPatiently(dataDir: string): Promise<{ release(): Promise<void
 
 /**
  * Puts keys into the file, which changes as a whole and is on the disk before this returns: what they seal would be lost without
- * them. The caller holds the lock, so a draft that stands there was left by a killed process.
+ * them. The caller holds the lock.
  */
 export async function writeKeyFile(path: string, keys: readonly MasterKey[]): Promise<void> {
-  const draft = `${path}.draft`;
   try {
-    await rm(draft, { force: true });
-    const handle = await open(draft, 'wx', 0o600);
-    try {
-      await handle.writeFile(keys.map(({ bytes }) => `${bytes.toString('base64')}\n`).join(''));
-      await giveToOwner(path, handle);
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    await rename(draft, path);
-    await syncDirectory(dirname(path));
+    await writePrivateFile(path, keys.map(({ bytes }) => `${bytes.toString('base64')}\n`).join(''));
   } catch (error) {
     throw dataDirError(dirname(path), error);
-  }
-}
-
-/**
- * What root makes in the directory of an ordinary user must be readable by the service of that user. Through the handle, because
- * that user could put a link to any file in the place of the path.
- */
-async function giveToOwner(path: string, handle: FileHandle): Promise<void> {
-  if (process.getuid?.() !== 0) return;
-  const { uid, gid } = await stat(dirname(path));
-  await handle.chown(uid, gid);
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  const handle = await open(path, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { writePrivateFile } from '../runtime/private-file.ts';
 import type { Binaries } from './embedded-binaries.ts';
-import { writePrivateFile } from './embedded-connection.ts';
 import { EmbeddedPostgresError, errorCode } from './embedded-error.ts';
 import { explainFailure } from './embedded-failure.ts';
 import { canReach, runAs, type SystemUser } from './embedded-user.ts';

@@ -1,5 +1,5 @@
-import { open, readFile, rename, rm, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import pg from 'pg';
 import { EmbeddedPostgresError, errorCode } from './embedded-error.ts';
 
@@ -59,26 +59,4 @@ export async function tryToConnect(connection: PostgresConnection): Promise<Erro
   } finally {
     await client.end().catch(() => {});
   }
-}
-
-/**
- * Writes a small file that appears whole, mode 0600, owned by the owner of its directory even when we are root.
- * The caller holds the lock of the data directory, so a draft that stands there was left by a killed process.
- */
-export async function writePrivateFile(path: string, content: string): Promise<void> {
-  const draft = `${path}.draft`;
-  await rm(draft, { force: true });
-  const handle = await open(draft, 'wx', 0o600);
-  try {
-    await handle.writeFile(content);
-    if (process.getuid?.() === 0) {
-      const { uid, gid } = await stat(dirname(path));
-      // Through the handle, because the owner could put a link to any file in the place of the path.
-      await handle.chown(uid, gid);
-    }
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  await rename(draft, path);
 }

@@ -1,10 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { lchown, mkdtemp, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
+import { lchown, mkdtemp, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Logger } from '../runtime/log.ts';
+import { syncDirectory, writePrivateFile } from '../runtime/private-file.ts';
 import { type Binaries, isOurs } from './embedded-binaries.ts';
 import { DATABASE, dataPath, LOCATION_FILE, runSingleUser, SUPERUSER } from './embedded-cluster.ts';
-import { writePrivateFile } from './embedded-connection.ts';
 import { EmbeddedPostgresError } from './embedded-error.ts';
 import { explainFailure } from './embedded-failure.ts';
 import { canReach, runAs, type SystemUser } from './embedded-user.ts';
@@ -119,14 +119,5 @@ export async function removeDrafts(home: string): Promise<void> {
   for (const name of await readdir(dirname(home))) {
     if (!name.startsWith(`${basename(home)}.draft-`)) continue;
     await rm(join(dirname(home), name), { recursive: true, force: true }).catch(() => {});
-  }
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  const handle = await open(path, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }

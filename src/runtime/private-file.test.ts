@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { writeKeyFile } from '../../src/runtime/key-file.ts';
-import { createMasterKey } from '../../src/runtime/key-ring.ts';
-import { writePrivateFile } from '../../src/store/embedded-connection.ts';
+import { writeKeyFile } from './key-file.ts';
+import { createMasterKey } from './key-ring.ts';
+import { writePrivateFile } from './private-file.ts';
 
 const NOBODY = 65_534;
 
