@@ -83,7 +83,8 @@ const STATUSES: readonly KnownStatus[] = [
   {
     statuses: [410],
     code: 'gone',
-    problem: 'this says that the endpoint is gone for ever, and disables it',
+    problem:
+      'this says that the endpoint is gone for ever: a delivery that is answered so disables it, a test does not',
     fix: 'answer 410 only to be disabled; when it is back: "quittance webhook enable"',
   },
   {
