@@ -3,12 +3,12 @@ import { Type } from 'typebox';
 import { assertNever } from '../domain/assert-never.ts';
 import { decodeId, encodeId } from '../domain/ids.ts';
 import { type FeedPage, findFeedPage } from '../store/event-feed.ts';
-import { type FieldError, problemOf } from '../web/problem.ts';
+import { problemOf } from '../web/problem.ts';
 import type { ApiDeps } from './api-deps.ts';
 import { EventPageSchema } from './event-schemas.ts';
 import { callerOf, createGuard } from './guard.ts';
 import { problemResponses } from './problem-responses.ts';
-import { invalidQuery, readQuery } from './read-query.ts';
+import { inspectQuery, invalidQuery } from './read-query.ts';
 
 const DEFAULT_LIMIT = 50;
 /** An event has less than 20 KB, so an answer has less than 2 MB. */
@@ -24,9 +24,11 @@ export function registerEvents(app: FastifyInstance, deps: ApiDeps): void {
 
 async function list(deps: ApiDeps, request: FastifyRequest, reply: FastifyReply): Promise<string> {
   const { keyId } = callerOf(request);
-  const { after, limit = String(DEFAULT_LIMIT) } = readQuery(request, ['after', 'limit']);
+  const { query, errors } = inspectQuery(request, ['after', 'limit']);
+  const { after, limit = String(DEFAULT_LIMIT) } = query;
   const isLimitValid = LIMIT.test(limit);
-  // Asked whatever the limit is, so that all that is wrong is told at once.
+  if (!isLimitValid) errors.push(LIMIT_ERROR);
+  // Asked whatever else is wrong, so that all of it is told at once.
   const found = await findFeedPage(
     deps.db,
     {
@@ -36,7 +38,6 @@ async function list(deps: ApiDeps, request: FastifyRequest, reply: FastifyReply)
     },
     deps.now(),
   );
-  const errors: FieldError[] = isLimitValid ? [] : [LIMIT_ERROR];
   switch (found.kind) {
     case 'key-not-valid':
       deps.authenticator.forget(keyId);

@@ -1,10 +1,19 @@
 import type { FastifyRequest } from 'fastify';
 import { type FieldError, Problem } from '../web/problem.ts';
 
+type Query = Record<string, string | undefined>;
+
 /** The query parameters, each at most once; unknown ones are refused, so that a typo is not silently ignored. */
-export function readQuery(request: FastifyRequest, known: string[]): Record<string, string | undefined> {
-  const query = request.query as Record<string, string | string[] | undefined>;
-  const errors = Object.entries(query).flatMap(([field, value]) => {
+export function readQuery(request: FastifyRequest, known: string[]): Query {
+  const { query, errors } = inspectQuery(request, known);
+  if (errors.length > 0) throw invalidQuery(errors);
+  return query;
+}
+
+/** The same for who tells what is wrong with the values together with what is wrong with the names. */
+export function inspectQuery(request: FastifyRequest, known: string[]): { query: Query; errors: FieldError[] } {
+  const given = request.query as Record<string, string | string[] | undefined>;
+  const errors = Object.entries(given).flatMap(([field, value]) => {
     if (!known.includes(field)) {
       return [
         { field: field.slice(0, 60), code: 'UNKNOWN_FIELD', message: `is not known; known is: ${known.join(', ')}` },
@@ -12,8 +21,10 @@ export function readQuery(request: FastifyRequest, known: string[]): Record<stri
     }
     return Array.isArray(value) ? [{ field, code: 'DUPLICATE_FIELD', message: 'occurs more than once' }] : [];
   });
-  if (errors.length > 0) throw invalidQuery(errors);
-  return query as Record<string, string | undefined>;
+  const query = Object.fromEntries(
+    known.map((field) => [field, typeof given[field] === 'string' ? given[field] : undefined]),
+  );
+  return { query, errors };
 }
 
 /** The answer to query parameters that cannot be used; each `message` goes on after the name of its field. */

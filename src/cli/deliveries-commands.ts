@@ -17,7 +17,10 @@ export function addDeliveriesCommands(program: Command, terminal: Terminal, prin
     .description('list deliveries, those of the newest events first')
     .option(...PROJECT_OPTION)
     .option('--endpoint <whe_…>', 'only those to this endpoint')
-    .option('--status <status>', 'pending, failing (pending, and the last attempt failed), delivered or dead')
+    .option(
+      '--status <status>',
+      'pending, failing (pending, and the last attempt failed), delivered or dead (tests only with --type ping)',
+    )
     .option('--type <type>', 'only events of this type, for example invoice.paid')
     .option('--invoice <invoice>', 'only events of this invoice: inv_… or the externalId')
     .option('--event <evt_…>', 'only this event')

@@ -7,6 +7,8 @@ import { type Row, statement } from './statement.ts';
 export type DeskDelivery = {
   eventId: string;
   endpointId: string;
+  /** Nothing is sent until it is enabled. */
+  isEndpointDisabled: boolean;
   type: EventType;
   createdAt: UnixMs;
   position: bigint;
@@ -23,7 +25,7 @@ export type DeskDelivery = {
 
 export type DeliveryFilter = {
   endpointId: string | null;
-  /** `failing`: pending, and the last attempt failed. */
+  /** `failing`: pending, and the last attempt failed. `dead`: without tests, unless `type` asks for them. */
   status: 'pending' | 'failing' | 'delivered' | 'dead' | null;
   type: EventType | null;
   limit: number;
@@ -35,6 +37,7 @@ export type PositionRange = { first: bigint; end: bigint };
 const listed = {
   event_id: 'uuid',
   endpoint_id: 'uuid',
+  is_disabled: 'bool?',
   type: 'text',
   created_at: 'timestamptz',
   position: 'int8',
@@ -49,13 +52,14 @@ const listed = {
   last_error: 'text?',
 } as const;
 
-const SHOWN = `d.event_id, d.endpoint_id, e.type, e.created_at, e.position, d.invoice_id,
+const SHOWN = `d.event_id, d.endpoint_id,
+     (select disabled_at is not null from webhook_endpoints where id = d.endpoint_id) as is_disabled, e.type, e.created_at, e.position, d.invoice_id,
      (select external_id from invoices where project_id = e.project_id and id = e.invoice_id) as external_id,
      d.status, d.attempt_count, d.max_attempts, d.next_attempt_at, d.finished_at, d.last_status, d.last_error`;
 
 const WANTED = `($2::uuid is null or d.endpoint_id = $2) and case $3::text
        when 'pending' then d.status = 'pending' when 'failing' then d.status = 'pending' and d.last_error is not null
-       when 'delivered' then d.status = 'delivered' when 'dead' then d.status = 'dead' else true end
+       when 'delivered' then d.status = 'delivered' when 'dead' then d.status = 'dead' and ($4::text is not null or e.type <> 'ping') else true end
      and ($4::text is null or e.type = $4)`;
 
 const NEWEST_FIRST = 'order by e.position desc, d.endpoint_id limit $5::int8';
@@ -150,6 +154,7 @@ function toDeskDelivery(row: Row<typeof listed>): DeskDelivery {
   return {
     eventId: row.event_id,
     endpointId: row.endpoint_id,
+    isEndpointDisabled: row.is_disabled === true,
     type: row.type as EventType,
     createdAt: row.created_at,
     position: row.position,

@@ -377,6 +377,11 @@ describe('deliveries', () => {
     expect(await list('--event', dead.evt)).toEqual({ events: [dead.evt], ...none });
     expect(await list('--from', '2026-09-02', '--to', '2026-09-03')).toEqual({ events: [done.evt, dead.evt], ...none });
     expect(await list('--to', '2026-08-31')).toEqual({ events: [], ...none });
+    const test = await newEvent(project, at + 4 * DAY, 'ping');
+    await setDelivery(test, 'dead');
+    expect(await list('--status', 'dead')).toEqual({ events: [dead.evt], ...none });
+    expect(await list('--status', 'dead', '--type', 'ping')).toEqual({ events: [test.evt], ...none });
+    await query('delete from deliveries where event_id = $1', [test.id]);
     // A page ends between events, also where one is delivered to two endpoints.
     expect(await list('--limit', '3')).toEqual({ events: [both.evt, both.evt, done.evt], nextBefore: done.evt });
     expect(await list('--limit', '3', '--before', done.evt)).toEqual({ events: [dead.evt, old.evt], ...none });
@@ -456,6 +461,9 @@ describe('deliveries', () => {
     expect(noKey).toMatchObject({ code: 0, stdout });
     await cli('webhook', 'disable', endpoint.whe);
     expect((await cli('deliveries', 'show', event.evt)).stdout).toContain('none until the endpoint is enabled');
+    expect((await cli('deliveries', 'list', '--endpoint', endpoint.whe)).stdout).toContain('endpoint disabled');
+    const moved = await cli('webhook', 'update', endpoint.whe, '--url', 'https://moved.example.com/');
+    expect(moved.stderr).toContain('it stays disabled');
     const unplanned = await newEvent(project, Date.now());
     expect(await cli('deliveries', 'show', unplanned.evt)).toMatchObject({
       code: 0,

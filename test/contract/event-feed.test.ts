@@ -263,11 +263,9 @@ describe('a request that is wrong', () => {
     }
   });
 
-  test('is told all names that are wrong at once, and then all values', async () => {
-    const names = await get(service, `${FEED}?after=x&typo=1&other=1`, large);
-    expect(fieldsOf(expectProblem(names, 400, 'INVALID_REQUEST'))).toEqual(['other', 'typo']);
-    const values = await get(service, `${FEED}?after=x&limit=0`, large);
-    expect(fieldsOf(expectProblem(values, 400, 'INVALID_REQUEST'))).toEqual(['after', 'limit']);
+  test('is told all that is wrong at once', async () => {
+    const reply = await get(service, `${FEED}?after=x&limit=0&typo=1`, large);
+    expect(fieldsOf(expectProblem(reply, 400, 'INVALID_REQUEST'))).toEqual(['after', 'limit', 'typo']);
   });
 });
 

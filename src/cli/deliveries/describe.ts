@@ -8,6 +8,7 @@ export function describeDelivery(delivery: DeskDelivery) {
   return {
     eventId: encodeId('evt', delivery.eventId),
     endpointId: encodeId('whe', delivery.endpointId),
+    isEndpointDisabled: delivery.isEndpointDisabled,
     type: delivery.type,
     createdAt: toIso(delivery.createdAt),
     invoiceId: delivery.invoiceId && encodeId('inv', delivery.invoiceId),

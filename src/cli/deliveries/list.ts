@@ -159,6 +159,11 @@ function toResult(deliveries: readonly DeskDelivery[], rest: { nextBefore: strin
   };
 }
 
+function nextAttempt({ status, isEndpointDisabled, nextAttemptAt }: DeskDelivery): string {
+  if (status !== 'pending') return '';
+  return isEndpointDisabled ? 'endpoint disabled' : toSecond(nextAttemptAt);
+}
+
 const MAX_TEXT = 24;
 
 function toCells(delivery: DeskDelivery): string[] {
@@ -172,7 +177,7 @@ function toCells(delivery: DeskDelivery): string[] {
     status,
     String(delivery.attemptCount),
     lastError?.split(':', 1)[0] ?? (lastStatus === null ? '' : String(lastStatus)),
-    status === 'pending' ? toSecond(delivery.nextAttemptAt) : '',
+    nextAttempt(delivery),
     externalId.length > MAX_TEXT ? `${externalId.slice(0, MAX_TEXT - 1).join('')}…` : externalId.join(''),
   ];
 }

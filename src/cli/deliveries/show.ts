@@ -96,7 +96,6 @@ function describe(event: DeskEvent, shown: readonly Shown[]) {
     deliveries: shown.map(({ delivery, endpoint, attempts, diagnosis }) => ({
       ...describeDelivery(delivery),
       url: endpoint.url,
-      isEndpointDisabled: endpoint.disabled_at !== null,
       attempts: attempts.map(({ attempt, attemptedAt, latencyMs, status, error, answer }) => ({
         attempt,
         attemptedAt: toIso(attemptedAt),

@@ -37,6 +37,9 @@ export async function updateWebhook(terminal: Terminal, reference: string, optio
     await changeWebhookEndpoint(db, before.id, { ...to, eventTypes: event_types });
     const notes = [
       url === before.url ? null : `what is undelivered goes to the new URL: quittance webhook test ${reference}`,
+      before.disabled_at === null
+        ? null
+        : `it stays disabled, and nothing is sent until "quittance webhook enable ${reference}"`,
       eventTypes === undefined ? null : 'the types count for events from now on; what is planned is still delivered',
     ].filter((note) => note !== null);
     return {
