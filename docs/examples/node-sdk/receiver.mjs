@@ -1,4 +1,5 @@
-// A shop that takes USDT through Quittance, with the SDK and Express. Node 20 or newer: npm install @quittance/sdk express
+// A shop that takes USDT through Quittance, with the SDK and Express. Node 20 or newer.
+// It runs from a folder of its own, with the SDK installed as ../README.md says.
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { isFulfillable, Quittance } from '@quittance/sdk';
 import { quittanceWebhook } from '@quittance/sdk/express';
@@ -54,7 +55,8 @@ app.use((error, _request, response, _next) => {
   response.status(error.expose === true ? error.status : 500).json({ error: 'failed' });
 });
 
-const server = app.listen(Number(PORT), '127.0.0.1', () => {
+const server = app.listen(Number(PORT), '127.0.0.1', (error) => {
+  if (error) throw error;
   console.log(`listening on http://127.0.0.1:${server.address().port}`);
 });
 
