@@ -59,12 +59,21 @@ function isSecret(text: string): boolean {
   }
 }
 
+/** The ids of master keys that sign and are not at hand, and how many secrets each has sealed. */
+export async function findMissingKeys(
+  { db, keyRing }: { db: Sql; keyRing: KeyRing },
+  now: UnixMs,
+): Promise<{ id: string; secrets: number }[]> {
+  const counted = [...(await countSecretsByKey(db, now))];
+  return counted
+    .filter(([id, { signing }]) => signing > 0 && keyRing.find(id) === undefined)
+    .map(([id, { signing }]) => ({ id, secrets: signing }));
+}
+
 async function refuseMissingKeys({ db, keyRing, now }: Deps): Promise<void> {
-  const missing = [...(await countSecretsByKey(db, now()))].filter(
-    ([id, { signing }]) => signing > 0 && keyRing.find(id) === undefined,
-  );
+  const missing = await findMissingKeys({ db, keyRing }, now());
   if (missing.length === 0) return;
-  const shown = missing.slice(0, MAX_SHOWN).map(([id, { signing }]) => `${id} (secrets: ${signing})`);
+  const shown = missing.slice(0, MAX_SHOWN).map(({ id, secrets }) => `${id} (secrets: ${secrets})`);
   const has = keyRing.keys().map(({ id }) => id);
   throw new AppError(
     'CONFIG_INVALID',

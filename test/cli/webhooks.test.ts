@@ -309,6 +309,15 @@ describe('webhook rotate', () => {
     expect({ code, rotated }).toMatchObject({ code: 0, rotated: { isFormerSecretLost: true } });
     expect(Date.parse(rotated.formerSecretEndsAt)).toBeLessThanOrEqual(Date.now());
   });
+
+  test('is not hidden by an endpoint that is added: what the keys at hand do not open is told', async () => {
+    const { projectId } = await newProject();
+    await newEndpoint(projectId);
+    const add = ['webhook', 'add', '--project', projectId, '--url', 'https://added.example.com/'];
+    const other = { ...env, QUITTANCE_MASTER_KEY: randomBytes(32).toString('hex') };
+    const { code, stderr } = await runHere(add, { env: other });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('master-key status') });
+  });
 });
 
 describe('webhook disable and enable', () => {

@@ -64,6 +64,13 @@ test('secrets are in no file that others can read, and not in the log', async ()
   }
 });
 
+test('the inbox verifies with the secret of its endpoint, also after that was rotated', async () => {
+  const { data } = await quittance('webhook', 'list', '--project', sandbox.file.projectId);
+  const [{ endpointId }] = data.filter(({ url }: Json) => url === sandbox.file.inboxUrl);
+  await quittance('webhook', 'rotate', endpointId, '--overlap', '0');
+  expect(await quittance('webhook', 'test', endpointId)).toMatchObject({ isDelivered: true });
+});
+
 test('sandbox pay takes a checkout URL too', async () => {
   const { invoiceId, checkoutUrl } = await create('order-by-url');
   await quittance('sandbox', 'pay', checkoutUrl);

@@ -140,7 +140,7 @@ async function startParts(options: TestServiceOptions, cleanups: Cleanups): Prom
     host: '127.0.0.1',
     port: 0,
     file: join(folder, 'inbox.jsonl'),
-    getSecret: () => webhookSecret,
+    getSecret: async () => webhookSecret,
     clock: { now: () => Date.now() },
   });
   cleanups.push(() => inbox.stop());

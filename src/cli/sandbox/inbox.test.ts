@@ -16,7 +16,7 @@ let file: string;
 let inbox: Awaited<ReturnType<typeof startInbox>>;
 const start = async () => {
   const clock = { now: () => NOW_MS };
-  inbox = await startInbox({ host: '127.0.0.1', port: 0, file, getSecret: () => SECRET, clock });
+  inbox = await startInbox({ host: '127.0.0.1', port: 0, file, getSecret: async () => SECRET, clock });
 };
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'inbox-'));
@@ -162,7 +162,7 @@ describe('bounds', () => {
 
   test('a port that is taken is named', async () => {
     const port = Number(new URL(inbox.url).port);
-    const options = { host: '127.0.0.1', port, file, getSecret: () => SECRET, clock: { now: () => NOW_MS } };
+    const options = { host: '127.0.0.1', port, file, getSecret: async () => SECRET, clock: { now: () => NOW_MS } };
     await expect(startInbox(options)).rejects.toMatchObject({ code: 'PORT_IN_USE' });
   });
 });

@@ -12,8 +12,8 @@ export type InboxOptions = {
   port: number;
   /** Where webhooks are kept, as lines of JSON; created with its folder if missing. */
   file: string;
-  /** Asked at each webhook, so that the inbox can start before its endpoint has a secret. */
-  getSecret: () => string;
+  /** Asked at each webhook: the inbox starts before its endpoint has a secret, which may be rotated later. */
+  getSecret: () => Promise<string>;
   clock: Clock;
 };
 
@@ -82,15 +82,15 @@ async function handle(
     response.setHeader('connection', 'close');
     return answer(response, 413, { error: `a webhook has at most ${MAX_BODY_BYTES} bytes` });
   }
-  receive(options, store, request, response, body);
+  receive(options, store, request, response, { body, secret: await options.getSecret() });
 }
 
 function receive(
-  { clock, getSecret }: InboxOptions,
+  { clock }: InboxOptions,
   store: Store,
   request: IncomingMessage,
   response: ServerResponse,
-  body: Buffer,
+  { body, secret }: { body: Buffer; secret: string },
 ): void {
   const nowMs = clock.now();
   const text = body.toString('utf8');
@@ -99,7 +99,7 @@ function receive(
   const single = Object.fromEntries(
     Object.entries(headersDistinct).map(([name, values]) => [name, values?.length === 1 ? values[0] : values]),
   );
-  const checked = verifyWebhook(body, single, getSecret(), { nowMs });
+  const checked = verifyWebhook(body, single, secret, { nowMs });
   const received = {
     type: readText(parse(text), 'type')?.slice(0, MAX_TYPE_CHARS) ?? null,
     receivedAt: toIso(unixMs(nowMs)),

@@ -10,11 +10,12 @@ import { lockForService } from '../../runtime/lock-for-service.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { requireKeyRing } from '../../runtime/open-key-ring.ts';
 import { startService } from '../../service.ts';
-import { type Connection, openDatabase } from '../../store/database.ts';
+import { type Connection, type Database, openDatabase } from '../../store/database.ts';
 import { startEmbeddedPostgres } from '../../store/embedded.ts';
 import { endedByItself } from '../../store/embedded-failure.ts';
 import { migrate } from '../../store/migrate.ts';
 import { parseAddress } from '../../tron/address.ts';
+import { openNewestSecrets } from '../../webhooks/send-test.ts';
 import { startInbox } from './inbox.ts';
 import { quickStart } from './quick-start.ts';
 import { removeSandboxFile, type SandboxFile, writeSandboxFile } from './sandbox-file.ts';
@@ -57,19 +58,31 @@ export async function runSandbox(
     });
     parts.push(() => devnet.stop());
     const secrets = await loadSandboxSecrets(dataDir, systemClock.now());
+    let currentSecret = async () => secrets.webhookSecret;
     const inbox = await startInbox({
       host: '127.0.0.1',
       port: 0,
       file: join(dataDir, 'inbox.jsonl'),
-      getSecret: () => secrets.webhookSecret,
+      getSecret: () => currentSecret(),
       clock: systemClock,
     });
     parts.push(() => inbox.stop());
     const usdt = parseAddress(devnet.usdtContract);
     if (usdt.kind !== 'ok') throw new Error(`the devnet's USDT contract is not an address: ${usdt.reason}`);
     // The sandbox has its own database even where DATABASE_URL names another.
+    if (config.databaseUrl !== null) {
+      log.warn(
+        'DATABASE_URL is not used: without a network configured this is the sandbox, which has a database of its own. Commands use DATABASE_URL; unset it to try the sandbox',
+      );
+    }
     const keyRing = await requireKeyRing({ ...config, databaseUrl: null }, (message) => log.warn(message));
-    await seed(postgres.connection, secrets, { keyRing, inboxUrl: inbox.url, log });
+    const db = openSandboxDatabase(postgres.connection, log);
+    parts.push(() => db.close());
+    await seed(db, secrets, { keyRing, inboxUrl: inbox.url, log });
+    // It may have been rotated by hand, as every endpoint's.
+    currentSecret = async () =>
+      (await openNewestSecrets({ db, keyRing }, secrets.endpointId)).find(({ endsAt }) => endsAt === null)?.secret ??
+      secrets.webhookSecret;
     const service = await startService({
       config: {
         ...config,
@@ -85,7 +98,7 @@ export async function runSandbox(
       baseUrl: service.url ?? '',
       apiKey: secrets.apiKey,
       projectId: encodeId('prj', secrets.projectId),
-      webhookSecret: secrets.webhookSecret,
+      webhookSecret: await currentSecret(),
       inboxUrl: inbox.url,
       nodeUrl: devnet.url,
       usdtContract: devnet.usdtContract,
@@ -105,19 +118,19 @@ export async function runSandbox(
   }
 }
 
+/** One connection, beside those of the service. */
+function openSandboxDatabase(connection: Connection, log: Logger): Database {
+  const onError = (error: Error) => log.warn({ err: error }, 'a database connection was lost');
+  return openDatabase({ connection, poolSize: 1, applicationName: 'quittance', onError });
+}
+
 /** Before the service starts, so that it sends nothing to where the inbox was the last time. */
 async function seed(
-  connection: Connection,
+  db: Database,
   secrets: SandboxSecrets,
   { keyRing, inboxUrl, log }: { keyRing: KeyRing; inboxUrl: string; log: Logger },
 ): Promise<void> {
-  const onError = (error: Error) => log.warn({ err: error }, 'a database connection was lost');
-  const db = openDatabase({ connection, poolSize: 1, applicationName: 'quittance', onError });
-  try {
-    const applied = await migrate(db);
-    if (applied.length > 0) log.info({ migrations: applied }, 'the database schema was brought up to date');
-    await seedSandbox(db, keyRing, secrets, inboxUrl);
-  } finally {
-    await db.close();
-  }
+  const applied = await migrate(db);
+  if (applied.length > 0) log.info({ migrations: applied }, 'the database schema was brought up to date');
+  await seedSandbox(db, keyRing, secrets, inboxUrl);
 }

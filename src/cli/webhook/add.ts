@@ -6,6 +6,7 @@ import { requireKeyRing } from '../../runtime/open-key-ring.ts';
 import type { Sql } from '../../store/database.ts';
 import { listWebhookEndpoints } from '../../store/webhook-endpoints.ts';
 import { addWebhookEndpoint } from '../../webhooks/add-endpoint.ts';
+import { findMissingKeys } from '../../webhooks/prepare-secrets.ts';
 import { createWebhookSecret } from '../../webhooks/sign.ts';
 import { CliError } from '../cli-error.ts';
 import type { ProjectOption } from '../option-parts.ts';
@@ -32,6 +33,7 @@ export async function addWebhook(terminal: Terminal, options: AddOptions): Promi
     const keyRing = await requireKeyRing(config, terminal.note);
     const deps = { db, keyRing, now: unixMs(systemClock.now()), random: randomBytes };
     await addWebhookEndpoint(deps, { id, projectId: project.id, url, secret, description, eventTypes });
+    const lost = (await findMissingKeys({ db, keyRing }, deps.now)).reduce((sum, { secrets }) => sum + secrets, 0);
     const shown = showSecret(secret, options.secret);
     const [endpointId, projectId] = [encodeId('whe', id), encodeId('prj', project.id)];
     return {
@@ -51,6 +53,11 @@ export async function addWebhook(terminal: Terminal, options: AddOptions): Promi
           'the secret is shown only now: your receiver verifies the signature of each webhook with it',
         ),
         `see whether it arrives: quittance webhook test ${endpointId}`,
+        ...(lost === 0
+          ? []
+          : [
+              `other endpoints have ${lost} secrets that the master keys at hand do not open, and the service will not start so: quittance master-key status`,
+            ]),
       ].join('\n'),
     };
   });
