@@ -3,6 +3,7 @@ import { systemClock } from '../runtime/clock.ts';
 import type { KeyRing, KeySource } from '../runtime/key-ring.ts';
 import { openKeyRing } from '../runtime/open-key-ring.ts';
 import { countSecretsByKey } from '../store/webhook-secrets.ts';
+import { tellMissingKeys } from '../webhooks/prepare-secrets.ts';
 import { EXIT } from './cli-error.ts';
 import { formatFields, formatTable, type Result, type Terminal } from './terminal.ts';
 import { withDatabase } from './with-database.ts';
@@ -11,7 +12,8 @@ import { withDatabase } from './with-database.ts';
 export async function showMasterKeys(terminal: Terminal): Promise<Result> {
   return withDatabase(terminal, async ({ db, config }) => {
     const ring = await openKeyRing(config, { mayCreate: false, warn: terminal.note });
-    const keys = describeKeys(ring, await countSecretsByKey(db, unixMs(systemClock.now())));
+    const now = unixMs(systemClock.now());
+    const keys = describeKeys(ring, await countSecretsByKey(db, now));
     const isMissing = keys.some(({ use }) => use === 'missing');
     const source = ring === null ? 'none' : nameSource(ring.source);
     const rows = keys.map(({ keyId, use, signing, ended, canBeDropped }) => [
@@ -25,7 +27,7 @@ export async function showMasterKeys(terminal: Terminal): Promise<Result> {
     return {
       data: { source, keys },
       text: [formatFields([['keys from', source]]), table].filter((part) => part !== '').join('\n\n'),
-      ...hint(ring === null, isMissing, config.databaseUrl !== null),
+      ...hint(await tellMissingKeys({ db, keyRing: ring }, now), ring === null, config.databaseUrl !== null),
       exitCode: isMissing ? EXIT.failed : EXIT.ok,
     };
   });
@@ -51,11 +53,8 @@ function describeKeys(ring: KeyRing | null, counts: ReadonlyMap<string, { total:
   ];
 }
 
-function hint(hasNone: boolean, isMissing: boolean, isExternal: boolean): { next?: string } {
-  if (isMissing) {
-    const where = isExternal ? 'to QUITTANCE_MASTER_KEY, behind a comma' : 'to the file master-key, from a backup';
-    return { next: `add the missing keys ${where}; where one is lost for ever, "quittance webhook rotate" heals` };
-  }
+function hint(missing: string | null, hasNone: boolean, isExternal: boolean): { next?: string } {
+  if (missing !== null) return { next: missing };
   if (!hasNone) return {};
   return {
     next: isExternal

@@ -53,6 +53,10 @@ export function addWebhookCommands(program: Command, terminal: Terminal, print: 
       'how long the former secret signs too, up to 30d; 0 ends all former ones at once',
       '24h',
     )
+    .option(
+      '--key-is-lost',
+      'seal with another master key than the one that sealed the former secret, which is lost for ever',
+    )
     .action(async (endpoint: string, options: RotateOptions) =>
       print((await import('./webhook/rotate.ts')).rotateWebhook(terminal, endpoint, options)),
     );

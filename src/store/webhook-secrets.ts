@@ -94,6 +94,23 @@ export async function countSecretsByKey(
   return new Map(rows.map((row) => [row.master_key_id, { total: Number(row.total), signing: Number(row.signing) }]));
 }
 
+const selectUnopenable = statement(
+  'webhook-secrets-unopenable',
+  { endpoint_id: 'uuid', master_key_id: 'text' },
+  `select s.endpoint_id, s.master_key_id from webhook_secrets s join webhook_endpoints w on w.id = s.endpoint_id
+   where s.master_key_id <> all($1::text[]) and (s.ends_at is null or s.ends_at > $2) and w.disabled_at is null
+   order by s.created_at limit 1000`,
+);
+
+/** The secrets that sign at `now`, of enabled endpoints, and are sealed by none of these master keys: the first thousand. */
+export function findSecretsUnderOtherKeys(
+  db: Sql,
+  keyIds: readonly string[],
+  now: UnixMs,
+): Promise<{ endpoint_id: string; master_key_id: string }[]> {
+  return db.run(selectUnopenable, [keyIds, new Date(now)]);
+}
+
 /** Advisory locks have numbers; this one stands for the sealing of secrets. */
 const SEALING = 5_140_912_377_401_882_913n;
 

@@ -4,7 +4,12 @@ import type { UnixMs } from '../domain/time.ts';
 import type { KeyRing, KeySource } from '../runtime/key-ring.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Database, Sql } from '../store/database.ts';
-import { clearPlainSecret, countSecretsByKey, lockPlainSecrets, stopSealing } from '../store/webhook-secrets.ts';
+import {
+  clearPlainSecret,
+  findSecretsUnderOtherKeys,
+  lockPlainSecrets,
+  stopSealing,
+} from '../store/webhook-secrets.ts';
 import { storeEndpointSecret } from './endpoint-secrets.ts';
 import { parseSecret } from './sign.ts';
 
@@ -59,26 +64,26 @@ function isSecret(text: string): boolean {
   }
 }
 
-/** The ids of master keys that sign and are not at hand, and how many secrets each has sealed. */
-export async function findMissingKeys(
-  { db, keyRing }: { db: Sql; keyRing: KeyRing },
-  now: UnixMs,
-): Promise<{ id: string; secrets: number }[]> {
-  const counted = [...(await countSecretsByKey(db, now))];
-  return counted
-    .filter(([id, { signing }]) => signing > 0 && keyRing.find(id) === undefined)
-    .map(([id, { signing }]) => ({ id, secrets: signing }));
+async function refuseMissingKeys({ db, keyRing, now }: Deps): Promise<void> {
+  const missing = await tellMissingKeys({ db, keyRing }, now());
+  if (missing !== null) throw new AppError('CONFIG_INVALID', `${missing}; nothing is started`);
 }
 
-async function refuseMissingKeys({ db, keyRing, now }: Deps): Promise<void> {
-  const missing = await findMissingKeys({ db, keyRing }, now());
-  if (missing.length === 0) return;
-  const shown = missing.slice(0, MAX_SHOWN).map(({ id, secrets }) => `${id} (secrets: ${secrets})`);
-  const has = keyRing.keys().map(({ id }) => id);
-  throw new AppError(
-    'CONFIG_INVALID',
-    `webhooks are signed with secrets that this process cannot open: missing is the master key ${shown.join(', ')}, and ${describeSource(keyRing.source)} has ${has.join(', ')}. ` +
-      `${REMEDIES[keyRing.source.kind]} If a key is lost for ever, run "quittance webhook rotate" for each endpoint.`,
+/** What to do about secrets that sign and cannot be opened with these keys, or with none; `null` if all can be. */
+export async function tellMissingKeys(
+  { db, keyRing }: { db: Sql; keyRing: KeyRing | null },
+  now: UnixMs,
+): Promise<string | null> {
+  const has = keyRing?.keys().map(({ id }) => id) ?? [];
+  const rows = await findSecretsUnderOtherKeys(db, has, now);
+  if (rows.length === 0) return null;
+  const list = (all: string[]) => [...new Set(all)].slice(0, MAX_SHOWN).join(', ');
+  const keys = list(rows.map((row) => row.master_key_id));
+  const endpoints = list(rows.map((row) => encodeId('whe', row.endpoint_id)));
+  const source = keyRing === null ? 'no key is at hand' : `${describeSource(keyRing.source)} has ${has.join(', ')}`;
+  return (
+    `webhooks are signed with secrets that cannot be opened here (${rows.length}, of ${endpoints}): missing is the master key ${keys}, and ${source}. ` +
+    `${REMEDIES[keyRing?.source.kind ?? 'none']} If a key is lost for ever, "quittance webhook rotate whe_… --key-is-lost" gives each of these endpoints a new secret`
   );
 }
 
@@ -92,4 +97,5 @@ function describeSource(source: KeySource): string {
 const REMEDIES = {
   file: 'Add the lines of the file master-key that was there before, from a backup.',
   setting: 'Add it to QUITTANCE_MASTER_KEY, behind a comma.',
+  none: 'Set QUITTANCE_MASTER_KEY, or with an embedded database put the file master-key back, from a backup.',
 } as const;

@@ -305,18 +305,26 @@ describe('webhook rotate', () => {
     const { projectId } = await newProject();
     const endpoint = await newEndpoint(projectId);
     const other = { ...env, QUITTANCE_MASTER_KEY: randomBytes(32).toString('hex') };
-    const { code, json: rotated } = await runHere(['webhook', 'rotate', endpoint.whe, '--json'], { env: other });
+    const { code, json: rotated } = await runHere(['webhook', 'rotate', endpoint.whe, '--key-is-lost', '--json'], {
+      env: other,
+    });
     expect({ code, rotated }).toMatchObject({ code: 0, rotated: { isFormerSecretLost: true } });
     expect(Date.parse(rotated.formerSecretEndsAt)).toBeLessThanOrEqual(Date.now());
+    await json('webhook', 'rotate', endpoint.whe, '--key-is-lost');
   });
 
-  test('is not hidden by an endpoint that is added: what the keys at hand do not open is told', async () => {
+  test('is refused with another key than the service has, and so is a new endpoint', async () => {
     const { projectId } = await newProject();
-    await newEndpoint(projectId);
-    const add = ['webhook', 'add', '--project', projectId, '--url', 'https://added.example.com/'];
+    const endpoint = await newEndpoint(projectId);
+    const before = await secretsOf(endpoint);
     const other = { ...env, QUITTANCE_MASTER_KEY: randomBytes(32).toString('hex') };
-    const { code, stderr } = await runHere(add, { env: other });
-    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('master-key status') });
+    const add = ['webhook', 'add', '--project', projectId, '--url', 'https://added.example.com/'];
+    for (const args of [add, ['webhook', 'rotate', endpoint.whe]]) {
+      const { code, stderr } = await runHere(args, { env: other });
+      expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('cannot be opened here') });
+    }
+    expect(await secretsOf(endpoint)).toEqual(before);
+    expect((await json('webhook', 'list', '--project', projectId)).data).toHaveLength(1);
   });
 });
 

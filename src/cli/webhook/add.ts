@@ -2,11 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { encodeId, uuidV7 } from '../../domain/ids.ts';
 import { unixMs } from '../../domain/time.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import { requireKeyRing } from '../../runtime/open-key-ring.ts';
 import type { Sql } from '../../store/database.ts';
 import { listWebhookEndpoints } from '../../store/webhook-endpoints.ts';
 import { addWebhookEndpoint } from '../../webhooks/add-endpoint.ts';
-import { findMissingKeys } from '../../webhooks/prepare-secrets.ts';
 import { createWebhookSecret } from '../../webhooks/sign.ts';
 import { CliError } from '../cli-error.ts';
 import type { ProjectOption } from '../option-parts.ts';
@@ -16,6 +14,7 @@ import { formatFields, type Result, type Terminal } from '../terminal.ts';
 import { withDatabase } from '../with-database.ts';
 import { eventTypesText } from './describe.ts';
 import { readDescription, readEventTypes, readSecret, secretHint, showSecret } from './options.ts';
+import { openSealingKeys } from './sealing-keys.ts';
 
 export type AddOptions = ProjectOption & { url: string; description?: string; events?: string[]; secret?: string };
 
@@ -30,10 +29,9 @@ export async function addWebhook(terminal: Terminal, options: AddOptions): Promi
     const url = readWebhookUrl(options.url, { network: project.network, localTargets: config.webhooks.localTargets });
     await refuseSameUrl(db, project.id, url, null);
     const id = uuidV7(systemClock.now(), randomBytes(10));
-    const keyRing = await requireKeyRing(config, terminal.note);
+    const keyRing = await openSealingKeys({ db, config, terminal });
     const deps = { db, keyRing, now: unixMs(systemClock.now()), random: randomBytes };
     await addWebhookEndpoint(deps, { id, projectId: project.id, url, secret, description, eventTypes });
-    const lost = (await findMissingKeys({ db, keyRing }, deps.now)).reduce((sum, { secrets }) => sum + secrets, 0);
     const shown = showSecret(secret, options.secret);
     const [endpointId, projectId] = [encodeId('whe', id), encodeId('prj', project.id)];
     return {
@@ -53,11 +51,6 @@ export async function addWebhook(terminal: Terminal, options: AddOptions): Promi
           'the secret is shown only now: your receiver verifies the signature of each webhook with it',
         ),
         `see whether it arrives: quittance webhook test ${endpointId}`,
-        ...(lost === 0
-          ? []
-          : [
-              `other endpoints have ${lost} secrets that the master keys at hand do not open, and the service will not start so: quittance master-key status`,
-            ]),
       ].join('\n'),
     };
   });

@@ -2,15 +2,15 @@ import { randomBytes } from 'node:crypto';
 import { assertNever } from '../../domain/assert-never.ts';
 import { toIso, unixMs } from '../../domain/time.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import { requireKeyRing } from '../../runtime/open-key-ring.ts';
 import { type Rotation, rotateEndpointSecret } from '../../webhooks/rotate-secret.ts';
 import { createWebhookSecret } from '../../webhooks/sign.ts';
 import { CliError } from '../cli-error.ts';
 import { formatFields, type Result, type Terminal } from '../terminal.ts';
 import { withDatabase } from '../with-database.ts';
 import { noEndpoint, readEndpointId, readOverlap, readSecret, secretHint, showSecret } from './options.ts';
+import { openSealingKeys } from './sealing-keys.ts';
 
-export type RotateOptions = { secret?: string; overlap: string };
+export type RotateOptions = { secret?: string; overlap: string; keyIsLost?: boolean };
 
 /** Gives an endpoint a new secret, and shows it this one time if it was made here. Former ones sign beside it until the overlap ends. */
 export async function rotateWebhook(terminal: Terminal, reference: string, options: RotateOptions): Promise<Result> {
@@ -19,7 +19,8 @@ export async function rotateWebhook(terminal: Terminal, reference: string, optio
   const secret =
     options.secret === undefined ? createWebhookSecret(randomBytes) : await readSecret(options.secret, terminal.stdin);
   return withDatabase(terminal, async ({ db, config }) => {
-    const keyRing = await requireKeyRing(config, terminal.note);
+    const isKeyLost = options.keyIsLost === true;
+    const keyRing = await openSealingKeys({ db, config, terminal }, { isKeyLost });
     const deps = { db, keyRing, now: unixMs(systemClock.now()), random: randomBytes };
     const rotation = await rotateEndpointSecret(deps, { endpointId, secret, overlapMs });
     if (rotation.kind !== 'rotated') throw refused(rotation, reference);
