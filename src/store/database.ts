@@ -150,7 +150,7 @@ async function inTransaction<Result>(pool: pg.Pool, work: (tx: Sql) => Promise<R
 
 function ignoreLoss(): void {}
 
-/** Holds one connection that listens, for ever, reconnecting with a pause. Returns its stop function. */
+/** Holds one connection that listens, for ever, reconnecting with a pause. Tells each loss once. Returns its stop function. */
 function keepListening(
   config: pg.ClientConfig,
   channel: string,
@@ -158,11 +158,15 @@ function keepListening(
   onError: (error: Error) => void,
 ): () => Promise<void> {
   let stopped = false;
+  let isTold = false;
   let client: pg.Client | undefined;
   let timer: NodeJS.Timeout | undefined;
   const reconnect = (error?: Error) => {
     if (stopped || timer !== undefined) return;
-    if (error !== undefined) onError(error);
+    if (error !== undefined && !isTold) {
+      isTold = true;
+      onError(error);
+    }
     timer = setTimeout(() => {
       timer = undefined;
       connect();
@@ -177,7 +181,10 @@ function keepListening(
     next
       .connect()
       .then(() => next.query(`listen ${pg.escapeIdentifier(channel)}`))
-      .then(onNotify)
+      .then(() => {
+        isTold = false;
+        onNotify();
+      })
       .catch((error: Error) => {
         next.end().catch(() => undefined);
         reconnect(error);

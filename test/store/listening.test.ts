@@ -1,0 +1,27 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import { openDatabase } from '../../src/store/database.ts';
+import { eventually } from '../support/service.ts';
+
+test('a database that is away is asked again and again by who listens, and told of once', async () => {
+  let asked = 0;
+  const server = createServer((socket) => {
+    asked += 1;
+    socket.on('error', () => undefined).resetAndDestroy();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const errors: Error[] = [];
+  const { port } = server.address() as AddressInfo;
+  const connection = { host: '127.0.0.1', port, user: 'quittance', password: '', database: 'quittance' };
+  const onError = (error: Error) => void errors.push(error);
+  const db = openDatabase({ connection, poolSize: 1, applicationName: 'listening test', onError });
+  onTestFinished(() => db.close());
+  db.listen('somewhere', () => expect.fail('nothing can be heard'));
+  await eventually(
+    () => asked,
+    (count) => count >= 4,
+  );
+  expect(errors).toHaveLength(1);
+});
