@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { assertNever } from '../domain/assert-never.ts';
-import { decodeId, encodeId } from '../domain/ids.ts';
+import { decodeId, encodeId, NIL_UUID } from '../domain/ids.ts';
 import { type FeedPage, findFeedPage } from '../store/event-feed.ts';
 import { problemOf } from '../web/problem.ts';
 import type { ApiDeps } from './api-deps.ts';
@@ -14,8 +14,6 @@ const DEFAULT_LIMIT = 50;
 /** An event has less than 20 KB, so an answer has less than 2 MB. */
 const MAX_LIMIT = 100;
 const LIMIT = /^([1-9][0-9]?|100)$/;
-/** Looked up where a cursor is malformed, so that it takes as long as an unknown one. No event has it. */
-const NO_EVENT = '00000000-0000-0000-0000-000000000000';
 
 /** `GET /v1/events`: the feed of the key's project. */
 export function registerEvents(app: FastifyInstance, deps: ApiDeps): void {
@@ -28,12 +26,12 @@ async function list(deps: ApiDeps, request: FastifyRequest, reply: FastifyReply)
   const { after, limit = String(DEFAULT_LIMIT) } = query;
   const isLimitValid = LIMIT.test(limit);
   if (!isLimitValid) errors.push(LIMIT_ERROR);
-  // Asked whatever else is wrong, so that all of it is told at once.
+  // Asked whatever else is wrong, so that all of it is told at once, and a malformed cursor takes as long as an unknown one.
   const found = await findFeedPage(
     deps.db,
     {
       keyId,
-      after: after === undefined ? null : (decodeId('evt', after) ?? NO_EVENT),
+      after: after === undefined ? null : (decodeId('evt', after) ?? NIL_UUID),
       limit: isLimitValid ? Number(limit) : 1,
     },
     deps.now(),

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { assertNever } from '../domain/assert-never.ts';
 import { describePayment, projectInvoice } from '../domain/event.ts';
-import { decodeId, encodeId } from '../domain/ids.ts';
+import { decodeId, encodeId, NIL_UUID } from '../domain/ids.ts';
 import { formatAmount, type MicroUsdt } from '../domain/money.ts';
 import { type Created, createInvoice } from '../payments/create-invoice.ts';
 import { type FoundInvoice, findInvoiceByExternalId } from '../store/invoices.ts';
@@ -18,8 +18,6 @@ import { invalidQuery, readQuery } from './read-query.ts';
 import { CreateInvoiceSchema, InvoiceListSchema, InvoiceSchema, InvoiceWithPaymentSchema } from './schemas.ts';
 
 const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
-/** Looked up where an id is malformed, so that it takes as long as an unknown one. No invoice has it. */
-const NO_INVOICE = '00000000-0000-0000-0000-000000000000';
 
 /** `POST /v1/invoices`, `GET /v1/invoices/:invoiceId` and `GET /v1/invoices?externalId=`. */
 export function registerInvoices(app: FastifyInstance, deps: ApiDeps): void {
@@ -119,7 +117,8 @@ async function read(deps: ApiDeps, findInvoice: ReturnType<typeof createInvoiceR
   if (expand !== undefined && expand !== 'payment') {
     throw invalidQuery([{ field: 'expand', code: 'UNKNOWN_VALUE', message: 'must be "payment"' }]);
   }
-  const id = decodeId('inv', invoiceId) ?? NO_INVOICE;
+  // A malformed id takes as long as an unknown one.
+  const id = decodeId('inv', invoiceId) ?? NIL_UUID;
   const found = await findInvoice({ keyId: caller.keyId, id });
   const invoice = readable(found, deps, caller.keyId);
   if (invoice === null) {

@@ -99,7 +99,7 @@ function hint(
 ): { next?: string } {
   if (lost.length > 0) {
     return {
-      next: 'these endpoints have secrets that no key opens: give each a new one with "quittance webhook rotate"',
+      next: 'these endpoints have secrets that no key opens: add their key, or if it is lost for ever, give each a new secret with "quittance webhook rotate --key-is-lost"',
     };
   }
   if (droppable.length > 0) {

@@ -38,6 +38,9 @@ export function decodeId(prefix: IdPrefix, id: string): string | null {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
+/** The UUID that no row has, and that is below all others. */
+export const NIL_UUID = '00000000-0000-0000-0000-000000000000';
+
 /** The most that the counter of a UUIDv7 holds: 12 bits. */
 const MAX_COUNT = 0xfff;
 

@@ -25,11 +25,8 @@ const remove = statement(
    select (select max(event_id::text) from seen) as last, (select count(*) from gone) as deleted`,
 );
 
-/** Before the first batch. */
-export const FROM_THE_OLDEST = '00000000-0000-0000-0000-000000000000';
-
 /**
- * Looks at the deliveries of about `limit` events behind the event id `after`, up to those of `before`, and deletes the ones that ended
+ * Looks at the deliveries of about `limit` events behind the event id `after` (NIL_UUID: from the oldest), up to those of `before`, and deletes the ones that ended
  * before then, with their attempts. Returns how many, and the id of the last event that was looked at; `null` if there was none.
  */
 export async function deleteFinishedDeliveries(

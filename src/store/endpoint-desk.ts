@@ -2,7 +2,6 @@ import type { UnixMs } from '../domain/time.ts';
 import type { Sql } from './database.ts';
 import { statement } from './statement.ts';
 import { findWebhookEndpoint, type WebhookEndpoint } from './webhook-endpoints.ts';
-import type { StoredSecret } from './webhook-secrets.ts';
 
 const lock = statement(
   'endpoint-desk-lock',
@@ -63,23 +62,4 @@ export async function findEndpointActivity(
       return [endpoint_id, { waiting: Number(waiting), lastAttempt }];
     }),
   );
-}
-
-const selectNewestSecrets = statement(
-  'endpoint-desk-secrets',
-  {
-    id: 'uuid',
-    endpoint_id: 'uuid',
-    master_key_id: 'text',
-    sealed: 'bytea',
-    created_at: 'timestamptz',
-    ends_at: 'timestamptz?',
-  },
-  `select id, endpoint_id, master_key_id, sealed, created_at, ends_at
-   from webhook_secrets where endpoint_id = $1 order by created_at desc, id desc limit 16`,
-);
-
-/** The newest 16 secrets of an endpoint, those that have ended too: for a receiver may still hold one of them. */
-export async function findNewestSecrets(db: Sql, endpointId: string): Promise<StoredSecret[]> {
-  return db.run(selectNewestSecrets, [endpointId]);
 }

@@ -11,6 +11,8 @@ const columns = {
   ends_at: 'timestamptz?',
 } as const;
 
+const COLUMNS = Object.keys(columns).join(', ');
+
 /** A sealed secret. `ends_at` is null for the current one of its endpoint. */
 export type StoredSecret = Row<typeof columns>;
 
@@ -33,7 +35,7 @@ export async function insertWebhookSecret(
 const selectActive = statement(
   'webhook-secrets-active',
   columns,
-  `select ${Object.keys(columns).join(', ')} from webhook_secrets
+  `select ${COLUMNS} from webhook_secrets
    where endpoint_id = any($1::uuid[]) and (ends_at is null or ends_at > $2)
    order by endpoint_id, ends_at desc nulls first limit 10000`,
 );
@@ -41,6 +43,17 @@ const selectActive = statement(
 /** The secrets with which the endpoints' webhooks are signed at `now`: of each endpoint the current one, then those that end. */
 export async function findActiveSecrets(db: Sql, endpointIds: readonly string[], now: UnixMs): Promise<StoredSecret[]> {
   return db.run(selectActive, [endpointIds, new Date(now)]);
+}
+
+const selectNewest = statement(
+  'webhook-secrets-newest',
+  columns,
+  `select ${COLUMNS} from webhook_secrets where endpoint_id = $1 order by created_at desc, id desc limit 16`,
+);
+
+/** The newest 16 secrets of an endpoint, those that have ended too: for a receiver may still hold one of them. */
+export async function findNewestSecrets(db: Sql, endpointId: string): Promise<StoredSecret[]> {
+  return db.run(selectNewest, [endpointId]);
 }
 
 const end = statement(
@@ -58,7 +71,7 @@ export async function endWebhookSecrets(tx: Sql, endpointId: string, endsAt: Uni
 const selectUnderOtherKeys = statement(
   'webhook-secrets-under-other-keys',
   columns,
-  `select ${Object.keys(columns).join(', ')} from webhook_secrets
+  `select ${COLUMNS} from webhook_secrets
    where master_key_id <> $1 and id > $2 order by id limit 500 for update`,
 );
 

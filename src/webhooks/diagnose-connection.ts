@@ -135,6 +135,6 @@ const CONNECTIONS: readonly KnownConnection[] = [
     kinds: ['unsigned'],
     isProven: true,
     problem: 'the webhook could not be signed, because no secret of the endpoint can be opened',
-    fix: 'set QUITTANCE_MASTER_KEY as the service has it, or give the endpoint a new secret with "quittance webhook rotate"',
+    fix: 'set QUITTANCE_MASTER_KEY as the service has it; if the key is lost for ever, give the endpoint a new secret with "quittance webhook rotate --key-is-lost"',
   },
 ];

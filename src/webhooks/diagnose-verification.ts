@@ -1,5 +1,6 @@
 import { createHash, createHmac } from 'node:crypto';
 import { toIso } from '../domain/time.ts';
+import { asObject, parseObject } from '../runtime/parse-object.ts';
 import type { DiagnosedAttempt, Diagnosis } from './diagnosis.ts';
 import { recogniseRewriting } from './rewritten-json.ts';
 import { parseSecret } from './sign.ts';
@@ -175,16 +176,4 @@ function proven(code: string, problem: string, fix: string): Diagnosis {
 
 function readCount(value: unknown): number | null {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
-}
-
-function parseObject(text: string): Record<string, unknown> {
-  try {
-    return asObject(JSON.parse(text));
-  } catch {
-    return {};
-  }
-}
-
-function asObject(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }

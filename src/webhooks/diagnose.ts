@@ -103,7 +103,7 @@ const STATUSES: readonly KnownStatus[] = [
     statuses: [429],
     code: 'rate-limited',
     problem: 'a rate limit of the application or its proxy refused the webhook',
-    fix: 'exempt the route from the rate limit; at most 4 webhooks arrive at once from one process',
+    fix: 'exempt the route from the rate limit: several webhooks may arrive at once, and more after an outage',
   },
   {
     statuses: [502, 503],

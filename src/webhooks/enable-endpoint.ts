@@ -1,5 +1,5 @@
 import { EVENT_TYPES, type EventType } from '../domain/event.ts';
-import { encodeId } from '../domain/ids.ts';
+import { encodeId, NIL_UUID } from '../domain/ids.ts';
 import { type UnixMs, unixMs } from '../domain/time.ts';
 import { resolveAlarms } from '../store/alarms.ts';
 import type { Database } from '../store/database.ts';
@@ -44,15 +44,13 @@ export async function enableEndpoint(
 
 async function hasten({ db, now }: { db: Database; now: () => UnixMs }, endpointId: string): Promise<number> {
   let hastened = 0;
-  for (let after = FIRST_ID; ; ) {
+  for (let after = NIL_UUID; ; ) {
     const ids = await hastenDeliveries(db, endpointId, now(), { after, limit: BATCH });
     hastened += ids.length;
     if (ids.length < BATCH) return hastened;
     after = ids.reduce((a, b) => (a > b ? a : b));
   }
 }
-
-const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 
 /** The types of which an event that was never planned for an endpoint is missed there: a ping is for one, an old disabling for nobody. */
 export function missableTypes(endpoint: Pick<WebhookEndpoint, 'event_types'>): EventType[] {

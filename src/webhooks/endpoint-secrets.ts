@@ -2,7 +2,14 @@ import { uuidV7 } from '../domain/ids.ts';
 import type { UnixMs } from '../domain/time.ts';
 import { type KeyRing, seal, type Unsealed, unseal } from '../runtime/key-ring.ts';
 import type { Sql } from '../store/database.ts';
-import { insertWebhookSecret, joinSealing, resealWebhookSecret, type StoredSecret } from '../store/webhook-secrets.ts';
+import {
+  findNewestSecrets,
+  insertWebhookSecret,
+  joinSealing,
+  resealWebhookSecret,
+  type StoredSecret,
+} from '../store/webhook-secrets.ts';
+import type { SigningSecret } from './diagnosis.ts';
 import { formatSecret, parseSecret } from './sign.ts';
 
 /**
@@ -42,6 +49,19 @@ export async function openEndpointSecrets(ring: KeyRing, rows: readonly StoredSe
   // A file that cannot be read now is no reason to drop what can be opened: the key stays unknown.
   await ring.reload().catch(() => undefined);
   return rows.map((row) => openEndpointSecret(ring, row));
+}
+
+/** The newest secrets of an endpoint that can be opened. Those that have ended tell which one a receiver still holds. */
+export async function openNewestSecrets(
+  { db, keyRing }: { db: Sql; keyRing: KeyRing },
+  endpointId: string,
+): Promise<SigningSecret[]> {
+  const rows = await findNewestSecrets(db, endpointId);
+  const opened = await openEndpointSecrets(keyRing, rows);
+  return rows.flatMap(({ ends_at }, index) => {
+    const each = opened[index];
+    return each?.kind === 'ok' ? [{ secret: each.secret, endsAt: ends_at }] : [];
+  });
 }
 
 /** Opens a stored secret to `whsec_…`. */

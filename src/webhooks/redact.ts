@@ -1,3 +1,5 @@
+import { parseObject } from '../runtime/parse-object.ts';
+
 /**
  * The first 8 KiB of an endpoint's answer as an operator may read and a database may keep it: text with no control or
  * invisible characters but line feed and tab, in which `[redacted]` stands for what looks like a secret. That is judged by
@@ -147,14 +149,6 @@ function isDiagnosis(value: unknown): boolean {
   return fields.every(
     ([name, field]) => (field === null || typeof field !== 'object') && DIAGNOSIS.get(name)?.test(String(field)),
   );
-}
-
-function parseObject(text: string): Record<string, unknown> {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return {};
-  }
 }
 
 /** Hides the beginning of what may be a secret that the end cut off. */

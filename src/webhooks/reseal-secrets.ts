@@ -1,3 +1,4 @@
+import { NIL_UUID } from '../domain/ids.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { KeyRing } from '../runtime/key-ring.ts';
 import type { Database, Sql } from '../store/database.ts';
@@ -14,7 +15,7 @@ type ResealResult = { resealed: number; lostEndpoints: string[] };
  */
 export async function resealSecrets(db: Database, ring: KeyRing, now: UnixMs): Promise<ResealResult> {
   let resealed = 0;
-  let after = FIRST;
+  let after = NIL_UUID;
   for (;;) {
     const batch = await db.transaction((tx) => resealBatch(tx, ring, after));
     resealed += batch.resealed;
@@ -29,14 +30,11 @@ export async function resealSecrets(db: Database, ring: KeyRing, now: UnixMs): P
   return { resealed: resealed + rest.resealed, lostEndpoints: rest.lostEndpoints };
 }
 
-/** Below every id. */
-const FIRST = '00000000-0000-0000-0000-000000000000';
-
 /** What came meanwhile is little; what is found besides cannot be opened. */
 async function resealRest(tx: Sql, ring: KeyRing, now: UnixMs): Promise<ResealResult> {
   const lost = new Set<string>();
   let resealed = 0;
-  let after = FIRST;
+  let after = NIL_UUID;
   for (;;) {
     const batch = await resealBatch(tx, ring, after);
     resealed += batch.resealed;

@@ -1,9 +1,10 @@
+import { NIL_UUID } from '../domain/ids.ts';
 import { unixMs } from '../domain/time.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type Loop, startLoop } from '../runtime/loop.ts';
 import type { Database } from '../store/database.ts';
-import { deleteFinishedDeliveries, FROM_THE_OLDEST } from '../store/delivery-retention.ts';
+import { deleteFinishedDeliveries } from '../store/delivery-retention.ts';
 
 const HOUR_MS = 3_600_000;
 /** One statement of some ten milliseconds. */
@@ -25,7 +26,7 @@ export function startRetention(options: { db: Database; clock: Clock; log: Logge
     run: async (isStopping) => {
       const before = unixMs(Math.max(0, clock.now() - days * 24 * HOUR_MS));
       // Goes on where the last hour ended before everything was looked at.
-      after ??= FROM_THE_OLDEST;
+      after ??= NIL_UUID;
       let total = 0;
       for (let batch = 0; batch < MAX_BATCHES && after !== null && !isStopping(); batch += 1) {
         const { last, deleted } = await deleteFinishedDeliveries(db, { after, before, limit: BATCH });

@@ -4,12 +4,11 @@ import { keyMode } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { KeyRing } from '../runtime/key-ring.ts';
 import type { Database } from '../store/database.ts';
-import { findNewestSecrets } from '../store/endpoint-desk.ts';
 import { recordEvents } from '../store/events.ts';
 import { insertTestDelivery, recordTestAttempt } from '../store/test-deliveries.ts';
 import type { WebhookEndpoint } from '../store/webhook-endpoints.ts';
 import type { DiagnosedAttempt, SigningSecret } from './diagnosis.ts';
-import { openEndpointSecrets } from './endpoint-secrets.ts';
+import { openNewestSecrets } from './endpoint-secrets.ts';
 import { redactAnswer } from './redact.ts';
 import type { SendResult, WebhookSender } from './send.ts';
 import { signWebhook } from './sign.ts';
@@ -43,19 +42,6 @@ export async function sendTestWebhook(deps: Deps, endpoint: WebhookEndpoint): Pr
   const ids = { eventId: ping.id, endpointId: endpoint.id };
   await recordTestAttempt(db, ids, { ...outcome, answer, attemptedAt, now: now() });
   return { eventId: ping.id, answer, attempt: { ...outcome, attemptedAt, sent, secrets } };
-}
-
-/** The newest secrets of an endpoint that can be opened. Those that have ended tell which one a receiver still holds. */
-export async function openNewestSecrets(
-  { db, keyRing }: Pick<Deps, 'keyRing'> & { db: Pick<Database, 'run' | 'script'> },
-  endpointId: string,
-): Promise<SigningSecret[]> {
-  const rows = await findNewestSecrets(db, endpointId);
-  const opened = await openEndpointSecrets(keyRing, rows);
-  return rows.flatMap(({ ends_at }, index) => {
-    const each = opened[index];
-    return each?.kind === 'ok' ? [{ secret: each.secret, endsAt: ends_at }] : [];
-  });
 }
 
 async function recordPing(

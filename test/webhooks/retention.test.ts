@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { uuidV7 } from '../../src/domain/ids.ts';
+import { NIL_UUID, uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { createLogger } from '../../src/runtime/log.ts';
-import { deleteFinishedDeliveries, FROM_THE_OLDEST } from '../../src/store/delivery-retention.ts';
+import { deleteFinishedDeliveries } from '../../src/store/delivery-retention.ts';
 import { startRetention } from '../../src/webhooks/retention.ts';
 import { createWorld, eventually, type World } from './fixture.ts';
 
@@ -62,7 +62,7 @@ test('batches go on behind what stays, and end', async () => {
   const db = world.openDatabase();
   const before = unixMs(world.clock.now() + 1);
   const seen: number[] = [];
-  for (let after: string | null = FROM_THE_OLDEST; after !== null; ) {
+  for (let after: string | null = NIL_UUID; after !== null; ) {
     const { last, deleted } = await deleteFinishedDeliveries(db, { after, before, limit: 2 });
     seen.push(deleted);
     after = last;

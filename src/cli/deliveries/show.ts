@@ -15,7 +15,7 @@ import {
 import { findWebhookEndpoint, type WebhookEndpoint } from '../../store/webhook-endpoints.ts';
 import { diagnoseAttempt } from '../../webhooks/diagnose.ts';
 import type { Diagnosis } from '../../webhooks/diagnosis.ts';
-import { openNewestSecrets } from '../../webhooks/send-test.ts';
+import { openNewestSecrets } from '../../webhooks/endpoint-secrets.ts';
 import { formatFields, formatTable, type Result, type Terminal } from '../terminal.ts';
 import { diagnosisText, statusText } from '../webhook/describe.ts';
 import { findEndpoint } from '../webhook/options.ts';

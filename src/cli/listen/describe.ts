@@ -1,4 +1,5 @@
 import { decodeId } from '../../domain/ids.ts';
+import { asObject, parseObject } from '../../runtime/parse-object.ts';
 import { printable } from '../terminal.ts';
 import type { Forwarded } from './forward.ts';
 
@@ -11,7 +12,7 @@ type Answered = Extract<Forwarded, { kind: 'answered' }>;
 export function readEvent(body: Uint8Array): FeedEvent | null {
   const { id, type, data } = parseObject(Buffer.from(body).toString());
   if (typeof id !== 'string' || decodeId('evt', id) === null || typeof type !== 'string') return null;
-  const { invoiceId, externalId } = typeof data === 'object' && data !== null ? (data as Record<string, unknown>) : {};
+  const { invoiceId, externalId } = asObject(data);
   return { id, type, invoiceId: textOf(invoiceId), externalId: textOf(externalId) };
 }
 
@@ -45,9 +46,4 @@ const RESET = '\u001b[39m';
 
 function textOf(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
-}
-
-function parseObject(text: string): Record<string, unknown> {
-  const parsed: unknown = JSON.parse(text);
-  return typeof parsed === 'object' && parsed !== null ? (parsed as Record<string, unknown>) : {};
 }

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { decodeId } from '../../domain/ids.ts';
 import { DataDirError, lockDataDir } from '../../runtime/instance-lock.ts';
+import { parseObject } from '../../runtime/parse-object.ts';
+import { writePrivateFile } from '../../runtime/private-file.ts';
 import { CliError } from '../cli-error.ts';
 
 /** What one state belongs to: the same key forwarded to another place begins on its own. */
@@ -35,7 +37,7 @@ export async function openListenState(dir: string, route: Route): Promise<Listen
     path,
     read: () => readState(path, route),
     write: (cursor) =>
-      writeState(dir, path, { version: 1, ...route, cursor }).catch((error: unknown) => {
+      writePrivateFile(path, `${JSON.stringify({ version: 1, ...route, cursor })}\n`).catch((error: unknown) => {
         throw unusable(dir, error);
       }),
     release: () => lock.release(),
@@ -82,39 +84,10 @@ async function readState(path: string, route: Route): Promise<string | null | un
   throw damaged(path);
 }
 
-function parseObject(text: string): Record<string, unknown> {
-  try {
-    const parsed: unknown = JSON.parse(text);
-    return typeof parsed === 'object' && parsed !== null ? (parsed as Record<string, unknown>) : {};
-  } catch {
-    return {};
-  }
-}
-
 function damaged(path: string, cause?: unknown): CliError {
   return new CliError(
     'INVALID_ARGUMENT',
     `${path} does not say how far forwarding has come: it is damaged. Say where to begin, which writes it anew: --after latest (events from now on), --after beginning, or --after evt_…`,
     { cause },
   );
-}
-
-async function writeState(dir: string, path: string, state: object): Promise<void> {
-  const draft = `${path}.tmp`;
-  // The lock makes sure that nobody else writes it; what a killed process left is of no use.
-  await rm(draft, { force: true });
-  const file = await open(draft, 'wx', 0o600);
-  try {
-    await file.writeFile(`${JSON.stringify(state)}\n`);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(draft, path);
-  const folder = await open(dir, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
 }

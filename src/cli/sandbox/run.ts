@@ -8,15 +8,15 @@ import { systemClock } from '../../runtime/clock.ts';
 import type { KeyRing } from '../../runtime/key-ring.ts';
 import { lockForService } from '../../runtime/lock-for-service.ts';
 import type { Logger } from '../../runtime/log.ts';
-import { requireKeyRing } from '../../runtime/open-key-ring.ts';
 import { startService } from '../../service.ts';
 import { type Connection, type Database, openDatabase } from '../../store/database.ts';
 import { startEmbeddedPostgres } from '../../store/embedded.ts';
 import { endedByItself } from '../../store/embedded-failure.ts';
 import { migrate } from '../../store/migrate.ts';
 import { parseAddress } from '../../tron/address.ts';
-import { openNewestSecrets } from '../../webhooks/send-test.ts';
+import { openNewestSecrets } from '../../webhooks/endpoint-secrets.ts';
 import { startInbox } from './inbox.ts';
+import { openSandboxKeys } from './keys.ts';
 import { quickStart } from './quick-start.ts';
 import { removeSandboxFile, type SandboxFile, writeSandboxFile } from './sandbox-file.ts';
 import { loadSandboxSecrets, type SandboxSecrets, seedSandbox } from './secrets.ts';
@@ -69,13 +69,12 @@ export async function runSandbox(
     parts.push(() => inbox.stop());
     const usdt = parseAddress(devnet.usdtContract);
     if (usdt.kind !== 'ok') throw new Error(`the devnet's USDT contract is not an address: ${usdt.reason}`);
-    // The sandbox has its own database even where DATABASE_URL names another.
     if (config.databaseUrl !== null) {
       log.warn(
         'DATABASE_URL is not used: without a network configured this is the sandbox, which has a database of its own. Commands use DATABASE_URL; unset it to try the sandbox',
       );
     }
-    const keyRing = await requireKeyRing({ ...config, databaseUrl: null }, (message) => log.warn(message));
+    const keyRing = await openSandboxKeys(config, (message) => log.warn(message));
     const db = openSandboxDatabase(postgres.connection, log);
     parts.push(() => db.close());
     await seed(db, secrets, { keyRing, inboxUrl: inbox.url, log });

@@ -9,6 +9,7 @@ import { clip } from '../clip.ts';
 import type { ProjectOption } from '../option-parts.ts';
 import { selectProject } from '../select-project.ts';
 import { formatTable, type Result, type Terminal } from '../terminal.ts';
+import { toSecond } from '../time-text.ts';
 import { withDatabase } from '../with-database.ts';
 import { describeNamedInvoice, readKinds, readPeriod, readTransferId } from './options.ts';
 
@@ -106,7 +107,7 @@ function toCells(transfer: DeskTransfer, cause: Cause | undefined): string[] {
   const state = transfer.kind === 'matched' ? '' : (transfer.resolution ?? 'open');
   return [
     encodeId('trf', transfer.id),
-    toIso(transfer.blockTime).slice(0, 19).replace('T', ' '),
+    toSecond(transfer.blockTime),
     formatAmount(transfer.amountMicro),
     shortAddress(transfer.from),
     shortAddress(transfer.to),

@@ -1,4 +1,4 @@
-import { encodeId } from '../../domain/ids.ts';
+import { encodeId, NIL_UUID } from '../../domain/ids.ts';
 import type { Cause } from '../../domain/mismatch.ts';
 import { formatAmount } from '../../domain/money.ts';
 import { toIso } from '../../domain/time.ts';
@@ -58,7 +58,7 @@ const BATCH = 500;
  */
 export async function* incomingRows(db: Sql, project: Project, filter: ExportFilter): AsyncGenerator<ExportRow[]> {
   const last = await findNewestTransfer(db, project.id);
-  let after = '00000000-0000-0000-0000-000000000000';
+  let after = NIL_UUID;
   while (last !== null) {
     const transfers = await findIncomingAfter(db, project.id, { after, last, limit: BATCH }, filter);
     const newest = transfers.at(-1);

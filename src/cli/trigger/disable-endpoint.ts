@@ -6,12 +6,12 @@ import type { Config } from '../../config.ts';
 import { decodeId, encodeId, uuidV7 } from '../../domain/ids.ts';
 import { unixMs } from '../../domain/time.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import { requireKeyRing } from '../../runtime/open-key-ring.ts';
 import type { Database } from '../../store/database.ts';
 import { changeWebhookEndpoint, listWebhookEndpoints } from '../../store/webhook-endpoints.ts';
 import { addWebhookEndpoint } from '../../webhooks/add-endpoint.ts';
 import { enableEndpoint } from '../../webhooks/enable-endpoint.ts';
 import { createWebhookSecret } from '../../webhooks/sign.ts';
+import { openSandboxKeys } from '../sandbox/keys.ts';
 import type { SandboxFile } from '../sandbox/sandbox-file.ts';
 import { recordPing } from './record-ping.ts';
 import type { Told, Until } from './until.ts';
@@ -53,7 +53,7 @@ async function prepareEndpoint(db: Database, config: Config, project: string, ur
     return encodeId('whe', known.id);
   }
   const id = uuidV7(now(), randomBytes(10));
-  const deps = { db, keyRing: await requireKeyRing(config), now: now(), random: randomBytes };
+  const deps = { db, keyRing: await openSandboxKeys(config), now: now(), random: randomBytes };
   await addWebhookEndpoint(deps, { ...to, id, projectId, secret: createWebhookSecret(randomBytes) });
   return encodeId('whe', id);
 }

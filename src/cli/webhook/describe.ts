@@ -3,6 +3,7 @@ import { toIso, type UnixMs } from '../../domain/time.ts';
 import type { WebhookEndpoint } from '../../store/webhook-endpoints.ts';
 import type { Diagnosis } from '../../webhooks/diagnosis.ts';
 import { formatFields } from '../terminal.ts';
+import { toMinute, toSecond } from '../time-text.ts';
 
 /** An endpoint for --json, without its secrets. */
 export function describeEndpoint(endpoint: WebhookEndpoint, now: UnixMs) {
@@ -40,16 +41,6 @@ export function statusText(endpoint: WebhookEndpoint, now: UnixMs): string {
 
 export function eventTypesText(eventTypes: readonly string[] | null): string {
   return eventTypes === null ? 'all' : eventTypes.join(',');
-}
-
-/** `2026-09-01 12:00` in UTC. */
-export function toMinute(time: UnixMs): string {
-  return toIso(time).slice(0, 16).replace('T', ' ');
-}
-
-/** `2026-09-01 12:00:00` in UTC. */
-export function toSecond(time: UnixMs): string {
-  return toIso(time).slice(0, 19).replace('T', ' ');
 }
 
 /** What is wrong with a receiver, the most telling first. Empty for nothing. */

@@ -7,8 +7,9 @@ import { findActiveSecrets, type StoredSecret } from '../../store/webhook-secret
 import type { ProjectOption } from '../option-parts.ts';
 import { selectProject } from '../select-project.ts';
 import { formatTable, type Result, type Terminal } from '../terminal.ts';
+import { toMinute } from '../time-text.ts';
 import { withDatabase } from '../with-database.ts';
-import { describeEndpoint, eventTypesText, statusText, toMinute } from './describe.ts';
+import { describeEndpoint, eventTypesText, statusText } from './describe.ts';
 
 type Listed = { endpoint: WebhookEndpoint; activity: EndpointActivity; secrets: StoredSecret[] };
 
