@@ -8,6 +8,7 @@ import { BENCH_MASTER_KEY } from './master-key.ts';
 /** A server under load, or the load's own process. `stop` waits until it is gone. */
 export type Child = { process: ChildProcess; pid: number; stop(): Promise<void> };
 export type Server = Child & { url: string };
+export type ServiceServer = Server & { metricsUrl: string };
 
 const START_LIMIT_MS = 30_000;
 const STOP_LIMIT_MS = 10_000;
@@ -49,7 +50,7 @@ export async function startService(
   command: string,
   connection: PostgresConnection,
   { env = {}, execArgv = [] }: ServiceSetup = {},
-): Promise<Server> {
+): Promise<ServiceServer> {
   const { host, port, user, password, database } = connection;
   const child = spawn(process.execPath, [...execArgv, command, 'start'], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -74,19 +75,19 @@ export async function startService(
       ...env,
     },
   });
-  const url = await within(Promise.race([readyUrl(child), failure(child)]), 'the service does not start');
-  return { ...toChild(child), url };
+  const urls = await within(Promise.race([readyUrls(child), failure(child)]), 'the service does not start');
+  return { ...toChild(child), ...urls };
 }
 
-/** {"level":"info","time":"…","url":"http://127.0.0.1:40123","roles":["api"],"msg":"ready"} */
-function readyUrl(child: ChildProcess): Promise<string> {
+/** {"level":"info","time":"…","url":"http://127.0.0.1:40123","metricsUrl":"http://127.0.0.1:40124","roles":["api"],"msg":"ready"} */
+function readyUrls(child: ChildProcess): Promise<{ url: string; metricsUrl: string }> {
   return new Promise((resolve) => {
     if (child.stdout === null) return;
     // The log is read to the end, as a collector of logs would.
     createInterface(child.stdout).on('line', (line) => {
-      const entry = JSON.parse(line) as { level: string; msg: string; url?: string | null };
+      const entry = JSON.parse(line) as Record<'level' | 'msg', string> & Partial<Record<'url' | 'metricsUrl', string>>;
       // Without the role `api` it listens nowhere.
-      if (entry.msg === 'ready') resolve(entry.url ?? '');
+      if (entry.msg === 'ready') resolve({ url: entry.url ?? '', metricsUrl: entry.metricsUrl ?? '' });
       if (entry.level !== 'info') process.stderr.write(`${line}\n`);
     });
   });

@@ -9,14 +9,16 @@ import type { PostgresConnection } from '../src/store/embedded-connection.ts';
 import { runApi } from './api.ts';
 import type { BenchContext } from './bench-context.ts';
 import { buildRelease } from './build.ts';
+import { runCheckout } from './checkout/run.ts';
 import { runGrowth } from './growth/run.ts';
 import { runIngest } from './ingest/run.ts';
 import { runMisattribution } from './misattribution/run.ts';
+import { runPaint } from './paint.ts';
 import { runWebhooks } from './webhooks/run.ts';
 
 /**
  * `npm run bench` measures, prints tables, and writes bench/results/<name>-<time>.json. The names are `api` (the default), `ingest`,
- * `growth`, `misattribution` and `webhooks`. `--quick` is a short run that shows whether everything works and roughly how fast; its figures are no record.
+ * `growth`, `misattribution`, `webhooks`, `checkout` and `paint`. `--quick` is a short run that shows whether everything works and roughly how fast; its figures are no record.
  * For `ingest`, `--full` replays a whole day, and `--profile` writes a CPU profile of the service while it catches up from two nodes.
  */
 const BENCHES = {
@@ -25,6 +27,8 @@ const BENCHES = {
   growth: async () => runGrowth({ postgres: await startPostgres(), isQuick: flags.quick, onProgress: progress }),
   misattribution: async () => runMisattribution(progress),
   webhooks: async () => runWebhooks(await prepare()),
+  checkout: async () => runCheckout(await prepare()),
+  paint: async () => runPaint(await prepare()),
 };
 type Bench = keyof typeof BENCHES;
 

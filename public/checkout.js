@@ -1,112 +1,235 @@
-// Keeps the payer's page up to date and copies exactly the shown strings. Without it the page works by its "Check now" link.
+// Keeps the payer's page up to date, copies exactly the shown strings, and asks for answers without leaving the page. Without it
+// the page works by its links and forms.
 const POLL_MS = 3000;
 const MAX_PAUSE_MS = 30_000;
 // A request that hangs on a sleeping connection must not keep the page old.
 const TIMEOUT_MS = 10_000;
+// Three beats of the server were missed.
+const SILENCE_MS = 50_000;
 const COPIED_MS = 2500;
+const CLOCK_MS = 5000;
+const MINUTE_MS = 60_000;
 
 const { path } = document.body.dataset;
-const invoice = document.getElementById('invoice');
-const said = document.getElementById('said');
-const parts = () => invoice.querySelectorAll('[data-part]');
-// The HTML of each part as the server sent it, for `enhance` changes what stands in the page.
-const received = new Map();
-const local = new Intl.DateTimeFormat(document.documentElement.lang, {
+const { lang } = document.documentElement;
+const texts = JSON.parse(document.body.dataset.texts);
+const find = (selector, within = document) => within.querySelector(selector);
+const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+const invoice = find('#invoice');
+const said = find('#said');
+const local = new Intl.DateTimeFormat(lang === 'en' ? 'en-GB' : lang, {
   dateStyle: 'medium',
   timeStyle: 'short',
   hourCycle: new Intl.DateTimeFormat(undefined, { hour: 'numeric' }).resolvedOptions().hourCycle,
 });
 
-let round = 0;
-let failures = 0;
-let timer;
-let controller;
+// The time of the server when this page began to count: the clock of the device may be wrong.
+let start;
+const setTime = (serverMs) => {
+  start = serverMs - performance.now();
+};
+const serverNow = () => start + performance.now();
 
-function enhance(part) {
-  for (const button of part.querySelectorAll('[data-copy]')) button.hidden = false;
-  for (const time of part.querySelectorAll('time')) {
+const isPaid = () => invoice.dataset.state === 'paid';
+
+// As the server writes it.
+function duration(ms) {
+  const minutes = Math.floor(ms / MINUTE_MS);
+  const [count, unit] =
+    minutes < 120
+      ? [minutes, 'minute']
+      : minutes < 2880
+        ? [Math.floor(minutes / 60), 'hour']
+        : [Math.floor(minutes / 1440), 'day'];
+  return new Intl.NumberFormat(lang, { style: 'unit', unit, unitDisplay: 'long' }).format(count);
+}
+
+function tick() {
+  for (const clock of all('[data-until]')) {
+    const ms = Date.parse(clock.dataset.until) - serverNow();
+    const text = ms < MINUTE_MS ? texts.lessThanMinute : texts.timeLeft.replace('{duration}', duration(ms));
+    if (clock.textContent !== text) clock.textContent = text;
+  }
+  // Some wallets come late and tell nobody.
+  offerWallet();
+}
+
+function enhance(within) {
+  for (const element of all('[data-copy],[data-print]', within)) element.hidden = false;
+  for (const time of all('time', within)) {
     time.textContent = local.format(new Date(time.dateTime));
     time.title = `${time.dateTime.slice(0, 16).replace('T', ' ')} UTC`;
   }
-  if (part.id === 'check' && part.firstElementChild) sayConnection(part);
+  for (const element of all('.unscripted', within)) element.hidden = true;
+  for (const element of all('.scripted', within)) element.classList.add('on');
+  if (within.id === 'check') sayConnection();
 }
 
-// In the line of "Check now", so that nothing moves.
-function sayConnection(part) {
-  let line = part.querySelector('span');
-  if (!line) {
-    line = document.createElement('span');
-    part.prepend(line, ' ');
-  }
-  const text = failures > 1 ? 'No connection. Trying again…' : 'This page updates itself.';
-  if (line.textContent === text) return;
-  const isFirst = line.textContent === '';
-  line.textContent = text;
-  if (!isFirst) announce(text);
-}
-
+// An announcement that equals the last one would not be heard.
 function announce(text) {
-  said.textContent = text;
+  said.textContent = '';
+  requestAnimationFrame(() => {
+    said.textContent = text;
+  });
 }
 
-function apply(next) {
-  for (const part of parts()) {
-    const replacement = next.querySelector(`#${part.id}`);
-    // Only what changed is replaced, so a screen reader hears each state once and a selection is not lost.
-    if (replacement.innerHTML === received.get(part.id)) continue;
-    received.set(part.id, replacement.innerHTML);
-    enhance(replacement);
-    part.replaceChildren(...replacement.childNodes);
+let isCutOff = false;
+// In the line of "Check now", so that nothing moves.
+function sayConnection() {
+  const line = find('#check p');
+  if (!line) return;
+  let shown = find('span', line);
+  if (!shown) {
+    shown = document.createElement('span');
+    line.prepend(shown, ' ');
   }
-  invoice.dataset.state = next.dataset.state;
-  if (document.title !== next.dataset.title) document.title = next.dataset.title;
-  // Reloading must not forget that a payment was seen.
-  const link = invoice.querySelector('#check a');
-  if (link && link.href !== location.href) history.replaceState(null, '', link.href);
+  const text = isCutOff ? texts.noConnection : texts.updatesItself;
+  if (shown.textContent === text) return;
+  if (shown.textContent !== '') announce(text);
+  shown.textContent = text;
 }
 
-async function load(signal) {
-  const query = new URL(invoice.querySelector('#check a').href).search;
-  const response = await fetch(`${path}/fragment${query}`, { cache: 'no-store', signal });
-  if (!response.ok) throw new Error(`status ${response.status}`);
-  return new DOMParser().parseFromString(await response.text(), 'text/html').getElementById('invoice');
+function setCutOff(value) {
+  isCutOff = value;
+  sayConnection();
+}
+
+// Each part as the service wrote it.
+const shown = Object.fromEntries(all('[data-part]').map((part) => [part.id, part.innerHTML]));
+
+function apply({ version, state, title, now, parts }) {
+  setTime(now);
+  for (const [name, content] of Object.entries(parts)) {
+    const part = find(`#${name}`);
+    // Of a newer release: it shows with the next page.
+    if (!part) continue;
+    const fresh = document.createElement('template');
+    fresh.innerHTML = content;
+    // What is the same stays, with what is being typed in it, and is not announced again.
+    if (fresh.innerHTML === shown[name]) continue;
+    shown[name] = fresh.innerHTML;
+    part.replaceChildren(fresh.content);
+    enhance(part);
+  }
+  // What was said of a transaction before may no longer be so.
+  if (invoice.dataset.state !== state) find('#transaction-answer').replaceChildren();
+  // Last, for what is not shown must be told again.
+  invoice.dataset.version = version;
+  invoice.dataset.state = state;
+  document.title = title;
+  tick();
+}
+
+// Only a language that was chosen by hand is asked for; else the browser says again what it prefers.
+const asked = new URLSearchParams(location.search).get('lang') ?? '';
+const query = () => `?${new URLSearchParams({ lang: asked, v: invoice.dataset.version })}`;
+
+let stream;
+let silence;
+let timer;
+let failures = 0;
+// Where streams are refused or held back, they are tried now and then.
+let streamAfter = 0;
+let round = 0;
+let controller;
+
+function close() {
+  clearTimeout(silence);
+  if (stream) stream.close();
+  stream = undefined;
+}
+
+// Live by events of the server; by asking every few seconds while there is no such stream.
+function connect() {
+  close();
+  if (isPaid()) return;
+  const mine = new EventSource(`${path}/live${query()}`);
+  stream = mine;
+  let isHeard = false;
+  const giveUp = (next) => {
+    if (stream !== mine) return;
+    // Its own next try would know neither what the page shows by then nor when to stop.
+    close();
+    streamAfter = isHeard ? 0 : performance.now() + MAX_PAUSE_MS;
+    next();
+  };
+  // Each sign of life puts off the moment in which the stream counts as dead. The first comes as it opens.
+  const wait = () => {
+    clearTimeout(silence);
+    silence = setTimeout(giveUp, isHeard ? SILENCE_MS : TIMEOUT_MS, refresh);
+  };
+  const on = (type, handle) =>
+    mine.addEventListener(type, (event) => {
+      if (stream !== mine) return;
+      isHeard = true;
+      clearTimeout(timer);
+      failures = 0;
+      setCutOff(false);
+      wait();
+      handle(JSON.parse(event.data));
+    });
+  on('page', (message) => {
+    apply(message);
+    if (isPaid()) close();
+  });
+  on('beat', (now) => {
+    setTime(now);
+    tick();
+  });
+  mine.onerror = () => giveUp(later);
+  wait();
+}
+
+function later() {
+  clearTimeout(timer);
+  if (!isPaid()) timer = setTimeout(refresh, Math.min(POLL_MS * 2 ** failures, MAX_PAUSE_MS));
 }
 
 // The newest round wins: waking up does not wait for a request that fell asleep.
 async function refresh() {
-  if (invoice.dataset.state === 'paid') return;
+  if (isPaid()) return;
   clearTimeout(timer);
   if (controller) controller.abort();
   const mine = ++round;
   const own = new AbortController();
   controller = own;
-  timer = setTimeout(() => own.abort(), TIMEOUT_MS);
+  const limit = setTimeout(() => own.abort(), TIMEOUT_MS);
   try {
-    const next = await load(own.signal);
+    const response = await fetch(`${path}/parts${query()}`, { cache: 'no-store', signal: own.signal });
+    if (!response.ok) throw new Error(`status ${response.status}`);
+    const message = response.status === 204 ? null : await response.json();
     if (mine !== round) return;
+    if (message) apply(message);
     failures = 0;
-    apply(next);
+    setCutOff(false);
+    if (!stream && performance.now() >= streamAfter) connect();
+    else if (!stream) later();
   } catch {
     if (mine !== round) return;
     failures++;
+    if (failures > 1) setCutOff(true);
+    if (!stream) later();
+  } finally {
+    clearTimeout(limit);
   }
-  clearTimeout(timer);
-  const check = document.getElementById('check');
-  if (check.firstElementChild) sayConnection(check);
-  if (invoice.dataset.state !== 'paid') timer = setTimeout(refresh, Math.min(POLL_MS * 2 ** failures, MAX_PAUSE_MS));
+}
+
+// What slept, or was kept aside, may be old, and so may its connection.
+function wake() {
+  close();
+  streamAfter = 0;
+  refresh();
 }
 
 async function copy(button) {
   const { copy: text, from } = button.dataset;
-  const isCopied = await write(text, document.getElementById(from));
-  // An announcement that equals the last one would not be heard.
-  announce('');
-  requestAnimationFrame(() => announce(isCopied ? `Copied: ${text}` : 'Not copied. It is selected: copy it by hand.'));
-  const label = button.firstChild;
-  label.data = isCopied ? 'Copied' : 'Selected';
+  const isCopied = await write(text, find(`#${from}`));
+  announce(isCopied ? texts.copiedText.replace('{text}', () => text) : texts.notCopied);
+  button.dataset.label ??= button.textContent;
+  button.textContent = isCopied ? texts.copied : texts.selected;
   clearTimeout(button.timer);
   button.timer = setTimeout(() => {
-    label.data = 'Copy';
+    button.textContent = button.dataset.label;
     // The page must not go on holding an amount or address that is no longer to be paid.
     announce('');
   }, COPIED_MS);
@@ -124,19 +247,175 @@ async function write(text, shown) {
   }
 }
 
-document.addEventListener('click', (event) => {
-  const button = event.target.closest('[data-copy]');
-  if (button) copy(button);
-});
-document.addEventListener('visibilitychange', () => {
-  if (!document.hidden) refresh();
-});
-addEventListener('pageshow', (event) => {
-  if (event.persisted) refresh();
-});
-addEventListener('online', refresh);
-for (const part of parts()) {
-  received.set(part.id, part.innerHTML);
-  enhance(part);
+// A form is answered by the whole page, of which only the answer is put here.
+async function ask(form) {
+  // A button that is disabled meanwhile would lose the focus.
+  if (form.ariaBusy) return;
+  form.ariaBusy = 'true';
+  const { name } = form.elements[0];
+  const entered = new FormData(form);
+  const answer = find(`#${name}-answer`);
+  answer.textContent = texts.searching;
+  try {
+    const response = await fetch(form.action, {
+      method: 'POST',
+      body: new URLSearchParams(entered),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    // Its style has the nonce of another answer, of which browsers complain.
+    const text = (await response.text()).replace(/<style.*?<\/style>/s, '');
+    const page = new DOMParser().parseFromString(text, 'text/html');
+    answer.replaceChildren(...find(`#${answer.id}`, page).childNodes);
+    enhance(answer);
+    if (find('[data-may-send]', answer)) mayTryAgain(entered.get(name));
+  } catch {
+    answer.textContent = texts.noConnection;
+  }
+  form.ariaBusy = null;
 }
-timer = setTimeout(refresh, POLL_MS);
+
+function wallet() {
+  return window.tronLink?.tronWeb || window.tronWeb;
+}
+
+// What a wallet did in this tab, and with which transaction: neither a reload nor another language forgets.
+let told = {};
+function recall() {
+  try {
+    return JSON.parse(sessionStorage.getItem(path)) ?? told;
+  } catch {
+    return told;
+  }
+}
+
+function keep(outcome, txId) {
+  told = { outcome, txId };
+  try {
+    sessionStorage.setItem(path, JSON.stringify(told));
+  } catch {
+    // Where the browser keeps nothing, only this page remembers.
+  }
+}
+
+function offerWallet() {
+  const box = find('[data-wallet]');
+  if (!box) return;
+  // TronLink gives its TronWeb only to pages that its owner let in.
+  box.hidden = !(window.tronLink || window.tronWeb);
+  if (find('[role=status]', box).textContent) return;
+  const { outcome, txId } = recall();
+  if (outcome in OUTCOMES) tellOutcome(box, outcome, txId);
+}
+
+// Whether the button stays off.
+const OUTCOMES = { wait: true, sent: true, unknown: false, refused: false, other: false };
+
+function tellOutcome(box, outcome, txId) {
+  const line = find('[role=status]', box);
+  line.textContent = line.dataset[outcome];
+  find('button', box).disabled = OUTCOMES[outcome];
+  // If it fails on the chain, looking it up says why.
+  if (txId) find('#transaction-field').value = txId;
+}
+
+// Once its failure is final. `asked`: its id, or a link to it.
+function mayTryAgain(asked) {
+  if (!asked.includes(recall().txId)) return;
+  keep();
+  const box = find('[data-wallet]');
+  if (box) tellOutcome(box);
+}
+
+// Of a node that looked at the transaction and did not take it. Whatever else comes back, it may be under way.
+const REFUSALS =
+  /^(SIGERROR|CONTRACT_VALIDATE_ERROR|CONTRACT_EXE_ERROR|BANDWITH_ERROR|TAPOS_ERROR|TOO_BIG_TRANSACTION_ERROR|TRANSACTION_EXPIRATION_ERROR)$/;
+
+// One transfer of exactly this amount, which the wallet shows and its owner confirms. Nothing else is ever asked of it.
+async function payWithWallet(box) {
+  const { contract, to, micro, genesis } = box.dataset;
+  const before = recall();
+  // On another page of this tab, to which its owner then went back.
+  if (before.outcome === 'sent') {
+    tellOutcome(box, 'sent', before.txId);
+    return;
+  }
+  let outcome = 'refused';
+  let txId;
+  tellOutcome(box, 'wait');
+  try {
+    if (!wallet()?.defaultAddress.base58) await window.tronLink.request({ method: 'tron_requestAccounts' });
+    const web = wallet();
+    const { blockID } = await web.trx.getBlockByNumber(0);
+    if (blockID !== genesis) {
+      outcome = 'other';
+    } else {
+      // Anew each time, for older TronWebs write into the options.
+      const call = () => [
+        contract,
+        'transfer(address,uint256)',
+        { feeLimit: 100_000_000 },
+        [
+          { type: 'address', value: to },
+          { type: 'uint256', value: micro },
+        ],
+        web.defaultAddress.base58,
+      ];
+      const builder = web.transactionBuilder;
+      // What would fail on the chain, for there is too little USDT, is not sent.
+      const trial = await builder.triggerConstantContract(...call());
+      if (!trial.result.result || trial.transaction.ret?.[0]?.ret === 'FAILED') throw trial;
+      const { transaction } = await builder.triggerSmartContract(...call());
+      stillWanted(box);
+      const signed = await web.trx.sign(transaction);
+      stillWanted(box);
+      txId = signed.txID;
+      // From here on it may be under way, whatever comes back, or nothing.
+      outcome = 'unknown';
+      keep(outcome, txId);
+      const { result, code } = await web.trx.sendRawTransaction(signed);
+      if (result || code === 'DUP_TRANSACTION_ERROR') outcome = 'sent';
+      else if (REFUSALS.test(code)) outcome = 'refused';
+    }
+  } catch {
+    // The outcome says how far it came.
+  }
+  // An earlier try may be under way still.
+  if (outcome === 'refused' && before.outcome === 'unknown') ({ outcome, txId } = before);
+  if (txId) keep(outcome, txId);
+  tellOutcome(box, outcome, txId);
+}
+
+// While the wallet asked its owner, the page may have found another payment.
+function stillWanted(box) {
+  if (!box.isConnected) throw new Error('paid otherwise');
+}
+
+document.addEventListener('click', ({ target }) => {
+  const button = target.closest('button');
+  if (!button) return;
+  if (button.dataset.copy) copy(button);
+  else if ('print' in button.dataset) print();
+  else if (button.closest('[data-wallet]')) payWithWallet(button.closest('[data-wallet]'));
+});
+document.addEventListener('submit', (event) => {
+  event.preventDefault();
+  ask(event.target);
+});
+enhance(document.body);
+if (invoice) {
+  document.addEventListener('visibilitychange', () => {
+    if (!document.hidden) wake();
+  });
+  addEventListener('pagehide', close);
+  addEventListener('pageshow', (event) => {
+    if (event.persisted) wake();
+  });
+  addEventListener('online', wake);
+  addEventListener('offline', () => setCutOff(true));
+  addEventListener('tronLink#initialized', offerWallet);
+  setTime(Number(invoice.dataset.now));
+  sayConnection();
+  tick();
+  setInterval(tick, CLOCK_MS);
+  connect();
+}

@@ -434,7 +434,9 @@ test('settings that have no effect, and a missing public URL, are worth a warnin
   expect(warned({ QUITTANCE_TRON_API_KEY: 'x' })).toEqual(['QUITTANCE_TRON_API_KEY']);
   const masterKey = { QUITTANCE_MASTER_KEY: FIRST_KEY, QUITTANCE_PUBLIC_URL: 'https://p.example' };
   expect(warned({ ...TWO, ...DATABASE, ...masterKey })).toEqual([]);
-  expect(warned({ ...TWO, ...DATABASE, ...masterKey, QUITTANCE_ROLES: 'api' })).toEqual(['QUITTANCE_MASTER_KEY']);
+  expect(warned({ ...TWO, ...DATABASE, ...masterKey, QUITTANCE_ROLES: 'watcher' })).toEqual(['QUITTANCE_MASTER_KEY']);
+  // It signs receipts.
+  expect(warned({ ...TWO, ...DATABASE, ...masterKey, QUITTANCE_ROLES: 'api,watcher' })).toEqual([]);
   const local = { QUITTANCE_WEBHOOK_LOCAL_TARGETS: 'allow', QUITTANCE_PUBLIC_URL: 'https://p.example' };
   expect(warned({ ...TWO, ...local })).toEqual([]);
   expect(warned({ QUITTANCE_WEBHOOK_LOCAL_TARGETS: 'allow' })).toEqual([]);

@@ -4,7 +4,7 @@ import { DataDirError, dataDirError } from './runtime/instance-lock.ts';
 import type { KeyRing } from './runtime/key-ring.ts';
 import { lockForService } from './runtime/lock-for-service.ts';
 import { createLogger, type Logger } from './runtime/log.ts';
-import { requireKeyRing } from './runtime/open-key-ring.ts';
+import { openKeyRing, requireKeyRing } from './runtime/open-key-ring.ts';
 import { whenParentDies } from './runtime/parent-process.ts';
 import { type Service, startService } from './service.ts';
 import { startEmbeddedPostgres } from './store/embedded.ts';
@@ -86,8 +86,11 @@ async function runService(config: Config, log: Logger, fail: (error: unknown) =>
   }
 }
 
+/** The role `webhooks` cannot do without. The role `api` signs receipts if it has them. */
 async function keysOf(config: Config, log: Logger): Promise<KeyRing | null> {
-  return config.roles.includes('webhooks') ? requireKeyRing(config, (message) => log.warn(message)) : null;
+  const warn = (message: string) => log.warn(message);
+  if (config.roles.includes('webhooks')) return requireKeyRing(config, warn);
+  return config.roles.includes('api') ? openKeyRing(config, { warn }) : null;
 }
 
 function announce(config: Config, service: Service, log: Logger): void {

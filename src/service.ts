@@ -14,9 +14,16 @@ import { SLOT_MS } from './chain/read-block.ts';
 import { markAllDue, startReconciler } from './chain/reconcile.ts';
 import { createTransactionReader } from './chain/transaction-reader.ts';
 import { startWatcher } from './chain/watcher.ts';
-import { registerLookup } from './checkout/lookup.ts';
+import { registerAsk } from './checkout/ask.ts';
+import { registerLive } from './checkout/live-routes.ts';
+import { registerLogos } from './checkout/logos.ts';
+import { createLookupLimits, registerLookup } from './checkout/lookup.ts';
 import { createLookupBudget } from './checkout/lookup-budget.ts';
+import { limitPages } from './checkout/page-limits.ts';
+import { registerReceipts } from './checkout/receipt-routes.ts';
+import { createReceiptSigner, type ReceiptSigner } from './checkout/receipt-signer.ts';
 import { registerCheckout } from './checkout/register.ts';
+import { serveRobots } from './checkout/robots.ts';
 import type { Config, NetworkConfig } from './config.ts';
 import { AppError } from './domain/errors.ts';
 import type { Network } from './domain/network.ts';
@@ -31,6 +38,7 @@ import { pooledRandom } from './runtime/random.ts';
 import { findValidApiKey, touchApiKeys } from './store/api-keys.ts';
 import { type Connection, type Database, openDatabase } from './store/database.ts';
 import { migrate } from './store/migrate.ts';
+import { accountToAddress } from './tron/address.ts';
 import { createAuthenticator } from './web/authenticate.ts';
 import { startMetricsServer } from './web/metrics-server.ts';
 import { createServer } from './web/server.ts';
@@ -54,7 +62,7 @@ export type ServiceOptions = {
     | 'webhooks'
   >;
   connection: Connection;
-  /** Opens the secrets of endpoints; `null` without the role `webhooks`. */
+  /** Opens what is sealed in the database. With `null` receipts are not signed, and the role `webhooks` does not start. */
   keyRing: KeyRing | null;
   log: Logger;
   clock?: Clock;
@@ -97,7 +105,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const context = createContext(options, db, metrics);
     const metricsServer = await startMetrics(context);
     if (metricsServer !== null) started.push(metricsServer);
-    const api = config.roles.includes('api') ? await startApi(context) : null;
+    const api = config.roles.includes('api') ? await startApi(context, options.keyRing) : null;
     if (api !== null) {
       context.url = api.url;
       started.push(api);
@@ -163,7 +171,7 @@ async function migratePatiently(db: Database, log: Logger): Promise<string[]> {
   }
 }
 
-async function startApi(context: Context): Promise<{ url: string; stop(): Promise<void> }> {
+async function startApi(context: Context, keyRing: KeyRing | null): Promise<{ url: string; stop(): Promise<void> }> {
   const { config, db, metrics, log, now, random, publicUrl } = context;
   const app = createServer({ publicUrl, trustProxy: config.trustProxy, now, random, log, metrics });
   const authenticator = createAuthenticator({ findValidKey: (id, at) => findValidApiKey(db, id, at), now });
@@ -185,8 +193,9 @@ async function startApi(context: Context): Promise<{ url: string; stop(): Promis
   registerInvoices(app, deps);
   registerEvents(app, deps);
   registerHealth(app, { db, networks: Object.keys(config.networks) as Network[], now });
-  registerCheckout(app, { db, now });
-  registerLookup(app, { db, now, readTransaction: createReaders(context) });
+  const signer = createReceiptSigner({ db, keyRing, log, now, random });
+  await signer.prepare();
+  registerPages(app, context, signer);
   const url = await listen(app, config);
   const touching = startLoop({
     name: 'last-used times of keys',
@@ -205,6 +214,23 @@ async function startApi(context: Context): Promise<{ url: string; stop(): Promis
       await touching.stop();
     },
   };
+}
+
+/** What payers open. */
+function registerPages(app: FastifyInstance, context: Context, signer: ReceiptSigner): void {
+  const { db, now, config, publicUrl } = context;
+  const networks = Object.entries(config.networks) as [Network, NetworkConfig][];
+  const usdt = Object.fromEntries(networks.map(([network, { usdt }]) => [network, accountToAddress(usdt)]));
+  const lookUp = { readTransaction: createReaders(context), limits: createLookupLimits(now) };
+  const deps = { db, now, site: { publicUrl, usdt } };
+  limitPages(app, deps);
+  serveRobots(app);
+  registerCheckout(app, deps);
+  registerLive(app, { ...deps, log: context.log, metrics: context.metrics });
+  registerLogos(app, { db });
+  registerLookup(app, { ...deps, ...lookUp });
+  registerAsk(app, { ...deps, ...lookUp });
+  registerReceipts(app, { ...deps, signer });
 }
 
 /** What payers ask about transactions, by network, goes to nodes within a budget of its own. */

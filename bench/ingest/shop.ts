@@ -64,7 +64,7 @@ export async function insertInvoices(shop: IngestShop, payments: readonly Paymen
   const ids = payments.map(() => uuidV7(Date.now(), randomBytes(10)));
   const addresses = payments.map(({ account }) => shop.addressIds[shop.accounts.indexOf(account)]);
   const amounts = payments.map(({ amountMicro }) => amountMicro);
-  const tokens = payments.map(() => randomUUID().replaceAll('-', '').slice(0, 22));
+  const tokens = payments.map(() => randomUUID().replaceAll('-', '').replaceAll('0', 'x').slice(0, 22));
   await onServer(shop.connection, (client) =>
     client.query(
       `insert into invoices (id, project_id, network, address_id, idempotency_key, external_id, requested_micro, payable_micro,

@@ -1,20 +1,29 @@
 import { html } from '../web/html.ts';
 import { renderDocument } from './render-document.ts';
+import type { Words } from './words.ts';
 
 /** For every link that leads nowhere, whatever the reason. */
-export const NOT_FOUND_PAGE = renderDocument({
-  title: 'Not found',
-  path: null,
-  main: html`<h1>There is no invoice at this link</h1>
-<p>Open the link again from where you got it, or ask the shop for a new one.</p>
-<p>If you have paid already, your payment is not lost: the shop can find it by its transaction id.</p>`,
-});
+export function renderNotFound(words: Words, nonce: string): string {
+  const { say, text } = words;
+  return renderDocument({
+    title: text('notFound'),
+    words,
+    nonce,
+    main: html`<h1>${say('notFound')}</h1>
+<p>${say('notFoundText')}</p>
+<p>${say('notFoundPaid')}</p>`,
+  });
+}
 
-/** For a moment in which the database does not answer. */
-export const UNAVAILABLE_PAGE = renderDocument({
-  title: 'One moment, please',
-  path: null,
-  main: html`<h1>This page cannot be shown right now</h1>
-<p>Please reload it in a minute.</p>
-<p>If you have paid already, your payment is safe and will be found. Do not send it again.</p>`,
-});
+/** For a moment in which the database does not answer, or in which too much is asked. */
+export function renderUnavailable(words: Words, nonce: string): string {
+  const { say, text } = words;
+  return renderDocument({
+    title: text('unavailable'),
+    words,
+    nonce,
+    main: html`<h1>${say('unavailable')}</h1>
+<p>${say('unavailableText')}</p>
+<p>${say('unavailablePaid')}</p>`,
+  });
+}

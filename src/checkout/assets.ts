@@ -1,33 +1,28 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
+import { sendCompressed } from '../web/send-compressed.ts';
 
 const PUBLIC = new URL('../../public/', import.meta.url);
 
-type Asset = { content: Buffer; version: string; path: string; type: string };
+type Asset = { text: string; version: string; path: string };
 
-/** Read once at start: the files are small, and a missing one should be noticed then. */
-export const ASSETS = {
-  css: readAsset('checkout.css', 'text/css; charset=utf-8'),
-  js: readAsset('checkout.js', 'text/javascript; charset=utf-8'),
-};
+/** Read once at start: the files are small, and a missing one should be noticed then. The style stands in each page. */
+export const ASSETS = { css: readAsset('checkout.css'), js: readAsset('checkout.js') };
 
-/** `GET /assets/checkout.css` and `.js`. */
+/** `GET /assets/checkout.js`. */
 export function serveAssets(app: FastifyInstance): void {
-  for (const asset of Object.values(ASSETS)) {
-    app.get(asset.path, { schema: { hide: true } }, async (request, reply) => {
-      // Only the version that was asked for is kept for long: while a new release starts, another process may answer with its own.
-      const isAsked = (request.query as { v?: unknown }).v === asset.version;
-      return reply
-        .type(asset.type)
-        .headers({
-          'Cache-Control': isAsked ? 'public, max-age=31536000, immutable' : 'no-cache',
-          'X-Content-Type-Options': 'nosniff',
-          'Cross-Origin-Resource-Policy': 'same-origin',
-        })
-        .send(asset.content);
+  const { path, version, text } = ASSETS.js;
+  app.get(path, { schema: { hide: true } }, async (request, reply) => {
+    // Only the version that was asked for is kept for long: while a new release starts, another process may answer with its own.
+    const isAsked = (request.query as { v?: unknown }).v === version;
+    reply.type('text/javascript; charset=utf-8').headers({
+      'Cache-Control': isAsked ? 'public, max-age=31536000, immutable' : 'no-cache',
+      'X-Content-Type-Options': 'nosniff',
+      'Cross-Origin-Resource-Policy': 'same-origin',
     });
-  }
+    return sendCompressed(request, reply, text);
+  });
 }
 
 /** The URL under which a page names an asset; it changes with the content. */
@@ -35,8 +30,8 @@ export function assetUrl({ path, version }: Asset): string {
   return `${path}?v=${version}`;
 }
 
-function readAsset(name: string, type: string): Asset {
-  const content = readFileSync(new URL(name, PUBLIC));
-  const version = createHash('sha256').update(content).digest('hex').slice(0, 12);
-  return { content, version, path: `/assets/${name}`, type };
+function readAsset(name: string): Asset {
+  const text = readFileSync(new URL(name, PUBLIC), 'utf8');
+  const version = createHash('sha256').update(text).digest('hex').slice(0, 12);
+  return { text, version, path: `/assets/${name}` };
 }

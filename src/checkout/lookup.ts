@@ -7,10 +7,11 @@ import { readJsonObject } from '../web/json-body.ts';
 import { checkJsonHeaders } from '../web/json-headers.ts';
 import { Problem } from '../web/problem.ts';
 import { type RateLimit, refuseLimited } from '../web/refuse-limited.ts';
-import { createTokenBuckets } from '../web/token-bucket.ts';
-import { PAGE_HEADERS, UNKNOWN_LINK } from './register.ts';
+import { createTokenBuckets, type Verdict } from '../web/token-bucket.ts';
+import { DATA_HEADERS } from './headers.ts';
+import { UNKNOWN_LINK } from './register.ts';
 
-export type LookupRouteDeps = LookUpDeps & { now(): UnixMs };
+export type LookupRouteDeps = LookUpDeps & { now(): UnixMs; limits: LookupLimits };
 
 /**
  * By client, for several may sit behind one address: a person pastes, corrects and pastes again. By link as well, from whatever
@@ -18,18 +19,29 @@ export type LookupRouteDeps = LookUpDeps & { now(): UnixMs };
  */
 const LIMIT: RateLimit = { perSecond: 1, burst: 10 };
 const MAX_BUCKETS = 10_000;
+
+/** How often clients and links may ask, in whatever form. */
+export type LookupLimits = { takeOfClient(ip: string): Verdict; takeOfLink(checkoutToken: string): Verdict };
+
+export function createLookupLimits(now: () => UnixMs): LookupLimits {
+  const byClient = createTokenBuckets(LIMIT.perSecond, LIMIT.burst, MAX_BUCKETS);
+  const byLink = createTokenBuckets(LIMIT.perSecond, LIMIT.burst, MAX_BUCKETS);
+  return {
+    takeOfClient: (ip) => byClient.take(clientNetwork(ip), now()),
+    takeOfLink: (token) => byLink.take(token, now()),
+  };
+}
+
 /** A link to an explorer takes a hundred. */
 const MAX_BODY_BYTES = 4096;
 
 /** `POST /c/:token/lookup` with `{"transaction":"<id or link>"}`: what that transaction is to this invoice (`LookupAnswer`). */
 export function registerLookup(app: FastifyInstance, deps: LookupRouteDeps): void {
-  const byClient = createTokenBuckets(LIMIT.perSecond, LIMIT.burst, MAX_BUCKETS);
-  const byLink = createTokenBuckets(LIMIT.perSecond, LIMIT.burst, MAX_BUCKETS);
   app.post('/c/:token/lookup', {
     schema: { hide: true },
     onRequest: async (request, reply) => {
-      reply.headers(PAGE_HEADERS);
-      refuseLimited(byClient.take(clientNetwork(request.ip), deps.now()), LIMIT);
+      reply.headers(DATA_HEADERS);
+      refuseLimited(deps.limits.takeOfClient(request.ip), LIMIT);
       // A page of another origin cannot send this type without being asked for permission, which nobody gives.
       checkJsonHeaders(request, MAX_BODY_BYTES);
     },
@@ -38,7 +50,7 @@ export function registerLookup(app: FastifyInstance, deps: LookupRouteDeps): voi
       const pasted = readTransactionField(request);
       if (!isCheckoutToken(token)) return reply.code(404).send(UNKNOWN_LINK);
       // Links that do not exist are counted as well, or the answer would tell them apart.
-      refuseLimited(byLink.take(token, deps.now()), LIMIT);
+      refuseLimited(deps.limits.takeOfLink(token), LIMIT);
       return (await lookUpTransaction(deps, token, pasted)) ?? reply.code(404).send(UNKNOWN_LINK);
     },
   });

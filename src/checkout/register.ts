@@ -1,72 +1,48 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { isCheckoutToken } from '../domain/checkout-token.ts';
-import { AppError } from '../domain/errors.ts';
 import type { UnixMs } from '../domain/time.ts';
+import { findCheckoutInvoice } from '../store/checkout.ts';
 import type { Database } from '../store/database.ts';
-import { findCheckoutInvoice } from '../store/payments.ts';
-import { NOT_FOUND_PAGE, UNAVAILABLE_PAGE } from './apologies.ts';
+import { answerPage } from './answer-page.ts';
 import { serveAssets } from './assets.ts';
-import { type PageInput, renderInvoice, renderPage } from './page.ts';
-import { type CheckoutView, viewCheckout } from './view.ts';
-
-/** Of everything that is answered below a link. */
-export const PAGE_HEADERS = {
-  // `data:` is the empty icon, which keeps browsers from asking for /favicon.ico.
-  'Content-Security-Policy':
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-  'Referrer-Policy': 'no-referrer',
-  'Cache-Control': 'no-store',
-  'X-Content-Type-Options': 'nosniff',
-  'X-Robots-Tag': 'noindex, nofollow',
-};
+import { DATA_HEADERS } from './headers.ts';
+import { chooseLanguage } from './languages.ts';
+import { renderPage } from './page.ts';
+import type { Page, Site } from './page-state.ts';
+import { viewCheckout } from './view.ts';
+import { WALLET_NODES } from './wallets.ts';
+import { wordsOf } from './words.ts';
 
 /** What scripts are told of every link that leads nowhere. */
 export const UNKNOWN_LINK = { error: 'there is no invoice at this link' };
 
-/** As short as a database takes to restart. */
-const RETRY_AFTER_S = '5';
+export type CheckoutDeps = { db: Database; now(): UnixMs; site: Site };
 
-type CheckoutDeps = { db: Database; now(): UnixMs };
-
-/** `GET /c/:token` (the page), `/c/:token/status` (JSON), `/c/:token/fragment` (the changing part) and the two assets. */
+/** `GET /c/:token` (the page), `/c/:token/status` (JSON), and the script. */
 export function registerCheckout(app: FastifyInstance, deps: CheckoutDeps): void {
   const schema = { hide: true };
-  app.get('/c/:token', { schema }, async (request, reply) => {
-    reply.headers(PAGE_HEADERS).type('text/html; charset=utf-8');
-    try {
-      const view = await find(deps, request);
-      return view === null ? reply.code(404).send(NOT_FOUND_PAGE) : renderPage(toInput(deps, request, view));
-    } catch (error) {
-      if (!(error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE')) throw error;
-      return reply.code(503).header('Retry-After', RETRY_AFTER_S).send(UNAVAILABLE_PAGE);
-    }
-  });
-  app.get('/c/:token/fragment', { schema }, async (request, reply) => {
-    const view = await find(deps, request);
-    reply.headers(PAGE_HEADERS).type('text/html; charset=utf-8');
-    return view === null ? reply.code(404).send('') : renderInvoice(toInput(deps, request, view)).html;
-  });
+  app.get('/c/:token', { schema }, (request, reply) =>
+    answerPage(request, reply, async (nonce) => {
+      const page = await findPage(deps, request);
+      return page && { html: renderPage(page, nonce), connectTo: WALLET_NODES[page.invoice.network] };
+    }),
+  );
   app.get('/c/:token/status', { schema }, async (request, reply) => {
-    const view = await find(deps, request);
-    reply.headers(PAGE_HEADERS);
-    return view ?? reply.code(404).send(UNKNOWN_LINK);
+    const page = await findPage(deps, request);
+    reply.headers(DATA_HEADERS);
+    return page === null ? reply.code(404).send(UNKNOWN_LINK) : viewCheckout(page.invoice, page.now);
   });
   // Links that were cut, or that a chat put something behind.
-  app.get('/c/*', { schema }, async (_request, reply: FastifyReply) =>
-    reply.code(404).headers(PAGE_HEADERS).type('text/html; charset=utf-8').send(NOT_FOUND_PAGE),
-  );
+  app.get('/c/*', { schema }, (request, reply) => answerPage(request, reply, async () => null));
   serveAssets(app);
 }
 
-async function find({ db, now }: CheckoutDeps, request: FastifyRequest): Promise<CheckoutView | null> {
+/** The page of a request as its reader sees it; `null`: there is no such link. Error: `DATABASE_UNAVAILABLE`. */
+export async function findPage({ db, now, site }: CheckoutDeps, request: FastifyRequest): Promise<Page | null> {
   const { token } = request.params as { token: string };
   if (!isCheckoutToken(token)) return null;
   const invoice = await findCheckoutInvoice(db, token);
-  return invoice && viewCheckout(invoice, now());
-}
-
-function toInput({ now }: CheckoutDeps, request: FastifyRequest, view: CheckoutView): PageInput {
-  const { token } = request.params as { token: string };
-  const hadPayment = (request.query as { seen?: unknown }).seen === 'payment';
-  return { view, path: `/c/${token}`, now: now(), hadPayment };
+  if (invoice === null) return null;
+  const { language, isAsked } = chooseLanguage(request);
+  return { invoice, words: wordsOf(language), isLanguageAsked: isAsked, now: now(), site };
 }

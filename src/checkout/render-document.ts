@@ -1,10 +1,25 @@
-import { type Html, html } from '../web/html.ts';
+import { accentPalette } from '../domain/colour.ts';
+import { type Html, html, rawHtml } from '../web/html.ts';
 import { ASSETS, assetUrl } from './assets.ts';
+import type { Words } from './words.ts';
 
-/** A whole page around its content. Only a page with a `path` has the script, which polls what stands below that path. */
-export function renderDocument({ title, path, main }: { title: string; path: string | null; main: Html }): string {
+export type DocumentInput = {
+  title: string;
+  words: Words;
+  /** Of the answer's Content-Security-Policy. */
+  nonce: string;
+  main: Html;
+  /** The merchant's colour, `#0a6549`. */
+  accent?: string | null;
+  /** Only with this the document has the script. `path`: below it the script asks; `texts`: what it says. */
+  script?: { path: string; texts: Record<string, string> };
+};
+
+/** A whole page around its content, with its style in it, so that one answer is enough to pay. */
+export function renderDocument({ title, words, nonce, main, accent = null, script }: DocumentInput): string {
+  const data = script && html` data-path="${script.path}" data-texts="${JSON.stringify(script.texts)}"`;
   return html`<!doctype html>
-<html lang="en-GB">
+<html lang="${words.language}" dir="${words.direction}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -13,14 +28,23 @@ export function renderDocument({ title, path, main }: { title: string; path: str
 <meta name="format-detection" content="telephone=no">
 <title>${title}</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="${assetUrl(ASSETS.css)}">
-${path === null ? null : html`<script src="${assetUrl(ASSETS.js)}" defer></script>`}
+<style nonce="${nonce}">${rawHtml(ASSETS.css.text + accentStyle(accent))}</style>
+${script ? html`<script src="${assetUrl(ASSETS.js)}" nonce="${nonce}" defer></script>` : null}
 </head>
-<body${path === null ? null : html` data-path="${path}"`}>
+<body${data ?? null}>
 <main>
 ${main}
 </main>
 </body>
 </html>
 `.html;
+}
+
+/** Only what the palette computed gets into the style: six hex digits a colour. */
+function accentStyle(accent: string | null): string {
+  if (accent === null) return '';
+  const { light, dark } = accentPalette(accent);
+  const rule = (colours: typeof light) =>
+    `:root{--accent:${colours.accent};--on-accent:${colours.onAccent};--tint:${colours.tint}}`;
+  return `${rule(light)}@media screen and (prefers-color-scheme:dark){${rule(dark)}}`;
 }

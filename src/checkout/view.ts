@@ -1,10 +1,10 @@
 import { assertNever } from '../domain/assert-never.ts';
 import { formatAmount } from '../domain/money.ts';
 import { toIso, type UnixMs } from '../domain/time.ts';
-import type { InvoicePayment } from '../store/payments.ts';
+import type { CheckoutInvoice } from '../store/checkout.ts';
 
 /**
- * What the payer's page shows and its script polls. Amount and address are there only while a transfer is wanted, so that
+ * What the payer's page shows, and its `/status` tells. Amount and address are there only while a transfer is wanted, so that
  * nobody sends twice. It holds no invoice id and no external id.
  */
 export type CheckoutView = {
@@ -21,28 +21,30 @@ export type CheckoutView = {
 /** 20 blocks of the real network. */
 const BLIND_AFTER_MS = 60_000;
 
-export function viewCheckout(invoice: InvoicePayment, now: UnixMs): CheckoutView {
+export function viewCheckout(invoice: CheckoutInvoice, now: UnixMs): CheckoutView {
   const state = stateOf(invoice);
   const wantsTransfer = state === 'waiting' || state === 'expired';
-  const { transaction } = invoice;
+  const { transfer, head } = invoice;
+  const amount = formatAmount(invoice.payableMicro);
   return {
     state,
-    amount: wantsTransfer ? formatAmount(invoice.payableMicro) : null,
+    amount: wantsTransfer ? amount : null,
     address: wantsTransfer ? invoice.address : null,
-    projectName: invoice.projectName,
+    projectName: invoice.brand.name,
     expiresAt: toIso(invoice.expiresAt),
-    blind: invoice.examinedAt === null || now - invoice.examinedAt > BLIND_AFTER_MS,
-    transaction: transaction && {
-      txId: transaction.txId,
-      blockNumber: transaction.blockNumber,
-      blockTime: toIso(transaction.blockTime),
-      confirmations: Math.max(1, transaction.headNumber - transaction.blockNumber + 1),
-      amount: formatAmount(transaction.amountMicro),
+    blind: head === null || now - head.time > BLIND_AFTER_MS,
+    transaction: transfer && {
+      txId: transfer.txId,
+      blockNumber: transfer.blockNumber,
+      blockTime: toIso(transfer.blockTime),
+      confirmations: Math.max(1, (head?.number ?? transfer.blockNumber) - transfer.blockNumber + 1),
+      // The only transfers that can pay an invoice are of exactly its payable amount.
+      amount,
     },
   };
 }
 
-function stateOf({ status }: InvoicePayment): CheckoutView['state'] {
+function stateOf({ status }: CheckoutInvoice): CheckoutView['state'] {
   switch (status) {
     case 'PENDING':
       return 'waiting';

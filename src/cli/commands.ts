@@ -11,6 +11,7 @@ import { addListenCommands } from './listen-commands.ts';
 import { addMasterKeyCommands } from './master-key-commands.ts';
 import { collect, PROJECT_OPTION, type Print, type ProjectOption } from './option-parts.ts';
 import { addProjectCommands } from './project-commands.ts';
+import { addReceiptCommands } from './receipt-commands.ts';
 import type { ReconcileOptions } from './reconcile.ts';
 import { addSandboxCommands } from './sandbox-commands.ts';
 import type { Result, Terminal } from './terminal.ts';
@@ -36,6 +37,7 @@ export function addCommands(program: Command, terminal: Terminal): void {
   addAddressCommands(program, terminal, print);
   addWebhookCommands(program, terminal, print);
   addDeliveriesCommands(program, terminal, print);
+  addReceiptCommands(program, terminal, print);
   addMasterKeyCommands(program, terminal, print);
   addEventsCommands(program, terminal);
   addExplainCommand(program, terminal, print);

@@ -1,3 +1,4 @@
+import { resealReceiptKey } from '../checkout/seal-receipt-key.ts';
 import type { Config } from '../config.ts';
 import { encodeId } from '../domain/ids.ts';
 import { unixMs } from '../domain/time.ts';
@@ -62,13 +63,20 @@ async function rotateFile(terminal: Terminal, config: Config, db: Database): Pro
   return report(ring, { ...resealed, isNew, dropped: dropped.map(({ id }) => id) });
 }
 
-function reseal(db: Database, ring: KeyRing) {
-  return resealSecrets(db, ring, unixMs(systemClock.now()));
+async function reseal(db: Database, ring: KeyRing): Promise<Resealed> {
+  const { resealed, lostEndpoints } = await resealSecrets(db, ring, unixMs(systemClock.now()));
+  const receiptKey = await resealReceiptKey(db, ring);
+  return {
+    resealed: resealed + (receiptKey === 'resealed' ? 1 : 0),
+    lostEndpoints,
+    isReceiptKeyLost: receiptKey === 'lost',
+  };
 }
 
-type Rotation = { resealed: number; lostEndpoints: readonly string[]; isNew: boolean; dropped: readonly string[] };
+type Resealed = { resealed: number; lostEndpoints: readonly string[]; isReceiptKeyLost: boolean };
+type Rotation = Resealed & { isNew: boolean; dropped: readonly string[] };
 
-function report(ring: KeyRing, { resealed, lostEndpoints, isNew, dropped }: Rotation): Result {
+function report(ring: KeyRing, { resealed, lostEndpoints, isReceiptKeyLost, isNew, dropped }: Rotation): Result {
   const source = nameSource(ring.source);
   const droppable =
     ring.source.kind === 'setting'
@@ -77,9 +85,19 @@ function report(ring: KeyRing, { resealed, lostEndpoints, isNew, dropped }: Rota
           .slice(1)
           .map(({ id }) => id)
       : [];
-  const lost = lostEndpoints.map((id) => encodeId('whe', id));
+  const endpoints = lostEndpoints.map((id) => encodeId('whe', id));
+  const lost = [...endpoints, ...(isReceiptKeyLost ? ['the signing key of receipts'] : [])];
   return {
-    data: { source, keyId: ring.current().id, isNew, resealed, dropped, droppable, lostEndpoints: lost },
+    data: {
+      source,
+      keyId: ring.current().id,
+      isNew,
+      resealed,
+      dropped,
+      droppable,
+      lostEndpoints: endpoints,
+      isReceiptKeyLost,
+    },
     text: formatFields([
       ['keys from', source],
       ['key', `${ring.current().id}${isNew ? ' (new)' : ''}`],
@@ -88,18 +106,28 @@ function report(ring: KeyRing, { resealed, lostEndpoints, isNew, dropped }: Rota
       ['can be dropped', droppable.length === 0 ? null : droppable.join(', ')],
       ['cannot be opened', lost.length === 0 ? null : lost.join(', ')],
     ]),
-    ...hint(ring, { isNew, droppable, lost }),
+    ...hint(ring, { isNew, droppable, endpoints, isReceiptKeyLost }),
     exitCode: lost.length === 0 ? EXIT.ok : EXIT.failed,
   };
 }
 
 function hint(
   ring: KeyRing,
-  { isNew, droppable, lost }: { isNew: boolean; droppable: readonly string[]; lost: readonly string[] },
+  {
+    isNew,
+    droppable,
+    endpoints,
+    isReceiptKeyLost,
+  }: { isNew: boolean; droppable: readonly string[]; endpoints: readonly string[]; isReceiptKeyLost: boolean },
 ): { next?: string } {
-  if (lost.length > 0) {
+  if (endpoints.length > 0) {
     return {
       next: 'these endpoints have secrets that no key opens: add their key, or if it is lost for ever, give each a new secret with "quittance webhook rotate --key-is-lost"',
+    };
+  }
+  if (isReceiptKeyLost) {
+    return {
+      next: 'no key opens the signing key of receipts: add its key, or if it is lost for ever, make a new signing key with "quittance receipt rotate --key-is-lost"',
     };
   }
   if (droppable.length > 0) {

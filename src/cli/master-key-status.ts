@@ -2,32 +2,40 @@ import { unixMs } from '../domain/time.ts';
 import { systemClock } from '../runtime/clock.ts';
 import type { KeyRing, KeySource } from '../runtime/key-ring.ts';
 import { openKeyRing } from '../runtime/open-key-ring.ts';
+import { findCurrentReceiptKey } from '../store/receipt-keys.ts';
 import { countSecretsByKey } from '../store/webhook-secrets.ts';
 import { tellMissingKeys } from '../webhooks/prepare-secrets.ts';
 import { EXIT } from './cli-error.ts';
+import { tellMissingReceiptKey } from './receipt/missing-key.ts';
 import { formatFields, formatTable, type Result, type Terminal } from './terminal.ts';
 import { withDatabase } from './with-database.ts';
 
-/** Shows the keys by their ids. Exits 1 where secrets that still sign are sealed under a key that is not here. */
+/** Shows the keys by their ids. Exits 1 where what still signs is sealed under a key that is not here. */
 export async function showMasterKeys(terminal: Terminal): Promise<Result> {
   return withDatabase(terminal, async ({ db, config }) => {
     const ring = await openKeyRing(config, { mayCreate: false, warn: terminal.note });
     const now = unixMs(systemClock.now());
-    const keys = describeKeys(ring, await countSecretsByKey(db, now));
+    const receiptKey = await findCurrentReceiptKey(db);
+    const keys = describeKeys(ring, await countSecretsByKey(db, now), receiptKey?.masterKeyId ?? null);
     const isMissing = keys.some(({ use }) => use === 'missing');
     const source = ring === null ? 'none' : nameSource(ring.source);
-    const rows = keys.map(({ keyId, use, signing, ended, canBeDropped }) => [
+    const rows = keys.map(({ keyId, use, signing, ended, sealsReceiptKey, canBeDropped }) => [
       keyId,
       use,
       String(signing),
       String(ended),
+      sealsReceiptKey ? 'yes' : 'no',
       canBeDropped ? 'yes' : 'no',
     ]);
-    const table = formatTable(['KEY', 'USE', 'SIGNING SECRETS', 'ENDED', 'CAN BE DROPPED'], rows);
+    const table = formatTable(['KEY', 'USE', 'SIGNING SECRETS', 'ENDED', 'RECEIPTS', 'CAN BE DROPPED'], rows);
     return {
       data: { source, keys },
       text: [formatFields([['keys from', source]]), table].filter((part) => part !== '').join('\n\n'),
-      ...hint(await tellMissingKeys({ db, keyRing: ring }, now), ring === null, config.databaseUrl !== null),
+      ...hint(
+        (await tellMissingKeys({ db, keyRing: ring }, now)) ?? tellMissingReceiptKey(ring, receiptKey),
+        ring === null,
+        config.databaseUrl !== null,
+      ),
       exitCode: isMissing ? EXIT.failed : EXIT.ok,
     };
   });
@@ -39,17 +47,24 @@ export function nameSource(source: KeySource): string {
 }
 
 /** Ended secrets sign nothing any more, so no key is kept for them. */
-function describeKeys(ring: KeyRing | null, counts: ReadonlyMap<string, { total: number; signing: number }>) {
+function describeKeys(
+  ring: KeyRing | null,
+  counts: ReadonlyMap<string, { total: number; signing: number }>,
+  ofReceipts: string | null,
+) {
   const present = (ring?.keys() ?? []).map(({ id }) => id);
   const describe = (keyId: string, use: 'seals' | 'opens' | 'missing') => {
     const { total, signing } = counts.get(keyId) ?? { total: 0, signing: 0 };
-    return { keyId, use, signing, ended: total - signing, canBeDropped: use === 'opens' && signing === 0 };
+    const sealsReceiptKey = keyId === ofReceipts;
+    const canBeDropped = use === 'opens' && signing === 0 && !sealsReceiptKey;
+    return { keyId, use, signing, ended: total - signing, sealsReceiptKey, canBeDropped };
   };
+  const needed = [...counts].filter(([, { signing }]) => signing > 0).map(([keyId]) => keyId);
   return [
     ...present.map((keyId, index) => describe(keyId, index === 0 ? 'seals' : 'opens')),
-    ...[...counts]
-      .filter(([keyId, { signing }]) => signing > 0 && !present.includes(keyId))
-      .map(([keyId]) => describe(keyId, 'missing')),
+    ...[...new Set([...needed, ...(ofReceipts === null ? [] : [ofReceipts])])]
+      .filter((keyId) => !present.includes(keyId))
+      .map((keyId) => describe(keyId, 'missing')),
   ];
 }
 

@@ -11,6 +11,7 @@ const SURCHARGE_OPTION = [
   'with the policy tail, the most that is added to an amount to make it unique',
 ] as const;
 const LIFETIME_OPTION = ['--lifetime <duration>', 'how long an invoice waits: 5m to 30d'] as const;
+const NAME_OPTION = ['--name <name>', 'what you call it, and what payers see: 1 to 100 characters'] as const;
 
 export function addProjectCommands(program: Command, terminal: Terminal, print: Print): void {
   const group = program.command('project').description('projects: each belongs to one network for life');
@@ -19,10 +20,10 @@ export function addProjectCommands(program: Command, terminal: Terminal, print: 
       '--policy <policy>',
       'how amounts are told apart: tail adds a few digits to them, exact takes an address for each invoice of an amount',
     ).choices(POLICIES);
-  group
+  const create = group
     .command('create')
     .description('make a project and print its id')
-    .requiredOption('--name <name>', 'what you call it, 1 to 100 characters')
+    .requiredOption(...NAME_OPTION)
     .requiredOption('--network <network>', 'mainnet, nile or devnet')
     .addOption(policyOption().default('tail'))
     .option(...SURCHARGE_OPTION, '0.01')
@@ -30,11 +31,12 @@ export function addProjectCommands(program: Command, terminal: Terminal, print: 
     .action(async (options: CreateProjectOptions) =>
       print((await import('./project/project.ts')).createProject(terminal, options)),
     );
-  group
+  addBrandOptions(create, { removable: false });
+  const update = group
     .command('update')
     .description('change settings of a project')
     .argument(...PROJECT_ARGUMENT)
-    .option('--name <name>', 'what you call it, 1 to 100 characters')
+    .option(...NAME_OPTION)
     .addOption(policyOption())
     .option(...SURCHARGE_OPTION)
     .option(...LIFETIME_OPTION)
@@ -42,6 +44,7 @@ export function addProjectCommands(program: Command, terminal: Terminal, print: 
     .action(async (projectId: string | undefined, options: UpdateProjectOptions) =>
       print((await import('./project/update.ts')).updateProject(terminal, projectId, options)),
     );
+  addBrandOptions(update, { removable: true });
   group
     .command('list')
     .description('list all projects')
@@ -54,3 +57,22 @@ export function addProjectCommands(program: Command, terminal: Terminal, print: 
       print((await import('./project/project.ts')).showProject(terminal, projectId)),
     );
 }
+
+/** What payers see of a project. `removable`: each can be taken away again. */
+function addBrandOptions(command: Command, { removable }: { removable: boolean }): void {
+  for (const [name, value, description] of BRAND_OPTIONS) {
+    command.option(`--${name} <${value}>`, description);
+    if (removable) command.option(`--no-${name}`, 'take it away');
+  }
+}
+
+const BRAND_OPTIONS = [
+  [
+    'support',
+    'contact',
+    'where payers find help: an e-mail address, an https:// link, or words such as a Telegram name',
+  ],
+  ['return-url', 'url', 'where payers get back to the shop: an https:// link'],
+  ['accent', 'colour', 'of buttons and links, as in 0a6549; made darker or lighter where it would be hard to read'],
+  ['logo', 'file', 'a PNG, JPEG or WebP of at most 32 KiB, each side 16 to 1024 px'],
+] as const;

@@ -119,10 +119,11 @@ export function idleSettings({ settings, present }: ReadSettings): ConfigProblem
   if (present.has('QUITTANCE_AGREEMENT') && !isReal) {
     warn('QUITTANCE_AGREEMENT', 'has no effect in the sandbox, which has one node.');
   }
-  if (present.has('QUITTANCE_MASTER_KEY') && settings.QUITTANCE_ROLES?.includes('webhooks') === false) {
+  const isWatcherAlone = settings.QUITTANCE_ROLES?.every((role) => role === 'watcher') === true;
+  if (present.has('QUITTANCE_MASTER_KEY') && isWatcherAlone) {
     warn(
       'QUITTANCE_MASTER_KEY',
-      'has no effect here: only the role webhooks opens secrets, so unset it for this process.',
+      'has no effect here: the role watcher opens nothing that is sealed, so unset it for this process.',
     );
   }
   const isMainnetAlone = lists.length > 0 && lists.every(({ variable }) => variable === 'QUITTANCE_MAINNET_NODES');

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { INVOICE_STATUSES, type InvoiceChange, type InvoiceStatus, isLate, transition } from './invoice.ts';
+import { hadPayment, INVOICE_STATUSES, type InvoiceChange, type InvoiceStatus, isLate, transition } from './invoice.ts';
 import { unixMs } from './time.ts';
 
 const DEADLINE = unixMs(1_000_000);
@@ -87,4 +87,26 @@ describe('transition', () => {
 
 test('a transfer is late only after expiresAt', () => {
   expect([BEFORE, DEADLINE, AFTER].map((time) => isLate(time, DEADLINE))).toEqual([false, false, true]);
+});
+
+test('an invoice that waits had a payment exactly if it was CONFIRMING before, whatever happened to it', () => {
+  const deadline = unixMs(1000);
+  const changes = fc.array(
+    fc.oneof(
+      fc.constant({ kind: 'sighted' } as const),
+      fc.record({ kind: fc.constantFrom('orphaned' as const, 'clock-passed' as const), at: fc.nat(2000) }),
+    ),
+  );
+  fc.assert(
+    fc.property(changes, (all) => {
+      let [status, eventCount, wasConfirming]: [InvoiceStatus, number, boolean] = ['PENDING', 0, false];
+      for (const change of all) {
+        const clock = unixMs('at' in change ? change.at : 0);
+        const to = transition({ status, expiresAt: deadline }, { ...change, clock } as InvoiceChange);
+        if (to === null) continue;
+        [status, eventCount, wasConfirming] = [to, eventCount + 1, wasConfirming || to === 'CONFIRMING'];
+      }
+      if (status !== 'CONFIRMING') expect(hadPayment(status, eventCount)).toBe(wasConfirming);
+    }),
+  );
 });

@@ -45,3 +45,12 @@ function hasExpired(expiresAt: UnixMs, clock: UnixMs): boolean {
 export function isLate(blockTime: UnixMs, expiresAt: UnixMs): boolean {
   return blockTime > expiresAt;
 }
+
+/**
+ * Whether an invoice that waits now had a payment whose block was orphaned. `eventCount`: changes of its status so far. The way back
+ * from CONFIRMING is the only one to a PENDING that was something else before, and expiring alone is one change.
+ */
+export function hadPayment(status: InvoiceStatus, eventCount: number): boolean {
+  if (status === 'PENDING') return eventCount > 0;
+  return status === 'EXPIRED' && eventCount > 1;
+}

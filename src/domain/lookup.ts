@@ -141,9 +141,17 @@ function whatMoved({ trx, isTrc10, otherTokens, isUsdtCall }: Extract<Transactio
   return isUsdtCall ? 'nothing' : 'unknown';
 }
 
+/** Our clock may differ from the chain's by so much, and a payment of this invoice must not be taken for an older one. */
+const CLOCK_DOUBT_MS = 600_000;
+
 function answerAmount(invoice: LookupInvoice, facts: InBlock, arrivedMicro: MicroUsdt): LookupAnswer {
   const { payableMicro } = invoice;
   if (arrivedMicro === payableMicro) return answerExact(invoice, facts);
+  // Of another order, as a rule: nobody could know the address and the amount of this one.
+  if (facts.blockTime < invoice.createdAt - CLOCK_DOUBT_MS) {
+    const amount = formatAmount(arrivedMicro);
+    return { code: 'before_invoice', ...placed(facts), amount, invoiceCreatedAt: toIso(invoice.createdAt) };
+  }
   const isShort = arrivedMicro < payableMicro;
   return {
     code: isShort ? 'short' : 'over',

@@ -5,8 +5,11 @@ import { insertOperatorActions } from '../store/operator-actions.ts';
 import { lockProject, type Project, type ProjectSettings, updateProject } from '../store/projects.ts';
 import type { Operating } from './add-addresses.ts';
 
-/** What was changed, by the names that people see; amounts are decimal strings. */
-type ProjectChange = Record<string, { from: string | number; to: string | number }>;
+/** Amounts are decimal strings, a logo is its id, and `null` is what a project does not have. */
+type Shown = string | number | null;
+
+/** What was changed, by the names that people see. */
+type ProjectChange = Record<string, { from: Shown; to: Shown }>;
 
 export type ChangedProject = { project: Project; changed: ProjectChange; counts: AddressCounts };
 
@@ -37,22 +40,21 @@ function settingsOf(project: Project): ProjectSettings {
     policy: project.policy,
     maxSurchargeMicro: project.max_surcharge_micro,
     invoiceLifetimeMs: Number(project.invoice_lifetime_ms),
+    supportContact: project.support_contact,
+    returnUrl: project.return_url,
+    accent: project.accent,
+    logoId: project.logo_id,
   };
 }
 
-function shown({ name, policy, maxSurchargeMicro, invoiceLifetimeMs }: ProjectSettings) {
-  return {
-    name,
-    policy,
-    maxSurcharge: formatAmount(microUsdt(maxSurchargeMicro)),
-    lifetimeMs: invoiceLifetimeMs,
-  } as const;
+function shown({ maxSurchargeMicro, invoiceLifetimeMs, ...others }: ProjectSettings): Record<string, Shown> {
+  return { ...others, maxSurcharge: formatAmount(microUsdt(maxSurchargeMicro)), lifetimeMs: invoiceLifetimeMs };
 }
 
-function compare(before: Record<string, string | number>, after: Record<string, string | number>): ProjectChange {
+function compare(before: Record<string, Shown>, after: Record<string, Shown>): ProjectChange {
   const changed: ProjectChange = {};
   for (const [name, from] of Object.entries(before)) {
-    const to = after[name] ?? from;
+    const to = after[name] ?? null;
     if (to !== from) changed[name] = { from, to };
   }
   return changed;

@@ -102,7 +102,16 @@ async function findExact({ network }: Watching, tx: Sql, blocks: ChainBlock[]): 
     const blockNumber = found.block.number;
     return [
       {
-        sighting: { blockNumber, txId, logIndex, projectId, invoiceId: invoice.id, fromAddress, amountMicro: amount },
+        sighting: {
+          blockNumber,
+          position: index,
+          txId,
+          logIndex,
+          projectId,
+          invoiceId: invoice.id,
+          fromAddress,
+          amountMicro: amount,
+        },
         seen: {
           txId,
           logIndex,

@@ -148,6 +148,17 @@ export function createMetrics() {
       help: 'Age of the oldest event that is still to be delivered, 0 if there is none',
       registers,
     }),
+    openPages: new Gauge({
+      name: 'quittance_open_pages',
+      help: "Payer's pages that are open and updated live by this process",
+      registers,
+    }),
+    livePageQueries: new Counter({
+      name: 'quittance_live_page_queries_total',
+      help: "Database queries for live updates of payer's pages, by kind: invoices (up to 500 in one), heads",
+      labelNames: ['kind'],
+      registers,
+    }),
     poolConnections: new Gauge({
       name: 'quittance_database_connections',
       help: 'Connections of the database pool by state: total, idle; waiting counts requests without one',

@@ -15,8 +15,11 @@ export type Sql = {
 export type Database = Sql & {
   /** Runs `work` in one transaction. A throw rolls back and passes on. No network call may stand inside. */
   transaction<Result>(work: (tx: Sql) => Promise<Result>): Promise<Result>;
-  /** Calls `onNotify` for each notification on a channel, and once after each (re)connection. Ends with `close`. */
-  listen(channel: string, onNotify: () => void): void;
+  /**
+   * Calls `onNotify` with the payload of each notification on a channel, and with `null` once after each (re)connection: what was said
+   * meanwhile is lost. Ends with `close`.
+   */
+  listen(channel: string, onNotify: (payload: string | null) => void): void;
   stats(): { total: number; idle: number; waiting: number };
   close(): Promise<void>;
 };
@@ -154,7 +157,7 @@ function ignoreLoss(): void {}
 function keepListening(
   config: pg.ClientConfig,
   channel: string,
-  onNotify: () => void,
+  onNotify: (payload: string | null) => void,
   onError: (error: Error) => void,
 ): () => Promise<void> {
   let stopped = false;
@@ -177,13 +180,13 @@ function keepListening(
     client = next;
     next.on('error', reconnect);
     next.on('end', () => reconnect());
-    next.on('notification', onNotify);
+    next.on('notification', ({ payload = '' }) => onNotify(payload));
     next
       .connect()
       .then(() => next.query(`listen ${pg.escapeIdentifier(channel)}`))
       .then(() => {
         isTold = false;
-        onNotify();
+        onNotify(null);
       })
       .catch((error: Error) => {
         next.end().catch(() => undefined);

@@ -121,7 +121,7 @@ const SIGHTINGS = `select s.project_id, s.invoice_id, i.external_id, s.network, 
    from sightings s
    join head_blocks h on h.network = s.network and h.number = s.block_number
    join invoices i on i.project_id = s.project_id and i.id = s.invoice_id`;
-const SIGHTINGS_ORDER = 'order by s.block_number, s.tx_id, s.log_index';
+const SIGHTINGS_ORDER = 'order by s.block_number, s.position, s.tx_id, s.log_index';
 
 const sightingsOfInvoice = statement(
   'explain-sightings-of-invoice',

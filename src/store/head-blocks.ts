@@ -81,6 +81,8 @@ export async function deleteHeadBlocksUpTo(tx: Sql, network: Network, number: nu
 
 export type Sighting = {
   blockNumber: number;
+  /** Rises in the order of the transfers in a block. */
+  position: number;
   txId: string;
   logIndex: number;
   projectId: string;
@@ -92,8 +94,8 @@ export type Sighting = {
 const insertSighting = statement(
   'sighting-insert',
   {},
-  `insert into sightings (network, block_number, tx_id, log_index, project_id, invoice_id, from_address, amount_micro)
-   select $1, (s->>'blockNumber')::int8, decode(s->>'txId', 'hex'), (s->>'logIndex')::int4, (s->>'projectId')::uuid,
+  `insert into sightings (network, block_number, position, tx_id, log_index, project_id, invoice_id, from_address, amount_micro)
+   select $1, (s->>'blockNumber')::int8, (s->>'position')::int4, decode(s->>'txId', 'hex'), (s->>'logIndex')::int4, (s->>'projectId')::uuid,
      (s->>'invoiceId')::uuid, s->>'fromAddress', (s->>'amountMicro')::int8
    from jsonb_array_elements($2::text::jsonb) s`,
 );

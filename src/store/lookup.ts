@@ -44,7 +44,7 @@ const select = statement(
    left join lateral (
      select encode(s.tx_id, 'hex') as tx_id from sightings s
      where s.project_id = i.project_id and s.invoice_id = i.id and i.status = 'CONFIRMING'
-     order by s.block_number, s.tx_id, s.log_index limit 1) first on true
+     order by s.block_number, s.position, s.tx_id, s.log_index limit 1) first on true
    left join lateral (
      (select t.kind, t.block_number, t.block_time
       from (

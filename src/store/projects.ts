@@ -1,7 +1,8 @@
 import type { Network } from '../domain/network.ts';
 import type { Policy } from '../domain/policy.ts';
+import type { Brand } from './checkout.ts';
 import type { Sql } from './database.ts';
-import { type Row, statement } from './statement.ts';
+import { type Parameter, type Row, statement } from './statement.ts';
 
 const columns = {
   id: 'uuid',
@@ -10,6 +11,10 @@ const columns = {
   policy: 'text',
   max_surcharge_micro: 'int8',
   invoice_lifetime_ms: 'int8',
+  support_contact: 'text?',
+  return_url: 'text?',
+  accent: 'text?',
+  logo_id: 'text?',
   created_at: 'timestamptz',
 } as const;
 const COLUMNS = Object.keys(columns).join(', ');
@@ -17,8 +22,7 @@ const COLUMNS = Object.keys(columns).join(', ');
 export type Project = Row<typeof columns> & { network: Network; policy: Policy };
 
 /** What an operator may change of a project. */
-export type ProjectSettings = {
-  name: string;
+export type ProjectSettings = Brand & {
   policy: Policy;
   maxSurchargeMicro: bigint;
   invoiceLifetimeMs: number;
@@ -27,28 +31,38 @@ export type ProjectSettings = {
 const insert = statement(
   'project-insert',
   {},
-  `insert into projects (id, name, network, policy, max_surcharge_micro, invoice_lifetime_ms)
-   values ($1, $2, $3, $4, $5, $6) on conflict (id) do nothing`,
+  `insert into projects (id, network, name, policy, max_surcharge_micro, invoice_lifetime_ms, support_contact, return_url, accent,
+     logo_id)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) on conflict (id) do nothing`,
 );
 
-/** Creates a project, of policy `tail` unless said otherwise; does nothing if one with this id exists. */
+/** Creates a project, of policy `tail` and with no more than its name to show unless said otherwise; does nothing if one with this id exists. */
 export async function insertProject(
   db: Sql,
-  project: Omit<ProjectSettings, 'policy'> & { id: string; network: Network; policy?: Policy },
+  project: Partial<ProjectSettings> &
+    Pick<ProjectSettings, 'name' | 'maxSurchargeMicro' | 'invoiceLifetimeMs'> & { id: string; network: Network },
 ): Promise<void> {
-  const { id, name, network, policy = 'tail', maxSurchargeMicro, invoiceLifetimeMs } = project;
-  await db.run(insert, [id, name, network, policy, maxSurchargeMicro, invoiceLifetimeMs]);
+  const settings = { policy: 'tail', ...NO_BRAND, ...project } as const;
+  await db.run(insert, [project.id, project.network, ...valuesOf(settings)]);
 }
+
+const NO_BRAND = { supportContact: null, returnUrl: null, accent: null, logoId: null };
 
 const update = statement(
   'project-update',
   {},
-  'update projects set name = $2, policy = $3, max_surcharge_micro = $4, invoice_lifetime_ms = $5 where id = $1',
+  `update projects set name = $2, policy = $3, max_surcharge_micro = $4, invoice_lifetime_ms = $5, support_contact = $6,
+     return_url = $7, accent = $8, logo_id = $9
+   where id = $1`,
 );
 
 export async function updateProject(tx: Sql, id: string, settings: ProjectSettings): Promise<void> {
-  const { name, policy, maxSurchargeMicro, invoiceLifetimeMs } = settings;
-  await tx.run(update, [id, name, policy, maxSurchargeMicro, invoiceLifetimeMs]);
+  await tx.run(update, [id, ...valuesOf(settings)]);
+}
+
+function valuesOf(settings: ProjectSettings): Parameter[] {
+  const { name, policy, maxSurchargeMicro, invoiceLifetimeMs, supportContact, returnUrl, accent, logoId } = settings;
+  return [name, policy, maxSurchargeMicro, invoiceLifetimeMs, supportContact, returnUrl, accent, logoId];
 }
 
 const selectOne = statement('project-select', columns, `select ${COLUMNS} from projects where id = $1`);

@@ -49,12 +49,13 @@ export function createServer(options: ServerOptions): FastifyInstance {
   app.setSerializerCompiler(() => JSON.stringify);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  closeUnusedAtStop(app);
   const allowed = trackMethods(app);
   app.addHook('onRequest', (request: TimedRequest, reply, done) => {
     request[STARTED_MS] = performance.now();
     reply.header('X-Request-Id', request.id);
     // Here, and not in the handler for what is not found: that one runs after the body was read, which may be refused first.
-    if (request.is404) done(noSuchRoute(request, allowed(request)));
+    if (request.is404) answerMethod(request, reply, allowed(request));
     else done();
   });
   // Not `onResponse`, for which Fastify adds listeners to each answer's stream.
@@ -71,15 +72,17 @@ export function createServer(options: ServerOptions): FastifyInstance {
   return app;
 }
 
-/** Why a request reached no route; `methods` are those of its URL, if that is one of ours. */
-function noSuchRoute(request: FastifyRequest, methods: string[] | null): Problem {
+/** Answers a request that reached no route; `methods` are those of its URL, if that is one of ours. */
+function answerMethod(request: FastifyRequest, reply: FastifyReply, methods: string[] | null): FastifyReply {
   if (methods === null) {
     const detail = `There is nothing at ${request.url.slice(0, 200)}. All URLs are listed in /openapi.json.`;
-    return new Problem('ROUTE_NOT_FOUND', detail);
+    return reply.send(new Problem('ROUTE_NOT_FOUND', detail));
   }
   const allow = methods.join(', ');
+  // Without a word of other origins, so that no page of theirs may send what needs permission.
+  if (request.method === 'OPTIONS') return reply.code(204).header('Allow', allow).send();
   const detail = `${request.method} is not allowed at this URL; use ${allow}.`;
-  return new Problem('METHOD_NOT_ALLOWED', detail, { headers: { Allow: allow } });
+  return reply.send(new Problem('METHOD_NOT_ALLOWED', detail, { headers: { Allow: allow } }));
 }
 
 function sendProblem(
@@ -99,7 +102,7 @@ function toProblem(error: unknown, request: FastifyRequest, { log }: ServerOptio
   if (error instanceof Problem) return error;
   const { code, statusCode } = error as { code?: unknown; statusCode?: unknown };
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
-    return new Problem('PAYLOAD_TOO_LARGE', `The body is larger than ${MAX_BODY_BYTES} bytes.`);
+    return new Problem('PAYLOAD_TOO_LARGE', `The body is larger than ${request.routeOptions.bodyLimit} bytes.`);
   }
   if (error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE') {
     log.warn({ requestId: request.id, err: error }, 'a request was refused: the database does not answer');
@@ -112,6 +115,23 @@ function toProblem(error: unknown, request: FastifyRequest, { log }: ServerOptio
   return problemOf('internal');
 }
 
+/**
+ * Browsers open connections beforehand, and Node counts one that has not carried a request yet as busy: the stop of the service
+ * would wait until such a connection times out.
+ */
+function closeUnusedAtStop(app: FastifyInstance): void {
+  const unused = new Set<Socket>();
+  app.server.on('connection', (socket: Socket) => {
+    unused.add(socket);
+    socket.once('close', () => unused.delete(socket));
+  });
+  app.server.on('request', ({ socket }) => unused.delete(socket));
+  app.addHook('preClose', (done) => {
+    for (const socket of unused) socket.destroy();
+    done();
+  });
+}
+
 /** Remembers which methods each URL pattern has, and answers for a request that matched none of its URL's methods. */
 function trackMethods(app: FastifyInstance): (request: FastifyRequest) => string[] | null {
   const methods = new Map<string, Set<string>>();
@@ -122,15 +142,18 @@ function trackMethods(app: FastifyInstance): (request: FastifyRequest) => string
   });
   return (request) => {
     const path = request.url.split('?', 1)[0] ?? '/';
+    let found: Set<string> | undefined;
     for (const [pattern, known] of methods) {
-      if (matches(pattern, path)) return [...known].sort();
+      // What ends in `*` is for paths that have no pattern of their own.
+      if (matches(pattern, path) && (found === undefined || !pattern.endsWith('*'))) found = known;
     }
-    return null;
+    return found === undefined ? null : [...found, 'OPTIONS'].sort();
   };
 }
 
-/** Whether a path matches a pattern like `/v1/invoices/:id`. */
+/** Whether a path matches a pattern like `/v1/invoices/:id` or `/c/*`. */
 function matches(pattern: string, path: string): boolean {
+  if (pattern.endsWith('*')) return path.startsWith(pattern.slice(0, -1));
   const [expected, actual] = [pattern.split('/'), path.split('/')];
   if (expected.length !== actual.length) return false;
   return expected.every((part, index) => (part.startsWith(':') ? actual[index] !== '' : part === actual[index]));

@@ -1,145 +1,218 @@
-import axe from 'axe-core';
-import type { Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import {
-  type CheckoutTest,
-  expire,
-  finalise,
-  goBlind,
-  newInvoice,
-  openPage,
-  orphan,
-  payInto,
-  START_TIMEOUT_MS,
-  startCheckoutTest,
-  type TestInvoice,
-} from './checkout.ts';
+import { checkoutPage, FULL_BRAND } from '../support/checkout-page.ts';
+import { launchChromium } from '../support/chromium.ts';
+import { openPage, START_TIMEOUT_MS } from './checkout.ts';
+import { askEverything, FITS, findViolations, measureLayout, openDetails } from './measure-layout.ts';
+import { type RenderedPages, startRenderedPages, VIEWS } from './rendered-pages.ts';
 
-let checkout: CheckoutTest;
-let invoice: TestInvoice;
+let pages: RenderedPages;
+let browser: Browser;
 beforeAll(async () => {
-  checkout = await startCheckoutTest();
-  // As wide as amounts can be.
-  invoice = await newInvoice(checkout.service, '123456.99');
+  [pages, browser] = await Promise.all([startRenderedPages(), launchChromium()]);
 }, START_TIMEOUT_MS);
-afterAll(() => checkout.stop());
+afterAll(async () => {
+  await browser.close();
+  await pages.stop();
+});
 
-const VIEWPORTS = [
-  { width: 320, height: 640 },
-  { width: 1280, height: 900 },
-];
+const NARROW = { width: 320, height: 640 };
+const DESKTOP = { width: 1280, height: 900 };
+/** What 1280 by 1024 pixels are at 400 %. */
+const ZOOMED = { width: 320, height: 256 };
 
-/** The steps lead one invoice, and so the one chain, from state to state. */
-const steps: { state: string; reach(): Promise<void>; path?: string }[] = [
-  { state: 'waiting', reach: async () => undefined },
-  { state: 'confirming', reach: () => payInto(checkout.service, invoice) },
-  { state: 'gone', reach: () => orphan(checkout.service, invoice), path: '?seen=payment' },
-  { state: 'expired', reach: () => expire(checkout.service, invoice) },
-  { state: 'blind', reach: async () => goBlind(checkout.service) },
-  {
-    state: 'paid',
-    reach: async () => {
-      await payInto(checkout.service, invoice);
-      await finalise(checkout.service, invoice);
-    },
-  },
-  { state: 'not found', reach: async () => undefined, path: 'x' },
-];
+const LOOKS = [
+  { look: 'light', colorScheme: 'light', forcedColors: 'none' },
+  { look: 'dark', colorScheme: 'dark', forcedColors: 'none' },
+  { look: 'forced colours', colorScheme: 'dark', forcedColors: 'active' },
+] as const;
 
-test.each(steps)(
-  '$state: no violation of axe and no sideways scrolling, light and dark, narrow and wide',
-  async (step) => {
-    await step.reach();
-    const url = `${invoice.url}${step.path ?? ''}`;
-    const { page, problems, close } = await openPage(checkout.browser, url);
-    await page.evaluate(axe.source);
-    for (const viewport of VIEWPORTS) {
+const VIEWS_IN_BOTH_DIRECTIONS = VIEWS.flatMap((view) => [
+  { view, language: 'en' as const },
+  { view, language: 'ar' as const },
+]);
+
+const open = (url: string, options: Parameters<typeof openPage>[2] = {}) =>
+  openPage(browser, url, { viewport: NARROW, ...options });
+
+/** Of an answer that is an apology the browser says so. */
+const exceptStatus = (problems: string[]) =>
+  problems.filter((text) => !/the server responded with a status of (404|503)/.test(text));
+
+test.each(VIEWS_IN_BOTH_DIRECTIONS)(
+  '$view in $language: no violation of axe, and everything fits, in every look, narrow, wide and enlarged',
+  async ({ view, language }) => {
+    const { page, problems, close } = await open(pages.urlOf(view, language), { reducedMotion: 'reduce' });
+    expect(await findViolations(page), 'closed').toEqual([]);
+    expect(await measureLayout(page), 'closed').toEqual(FITS);
+    await openDetails(page);
+    await askEverything(page);
+    for (const viewport of [DESKTOP, NARROW]) {
       await page.setViewportSize(viewport);
-      expect(await sidewaysPixels(page), `${viewport.width} px`).toBe(0);
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await page.emulateMedia({ colorScheme });
-        expect(await findViolations(page), `${viewport.width} px, ${colorScheme}`).toEqual([]);
+      for (const { look, ...media } of LOOKS) {
+        await page.emulateMedia(media);
+        expect(await findViolations(page), `${viewport.width} px, ${look}`).toEqual([]);
+        expect(await measureLayout(page), `${viewport.width} px, ${look}`).toEqual(FITS);
       }
     }
-    expect(problems.filter((problem) => !problem.includes('404'))).toEqual([]);
+    await page.setViewportSize(ZOOMED);
+    expect(await measureLayout(page), 'at 400 %').toEqual(FITS);
+    expect(await page.evaluate(COVERED), 'at 400 %').toEqual([]);
+    await page.setViewportSize(NARROW);
+    await page.evaluate(`document.documentElement.style.fontSize = '200%'`);
+    expect(await measureLayout(page), 'text of 200 %').toEqual(FITS);
+    // Nothing moves at all, so there is nothing to reduce.
+    expect(await page.evaluate(MOVING)).toEqual([]);
+    expect(exceptStatus(problems)).toEqual([]);
     await close();
   },
 );
 
-const sidewaysPixels = (page: Page): Promise<number> =>
-  page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+const MOVING = `[...document.querySelectorAll('*')].filter((element) => {
+  const { transitionDuration, animationName } = getComputedStyle(element);
+  return transitionDuration !== '0s' || animationName !== 'none';
+}).map(({ outerHTML }) => outerHTML)`;
 
-const findViolations = (page: Page): Promise<string[]> =>
-  page.evaluate(
-    "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))",
-  );
+/** The apologies have no script. */
+const SCRIPTED = VIEWS_IN_BOTH_DIRECTIONS.filter(({ view }) => view !== 'not found' && view !== 'unavailable');
 
-test('text at 200 % and the widest amount still fit 320 px', async () => {
-  const wide = await newInvoice(checkout.service, '999999999999.99');
-  const { page, close } = await openPage(checkout.browser, wide.url, { viewport: { width: 320, height: 640 } });
-  expect(await sidewaysPixels(page)).toBe(0);
-  await page.evaluate(`document.documentElement.style.fontSize = '200%'`);
-  expect(await sidewaysPixels(page)).toBe(0);
+test.each(SCRIPTED)(
+  '$view in $language, without JavaScript: no violation of axe, and everything fits',
+  async ({ view, language }) => {
+    const { page, problems, close } = await open(pages.urlOf(view, language), { beforeOpening: removeScripts });
+    // Buttons that would do nothing are not there.
+    expect(await page.getByRole('button').count()).toBe(0);
+    expect(await measureLayout(page)).toEqual(FITS);
+    await openDetails(page);
+    expect(await page.getByRole('button').count()).toBe(await page.locator('form').count());
+    expect(await findViolations(page)).toEqual([]);
+    expect(await measureLayout(page)).toEqual(FITS);
+    expect(problems).toEqual([]);
+    await close();
+  },
+);
+
+/** The page as it looks without JavaScript. Where it is switched off axe does not run, for it waits for timers. */
+async function removeScripts(page: Page): Promise<void> {
+  await page.route('**/*', async (route) => {
+    const response = await route.fetch();
+    const text = await response.text();
+    const body = text.replace(/<script .*?<\/script>/, '').replace('(scripting: enabled)', '(scripting: none)');
+    await route.fulfill({ response, body });
+  });
+}
+
+/** What a tap in the middle of a control does not meet, once it was scrolled to. */
+const COVERED = `[...document.querySelectorAll('a, button, summary, input')].filter((element) => element.checkVisibility({ visibilityProperty: true })).filter((element) => {
+  element.scrollIntoView({ block: 'center' });
+  const { left, top, width, height } = element.getBoundingClientRect();
+  const met = document.elementFromPoint(left + width / 2, top + height / 2);
+  return met === null || !element.contains(met);
+}).map(({ outerHTML }) => outerHTML)`;
+
+test('what does not fit, cannot be read or has no name is found', async () => {
+  const { page, close } = await open(pages.urlOf('not found', 'en'));
+  await page.evaluate(`{
+    const plant = (name, text, style) => {
+      const element = document.createElement(name);
+      element.textContent = text;
+      Object.assign(element.style, style);
+      document.querySelector('main').append(element);
+    };
+    plant('button', 'small', { display: 'block', minWidth: '0', minHeight: '0', width: '20px', height: '20px', padding: '0', border: '0', fontSize: '6px' });
+    plant('p', 'pinned', { position: 'fixed', bottom: '0' });
+    plant('p', 'longer than its place', { width: '3rem', overflow: 'hidden', whiteSpace: 'nowrap' });
+    plant('p', 'pale', { color: '#ddd', background: '#fff' });
+    plant('p', 'covered', {});
+    plant('p', 'upon it', { marginTop: '-1rem' });
+    plant('div', '', { width: '400px', height: '1px' });
+    plant('input', '', {});
+  }`);
+  const layout = await measureLayout(page);
+  expect(layout.small).toEqual(['<button> small']);
+  expect(layout.pinned).toEqual(['<p> pinned']);
+  expect(layout.cutOff).toContain('<p> longer than its place');
+  expect(layout.overlapping).toContain('<p> covered / <p> upon it');
+  expect(layout.sideways).toBeGreaterThan(0);
+  const violations = await findViolations(page);
+  expect(violations.filter((text) => text.startsWith('color-contrast: ')).join()).toContain('pale');
+  expect(violations.filter((text) => text.startsWith('label: '))).toHaveLength(1);
   await close();
 });
 
-const READ_FOCUS = `(() => {
-  const element = document.activeElement;
-  const { outlineStyle, outlineWidth } = getComputedStyle(element);
-  return { name: element.textContent, outlineStyle, outlineWidth, isLarge: element.getBoundingClientRect().height >= 24 };
-})()`;
-
-test('every control is reached with the keyboard, in order, with a visible focus, and works', async () => {
-  const { page, close } = await openPage(checkout.browser, (await newInvoice(checkout.service)).url, {
-    permissions: ['clipboard-read', 'clipboard-write'],
-  });
-  const reached: string[] = [];
-  for (let i = 0; i < 3; i++) {
-    await page.keyboard.press('Tab');
-    const focus = (await page.evaluate(READ_FOCUS)) as { name: string };
-    expect(focus).toMatchObject({ outlineStyle: 'solid', outlineWidth: '3px', isLarge: true });
-    reached.push(focus.name);
+test('the widest amount fits 320 px with text of 200 %, and none of its digits is hidden', async () => {
+  const widest = checkoutPage('waiting', { invoice: { payableMicro: 999_999_999_999_990_007n as never } });
+  const { page, close } = await open(pages.add(widest));
+  for (const size of ['100%', '200%']) {
+    await page.evaluate(`document.documentElement.style.fontSize = '${size}'`);
+    expect(await measureLayout(page)).toEqual(FITS);
+    expect(await page.locator('#amount').innerText()).toBe('999999999999.990007');
   }
-  expect(reached).toEqual(['Copy the amount', 'Copy the address', 'Check now']);
-  await page.getByRole('button', { name: 'Copy the amount' }).focus();
-  await page.keyboard.press('Enter');
-  await page.locator('#said', { hasText: 'Copied: 25.' }).waitFor();
   await close();
 });
 
-test('nothing moves while the page loads, when something is copied, or when the connection is lost', async () => {
-  const { page, close } = await openPage(checkout.browser, (await newInvoice(checkout.service)).url, {
-    permissions: ['clipboard-read', 'clipboard-write'],
-    beforeOpening: async (page) => {
-      await page.clock.install();
-      await page.addInitScript(`
-        window.shifts = [];
-        const note = (list) => shifts.push(...list.getEntries().map(({ value }) => value));
-        new PerformanceObserver(note).observe({ type: 'layout-shift', buffered: true });`);
-    },
-  });
-  await page.getByRole('button', { name: 'Copy the amount' }).click();
-  await page.getByRole('button', { name: 'Copied the amount' }).waitFor();
-  await page.clock.runFor(2600);
-  await page.getByRole('button', { name: 'Copy the amount' }).waitFor();
-  await page.context().setOffline(true);
-  await page.clock.runFor(3000);
-  await page.clock.runFor(6000);
-  await page.locator('#check', { hasText: 'No connection' }).waitFor();
-  // Drawing makes the browser tell its observer.
-  await page.screenshot();
-  const shifts = (await page.evaluate('shifts')) as number[];
-  // The words on a button stand in its middle, so their letters move when they change: 0.00006 each time.
-  expect(shifts.filter((value) => value > 0.0005)).toEqual([]);
+test.each(['#ffff00', '#000000', '#ffffff', '#ff0000'])(
+  'a merchant whose colour is %s has no page that cannot be read',
+  async (accent) => {
+    for (const state of ['waiting', 'paid'] as const) {
+      const { page, close } = await open(pages.add(checkoutPage(state, { brand: { ...FULL_BRAND, accent } })));
+      await openDetails(page);
+      if (state === 'waiting') await askEverything(page);
+      for (const { look, ...media } of LOOKS) {
+        await page.emulateMedia(media);
+        expect(await findViolations(page), `${state}, ${look}`).toEqual([]);
+      }
+      await close();
+    }
+  },
+);
+
+test('colours that the reader forces keep the edges of controls, the emphasis and the QR code', async () => {
+  const { page, close } = await open(pages.urlOf('waiting', 'en'), { forcedColors: 'active' });
+  await openDetails(page);
+  const style = (selector: string, property: string) =>
+    page.evaluate(`getComputedStyle(document.querySelector('${selector}')).${property}`);
+  expect(await style('#amount b', 'fontWeight')).toBe('700');
+  expect(await style('#amount b', 'textDecorationLine')).toBe('underline');
+  for (const selector of ['[data-copy]', 'input', '.network']) {
+    expect(await style(selector, 'borderTopStyle'), selector).toBe('solid');
+    expect(await style(selector, 'borderTopWidth'), selector).toBe('1px');
+  }
+  expect(await style('.qr', 'forcedColorAdjust')).toBe('none');
   await close();
 });
 
-test('colours that the reader forces keep every control and the emphasis', async () => {
-  const { page, close } = await openPage(checkout.browser, (await newInvoice(checkout.service)).url, {
-    forcedColors: 'active',
-  });
-  await page.evaluate(axe.source);
-  expect(await findViolations(page)).toEqual([]);
-  expect(await page.evaluate(`getComputedStyle(document.querySelector('#amount b')).fontWeight`)).toBe('700');
-  await close();
-});
+test.each(['waiting', 'found', 'paid', 'receipt'] as const)(
+  '%s on paper: the facts in black, on one sheet, and nothing to press',
+  async (view) => {
+    const { page, close } = await openPage(browser, pages.urlOf(view, 'en'), { colorScheme: 'dark' });
+    await openDetails(page);
+    await askEverything(page);
+    await page.emulateMedia({ media: 'print' });
+    expect(await page.evaluate(CONTROLS)).toEqual([]);
+    const facts = {
+      waiting: [
+        'Waiting for your payment',
+        '123456.990007 USDT',
+        'USDT on TRON (TRC-20) only',
+        'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY',
+        'Pay by',
+      ],
+      found: ['Payment found', 'Do not send again', '123456.990007 USDT', '68123456', '0ca1'.repeat(16)],
+      paid: ['Paid', '123456.990007 USDT', '68123456', '0ca1'.repeat(16)],
+      receipt: ['Receipt', '123456.990007 USDT', '68123456', '0ca1'.repeat(16), 'TJRabPrwbZy45sbavfcjinPJC18kjpRTv8'],
+    }[view];
+    const shown = await page.locator('main').innerText();
+    for (const fact of facts) expect(shown).toContain(fact);
+    expect(shown).not.toMatch(/Return to|Check now|Language|Receipt to print/);
+    expect(await page.evaluate(COLOURS)).toEqual(['rgb(20, 32, 27)', 'rgba(0, 0, 0, 0)']);
+    const pdf = (await page.pdf({ format: 'A4' })).toString('latin1');
+    expect(pdf.match(/\/Type \/Page\b/g)).toHaveLength(1);
+    await close();
+  },
+);
+
+const CONTROLS = `[...document.querySelectorAll('button, input, form, details, summary')]
+  .filter((element) => element.checkVisibility()).map(({ outerHTML }) => outerHTML)`;
+
+const COLOURS = `(({ color, backgroundColor }) => [color, backgroundColor])(getComputedStyle(document.body))`;

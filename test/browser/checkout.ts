@@ -75,7 +75,7 @@ export function seeAgain({ clock, devnet }: TestService): void {
 
 export type OpenedPage = {
   page: Page;
-  /** What must never happen: errors, messages of the Content-Security-Policy, requests to other origins. */
+  /** What must never happen: errors, messages of the Content-Security-Policy, dialogs, requests to other origins. */
   problems: string[];
   close(): Promise<void>;
 };
@@ -98,6 +98,10 @@ export async function openPage(
     if (message.type() === 'error' || message.type() === 'warning') problems.push(message.text());
   });
   page.on('pageerror', (error) => problems.push(String(error)));
+  page.on('dialog', (dialog) => {
+    problems.push(`dialog: ${dialog.message()}`);
+    return dialog.dismiss();
+  });
   page.on('request', (request) => {
     const { origin, protocol } = new URL(request.url());
     if (protocol !== 'data:' && origin !== new URL(url).origin) problems.push(`request to ${request.url()}`);
@@ -124,10 +128,29 @@ export function selectionOf(page: Page): Promise<string> {
   return page.evaluate('String(getSelection())');
 }
 
-/** Opens a page whose clock the test moves. */
-export const withClock = { beforeOpening: (page: Page) => page.clock.install() };
+/** The clock of a page stands, at the time of the device, and the test moves it. */
+export async function stopClock(page: Page, time = Date.now()): Promise<void> {
+  await page.clock.install({ time });
+  await page.clock.pauseAt(time + 1000);
+}
 
-/** Runs the timer of the next poll. */
-export function poll(page: Page): Promise<void> {
-  return page.clock.runFor(3000);
+/** The problems but for requests that got no answer, or one that says no: browsers write each of those to the console. */
+export function besidesFailedRequests(problems: readonly string[]): string[] {
+  return problems.filter((problem) => !problem.startsWith('Failed to load resource: '));
+}
+
+const START_LISTENING = `
+  window.heard = [];
+  for (const region of document.querySelectorAll('[role=status]')) {
+    const isSilent = ({ target }) => (target.closest ? target : target.parentElement).closest('[aria-live=off]');
+    const note = (changes) => {
+      if (!changes.every(isSilent)) heard.push(region.innerText.replace(/\\s+/g, ' ').trim());
+    };
+    new MutationObserver(note).observe(region, { childList: true, characterData: true, subtree: true });
+  }`;
+
+/** Notes from now on whatever a screen reader is given to announce; the answer reads it. A page that is loaded anew forgets it. */
+export async function listenTo(page: Page): Promise<() => Promise<string[]>> {
+  await page.evaluate(START_LISTENING);
+  return () => page.evaluate('heard');
 }

@@ -1,94 +1,148 @@
 import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Browser, BrowserContextOptions, Page as BrowserPage } from 'playwright-core';
 import { PNG } from 'pngjs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import {
-  type CheckoutTest,
-  expire,
-  finalise,
-  goBlind,
-  newInvoice,
-  openPage,
-  orphan,
-  payInto,
-  START_TIMEOUT_MS,
-  seeAgain,
-  startCheckoutTest,
-} from './checkout.ts';
+import type { Language } from '../../src/checkout/languages.ts';
+import { microUsdt } from '../../src/domain/money.ts';
+import { checkoutPage } from '../support/checkout-page.ts';
+import { launchChromium } from '../support/chromium.ts';
+import { LOGOS } from '../support/logos.ts';
+import { openPage, START_TIMEOUT_MS } from './checkout.ts';
+import { type RenderedPages, startRenderedPages, VIEWS, type View } from './rendered-pages.ts';
 
 /**
- * Draws docs/images/checkout.png: the page on a phone, waiting and paid, side by side. With QUITTANCE_SCREENSHOTS=<directory> it
- * also draws every state there, on a phone and on a desktop, light and dark.
+ * `npm run screenshots` draws everything that a payer can see into .screenshots/ (or `QUITTANCE_SCREENSHOTS`), for people to look at:
+ * `waiting-ar-phone.png`. It also draws the picture of the README.
  */
-const IMAGE = fileURLToPath(new URL('../../docs/images/checkout.png', import.meta.url));
-const everyState = process.env['QUITTANCE_SCREENSHOTS'];
+const root = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+const FOLDER = process.env['QUITTANCE_SCREENSHOTS'] ?? root('.screenshots');
+const README_PICTURE = root('docs/images/checkout.png');
 /** So that the README stays quick to load. */
-const MAX_BYTES = 120 * 1024;
-const PHONE = { width: 390, height: 844 };
-const DESKTOP = { width: 1280, height: 900 };
+const MAX_BYTES = 250 * 1024;
 
-let checkout: CheckoutTest;
+const PHONE = { viewport: { width: 390, height: 844 } };
+
+const TX_ID = '9f2c61d0b7e84a35c19d40f6e2ab7358d1c4096be57f23a8840d6c9e1b72f5a3';
+
+type Look = BrowserContextOptions & { media?: 'print' };
+
+/** English in every look, and two languages as different from it as can be. */
+const LOOKS: { name: string; language: Language; isBranded?: boolean; look: Look }[] = [
+  { name: 'en-phone', language: 'en', look: PHONE },
+  { name: 'ar-phone', language: 'ar', look: PHONE },
+  { name: 'zh-phone', language: 'zh-Hans', look: PHONE },
+  { name: 'en-dark', language: 'en', look: { ...PHONE, colorScheme: 'dark' } },
+  { name: 'en-320', language: 'en', look: { viewport: { width: 320, height: 640 } } },
+  { name: 'en-desktop', language: 'en', look: { viewport: { width: 1280, height: 900 } } },
+  { name: 'en-forced', language: 'en', look: { ...PHONE, forcedColors: 'active', colorScheme: 'dark' } },
+  { name: 'en-print', language: 'en', look: { viewport: { width: 720, height: 900 }, media: 'print' } },
+  { name: 'en-brand', language: 'en', isBranded: true, look: PHONE },
+  { name: 'ar-brand', language: 'ar', isBranded: true, look: { ...PHONE, colorScheme: 'dark' } },
+];
+
+/** What is opened or asked on the page that waits. */
+const ACTS: Record<string, (page: BrowserPage) => Promise<void>> = {
+  'waiting, languages': (page) => page.locator('.languages summary').click(),
+  'waiting, wallet': (page) => page.evaluate(`window.tronWeb = {}; dispatchEvent(new Event('tronLink#initialized'))`),
+  'waiting, wallets': (page) => page.locator('#help details summary').first().click(),
+  'waiting, fee': (page) => ask(page, 'fee', '1'),
+  'waiting, paste': (page) => ask(page, 'paste', 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH'),
+  'waiting, short': (page) => ask(page, 'transaction', TX_ID),
+};
+
+const SHOTS: { name: string; view: View; act?: (page: BrowserPage) => Promise<void> }[] = [
+  ...VIEWS.map((view) => ({ name: view, view })),
+  ...Object.entries(ACTS).map(([name, act]) => ({ name, view: 'waiting' as const, act })),
+];
+
+let browser: Browser;
+let pages: RenderedPages;
 beforeAll(async () => {
-  checkout = await startCheckoutTest();
+  [pages, browser] = await Promise.all([startRenderedPages(), launchChromium()]);
+  await mkdir(FOLDER, { recursive: true });
 }, START_TIMEOUT_MS);
-afterAll(() => checkout.stop());
-
-test('the picture of the README', { timeout: 120_000 }, async () => {
-  const { service } = checkout;
-  const invoice = await newInvoice(service);
-  const waiting = await shoot(invoice.url, 'waiting');
-  await payInto(service, invoice);
-  await shoot(invoice.url, 'confirming');
-  await orphan(service, invoice);
-  await shoot(`${invoice.url}?seen=payment`, 'gone');
-  await payInto(service, invoice);
-  await finalise(service, invoice);
-  const paid = await shoot(invoice.url, 'paid');
-  await writeFile(
-    IMAGE,
-    PNG.sync.write(sideBySide([waiting, paid]), { colorType: 2, filterType: 0, deflateStrategy: 0 }),
-  );
-  expect((await stat(IMAGE)).size).toBeLessThan(MAX_BYTES);
-  const late = await newInvoice(service, '1499.90');
-  await expire(service, late);
-  await shoot(late.url, 'expired');
-  const unseen = await newInvoice(service, '123456789012');
-  goBlind(service);
-  await shoot(unseen.url, 'blind');
-  seeAgain(service);
-  await shoot(`${service.url}/c/cut`, 'not-found');
+afterAll(async () => {
+  await browser.close();
+  await pages.stop();
 });
 
-/** The page on a phone, light; the others are written where the environment says. */
-async function shoot(url: string, name: string): Promise<PNG> {
-  const draw = async (
-    viewport: { width: number; height: number },
-    colorScheme: 'light' | 'dark',
-    forcedColors: 'active' | 'none' = 'none',
-  ) => {
-    const { page, close } = await openPage(checkout.browser, url, { viewport, colorScheme, forcedColors });
-    const image = await page.screenshot({ fullPage: true });
-    await close();
-    return image;
-  };
-  const phone = await draw(PHONE, 'light');
-  if (everyState !== undefined) {
-    await mkdir(everyState, { recursive: true });
-    await writeFile(join(everyState, `${name}-phone.png`), phone);
-    await writeFile(join(everyState, `${name}-phone-dark.png`), await draw(PHONE, 'dark'));
-    await writeFile(join(everyState, `${name}-320.png`), await draw({ width: 320, height: 640 }, 'light'));
-    await writeFile(join(everyState, `${name}-forced.png`), await draw(PHONE, 'dark', 'active'));
-    await writeFile(join(everyState, `${name}-desktop.png`), await draw(DESKTOP, 'light'));
+test.each(LOOKS)('$name', { timeout: 120_000 }, async ({ name, language, isBranded = false, look }) => {
+  // On paper nothing can be opened.
+  for (const shot of SHOTS.filter(({ act }) => act === undefined || look.media !== 'print')) {
+    const url = isBranded ? pages.urlOf(shot.view, language) : plainUrlOf(shot.view, language);
+    const image = await shoot(url, look, async (page) => {
+      await shot.act?.(page);
+      return page.screenshot({ fullPage: true });
+    });
+    await writeFile(join(FOLDER, `${shot.name.replaceAll(/\W+/g, '-')}-${name}.png`), image);
   }
-  return PNG.sync.read(phone);
+});
+
+test('the picture of the README: waiting, paid, and in Arabic and dark', { timeout: 60_000 }, async () => {
+  const shots: [View, Language, 'light' | 'dark'][] = [
+    ['waiting', 'en', 'light'],
+    ['paid', 'en', 'light'],
+    ['waiting', 'ar', 'dark'],
+  ];
+  const images: PNG[] = [];
+  for (const [view, language, colorScheme] of shots) {
+    const look = { viewport: { width: 390, height: 758 }, deviceScaleFactor: 1.5, colorScheme };
+    const image = await shoot(plainUrlOf(view, language), look, (page) => page.screenshot());
+    images.push(PNG.sync.read(image));
+  }
+  await writeFile(
+    README_PICTURE,
+    PNG.sync.write(sideBySide(images), { colorType: 2, filterType: 0, deflateStrategy: 0 }),
+  );
+  expect((await stat(README_PICTURE)).size).toBeLessThan(MAX_BYTES);
+});
+
+/** A usual price, and a merchant who has set nothing but the name. */
+function plainUrlOf(view: View, language: Language): string {
+  if (view === 'not found' || view === 'unavailable') return pages.urlOf(view, language);
+  const state = view === 'receipt' ? 'paid' : view;
+  const { transfer } = checkoutPage(state).invoice;
+  const page = checkoutPage(state, {
+    language,
+    invoice: {
+      requestedMicro: microUsdt(25_000_000n),
+      payableMicro: microUsdt(25_002_647n),
+      transfer: transfer && { ...transfer, txId: TX_ID },
+    },
+    brand: { name: 'Bookshop Aurora' },
+  });
+  return `${pages.add(page)}${view === 'receipt' ? '/receipt' : ''}`;
 }
 
-function sideBySide(images: [PNG, ...PNG[]]): PNG {
-  const height = Math.max(...images.map((image) => image.height));
-  const all = new PNG({ width: images.reduce((sum, { width }) => sum + width, 0), height });
-  // The ground of the page goes on below the shorter one.
-  for (let i = 0; i < all.data.length; i += 4) images[0].data.copy(all.data, i, 0, 4);
+async function shoot(
+  url: string,
+  { media, ...options }: Look,
+  draw: (page: BrowserPage) => Promise<Buffer>,
+): Promise<Buffer> {
+  const beforeOpening = (page: BrowserPage) =>
+    page.route('**/logos/*', (route) => route.fulfill({ contentType: 'image/png', body: LOGOS.png }));
+  const { page, close } = await openPage(browser, url, { timezoneId: 'UTC', beforeOpening, ...options });
+  if (media !== undefined) await page.emulateMedia({ media });
+  const image = await draw(page);
+  await close();
+  return image;
+}
+
+/** Opens the form of a field, fills it in, and waits for what it says. */
+async function ask(page: BrowserPage, field: string, text: string): Promise<void> {
+  await page.evaluate(`document.querySelector('[name=${field}]').closest('details').open = true`);
+  await page.locator(`[name=${field}]`).fill(text);
+  await page.locator(`form:has([name=${field}]) button`).click();
+  await page.locator(`#${field}-answer *`).first().waitFor();
+}
+
+function sideBySide(images: readonly PNG[]): PNG {
+  const all = new PNG({
+    width: images.reduce((sum, { width }) => sum + width, 0),
+    height: Math.max(...images.map(({ height }) => height)),
+  });
   let x = 0;
   for (const image of images) {
     PNG.bitblt(image, all, 0, 0, image.width, image.height, x, 0);

@@ -1,13 +1,16 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { call, eventually } from '../support/service.ts';
 import {
   type CheckoutTest,
   expire,
   finalise,
+  goBlind,
   newInvoice,
   openPage,
   orphan,
   payInto,
   START_TIMEOUT_MS,
+  seeAgain,
   selectionOf,
   startCheckoutTest,
   textOf,
@@ -30,28 +33,44 @@ test('everything needed to pay is there without JavaScript, and "Check now" lead
   expect(await textOf(page, '#address')).toBe(invoice.address);
   expect(await page.locator('.qr').isVisible()).toBe(true);
   expect(await textOf(page, '#when')).toMatch(
-    /^Pay by \d+ \w+ \d+, \d\d:\d\d UTC\n(29|30) minutes left when this page was opened\./,
+    /^Pay by \d+ \w+ \d+, \d\d:\d\d UTC\n(29|30) minutes left when this page was opened\. A later payment still counts\.$/,
   );
   // Buttons that would do nothing are not shown.
   expect(await page.getByRole('button').count()).toBe(0);
   expect(await textOf(page, 'main')).not.toContain('updates itself');
 
+  goBlind(service);
+  await checkNow();
+  expect(await textOf(page, '#status')).toContain('Your payment is safe');
+  expect(await textOf(page, '#when')).toContain('The time to pay stands still');
+  seeAgain(service);
+  await eventually(
+    () => call(`${invoice.url}/status`),
+    ({ body }) => !body.blind,
+  );
+
   await payInto(service, invoice);
   await checkNow();
   await untilHeading(page, 'Payment found');
-  expect(await page.locator('#amount, #address, .qr').count()).toBe(0);
+  expect(await page.content()).not.toMatch(new RegExp(`${invoice.address}|${invoice.amountMicro}|class="qr"`));
+  expect(await textOf(page, '#progress')).toContain('1 of 19');
   await orphan(service, invoice);
   await checkNow();
-  await untilHeading(page, 'Waiting for your payment again');
+  await untilHeading(page, 'Waiting for your payment to reappear');
+  await page.getByText('The transfer failed? Show how to pay').click();
   expect(await textOf(page, '#amount')).toBe(invoice.amount);
   await expire(service, invoice);
   await checkNow();
   expect(await textOf(page, '#when')).toMatch(/^The time to pay ended: /);
+  await page.getByText('The transfer failed? Show how to pay').click();
+  expect(await textOf(page, '#address')).toBe(invoice.address);
   await payInto(service, invoice);
   await finalise(service, invoice);
   await checkNow();
   await untilHeading(page, 'Paid');
-  expect(await page.getByRole('link').count()).toBe(0);
+  expect(await textOf(page, '#check')).toBe('');
+  await page.getByRole('link', { name: 'Receipt to print or keep' }).click();
+  await untilHeading(page, 'Receipt');
   expect(problems).toEqual([]);
   await close();
 });

@@ -39,7 +39,13 @@ describe('with DATABASE_URL', () => {
       code: 0,
       json: {
         database: 'external',
-        applied: ['0001_init.sql', '0002_chain_truth.sql', '0003_addresses_and_desk.sql', '0004_webhooks.sql'],
+        applied: [
+          '0001_init.sql',
+          '0002_chain_truth.sql',
+          '0003_addresses_and_desk.sql',
+          '0004_webhooks.sql',
+          '0005_checkout.sql',
+        ],
       },
     });
     const second = await runCli(['migrate'], { env });
@@ -168,7 +174,10 @@ describe('with the embedded database', () => {
       message: expect.stringContaining('quittance migrate'),
     });
     const { json } = await runCli(['migrate', '--json'], { env });
-    expect(json).toEqual({ database: 'embedded', applied: ['0003_addresses_and_desk.sql', '0004_webhooks.sql'] });
+    expect(json).toEqual({
+      database: 'embedded',
+      applied: ['0003_addresses_and_desk.sql', '0004_webhooks.sql', '0005_checkout.sql'],
+    });
     expect((await runCli(['project', 'list', '--json'], { env })).code).toBe(0);
   });
 });

@@ -81,6 +81,10 @@ test('project create prints the project; alone, it need not be named', async () 
     policy: 'tail',
     maxSurcharge: '0.050000',
     lifetimeMs: 7_200_000,
+    supportContact: null,
+    returnUrl: null,
+    accent: null,
+    logoId: null,
     createdAt: expect.stringMatching(/Z$/),
   });
   project = json.projectId;

@@ -180,7 +180,7 @@ describe('GET /v1/events', () => {
     expect({ status: head.status, text: head.text }).toEqual({ status: 200, text: '' });
     const posted = await ask(`${service.url}/v1/events`, { method: 'POST', headers });
     expectProblem(posted, 405, 'METHOD_NOT_ALLOWED');
-    expect(posted.headers['allow']).toBe('GET, HEAD');
+    expect(posted.headers['allow']).toBe('GET, HEAD, OPTIONS');
   });
 });
 

@@ -134,7 +134,8 @@ function countByHand(
 /** A project of this policy: four addresses of it, one of them retired, and two of the other, as after a change. */
 async function newProject(policy: Policy): Promise<{ project: TestProject; addresses: Address[] }> {
   const project = await createTestProject(db, { addressCount: 0, maxSurchargeMicro: SURCHARGE });
-  const settings = { name: 'Shop', policy, maxSurchargeMicro: SURCHARGE, invoiceLifetimeMs: 1_800_000 };
+  const brand = { name: 'Shop', supportContact: null, returnUrl: null, accent: null, logoId: null };
+  const settings = { ...brand, policy, maxSurchargeMicro: SURCHARGE, invoiceLifetimeMs: 1_800_000 };
   await updateProject(db, project.id, settings);
   const policies: Policy[] = ['tail', 'exact', policy, policy, policy];
   for (const [index, each] of policies.entries()) {

@@ -2,6 +2,8 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../../src/store/database.ts';
+import { createTestDatabase } from '../support/postgres.ts';
+import { withClient } from '../support/postgres-template.ts';
 import { eventually } from '../support/service.ts';
 
 test('a database that is away is asked again and again by who listens, and told of once', async () => {
@@ -24,4 +26,29 @@ test('a database that is away is asked again and again by who listens, and told 
     (count) => count >= 4,
   );
   expect(errors).toHaveLength(1);
+});
+
+test('who listens hears what was said, and null whenever something may have been missed', async () => {
+  const database = await createTestDatabase();
+  onTestFinished(() => database.drop());
+  const { connection } = database;
+  const db = openDatabase({ connection, poolSize: 1, applicationName: 'listening test', onError: () => undefined });
+  onTestFinished(() => db.close());
+  const heard: (string | null)[] = [];
+  db.listen('somewhere', (payload) => heard.push(payload));
+  const hears = (count: number) =>
+    eventually(
+      () => heard.length,
+      (length) => length === count,
+    );
+  await withClient(connection, async (client) => {
+    await hears(1);
+    await client.query("notify somewhere, 'what is new'; notify somewhere; notify elsewhere, 'no'");
+    await hears(3);
+    await client.query("select pg_terminate_backend(pid) from pg_stat_activity where query like 'listen %'");
+    await hears(4);
+    await client.query("notify somewhere, 'and again'");
+    await hears(5);
+  });
+  expect(heard).toEqual([null, 'what is new', '', null, 'and again']);
 });

@@ -23,6 +23,17 @@ test('renders a page with text, runs its script and takes a screenshot', async (
   expect(glyphPixels.length).toBeGreaterThan(20);
 });
 
+test.each([
+  ['Arabic', 'دفعتك'],
+  ['Chinese', '付款'],
+])('%s has a font: characters without one would be drawn as nothing', async (_, text) => {
+  const page = await browser.newPage({ viewport: { width: 200, height: 100 } });
+  await page.goto(`data:text/html;charset=utf-8,<p>${text}`);
+  const image = PNG.sync.read(await page.screenshot());
+  expect(image.data.filter((value, index) => index % 4 === 0 && value < 5).length).toBeGreaterThan(20);
+  await page.close();
+});
+
 test('a second browser starts next to the first', async () => {
   const second = await launchChromium();
   expect(second.version()).toBe(browser.version());

@@ -1,83 +1,8 @@
-import { execFile } from 'node:child_process';
-import { access, mkdir, rename } from 'node:fs/promises';
-import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
-import { type Browser, chromium } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { inject } from 'vitest';
+import { launchChromiumIn } from './launch-chromium.ts';
 
-/** Starts the Chromium that npm installed. The first call of a test run unpacks it (about 2 s), and the end of the run deletes it. */
-export async function launchChromium(): Promise<Browser> {
-  const runDirectory = inject('runDirectory');
-  const directory = join(runDirectory, 'chromium');
-  if (!(await exists(directory))) await unpackOnce(directory);
-  const libraries = join(directory, 'al2023', 'lib');
-  return chromium.launch({
-    executablePath: join(directory, 'chromium'),
-    args: ARGS,
-    env: {
-      PATH: '/usr/local/bin:/usr/bin:/bin',
-      // What Chromium writes besides its profile ends with the run.
-      HOME: runDirectory,
-      TMPDIR: runDirectory,
-      FONTCONFIG_PATH: join(directory, 'fonts'),
-      ...((await exists(libraries)) ? { LD_LIBRARY_PATH: libraries } : {}),
-    },
-  });
-}
-
-/** No sandbox, because it cannot be had as root or in most containers, and only our own pages are opened; and no network of its own. */
-const ARGS = [
-  '--no-sandbox',
-  '--no-zygote',
-  '--disable-gpu',
-  '--disable-dev-shm-usage',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-domain-reliability',
-  '--disable-sync',
-  '--disable-quic',
-  '--disable-default-apps',
-  '--no-first-run',
-  '--no-default-browser-check',
-  '--no-pings',
-  '--font-render-hinting=none',
-];
-
-/** Unpacking takes two seconds on two cores; this is for a machine under load. */
-const UNPACK_TIMEOUT_MS = 60_000;
-
-/** Of the workers that need it first, one unpacks it and the others wait for the finished directory to appear. */
-async function unpackOnce(directory: string): Promise<void> {
-  const draft = `${directory}.draft`;
-  const deadlineMs = performance.now() + UNPACK_TIMEOUT_MS;
-  while (!(await exists(directory))) {
-    if (performance.now() > deadlineMs)
-      throw new Error(`Chromium was not unpacked to ${directory} within ${UNPACK_TIMEOUT_MS} ms`);
-    if (!(await claim(draft))) {
-      await delay(50);
-      continue;
-    }
-    const script = fileURLToPath(new URL('./chromium-unpack.ts', import.meta.url));
-    // The package unpacks into os.tmpdir() of its process, so it gets a process whose temporary directory is the draft.
-    await promisify(execFile)(process.execPath, ['--import', 'tsx', script, directory], {
-      env: { ...process.env, TMPDIR: draft },
-    });
-    await rename(draft, directory);
-  }
-}
-
-async function claim(draft: string): Promise<boolean> {
-  return mkdir(draft).then(
-    () => true,
-    () => false,
-  );
-}
-
-async function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
+/** Starts the Chromium of this test run, which the end of the run deletes. */
+export function launchChromium(): Promise<Browser> {
+  return launchChromiumIn(inject('runDirectory'));
 }

@@ -5,6 +5,7 @@ import type { Policy } from '../../domain/policy.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { countAddresses, countAddressesByProject } from '../../store/addresses.ts';
 import { listApiKeys } from '../../store/api-keys.ts';
+import { insertLogo } from '../../store/logos.ts';
 import { findProject, insertProject, listProjects } from '../../store/projects.ts';
 import { listWebhookEndpoints } from '../../store/webhook-endpoints.ts';
 import { CliError, type Problem } from '../cli-error.ts';
@@ -12,10 +13,11 @@ import { clip } from '../clip.ts';
 import { selectProject } from '../select-project.ts';
 import { formatFields, formatTable, type Result, type Terminal } from '../terminal.ts';
 import { withDatabase } from '../with-database.ts';
+import { type BrandOptions, readBrandOptions, returnUrlProblem } from './brand-options.ts';
 import { describeProject, fieldsOfProject } from './describe-project.ts';
 import { readLifetimeOption, readNameOption, readSurchargeOption } from './options.ts';
 
-export type CreateProjectOptions = {
+export type CreateProjectOptions = BrandOptions & {
   name: string;
   network: string;
   policy: Policy;
@@ -24,12 +26,12 @@ export type CreateProjectOptions = {
 };
 
 export async function createProject(terminal: Terminal, options: CreateProjectOptions): Promise<Result> {
-  const settings = readCreateOptions(options);
+  const { logo, ...settings } = await readCreateOptions(options);
   const id = uuidV7(systemClock.now(), randomBytes(10));
   const project = await withDatabase(
     terminal,
     async ({ db }) => {
-      await insertProject(db, { id, ...settings });
+      await insertProject(db, { id, ...settings, logoId: logo ? await insertLogo(db, logo) : null });
       return findProject(db, id);
     },
     { mayCreate: true, mayMigrate: false },
@@ -94,16 +96,20 @@ export async function showProject(terminal: Terminal, projectId: string | undefi
 }
 
 /** All problems at once. */
-function readCreateOptions({ name, network, policy, maxSurcharge, lifetime }: CreateProjectOptions) {
+async function readCreateOptions(options: CreateProjectOptions) {
+  const { name, network, policy, maxSurcharge, lifetime } = options;
   const problems: Problem[] = [];
   const settings = {
     name: readNameOption(name, problems),
     maxSurchargeMicro: readSurchargeOption(maxSurcharge, problems),
     invoiceLifetimeMs: readLifetimeOption(lifetime, problems),
+    ...(await readBrandOptions(options, problems)),
   };
   if (!isNetwork(network)) {
     problems.push({ subject: '--network', message: `--network is ${clip(network)}: choose ${NETWORKS.join(', ')}` });
   }
+  const problem = isNetwork(network) ? returnUrlProblem(settings, network) : null;
+  if (problem !== null) problems.push(problem);
   if (problems.length > 0 || !isNetwork(network)) {
     throw new CliError('INVALID_ARGUMENT', 'the project was not made', { problems });
   }

@@ -1,6 +1,7 @@
 import { encodeId } from '../../domain/ids.ts';
 import type { Policy } from '../../domain/policy.ts';
 import { type ChangedProject, changeProject } from '../../payments/change-project.ts';
+import { insertLogo } from '../../store/logos.ts';
 import type { ProjectSettings } from '../../store/projects.ts';
 import { operating } from '../address/add.ts';
 import { CliError, type Problem } from '../cli-error.ts';
@@ -8,10 +9,11 @@ import { readOperator } from '../operator.ts';
 import { selectProject } from '../select-project.ts';
 import { formatFields, type Result, type Terminal } from '../terminal.ts';
 import { withDatabase } from '../with-database.ts';
+import { type BrandOptions, readBrandOptions, returnUrlProblem, type WantedBrand } from './brand-options.ts';
 import { describeProject, fieldsOfProject } from './describe-project.ts';
 import { readLifetimeOption, readNameOption, readSurchargeOption } from './options.ts';
 
-export type UpdateProjectOptions = {
+export type UpdateProjectOptions = BrandOptions & {
   name?: string;
   policy?: Policy;
   maxSurcharge?: string;
@@ -19,17 +21,21 @@ export type UpdateProjectOptions = {
   by?: string;
 };
 
-/** Changes settings of a project. Invoices that there are keep what they have. */
+/** Changes settings of a project. Invoices that there are keep what they have; their pages show the new brand. */
 export async function updateProject(
   terminal: Terminal,
   projectId: string | undefined,
   options: UpdateProjectOptions,
 ): Promise<Result> {
   const operator = readOperator(options.by, terminal.env);
-  const wanted = readUpdateOptions(options);
+  const { logo, ...wanted } = await readUpdateOptions(options);
   return withDatabase(terminal, async ({ db }) => {
     const project = await selectProject(db, projectId);
-    const outcome = await changeProject(operating(db, operator), project.id, wanted);
+    const problem = returnUrlProblem(wanted, project.network);
+    if (problem !== null) throw notChanged([problem]);
+    const logoId = logo ? await insertLogo(db, logo) : logo;
+    const settings = logoId === undefined ? wanted : { ...wanted, logoId };
+    const outcome = await changeProject(operating(db, operator), project.id, settings);
     return {
       data: {
         ...describeProject(outcome.project),
@@ -43,27 +49,43 @@ export async function updateProject(
 }
 
 /** All problems at once. */
-function readUpdateOptions({ name, policy, maxSurcharge, lifetime }: UpdateProjectOptions): Partial<ProjectSettings> {
+async function readUpdateOptions(options: UpdateProjectOptions): Promise<Partial<ProjectSettings> & WantedBrand> {
+  const { name, policy, maxSurcharge, lifetime } = options;
   const problems: Problem[] = [];
   const settings = {
     ...(name === undefined ? {} : { name: readNameOption(name, problems) }),
     ...(policy === undefined ? {} : { policy }),
     ...(maxSurcharge === undefined ? {} : { maxSurchargeMicro: readSurchargeOption(maxSurcharge, problems) }),
     ...(lifetime === undefined ? {} : { invoiceLifetimeMs: readLifetimeOption(lifetime, problems) }),
+    ...(await readBrandOptions(options, problems)),
   };
-  if (problems.length > 0) throw new CliError('INVALID_ARGUMENT', 'the project was not changed', { problems });
+  if (problems.length > 0) throw notChanged(problems);
   if (Object.keys(settings).length > 0) return settings;
   throw new CliError(
     'INVALID_ARGUMENT',
-    'nothing was said to change: give --policy, --max-surcharge, --lifetime or --name',
+    'nothing was said to change: give --policy, --max-surcharge, --lifetime, --name, --support, --return-url, --accent or --logo',
   );
 }
+
+function notChanged(problems: readonly Problem[]): CliError {
+  return new CliError('INVALID_ARGUMENT', 'the project was not changed', { problems });
+}
+
+/** What the pages of payers show is read whenever one is opened; the rest is for new invoices. */
+const BRAND_CHANGES = ['name', 'supportContact', 'returnUrl', 'accent', 'logoId'];
 
 function notesOn({ project, changed, counts }: ChangedProject): string[] {
   if (Object.keys(changed).length === 0) return ['nothing changed: it is so already'];
   const { policy } = project;
   const active = counts.active[policy];
-  const notes = ['new invoices follow this within 10 seconds; those that there are keep what they have'];
+  const names = Object.keys(changed);
+  const notes: string[] = [];
+  if (names.some((name) => BRAND_CHANGES.includes(name))) {
+    notes.push('payers see this on every page that is opened from now on, also of invoices that there are');
+  }
+  if (names.some((name) => !BRAND_CHANGES.includes(name))) {
+    notes.push('new invoices follow this within 10 seconds; those that there are keep what they have');
+  }
   if (changed['policy'] !== undefined) {
     notes.push(
       active === 0

@@ -4,8 +4,9 @@ import { AppError } from '../../domain/errors.ts';
 import { decodeId, encodeId } from '../../domain/ids.ts';
 import type { InvoiceStatus } from '../../domain/invoice.ts';
 import { formatAmount } from '../../domain/money.ts';
+import { findCheckoutInvoice } from '../../store/checkout.ts';
 import type { Database } from '../../store/database.ts';
-import { findCheckoutInvoice, findInvoicePayment, type InvoicePayment } from '../../store/payments.ts';
+import { findInvoicePayment, type InvoicePayment } from '../../store/payments.ts';
 import { CliError } from '../cli-error.ts';
 import type { SandboxFile } from './sandbox-file.ts';
 

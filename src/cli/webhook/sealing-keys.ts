@@ -4,8 +4,10 @@ import { systemClock } from '../../runtime/clock.ts';
 import type { KeyRing } from '../../runtime/key-ring.ts';
 import { openKeyRing, requireKeyRing } from '../../runtime/open-key-ring.ts';
 import type { Sql } from '../../store/database.ts';
+import { findCurrentReceiptKey } from '../../store/receipt-keys.ts';
 import { tellMissingKeys } from '../../webhooks/prepare-secrets.ts';
 import { CliError } from '../cli-error.ts';
+import { tellMissingReceiptKey } from '../receipt/missing-key.ts';
 import type { Terminal } from '../terminal.ts';
 
 /**
@@ -17,7 +19,9 @@ export async function openSealingKeys(
   { isKeyLost = false }: { isKeyLost?: boolean } = {},
 ): Promise<KeyRing> {
   const atHand = await openKeyRing(config, { mayCreate: false });
-  const missing = await tellMissingKeys({ db, keyRing: atHand }, unixMs(systemClock.now()));
+  const missing =
+    (await tellMissingKeys({ db, keyRing: atHand }, unixMs(systemClock.now()))) ??
+    tellMissingReceiptKey(atHand, await findCurrentReceiptKey(db));
   const isLackingVariable = atHand === null && config.databaseUrl !== null;
   if (missing !== null && !isKeyLost && !isLackingVariable) {
     throw new CliError('CONFIG_INVALID', `${missing}; nothing was changed`);

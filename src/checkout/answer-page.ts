@@ -1,0 +1,56 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { AppError } from '../domain/errors.ts';
+import { sendCompressed } from '../web/send-compressed.ts';
+import { renderNotFound, renderUnavailable } from './apologies.ts';
+import { newNonce, pageHeaders } from './headers.ts';
+import { chooseLanguage } from './languages.ts';
+import { wordsOf } from './words.ts';
+
+/** As short as a database takes to restart. */
+const RETRY_AFTER_S = 5;
+
+export type RenderedPage = { html: string; connectTo?: readonly string[] } | { redirectTo: string };
+
+/**
+ * Answers a request with a page, in every case: one for links that lead nowhere where `render` gives `null`, and one for the moment
+ * in which the database does not answer.
+ */
+export async function answerPage(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  render: (nonce: string) => Promise<RenderedPage | null>,
+): Promise<FastifyReply> {
+  const nonce = newNonce();
+  const words = wordsOf(chooseLanguage(request).language);
+  try {
+    const page = await render(nonce);
+    if (page === null) return await send(request, reply.code(404), nonce, { html: renderNotFound(words, nonce) });
+    return await send(request, reply, nonce, page);
+  } catch (error) {
+    if (!(error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE')) throw error;
+    return await answerUnavailable(request, reply.code(503), RETRY_AFTER_S);
+  }
+}
+
+/** The page for a moment in which there is none; the caller sets the status. */
+export function answerUnavailable(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  retryAfterSeconds: number,
+): Promise<FastifyReply> {
+  const nonce = newNonce();
+  const html = renderUnavailable(wordsOf(chooseLanguage(request).language), nonce);
+  return send(request, reply.header('Retry-After', String(retryAfterSeconds)), nonce, { html });
+}
+
+async function send(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  nonce: string,
+  page: RenderedPage,
+): Promise<FastifyReply> {
+  if ('redirectTo' in page) return reply.headers(pageHeaders(nonce)).redirect(page.redirectTo, 303);
+  const { html, connectTo } = page;
+  reply.headers(pageHeaders(nonce, connectTo)).type('text/html; charset=utf-8');
+  return sendCompressed(request, reply, html);
+}

@@ -1,0 +1,74 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { isCheckoutToken } from '../domain/checkout-token.ts';
+import type { LookupAnswer } from '../domain/lookup.ts';
+import { type LookUpDeps, lookUpTransaction } from '../payments/look-up-transaction.ts';
+import type { Html } from '../web/html.ts';
+import { renderAnswer, renderLimited } from './answer.ts';
+import { answerPage } from './answer-page.ts';
+import { MAX_FIELD_CHARACTERS, type Question } from './help.ts';
+import type { LookupLimits } from './lookup.ts';
+import { renderPage } from './page.ts';
+import type { Page } from './page-state.ts';
+import { pageUrl } from './page-url.ts';
+import { type CheckoutDeps, findPage } from './register.ts';
+import { WALLET_NODES } from './wallets.ts';
+
+export type AskDeps = CheckoutDeps & LookUpDeps & { limits: LookupLimits };
+
+/** A field of 500 characters of three bytes, each written as nine. */
+const MAX_BODY_BYTES = 5000;
+
+/**
+ * `POST /c/:token/ask`: the forms of the page, each with one field: `fee`, `paste` or `transaction`. The answer is the page with the
+ * answer in it.
+ */
+export function registerAsk(app: FastifyInstance, deps: AskDeps): void {
+  const schema = { hide: true };
+  app.post('/c/:token/ask', { schema, bodyLimit: MAX_BODY_BYTES }, (request, reply) =>
+    answerPage(request, reply, async (nonce) => {
+      const question = readQuestion(request);
+      const found = question?.field === 'transaction' ? await lookUp(deps, request, question.text) : null;
+      // After the look-up, which may take seconds: a page must not be older than what is said on it.
+      const page = await findPage(deps, request);
+      if (page === null) return null;
+      if (found?.kind === 'limited') reply.code(429).header('Retry-After', String(found.retryAfterSeconds));
+      // The page answers the other questions by itself.
+      const exchange = question && { question, answer: found && renderFound(page, found) };
+      return { html: renderPage(page, nonce, exchange), connectTo: WALLET_NODES[page.invoice.network] };
+    }),
+  );
+  // Where a reader goes who opens the address of an answer again.
+  app.get('/c/:token/ask', { schema }, (request, reply) =>
+    answerPage(request, reply, async () => {
+      const page = await findPage(deps, request);
+      return page && { redirectTo: pageUrl(page) };
+    }),
+  );
+}
+
+type Found = { kind: 'limited'; retryAfterSeconds: number } | { kind: 'answered'; answer: LookupAnswer | null };
+
+async function lookUp(deps: AskDeps, request: FastifyRequest, pasted: string): Promise<Found> {
+  const { token } = request.params as { token: string };
+  const ofClient = deps.limits.takeOfClient(request.ip);
+  const verdict = ofClient.kind === 'pass' ? deps.limits.takeOfLink(token) : ofClient;
+  if (verdict.kind === 'limited') return verdict;
+  return { kind: 'answered', answer: isCheckoutToken(token) ? await lookUpTransaction(deps, token, pasted) : null };
+}
+
+function renderFound(page: Page, found: Found): Html | null {
+  if (found.kind === 'limited') return renderLimited(page, found.retryAfterSeconds);
+  return found.answer && renderAnswer(page, found.answer);
+}
+
+const FIELDS = ['fee', 'paste', 'transaction'] as const;
+
+/** `transaction=0ca1…8ae`. What is no such form asks nothing, and is answered by the page. */
+function readQuestion({ body }: FastifyRequest): Question | null {
+  const fields = new URLSearchParams(Buffer.isBuffer(body) ? body.toString('utf8') : '');
+  for (const field of FIELDS) {
+    const text = fields.get(field);
+    if (text !== null) return { field, text: text.slice(0, MAX_FIELD_CHARACTERS) };
+  }
+  return null;
+}

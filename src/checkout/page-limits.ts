@@ -1,0 +1,39 @@
+import type { FastifyInstance } from 'fastify';
+import type { UnixMs } from '../domain/time.ts';
+import { clientNetwork } from '../web/client-network.ts';
+import { type RateLimit, refuseLimited } from '../web/refuse-limited.ts';
+import { createTokenBuckets } from '../web/token-bucket.ts';
+import { answerUnavailable } from './answer-page.ts';
+import { DATA_HEADERS } from './headers.ts';
+
+/**
+ * Of one client network. Offices and mobile carriers share one address, as does everybody behind a reverse proxy that is not trusted,
+ * and a page that polls takes a third of a request a second. So this is for who hammers; nobody guesses one of 2^128 links.
+ */
+const LIMIT: RateLimit = { perSecond: 50, burst: 500 };
+const MAX_BUCKETS = 10_000;
+/** What people see; programs are told in JSON. */
+const PAGES = new Set(['/c/:token', '/c/:token/ask', '/c/:token/receipt', '/c/*']);
+
+/** What is open to everybody beside the links and costs a query. */
+const OTHERS = new Set(['/logos/:id', '/.well-known/quittance-receipt-keys.json']);
+
+/**
+ * Limits how often a client may ask for what stands below `/c/`, whether a link is known or not, and for what belongs to it. The
+ * look-ups of programs have their own, much lower limit.
+ */
+export function limitPages(app: FastifyInstance, { now }: { now(): UnixMs }): void {
+  const buckets = createTokenBuckets(LIMIT.perSecond, LIMIT.burst, MAX_BUCKETS);
+  app.addHook('onRequest', (request, reply, done) => {
+    const { url = '' } = request.routeOptions;
+    if (!(url.startsWith('/c/') || OTHERS.has(url)) || url === '/c/:token/lookup') return done();
+    const verdict = buckets.take(clientNetwork(request.ip), now());
+    if (verdict.kind === 'pass') return done();
+    if (PAGES.has(url)) {
+      answerUnavailable(request, reply.code(429), verdict.retryAfterSeconds).catch(done);
+      return;
+    }
+    reply.headers(DATA_HEADERS);
+    refuseLimited(verdict, LIMIT);
+  });
+}

@@ -1,0 +1,65 @@
+import type { FastifyInstance } from 'fastify';
+import { toJwkSet } from '../domain/receipt-key.ts';
+import { formatReceipt, type SignedReceipt, signReceipt } from '../domain/receipt-signature.ts';
+import { readPublicReceiptKeys } from '../store/receipt-keys.ts';
+import { Problem } from '../web/problem.ts';
+import { answerPage } from './answer-page.ts';
+import { composeReceipt } from './compose-receipt.ts';
+import { DATA_HEADERS } from './headers.ts';
+import type { Page } from './page-state.ts';
+import { pageUrl } from './page-url.ts';
+import { renderReceipt } from './receipt-page.ts';
+import type { ReceiptSigner } from './receipt-signer.ts';
+import { type CheckoutDeps, findPage, UNKNOWN_LINK } from './register.ts';
+
+export type ReceiptDeps = CheckoutDeps & { signer: ReceiptSigner };
+
+const NOT_PAID = { error: 'this invoice is not paid yet; it has a receipt as soon as its payment is final' };
+
+const UNSIGNED =
+  'This service signs no receipts at the moment. It needs QUITTANCE_MASTER_KEY, the nodes of this network, and for the main network QUITTANCE_PUBLIC_URL with https; the log says more. The payment itself is not touched by this.';
+
+/** Short enough for a new key to be known soon, and old ones are there for ever. */
+const KEYS_CACHE = 'public, max-age=300';
+
+/** `GET /c/:token/receipt` (a page), `/c/:token/receipt.json` (signed), and the keys that sign. */
+export function registerReceipts(app: FastifyInstance, deps: ReceiptDeps): void {
+  const schema = { hide: true };
+  app.get('/c/:token/receipt', { schema }, (request, reply) =>
+    answerPage(request, reply, async (nonce) => {
+      const page = await findPage(deps, request);
+      if (page === null) return null;
+      const { status, transfer } = page.invoice;
+      if (status !== 'PAID' || transfer === null) return { redirectTo: pageUrl(page) };
+      const isSigned = composeReceipt(page.invoice, deps.site) !== null && (await deps.signer.currentKey()) !== null;
+      return { html: renderReceipt(page, { transfer, isSigned, nonce }) };
+    }),
+  );
+  app.get('/c/:token/receipt.json', { schema }, async (request, reply) => {
+    const page = await findPage(deps, request);
+    reply.headers(DATA_HEADERS);
+    if (page === null) return reply.code(404).send(UNKNOWN_LINK);
+    if (page.invoice.status !== 'PAID') return reply.code(404).send(NOT_PAID);
+    const signed = await sign(deps, page);
+    if (signed === null) throw new Problem('UNAVAILABLE', UNSIGNED);
+    return reply
+      .type('application/json; charset=utf-8')
+      .header('Content-Disposition', `attachment; filename="${fileNameOf(signed)}"`)
+      .send(formatReceipt(signed));
+  });
+  app.get('/.well-known/quittance-receipt-keys.json', { schema }, async (_request, reply) => {
+    const keys = toJwkSet(await readPublicReceiptKeys(deps.db));
+    return reply.headers({ 'Cache-Control': KEYS_CACHE, 'X-Content-Type-Options': 'nosniff' }).send(keys);
+  });
+}
+
+async function sign({ site, signer }: ReceiptDeps, { invoice }: Page): Promise<SignedReceipt | null> {
+  const receipt = composeReceipt(invoice, site);
+  const key = receipt && (await signer.currentKey());
+  return receipt && key && signReceipt(receipt, key);
+}
+
+/** Not the whole id of the transaction: 64 hex digits look like a private key, to people and to scanners. */
+function fileNameOf({ receipt }: SignedReceipt): string {
+  return `receipt-${receipt.transaction.txId.slice(0, 16)}.json`;
+}

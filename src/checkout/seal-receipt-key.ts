@@ -1,0 +1,89 @@
+import { type ReceiptKey, receiptKeyOf } from '../domain/receipt-key.ts';
+import type { UnixMs } from '../domain/time.ts';
+import { type KeyRing, seal, type Unsealed, unseal } from '../runtime/key-ring.ts';
+import type { Database, Sql } from '../store/database.ts';
+import {
+  type CurrentReceiptKey,
+  findCurrentReceiptKey,
+  insertReceiptKey,
+  resealReceiptKeyRow,
+  retireReceiptKey,
+} from '../store/receipt-keys.ts';
+import { findSecretsUnderOtherKeys, stopSealing } from '../store/webhook-secrets.ts';
+
+type Deps = { db: Database; keyRing: KeyRing; now: UnixMs; random: (size: number) => Uint8Array };
+
+/**
+ * Makes the first key that signs receipts, unless there is one. `refused`: other secrets are sealed under master keys that this
+ * process lacks, so whoever has those could not open what it seals.
+ */
+export async function ensureReceiptKey(deps: Deps): Promise<'there' | 'refused'> {
+  if ((await findCurrentReceiptKey(deps.db)) !== null) return 'there';
+  return deps.db.transaction(async (tx) => {
+    // Processes that start together take turns.
+    await stopSealing(tx);
+    if ((await findCurrentReceiptKey(tx)) !== null) return 'there';
+    await deps.keyRing.reload();
+    const has = deps.keyRing.keys().map(({ id }) => id);
+    if ((await findSecretsUnderOtherKeys(tx, has, deps.now)).length > 0) return 'refused';
+    await storeNewKey(tx, deps);
+    return 'there';
+  });
+}
+
+/** Lets a new key sign from now on. `formerKeyId`: the one that signs no more, if there was one. */
+export async function rotateReceiptKey(deps: Deps): Promise<{ keyId: string; formerKeyId: string | null }> {
+  return deps.db.transaction(async (tx) => {
+    await stopSealing(tx);
+    await deps.keyRing.reload();
+    const former = await findCurrentReceiptKey(tx);
+    if (former !== null) await retireReceiptKey(tx, former.id, deps.now);
+    return { keyId: await storeNewKey(tx, deps), formerKeyId: former?.id ?? null };
+  });
+}
+
+/** The caller holds the lock of sealing, and has read the keys since. */
+async function storeNewKey(tx: Sql, { keyRing, now, random }: Deps): Promise<string> {
+  const { id, publicKey, privateKey } = receiptKeyOf(random(PRIVATE_KEY_BYTES));
+  const { keyId, sealed } = seal(keyRing, privateKey, placeOf(id));
+  await insertReceiptKey(tx, { id, publicKey: Buffer.from(publicKey), masterKeyId: keyId, sealed, createdAt: now });
+  return id;
+}
+
+const PRIVATE_KEY_BYTES = 32;
+
+/**
+ * Seals the key that signs receipts under the current master key. When this returns, no other master key of the ring seals it, nor
+ * will. `lost`: no key opens it, and it stays as it is.
+ */
+export async function resealReceiptKey(db: Database, keyRing: KeyRing): Promise<'unchanged' | 'resealed' | 'lost'> {
+  return db.transaction(async (tx) => {
+    await stopSealing(tx);
+    const key = await findCurrentReceiptKey(tx);
+    if (key === null || key.masterKeyId === keyRing.current().id) return 'unchanged';
+    const opened = unseal(keyRing, { keyId: key.masterKeyId, sealed: key.sealed }, placeOf(key.id));
+    if (opened.kind !== 'ok') return 'lost';
+    const { keyId, sealed } = seal(keyRing, opened.plain, placeOf(key.id));
+    await resealReceiptKeyRow(tx, key.id, keyId, sealed);
+    return 'resealed';
+  });
+}
+
+type OpenedReceiptKey = { kind: 'ok'; key: ReceiptKey } | Exclude<Unsealed, { kind: 'ok' }>;
+
+/** Opens the stored key. Where its master key is unknown, the master keys are read again: they may have been rotated. */
+export async function openReceiptKey(keyRing: KeyRing, stored: CurrentReceiptKey): Promise<OpenedReceiptKey> {
+  const sealed = { keyId: stored.masterKeyId, sealed: stored.sealed };
+  let opened = unseal(keyRing, sealed, placeOf(stored.id));
+  if (opened.kind === 'unknown-key') {
+    // A file that cannot be read now leaves the key unknown.
+    await keyRing.reload().catch(() => undefined);
+    opened = unseal(keyRing, sealed, placeOf(stored.id));
+  }
+  return opened.kind === 'ok' ? { kind: 'ok', key: receiptKeyOf(opened.plain) } : opened;
+}
+
+/** Bound to the ciphertext: moved to another row or column it does not open. */
+function placeOf(id: string): string {
+  return `receipt_keys.sealed:${id}`;
+}

@@ -1,0 +1,61 @@
+import { gzipSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { renderAnswer } from '../../src/checkout/answer.ts';
+import { renderNotFound, renderUnavailable } from '../../src/checkout/apologies.ts';
+import { ASSETS } from '../../src/checkout/assets.ts';
+import { newNonce } from '../../src/checkout/headers.ts';
+import { LANGUAGES } from '../../src/checkout/languages.ts';
+import { renderPage } from '../../src/checkout/page.ts';
+import { renderReceipt } from '../../src/checkout/receipt-page.ts';
+import { wordsOf } from '../../src/checkout/words.ts';
+import { checkoutPage, FULL_BRAND, PAGE_STATES } from '../support/checkout-page.ts';
+import { LOOKUP_ANSWERS } from '../support/lookup-answers.ts';
+
+/** The smaller of the two that people mean by it. */
+const KB = 1000;
+
+/** As the server compresses. */
+const sizeOf = (text: string) => gzipSync(text).length;
+
+/** Names and links that are as long as merchants have them. */
+const BRAND = {
+  ...FULL_BRAND,
+  name: 'Интернет-магазин «Четыре времени года» — 四季商店 (Zürich)',
+  returnUrl: `https://shop.example/checkout/return/0198e1c2-7d3f-7000-8000-1b2c3d4e5f60?session=${'k7'.repeat(20)}&step=paid`,
+};
+
+describe.each(LANGUAGES.map(({ code }) => code))('in %s', (language) => {
+  test.each(PAGE_STATES)('the first view in state %s, with its style and QR code, is at most 10 KB', (state) => {
+    for (const brand of [{}, BRAND]) {
+      const page = checkoutPage(state, { language, isLanguageAsked: true, brand });
+      expect(sizeOf(renderPage(page, newNonce()))).toBeLessThanOrEqual(10 * KB);
+    }
+  });
+
+  test('so is each page with an answer', () => {
+    const page = checkoutPage('gone', { language, isLanguageAsked: true, brand: BRAND });
+    const answers = LOOKUP_ANSWERS.map((answer) => ({
+      question: { field: 'transaction' as const, text: `https://tronscan.org/#/transaction/${'b4'.repeat(32)}` },
+      answer: renderAnswer(page, answer),
+    }));
+    const forms = (['fee', 'paste'] as const).map((field) => ({ question: { field, text: '1.5' }, answer: null }));
+    const sizes = [...answers, ...forms].map((exchange) => sizeOf(renderPage(page, newNonce(), exchange)));
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(10 * KB);
+  });
+
+  test('so are the receipt and the apologies', () => {
+    const page = checkoutPage('paid', { language, isLanguageAsked: true, brand: BRAND });
+    const { transfer } = page.invoice;
+    if (transfer === null) throw new Error('a paid invoice has its transfer');
+    const texts = [
+      renderReceipt(page, { transfer, isSigned: true, nonce: newNonce() }),
+      renderNotFound(wordsOf(language), newNonce()),
+      renderUnavailable(wordsOf(language), newNonce()),
+    ];
+    expect(Math.max(...texts.map(sizeOf))).toBeLessThanOrEqual(10 * KB);
+  });
+});
+
+test('the one script is at most 6 KB', () => {
+  expect(sizeOf(ASSETS.js.text)).toBeLessThanOrEqual(6 * KB);
+});

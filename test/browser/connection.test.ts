@@ -1,0 +1,303 @@
+import type { Locator, Page, Route } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { untilHeadIsExamined } from '../support/fault-flow.ts';
+import { eventually } from '../support/service.ts';
+import {
+  besidesFailedRequests,
+  type CheckoutTest,
+  finalise,
+  goBlind,
+  listenTo,
+  newInvoice,
+  openPage,
+  orphan,
+  payInto,
+  START_TIMEOUT_MS,
+  seeAgain,
+  startCheckoutTest,
+  stopClock,
+  textOf,
+  untilHeading,
+} from './checkout.ts';
+
+let checkout: CheckoutTest;
+beforeAll(async () => {
+  checkout = await startCheckoutTest();
+}, START_TIMEOUT_MS);
+afterAll(() => checkout.stop());
+
+const DAY_MS = 24 * 60 * 60_000;
+/** Between two tries of a page without a connection. */
+const LONGEST_PAUSE_MS = 30_000;
+
+/** Lets the clock of the page jump from one request to the next until it shows this. */
+async function passUntil(shown: Locator, stepMs = LONGEST_PAUSE_MS): Promise<void> {
+  const isShown = (limitMs: number) =>
+    shown.waitFor({ timeout: limitMs }).then(
+      () => true,
+      () => false,
+    );
+  await eventually(
+    async () => {
+      await shown.page().clock.fastForward(stepMs);
+      return isShown(1000);
+    },
+    (shown) => shown,
+  );
+}
+
+const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name, exact: true });
+
+const noConnection = (page: Page) => page.locator('#check', { hasText: 'No connection. Trying again…' });
+
+/** The stream that the browser opens next; the answer comes when the service has answered it. */
+const nextStream = (page: Page) => page.waitForResponse(/\/live\?/);
+
+/** As a proxy that holds streams back. */
+const silenceStreams = (page: Page) => page.route('**/live?*', () => undefined);
+
+const stoppedAndSilent = {
+  beforeOpening: async (page: Page) => {
+    await stopClock(page);
+    await silenceStreams(page);
+  },
+};
+
+const refusals: { how: string; refuse(route: Route): Promise<void> | undefined }[] = [
+  { how: 'refused by a proxy', refuse: (route) => route.fulfill({ status: 503 }) },
+  { how: 'cut', refuse: (route) => route.abort() },
+];
+
+test.each(refusals)('where streams are $how, the page polls, and goes on to paid', async ({ refuse }) => {
+  const { service, browser } = checkout;
+  const invoice = await newInvoice(service);
+  const { page, problems, close } = await openPage(browser, invoice.url, {
+    beforeOpening: async (page) => {
+      await stopClock(page);
+      await page.route('**/live?*', refuse);
+    },
+  });
+  await payInto(service, invoice);
+  await passUntil(heading(page, 'Payment found'), 3000);
+  // Sooner than a stream that says nothing is given up.
+  expect(await page.evaluate('performance.now()')).toBeLessThan(10_000);
+  await finalise(service, invoice);
+  await passUntil(heading(page, 'Paid'), 3000);
+  expect(besidesFailedRequests(problems)).toEqual([]);
+  await close();
+});
+
+test('by polling, too, only what changes is replaced and announced', async () => {
+  const { service, browser } = checkout;
+  const invoice = await newInvoice(service);
+  const { page, problems, close } = await openPage(browser, invoice.url, stoppedAndSilent);
+  const heard = await listenTo(page);
+  await page.getByText('Paying from an exchange?').click();
+  const fee = page.getByLabel('Exchange fee in USDT');
+  await fee.fill('1.5');
+  goBlind(service);
+  await passUntil(page.getByText('We cannot see the TRON network'));
+  expect(await fee.inputValue()).toBe('1.5');
+  expect(await fee.evaluate('document.activeElement.id')).toBe('fee-field');
+  seeAgain(service);
+  await payInto(service, invoice);
+  await passUntil(page.getByText('1 of 19'));
+  service.devnet.mine();
+  await passUntil(page.getByText('2 of 19'));
+  expect(await heard()).toEqual([
+    expect.stringContaining('We cannot see the TRON network'),
+    'Payment found Do not send again. You can close this page.',
+  ]);
+  expect(problems).toEqual([]);
+  await close();
+});
+
+test('where a stream stays silent, as behind a proxy that holds it back, the page polls', async () => {
+  const { service, browser } = checkout;
+  const invoice = await newInvoice(service);
+  const { page, problems, close } = await openPage(browser, invoice.url, stoppedAndSilent);
+  await payInto(service, invoice);
+  await passUntil(heading(page, 'Payment found'));
+  await finalise(service, invoice);
+  await passUntil(heading(page, 'Paid'));
+  expect(problems).toEqual([]);
+  await close();
+});
+
+test('what a newer release of the service tells of does not stop the page, which shows all that it knows', async () => {
+  const { service, browser } = checkout;
+  const invoice = await newInvoice(service);
+  let told = 0;
+  const { page, problems, close } = await openPage(browser, invoice.url, {
+    beforeOpening: async (page) => {
+      await stoppedAndSilent.beforeOpening(page);
+      await page.route('**/parts?*', async (route) => {
+        const response = await route.fetch();
+        if (response.status() !== 200) return route.fulfill({ response });
+        const { parts, ...message } = await response.json();
+        const novel = `<p>${++told}</p>`;
+        return route.fulfill({ response, json: { ...message, novel, parts: { novel, ...parts } } });
+      });
+    },
+  });
+  await payInto(service, invoice);
+  await passUntil(heading(page, 'Payment found'));
+  expect(await page.locator('#address').count()).toBe(0);
+  expect(await page.title()).toMatch(/^Payment found/);
+  await finalise(service, invoice);
+  await passUntil(heading(page, 'Paid'));
+  expect(problems).toEqual([]);
+  await close();
+});
+
+test('without a connection the page says so, keeps what it shows, and catches up at once when it is back', async () => {
+  const { service, browser } = checkout;
+  const invoice = await newInvoice(service);
+  const { page, problems, close } = await openPage(browser, invoice.url, stoppedAndSilent);
+  expect(await textOf(page, '#check span')).toBe('This page updates itself.');
+  const heard = await listenTo(page);
+  await page.context().setOffline(true);
+  await noConnection(page).waitFor();
+  await page.clock.runFor(100);
+  expect(await textOf(page, '#said')).toBe('No connection. Trying again…');
+  expect(await textOf(page, '#amount')).toBe(invoice.amount);
+  await payInto(service, invoice);
+  // No timer is run: the event of the browser is enough.
+  await page.context().setOffline(false);
+  await untilHeading(page, 'Payment found');
+  expect(await textOf(page, '#check span')).toBe('This page updates itself.');
+  expect(await heard()).toContain('Payment found Do not send again. You can close this page.');
+  expect(besidesFailedRequests(problems)).toEqual([]);
+  await close();
+});
+
+test('a page outlives a restart of the service: it says that there is no connection, and catches up by itself', async () => {
+  const { service, browser } = checkout;
+  const invoice = await newInvoice(service);
+  const { page, problems, close } = await openPage(browser, invoice.url, { beforeOpening: (page) => stopClock(page) });
+  await service.stopService();
+  await passUntil(noConnection(page));
+  expect(await textOf(page, '#amount')).toBe(invoice.amount);
+  await service.restart();
+  await payInto(service, invoice);
+  const stream = nextStream(page);
+  await passUntil(heading(page, 'Payment found'));
+  expect(await textOf(page, '#check span')).toBe('This page updates itself.');
+  // It is live again.
+  await stream;
+  await finalise(service, invoice);
+  await untilHeading(page, 'Paid');
+  expect(besidesFailedRequests(problems)).toEqual([]);
+  await close();
+});
+
+test('coming back to the page looks at once, also past a stream and a request that never end', async () => {
+  const { service, browser } = checkout;
+  const invoice = await newInvoice(service);
+  let held = 0;
+  const hold = (route: Route) => (held++ === 0 ? undefined : route.continue());
+  const { page, problems, close } = await openPage(browser, invoice.url, {
+    beforeOpening: async (page) => {
+      await stopClock(page);
+      await silenceStreams(page);
+      await page.route('**/parts?*', hold);
+    },
+  });
+  await payInto(service, invoice);
+  const wakeUp = () => page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`);
+  await wakeUp();
+  await eventually(
+    () => held,
+    (count) => count === 1,
+  );
+  await wakeUp();
+  await untilHeading(page, 'Payment found');
+  expect(held).toBeGreaterThan(1);
+  await finalise(service, invoice);
+  await page.evaluate(`dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))`);
+  await untilHeading(page, 'Paid');
+  expect(problems).toEqual([]);
+  await close();
+});
+
+test('going back to the page shows the present state, and that a payment was seen is remembered', async () => {
+  const { service, browser } = checkout;
+  const [invoice, other] = [await newInvoice(service), await newInvoice(service)];
+  const { page, problems, close } = await openPage(browser, invoice.url);
+  await untilHeading(page, 'Waiting for your payment');
+  await page.goto(other.url);
+  await payInto(service, invoice);
+  await page.goBack();
+  await untilHeading(page, 'Payment found');
+  await page.goto(other.url);
+  await orphan(service, invoice);
+  await page.goBack();
+  await untilHeading(page, 'Waiting for your payment to reappear');
+  await page.goto(other.url);
+  await payInto(service, invoice);
+  await finalise(service, invoice);
+  await page.goBack();
+  await untilHeading(page, 'Paid');
+  await page.goForward();
+  await untilHeading(page, 'Waiting for your payment');
+  expect(problems).toEqual([]);
+  await close();
+});
+
+test.each([
+  { clock: 'a day slow', offsetMs: -DAY_MS },
+  { clock: 'a day fast', offsetMs: DAY_MS },
+])('on a device whose clock is $clock the minutes left are those of the service', async ({ offsetMs }) => {
+  const { service, browser } = checkout;
+  const invoice = await newInvoice(service);
+  const { page, problems, close } = await openPage(browser, invoice.url, {
+    timezoneId: 'Asia/Tokyo',
+    beforeOpening: async (page) => {
+      await stopClock(page, service.clock.now() + offsetMs);
+      await silenceStreams(page);
+    },
+  });
+  const expiresAt = (await page.locator('#when time').getAttribute('datetime')) ?? '';
+  const local = new Intl.DateTimeFormat('en-GB', {
+    dateStyle: 'medium',
+    timeStyle: 'short',
+    timeZone: 'Asia/Tokyo',
+  }).format(new Date(expiresAt));
+  expect(await textOf(page, '#when')).toMatch(new RegExp(`^Pay by ${local}\n(29|30) minutes left\\.`));
+  // It goes on by the time that passes, whatever the clock shows.
+  await page.clock.fastForward(5 * 60_000);
+  expect(await textOf(page, '#when')).toMatch(/(24|25) minutes left\./);
+  expect(problems).toEqual([]);
+  await close();
+});
+
+test('after a sleep the minutes left are those of the service again', async () => {
+  const { service, browser } = checkout;
+  const invoice = await newInvoice(service);
+  // Its own time stands, as that of a computer that sleeps.
+  const { page, problems, close } = await openPage(browser, invoice.url, {
+    beforeOpening: (page) => stopClock(page),
+  });
+  await page.locator('#when', { hasText: /(29|30) minutes left/ }).waitFor();
+  // Nothing but the time changes, so the page is not told of anything.
+  service.devnet.mine(1, { timestampMs: Math.ceil(service.clock.now() / 3000) * 3000 + 20 * 60_000 });
+  await untilHeadIsExamined(service);
+  service.clock.advance(20 * 60_000);
+  await page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`);
+  await page.locator('#when', { hasText: /\b(9|10) minutes left/ }).waitFor();
+  expect(problems).toEqual([]);
+  await close();
+});
+
+test('the minutes that pass are shown and not announced', async () => {
+  const { service, browser } = checkout;
+  const invoice = await newInvoice(service);
+  const { page, close } = await openPage(browser, invoice.url, stoppedAndSilent);
+  const heard = await listenTo(page);
+  await page.clock.fastForward(3 * 60_000);
+  expect(await textOf(page, '#when')).toMatch(/(26|27) minutes left/);
+  // Announcements are made with the next frame.
+  await page.clock.runFor(100);
+  expect(await heard()).toEqual([]);
+  await close();
+});

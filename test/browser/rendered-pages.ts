@@ -1,0 +1,137 @@
+import type { ServerResponse } from 'node:http';
+import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
+import { renderAnswer } from '../../src/checkout/answer.ts';
+import { answerPage, answerUnavailable } from '../../src/checkout/answer-page.ts';
+import { serveAssets } from '../../src/checkout/assets.ts';
+import type { Question } from '../../src/checkout/help.ts';
+import { chooseLanguage, type Language } from '../../src/checkout/languages.ts';
+import { composeMessage, versionOf } from '../../src/checkout/live-message.ts';
+import { renderPage } from '../../src/checkout/page.ts';
+import type { Page } from '../../src/checkout/page-state.ts';
+import { renderReceipt } from '../../src/checkout/receipt-page.ts';
+import { WALLET_NODES } from '../../src/checkout/wallets.ts';
+import { wordsOf } from '../../src/checkout/words.ts';
+import type { LookupAnswer } from '../../src/domain/lookup.ts';
+import { checkoutPage, FULL_BRAND, PAGE_STATES, type PageState } from '../support/checkout-page.ts';
+
+/** Everything that is ever shown below a link. */
+export const VIEWS = [...PAGE_STATES, 'receipt', 'not found', 'unavailable'] as const;
+
+export type View = (typeof VIEWS)[number];
+
+/**
+ * The pages of the service in a real server with its headers and its script, of states that no chain was driven to. What the
+ * service and the chain do is tested with the flows; here every combination of looks costs milliseconds.
+ */
+export type RenderedPages = {
+  /** Serves a page under a link of its own; the answer is its URL. */
+  add(page: Page): string;
+  /** A view in a language, with everything that a merchant can set. */
+  urlOf(view: View, language: Language): string;
+  /** Lets a page that `add` has served show something else, live. */
+  change(url: string, page: Page): void;
+  stop(): Promise<void>;
+};
+
+type Served = { page: Page; streams: Set<ServerResponse> };
+
+/** What the look-up says of every transaction here. */
+const ANSWER: LookupAnswer = {
+  code: 'short',
+  blockNumber: 68_123_456,
+  blockTime: '2026-09-01T12:10:00.000Z',
+  arrived: '123455.990007',
+  expected: '123456.990007',
+  by: '1.000000',
+  likely: { kind: 'fee' },
+};
+
+export async function startRenderedPages(): Promise<RenderedPages> {
+  const served = new Map<string, Served>();
+  const app = Fastify({ forceCloseConnections: true });
+  serveAssets(app);
+  serveLogo(app);
+  servePages(app, served);
+  const origin = await app.listen({ host: '127.0.0.1', port: 0 });
+  const add = (page: Page) => {
+    const checkoutToken = String(served.size + 1);
+    served.set(checkoutToken, { page: { ...page, invoice: { ...page.invoice, checkoutToken } }, streams: new Set() });
+    return `${origin}/c/${checkoutToken}`;
+  };
+  return {
+    add,
+    urlOf: (view, language) => {
+      if (view === 'not found') return `${origin}/c/x?lang=${language}`;
+      if (view === 'unavailable') return `${origin}/unavailable?lang=${language}`;
+      const state: PageState = view === 'receipt' ? 'paid' : view;
+      return `${add(checkoutPage(state, { language, brand: FULL_BRAND }))}${view === 'receipt' ? '/receipt' : ''}`;
+    },
+    change: (url, page) => {
+      const checkoutToken = new URL(url).pathname.slice('/c/'.length);
+      const entry = served.get(checkoutToken);
+      if (entry === undefined) throw new Error(`nothing is served at ${url}`);
+      const before = entry.page;
+      entry.page = { ...page, invoice: { ...page.invoice, checkoutToken } };
+      const message = `event: page\ndata: ${JSON.stringify(composeMessage(before, entry.page))}\n\n`;
+      for (const stream of entry.streams) stream.write(message);
+    },
+    stop: () => app.close(),
+  };
+}
+
+function servePages(app: FastifyInstance, served: Map<string, Served>): void {
+  const find = (request: FastifyRequest): Page | null => {
+    const entry = served.get((request.params as { token: string }).token);
+    const { language, isAsked } = chooseLanguage(request);
+    if (entry === undefined || !isAsked) return entry?.page ?? null;
+    return { ...entry.page, words: wordsOf(language), isLanguageAsked: true };
+  };
+  app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) => {
+    done(null, body);
+  });
+  app.get('/c/:token', (request, reply) =>
+    answerPage(request, reply, async (nonce) => {
+      const page = find(request);
+      return page && { html: renderPage(page, nonce), connectTo: WALLET_NODES[page.invoice.network] };
+    }),
+  );
+  app.get('/c/:token/receipt', (request, reply) =>
+    answerPage(request, reply, async (nonce) => {
+      const page = find(request);
+      const transfer = page?.invoice.transfer ?? null;
+      return page && transfer && { html: renderReceipt(page, { transfer, isSigned: true, nonce }) };
+    }),
+  );
+  app.post('/c/:token/ask', (request, reply) =>
+    answerPage(request, reply, async (nonce) => {
+      const page = find(request);
+      const [[field, text] = ['', '']] = new URLSearchParams(String(request.body));
+      const question: Question = { field: field as Question['field'], text };
+      return page && { html: renderPage(page, nonce, { question, answer: renderAnswer(page, ANSWER) }) };
+    }),
+  );
+  app.get('/c/:token/live', (request, reply) => {
+    reply.hijack();
+    reply.raw.writeHead(200, { 'Content-Type': 'text/event-stream', Connection: 'close' });
+    const entry = served.get((request.params as { token: string }).token);
+    reply.raw.write(`: open\n\nevent: beat\ndata: ${entry?.page.now}\n\n`);
+    // What changed between the page and its stream, as the service tells it.
+    const { v } = request.query as { v?: string };
+    if (entry !== undefined && versionOf(entry.page) !== v) {
+      reply.raw.write(`event: page\ndata: ${JSON.stringify(composeMessage(null, entry.page))}\n\n`);
+    }
+    entry?.streams.add(reply.raw);
+    reply.raw.once('close', () => entry?.streams.delete(reply.raw));
+  });
+  app.get('/unavailable', (request, reply) => answerUnavailable(request, reply.code(503), 5));
+}
+
+/** One dark pixel. */
+const LOGO = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
+  'base64',
+);
+
+function serveLogo(app: FastifyInstance): void {
+  app.get('/logos/:id', (_request, reply) => reply.type('image/png').send(LOGO));
+}

@@ -1,0 +1,375 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { parseAddress } from '../../src/tron/address.ts';
+import { startTestDevnet } from '../support/devnet.ts';
+import { untilHeadIsExamined } from '../support/fault-flow.ts';
+import { untilRecorded } from '../support/lookup-flow.ts';
+import { eventually, readInvoice } from '../support/service.ts';
+import {
+  type CheckoutTest,
+  finalise,
+  newInvoice,
+  openPage,
+  orphan,
+  payInto,
+  START_TIMEOUT_MS,
+  startCheckoutTest,
+  type TestInvoice,
+  untilHeading,
+} from './checkout.ts';
+import { askAt, fundWallet, openPageWithWallet } from './wallet.ts';
+
+let checkout: CheckoutTest;
+beforeAll(async () => {
+  checkout = await startCheckoutTest();
+}, START_TIMEOUT_MS);
+afterAll(() => checkout.stop());
+
+const SENT = 'Sent. Do not send again. This page shows the payment as soon as the network has it.';
+const REFUSED = 'The wallet did not send it. Nothing was paid.';
+const WAIT = 'Confirm the transfer in your wallet.';
+const UNKNOWN = 'We do not know whether the wallet sent it. Check your wallet’s history before you try again.';
+
+const openWithWallet = (options: Parameters<typeof openPageWithWallet>[1] = {}) =>
+  openPageWithWallet(checkout, options);
+
+const payButton = (page: Page) => page.getByRole('button', { name: 'Pay with this wallet' });
+
+const walletLine = (page: Page) => page.locator('[data-wallet] [role=status]');
+
+/** Waits until the wallet's line says it. */
+const untilSaid = (page: Page, text: string) => walletLine(page).getByText(text, { exact: true }).waitFor();
+
+/** Looks up what was pasted, or else what stands in the field, and waits until the answer says it. */
+async function untilAnswered(page: Page, text: string, pasted?: string): Promise<void> {
+  await page.locator('#find').evaluate((details) => details.setAttribute('open', ''));
+  if (pasted !== undefined) await page.locator('#transaction-field').fill(pasted);
+  await page.getByRole('button', { name: 'Look up', exact: true }).click();
+  await page.locator('#transaction-answer').getByText(text, { exact: true }).waitFor();
+}
+
+/** Lets something wait until the test says so. */
+function hold() {
+  let release = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  return { held, release };
+}
+
+const accountOf = (address: string) => {
+  const parsed = parseAddress(address);
+  if (parsed.kind !== 'ok') throw new Error(parsed.reason);
+  return parsed.account;
+};
+
+/** What a wallet shows its owner: a call of the token's `transfer(address,uint256)`. */
+function transferOf({ address, amountMicro }: TestInvoice) {
+  const { payer, usdtContract } = checkout.service.devnet;
+  const data = `a9059cbb${accountOf(address).padStart(64, '0')}${amountMicro.toString(16).padStart(64, '0')}`;
+  const value = {
+    owner_address: `41${accountOf(payer.address)}`,
+    contract_address: `41${accountOf(usdtContract)}`,
+    data,
+  };
+  return [{ type: 'TriggerSmartContract', parameter: { value } }];
+}
+
+test.each(['tronLink', 'tronWeb'] as const)(
+  'a wallet (%s) is asked for one transfer of exactly the amount and for nothing else, and the page turns to found and paid',
+  async (kind) => {
+    const { service } = checkout;
+    const { page, problems, invoice, wallet, close } = await openWithWallet({ kind });
+    await payButton(page).dblclick();
+    await untilSaid(page, SENT);
+    expect(await payButton(page).isDisabled()).toBe(true);
+    expect(wallet.requested).toEqual(kind === 'tronLink' ? ['tron_requestAccounts'] : []);
+    expect(wallet.asked).toEqual([
+      'wallet/getblockbynum',
+      'wallet/triggerconstantcontract',
+      'wallet/triggersmartcontract',
+      'wallet/broadcasttransaction',
+    ]);
+    expect(wallet.toSign).toMatchObject([transferOf(invoice)]);
+    // No block has it yet, and the page is loaded anew: the transfer is not offered again.
+    await page.reload();
+    await untilSaid(page, SENT);
+    expect(await payButton(page).isDisabled()).toBe(true);
+    service.devnet.mine();
+    await untilHeading(page, 'Payment found');
+    expect(await payButton(page).count()).toBe(0);
+    await finalise(service, invoice);
+    await untilHeading(page, 'Paid');
+    expect((await readInvoice(service, invoice.id)).body.payment.transaction.amount).toBe(invoice.amount);
+    expect(problems).toEqual([]);
+    await close();
+  },
+);
+
+test('who refuses to let the page in, or to sign, has paid nothing, and can try again', async () => {
+  const answers = { letIn: false, confirm: false };
+  const { page, wallet, close } = await openWithWallet({
+    kind: 'tronLink',
+    letIn: () => answers.letIn,
+    confirm: () => answers.confirm,
+  });
+  await payButton(page).click();
+  await untilSaid(page, REFUSED);
+  expect(wallet.asked).toEqual([]);
+  answers.letIn = true;
+  await payButton(page).click();
+  await untilSaid(page, REFUSED);
+  expect(wallet.toSign).toHaveLength(1);
+  expect(wallet.asked).not.toContain('wallet/broadcasttransaction');
+  answers.confirm = true;
+  await payButton(page).click();
+  await untilSaid(page, SENT);
+  // Once let in, the page does not ask for it again.
+  expect(wallet.requested).toHaveLength(2);
+  await close();
+});
+
+test('a wallet on another network is told so, and is asked to sign nothing', async () => {
+  const other = await startTestDevnet();
+  const { page, wallet, close } = await openWithWallet({ askNode: askAt(other.url) });
+  await payButton(page).click();
+  await untilSaid(page, 'This wallet is on another network. Switch it to devnet.');
+  expect(wallet.asked).toEqual(['wallet/getblockbynum']);
+  expect(wallet.toSign).toEqual([]);
+  expect(await payButton(page).isEnabled()).toBe(true);
+  await close();
+});
+
+test('when the answer to a signed transfer is lost, the page says that it does not know, and finds it by itself', async () => {
+  const { service } = checkout;
+  const ask = askAt(service.devnet.url);
+  const { page, close } = await openWithWallet({
+    askNode: async (path, payload) => {
+      const answer = await ask(path, payload);
+      if (path === 'wallet/broadcasttransaction') throw new Error('the connection was reset');
+      return answer;
+    },
+  });
+  await payButton(page).click();
+  await untilSaid(page, UNKNOWN);
+  expect(await payButton(page).isEnabled()).toBe(true);
+  service.devnet.mine();
+  await untilHeading(page, 'Payment found');
+  await close();
+});
+
+const REFUSALS = [
+  'SIGERROR',
+  'CONTRACT_VALIDATE_ERROR',
+  'CONTRACT_EXE_ERROR',
+  // The balance does not cover the fee.
+  'BANDWITH_ERROR',
+  'TAPOS_ERROR',
+  'TOO_BIG_TRANSACTION_ERROR',
+  'TRANSACTION_EXPIRATION_ERROR',
+];
+const MAYBES = ['SERVER_BUSY', 'NO_CONNECTION', 'NOT_ENOUGH_EFFECTIVE_CONNECTION', 'BLOCK_UNSOLIDIFIED', 'OTHER_ERROR'];
+
+test('what a node answers to a signed transfer is told: refused, not known, which a refusal does not undo, or sent', async () => {
+  const ask = askAt(checkout.service.devnet.url);
+  let broadcast: object | Error = {};
+  const { page, close } = await openWithWallet({
+    askNode: async (path, payload) => {
+      if (path !== 'wallet/broadcasttransaction') return ask(path, payload);
+      if (broadcast instanceof Error) throw broadcast;
+      return broadcast;
+    },
+  });
+  const told = async (answer: object | Error, isFirst = true) => {
+    broadcast = answer;
+    // As a first try, for what is not known of an earlier one stays so.
+    if (isFirst) await page.evaluate(`sessionStorage.setItem(document.body.dataset.path, '{}')`);
+    await payButton(page).click();
+    // While it waits the button is off.
+    await walletLine(page).getByText(WAIT).waitFor({ state: 'hidden' });
+    return [await walletLine(page).innerText(), await payButton(page).isEnabled()];
+  };
+  for (const code of REFUSALS) expect([code, ...(await told({ code }))]).toEqual([code, REFUSED, true]);
+  for (const code of MAYBES) expect([code, ...(await told({ code }))]).toEqual([code, UNKNOWN, true]);
+  expect(await told({})).toEqual([UNKNOWN, true]);
+  expect(await told(new Error('the connection was reset'))).toEqual([UNKNOWN, true]);
+  expect(await told({ code: 'SIGERROR' }, false)).toEqual([UNKNOWN, true]);
+  expect(await told({ code: 'DUP_TRANSACTION_ERROR' }, false)).toEqual([SENT, false]);
+  await close();
+});
+
+test('a wallet whose USDT does not suffice is not asked to sign, and can try again when it has more', async () => {
+  const { devnet, payer } = checkout.service;
+  const { privateKey, address } = await fundWallet(checkout.service, 20_000_000n);
+  const { page, wallet, close } = await openWithWallet({ privateKey });
+  await payButton(page).click();
+  await untilSaid(page, REFUSED);
+  expect(wallet.asked).toEqual(['wallet/getblockbynum', 'wallet/triggerconstantcontract']);
+  expect(wallet.toSign).toEqual([]);
+  await payer.transfer({ contract: devnet.usdtContract, to: address, amountMicro: 10_000_000n });
+  devnet.mine();
+  await payButton(page).click();
+  await untilSaid(page, SENT);
+  await close();
+});
+
+test.each([
+  ['its owner is asked', null, 1],
+  ['the transaction is built', 'wallet/triggersmartcontract', 0],
+])('when another payment is found while %s, the wallet sends nothing', async (_moment, step, signatures) => {
+  const { service } = checkout;
+  const ask = askAt(service.devnet.url);
+  const { held, release } = hold();
+  const { page, invoice, wallet, close } = await openWithWallet({
+    askNode: async (path, payload) => {
+      if (path === step) await held;
+      return ask(path, payload);
+    },
+    confirm: async () => {
+      await held;
+      return true;
+    },
+  });
+  // Also when it is no longer in the page.
+  const line = await walletLine(page).elementHandle();
+  await payButton(page).click();
+  await eventually(
+    () => wallet.toSign.length === signatures && wallet.asked.at(-1) === 'wallet/triggersmartcontract',
+    (isHeld) => isHeld,
+  );
+  await payInto(service, invoice);
+  await untilHeading(page, 'Payment found');
+  expect(await line?.textContent()).toBe(WAIT);
+  release();
+  const said = await eventually(
+    () => line?.textContent(),
+    (text) => text !== WAIT,
+  );
+  expect(said).toBe(REFUSED);
+  expect(wallet.toSign).toHaveLength(signatures);
+  expect(wallet.asked).not.toContain('wallet/broadcasttransaction');
+  await close();
+});
+
+test('a page that is loaded anew while a signed transfer is on its way says that it does not know', async () => {
+  const ask = askAt(checkout.service.devnet.url);
+  const { page, wallet, close } = await openWithWallet({
+    askNode: (path, payload) =>
+      path === 'wallet/broadcasttransaction' ? new Promise(() => undefined) : ask(path, payload),
+  });
+  await payButton(page).click();
+  await eventually(
+    () => wallet.asked,
+    (asked) => asked.includes('wallet/broadcasttransaction'),
+  );
+  await page.reload();
+  await untilSaid(page, UNKNOWN);
+  expect(await payButton(page).isEnabled()).toBe(true);
+  await close();
+});
+
+test('what was sent is remembered in every language, and by pages that were open in this tab before', async () => {
+  const { page, wallet, close } = await openWithWallet({ beforeOpening: (page) => page.clock.install() });
+  await payButton(page).click();
+  await untilSaid(page, SENT);
+  await page.locator('details.languages summary').click();
+  await page.getByRole('link', { name: 'Español' }).click();
+  await untilSaid(page, 'Enviado. No vuelva a enviar el pago. Esta página lo mostrará en cuanto esté en la red.');
+  const button = page.getByRole('button', { name: 'Pagar con esta billetera' });
+  expect(await button.isDisabled()).toBe(true);
+  const asked = wallet.asked.length;
+  // As on a page that the browser kept as it was.
+  await button.evaluate((element) => element.removeAttribute('disabled'));
+  await button.click();
+  await button.and(page.locator(':disabled')).waitFor();
+  expect(wallet.asked).toHaveLength(asked);
+  await close();
+});
+
+test('where the browser keeps nothing, the page itself remembers what was sent when its payment disappears', async () => {
+  const { service } = checkout;
+  const { page, problems, invoice, close } = await openWithWallet({
+    beforeOpening: (page) =>
+      page.addInitScript(
+        `Object.defineProperty(window, 'sessionStorage', { get() { throw new DOMException('no', 'SecurityError'); } })`,
+      ),
+  });
+  await payButton(page).click();
+  await untilSaid(page, SENT);
+  service.devnet.mine();
+  await untilHeading(page, 'Payment found');
+  await orphan(service, invoice);
+  await untilHeading(page, 'Waiting for your payment to reappear');
+  await page.getByText('The transfer failed? Show how to pay').click();
+  await untilSaid(page, SENT);
+  expect(await payButton(page).isDisabled()).toBe(true);
+  expect(problems).toEqual([]);
+  await close();
+});
+
+const NOT_FINAL = 'That is not final yet. Do not send again; look again in 1 minute.';
+const MAY_SEND = 'If you have not sent another one, you can send again.';
+const OTHER_FOUND = 'Another payment was found. Do not send again.';
+
+test('a transfer that failed on the chain is looked up by its id: once that is final, and nothing else was found, it may be sent again', async () => {
+  const { service } = checkout;
+  const { devnet, payer } = service;
+  const ask = askAt(devnet.url);
+  const { privateKey, transfer } = await fundWallet(service, 30_000_000n);
+  let sent: object = {};
+  const { page, problems, invoice, close } = await openWithWallet({
+    privateKey,
+    askNode: async (path, payload) => {
+      if (path === 'wallet/broadcasttransaction') {
+        sent = payload;
+        // Its owner spends the money elsewhere, and the block takes that first.
+        await transfer({ contract: devnet.usdtContract, to: payer.address, amountMicro: 10_000_000n });
+      }
+      return ask(path, payload);
+    },
+  });
+  await payButton(page).click();
+  await untilSaid(page, SENT);
+  const field = page.locator('#transaction-field');
+  const id = await field.inputValue();
+  expect(sent).toMatchObject({ txID: id });
+  await page.reload();
+  await untilSaid(page, SENT);
+  expect(await field.inputValue()).toBe(id);
+  devnet.mine();
+  await untilHeadIsExamined(service);
+  await untilAnswered(page, NOT_FINAL);
+  await untilSaid(page, SENT);
+  expect(await payButton(page).isDisabled()).toBe(true);
+  devnet.mineUntilSolid();
+  await untilRecorded(service);
+  await untilAnswered(page, MAY_SEND, `https://tronscan.org/#/transaction/${id}`);
+  expect(await payButton(page).isEnabled()).toBe(true);
+  await page.reload();
+  expect([await walletLine(page).textContent(), await payButton(page).isEnabled()]).toEqual(['', true]);
+  await payInto(service, invoice);
+  await untilHeading(page, 'Payment found');
+  await untilAnswered(page, OTHER_FOUND, id);
+  await finalise(service, invoice);
+  await untilHeading(page, 'Paid');
+  await untilAnswered(page, OTHER_FOUND);
+  expect(problems).toEqual([]);
+  await close();
+});
+
+test('the button is there only where a wallet is, also one that comes late, with or without telling', async () => {
+  const { service, browser } = checkout;
+  const invoice = await newInvoice(service);
+  const { page, close } = await openPage(browser, invoice.url, { beforeOpening: (page) => page.clock.install() });
+  const isOffered = () => payButton(page).isVisible();
+  expect(await isOffered()).toBe(false);
+  await page.evaluate(`window.tronLink = { tronWeb: false }; dispatchEvent(new Event('tronLink#initialized'))`);
+  expect(await isOffered()).toBe(true);
+  await page.evaluate('delete window.tronLink');
+  await page.clock.runFor(5000);
+  expect(await isOffered()).toBe(false);
+  await page.evaluate('window.tronWeb = {}');
+  await page.clock.runFor(5000);
+  expect(await isOffered()).toBe(true);
+  await close();
+});

@@ -1,0 +1,51 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ask, newInvoice, pay, untilRecorded } from '../support/lookup-flow.ts';
+import { call, startTestService, type TestService, untilStatus } from '../support/service.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({ config: { trustProxy: ['127.0.0.1'] } });
+});
+afterAll(() => service.stop());
+
+test('of two exact payments in one block the first is shown, first and last, and its payer is told of the second', async () => {
+  // Ids of transactions are random, so by their order half of these would come out wrong.
+  const shown = [];
+  for (let i = 0; i < 5; i++) {
+    const invoice = await newInvoice(service);
+    const [first, second] = [await pay(service, invoice, 'exact'), await pay(service, invoice, 'exact')];
+    shown.push({ invoice, first, second });
+  }
+  service.devnet.mine();
+  for (const { invoice, first, second } of shown) {
+    await untilStatus(service, invoice.id, 'CONFIRMING');
+    expect((await call(`${invoice.checkoutUrl}/status`)).body.transaction.txId).toBe(first);
+    expect((await ask(invoice, first)).body).toMatchObject({ code: 'confirming', earlierTransaction: null });
+    expect((await ask(invoice, second)).body).toMatchObject({ code: 'confirming', earlierTransaction: first });
+  }
+  service.devnet.mineUntilSolid();
+  await untilRecorded(service);
+  for (const { invoice, first, second } of shown) {
+    await untilStatus(service, invoice.id, 'PAID');
+    expect((await call(`${invoice.checkoutUrl}/status`)).body.transaction.txId).toBe(first);
+    const page = await (await fetch(invoice.checkoutUrl)).text();
+    expect(page.replaceAll(/<[^>]+>/g, '')).toContain(
+      `A second payment of the same amount arrived: ${second}. Contact Test shop`,
+    );
+  }
+});
+
+test('the service stops at once, also while a connection is open that has asked for nothing', async () => {
+  const { hostname, port } = new URL(service.url);
+  const socket = connect(Number(port), hostname);
+  await once(socket, 'connect');
+  // One that asks shows that the service has seen the one before it.
+  await call(`${service.url}/healthz`);
+  const closed = once(socket, 'close');
+  // Without this it would wait until the connection times out, after the patience of this test.
+  await service.stopService();
+  await closed;
+  await service.restart();
+}, 10_000);

@@ -1,0 +1,85 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createReceiptSigner } from '../../src/checkout/receipt-signer.ts';
+import { ensureReceiptKey, rotateReceiptKey } from '../../src/checkout/seal-receipt-key.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import { createKeyRing, createMasterKey } from '../../src/runtime/key-ring.ts';
+import { createLogger } from '../../src/runtime/log.ts';
+import { type Database, openDatabase } from '../../src/store/database.ts';
+import { readPublicReceiptKeys } from '../../src/store/receipt-keys.ts';
+import { addWebhookEndpoint } from '../../src/webhooks/add-endpoint.ts';
+import { createWebhookSecret } from '../../src/webhooks/sign.ts';
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+
+const [ours, foreign] = [createKeyRing([createMasterKey()]), createKeyRing([createMasterKey()])];
+const now = () => unixMs(Date.now());
+
+let database: TestDatabase;
+let client: pg.Client;
+let db: Database;
+let lines: string[];
+beforeEach(async () => {
+  database = await createTestDatabase();
+  client = new pg.Client(database.connection);
+  await client.connect();
+  const { connection } = database;
+  db = openDatabase({ connection, poolSize: 6, applicationName: 'receipt keys', onError: () => undefined });
+  lines = [];
+});
+afterEach(async () => {
+  await db.close();
+  await client.end();
+  await database.drop();
+});
+
+const deps = (keyRing = ours) => ({ db, keyRing, now: now(), random: randomBytes });
+const log = createLogger({ level: 'info', destination: { write: (line) => void lines.push(line) } });
+const signer = (keyRing = ours) => createReceiptSigner({ db, keyRing, log, now, random: randomBytes });
+
+test('processes that start at the same time make one key, and all sign with it', async () => {
+  const signers = Array.from({ length: 6 }, () => signer());
+  await Promise.all(signers.map(({ prepare }) => prepare()));
+  const [key, ...others] = await readPublicReceiptKeys(db);
+  expect(others).toEqual([]);
+  for (const { currentKey } of signers) expect(Buffer.from((await currentKey())?.publicKey ?? [])).toEqual(key);
+  expect(lines).toEqual([]);
+});
+
+test('rotations at the same time leave one key that signs, and no private part of the others', async () => {
+  await ensureReceiptKey(deps());
+  await Promise.all(Array.from({ length: 4 }, () => rotateReceiptKey(deps())));
+  const { rows } = await client.query(
+    'select retired_at is null as signs, sealed is not null as sealed from receipt_keys order by signs desc',
+  );
+  expect(rows).toEqual([{ signs: true, sealed: true }, ...Array(4).fill({ signs: false, sealed: false })]);
+  expect(await signer().currentKey()).not.toBeNull();
+});
+
+test('a process that lacks the master key of other secrets makes no signing key, and says why', async () => {
+  const projectId = randomUUID();
+  await client.query("insert into projects (id, name, network) values ($1, 'shop', 'devnet')", [projectId]);
+  const endpoint = {
+    id: randomUUID(),
+    projectId,
+    url: 'https://shop.example/',
+    secret: createWebhookSecret(randomBytes),
+  };
+  await addWebhookEndpoint(deps(foreign), endpoint);
+  const lacking = signer();
+  await lacking.prepare();
+  expect(await lacking.currentKey()).toBeNull();
+  expect(await readPublicReceiptKeys(db)).toEqual([]);
+  expect(lines).toEqual([expect.stringContaining('sealed under another master key')]);
+});
+
+test('a sealed key that was moved to another row does not open, and is told of once', async () => {
+  await ensureReceiptKey(deps());
+  const [first] = (await client.query('select sealed from receipt_keys')).rows;
+  await rotateReceiptKey(deps());
+  await client.query('update receipt_keys set sealed = $1 where retired_at is null', [first.sealed]);
+  const bent = signer();
+  await bent.prepare();
+  expect(await bent.currentKey()).toBeNull();
+  expect(lines).toEqual([expect.stringContaining('quittance receipt rotate --key-is-lost')]);
+});

@@ -1,0 +1,86 @@
+import type { Language } from '../../src/checkout/languages.ts';
+import type { Page } from '../../src/checkout/page-state.ts';
+import { type Words, wordsOf } from '../../src/checkout/words.ts';
+import { microUsdt } from '../../src/domain/money.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import type { Brand, CheckoutInvoice } from '../../src/store/checkout.ts';
+import type { PayingTransfer } from '../../src/store/paying-transfer.ts';
+import type { TronAddress } from '../../src/tron/address.ts';
+
+/** What a payer can see of an invoice; `gone`: there was a payment, and its block was orphaned. */
+export const PAGE_STATES = ['waiting', 'found', 'gone', 'expired', 'blind', 'paid'] as const;
+
+export type PageState = (typeof PAGE_STATES)[number];
+
+/** 12 minutes and a bit before the invoice expires. */
+const NOW = Date.parse('2026-09-01T12:17:30.000Z');
+
+/** Everything a merchant can set. */
+export const FULL_BRAND: Brand = {
+  name: 'Café “Zur Post” & Söhne',
+  supportContact: 'help@shop.example',
+  returnUrl: 'https://shop.example/orders/1234567890?thanks=1',
+  accent: '#7a1fa2',
+  logoId: '0123456789abcdef0123456789abcdef',
+};
+
+const PLAIN_BRAND: Brand = { name: 'Test shop', supportContact: null, returnUrl: null, accent: null, logoId: null };
+
+export const USDT = 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t' as TronAddress;
+
+const TRANSFER: PayingTransfer = {
+  txId: '0ca1'.repeat(16),
+  logIndex: 0,
+  blockNumber: 68_123_456,
+  blockId: `${'00'.repeat(28)}68123456`,
+  blockTime: unixMs(NOW - 60_000),
+  from: 'TJRabPrwbZy45sbavfcjinPJC18kjpRTv8',
+};
+
+/** Beside those of the page: `invoice` and `brand` replace only what they name. */
+export type PageOverrides = Partial<Omit<Page, 'invoice' | 'words'>> & {
+  language?: Language;
+  words?: Words;
+  invoice?: Partial<CheckoutInvoice>;
+  brand?: Partial<Brand>;
+};
+
+/** A page as the server finds it, of an invoice on the main network that shows everything that a page can show. */
+export function checkoutPage(state: PageState, overrides: PageOverrides = {}): Page {
+  const { language = 'en', words = wordsOf(language), invoice, brand, ...rest } = overrides;
+  const hasTransfer = state === 'found' || state === 'paid';
+  return {
+    words,
+    isLanguageAsked: false,
+    now: unixMs(NOW),
+    site: { publicUrl: () => 'https://pay.example', usdt: { mainnet: USDT, nile: USDT, devnet: USDT } },
+    ...rest,
+    invoice: {
+      id: '0198e1c2-0000-7000-8000-000000000001',
+      network: 'mainnet',
+      status: STATUS[state],
+      checkoutToken: '1111111111111111111111',
+      expiresAt: unixMs(NOW + (state === 'expired' ? -60_000 : 12 * 60_000 + 30_000)),
+      requestedMicro: microUsdt(123_456_990_000n),
+      payableMicro: microUsdt(123_456_990_007n),
+      address: 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY',
+      genesisId: '00000000000000001ebf88508a03865c71d452e25f4d51194196a1d22b6653dc',
+      hadPayment: state === 'gone',
+      secondTxId: null,
+      solidNumber: TRANSFER.blockNumber,
+      head: { number: TRANSFER.blockNumber + 6, time: unixMs(NOW - (state === 'blind' ? 90_000 : 1000)) },
+      transfer: hasTransfer ? TRANSFER : null,
+      ...invoice,
+      brand: { ...PLAIN_BRAND, ...brand },
+    },
+  };
+}
+
+const STATUS: Readonly<Record<PageState, CheckoutInvoice['status']>> = {
+  waiting: 'PENDING',
+  gone: 'PENDING',
+  blind: 'PENDING',
+  expired: 'EXPIRED',
+  found: 'CONFIRMING',
+  paid: 'PAID',
+};
