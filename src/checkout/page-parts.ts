@@ -25,7 +25,7 @@ export function partKey(name: PartName, page: Page, view: CheckoutView): string 
     case 'help':
       return String(view.amount !== null && !hadPayment);
     case 'when':
-      return view.amount === null ? '' : [state, state === 'waiting' && blind].join();
+      return view.amount === null || hadPayment ? '' : [state, state === 'waiting' && blind].join();
     case 'progress':
       return state === 'confirming' ? [transaction?.blockNumber, builtOn(view)].join() : '';
     case 'found':
@@ -132,7 +132,9 @@ function renderPay({ words }: Page, amount: string, address: string): Html {
 </ul>`;
 }
 
-function renderWhen({ words, now }: Page, { state, expiresAt, blind }: CheckoutView): Html {
+/** Nobody is hurried whose payment is on its way. */
+function renderWhen({ words, now, invoice }: Page, { state, expiresAt, blind }: CheckoutView): Html {
+  if (invoice.hadPayment) return NOTHING;
   const { say } = words;
   const time = words.time(expiresAt);
   if (state === 'expired') return html`<p>${say('timeEnded', { time })}</p>`;
