@@ -41,6 +41,3 @@ create unique index receipt_keys_current on receipt_keys ((true)) where retired_
 
 -- Where a transfer stands in its block, so that of two payments in one block the first is shown. 0 for those of a former release.
 alter table sightings add column position integer not null default 0 check (position >= 0);
-
--- A payer who paid twice is told so; there are few.
-create index transfers_duplicate on transfers (project_id, invoice_id) where kind = 'duplicate';

@@ -108,11 +108,11 @@ function apply({ version, state, title, now, parts }) {
     // What is the same stays, with what is being typed in it, and is not announced again.
     if (fresh.innerHTML === shown[name]) continue;
     shown[name] = fresh.innerHTML;
+    // What was said of a transaction before may no longer be so.
+    if (name === 'status') find('#transaction-answer').replaceChildren();
     part.replaceChildren(fresh.content);
     enhance(part);
   }
-  // What was said of a transaction before may no longer be so.
-  if (invoice.dataset.state !== state) find('#transaction-answer').replaceChildren();
   // Last, for what is not shown must be told again.
   invoice.dataset.version = version;
   invoice.dataset.state = state;
@@ -182,7 +182,8 @@ function connect() {
 
 function later() {
   clearTimeout(timer);
-  if (!isPaid()) timer = setTimeout(refresh, Math.min(POLL_MS * 2 ** failures, MAX_PAUSE_MS));
+  const pause = document.hidden ? MAX_PAUSE_MS : Math.min(POLL_MS * 2 ** failures, MAX_PAUSE_MS);
+  if (!isPaid()) timer = setTimeout(refresh, pause);
 }
 
 // The newest round wins: waking up does not wait for a request that fell asleep.
@@ -202,7 +203,7 @@ async function refresh() {
     if (message) apply(message);
     failures = 0;
     setCutOff(false);
-    if (!stream && performance.now() >= streamAfter) connect();
+    if (!stream && !document.hidden && performance.now() >= streamAfter) connect();
     else if (!stream) later();
   } catch {
     if (mine !== round) return;
@@ -255,6 +256,7 @@ async function ask(form) {
   const { name } = form.elements[0];
   const entered = new FormData(form);
   const answer = find(`#${name}-answer`);
+  const { status } = shown;
   answer.textContent = texts.searching;
   try {
     const response = await fetch(form.action, {
@@ -265,11 +267,16 @@ async function ask(form) {
     // Its style has the nonce of another answer, of which browsers complain.
     const text = (await response.text()).replace(/<style.*?<\/style>/s, '');
     const page = new DOMParser().parseFromString(text, 'text/html');
+    if (shown.status !== status) {
+      // It was asked before what the page says now.
+      form.ariaBusy = null;
+      return ask(form);
+    }
     answer.replaceChildren(...find(`#${answer.id}`, page).childNodes);
     enhance(answer);
     if (find('[data-may-send]', answer)) mayTryAgain(entered.get(name));
   } catch {
-    answer.textContent = texts.noConnection;
+    answer.textContent = texts.notAnswered;
   }
   form.ariaBusy = null;
 }
@@ -404,7 +411,10 @@ document.addEventListener('submit', (event) => {
 enhance(document.body);
 if (invoice) {
   document.addEventListener('visibilitychange', () => {
-    if (!document.hidden) wake();
+    if (!document.hidden) return wake();
+    // A browser has six connections to a server, and a stream takes one of them.
+    close();
+    later();
   });
   addEventListener('pagehide', close);
   addEventListener('pageshow', (event) => {

@@ -7,8 +7,8 @@ import type { Words } from './words.ts';
 
 /** What a payer reads of the transaction that was looked up: what it is to this invoice, the likely reason, and what to do. */
 export function renderAnswer(page: Page, answer: LookupAnswer): Html {
-  const { status } = page.invoice;
-  const isWaiting = status === 'PENDING' || status === 'EXPIRED';
+  const { status, hadPayment } = page.invoice;
+  const isWaiting = (status === 'PENDING' || status === 'EXPIRED') && !hadPayment;
   const reminder = isWaiting && PAYS_NOTHING.has(answer.code) ? html`<p>${page.words.say('stillWaits')}</p>` : null;
   return html`${renderWhatItIs(page, answer)}${reminder}`;
 }
@@ -151,7 +151,9 @@ const FINAL_AFTER_MS = 60_000;
 /** Whether it is time to send again: not when another payment is there, and not before the failure is final. */
 function renderNextTry({ words, invoice }: Page, { blockNumber }: Extract<LookupAnswer, { code: 'failed' }>): Html {
   const { say } = words;
-  if (invoice.status === 'CONFIRMING' || invoice.status === 'PAID') return html`<p>${say('failedOtherFound')}</p>`;
+  const isPaid = invoice.status === 'CONFIRMING' || invoice.status === 'PAID';
+  // Also one whose block was replaced: it usually comes back.
+  if (isPaid || invoice.hadPayment) return html`<p>${say('failedOtherFound')}</p>`;
   if (blockNumber > (invoice.solidNumber ?? 0)) {
     return html`<p>${say('failedNotFinal', { duration: words.duration(FINAL_AFTER_MS) })}</p>`;
   }

@@ -27,10 +27,14 @@ export function registerAsk(app: FastifyInstance, deps: AskDeps): void {
   app.post('/c/:token/ask', { schema, bodyLimit: MAX_BODY_BYTES }, (request, reply) =>
     answerPage(request, reply, async (nonce) => {
       const question = readQuestion(request);
-      const found = question?.field === 'transaction' ? await lookUp(deps, request, question.text) : null;
-      // After the look-up, which may take seconds: a page must not be older than what is said on it.
-      const page = await findPage(deps, request);
+      const before = await findPage(deps, request);
+      let found = question?.field === 'transaction' ? await lookUp(deps, request, question.text) : null;
+      // Again after the look-up, which may take seconds: what is said must be of the same moment as the page.
+      const page = question?.field === 'transaction' ? await findPage(deps, request) : before;
       if (page === null) return null;
+      if (question !== null && found?.kind === 'answered' && page.invoice.status !== before?.invoice.status) {
+        found = { kind: 'answered', answer: await lookUpTransaction(deps, page.invoice.checkoutToken, question.text) };
+      }
       if (found?.kind === 'limited') reply.code(429).header('Retry-After', String(found.retryAfterSeconds));
       // The page answers the other questions by itself.
       const exchange = question && { question, answer: found && renderFound(page, found) };

@@ -80,5 +80,6 @@ function textsOf(words: Words): Record<string, string> {
     timeLeft: text('timeLeft', { duration: '{duration}' }),
     lessThanMinute: text('lessThanMinute'),
     searching: text('searching'),
+    notAnswered: text('answerUnavailable', { duration: words.duration(60_000) }),
   };
 }

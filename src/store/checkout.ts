@@ -43,7 +43,7 @@ export type CheckoutInvoice = {
   brand: Brand;
   /** Block 0 of the network, 64 hex characters, by which wallets on another one are told; `null` while it is not known. */
   genesisId: string | null;
-  /** A second transfer of exactly its amount, 64 hex characters; `null`: there was none. */
+  /** A second transfer of exactly its amount that nobody has dealt with yet, 64 hex characters; `null`: there is none. */
   secondTxId: string | null;
   /** `null` before the first block was examined. */
   head: ChainHead | null;
@@ -78,7 +78,9 @@ const columns = {
 const SELECT = `select i.id, i.network, i.status, i.checkout_token, i.expires_at, i.event_count, i.requested_micro,
      i.payable_micro, a.address, p.name as project_name, p.support_contact, p.return_url, p.accent, p.logo_id,
      (select encode(d.tx_id, 'hex') from transfers d
-      where d.project_id = i.project_id and d.invoice_id = i.id and d.kind = 'duplicate' order by d.id limit 1) as second_tx_id,
+      where d.project_id = i.project_id and d.invoice_id = i.id and d.kind = 'duplicate'
+        and not exists (select from transfer_resolutions r where r.transfer_id = d.id)
+      order by d.id limit 1) as second_tx_id,
      encode(c.genesis_id, 'hex') as genesis_id,
      coalesce(h.number, c.solid_number) as head_number, coalesce(h.block_time, c.solid_time) as head_time,
      c.solid_number, ${PAYING_TRANSFER_COLUMNS}

@@ -33,6 +33,26 @@ export async function migrate(
   { migrations, onBegin }: { migrations?: Migration[]; onBegin?: (names: string[]) => void } = {},
 ): Promise<string[]> {
   const known = migrations ?? (await readMigrations());
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await migrateOnce(db, known, onBegin);
+    } catch (error) {
+      // Beside a running process of the former release, whose transactions lock the same tables in another order.
+      if (attempt === MAX_ATTEMPTS || !isDeadlock(error)) throw error;
+    }
+  }
+}
+
+const MAX_ATTEMPTS = 5;
+/** PostgreSQL's SQLSTATE of the one that has to give way. */
+const DEADLOCK = '40P01';
+
+function isDeadlock(error: unknown): boolean {
+  const { code, cause } = error as { code?: unknown; cause?: { code?: unknown } };
+  return code === DEADLOCK || cause?.code === DEADLOCK;
+}
+
+function migrateOnce(db: Database, known: Migration[], onBegin?: (names: string[]) => void): Promise<string[]> {
   return db.transaction(async (tx) => {
     await tx.script(`select pg_advisory_xact_lock(${LOCK_KEY}); ${CREATE_TABLE}`);
     const applied = await readApplied(tx, known);

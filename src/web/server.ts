@@ -49,7 +49,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   app.setSerializerCompiler(() => JSON.stringify);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
-  closeUnusedAtStop(app);
+  endConnectionsAtStop(app);
   const allowed = trackMethods(app);
   app.addHook('onRequest', (request: TimedRequest, reply, done) => {
     request[STARTED_MS] = performance.now();
@@ -116,17 +116,24 @@ function toProblem(error: unknown, request: FastifyRequest, { log }: ServerOptio
 }
 
 /**
- * Browsers open connections beforehand, and Node counts one that has not carried a request yet as busy: the stop of the service
- * would wait until such a connection times out.
+ * What would hold up the stop of the service: connections that browsers open beforehand, which Node counts as busy until they have
+ * carried a request, and those that stay open behind the answers under way.
  */
-function closeUnusedAtStop(app: FastifyInstance): void {
+function endConnectionsAtStop(app: FastifyInstance): void {
   const unused = new Set<Socket>();
+  let isStopping = false;
   app.server.on('connection', (socket: Socket) => {
+    if (isStopping) socket.destroy();
     unused.add(socket);
     socket.once('close', () => unused.delete(socket));
   });
   app.server.on('request', ({ socket }) => unused.delete(socket));
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    if (isStopping) reply.header('Connection', 'close');
+    done(null, payload);
+  });
   app.addHook('preClose', (done) => {
+    isStopping = true;
     for (const socket of unused) socket.destroy();
     done();
   });

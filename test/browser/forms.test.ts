@@ -150,7 +150,7 @@ test('without a connection a question is answered by saying so, and can be asked
   await page.getByLabel(FEE.label).fill('1.5');
   await page.context().setOffline(true);
   await page.getByRole('button', { name: FEE.button }).click();
-  await page.locator(FEE.region, { hasText: 'No connection.' }).waitFor();
+  await page.locator(FEE.region, { hasText: 'We cannot look it up right now.' }).waitFor();
   await page.context().setOffline(false);
   await page.getByRole('button', { name: FEE.button }).click();
   await page.locator(`${FEE.region} p`, { hasText: 'Type ' }).waitFor();

@@ -68,10 +68,10 @@ export async function createLiveFixture(): Promise<LiveFixture> {
   const log = createLogger({ level: 'info', destination: { write: (line: string) => void logged.push(line) } });
   const deps: LivePagesDeps = { db, log, metrics, now: () => unixMs(HEAD.time + offsetMs) };
   const setStatus = async (status: string, invoices: readonly LiveInvoice[]) => {
-    await sql('update invoices set status = $1, event_count = event_count + 1 where id = any($2)', [
-      status,
-      invoices.map(({ id }) => id),
-    ]);
+    await sql(
+      "update invoices set status = $1, event_count = event_count + ('CONFIRMING' in (status, $1))::int where id = any($2)",
+      [status, invoices.map(({ id }) => id)],
+    );
   };
   const insertBlock = (number: number, time: number) =>
     sql("insert into head_blocks (network, number, block_id, block_time) values ('devnet', $1, $2, $3)", [
