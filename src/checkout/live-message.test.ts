@@ -62,7 +62,7 @@ test('the title of the window follows the state', () => {
   expect(titles).toEqual([
     'Pay 123456.990007 USDT to Test shop',
     'Payment found: Test shop',
-    'Waiting for your payment to reappear',
+    'Waiting for your payment to reappear – Test shop',
     'Pay 123456.990007 USDT to Test shop',
     'Pay 123456.990007 USDT to Test shop',
     'Paid: Test shop',

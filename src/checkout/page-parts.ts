@@ -66,7 +66,7 @@ const NOTHING = html``;
 /** The title of the window. */
 export function titleOf({ words, invoice }: Page, { state, amount }: CheckoutView): string {
   const merchant = invoice.brand.name;
-  if (invoice.hadPayment) return words.text('gone');
+  if (invoice.hadPayment) return `${words.text('gone')} – ${merchant}`;
   switch (state) {
     case 'paid':
       return words.text('titlePaid', { merchant });
