@@ -5,8 +5,8 @@ import { LongestFirst } from './test/support/longest-first.ts';
 export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
-    // Minutes of every combination; `npm run test:long` runs them.
-    exclude: [...configDefaults.exclude, 'test/long/**'],
+    // Minutes of every combination, and database servers that die; `npm run test:long` runs them.
+    exclude: [...configDefaults.exclude, 'test/long/**', 'test/ha/**'],
     globalSetup: ['test/support/postgres-global-setup.ts'],
     // Processes, because tests start servers, child processes and browsers that a thread cannot be rid of.
     pool: 'forks',

@@ -25,7 +25,12 @@ export async function startScript<Message>(name: string, env: Record<string, str
     env: { ...process.env, NODE_ENV: 'production', ...env },
   };
   const child = fork(fileURLToPath(new URL(name, import.meta.url)), [], options);
-  const [message] = await within(Promise.race([once(child, 'message'), failure(child)]), `${name} does not start`);
+  const started = within(Promise.race([once(child, 'message'), failure(child)]), `${name} does not start`);
+  const [message] = await started.catch((error: Error) => {
+    // Nobody else knows of it yet, and it would keep the benchmark from ending.
+    child.kill('SIGKILL');
+    throw error;
+  });
   return [toChild(child), message as Message];
 }
 

@@ -13,13 +13,16 @@ import { runCheckout } from './checkout/run.ts';
 import { runGrowth } from './growth/run.ts';
 import { runIngest } from './ingest/run.ts';
 import { runMisattribution } from './misattribution/run.ts';
+import { runOverload } from './overload/run.ts';
 import { runPaint } from './paint.ts';
+import { runSizes } from './sizes/run.ts';
+import { runSoak } from './soak/run.ts';
 import { runWebhooks } from './webhooks/run.ts';
 
 /**
  * `npm run bench` measures, prints tables, and writes bench/results/<name>-<time>.json. The names are `api` (the default), `ingest`,
- * `growth`, `misattribution`, `webhooks`, `checkout` and `paint`. `--quick` is a short run that shows whether everything works and roughly how fast; its figures are no record.
- * For `ingest`, `--full` replays a whole day, and `--profile` writes a CPU profile of the service while it catches up from two nodes.
+ * `growth`, `misattribution`, `webhooks`, `checkout`, `paint`, `sizes`, `overload` and `soak`. `--quick` is a short run that shows whether everything works and roughly how fast; its figures are no record.
+ * `soak` takes as long as `--minutes` says, 20 if it says nothing. For `ingest`, `--full` replays a whole day, and `--profile` writes a CPU profile of the service while it catches up from two nodes.
  */
 const BENCHES = {
   api: async () => runApi(await prepare()),
@@ -29,6 +32,9 @@ const BENCHES = {
   webhooks: async () => runWebhooks(await prepare()),
   checkout: async () => runCheckout(await prepare()),
   paint: async () => runPaint(await prepare()),
+  sizes: async () => runSizes({ postgres: await startPostgres(), isQuick: flags.quick, onProgress: progress }),
+  overload: async () => runOverload(await prepare()),
+  soak: async () => runSoak({ ...(await prepare()), minutes: Number(flags.minutes) }),
 };
 type Bench = keyof typeof BENCHES;
 
@@ -42,6 +48,7 @@ const { values: flags, positionals } = parseArgs({
     quick: { type: 'boolean', default: false },
     full: { type: 'boolean', default: false },
     profile: { type: 'boolean', default: false },
+    minutes: { type: 'string', default: '20' },
   },
 });
 const toStop: (() => Promise<void>)[] = [];

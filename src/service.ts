@@ -36,6 +36,7 @@ import { startLoop } from './runtime/loop.ts';
 import { createMetrics, type Metrics } from './runtime/metrics.ts';
 import { pooledRandom } from './runtime/random.ts';
 import { findValidApiKey, touchApiKeys } from './store/api-keys.ts';
+import { claimLedger } from './store/claim-ledger.ts';
 import { type Connection, type Database, openDatabase } from './store/database.ts';
 import { migrate } from './store/migrate.ts';
 import { accountToAddress } from './tron/address.ts';
@@ -68,6 +69,8 @@ export type ServiceOptions = {
   clock?: Clock;
   /** The block time of the networks, for a local one that is faster than the real 3,000 ms. */
   blockMs?: number;
+  /** How long what comes waits for the event loop, in milliseconds; measured by default. For who shares its process with others. */
+  lagMs?(): number;
 };
 
 export type Service = {
@@ -83,29 +86,28 @@ const DATABASE_WAIT_MS = 10_000;
 const DATABASE_RETRY_MS = 1000;
 const MAX_BUCKETS = 10_000;
 const TOUCH_KEYS_MS = 30_000;
+/** Of ten connections three, which is as many statements as watcher and webhooks have under way at a time as a rule. */
+const RESERVED_SHARE = 0.3;
+const LEAST_DIVIDED = 4;
 
 /** Wires and starts the roles of one process over one database. `stop` ends them in the opposite order, within seconds. */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { config, log } = options;
   const metrics = createMetrics();
-  const db = openDatabase({
-    connection: options.connection,
-    poolSize: config.databasePoolSize,
-    applicationName: 'quittance',
-    onError: (error) => log.warn({ err: error }, 'a database connection was lost'),
-  });
+  const { db, requestDb } = openPools(options);
   const started: { stop(): Promise<unknown> }[] = [];
   const stop = async () => {
     for (const part of started.splice(0).reverse()) await part.stop();
-    await db.close();
+    await Promise.all([...new Set([db, requestDb])].map((pool) => pool.close()));
   };
   try {
     const applied = await migratePatiently(db, log);
     if (applied.length > 0) log.info({ migrations: applied }, 'the database schema was brought up to date');
+    await claimLedger(db, log);
     const context = createContext(options, db, metrics);
-    const metricsServer = await startMetrics(context);
+    const metricsServer = await startMetrics(context, [...new Set([db, requestDb])]);
     if (metricsServer !== null) started.push(metricsServer);
-    const api = config.roles.includes('api') ? await startApi(context, options.keyRing) : null;
+    const api = config.roles.includes('api') ? await startApi({ ...context, db: requestDb }, options.keyRing) : null;
     if (api !== null) {
       context.url = api.url;
       started.push(api);
@@ -121,9 +123,31 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   }
 }
 
+/**
+ * Where requests share the process with the watcher or the webhooks, those have connections of their own, so that they never stand in a
+ * line behind requests. Pools that are too small for that are shared.
+ */
+function openPools({ config, connection, log }: ServiceOptions): { db: Database; requestDb: Database } {
+  const open = (poolSize: number) =>
+    openDatabase({
+      connection,
+      poolSize,
+      applicationName: 'quittance',
+      onError: (error) => log.warn({ err: error }, 'a database connection was lost'),
+    });
+  const { roles, databasePoolSize } = config;
+  if (!roles.includes('api') || roles.length === 1 || databasePoolSize < LEAST_DIVIDED) {
+    const db = open(databasePoolSize);
+    return { db, requestDb: db };
+  }
+  const reserved = Math.max(2, Math.floor(databasePoolSize * RESERVED_SHARE));
+  return { db: open(reserved), requestDb: open(databasePoolSize - reserved) };
+}
+
 type Context = ReturnType<typeof createContext>;
 
-function createContext({ config, log, clock = systemClock, blockMs }: ServiceOptions, db: Database, metrics: Metrics) {
+function createContext(options: ServiceOptions, db: Database, metrics: Metrics) {
+  const { config, log, clock = systemClock, blockMs, lagMs } = options;
   const context = {
     config,
     log,
@@ -131,6 +155,7 @@ function createContext({ config, log, clock = systemClock, blockMs }: ServiceOpt
     db,
     metrics,
     blockMs: blockMs ?? SLOT_MS,
+    ...(lagMs === undefined ? {} : { lagMs }),
     url: null as string | null,
     now: () => unixMs(clock.now()),
     random: pooledRandom,
@@ -173,7 +198,7 @@ async function migratePatiently(db: Database, log: Logger): Promise<string[]> {
 
 async function startApi(context: Context, keyRing: KeyRing | null): Promise<{ url: string; stop(): Promise<void> }> {
   const { config, db, metrics, log, now, random, publicUrl } = context;
-  const app = createServer({ publicUrl, trustProxy: config.trustProxy, now, random, log, metrics });
+  const app = createServer({ ...context, trustProxy: config.trustProxy, isShared: config.roles.length > 1 });
   const authenticator = createAuthenticator({ findValidKey: (id, at) => findValidApiKey(db, id, at), now });
   const { perSecond, burst } = config.rateLimit;
   await registerOpenApi(app, publicUrl);
@@ -267,13 +292,14 @@ async function listen(app: FastifyInstance, { host, port }: { host: string; port
   return `http://${shown.includes(':') ? `[${shown}]` : shown}:${actual}`;
 }
 
-async function startMetrics({ config, db, metrics }: Context) {
+async function startMetrics({ config, metrics }: Context, pools: Database[]) {
   if (config.metrics === null) return null;
   return startMetricsServer(config.metrics, metrics.registry, () => {
-    const { total, idle, waiting } = db.stats();
-    metrics.poolConnections.set({ state: 'total' }, total);
-    metrics.poolConnections.set({ state: 'idle' }, idle);
-    metrics.poolConnections.set({ state: 'waiting' }, waiting);
+    const stats = pools.map((pool) => pool.stats());
+    for (const state of ['total', 'idle', 'waiting'] as const) {
+      const count = stats.reduce((sum, pool) => sum + pool[state], 0);
+      metrics.poolConnections.set({ state }, count);
+    }
   });
 }
 

@@ -1,10 +1,15 @@
 import { pathToFileURL } from 'node:url';
+import { setFlagsFromString, writeHeapSnapshot } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { readConfig } from '../../src/config.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { openKeyRing } from '../../src/runtime/open-key-ring.ts';
 
 /** What this process is told in BENCH_SERVICE: where the release's service.js is, the database, and the rhythm of the network. */
 export type FastServicePlan = { module: string; connection: object; blockMs: number };
+
+/** What `{ kind: 'memory' }` is answered, after a collection that takes all: bytes on V8's heap, and of buffers outside it. */
+export type ServiceMemory = { heapUsed: number; external: number };
 
 /** The release's watcher and dispatcher on a network that is faster than the command allows. Settings come as always. */
 const plan = JSON.parse(process.env['BENCH_SERVICE'] ?? '{}') as FastServicePlan;
@@ -16,8 +21,16 @@ const log = createLogger({ level: 'warn' });
 const connection = plan.connection as Parameters<typeof startService>[0]['connection'];
 const keyRing = await openKeyRing(config);
 const service = await startService({ config, connection, keyRing, log, blockMs: plan.blockMs });
+setFlagsFromString('--expose_gc');
+const collectAll = runInNewContext('gc') as () => void;
+process.on('message', ({ kind, path }: { kind: 'memory' | 'snapshot'; path: string }) => {
+  collectAll();
+  if (kind === 'snapshot') writeHeapSnapshot(path);
+  const { heapUsed, external } = process.memoryUsage();
+  process.send?.({ heapUsed, external } satisfies ServiceMemory);
+});
 process.on('disconnect', () => process.exit());
 process.once('SIGTERM', () => {
   service.stop().finally(() => process.exit());
 });
-process.send?.({ ready: true });
+process.send?.({ ready: true, url: service.url });

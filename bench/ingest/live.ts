@@ -118,7 +118,7 @@ export async function measureLive(
 }
 
 /** When each invoice reached each status, by `<id> <status>`, in milliseconds of the clock. */
-async function hearCommits(client: pg.Client): Promise<Map<string, number>> {
+export async function hearCommits(client: pg.Client): Promise<Map<string, number>> {
   const committed = new Map<string, number>();
   client.on('notification', ({ payload = '' }) => {
     if (!committed.has(payload)) committed.set(payload, Date.now());

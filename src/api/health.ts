@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { AppError } from '../domain/errors.ts';
 import type { Network } from '../domain/network.ts';
 import { toIso, type UnixMs } from '../domain/time.ts';
+import { coalesce } from '../runtime/coalesce.ts';
 import { countOpenAlarms } from '../store/alarms.ts';
 import { findCursor, findHalt } from '../store/chain-cursor.ts';
 import { findChainStatus } from '../store/chain-status.ts';
@@ -19,17 +20,27 @@ type HealthDeps = { db: Database; networks: readonly Network[]; now(): UnixMs };
  */
 export function registerHealth(app: FastifyInstance, deps: HealthDeps): void {
   app.get('/healthz', { schema: { hide: true } }, async () => ({ status: 'ok' }));
-  app.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
-    const problem = await findProblem(deps.db);
-    if (problem !== null) {
-      reply.code(503);
-      return { status: 'unavailable', reason: problem };
-    }
-    return {
-      status: 'ready',
-      networks: Object.fromEntries(await Promise.all(deps.networks.map((n) => look(deps, n)))),
-    };
+  // It is answered also where others are refused, so however many ask, one looks at a time.
+  const lookOnce = coalesce<null, Readiness>({
+    ...{ maxUnderWay: 1, maxTogether: Number.POSITIVE_INFINITY },
+    answer: async (questions) => {
+      const answer = await readiness(deps);
+      return questions.map(() => answer);
+    },
   });
+  app.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
+    const { isReady, body } = await lookOnce(null);
+    return reply.code(isReady ? 200 : 503).send(body);
+  });
+}
+
+type Readiness = { isReady: boolean; body: object };
+
+async function readiness(deps: HealthDeps): Promise<Readiness> {
+  const problem = await findProblem(deps.db);
+  if (problem !== null) return { isReady: false, body: { status: 'unavailable', reason: problem } };
+  const networks = Object.fromEntries(await Promise.all(deps.networks.map((n) => look(deps, n))));
+  return { isReady: true, body: { status: 'ready', networks } };
 }
 
 async function findProblem(db: Database): Promise<string | null> {

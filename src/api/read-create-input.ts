@@ -18,7 +18,10 @@ const SHOWN_CHARACTERS = 60;
 export function readCreateInput(body: Uint8Array): CreateFields {
   const read = readJsonObject(body);
   if (read.kind === 'invalid-json') throw new Problem('INVALID_JSON', read.detail);
-  if (read.kind === 'not-an-object') throw invalid([{ field: '', code: 'WRONG_TYPE', message: read.detail }]);
+  if (read.kind === 'not-an-object') {
+    const errors: FieldError[] = [{ field: '', code: 'WRONG_TYPE', message: read.detail }];
+    throw new Problem('INVALID_REQUEST', read.detail, { extensions: { errors } });
+  }
   const { value, duplicateKeys } = read;
   const errors: FieldError[] = [
     ...duplicateKeys.map((key) => fieldError(key, 'DUPLICATE_FIELD', 'occurs more than once; send it once')),
@@ -91,7 +94,7 @@ function invalid(errors: FieldError[]): Problem {
   const shown = errors.slice(0, MAX_ERRORS);
   const detail = `${errors.length === 1 ? 'One field is' : `${errors.length} fields are`} not valid: ${shown
     .slice(0, 5)
-    .map(({ field, message }) => `${field} ${message}`.trim())
+    .map(({ field, message }) => `${field} ${message}`)
     .join('; ')}.`;
   return new Problem('INVALID_REQUEST', detail, { extensions: { errors: shown } });
 }

@@ -1,5 +1,4 @@
 import { AppError } from '../domain/errors.ts';
-import type { UnixMs } from '../domain/time.ts';
 import { expireInvoices } from '../payments/expire-invoices.ts';
 import type { Watching } from '../payments/watching.ts';
 import { type ChainCursor, findCursor } from '../store/chain-cursor.ts';
@@ -8,7 +7,7 @@ import type { Lease } from '../store/leases.ts';
 import { keepProducers } from './attest.ts';
 import { catchUp, dropStuckWindow } from './catch-up.ts';
 import { askSolidInTime, followHead } from './follow-head.ts';
-import { type FollowDeps, type Following, tipOf } from './following.ts';
+import { certainTime, type FollowDeps, type Following, tipOf } from './following.ts';
 import type { Node } from './node-member.ts';
 import { createPace } from './pace.ts';
 import { loadProducers } from './producers.ts';
@@ -105,13 +104,6 @@ export function createFollower(deps: FollowDeps, onProgress: () => Promise<void>
       return { pauseMs, examinedAgeMs: readAt - (after ?? cursor).head.time };
     },
   };
-}
-
-/** Up to when it is certain which transfers there are: past it nothing expires, for a payment may stand in a block that waits. */
-function certainTime({ base, window }: Following): UnixMs {
-  const open = window.findIndex(({ agreed }) => agreed === null);
-  const certain = open < 0 ? window.at(-1) : window[open - 1];
-  return (certain ?? base).time;
 }
 
 /** The nodes in order of preference, one that is avoided for a moment last. */

@@ -68,3 +68,10 @@ export type Following = {
 export function tipOf({ window, base }: Following): { number: number; id: string; time: UnixMs } {
   return window.at(-1) ?? base;
 }
+
+/** Up to when it is certain which transfers there are: past it nothing expires, for a payment may stand in a block that waits. */
+export function certainTime({ base, window }: Following): UnixMs {
+  const open = window.findIndex(({ agreed }) => agreed === null);
+  const certain = open < 0 ? window.at(-1) : window[open - 1];
+  return (certain ?? base).time;
+}

@@ -5,7 +5,7 @@ import type { UnixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { createNodeBudget } from './node-budget.ts';
-import { createNodeClient, type Outcome } from './node-client.ts';
+import { createNodeClient, type NodeClient, type NodeClientOptions, type Outcome } from './node-client.ts';
 import { createNodePause, type Failure } from './node-pause.ts';
 import { createNodeWarnings } from './node-warnings.ts';
 
@@ -24,6 +24,8 @@ export type NodeLineOptions = {
   closing: AbortSignal;
   /** Whether no other node can be asked now. */
   isAlone(): boolean;
+  /** How nodes are asked; over HTTP when absent. */
+  createClient?(options: NodeClientOptions): NodeClient;
 };
 
 /** The weight of the newest answer in the average. */
@@ -31,10 +33,10 @@ const NEWEST_WEIGHT = 0.2;
 
 /** The line to one node: every request passes its budget, its pause and the counters. */
 export function createNodeLine(options: NodeLineOptions) {
-  const { spec, origin, network, clockMs, metrics, closing } = options;
+  const { spec, origin, network, clockMs, metrics, closing, createClient = createNodeClient } = options;
   const budget = createNodeBudget({ ...options, ...spec });
   const record = createRecord(options);
-  const client = createNodeClient({ ...options, url: spec.url, apiKey: spec.apiKey });
+  const client = createClient({ ...options, url: spec.url, apiKey: spec.apiKey });
   const hindrance = (): string | null => {
     if (closing.aborted) return 'the service stops';
     const pausedMs = Math.ceil(record.pause.remainingMs());

@@ -5,6 +5,7 @@ import type { NodeSpec } from '../domain/node.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
+import type { NodeClient, NodeClientOptions } from './node-client.ts';
 import { createNodeMember, type Node, type NodeHealth, type NodeMember, type NodeProblem } from './node-member.ts';
 
 import { ALONE } from './node-pause.ts';
@@ -40,6 +41,8 @@ export type NodePoolOptions = {
   /** A monotonic clock in milliseconds. */
   clockMs?(): number;
   random?(): number;
+  /** How nodes are asked; over HTTP when absent. */
+  createClient?(options: NodeClientOptions): NodeClient;
 };
 
 /** For a small answer where no other node is left to ask instead. */

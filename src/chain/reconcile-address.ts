@@ -48,7 +48,7 @@ const DUE_MS = 23 * 3_600_000;
 const JITTER_MS = 30 * 60_000;
 /** A difference, or a match only with an earlier height, is looked at again soon. */
 const DUE_SOON_MS = 10 * 60_000;
-const LEDGER_POLL_MS = 200;
+const LEDGER_POLL_MS = 1000;
 
 type Reading = BalanceReading & { isBlackListed: boolean | null };
 type Compared = { balanced: Balanced; books: Books; reading: Reading; firstBlock: number | null };

@@ -23,6 +23,8 @@ export type ReconcilerDeps = {
   /** Between two addresses; 2,000 ms unless a test is in a hurry. */
   pauseMs?: number;
   confirmAfterMs?: number;
+  /** How long one address may wait for the ledger; 40,000 ms when absent. */
+  patienceMs?: number;
 };
 
 /** One address of four requests in this time leaves the nodes their budget: 5,000 addresses a day are 20,000 requests. */
@@ -39,7 +41,8 @@ const CONFIRM_AFTER_MS = 6000;
 
 /** Checks addresses whose turn has come, one after the other, while this process is the leader. Never ends by itself. */
 export function startReconciler(deps: ReconcilerDeps): Loop {
-  const { db, network, pool, now, log, metrics, pauseMs = PAUSE_MS, confirmAfterMs = CONFIRM_AFTER_MS } = deps;
+  const { db, network, pool, now, log, metrics } = deps;
+  const { pauseMs = PAUSE_MS, confirmAfterMs = CONFIRM_AFTER_MS, patienceMs = PATIENCE_MS } = deps;
   const putOff = new Map<string, number>();
   const stopping = new AbortController();
   const loop = startLoop({
@@ -56,7 +59,7 @@ export function startReconciler(deps: ReconcilerDeps): Loop {
       const node = (await pool.available()).at(-1);
       if (node === undefined) return pauseMs; // The watcher says that nothing is seen of the chain.
       putOff.set(address.id, performance.now() + PUT_OFF_MS);
-      const wait = { patienceMs: PATIENCE_MS, confirmAfterMs, signal: stopping.signal };
+      const wait = { patienceMs, confirmAfterMs, signal: stopping.signal };
       const outcome = await reconcileAddress({ ...deps, ...wait, node }, address).catch((error: unknown) => {
         if (isStopping()) return null;
         throw error;

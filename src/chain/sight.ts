@@ -1,14 +1,15 @@
 import { sightBlocks } from '../payments/sight-blocks.ts';
 import type { Watching } from '../payments/watching.ts';
 import { findCursor } from '../store/chain-cursor.ts';
-import type { Following } from './following.ts';
+import { certainTime, type Following } from './following.ts';
 import { toChainBlock, type WindowBlock } from './window.ts';
 
 /**
  * Records the verified blocks above the solid one that the database does not have yet, or not with all their transfers. After a
  * restart that waits until as much is verified as was examined before, so that no invoice loses a sighting that it still has.
  */
-export async function sight(watching: Watching, { window }: Following): Promise<void> {
+export async function sight(watching: Watching, following: Following): Promise<void> {
+  const { window } = following;
   const firstUnattested = window.findIndex(({ signer }) => signer === null);
   const attested = firstUnattested < 0 ? window : window.slice(0, firstUnattested);
   const first = attested.findIndex(isBehind);
@@ -17,7 +18,7 @@ export async function sight(watching: Watching, { window }: Following): Promise<
   if (first < 0 || lowest === undefined || newest === undefined) return;
   const cursor = await findCursor(watching.db, watching.network);
   if (cursor !== null && newest.number < cursor.head.number) return;
-  const sighted = await sightBlocks(watching, lowest.number - 1, blocks.map(toChainBlock));
+  const sighted = await sightBlocks(watching, lowest.number - 1, blocks.map(toChainBlock), certainTime(following));
   for (const block of blocks) {
     block.sighted = block.agreed === null ? 'proven' : 'everything';
     block.hasSighting = sighted.has(block.number);

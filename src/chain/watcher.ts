@@ -12,6 +12,8 @@ export type WatcherDeps = Omit<FollowDeps, 'alarms'> & {
   holder: string;
   /** Something happened after which the books should be compared with the chain. */
   onIncident(): Promise<void>;
+  /** A crashed watcher's successor starts after this long at most, by the database's clock; 8,000 when absent. */
+  leaseMs?: number;
 };
 
 export type Watcher = {
@@ -20,13 +22,16 @@ export type Watcher = {
   stop(): Promise<void>;
 };
 
-/** A crashed watcher's successor starts after this long at most. */
+/** Short, for nothing is confirmed until a successor starts; a renewal that fails is tried again before it ends. */
 const LEASE_MS = 8000;
-const RENEW_MS = 2000;
+const RENEWALS_PER_LEASE = 4;
+/** A standby asks for the lease more often than it is renewed: twice a second, so that a crash leaves the chain unwatched for less than 10 s. */
+const ASKS_PER_RENEWAL = 4;
 /** After a failure the pause doubles up to this, so that a node or a database which limits us is left alone. */
 const MAX_PAUSE_MS = 5000;
-/** While no node may be asked, or an operator must decide, look again after this. */
-const WAIT_MS = 250;
+/** While no node may be asked, or an operator must decide, look again this often in a block time, and every 250 ms at most. */
+const LOOKS_PER_BLOCK = 3;
+const MIN_WAIT_MS = 250;
 const STATUS_MS = 2000;
 /** Incidents that follow each other have the books compared once in this time: every comparison costs requests. */
 const INCIDENT_MS = 3_600_000;
@@ -42,21 +47,27 @@ const NOT_ABOUT_THE_CHAIN = new Set(['LEASE_LOST', 'DATABASE_UNAVAILABLE']);
 
 /** Follows one network while this process holds its lease. Never ends by itself. */
 export function startWatcher(deps: WatcherDeps): Watcher {
-  const { db, network, pool, metrics } = deps;
+  const { db, network, pool, metrics, leaseMs = LEASE_MS } = deps;
+  const renewMs = leaseMs / RENEWALS_PER_LEASE;
   const log = deps.log.child({ network });
   const alarms = createAlarms({ db, network, log, metrics });
   const state = {
     lease: null as Lease | null,
+    /** Until when the lease is surely ours, monotonic: counted from before it was asked for. */
+    leaseUntilMs: 0,
     blind: null as string | null,
     failures: 0,
     statusMs: 0,
     hasIncident: false,
     incidentNextMs: 0,
   };
+  // A process that was paused learns from its own clock that others may have gone on, before it writes or tells anything. The
+  // ledger does not depend on that: there the database decides.
+  const isLeader = () => state.lease !== null && performance.now() < state.leaseUntilMs;
   const tellStatus = async (): Promise<void> => {
     const status = follower.status();
     const nowMs = performance.now();
-    if (status === null || nowMs - state.statusMs < STATUS_MS) return;
+    if (!isLeader() || status === null || nowMs - state.statusMs < STATUS_MS) return;
     state.statusMs = nowMs;
     await alarms.refresh();
     if (state.hasIncident && nowMs >= state.incidentNextMs) {
@@ -89,6 +100,7 @@ export function startWatcher(deps: WatcherDeps): Watcher {
     const code = error instanceof AppError ? error.code : 'INTERNAL';
     metrics.watcherFailures.inc({ network, code });
     if (code === 'LEASE_LOST' && state.lease === lease) loseLease();
+    if (!isLeader()) return;
     state.failures = NOT_ABOUT_THE_CHAIN.has(code) ? 0 : state.failures + 1;
     const reason = error instanceof Error ? error.message : String(error);
     if (code === 'BLOCK_UNVERIFIABLE') {
@@ -106,11 +118,14 @@ export function startWatcher(deps: WatcherDeps): Watcher {
   const renewal = startLoop({
     name: `lease of ${network}`,
     log,
-    maxPauseMs: RENEW_MS,
+    maxPauseMs: renewMs,
     run: async () => {
-      if (state.lease === null) state.lease = await acquireLease(db, watcherLease(network), deps.holder, LEASE_MS);
-      else if (!(await renewLease(db, state.lease, LEASE_MS))) loseLease();
-      return RENEW_MS / (state.lease === null ? 2 : 1);
+      const askedMs = performance.now();
+      if (state.lease === null) state.lease = await acquireLease(db, watcherLease(network), deps.holder, leaseMs);
+      else if (!(await renewLease(db, state.lease, leaseMs))) loseLease();
+      if (state.lease === null) return renewMs / ASKS_PER_RENEWAL;
+      state.leaseUntilMs = askedMs + leaseMs;
+      return renewMs;
     },
   });
   const following = startLoop({
@@ -119,7 +134,7 @@ export function startWatcher(deps: WatcherDeps): Watcher {
     maxPauseMs: MAX_PAUSE_MS,
     run: async (isStopping) => {
       const { lease } = state;
-      if (lease === null) return Math.min(deps.blockMs, 200);
+      if (lease === null || !isLeader()) return Math.min(deps.blockMs, renewMs / ASKS_PER_RENEWAL);
       try {
         const halt = await findHalt(db, network);
         if (halt !== null) throw new AppError('CHAIN_HALTED', `the watcher is halted: ${halt.reason}`);
@@ -138,13 +153,13 @@ export function startWatcher(deps: WatcherDeps): Watcher {
         await onFailure(error, lease);
         // The log tells of these once, as an alarm; the pool has its own pauses.
         const code = error instanceof AppError ? error.code : 'INTERNAL';
-        if (code === 'NO_NODE' || code === 'CHAIN_HALTED') return WAIT_MS;
+        if (code === 'NO_NODE' || code === 'CHAIN_HALTED') return Math.max(MIN_WAIT_MS, deps.blockMs / LOOKS_PER_BLOCK);
         throw error;
       }
     },
   });
   return {
-    isLeader: () => state.lease !== null,
+    isLeader,
     stop: async () => {
       const ended = following.stop();
       // Ends the request under way, so that stopping does not wait for a node that hangs.

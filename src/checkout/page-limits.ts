@@ -1,6 +1,7 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { UnixMs } from '../domain/time.ts';
 import { clientNetwork } from '../web/client-network.ts';
+import { Problem } from '../web/problem.ts';
 import { type RateLimit, refuseLimited } from '../web/refuse-limited.ts';
 import { createTokenBuckets } from '../web/token-bucket.ts';
 import { answerUnavailable } from './answer-page.ts';
@@ -24,6 +25,9 @@ const OTHERS = new Set(['/logos/:id', '/.well-known/quittance-receipt-keys.json'
  */
 export function limitPages(app: FastifyInstance, { now }: { now(): UnixMs }): void {
   const buckets = createTokenBuckets(LIMIT.perSecond, LIMIT.burst, MAX_BUCKETS);
+  app.addHook('onRoute', (route) => {
+    if (PAGES.has(route.url)) route.errorHandler ??= apologize;
+  });
   app.addHook('onRequest', (request, reply, done) => {
     const { url = '' } = request.routeOptions;
     if (!(url.startsWith('/c/') || OTHERS.has(url)) || url === '/c/:token/lookup') return done();
@@ -36,4 +40,10 @@ export function limitPages(app: FastifyInstance, { now }: { now(): UnixMs }): vo
     reply.headers(DATA_HEADERS);
     refuseLimited(verdict, LIMIT);
   });
+}
+
+/** A page that is refused because too much is asked of the process says so to people. */
+function apologize(error: Error, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  if (!(error instanceof Problem && error.code === 'OVERLOADED')) throw error;
+  return answerUnavailable(request, reply.code(503), Number(error.headers['Retry-After']));
 }

@@ -65,6 +65,7 @@ function addAdditions(group: Command, terminal: Terminal, print: Print): void {
     .option('--file <path>', 'a list (one address a line, # starts a comment) or CSV (its column "address")')
     .addOption(policyOption())
     .option('--no-check', 'do not ask the nodes whether the addresses were ever activated')
+    .option('--fresh', 'after a restore: you know that Quittance never had any of them')
     .option(...BY_OPTION)
     .action(async (addresses: string[], options: AddAddressOptions) =>
       print((await import('./address/add.ts')).addProjectAddresses(terminal, addresses, options)),
@@ -77,6 +78,7 @@ function addAdditions(group: Command, terminal: Terminal, print: Print): void {
     .option('--first <address>', 'the first address that your wallet shows; asked for if it is not given')
     .option(...PROJECT_OPTION)
     .addOption(policyOption())
+    .option('--fresh', 'after a restore: you know that Quittance never had this key, so begin with its first address')
     .option(...BY_OPTION)
     .action(async (options: DeriveAddressOptions) =>
       print((await import('./address/derive.ts')).deriveProjectAddresses(terminal, options)),

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import { addAddressCommands } from './address-commands.ts';
+import { addBackupCommands } from './backup-commands.ts';
 import type { AcknowledgeOptions } from './chain-acknowledge.ts';
 import type { RangeOptions } from './chain-range.ts';
 import { addDeliveriesCommands } from './deliveries-commands.ts';
@@ -32,6 +33,7 @@ export function addCommands(program: Command, terminal: Terminal): void {
     .description('bring the database schema up to this release')
     .action(async () => print((await import('./migrate.ts')).runMigrations(terminal)));
 
+  addBackupCommands(program, terminal, print);
   addProjectCommands(program, terminal, print);
   addKeyCommands(program, terminal, print);
   addAddressCommands(program, terminal, print);
@@ -113,7 +115,7 @@ function addChainCommands(program: Command, terminal: Terminal, print: Print): v
   group
     .command('acknowledge')
     .description('close alarms that tell of something that happened once, when you have read them')
-    .requiredOption('--alarm <kind>', 'contract-event; every other alarm ends when its cause does')
+    .requiredOption('--alarm <kind>', 'contract-event or database-restored; every other alarm ends when its cause does')
     .option('--subject <subject>', 'only the one about this, as "quittance chain status --json" shows it')
     .option(...NETWORK_OPTION)
     .action(async (options: AcknowledgeOptions) =>

@@ -15,6 +15,8 @@ import type { Terminal } from './terminal.ts';
 /** The database of one command. `applied` names the migrations that the command brought in. */
 export type CommandDatabase = {
   db: Database;
+  /** For what needs a connection of another kind. */
+  connection: Connection;
   config: Config;
   applied: readonly string[];
   kind: 'external' | 'embedded';
@@ -27,6 +29,8 @@ type Options = {
   mayCreate: boolean;
   /** Whether missing migrations are applied. A data directory that the command makes gets them always. */
   mayMigrate: boolean;
+  /** Whether the command takes a database of whatever release, or without any table of ours. */
+  takesAnySchema?: boolean;
 };
 
 /**
@@ -40,10 +44,11 @@ export async function withDatabase<Output>(
 ): Promise<Output> {
   const config = loadConfig(terminal);
   if (config.databaseUrl !== null) {
-    return withConnection(config, config.databaseUrl, async (db) => {
+    const connection = config.databaseUrl;
+    return withConnection(config, connection, async (db) => {
       const applied = options.mayMigrate ? await migrate(db) : [];
-      await refusePending(db, 'run "quittance migrate"');
-      return work({ db, config, applied, kind: 'external', isStartedHere: false });
+      if (options.takesAnySchema !== true) await refusePending(db, 'run "quittance migrate"');
+      return work({ db, connection, config, applied, kind: 'external', isStartedHere: false });
     });
   }
   if (!options.mayCreate && !(await isClusterThere(config.dataDir))) {
@@ -71,20 +76,21 @@ async function withEmbedded<Output>(
   terminal: Terminal,
   config: Config,
   work: (database: CommandDatabase) => Promise<Output>,
-  { mayMigrate, endTurn }: Options & { endTurn: () => Promise<void> },
+  { mayMigrate, takesAnySchema = false, endTurn }: Options & { endTurn: () => Promise<void> },
 ): Promise<Output> {
   const found = await lockPatiently(config.dataDir, 'instance.lock', () => readRunningPostgres(config.dataDir));
   if (found.kind === 'running') {
     // It is the service's own, for a command's would have the turn: others need not wait for what may be a long export.
     await endTurn();
-    return withConnection(config, found.connection, async (db) => {
+    const { connection } = found;
+    return withConnection(config, connection, async (db) => {
       const deadlineMs = performance.now() + MIGRATION_PATIENCE_MS;
       while ((await countPending(db)) !== 0 && performance.now() < deadlineMs) await delay(LOCK_POLL_MS);
       await refusePending(
         db,
         'the running instance is still bringing it in, or is an older release: then restart it with this one',
       );
-      return work({ db, config, applied: [], kind: 'embedded', isStartedHere: false });
+      return work({ db, connection, config, applied: [], kind: 'embedded', isStartedHere: false });
     });
   }
   try {
@@ -95,11 +101,12 @@ async function withEmbedded<Output>(
     if (isNew) terminal.note('making a new database …');
     const postgres = await startEmbeddedPostgres({ dataDir: config.dataDir, log });
     try {
-      return await withConnection(config, postgres.connection, async (db) => {
+      const { connection } = postgres;
+      return await withConnection(config, connection, async (db) => {
         const applied = isNew || mayMigrate ? await migrate(db) : [];
         // There is no way back from a migration, and who only wants to read has not asked for one.
-        await refusePending(db, 'start this release, or run "quittance migrate"');
-        return work({ db, config, applied, kind: 'embedded', isStartedHere: true });
+        if (!takesAnySchema) await refusePending(db, 'start this release, or run "quittance migrate"');
+        return work({ db, connection, config, applied, kind: 'embedded', isStartedHere: true });
       });
     } finally {
       await postgres.stop();

@@ -1,14 +1,12 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { CONTROL_PATH, type ControlAnswer, forkOnRequest, isFromThisMachine } from './control.ts';
-import { distort } from './distort.ts';
 import { ENDPOINTS } from './endpoints.ts';
-import { type Fault, faultsAt, type SettledFault, settleFault } from './faults.ts';
+import { type Fault, faultsAt } from './faults.ts';
 import type { Ledger } from './ledger.ts';
-import { viewWith, witnessesWith } from './lying-view.ts';
-import { booleanParameter, ParameterError, type Parameters } from './parameters.ts';
+import { answerRequest, fallSick, type Sickness } from './node-answers.ts';
+import { ParameterError, type Parameters } from './parameters.ts';
 import { refuseWith, send } from './refusals.ts';
-import type { Resealed } from './reseal.ts';
 
 /** A node that serves a ledger over HTTP. Several may serve the same one, each with its own faults. */
 export interface NodeServer {
@@ -23,12 +21,6 @@ export interface NodeServer {
 /** Makes the node obey `POST /devnet/fork`; a branch ends `slotMs` after the head it replaces. */
 interface Control {
   readonly slotMs: number;
-}
-
-/** The faults, and what was made up for them, by the faults of a path. */
-interface Sickness {
-  readonly faults: readonly SettledFault[];
-  readonly resealed: Map<string, Resealed>;
 }
 
 interface NodeContext {
@@ -63,7 +55,7 @@ export async function startNodeServer({
   readonly port: number;
   readonly control: Control | null;
 }): Promise<NodeServer> {
-  let sickness: Sickness = { faults: [], resealed: new Map() };
+  let sickness = fallSick(ledger, []);
   const context: NodeContext = { ledger, now, control, sickness: () => sickness };
   const server = createServer((request, response) => {
     handle(request, response, context).catch((error: unknown) => {
@@ -78,8 +70,7 @@ export async function startNodeServer({
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${taken}`,
     setFault(...next) {
-      const solidNumber = ledger.solidNumber();
-      sickness = { faults: next.map((fault) => settleFault(fault, solidNumber)), resealed: new Map() };
+      sickness = fallSick(ledger, next);
     },
     stop: () =>
       new Promise((resolve) => {
@@ -102,29 +93,18 @@ async function handle(request: IncomingMessage, response: ServerResponse, contex
       ? answerControl(response, () => forkOnRequest(ledger, control.slotMs, parametersOf(body ?? '')))
       : page(response, 404, NOT_FOUND);
   }
-  const endpoint = ENDPOINTS.get(path);
-  if (endpoint === undefined) return page(response, 404, NOT_FOUND);
+  if (!ENDPOINTS.has(path)) return page(response, 404, NOT_FOUND);
   if (request.method !== 'GET' && request.method !== 'POST') return page(response, 405, METHOD_NOT_ALLOWED);
   let answer: unknown;
   try {
     if (body === null) throw new ParameterError(`body size is too big, the limit is ${MAX_BODY_BYTES}`);
     const parameters = request.method === 'GET' ? Object.fromEntries(searchParams) : parametersOf(body);
-    const view = viewWith(ledger, endpoint.kind, faults, resealedFor(sickness, faults));
-    const witnesses = witnessesWith(ledger, faults);
-    const visible = booleanParameter(parameters, 'visible');
-    answer = endpoint.run({ ledger, view, witnesses, parameters, visible, now });
+    answer = answerRequest({ ledger, now, sickness }, path, parameters);
   } catch (error) {
     if (!(error instanceof ParameterError)) throw error;
     answer = { Error: `class java.lang.IllegalArgumentException : ${error.message}` };
   }
-  send(faults, response, `${JSON.stringify(distort(faults, path, answer))}\n`);
-}
-
-function resealedFor({ faults, resealed }: Sickness, concerned: readonly SettledFault[]): Resealed {
-  const key = concerned.map((fault) => faults.indexOf(fault)).join();
-  const known = resealed.get(key) ?? new Map();
-  resealed.set(key, known);
-  return known;
+  send(faults, response, `${JSON.stringify(answer)}\n`);
 }
 
 function answerControl(response: ServerResponse, run: () => ControlAnswer): void {

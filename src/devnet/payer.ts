@@ -42,6 +42,9 @@ export interface Payer {
   withKey(privateKey: string): Payer;
 }
 
+/** Asks a node and resolves to its JSON answer. */
+type Ask = (path: string, body: object) => Promise<object>;
+
 /** A node answers in milliseconds; a broken one must not hang a test or a command for long. */
 const TIMEOUT_MS = 5_000;
 
@@ -55,7 +58,18 @@ const FEE_LIMIT_SUN = 5_000_000_000n;
 const EXPIRATION_MS = 60 * 60 * 1000;
 
 /** Builds, signs and broadcasts payments with a 32-byte private key in hex. */
-export function createPayer({ nodeUrl, privateKey }: { readonly nodeUrl: string; readonly privateKey: string }): Payer {
+export function createPayer({
+  nodeUrl,
+  privateKey,
+  ask = (path, body) => post(nodeUrl, path, body),
+  now = Date.now,
+}: {
+  readonly nodeUrl: string;
+  readonly privateKey: string;
+  /** How the node is asked; over HTTP when absent. */
+  readonly ask?: Ask;
+  readonly now?: () => number;
+}): Payer {
   const keys = keyPairOf(hexToBytes(privateKey));
   const owner = keys.account;
   let lastTimestampMs = 0;
@@ -64,9 +78,9 @@ export function createPayer({ nodeUrl, privateKey }: { readonly nodeUrl: string;
     contract: Parameters<typeof encodeRawTransaction>[0]['contract'],
     feeLimitSun = FEE_LIMIT_SUN,
   ): Promise<string> => {
-    const reference = await solidBlock(nodeUrl);
+    const reference = await solidBlock(nodeUrl, ask);
     // Two equal payments in the same millisecond would be one transaction, so every one has a time of its own.
-    lastTimestampMs = Math.max(Date.now(), lastTimestampMs + 1);
+    lastTimestampMs = Math.max(now(), lastTimestampMs + 1);
     const rawData = encodeRawTransaction({
       refBlockBytes: reference.blockID.slice(12, 16),
       refBlockHash: reference.blockID.slice(16, 32),
@@ -78,7 +92,7 @@ export function createPayer({ nodeUrl, privateKey }: { readonly nodeUrl: string;
       contract,
     });
     const signatures = [hexToBytes(signMessage(rawData, keys.privateKey))];
-    return broadcast(nodeUrl, bytesToHex(encodeTransaction({ rawData, signatures, results: [] })));
+    return broadcast(nodeUrl, ask, bytesToHex(encodeTransaction({ rawData, signatures, results: [] })));
   };
   const call = (contract: string, data: string, feeLimitSun?: bigint) =>
     send({ kind: 'trigger', owner, contract: accountOf(contract), data, callValueSun: 0n }, feeLimitSun);
@@ -99,13 +113,13 @@ export function createPayer({ nodeUrl, privateKey }: { readonly nodeUrl: string;
       return call(multisendContract, encodeMultisendCall(accountOf(token), parts));
     },
     sendTrx: async ({ to, amountSun }) => send({ kind: 'transfer', owner, to: accountOf(to), amountSun }),
-    withKey: (otherKey) => createPayer({ nodeUrl, privateKey: otherKey }),
+    withKey: (otherKey) => createPayer({ nodeUrl, privateKey: otherKey, ask, now }),
   };
 }
 
 /** The solid block, to which a transaction can refer without being lost in a fork. */
-async function solidBlock(nodeUrl: string): Promise<{ blockID: string; timestampMs: number }> {
-  const answer = await post(nodeUrl, '/walletsolidity/getnowblock', {});
+async function solidBlock(nodeUrl: string, ask: Ask): Promise<{ blockID: string; timestampMs: number }> {
+  const answer = await ask('/walletsolidity/getnowblock', {});
   const { blockID, block_header } = answer as {
     blockID?: unknown;
     block_header?: { raw_data?: { timestamp?: unknown } };
@@ -117,8 +131,8 @@ async function solidBlock(nodeUrl: string): Promise<{ blockID: string; timestamp
   return { blockID, timestampMs };
 }
 
-async function broadcast(nodeUrl: string, transaction: string): Promise<string> {
-  const answer = await post(nodeUrl, '/wallet/broadcasthex', { transaction });
+async function broadcast(nodeUrl: string, ask: Ask, transaction: string): Promise<string> {
+  const answer = await ask('/wallet/broadcasthex', { transaction });
   const { result, txid, code, message } = answer as Record<'result' | 'txid' | 'code' | 'message', unknown>;
   if (result === true && typeof txid === 'string') return txid;
   if (typeof code === 'string')

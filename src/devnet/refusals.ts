@@ -6,7 +6,7 @@ const DRIP_MS = 60_000;
 const DRIP_BYTES = 240;
 
 /** What nodes and the proxies before them really answer, byte for byte. */
-const REFUSALS: ReadonlyMap<Fault['kind'], { status: number; type: string; body: string }> = new Map([
+export const REFUSALS: ReadonlyMap<Fault['kind'], { status: number; type: string; body: string }> = new Map([
   ['error-200', json(200, '{"Error":"class java.lang.IllegalAccessException : lack of computing resources"}')],
   ['bare-text', { status: 200, type: 'text/plain', body: 'this API is closed because this node is a lite fullnode' }],
   [

@@ -69,10 +69,14 @@ describe('secret keys', () => {
 
   test('any other text is none', () => {
     fc.assert(fc.property(fc.string(), (text) => readApiKey(text) === null));
+    // Whose id begins with 8, so that it would take 129 bits.
+    const body = `qt_live_8${'0'.repeat(25)}${'0'.repeat(43)}`;
+    const checksum = toBase62(zlibCrc32(body)).padStart(6, '0');
+    expect(readApiKey(body + checksum)).toBeNull();
   });
 
   test('cannot be made from fewer or more than 32 bytes', () => {
-    expect(() => formatApiKey('devnet', UUID, new Uint8Array(31))).toThrow(RangeError);
+    expect(() => formatApiKey('devnet', UUID, new Uint8Array(31))).toThrow('a secret key needs 32 random bytes');
     expect(() => formatApiKey('devnet', UUID, new Uint8Array(33))).toThrow(RangeError);
   });
 });
@@ -86,6 +90,10 @@ describe('crc32', () => {
     fc.assert(fc.property(fc.string({ unit: 'grapheme-ascii' }), (text) => crc32(text) === zlibCrc32(text)));
   });
 });
+
+function toBase62(value: number): string {
+  return value === 0 ? '' : toBase62(Math.floor(value / 62)) + BASE62.charAt(value % 62);
+}
 
 function fromBase62(text: string): bigint {
   return [...text].reduce((value, character) => value * 62n + BigInt(BASE62.indexOf(character)), 0n);

@@ -39,4 +39,5 @@ test('an address cannot have held less than nothing before the ledger knew it', 
   const books = { opening, beforeMicro: 60n, movements: [] };
   const reading = { low: 200, high: 200, balanceMicro: 50n };
   expect(balanceBooks(books, reading)).toEqual({ kind: 'differs', expectedMicro: 60n });
+  expect(balanceBooks({ ...books, beforeMicro: 50n }, reading)).toMatchObject({ kind: 'good' });
 });

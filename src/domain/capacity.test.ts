@@ -111,4 +111,7 @@ test('what will be gone first comes first: low ones, then by days, then by what 
   const busy = forecast(800n, 900n, use(70n, 70n));
   const idle = forecast(900n, 900n, use(0n, 0n));
   expect([idle, busy, scarce, soon, gone].sort(byUrgency)).toEqual([gone, soon, scarce, busy, idle]);
+  const fuller = forecast(700n, 900n, use(0n, 0n));
+  expect([idle, fuller].sort(byUrgency)).toEqual([fuller, idle]);
+  expect([fuller, idle].sort(byUrgency)).toEqual([fuller, idle]);
 });

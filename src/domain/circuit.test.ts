@@ -37,7 +37,8 @@ test('an endpoint to which nothing was sent for longer than between two attempts
   const failing = healthAfterFailures(HEALTHY, { probes: 0, others: 12 }, NOW);
   const until = failing.openUntil ?? 0;
   const probe = (afterMs: number) => healthAfterFailures(failing, { probes: 1, others: 0 }, unixMs(until + afterMs));
-  expect(probe(36 * 3600 * 1000).failingSince).toBe(NOW);
+  expect(probe(37 * 3600 * 1000).failingSince).toBe(NOW);
+  expect(probe(37 * 3600 * 1000 + 1).failingSince).toBe(until + 37 * 3600 * 1000 + 1);
   expect(probe(6 * DAY_MS).failingSince).toBe(until + 6 * DAY_MS);
   expect(hasFailedTooLong(probe(6 * DAY_MS), unixMs(until + 6 * DAY_MS))).toBe(false);
 });

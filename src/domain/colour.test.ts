@@ -84,6 +84,10 @@ test('the contrast is that of WCAG 2.2', () => {
   expect(contrast('#ffffff', '#777777')).toBeCloseTo(4.48, 2);
 });
 
+test.each(['teal', '', '#abc', '#0a65490', 'x#0a6549', '0a6549', '#0A6549'])('%j gives no palette', (text) => {
+  expect(() => accentPalette(text)).toThrow(`${JSON.stringify(text)} is not a colour such as #0a6549`);
+});
+
 test('a colour is read with and without its #, short and long, in any case', () => {
   for (const text of ['#aabbcc', 'aabbcc', '#abc', 'ABC', '#AaBbCc']) expect(parseColour(text)).toBe('#aabbcc');
   for (const text of ['', '#', 'teal', '#ab', '#abcd', '#aabbccdd', ' #abc', '#abc;', '#abg', 'rgb(1,2,3)', '##abc']) {

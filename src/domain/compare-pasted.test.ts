@@ -7,6 +7,9 @@ test.each([
   [ADDRESS, 'same'],
   [` ${ADDRESS}\n`, 'same'],
   [`\u200e${ADDRESS}\ufeff`, 'same'],
+  [`\u200b \u2060${ADDRESS}\u200f\t\n`, 'same'],
+  [`${ADDRESS.slice(0, 5)} ${ADDRESS.slice(5)}`, 'no-address'],
+  [`to ${ADDRESS}`, 'no-address'],
   ['TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t', 'other'],
   // One letter differs, so the checksum does not fit.
   ['TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZX', 'no-address'],

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { decodeId, encodeId, uuidV7 } from './ids.ts';
+import { decodeId, encodeId, NIL_UUID, uuidV7 } from './ids.ts';
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const uuid = fc.bigInt(0n, 2n ** 128n - 1n).map(uuidOf);
@@ -49,6 +49,11 @@ describe('TypeIDs', () => {
     );
   });
 
+  test('the nil id is a UUID, and below all others', () => {
+    expect(encodeId('inv', NIL_UUID)).toBe(`inv_${'0'.repeat(26)}`);
+    fc.assert(fc.property(uuid, (id) => NIL_UUID <= id));
+  });
+
   test('anything else is no id: another prefix, upper case, other letters, another length, too large', () => {
     const id = encodeId('inv', '01890a5d-ac96-774b-bcce-b302099a8057');
     const suffix = id.slice(4);
@@ -85,8 +90,16 @@ describe('TypeIDs', () => {
   });
 
   test('encodeId refuses what is not a canonical UUID', () => {
-    for (const wrong of ['', 'x', '01890A5D-AC96-774B-BCCE-B302099A8057', '01890a5dac96774bbcceb302099a8057']) {
-      expect(() => encodeId('inv', wrong)).toThrow(RangeError);
+    const uuid = '01890a5d-ac96-774b-bcce-b302099a8057';
+    for (const wrong of [
+      ` ${uuid}`,
+      `${uuid}0`,
+      '',
+      'x',
+      '01890A5D-AC96-774B-BCCE-B302099A8057',
+      '01890a5dac96774bbcceb302099a8057',
+    ]) {
+      expect(() => encodeId('inv', wrong)).toThrow(`not a UUID: ${wrong}`);
     }
   });
 });
@@ -118,7 +131,23 @@ describe('uuidV7', () => {
     );
   });
 
+  test('ids of one millisecond rise with the count, which stops at 4,095', () => {
+    fc.assert(
+      fc.property(time, random, fc.nat(5000), (nowMs, bytes, count) => {
+        const counter = Number.parseInt(uuidV7(nowMs, bytes, count).slice(15, 18), 16);
+        expect(counter).toBe(Math.min(count, 4095));
+      }),
+    );
+  });
+
+  test('is written in the order of the random bytes', () => {
+    const bytes = Uint8Array.from([0xf1, 0x23, 0xc4, 0x56, 0x78, 0x9a, 0xbc, 0xde, 0xf0, 0x12]);
+    expect(uuidV7(0x0123_4567_89ab + 0.9, bytes)).toBe('01234567-89ab-7123-8456-789abcdef012');
+    expect(uuidV7(0, bytes, 5)).toBe('00000000-0000-7005-8456-789abcdef012');
+    expect(uuidV7(0, Uint8Array.from([...bytes, 7]))).toBe(uuidV7(0, bytes));
+  });
+
   test('refuses fewer than 10 random bytes', () => {
-    expect(() => uuidV7(0, new Uint8Array(9))).toThrow(RangeError);
+    expect(() => uuidV7(0, new Uint8Array(9))).toThrow('a UUIDv7 needs 10 random bytes');
   });
 });

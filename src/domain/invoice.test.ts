@@ -109,4 +109,6 @@ test('an invoice that waits had a payment exactly if it was CONFIRMING before, w
       if (status !== 'CONFIRMING') expect(hadPayment(status, eventCount)).toBe(wasConfirming);
     }),
   );
+  // These wait for nothing: a payment is on its way, or came.
+  expect([hadPayment('CONFIRMING', 3), hadPayment('PAID', 4)]).toEqual([false, false]);
 });

@@ -30,6 +30,29 @@ test.each<[requested: string, payable: string, arrived: string, LikelyMistake | 
   ['25', '25.000137', '12.345678', null],
   ['25', '25.000137', '25.000137', null],
   ['25', '25', '24.5', { kind: 'fee' }],
+  ...['0.2', '0.3', '0.5', '0.8', '1', '1.2', '1.5', '1.6', '2', '2.5', '3', '3.5', '4', '5'].flatMap((fee) => {
+    const arrivedMicro = micro('77.770149') - micro(fee);
+    const arrived = `${arrivedMicro / 1_000_000n}.${String(arrivedMicro % 1_000_000n).padStart(6, '0')}`;
+    return [['77.77', '77.770149', arrived, { kind: 'fee' }] as [string, string, string, LikelyMistake]];
+  }),
+  // One per cent, of the payable and of the requested amount; taken out, and never added.
+  ['200', '200.004131', '198', { kind: 'fee' }],
+  ['200', '200.004131', '202.004173', null],
+  ['25', '25.100137', '21.500137', { kind: 'swapped_digits' }],
+  ['200', '200.004131', '198.004090', null],
+  ['25.37', '25.370149', '25.370100', { kind: 'truncated', decimals: 4 }],
+  ['25.37', '25.370149', '25.371', null],
+  ['25.37', '25.370550', '25.371', { kind: 'rounded', decimals: 3 }],
+  ['25.37', '25.370500', '25.371', { kind: 'rounded', decimals: 3 }],
+  ['25.37', '25.370499', '25.371', null],
+  ['24.6', '24.600137', '25', { kind: 'rounded', decimals: 0 }],
+  // Two digits wrong that are no neighbours, three, and neighbours that are not the other's.
+  ['25', '25.123456', '25.423156', null],
+  ['25', '25.123456', '25.231456', null],
+  ['25', '25.123456', '25.213457', null],
+  ['25', '25.123456', '25.134456', null],
+  ['25', '25.123456', '25.223456', { kind: 'one_digit' }],
+  ['25', '25.123456', '125.123456', { kind: 'one_digit' }],
 ])('asked %s, payable %s, arrived %s', (requested, payable, arrived, expected) => {
   const amounts = { requestedMicro: micro(requested), payableMicro: micro(payable), arrivedMicro: micro(arrived) };
   expect(likelyMistake(amounts)).toEqual(expected);

@@ -25,6 +25,65 @@ test.each([
   expect(readLogo(LOGOS[name])).toEqual({ kind: 'ok', type, width: 48, height: 20 });
 });
 
+/** Where each kind of picture has its sides, by its specification. */
+const WRITE_SIDES: Record<keyof typeof LOGOS, (bytes: Buffer, width: number, height: number, rest: number) => void> = {
+  png: (bytes, width, height) => bytes.writeUInt32BE(height, bytes.writeUInt32BE(width, 16)),
+  jpeg: (bytes, width, height) => {
+    const frame = bytes.indexOf(Buffer.from([0xff, 0xc0]));
+    bytes.writeUInt16BE(width, bytes.writeUInt16BE(height, frame + 5));
+  },
+  // 14 bits each, and two that say how to scale it.
+  webp: (bytes, width, height, rest) =>
+    bytes.writeUInt16LE(height | ((rest & 3) << 14), bytes.writeUInt16LE(width | ((rest & 12) << 12), 26)),
+  // 14 bits each, less one, and four that say other things.
+  losslessWebp: (bytes, width, height, rest) =>
+    bytes.writeUInt32LE(((width - 1) | ((height - 1) << 14) | (rest << 28)) >>> 0, 21),
+  // 24 bits each, less one.
+  extendedWebp: (bytes, width, height) => bytes.writeUIntLE(height - 1, bytes.writeUIntLE(width - 1, 24, 3), 3),
+};
+
+test.each(Object.keys(LOGOS) as (keyof typeof LOGOS)[])('the sides of %s are read where they stand', (name) => {
+  const side = fc.integer({ min: 16, max: 1024 });
+  fc.assert(
+    fc.property(side, side, fc.nat(15), (width, height, rest) => {
+      const bytes = Buffer.from(LOGOS[name]);
+      WRITE_SIDES[name](bytes, width, height, rest);
+      expect(readLogo(bytes)).toMatchObject({ kind: 'ok', width, height });
+      // In a larger array, as a file arrives in the buffer of a connection.
+      const within = Buffer.concat([Buffer.from('RIFF'), bytes, Buffer.from('more')]);
+      expect(readLogo(within.subarray(4, 4 + bytes.length))).toMatchObject({ width, height });
+    }),
+    { numRuns: 30 },
+  );
+  const wide = Buffer.from(LOGOS[name]);
+  WRITE_SIDES[name](wide, 0x2fff, 0x10ff, 0);
+  expect(reason(wide)).toBe('has 12287 x 4351 px: give each side 16 to 1024 px');
+});
+
+test('a JPEG is read whatever segments stand before its frame, with fill bytes between them', () => {
+  const frame = LOGOS.jpeg.indexOf(Buffer.from([0xff, 0xc0]));
+  const segment = (marker: number, length: number) => [
+    0xff,
+    marker,
+    length >> 8,
+    length & 255,
+    ...Array(length - 2).fill(0),
+  ];
+  const withSegments = (...bytes: number[]) =>
+    readLogo(Buffer.concat([LOGOS.jpeg.subarray(0, frame), Buffer.from(bytes), LOGOS.jpeg.subarray(frame)]));
+  const read = { kind: 'ok', type: 'image/jpeg', width: 48, height: 20 };
+  for (const marker of [0xc4, 0xc8, 0xcc, 0xbf, 0xd0, 0xe1, 0xfe]) {
+    expect(withSegments(...segment(marker, 300))).toEqual(read);
+    expect(withSegments(0xff, 0xff, ...segment(marker, 2))).toEqual(read);
+  }
+  for (const marker of [0xc1, 0xc2, 0xc3, 0xc5, 0xc7, 0xc9, 0xcb, 0xcd, 0xcf]) {
+    const bytes = Buffer.from(LOGOS.jpeg);
+    bytes[frame + 1] = marker;
+    expect(readLogo(bytes)).toEqual(read);
+  }
+  expect(withSegments(0)).toMatchObject({ kind: 'refused' });
+});
+
 test('a side has 16 to 1024 px', () => {
   expect(readLogo(png(16, 1024))).toMatchObject({ kind: 'ok', width: 16, height: 1024 });
   expect(reason(png(15, 64))).toBe('has 15 x 64 px: give each side 16 to 1024 px');
@@ -34,7 +93,9 @@ test('a side has 16 to 1024 px', () => {
 test('a file has at most 32 KiB', () => {
   const small = LOGOS.jpeg;
   expect(readLogo(Buffer.concat([small, Buffer.alloc(MAX_LOGO_BYTES - small.length)]))).toMatchObject({ kind: 'ok' });
-  expect(reason(Buffer.concat([small, Buffer.alloc(MAX_LOGO_BYTES + 1 - small.length)]))).toContain('more than 32 KiB');
+  expect(reason(Buffer.concat([small, Buffer.alloc(MAX_LOGO_BYTES + 1 - small.length)]))).toBe(
+    'has more than 32 KiB: scale it down, for example to 256 px in height',
+  );
 });
 
 describe('refused, with what to do', () => {
@@ -53,6 +114,15 @@ describe('refused, with what to do', () => {
     ['\xef\xbb\xbf<?xml version="1.0"?>\n<svg/>', 'an SVG, which can hold scripts'],
     ['\n<!-- Inkscape --><svg/>', 'an SVG, which can hold scripts'],
     ['GIF89a\x30\0\x14\0', 'a GIF'],
+    ['GIF87a\x30\0\x14\0', 'a GIF'],
+    ['xGIF89a', 'not a PNG, JPEG or WebP'],
+    ['<!DOCTYPE svg>', 'an SVG, which can hold scripts'],
+    ['x<svg/>', 'not a PNG, JPEG or WebP'],
+    ['\0\0\0\x1cftypheic\0\0\0\0', 'an AVIF or HEIC picture'],
+    ['\0\0\0\x1cftypmif1\0\0\0\0', 'an AVIF or HEIC picture'],
+    ['\0\0\0\x1cftypisom\0\0\0\0', 'not a PNG, JPEG or WebP'],
+    ['\0\0\0\x1cxftypavif\0\0\0\0', 'not a PNG, JPEG or WebP'],
+    ['RIFF\0\0\0\0WAVE', 'not a PNG, JPEG or WebP'],
     ['\0\0\0\x1cftypavif\0\0\0\0', 'an AVIF or HEIC picture'],
     ['BM\x36\0\0\0', 'not a PNG, JPEG or WebP'],
     ['<script>alert(1)</script>', 'not a PNG, JPEG or WebP'],
@@ -65,12 +135,14 @@ describe('refused, with what to do', () => {
   });
 
   test('an empty file', () => {
-    expect(reason(Buffer.alloc(0))).toContain('is empty');
+    expect(reason(Buffer.alloc(0))).toBe('is empty: give a PNG, JPEG or WebP');
   });
 
   test.each(Object.entries(LOGOS))('%s that is cut off anywhere', (_, whole) => {
     for (let length = 0; length < whole.length; length += 1)
       expect(readLogo(whole.subarray(0, length)).kind).toBe('refused');
+    const half = reason(whole.subarray(0, whole.length / 2));
+    expect(half).toMatch(/^begins as (PNG|JPEG|WebP) and is damaged or cut off: save it again$/);
   });
 });
 

@@ -132,6 +132,60 @@ const CASES: [
     { code: 'exact_not_recorded', ...EXACT },
   ],
   [
+    'exact, in a recorded block of the very moment in which the invoice was created',
+    { solidNumber: 120, createdAt: AT_120.blockTime },
+    done({ usdt: [sent(25_000_137n)] }),
+    { code: 'exact_not_recorded', ...EXACT },
+  ],
+  [
+    'exact, in the newest examined block, of the very moment in which the invoice was created',
+    { createdAt: AT_120.blockTime, head: head(120) },
+    done({ usdt: [sent(25_000_137n)] }),
+    { code: 'exact_not_confirmed', ...EXACT, checkAgainSeconds: 60 },
+  ],
+  [
+    'of another amount, and more than ten minutes before the invoice',
+    { createdAt: unixMs(AT_120.blockTime + 600_001) },
+    done({ usdt: [sent(24_000_137n)] }),
+    {
+      code: 'before_invoice',
+      ...PLACED,
+      amount: '24.000137',
+      invoiceCreatedAt: '1970-01-01T00:27:40.001Z',
+    },
+  ],
+  [
+    'of another amount, and ten minutes before the invoice, by which two clocks may differ',
+    { createdAt: unixMs(AT_120.blockTime + 600_000) },
+    done({ usdt: [sent(24_000_137n)] }),
+    {
+      code: 'short',
+      ...PLACED,
+      arrived: '24.000137',
+      expected: '25.000137',
+      by: '1.000000',
+      likely: { kind: 'fee' },
+    },
+  ],
+  [
+    'sighted before any block was examined by this process',
+    { status: 'CONFIRMING', payingTxId: TX, head: null },
+    { kind: 'sighted', txId: TX, ...AT_120 },
+    { code: 'confirming', ...EXACT, confirmations: 1, required: 19, earlierTransaction: null },
+  ],
+  [
+    'sighted in a block above the newest examined one',
+    { status: 'CONFIRMING', payingTxId: TX, head: head(118) },
+    { kind: 'sighted', txId: TX, ...AT_120 },
+    { code: 'confirming', ...EXACT, confirmations: 1, required: 19, earlierTransaction: null },
+  ],
+  [
+    'TRX to somebody else',
+    {},
+    done({ trx: { to: ELSEWHERE, amountSun: 1n } }),
+    { code: 'no_usdt_transfer', ...PLACED, moved: 'trx', amountTrx: '0.000001', toAddress: false },
+  ],
+  [
     'one micro short',
     {},
     done({ usdt: [sent(25_000_136n)] }),
@@ -261,6 +315,11 @@ describe('of several transfers in one transaction', () => {
       by: '0.000137',
       likely: { kind: 'requested_amount' },
     });
+  });
+
+  test('of two that are equally near the first is told', () => {
+    expect(codeOf(sent(26_000_137n), sent(24_000_137n))).toMatchObject({ code: 'over' });
+    expect(codeOf(sent(24_000_137n), sent(26_000_137n))).toMatchObject({ code: 'short' });
   });
 
   test('another token to this address is told before USDT to another', () => {

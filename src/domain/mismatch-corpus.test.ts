@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { createRandom } from '../../test/simulation/chain.ts';
 import { type Case, factsAbout, LABELS, makeCorpus } from '../../test/support/mismatch-corpus.ts';
 import { addInvoice, makeShop, NOW, type Shop } from '../../test/support/mismatch-shops.ts';
+import { createRandom } from '../../test/support/random.ts';
 import { rankCauses } from './mismatch/rank-causes.ts';
 import { CAUSE_CODES, type Cause } from './mismatch.ts';
 

@@ -42,25 +42,35 @@ describe('parseAmount', () => {
   });
 
   test.each([
-    ['', 'EMPTY'],
-    [' 1', 'WHITESPACE'],
-    ['1\u2003', 'WHITESPACE'],
-    ['+1', 'SIGN'],
-    ['-1', 'SIGN'],
-    ['1e6', 'EXPONENT'],
-    ['.5e1', 'EXPONENT'],
-    ['1,5', 'NOT_DECIMAL'],
-    ['５', 'NOT_DECIMAL'],
-    ['1.2.3', 'NOT_DECIMAL'],
-    ['.5', 'NO_INTEGER_PART'],
-    ['5.', 'NO_FRACTION'],
-    ['007', 'LEADING_ZERO'],
-    ['0.0000001', 'TOO_PRECISE'],
-    ['1000000000000', 'TOO_LARGE'],
-    ['0', 'NOT_POSITIVE'],
-    ['0.000000', 'NOT_POSITIVE'],
-  ])('%j is refused as %s', (text, code) => {
-    expect(parseAmount(text)).toMatchObject({ kind: 'invalid', code });
+    ['', 'EMPTY', 'must not be empty; send a decimal string such as "25.00"'],
+    [' 1', 'WHITESPACE', 'must not contain whitespace'],
+    ['1\u2003', 'WHITESPACE', 'must not contain whitespace'],
+    ['+1', 'SIGN', 'must not have a sign'],
+    ['-1', 'SIGN', 'must not have a sign'],
+    ['1-1', 'NOT_DECIMAL', 'must hold only the digits 0-9 and one decimal point "."'],
+    ['1e6', 'EXPONENT', 'must not have an exponent'],
+    ['1.5E1', 'EXPONENT', 'must not have an exponent'],
+    ['.5e1', 'EXPONENT', 'must not have an exponent'],
+    ['x1e6', 'NOT_DECIMAL', 'must hold only the digits 0-9 and one decimal point "."'],
+    ['e6', 'NOT_DECIMAL', 'must hold only the digits 0-9 and one decimal point "."'],
+    ['1,5', 'NOT_DECIMAL', 'must hold only the digits 0-9 and one decimal point "."'],
+    ['５', 'NOT_DECIMAL', 'must hold only the digits 0-9 and one decimal point "."'],
+    ['1x', 'NOT_DECIMAL', 'must hold only the digits 0-9 and one decimal point "."'],
+    ['1.2.3', 'NOT_DECIMAL', 'must have at most one point'],
+    ['.5', 'NO_INTEGER_PART', 'needs a digit before the point: "0.5"'],
+    [`.${'5'.repeat(19)}`, 'NO_INTEGER_PART', `needs a digit before the point: "0.${'5'.repeat(19)}"`],
+    [`.${'5'.repeat(20)}`, 'NO_INTEGER_PART', `needs a digit before the point: "0.${'5'.repeat(19)}…"`],
+    ['5.', 'NO_FRACTION', 'needs a digit after the point, or no point'],
+    ['007', 'LEADING_ZERO', 'must not have leading zeros'],
+    ['00.5', 'LEADING_ZERO', 'must not have leading zeros'],
+    ['100000000000001', 'TOO_LARGE', 'must have at most 12 digits before the point'],
+    ['0.0000001', 'TOO_PRECISE', 'must have at most 6 decimals, the precision of USDT'],
+    ['1000000000000', 'TOO_LARGE', 'must have at most 12 digits before the point'],
+    ['1000000000000.000001', 'TOO_LARGE', 'must have at most 12 digits before the point'],
+    ['0', 'NOT_POSITIVE', 'must be greater than 0'],
+    ['0.000000', 'NOT_POSITIVE', 'must be greater than 0'],
+  ])('%j is refused as %s', (text, code, reason) => {
+    expect(parseAmount(text)).toEqual({ kind: 'invalid', code, reason });
   });
 
   test('every refusal has a short reason', () => {
@@ -94,5 +104,6 @@ describe('formatAmount', () => {
 });
 
 test('microUsdt refuses a negative amount', () => {
-  expect(() => microUsdt(-1n)).toThrow(RangeError);
+  expect(() => microUsdt(-1n)).toThrow('an amount of micro-USDT must not be negative, got -1');
+  expect(microUsdt(0n)).toBe(0n);
 });

@@ -27,7 +27,8 @@ function explainAmount(text: string): { code: string; reason: string } {
   if (!/^[0-9.]+$/.test(text)) {
     return { code: 'NOT_DECIMAL', reason: 'must hold only the digits 0-9 and one decimal point "."' };
   }
-  if ((text.match(/\./g) ?? []).length > 1) return { code: 'NOT_DECIMAL', reason: 'must have at most one point' };
+  if (text.indexOf('.') !== text.lastIndexOf('.'))
+    return { code: 'NOT_DECIMAL', reason: 'must have at most one point' };
   if (text.startsWith('.'))
     return { code: 'NO_INTEGER_PART', reason: `needs a digit before the point: "0${clip(text)}"` };
   if (text.endsWith('.')) return { code: 'NO_FRACTION', reason: 'needs a digit after the point, or no point' };

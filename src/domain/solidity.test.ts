@@ -21,8 +21,12 @@ test('19 of 27, 4 of 5, 1 of 1 producers must have built on a block', () => {
 });
 
 test('no number of producers, or none, has no threshold', () => {
-  for (const count of [0, -1, 1.5, Number.NaN]) expect(() => solidThreshold(count)).toThrow(RangeError);
-  for (const threshold of [0, -1, Number.NaN]) expect(() => solidHeight([], new Set(), threshold)).toThrow(RangeError);
+  for (const count of [0, -1, 1.5, Number.NaN])
+    expect(() => solidThreshold(count)).toThrow(`${count} active producers`);
+  for (const threshold of [0, -1, Number.NaN]) {
+    const reason = `a threshold of ${threshold} producers makes every block irreversible`;
+    expect(() => solidHeight([], new Set(), threshold)).toThrow(reason);
+  }
 });
 
 test('the threshold is what java-tron’s floating point arithmetic gives, for every possible number of producers', () => {

@@ -17,6 +17,8 @@ test.each([
   `https://nile.tronscan.org/#/transaction/${ID}`,
   `shasta.tronscan.org/#/transaction/${ID}`,
   ` tronscan.org/transaction/${ID} `,
+  `\u200b \u2060${ID}\u200f\t`,
+  `https://tronscan.org/#/transaction/${ID}#top`,
 ])('%j names a transaction', (pasted) => {
   expect(readTransactionReference(pasted)).toEqual({ kind: 'id', txId: ID, hasPrefix: false });
 });
@@ -32,7 +34,11 @@ describe('transactions of other chains', () => {
   test.each([
     ['ethereum', `https://etherscan.io/tx/0x${ID}`],
     ['ethereum', `https://bscscan.com/tx/0x${ID}#eventlog`],
+    ['ethereum', `0x${ID} on Ethereum`],
     ['ethereum', `etherscan.io/tx/0x${ID}`],
+    ['ethereum', `see 0x${ID.toUpperCase()} there`],
+    ['solana', `5${'1'.repeat(85)}`],
+    ['ton', `${'-_+/'.repeat(10)}aB0=`],
     ['solana', '5VERv8NMvzbJMEkV8xnrLkEaWRtSz9CosKDYjCJjBRnbJLgp8uirBgmQpjKhoR4tjF3ZpRzrFmBV6UjKdiSZkQUW'],
     ['ton', 'WkgqyRnkCnzH1nNNnGQh4GfYE3cqrBVBiyCkTPt0hCQ='],
   ])('are recognised: %s %j', (looksLike, pasted) => {
@@ -51,6 +57,32 @@ describe('what names no transaction', () => {
     ['link', `https://example.com/#/transaction/${ID}`],
     ['link', `https://tronscan.org.example.com/#/transaction/${ID}`],
     ['link', 'https://tronscan.org/#/address/TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t'],
+    ['link', 'https://x'],
+    ['link', 'http://x'],
+    ['link', `https://tronscan.org/#/transaction/${ID}0`],
+    ['link', `https://tronscan.org/#/transaction/${ID} x`],
+    ['link', `https://xtronscan.org/#/transaction/${ID}`],
+    ['link', `https://tronscan.org/x/transaction/${ID}`],
+    ['link', `https://etherscan.io/tx/0x${ID}0`],
+    ['other', `x https://tronscan.org/#/transaction/${ID}`],
+    ['other', `tronscan_org/transaction/${ID}`],
+    ['other', `x${ID}`],
+    ['other', `x0x${ID}`],
+    ['other', `a0x${ID}`],
+    ['part-of-an-id', ID.slice(0, 16)],
+    ['other', ID.slice(0, 15)],
+    ['other', `${ID.slice(0, 20)}……`],
+    ['other', `x${ID.slice(0, 20)}`],
+    ['other', `xTR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t`],
+    ['other', `TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6tx`],
+    ['other', 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6'],
+    ['other', 'z'.repeat(89)],
+    ['other', 'z'.repeat(85)],
+    ['other', `0${'z'.repeat(86)}`],
+    ['other', 'WkgqyRnkCnzH1nNNnGQh4GfYE3cqrBVBiyCkTPt0hCQ'],
+    ['other', 'xWkgqyRnkCnzH1nNNnGQh4GfYE3cqrBVBiyCkTPt0hCQ='],
+    ['other', 'WkgqyRnkCnzH1nNNnGQh4GfYE3cqrBVBiyCkTPt0hCQ=x'],
+    ['other', 'x https://x'],
     ['other', ''],
     ['other', '25.000137'],
     ['other', `${ID} ${ID}`],
@@ -61,6 +93,12 @@ describe('what names no transaction', () => {
 
   test('the length of a part of an id is told without the space around it', () => {
     expect(readTransactionReference(` ${ID.slice(1)} `)).toMatchObject({ characters: 63 });
+  });
+
+  test('of any other text all characters are told, and the longest is not looked at', () => {
+    expect(readTransactionReference(' x ')).toEqual({ kind: 'none', looksLike: 'other', characters: 3 });
+    expect(readTransactionReference(ID.padEnd(500))).toMatchObject({ kind: 'id' });
+    expect(readTransactionReference(ID.padEnd(501))).toEqual({ kind: 'none', looksLike: 'other', characters: 501 });
   });
 });
 

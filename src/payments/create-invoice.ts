@@ -1,5 +1,6 @@
 import { formatCheckoutToken } from '../domain/checkout-token.ts';
 import type { ProjectedInvoice } from '../domain/event.ts';
+import { judgeRepeat, type Repeated } from '../domain/idempotency.ts';
 import { uuidV7 } from '../domain/ids.ts';
 import type { MicroUsdt } from '../domain/money.ts';
 import type { Policy } from '../domain/policy.ts';
@@ -31,8 +32,7 @@ export type CreateInput = {
 
 export type Created =
   | { kind: 'created'; invoice: ProjectedInvoice }
-  | { kind: 'replayed'; invoice: ProjectedInvoice }
-  | { kind: 'conflict'; rule: 'idempotencyKey' | 'externalId'; fields: string[]; existing: ReservedInvoice }
+  | Repeated<ReservedInvoice>
   | { kind: 'amount-unavailable'; policy: Policy; addressesInUse: number }
   | { kind: 'key-not-valid' };
 
@@ -65,8 +65,9 @@ export async function createInvoice(deps: CreateDeps, input: CreateInput): Promi
   for (let round = 1; ; round++) {
     const key = await findValidApiKey(deps.db, input.keyId, now);
     if (key === null) return { kind: 'key-not-valid' };
-    const reserved = await answerReserved(deps.db, input);
-    if (reserved !== null) return reserved;
+    const holders = await findReserved(deps.db, input.projectId, input.idempotencyKey, input.externalId);
+    const repeated = judgeRepeat(holders, input);
+    if (repeated !== null) return repeated;
     const allocated = await allocateNext(deps, invoice, key, round);
     if (allocated.kind === 'created') return allocated;
     if (allocated.kind === 'exhausted' || round === MAX_ROUNDS) {
@@ -74,27 +75,4 @@ export async function createInvoice(deps: CreateDeps, input: CreateInput): Promi
       return { kind: 'amount-unavailable', policy: key.policy, addressesInUse };
     }
   }
-}
-
-/** The answer when the idempotency key or the external id is taken; the key's rule comes first. */
-async function answerReserved(db: Database, input: CreateInput): Promise<Created | null> {
-  const reserved = await findReserved(db, input.projectId, input.idempotencyKey, input.externalId);
-  const sameKey = reserved.find(({ hasKey }) => hasKey);
-  if (sameKey !== undefined) {
-    const fields = differingFields(sameKey, input);
-    if (fields.length === 0) return { kind: 'replayed', invoice: sameKey };
-    return { kind: 'conflict', rule: 'idempotencyKey', fields, existing: sameKey };
-  }
-  const [sameExternalId] = reserved;
-  if (sameExternalId === undefined) return null;
-  const fields = differingFields(sameExternalId, input);
-  return { kind: 'conflict', rule: 'externalId', fields, existing: sameExternalId };
-}
-
-/** What differs in meaning. Asset and network cannot: there is one of each, and a project keeps its network. */
-function differingFields(existing: ReservedInvoice, input: CreateInput): string[] {
-  const fields: string[] = [];
-  if (existing.requestedMicro !== input.requestedMicro) fields.push('amount');
-  if (existing.externalId !== input.externalId) fields.push('externalId');
-  return fields;
 }

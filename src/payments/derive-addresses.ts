@@ -1,6 +1,7 @@
+import { derivableAt } from '../domain/derivation-index.ts';
 import { uuidV7 } from '../domain/ids.ts';
 import type { Policy } from '../domain/policy.ts';
-import { findAccountKey, insertAccountKey } from '../store/account-keys.ts';
+import { findAccountKey, findFirstIndex, insertAccountKey } from '../store/account-keys.ts';
 import { findAddresses, insertAddresses, type OwnedAddress } from '../store/addresses.ts';
 import type { Sql } from '../store/database.ts';
 import { insertOperatorActions } from '../store/operator-actions.ts';
@@ -13,16 +14,19 @@ export type Derived =
       kind: 'derived';
       project: Project;
       policy: Policy;
-      /** Fewer than were wanted if `MAX_LOOKED_AT` did not hold as many: the next call goes on after the last one. */
+      /** Fewer than were wanted if `MAX_LOOKED_AT`, or the time since a restore, did not hold as many: the next call goes on after the last one. */
       added: DerivedAddress[];
       /** Those before the last that was added which a project of the network has already, in the order of their index. */
       skipped: (OwnedAddress & { index: number })[];
     }
   /** Nothing was added, because projects of the network have each of the `count` addresses from index `from` on. */
   | { kind: 'all-taken'; from: number; count: number }
+  /** Nothing was added: after a restore a key yields addresses only as time passes. */
+  | { kind: 'too-soon' }
   | { kind: 'key-of-another-project' };
 
-type Wanted = { projectId: string; xpub: AccountXpub; count: number; policy: Policy | null };
+/** `isFresh`: the operator knows that no address of the key was ever used here, also not in what a restore lost. */
+type Wanted = { projectId: string; xpub: AccountXpub; count: number; policy: Policy | null; isFresh?: boolean };
 
 /** As many as one command imports; to derive them takes 10 to 20 seconds. */
 const MAX_LOOKED_AT = 10_000;
@@ -36,29 +40,39 @@ const MAX_ATTEMPTS = 10;
  * network has already is passed over. One that was passed over last is looked at again by the next call.
  */
 export async function deriveNextAddresses(operating: Operating, wanted: Wanted): Promise<Derived> {
-  const { db } = operating;
+  const { db, now } = operating;
   const project = await findProject(db, wanted.projectId);
   if (project === null) throw new Error(`there is no project ${wanted.projectId}`);
   const { network } = project;
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
     const key = await findAccountKey(db, network, wanted.xpub);
     if (key !== null && key.project_id !== wanted.projectId) return { kind: 'key-of-another-project' };
-    const found = await lookAhead(db, network, wanted, key?.next_index ?? 0);
-    if (found.free.length === 0) return { kind: 'all-taken', from: found.from, count: MAX_LOOKED_AT };
-    const outcome = await add(operating, wanted, found);
+    const firstIndex = wanted.isFresh === true ? 0 : await findFirstIndex(db);
+    const from = key?.next_index ?? firstIndex;
+    const isPaced = key === null ? firstIndex > 0 : key.was_restored;
+    const limit = isPaced ? Math.min(MAX_LOOKED_AT, derivableAt(now(), from)) : MAX_LOOKED_AT;
+    if (limit === 0) return { kind: 'too-soon' };
+    const found = await lookAhead(db, network, wanted, { from, below: from + limit });
+    if (found.free.length === 0) return { kind: 'all-taken', from, count: limit };
+    const outcome = await add(operating, wanted, { ...found, firstIndex });
     if (outcome !== 'overtaken') return outcome;
   }
   throw new Error(`${MAX_ATTEMPTS} times, other commands added addresses of this account key first`);
 }
 
-type Found = { from: number; free: DerivedAddress[]; skipped: (OwnedAddress & { index: number })[] };
+type Found = { free: DerivedAddress[]; skipped: (OwnedAddress & { index: number })[] };
 
 /** The next addresses that no project of the network has. Outside of a transaction, because to derive takes long. */
-async function lookAhead(db: Sql, network: Project['network'], { xpub, count }: Wanted, from: number): Promise<Found> {
-  const found: Found = { from, free: [], skipped: [] };
-  for (let index = from; found.free.length < count && index < from + MAX_LOOKED_AT; ) {
+async function lookAhead(
+  db: Sql,
+  network: Project['network'],
+  { xpub, count }: Wanted,
+  { from, below }: { from: number; below: number },
+): Promise<Found> {
+  const found: Found = { free: [], skipped: [] };
+  for (let index = from; found.free.length < count && index < below; ) {
     const size = index === from ? count : BATCH;
-    const derived = deriveAddresses(xpub, index, Math.min(size, from + MAX_LOOKED_AT - index));
+    const derived = deriveAddresses(xpub, index, Math.min(size, below - index));
     index += derived.length;
     const accounts = derived.map(({ account }) => account);
     const owners = new Map((await findAddresses(db, network, accounts)).map((owned) => [owned.address, owned]));
@@ -73,13 +87,18 @@ async function lookAhead(db: Sql, network: Project['network'], { xpub, count }: 
 }
 
 /** All of them or, if somebody added addresses since they were looked for, none. */
-async function add(operating: Operating, wanted: Wanted, found: Found): Promise<Derived | 'overtaken'> {
+async function add(
+  operating: Operating,
+  wanted: Wanted,
+  found: Found & { firstIndex: number },
+): Promise<Derived | 'overtaken'> {
   const { db, now, random, operator } = operating;
   const { projectId, xpub } = wanted;
+  const { firstIndex } = found;
   try {
     return await db.transaction(async (tx) => {
       const project = await lockProject(tx, projectId);
-      await insertAccountKey(tx, { id: uuidV7(now(), random(10)), projectId, xpub });
+      await insertAccountKey(tx, { id: uuidV7(now(), random(10)), projectId, xpub, firstIndex });
       const key = await findAccountKey(tx, project.network, xpub);
       if (key?.project_id !== projectId) return { kind: 'key-of-another-project' };
       const policy = wanted.policy ?? project.policy;

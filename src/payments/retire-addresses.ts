@@ -21,7 +21,9 @@ export type Switched =
       counts: AddressCounts;
     }
   /** Nothing was changed, because the project does not have these. */
-  | { kind: 'unknown'; unknown: Candidate[] };
+  | { kind: 'unknown'; unknown: Candidate[] }
+  /** Nothing was changed, because these are out of use for ever since a restore. */
+  | { kind: 'barred'; barred: OwnedAddress[] };
 
 type Wanted = { projectId: string; addresses: readonly Candidate[]; note: string | null };
 
@@ -54,6 +56,8 @@ function switchAddresses(
     if (unknown.length > 0) return { kind: 'unknown', unknown };
     const actedAt = now();
     const all = [...own.values()];
+    const barred = all.filter(({ barred_at }) => barred_at !== null);
+    if (action === 'address.activated' && barred.length > 0) return { kind: 'barred', barred };
     const ids = all.map(({ id }) => id);
     const marked = action === 'address.retired' ? await markRetired(tx, ids, actedAt) : await markInUse(tx, ids);
     const [changed, unchanged] = [all.filter(({ id }) => marked.has(id)), all.filter(({ id }) => !marked.has(id))];

@@ -2,6 +2,7 @@ import type { ChainBlock } from '../domain/chain-block.ts';
 import { AppError } from '../domain/errors.ts';
 import type { SeenTransfer } from '../domain/event.ts';
 import type { MicroUsdt } from '../domain/money.ts';
+import { type UnixMs, unixMs } from '../domain/time.ts';
 import type { ChainCursor } from '../store/chain-cursor.ts';
 import type { Sql } from '../store/database.ts';
 import {
@@ -27,12 +28,14 @@ type Sighted = { sighting: Sighting; seen: SeenTransfer };
  * examined above it is orphaned and dropped first, so that a transfer which moves to the new branch changes no status.
  * Invoices with an exact transfer become `CONFIRMING`; those that lost theirs go back. Errors: `LEASE_LOST`,
  * `CHAIN_CONTRADICTION` when the blocks do not link to the block at `ancestorNumber`. Returns the heights of those blocks
- * that have an exact transfer for an invoice.
+ * that have an exact transfer for an invoice. `certainTime`: time of the newest block whose transfers are all known; an invoice that
+ * lost its transfer expires by no later clock, for the transfer may stand in a block that waits.
  */
 export function sightBlocks(
   watching: Watching,
   ancestorNumber: number,
   blocks: ChainBlock[],
+  certainTime: UnixMs,
 ): Promise<ReadonlySet<number>> {
   return withCursor(watching, async (tx, cursor) => {
     const { network } = watching;
@@ -59,11 +62,12 @@ export function sightBlocks(
       touched.map(({ invoiceId }) => invoiceId),
     );
     const invoices = await findChangeable(tx, network, touched);
+    const clock = unixMs(Math.min(head.time, certainTime));
     const changes = invoices.map((invoice): PlannedChange => {
       const seen = sighted.find(({ sighting }) => sighting.invoiceId === invoice.id)?.seen ?? null;
       const change = stillSighted.has(invoice.id)
         ? ({ kind: 'sighted' } as const)
-        : ({ kind: 'orphaned', clock: head.time } as const);
+        : ({ kind: 'orphaned', clock } as const);
       return { invoice, change, transaction: seen, transferId: null };
     });
     await recordChanges(watching, tx, changes, [], head.number);

@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto';
+import { createDecipheriv, randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { createKeyRing, createMasterKey, parseMasterKey, seal, unseal } from './key-ring.ts';
+import { createKeyRing, createMasterKey, KeyRingError, parseMasterKey, seal, unseal } from './key-ring.ts';
 
 const PLACE = 'webhook_secrets.sealed:1:2';
 const key = createMasterKey();
@@ -55,7 +55,15 @@ test('a key is 32 bytes in base64 or hexadecimal, with one id however it is writ
   expect(parsed).toEqual({ id: 'b0bb3737950e27af', bytes });
   expect(parseMasterKey(bytes.toString('hex'))).toEqual(parsed);
   expect(parseMasterKey(bytes.toString('hex').toUpperCase())).toEqual(parsed);
-  const wrong = ['', 'x', `${bytes.toString('hex')}0`, bytes.toString('base64url'), randomBytes(31).toString('base64')];
+  const wrong = [
+    '',
+    'x',
+    `${bytes.toString('hex')}0`,
+    `0${bytes.toString('hex')}`,
+    ` ${bytes.toString('base64')}`,
+    bytes.toString('base64url'),
+    randomBytes(31).toString('base64'),
+  ];
   for (const text of [...wrong, `${bytes.toString('base64')}\n`, randomBytes(33).toString('base64')]) {
     expect(parseMasterKey(text)).toBeNull();
   }
@@ -63,6 +71,41 @@ test('a key is 32 bytes in base64 or hexadecimal, with one id however it is writ
 
 test('a ring has each key once, and at least one', () => {
   const [one, two] = [createMasterKey(), createMasterKey()];
-  expect(createKeyRing([one, two, { ...one }]).keys()).toEqual([one, two]);
+  const both = createKeyRing([one, two, { ...one }]);
+  expect(both.keys()).toEqual([one, two]);
+  expect([both.find(two.id), both.find('none')]).toEqual([two, undefined]);
   expect(() => createKeyRing([])).toThrow('at least one key');
+});
+
+test('a ring knows where its keys come from, and has nothing to read again', async () => {
+  const source = { kind: 'file', path: '/keys' } as const;
+  const ring = createKeyRing([key], source);
+  expect(ring.source).toEqual(source);
+  expect(createKeyRing([key]).source).toEqual({ kind: 'setting' });
+  await ring.reload();
+  expect(ring.keys()).toEqual([key]);
+});
+
+test('new keys are 32 random bytes', () => {
+  const keys = Array.from({ length: 100 }, createMasterKey);
+  expect(keys.every(({ bytes }) => bytes.length === 32)).toBe(true);
+  expect(new Set(keys.map(({ id }) => id)).size).toBe(100);
+});
+
+test('what is sealed is AES-256-GCM: nonce, ciphertext, tag, and the place as what is bound to it', () => {
+  const { sealed } = seal(ring, Buffer.from('a secret'), PLACE);
+  const decipher = createDecipheriv('aes-256-gcm', key.bytes, sealed.subarray(0, 12));
+  decipher.setAAD(Buffer.from(PLACE)).setAuthTag(sealed.subarray(-16));
+  expect(Buffer.concat([decipher.update(sealed.subarray(12, -16)), decipher.final()]).toString()).toBe('a secret');
+});
+
+test('an error of keys has its name, its code and its cause', () => {
+  const cause = new Error('ENOENT');
+  const error = new KeyRingError('KEY_FILE_INVALID', 'the file holds no key', { cause });
+  expect(error).toMatchObject({
+    name: 'KeyRingError',
+    code: 'KEY_FILE_INVALID',
+    message: 'the file holds no key',
+    cause,
+  });
 });

@@ -16,6 +16,12 @@ export function createMetrics() {
       buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
       registers,
     }),
+    requestsShed: new Counter({
+      name: 'quittance_http_shed_total',
+      help: 'Requests answered 503 OVERLOADED, by line (api, page, live) and reason: lag of the event loop, line full, waited too late',
+      labelNames: ['line', 'reason'],
+      registers,
+    }),
     chainHeadNumber: new Gauge({
       name: 'quittance_chain_head_block',
       help: 'Number of the newest block that the node reports',

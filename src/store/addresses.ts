@@ -99,9 +99,10 @@ const ownedColumns = {
   address: 'text',
   policy: 'text',
   retired_at: 'timestamptz?',
+  barred_at: 'timestamptz?',
 } as const;
 
-/** An address of any project of a network. */
+/** An address of any project of a network. One that is barred was in a ledger that was restored, and never gets a new invoice. */
 export type OwnedAddress = Row<typeof ownedColumns> & { policy: Policy };
 
 const find = statement(

@@ -16,6 +16,7 @@ export const ALARM_KINDS = [
   'address-blacklisted',
   'capacity-low',
   'webhook-disabled',
+  'database-restored',
 ] as const;
 
 export type AlarmKind = (typeof ALARM_KINDS)[number];

@@ -39,9 +39,16 @@ export type DatabaseOptions = {
 const CONNECT_TIMEOUT_MS = 5000;
 /** A statement that takes longer is broken or blocked; the longest of ours take milliseconds. */
 const STATEMENT_TIMEOUT_MS = 20_000;
+/**
+ * No network call stands inside a transaction, so one whose process says nothing for so long belongs to a process that is paused or cut
+ * off, and its locks keep everybody else from their work: a standby from the lease of a watcher, above all. Shorter than that lease.
+ */
+const IDLE_IN_TRANSACTION_MS = 5000;
 /** Building an index on a large ledger takes minutes. What bounds it on the server is the statement's own setting. */
 const SCRIPT_TIMEOUT_MS = 3_600_000;
 const RELISTEN_MS = 500;
+/** A connection that listens says nothing by itself. Of a server that vanished, it would notice after two hours (Linux) without this. */
+const KEEP_ALIVE_MS = 10_000;
 
 const INT8 = 20;
 const INT8_ARRAY = 1016;
@@ -58,7 +65,7 @@ const parsers = new Map<number, (text: string) => unknown>([
   [TIMESTAMPTZ, (text) => readTimestamp(text).getTime()],
 ]);
 
-const types: pg.CustomTypesConfig = {
+export const types: pg.CustomTypesConfig = {
   getTypeParser: (oid, format) =>
     (format === 'text' || format === undefined ? parsers.get(oid) : undefined) ?? pg.types.getTypeParser(oid, format),
 };
@@ -72,11 +79,17 @@ export function openDatabase(options: DatabaseOptions): Database {
     statement_timeout: STATEMENT_TIMEOUT_MS,
     query_timeout: STATEMENT_TIMEOUT_MS + 5000,
     lock_timeout: STATEMENT_TIMEOUT_MS / 2,
-    idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS + 10_000,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
     keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     types,
   };
-  const pool = new pg.Pool({ ...clientConfig, max: options.poolSize, idleTimeoutMillis: 30_000 });
+  const pool = new pg.Pool({
+    ...clientConfig,
+    max: options.poolSize,
+    idleTimeoutMillis: 30_000,
+    onConnect: refuseStandby,
+  });
   pool.on('error', options.onError);
   const listeners: (() => Promise<void>)[] = [];
   return {
@@ -93,7 +106,8 @@ export function openDatabase(options: DatabaseOptions): Database {
   };
 }
 
-function sqlOn(queryable: pg.Pool | pg.PoolClient): Sql {
+/** Statements on a pool or on one connection. */
+export function sqlOn(queryable: pg.Pool | pg.ClientBase): Sql {
   return {
     run: (statement, parameters) => runOn(queryable, statement, parameters),
     script: async (text) => {
@@ -105,7 +119,7 @@ function sqlOn(queryable: pg.Pool | pg.PoolClient): Sql {
 }
 
 async function runOn<Columns extends Record<string, ColumnType>>(
-  queryable: pg.Pool | pg.PoolClient,
+  queryable: pg.Pool | pg.ClientBase,
   { name, text }: Statement<Columns>,
   parameters: readonly Parameter[],
 ): Promise<Row<Columns>[]> {
@@ -137,11 +151,14 @@ async function inTransaction<Result>(pool: pg.Pool, work: (tx: Sql) => Promise<R
       broken = false;
       return result;
     } catch (error) {
-      // A failed rollback means that the connection is lost, and the server rolls back by itself.
-      broken = await client.query('rollback').then(
-        () => false,
-        () => true,
-      );
+      // A connection to a server that is away or only reads is not kept; the server rolls back by itself. Asked for it, one that hangs
+      // would hold a place of the pool for as long again. Else a failed rollback means that the connection is lost.
+      broken =
+        isAway(error) ||
+        (await client.query('rollback').then(
+          () => false,
+          () => true,
+        ));
       throw error;
     }
   } finally {
@@ -152,6 +169,32 @@ async function inTransaction<Result>(pool: pg.Pool, work: (tx: Sql) => Promise<R
 }
 
 function ignoreLoss(): void {}
+
+function isAway(error: unknown): boolean {
+  return error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE';
+}
+
+/**
+ * Lets no connection into the pool whose server cannot write: the way to the primary may lead to a standby for a moment while the primary
+ * changes, and what a standby shows may be old. The next attempt asks the way anew.
+ */
+async function refuseStandby(client: pg.ClientBase): Promise<void> {
+  const query: pg.QueryConfig & { query_timeout: number } = {
+    text: 'show transaction_read_only',
+    query_timeout: CONNECT_TIMEOUT_MS,
+  };
+  const { rows } = await client.query<{ transaction_read_only: string }>(query);
+  if (rows[0]?.transaction_read_only !== 'off') throw new ReadOnlyError();
+}
+
+/** As PostgreSQL would refuse the first statement that writes (read_only_sql_transaction). */
+class ReadOnlyError extends Error {
+  readonly code = '25006';
+
+  constructor() {
+    super('it only reads (a standby, or default_transaction_read_only): connect to the primary');
+  }
+}
 
 /** Holds one connection that listens, for ever, reconnecting with a pause. Tells each loss once. Returns its stop function. */
 function keepListening(
@@ -201,12 +244,16 @@ function keepListening(
   };
 }
 
-/** SQLSTATE classes of a server that is away, full, or going down: 08, 53, 57P, 58, a standby that is read-only (25006), and our own timeouts. */
+/**
+ * SQLSTATE classes of a server that is away, full, or going down: 08, 53, 57P, 58, a standby that is read-only (25006), a database that
+ * takes no connections (55000), and our own timeouts.
+ */
 function isUnavailable(error: unknown): boolean {
   const code = (error as { code?: unknown }).code;
   if (typeof code === 'string') {
     return (
-      /^(08|53|57P|58)/.test(code) || /^(57014|55P03|40001|40P01|25006|25P03|3D000|28P01|28000|E[A-Z]+)$/.test(code)
+      /^(08|53|57P|58)/.test(code) ||
+      /^(57014|55000|55P03|40001|40P01|25006|25P03|3D000|28P01|28000|E[A-Z]+)$/.test(code)
     );
   }
   return (

@@ -10,6 +10,12 @@ export function watcherLease(network: Network): string {
   return `watcher:${network}`;
 }
 
+/**
+ * A lease that ends later than so many of its lengths from now was given while the database's clock was ahead. Its holder renews it
+ * within seconds, or is dead, and nobody must wait for it until the clock is there again. What is waited for the row's lock is less.
+ */
+const MOST_TTLS = 4;
+
 const acquire = statement(
   'lease-acquire',
   { epoch: 'int8' },
@@ -17,11 +23,14 @@ const acquire = statement(
    values ($1, $2, 1, now() + $3::int8 * interval '1 millisecond')
    on conflict (name) do update
      set holder = excluded.holder, epoch = l.epoch + 1, expires_at = excluded.expires_at
-     where l.expires_at <= now()
+     where l.expires_at <= now() or l.expires_at > now() + ${MOST_TTLS} * $3::int8 * interval '1 millisecond'
    returning epoch`,
 );
 
-/** Takes a free or expired lease, or returns `null` while another holder's is valid. Time is the database's. */
+/**
+ * Takes a free or expired lease, or returns `null` while another holder's is valid. Time is the database's. Should its clock be set
+ * back, a live holder may lose its lease to another: the epoch keeps it from writing.
+ */
 export async function acquireLease(db: Sql, name: string, holder: string, ttlMs: number): Promise<Lease | null> {
   const [row] = await db.run(acquire, [name, holder, ttlMs]);
   return row === undefined ? null : { name, holder, epoch: row.epoch };

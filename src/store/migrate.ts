@@ -53,17 +53,30 @@ function isDeadlock(error: unknown): boolean {
 }
 
 function migrateOnce(db: Database, known: Migration[], onBegin?: (names: string[]) => void): Promise<string[]> {
-  return db.transaction(async (tx) => {
-    await tx.script(`select pg_advisory_xact_lock(${LOCK_KEY}); ${CREATE_TABLE}`);
-    const applied = await readApplied(tx, known);
-    const missing = known.filter(({ version }) => !applied.has(version));
-    if (missing.length > 0) onBegin?.(missing.map(({ name }) => name));
-    for (const { version, name, sha256, text } of missing) {
-      await tx.script(`set local statement_timeout = '1h'; ${text}`);
-      await tx.run(insertApplied, [version, name, sha256]);
-    }
-    return missing.map(({ name }) => name);
-  });
+  return db.transaction((tx) => migrateWithin(tx, known, onBegin));
+}
+
+/** `migrate` in the caller's transaction, at whose end other processes go on that would migrate. */
+export async function migrateWithin(
+  tx: Sql,
+  known: Migration[],
+  onBegin?: (names: string[]) => void,
+): Promise<string[]> {
+  await lockMigrations(tx);
+  await tx.script(CREATE_TABLE);
+  const applied = await readApplied(tx, known);
+  const missing = known.filter(({ version }) => !applied.has(version));
+  if (missing.length > 0) onBegin?.(missing.map(({ name }) => name));
+  for (const { version, name, sha256, text } of missing) {
+    await tx.script(`set local statement_timeout = '1h'; ${text}`);
+    await tx.run(insertApplied, [version, name, sha256]);
+  }
+  return missing.map(({ name }) => name);
+}
+
+/** Keeps the schema as it is for other processes until the caller's transaction ends. */
+export async function lockMigrations(tx: Sql): Promise<void> {
+  await tx.script(`select pg_advisory_xact_lock(${LOCK_KEY})`);
 }
 
 /** The number of migrations that this release has and the database lacks. Throws as `migrate` does. */
@@ -87,8 +100,15 @@ const insertApplied = statement(
   'insert into schema_migrations (version, name, sha256) values ($1, $2, $3)',
 );
 
+/** The migrations that a database has, in their order. */
+export function findApplied(db: Sql): Promise<AppliedMigration[]> {
+  return db.run(selectApplied, []);
+}
+
+export type AppliedMigration = Pick<Migration, 'version' | 'name' | 'sha256'>;
+
 async function readApplied(db: Sql, known: Migration[]): Promise<Set<number>> {
-  const rows = await db.run(selectApplied, []);
+  const rows = await findApplied(db);
   for (const row of rows) {
     const file = known[row.version - 1];
     if (file === undefined) {

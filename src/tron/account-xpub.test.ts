@@ -47,7 +47,11 @@ const inForm = (publicVersion: number) =>
 
 test.each([
   ['the master key', master.publicExtendedKey, 'depth 0: it is the master key'],
-  ["m/44'", at("m/44'"), 'depth 1'],
+  [
+    "m/44'",
+    at("m/44'"),
+    "depth 1: it is the key of level 1 (m/44'); export the key of the account itself, m/44'/195'/0'",
+  ],
   ["m/44'/195'", at("m/44'/195'"), 'the key of a coin'],
   ["m/44'/195'/0'/0", at("m/44'/195'/0'/0"), 'the key of one chain'],
   ["m/44'/195'/0'/0/0", at("m/44'/195'/0'/0/0"), 'the key of a single address'],
@@ -59,6 +63,9 @@ test.each([
   ['xprv', master.derive("m/44'/195'/0'").privateExtendedKey, 'private key'],
   ['one character wrong', `${XPUB.slice(0, -1)}e`, 'checksum'],
   ['the end cut off', XPUB.slice(0, -1), 'checksum'],
+  ['words before it', `key: ${XPUB}`, 'no extended public key'],
+  ['a line break and more behind it', `${XPUB}\nand more`, 'no extended public key'],
+  ['four letters with prv before the last', `prvx${XPUB.slice(4)}`, 'a form of Bitcoin or another chain (prvx…)'],
   ['an address', 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH', 'no extended public key'],
   ['nothing', '', 'no extended public key'],
 ])('%s is refused with a reason that does not repeat it', (_what, text, reason) => {

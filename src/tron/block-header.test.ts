@@ -60,15 +60,26 @@ test('a zero field and an absent field are the same bytes', () => {
   expect(bytesOf({ ...header, witness_id: 0, accountStateRoot: '' })).toEqual(bytesOf(header));
 });
 
+test('a header of nothing has no bytes', () => {
+  expect(encodeBlockHeader({})).toEqual(new Uint8Array(0));
+});
+
 test('witness_id and accountStateRoot are part of the id', () => {
   const plain = blockIdOf(bytesOf(header), 66987565);
   expect(blockIdOf(bytesOf({ ...header, witness_id: 5 }), 66987565)).not.toBe(plain);
   expect(blockIdOf(bytesOf({ ...header, accountStateRoot: '00'.repeat(32) }), 66987565)).not.toBe(plain);
 });
 
-test.each([{ parentHash: 'xyz' }, { number: -1 }, { number: 1.5 }, { timestamp: 2 ** 53 }, { txTrieRoot: '0' }])(
-  'a header with %j is refused',
-  (fault) => {
-    expect(encodeBlockHeader({ ...header, ...fault })).toBeNull();
-  },
-);
+test.each([
+  { parentHash: 'xyz' },
+  { number: -1 },
+  { number: 1.5 },
+  { timestamp: 2 ** 53 },
+  { witness_id: -1 },
+  { version: 0.5 },
+  { txTrieRoot: '0' },
+  { witness_address: '4' },
+  { accountStateRoot: 'zz' },
+])('a header with %j is refused', (fault) => {
+  expect(encodeBlockHeader({ ...header, ...fault })).toBeNull();
+});

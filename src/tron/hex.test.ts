@@ -32,6 +32,6 @@ test('one character that is no hex digit, anywhere, is refused', () => {
   );
 });
 
-test.each(['0', 'abc', '0x00', 'ı0', '１２', null, 12, undefined, ['00']])('%j is not hex', (text) => {
+test.each(['0', 'abc', '0x00', 'ı0', '0ı', '0000ı', '１２', null, 12, undefined, ['00']])('%j is not hex', (text) => {
   expect(bytesFromHex(text)).toBeNull();
 });

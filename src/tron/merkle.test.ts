@@ -24,6 +24,23 @@ test('an odd node moves up unchanged', () => {
   expect(txTrieRoot([a, b, c, d, e])).toBe(sha(four, sha(e)).toString('hex'));
 });
 
+test('the root of any number of transactions is that of its definition', () => {
+  const rootOf = (nodes: Uint8Array[]): Uint8Array => {
+    const pairs = Array.from({ length: Math.ceil(nodes.length / 2) }, (_, index) =>
+      nodes.slice(2 * index, 2 * index + 2),
+    );
+    const above = pairs.map(([left, right]) =>
+      right === undefined ? left : sha(left ?? right, right),
+    ) as Uint8Array[];
+    return above.length > 1 ? rootOf(above) : (above[0] ?? new Uint8Array(0));
+  };
+  for (let count = 1; count <= 33; count += 1) {
+    const transactions = Array.from({ length: count }, (_, index) => Uint8Array.of(index, count));
+    const root = rootOf(transactions.map((bytes) => sha(bytes)));
+    expect([count, txTrieRoot(transactions)]).toEqual([count, Buffer.from(root).toString('hex')]);
+  }
+});
+
 test('changing one bit of any transaction changes the root', () => {
   fc.assert(
     fc.property(leaves, fc.nat(), fc.nat(), (transactions, which, bit) => {

@@ -1,7 +1,8 @@
-import { hexToBytes } from '@noble/hashes/utils.js';
+import { concatBytes, hexToBytes } from '@noble/hashes/utils.js';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { AccountHex } from './address.ts';
+import { writeElement, writeInt64 } from './protobuf.ts';
 import { type ContractCall, decodeRawTransaction, encodeRawTransaction } from './raw-transaction.ts';
 
 const hex = (bytes: number) =>
@@ -67,4 +68,49 @@ test('two contracts in one transaction are refused, as java-tron does', () => {
   const one = '5a0208015a020801';
   expect(decodeRawTransaction(hexToBytes(one))).toBeNull();
   expect(decodeRawTransaction(new Uint8Array(0))).toBeNull();
+});
+
+const field = (number: number, bytes: Uint8Array) => writeElement(number, bytes);
+const accountBytes = hexToBytes(`41${'7e'.repeat(20)}`);
+const transferOf = (...fields: Uint8Array[]) => rawOf(writeInt64(1, 1), field(2, field(2, concatBytes(...fields))));
+const rawOf = (...contract: Uint8Array[]) => field(11, concatBytes(...contract));
+
+test('a transfer is read from the bytes of its fields', () => {
+  expect(decodeRawTransaction(transferOf(field(1, accountBytes), field(2, accountBytes), writeInt64(3, 5)))).toEqual({
+    refBlockBytes: '',
+    refBlockHash: '',
+    expirationMs: 0,
+    timestampMs: 0,
+    feeLimitSun: 0n,
+    memo: '',
+    permissionId: 0,
+    contract: { kind: 'transfer', owner: '7e'.repeat(20), to: '7e'.repeat(20), amountSun: 5n },
+  });
+});
+
+test.each([
+  ['without an owner', transferOf(field(2, accountBytes))],
+  ['without a receiver', transferOf(field(1, accountBytes))],
+  ['with an owner of another prefix', transferOf(field(1, hexToBytes('00'.repeat(21))), field(2, accountBytes))],
+  ['whose parameter is no message', rawOf(writeInt64(1, 1), field(2, Uint8Array.of(255)))],
+  ['whose value is no message', rawOf(writeInt64(1, 1), field(2, field(2, Uint8Array.of(255))))],
+  ['whose contract is no message', field(11, Uint8Array.of(255))],
+  ['beside another contract', concatBytes(rawOf(writeInt64(1, 59)), rawOf(writeInt64(1, 59)))],
+  ['that expires beyond 2^53', concatBytes(writeInt64(8, 2n ** 53n), rawOf(writeInt64(1, 59)))],
+  ['made beyond 2^53', concatBytes(rawOf(writeInt64(1, 59)), writeInt64(14, 2n ** 53n))],
+])('a transaction %s is refused', (_what, rawData) => {
+  expect(decodeRawTransaction(rawData)).toBeNull();
+});
+
+test('the type of a parameter is named as java-tron names it', () => {
+  const nobody = '00'.repeat(20) as AccountHex;
+  const typeOf = (contract: ContractCall) => {
+    const rest = { refBlockBytes: '', refBlockHash: '', expirationMs: 0, timestampMs: 0, feeLimitSun: 0n, memo: '' };
+    const bytes = encodeRawTransaction({ ...rest, permissionId: 0, contract });
+    return /type\.googleapis\.com\/protocol\.(\w*)/.exec(Buffer.from(bytes).toString('latin1'))?.[1];
+  };
+  expect(typeOf({ kind: 'transfer', owner: nobody, to: nobody, amountSun: 0n })).toBe('TransferContract');
+  expect(typeOf({ kind: 'trigger', owner: nobody, contract: nobody, data: '', callValueSun: 0n })).toBe(
+    'TriggerSmartContract',
+  );
 });

@@ -107,6 +107,25 @@ test.each<[string, Uint8Array]>([
     ),
   ],
   [
+    'an owner of 22 bytes',
+    raw(
+      call(
+        any(concatBytes(writeElement(1, hexToBytes(`41${OWNER}00`)), writeElement(2, contract), writeElement(4, data))),
+      ),
+    ),
+  ],
+  [
+    'a contract’s address that only begins so',
+    raw(
+      call(
+        any(concatBytes(writeElement(1, owner), writeElement(2, hexToBytes(`41${CONTRACT}00`)), writeElement(4, data))),
+      ),
+    ),
+  ],
+  ['no value in the parameter', raw(call(writeElement(1, utf8ToBytes(URL))))],
+  ['a field number of ours in another wire type', raw(call(any(concatBytes(trigger, writeElement(5, data)))))],
+  ['raw_data that has an integer in place of bytes', concatBytes(raw(call()).subarray(4), writeInt64(12, 1))],
+  [
     'an owner of 20 bytes',
     raw(call(any(concatBytes(writeElement(1, hexToBytes(OWNER)), writeElement(2, contract), writeElement(4, data))))),
   ],
@@ -130,6 +149,27 @@ test.each<[string, Uint8Array]>([
   ['a contract that is no message', raw(Uint8Array.of(255))],
 ])('a transaction with %s cannot be read', (_what, rawData) => {
   expect(readContract(rawData, contract)).toBeNull();
+});
+
+test('every field that the protocol declares may stand beside the call', () => {
+  const bytes = (...numbers: number[]) => numbers.map((number) => writeElement(number, data));
+  const integers = (...numbers: number[]) => numbers.map((number) => writeInt64(number, 1));
+  const parties = [writeElement(1, owner), writeElement(2, contract)];
+  const fullCall = concatBytes(...parties, ...integers(3), ...bytes(4), ...integers(5, 6));
+  const fullContract = concatBytes(call(any(fullCall)), ...bytes(3, 4), ...integers(5));
+  const rawData = concatBytes(
+    ...[...bytes(1), ...integers(3), ...bytes(4), ...integers(8), ...bytes(9, 10)],
+    writeElement(11, fullContract),
+    ...[...bytes(12), ...integers(14, 18)],
+  );
+  expect(readContract(rawData, contract)).toEqual(accepted);
+});
+
+test.each([
+  ['raw_data has an integer where a second contract would stand', concatBytes(raw(call()), writeInt64(11, 1))],
+  ['the contract has bytes where its type would stand again', raw(concatBytes(call(), writeElement(1, data)))],
+])('the type of a contract is known although %s', (_what, rawData) => {
+  expect(readContract(rawData, contract)).toEqual({ type: 31, call: null });
 });
 
 test('the type of a contract is known although an unknown group stands beside it', () => {

@@ -62,6 +62,13 @@ test.each([
   ['the end of no group', '0c'],
   ['groups nested too deep', '0b'.repeat(101) + '0c'.repeat(101)],
   ['wire type 6', '0e'],
+  ['wire type 6, which eight bytes could follow', `0e${'00'.repeat(8)}`],
+  ['wire type 7', `0f${'00'.repeat(8)}`],
+  ['a varint of ten bytes without an end', `08${'ff'.repeat(10)}`],
+  ['a cut length', '0a80'],
+  ['a varint of eleven bytes', '088080808080808080808001'],
+  ['a length of eleven bytes', '0a8080808080808080808001'],
+  ['seven of eight bytes', '0901020304050607'],
   ['more fields than any real message has', '0801'.repeat(1001)],
 ])('%s is refused', (_what, hex) => {
   expect(scan(hex)).toBeNull();
@@ -78,6 +85,20 @@ test.each([
   ['a group', '080113080214'],
 ])('%s has another reading than the canonical one', (_what, hex) => {
   expect(scan(hex)?.isCanonical).toBe(false);
+});
+
+test('what is at its bound is read: fields, groups in each other, a varint of ten bytes', () => {
+  expect(scan('0801'.repeat(1000))?.fields).toHaveLength(1000);
+  expect(scan('0b'.repeat(100) + '0c'.repeat(100))?.fields).toEqual([]);
+  expect(scan('08ffffffffffffffffff01')?.fields).toMatchObject([{ number: 1, low32: 2 ** 32 - 1 }]);
+});
+
+test('nothing behind the end is read, although bytes are there', () => {
+  for (const hex of ['088001', '0d01020304', '0a0101', '0801']) {
+    const bytes = hexToBytes(hex);
+    expect(scanMessage(bytes, 0, bytes.length)).not.toBeNull();
+    expect(scanMessage(bytes, 0, bytes.length - 1)).toBeNull();
+  }
 });
 
 test('a group is passed over with what is in it', () => {

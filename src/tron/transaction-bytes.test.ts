@@ -59,6 +59,55 @@ test('results with the integers that a sender may have filled in are encoded who
   expect(bytesToHex(transactionBytes(given)?.whole ?? new Uint8Array(0))).toBe(expected);
 });
 
+test.each([
+  ['withdraw_amount', '780a'],
+  ['unfreeze_amount', '80010a'],
+  ['exchange_received_amount', '90010a'],
+  ['exchange_inject_another_amount', '98010a'],
+  ['exchange_withdraw_another_amount', 'a0010a'],
+  ['exchange_id', 'a8010a'],
+  ['shielded_transaction_fee', 'b0010a'],
+  ['withdraw_expire_amount', 'd8010a'],
+])('%s of a result is one of its fields', (name, bytes) => {
+  const { whole } = transactionBytes({ raw_data_hex: '0a', ret: [{ [name]: 10 }] }) ?? {};
+  expect(bytesToHex(whole ?? new Uint8Array(0))).toBe(`0a010a2a${String(bytes.length / 2).padStart(2, '0')}${bytes}`);
+});
+
+test('integers are written at every size of a varint', () => {
+  const sizes = fc.integer({ min: 1, max: 52 }).chain((bits) => fc.integer({ min: 2 ** (bits - 1), max: 2 ** bits }));
+  fc.assert(
+    fc.property(sizes, fc.boolean(), (size, isNegative) => {
+      const fee = isNegative ? -size : size;
+      const given = { raw_data_hex: '0a', ret: [{ fee }] };
+      const expected = encodeTransaction({
+        rawData: Uint8Array.of(10),
+        signatures: [],
+        results: [{ feeSun: BigInt(fee), ret: 0, contractRet: 0 }],
+      });
+      expect(transactionBytes(given)?.whole).toEqual(expected);
+    }),
+  );
+});
+
+test('raw_data and signatures of 127, 128 and 16,384 bytes have lengths of one, two and three bytes', () => {
+  for (const size of [127, 128, 16_384]) {
+    const given = { raw_data_hex: 'ab'.repeat(size), signature: ['cd'.repeat(size)], ret: [] };
+    const expected = transactionFromJson(given);
+    expect(transactionBytes(given)?.whole).toEqual(expected && encodeTransaction(expected));
+    expect(transactionBytes(given)?.rawData).toHaveLength(size);
+  }
+});
+
+test('eight signatures and eight results are the most that is read', () => {
+  const given = { raw_data_hex: '0a', signature: Array(8).fill('00'), ret: Array(8).fill({}) };
+  expect(transactionBytes(given)?.whole).toHaveLength(3 + 8 * 3 + 8 * 2);
+});
+
+test('the array is no larger than the transaction and a few bytes for each of its parts', () => {
+  const given = { raw_data_hex: 'ab'.repeat(500), signature: ['cd'.repeat(65)], ret: [{ fee: 1 }] };
+  expect(transactionBytes(given)?.whole.buffer.byteLength).toBeLessThan(500 + 65 + 2 + 4 * 6);
+});
+
 test.each<[string, unknown]>([
   ['nothing', null],
   ['a text', 'x'],
@@ -72,6 +121,12 @@ test.each<[string, unknown]>([
   ['nine signatures', { ...json, signature: Array(9).fill('00') }],
   ['results that are no list', { ...json, ret: {} }],
   ['a null result', { ...json, ret: [null] }],
+  ['a result that is a text', { ...json, ret: ['SUCESS'] }],
+  ['a ret that is a number', { ...json, ret: [{ ret: 0 }] }],
+  ['a contractRet in a list', { ...json, ret: [{ contractRet: ['SUCCESS'] }] }],
+  ['a ret in a list', { ...json, ret: [{ ret: ['SUCESS'] }] }],
+  ['a fee that is a text', { ...json, ret: [{ fee: '1' }] }],
+  ['two signatures, of which the first is no hex', { ...json, signature: ['zz', '00'] }],
   ['nine results', { ...json, ret: Array(9).fill({}) }],
   ['an unknown contractRet', { ...json, ret: [{ contractRet: 'FINE' }] }],
   ['an unknown ret', { ...json, ret: [{ ret: 'SUCCESS' }] }],

@@ -1,4 +1,4 @@
-import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';
+import { bytesToHex, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { txTrieRoot } from './merkle.ts';
@@ -43,7 +43,8 @@ test('the signature of a real transaction gives its owner', () => {
   expect(recoverSigner(read(json).rawData, json.signature[0] ?? '')).toBe('dcf2957055e8fcde477a077ecfeddf5ab2357547');
 });
 
-test('the id covers raw_data only', () => {
+test('the id is the hash of raw_data only', () => {
+  expect(txIdOf(utf8ToBytes('abc'))).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
   expect(txIdOf(read(json).rawData)).toBe(txIdOf(read({ raw_data_hex: json.raw_data_hex }).rawData));
 });
 
@@ -71,6 +72,17 @@ test('arbitrary bytes are read or refused, never thrown at', () => {
     }),
   );
   expect(decodeTransaction(hexToBytes('0a05ff'))).toBeNull();
+  expect(decodeTransaction(hexToBytes('1201ff'))).toBeNull();
+  expect(decodeTransaction(hexToBytes('0a01012a01ff'))).toBeNull();
+});
+
+test('what a node leaves out is nothing, and a result that failed is told apart', () => {
+  const bare = read({ raw_data_hex: '0a' });
+  expect(bare).toEqual({ rawData: Uint8Array.of(10), signatures: [], results: [] });
+  expect(read({ raw_data_hex: '0a', ret: [{}, { ret: 'FAILED', contractRet: 'REVERT', fee: 5 }] }).results).toEqual([
+    { feeSun: 0n, ret: 0, contractRet: 0 },
+    { feeSun: 5n, ret: 1, contractRet: 2 },
+  ]);
 });
 
 test('a name or a hex string that no node writes is refused', () => {
@@ -80,6 +92,10 @@ test('a name or a hex string that no node writes is refused', () => {
   expect(transactionFromJson({ ...json, raw_data_hex: '0a0' })).toBeNull();
   expect(transactionFromJson({ ...json, raw_data_hex: '' })).toBeNull();
   expect(transactionFromJson({ ...json, signature: ['zz'] })).toBeNull();
+  expect(transactionFromJson({ ...json, signature: Array(9).fill('00') })).toBeNull();
+  expect(transactionFromJson({ ...json, ret: Array(9).fill({}) })).toBeNull();
+  const most = read({ ...json, signature: Array(8).fill('00'), ret: Array(8).fill({}) });
+  expect([most.signatures.length, most.results.length]).toEqual([8, 8]);
 });
 
 test('contractRet names and numbers are one to one', () => {

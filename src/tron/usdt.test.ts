@@ -2,7 +2,7 @@ import { keccak_256 } from '@noble/hashes/sha3.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { AccountHex } from './address.ts';
+import { type AccountHex, parseAddress } from './address.ts';
 import {
   decodeTransferCall,
   decodeTransferCallBytes,
@@ -11,6 +11,7 @@ import {
   encodeTransferFromCall,
   NOTICE_TOPICS,
   TRANSFER_TOPIC,
+  USDT_CONTRACTS,
 } from './usdt.ts';
 
 /** A log of a private java-tron network. */
@@ -34,6 +35,14 @@ const account = fc
   .map((bytes) => Buffer.from(bytes).toString('hex') as AccountHex);
 const uint256 = fc.bigInt(0n, 2n ** 256n - 1n);
 
+test('the contracts are those that Tether published, and their accounts those of their addresses', () => {
+  expect(USDT_CONTRACTS.mainnet.address).toBe('TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t');
+  expect(USDT_CONTRACTS.nile.address).toBe('TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf');
+  for (const contract of Object.values(USDT_CONTRACTS)) {
+    expect(parseAddress(contract.address)).toEqual({ kind: 'ok', ...contract });
+  }
+});
+
 test('a real Transfer log is read', () => {
   expect(decodeTransferLog(log)).toEqual(decoded);
 });
@@ -52,6 +61,14 @@ test.each([
   ['four topics', { topics: [...log.topics, log.topics[1]] }],
   ['no topics', { topics: undefined }],
   ['a topic that is not text', { topics: [log.topics[0], 1, 2] }],
+  ['a sender that is not text', { topics: [log.topics[0], 1, log.topics[2]] }],
+  ['a receiver in a list', { topics: [log.topics[0], log.topics[1], [log.topics[2]]] }],
+  ['a sender in a list', { topics: [log.topics[0], [log.topics[1]], log.topics[2]] }],
+  ['a topic that is a number', { topics: [1, log.topics[1], log.topics[2]] }],
+  ['a short sender', { topics: [log.topics[0], 'dcf2', log.topics[2]] }],
+  ['an address in a list', { address: [log.address] }],
+  ['no address', { address: undefined }],
+  ['data in a list', { data: [log.data] }],
   ['a short topic', { topics: [log.topics[0], log.topics[1], 'dcf2'] }],
   ['no data', { data: undefined }],
   ['empty data', { data: '' }],
@@ -79,8 +96,30 @@ test('calls read back from their calldata', () => {
   );
   expect(decodeTransferCall('')).toBeNull();
   expect(decodeTransferCall(`deadbeef${'0'.repeat(128)}`)).toBeNull();
-  expect(() => encodeTransferCall(decoded.to as AccountHex, 2n ** 256n)).toThrow(RangeError);
-  expect(() => encodeTransferCall(decoded.to as AccountHex, -1n)).toThrow(RangeError);
+});
+
+test('a call whose address or amount is no hex, or that is cut in an address, is none', () => {
+  const word = '0'.repeat(64);
+  for (const selector of ['a9059cbb', '23b872dd']) {
+    const sound = selector + word.repeat(3);
+    expect(decodeTransferCall(sound)).not.toBeNull();
+    const words = selector === 'a9059cbb' ? 2 : 3;
+    for (let index = 0; index < words; index++) {
+      const at = 8 + index * 64 + 40;
+      expect(decodeTransferCall(`${sound.slice(0, at)}x${sound.slice(at + 1)}`)).toBeNull();
+      expect(decodeTransferCall(sound.slice(0, at))).toBeNull();
+    }
+  }
+});
+
+test('amounts are those of a uint256, both ends included', () => {
+  const to = decoded.to as AccountHex;
+  for (const value of [0n, 2n ** 256n - 1n]) {
+    expect(decodeTransferCall(encodeTransferCall(to, value))?.value).toBe(value);
+  }
+  for (const value of [-1n, 2n ** 256n]) {
+    expect(() => encodeTransferCall(to, value)).toThrow(`${value} is not a uint256`);
+  }
 });
 
 test('the topics of notices are the hashes of their events', () => {

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
+import { headerValues } from './header-values.ts';
 import { Problem } from './problem.ts';
-import { headerValues } from './server.ts';
 
 const JSON_TYPE = /^application\/json[ \t]*(;[ \t]*charset=("utf-8"|utf-8)[ \t]*)?$/i;
 

@@ -71,6 +71,12 @@ export const PROBLEMS = {
     title: 'The service is not available for the moment',
     advice: 'Wait as long as Retry-After says, and retry with the same Idempotency-Key. Nothing is lost.',
   },
+  OVERLOADED: {
+    status: 503,
+    title: 'More requests came than can be served',
+    advice:
+      'Wait as long as Retry-After says, and retry with the same Idempotency-Key. The request was refused before anything was done for it.',
+  },
 } as const satisfies Record<string, { status: number; title: string; advice: string }>;
 
 export type ProblemCode = keyof typeof PROBLEMS;

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { AppError } from '../domain/errors.ts';
@@ -6,7 +5,13 @@ import { encodeId, uuidV7 } from '../domain/ids.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
+import { createClientErrors } from './client-errors.ts';
+import { LIMITS, LIMITS_BESIDE_OTHERS } from './load-gate.ts';
+import { startLoopLag } from './loop-lag.ts';
+import { bearOddRequests, checkHost, withoutOrigin } from './odd-requests.ts';
 import { Problem, problemBody, problemOf } from './problem.ts';
+import { shedLoad } from './shed-load.ts';
+import { boundUnsentAnswers } from './unsent-answers.ts';
 
 export type ServerOptions = {
   publicUrl(): string;
@@ -16,31 +21,46 @@ export type ServerOptions = {
   random(bytes: number): Uint8Array;
   log: Logger;
   metrics: Metrics;
+  /** How long what comes waits for the event loop, in milliseconds. Without it, it is measured. */
+  lagMs?(): number;
+  /** Whether this process has more to do than to answer requests. */
+  isShared?: boolean;
 };
 
 export const MAX_BODY_BYTES = 16 * 1024;
 /** A client that needs longer to send 16 KiB is broken or hostile. */
 const REQUEST_TIMEOUT_MS = 15_000;
+/** How often it is looked for requests that take longer; Node's own 30 s would let them take three times as long. */
+const CHECK_MS = 5000;
 const KEEP_ALIVE_MS = 65_000;
+/** 10,000 streams of open pages, and the others. Each takes some 10 KiB at rest; what comes beyond is closed at once. */
+const MAX_CONNECTIONS = 12_000;
 
 const STARTED_MS = Symbol('started');
 type TimedRequest = FastifyRequest & { [STARTED_MS]?: number };
 
 /** The HTTP server with what all routes share: request ids, problem+json, 404 and 405, metrics, limits. */
 export function createServer(options: ServerOptions): FastifyInstance {
+  const clientErrors = createClientErrors({ ...options, newRequestId: () => newRequestId(options) });
   const app = Fastify({
     logger: false,
     bodyLimit: MAX_BODY_BYTES,
     requestTimeout: REQUEST_TIMEOUT_MS,
     connectionTimeout: REQUEST_TIMEOUT_MS * 2,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    http: { headersTimeout: REQUEST_TIMEOUT_MS, maxHeaderSize: 16 * 1024 },
+    // A missing Host is refused by a hook, as every other error is.
+    http: {
+      headersTimeout: REQUEST_TIMEOUT_MS,
+      connectionsCheckingInterval: CHECK_MS,
+      maxHeaderSize: 16 * 1024,
+      requireHostHeader: false,
+    },
     trustProxy: options.trustProxy.length === 0 ? false : [...options.trustProxy],
     genReqId: () => newRequestId(options),
     // Any text can stand where an id is expected, and the answer is "not found", also for text that does not decode.
     routerOptions: { maxParamLength: 16 * 1024 },
-    rewriteUrl: (request) => decodablePath(request.url ?? '/'),
-    clientErrorHandler: (error, socket) => answerClientError(error, socket, options),
+    rewriteUrl: (request) => decodablePath(withoutOrigin(request.url ?? '/')),
+    clientErrorHandler: clientErrors.answer,
     forceCloseConnections: 'idle',
   });
   // Bodies are read as bytes and checked by the routes; the schemas document. Written by schema, the answers took longer: a
@@ -49,11 +69,24 @@ export function createServer(options: ServerOptions): FastifyInstance {
   app.setSerializerCompiler(() => JSON.stringify);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  app.server.maxConnections = MAX_CONNECTIONS;
+  clientErrors.follow(app.server);
+  bearOddRequests(app);
   endConnectionsAtStop(app);
   const allowed = trackMethods(app);
   app.addHook('onRequest', (request: TimedRequest, reply, done) => {
     request[STARTED_MS] = performance.now();
     reply.header('X-Request-Id', request.id);
+    checkHost(request.raw);
+    done();
+  });
+  boundUnsentAnswers(app);
+  shedLoad(app, {
+    ...options,
+    lagMs: options.lagMs ?? measureLag(app),
+    limits: options.isShared === true ? LIMITS_BESIDE_OTHERS : LIMITS,
+  });
+  app.addHook('onRequest', (request, reply, done) => {
     // Here, and not in the handler for what is not found: that one runs after the body was read, which may be refused first.
     if (request.is404) answerMethod(request, reply, allowed(request));
     else done();
@@ -70,6 +103,12 @@ export function createServer(options: ServerOptions): FastifyInstance {
     sendProblem(request, reply, toProblem(error, request, options), options),
   );
   return app;
+}
+
+function measureLag(app: FastifyInstance): () => number {
+  const lag = startLoopLag();
+  app.addHook('onClose', async () => lag.stop());
+  return lag.lagMs;
 }
 
 /** Answers a request that reached no route; `methods` are those of its URL, if that is one of ours. */
@@ -103,6 +142,9 @@ function toProblem(error: unknown, request: FastifyRequest, { log }: ServerOptio
   const { code, statusCode } = error as { code?: unknown; statusCode?: unknown };
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
     return new Problem('PAYLOAD_TOO_LARGE', `The body is larger than ${request.routeOptions.bodyLimit} bytes.`);
+  }
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
+    return new Problem('UNSUPPORTED_MEDIA_TYPE', 'The Content-Type header is not a media type.');
   }
   if (error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE') {
     log.warn({ requestId: request.id, err: error }, 'a request was refused: the database does not answer');
@@ -179,43 +221,6 @@ function decodablePath(url: string): string {
   }
 }
 
-/** Answers what is not HTTP, or came too slowly, on the bare socket, as every other error is answered. */
-function answerClientError(error: Error & { code?: string }, socket: Socket, options: ServerOptions): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const [status, reason] =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? ['431 Request Header Fields Too Large', 'The request headers are larger than 16 KiB.']
-      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? ['408 Request Timeout', 'The request took too long to arrive.']
-        : ['400 Bad Request', 'The request is not valid HTTP.'];
-  const requestId = newRequestId(options);
-  const problem = problemBody(new Problem('INVALID_REQUEST', reason), options.publicUrl(), requestId);
-  const body = JSON.stringify({ ...problem, status: Number(status.slice(0, 3)) });
-  const headers = [
-    `X-Request-Id: ${requestId}`,
-    'Content-Type: application/problem+json; charset=utf-8',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    'Connection: close',
-  ];
-  socket.end(`HTTP/1.1 ${status}\r\n${headers.join('\r\n')}\r\n\r\n${body}`);
-}
-
 function newRequestId({ now, random }: Pick<ServerOptions, 'now' | 'random'>): string {
   return encodeId('req', uuidV7(now(), random(10)));
-}
-
-/**
- * The values of a header as they came, one for each time it was sent; Node's own view joins them with a comma. `name` is in
- * lower case. Node's `headersDistinct` says the same, but sorts all headers of each request for it.
- */
-export function headerValues({ rawHeaders }: IncomingMessage, name: string): string[] {
-  const values: string[] = [];
-  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
-    const [key = '', value = ''] = [rawHeaders[i], rawHeaders[i + 1]];
-    if (key.length === name.length && key.toLowerCase() === name) values.push(value);
-  }
-  return values;
 }

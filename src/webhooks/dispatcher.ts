@@ -6,7 +6,7 @@ import type { Metrics } from '../runtime/metrics.ts';
 import type { Database } from '../store/database.ts';
 import { DELIVERIES_CHANNEL } from '../store/events.ts';
 import { createDeliveryLine } from './delivery-line.ts';
-import { ATTEMPT_TIMEOUT_MS, createWebhookSender } from './send.ts';
+import { ATTEMPT_TIMEOUT_MS, createWebhookSender, type WebhookSender } from './send.ts';
 import { createUndeliveredGauge } from './undelivered-gauge.ts';
 import { createWakeup, type Wakeup } from './wakeup.ts';
 
@@ -27,6 +27,8 @@ export type DispatcherOptions = {
   /** How long a lost notification and a retry that has become due can go unnoticed. */
   pollMs?: number;
   attemptTimeoutMs?: number;
+  /** What makes the attempts; over HTTP when absent. */
+  sender?: WebhookSender;
 };
 
 /** Sockets and places cost little; slow receivers of a hundred shops must not exhaust them. */
@@ -42,7 +44,7 @@ const PER_ENDPOINT = 16;
 export function startDispatcher(options: DispatcherOptions): { stop(): Promise<void> } {
   const { db, clock, log, metrics, concurrency = CONCURRENCY, perEndpoint = PER_ENDPOINT, pollMs = 1000 } = options;
   const { attemptTimeoutMs: timeoutMs = ATTEMPT_TIMEOUT_MS } = options;
-  const sender = createWebhookSender({ connections: concurrency, timeoutMs });
+  const { sender = createWebhookSender({ connections: concurrency, timeoutMs }) } = options;
   const stopping = new AbortController();
   const wakeup = createWakeup();
   const gauge = createUndeliveredGauge({ db, clock, log, metrics });

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test, vi } from 'vitest';
-import { createWebhookSecret, signWebhook, verifyWebhook } from './sign.ts';
+import { createWebhookSecret, formatSecret, parseSecret, signWebhook, verifyWebhook } from './sign.ts';
 
 const NOW_MS = Date.UTC(2026, 8, 1, 12);
 const SECRET = createWebhookSecret(randomBytes);
@@ -67,12 +67,32 @@ describe('signing', () => {
   });
 
   test.each([
-    ['an id with a dot, which would let parts be shifted', { id: 'evt.1' }],
-    ['a time with a fraction', { timestampSeconds: 1.5 }],
-    ['no secret', { secrets: [] }],
-    ['a secret of another length', { secrets: ['whsec_AAAA'] }],
-  ])('%s is refused', (_, part) => {
+    ['an id with a dot, which would let parts be shifted', { id: 'evt.1' }, 'not a webhook id: evt.1'],
+    ['an id with more in front', { id: ' evt_1' }, 'not a webhook id:  evt_1'],
+    ['an id with more behind', { id: 'evt_1\n' }, 'not a webhook id: evt_1'],
+    ['no id', { id: '' }, 'not a webhook id: '],
+    ['an id of 256 characters', { id: 'x'.repeat(256) }, 'not a webhook id: xxx'],
+    ['a time with a fraction', { timestampSeconds: 1.5 }, 'not a time in seconds: 1.5'],
+    ['the time 0', { timestampSeconds: 0 }, 'not a time in seconds: 0'],
+    ['no secret', { secrets: [] }, 'a webhook needs 1 to 16 secrets, not 0'],
+    ['17 secrets', { secrets: Array(17).fill(SECRET) }, 'a webhook needs 1 to 16 secrets, not 17'],
+    ['a secret of another length', { secrets: ['whsec_AAAA'] }, 'the base64 of 24 to 64 bytes; this one is not'],
+  ])('%s is refused', (_, part, reason) => {
     expect(() => signWebhook({ ...message, ...part })).toThrow(RangeError);
+    expect(() => signWebhook({ ...message, ...part })).toThrow(reason);
+  });
+
+  test('what is at its bound is signed: the first second, 16 secrets, an id of 255 characters', () => {
+    const secrets = Array.from({ length: 16 }, () => createWebhookSecret(randomBytes));
+    const headers = signWebhook({ id: 'x'.repeat(255), timestampSeconds: 1, body: BODY, secrets });
+    expect(headers['webhook-timestamp']).toBe('1');
+    for (const secret of secrets) {
+      expect(verifyWebhook(BODY, headers, secret, { nowMs: 1999 })).toEqual({
+        kind: 'valid',
+        id: 'x'.repeat(255),
+        timestampSeconds: 1,
+      });
+    }
   });
 
   test('the error for a malformed secret does not hold the secret', () => {
@@ -81,7 +101,24 @@ describe('signing', () => {
 
   test('a secret is whsec_ and the base64 of 32 bytes, and its randomness is checked', () => {
     expect(SECRET).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
-    expect(() => createWebhookSecret(() => new Uint8Array(16))).toThrow(RangeError);
+    expect(() => createWebhookSecret(() => new Uint8Array(16))).toThrow('a webhook secret needs 32 random bytes');
+    expect(() => createWebhookSecret(() => new Uint8Array(33))).toThrow(RangeError);
+  });
+
+  test('secrets of 24 to 64 bytes read back, each from one text alone', () => {
+    for (let size = 20; size <= 70; size += 1) {
+      const text = formatSecret(new Uint8Array(size).fill(0xfb));
+      if (size >= 24 && size <= 64) expect(parseSecret(text)).toEqual(Buffer.alloc(size, 0xfb));
+      else expect(() => parseSecret(text)).toThrow(RangeError);
+    }
+    const [text, body] = [SECRET, SECRET.slice('whsec_'.length)];
+    for (const other of [body, ` ${text}`, `${text}\n`, `${text}=`, text.slice(0, -1), `WHSEC_${body}`, `x${text}`]) {
+      expect(() => parseSecret(other)).toThrow(RangeError);
+    }
+    // The last character stands for two bits of the last byte and four that mean nothing.
+    const zeros = formatSecret(new Uint8Array(32));
+    expect(() => parseSecret(`${zeros.slice(0, -2)}B=`)).toThrow(RangeError);
+    expect(() => parseSecret(formatSecret(new Uint8Array(32).fill(255)).replaceAll('/', '_'))).toThrow(RangeError);
   });
 });
 
@@ -106,27 +143,52 @@ describe('verification', () => {
     }
   });
 
+  const ID = 'webhook-id is missing or malformed';
+  const TIME = 'webhook-timestamp is missing or is not Unix seconds in digits';
+  const NONE = 'no v1 signature matches: another secret, or the body was changed';
+  const signed = headers['webhook-signature'] ?? '';
   test.each([
-    ['no id', without('webhook-id')],
-    ['no timestamp', without('webhook-timestamp')],
-    ['no signature', without('webhook-signature')],
-    ['a repeated id', { ...headers, 'webhook-id': [message.id, message.id] }],
-    ['another id', { ...headers, 'webhook-id': 'evt_other' }],
-    ['a timestamp with more than digits', { ...headers, 'webhook-timestamp': `${headers['webhook-timestamp']}.0` }],
-    ['a timestamp in hexadecimal', { ...headers, 'webhook-timestamp': '0x6a95' }],
-    ['another timestamp', { ...headers, 'webhook-timestamp': String(message.timestampSeconds + 1) }],
-    ['an empty signature', { ...headers, 'webhook-signature': '' }],
-    [
-      'a signature of another version',
-      { ...headers, 'webhook-signature': headers['webhook-signature']?.replace('v1,', 'v1a,') ?? '' },
-    ],
-    ['a cut signature', { ...headers, 'webhook-signature': headers['webhook-signature']?.slice(0, -1) ?? '' }],
+    ['no id', without('webhook-id'), ID],
+    ['a repeated id', { ...headers, 'webhook-id': [message.id, message.id] }, ID],
+    ['an id with a dot', { ...headers, 'webhook-id': 'evt.1' }, ID],
+    ['another id', { ...headers, 'webhook-id': 'evt_other' }, NONE],
+    ['no timestamp', without('webhook-timestamp'), TIME],
+    ['a repeated timestamp', { ...headers, 'webhook-timestamp': [String(message.timestampSeconds)] }, TIME],
+    ['a timestamp with more than digits', { ...headers, 'webhook-timestamp': `${message.timestampSeconds}.0` }, TIME],
+    ['a timestamp behind a space', { ...headers, 'webhook-timestamp': ` ${message.timestampSeconds}` }, TIME],
+    ['a timestamp behind a zero', { ...headers, 'webhook-timestamp': `0${message.timestampSeconds}` }, TIME],
+    ['a timestamp of 13 digits', { ...headers, 'webhook-timestamp': String(NOW_MS) }, TIME],
+    ['a timestamp in hexadecimal', { ...headers, 'webhook-timestamp': '0x6a95' }, TIME],
+    ['another timestamp', { ...headers, 'webhook-timestamp': String(message.timestampSeconds + 1) }, NONE],
+    ['no signature', without('webhook-signature'), 'webhook-signature is missing'],
+    ['a repeated signature', { ...headers, 'webhook-signature': [signed] }, 'webhook-signature is missing'],
+    ['an empty signature', { ...headers, 'webhook-signature': '' }, NONE],
+    ['a signature of another version', { ...headers, 'webhook-signature': signed.replace('v1,', 'v1a,') }, NONE],
+    ['a cut signature', { ...headers, 'webhook-signature': signed.slice(0, -1) }, NONE],
+    ['a signature that is joined to another', { ...headers, 'webhook-signature': `v1,x,${signed}` }, NONE],
     [
       'the right signature behind too many others',
-      { ...headers, 'webhook-signature': `${'v1,x '.repeat(16)}${headers['webhook-signature']}` },
+      { ...headers, 'webhook-signature': `${'v1,x '.repeat(16)}${signed}` },
+      'webhook-signature holds too many signatures',
     ],
-  ])('%s is refused', (_, changed) => {
-    expect(verify(changed).kind).toBe('invalid');
+  ])('%s is refused', (_, changed, reason) => {
+    expect(verify(changed)).toEqual({ kind: 'invalid', reason });
+  });
+
+  test('the right signature may stand among 15 others', () => {
+    for (const before of [0, 7, 15]) {
+      const others = [...Array(before).fill('v1,x'), signed, ...Array(15 - before).fill('v1,x')];
+      expect(verify({ ...headers, 'webhook-signature': others.join(' ') }).kind).toBe('valid');
+    }
+  });
+
+  test('how far the time is away is said, and how far it may be', () => {
+    const seen = verifyWebhook(BODY, headers, SECRET, { nowMs: NOW_MS + 61_999, toleranceSeconds: 60 });
+    expect(seen).toEqual({
+      kind: 'invalid',
+      reason: 'webhook-timestamp is 61 s from the present, and 60 s are allowed',
+    });
+    expect(verifyWebhook(BODY, headers, SECRET, { nowMs: NOW_MS + 60_999, toleranceSeconds: 60 }).kind).toBe('valid');
   });
 
   test('another secret is refused', () => {

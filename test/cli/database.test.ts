@@ -45,6 +45,7 @@ describe('with DATABASE_URL', () => {
           '0003_addresses_and_desk.sql',
           '0004_webhooks.sql',
           '0005_checkout.sql',
+          '0006_backup.sql',
         ],
       },
     });
@@ -176,7 +177,7 @@ describe('with the embedded database', () => {
     const { json } = await runCli(['migrate', '--json'], { env });
     expect(json).toEqual({
       database: 'embedded',
-      applied: ['0003_addresses_and_desk.sql', '0004_webhooks.sql', '0005_checkout.sql'],
+      applied: ['0003_addresses_and_desk.sql', '0004_webhooks.sql', '0005_checkout.sql', '0006_backup.sql'],
     });
     expect((await runCli(['project', 'list', '--json'], { env })).code).toBe(0);
   });

@@ -32,20 +32,8 @@ const payExactly = async (to: TestService, id: string) => {
   return to.payer.transfer({ contract: to.devnet.usdtContract, to: address, amountMicro });
 };
 
-const REFUSALS = [
-  'error-200',
-  'bare-text',
-  'html',
-  'not-found-404',
-  'too-large-413',
-  'limited-429',
-  'unavailable-503',
-  'truncated',
-  'reset',
-  'empty-infos',
-  'missing-info',
-  'swapped-infos',
-] as const;
+/** One of each nature; `npm run test:long` has all of them on every node, and the simulation at any time. */
+const REFUSALS = ['unavailable-503', 'truncated', 'swapped-infos'] as const;
 
 test.each(REFUSALS)('a node that answers %s stops nothing but confirmation, and loses nothing', async (kind) => {
   const running = await started();

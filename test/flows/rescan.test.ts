@@ -162,7 +162,7 @@ test('an invoice that is CONFIRMING by a head block is PAID by the payment that 
   const head = (await findCursor(books.db, 'devnet'))?.head.number ?? 0;
   const blocks = [];
   for (let number = head + 1; number <= (mined?.number ?? 0); number += 1) blocks.push(await books.read(number));
-  await sightBlocks(books.watching, head, blocks);
+  await sightBlocks(books.watching, head, blocks, books.now());
   expect(await invoice.status()).toBe('CONFIRMING');
   await rescan(books.rescanning(), range, quiet);
   expect(await invoice.status()).toBe('PAID');

@@ -50,7 +50,7 @@ test('a step that waited for another of the same lease goes on from what that on
     };
     const steps = await db.transaction(async (tx) => {
       await lockCursor(tx, 'devnet');
-      const started = [1, 2].map(() => sightBlocks(watching, 0, [blockAt(1), blockAt(2)]));
+      const started = [1, 2].map(() => sightBlocks(watching, 0, [blockAt(1), blockAt(2)], timeOf(2)));
       await eventually(
         () => db.run(countWaiting, []),
         ([row]) => row?.count === 2n,

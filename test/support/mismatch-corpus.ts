@@ -3,7 +3,6 @@ import { searchRanges } from '../../src/domain/mismatch/search-ranges.ts';
 import type { CauseCode } from '../../src/domain/mismatch.ts';
 import { formatAmount, microUsdt } from '../../src/domain/money.ts';
 import { unixMs } from '../../src/domain/time.ts';
-import { createRandom, type Random } from '../simulation/chain.ts';
 import {
   below,
   makeShop,
@@ -14,6 +13,7 @@ import {
   type ShopName,
   SURCHARGE_MICRO,
 } from './mismatch-shops.ts';
+import { createRandom, type Random } from './random.ts';
 
 /**
  * A transfer that somebody sent by a known mistake. `accepted` holds the true cause, and another only where the two are one

@@ -3,7 +3,7 @@ import type { Suspect } from '../../src/domain/mismatch/facts.ts';
 import { microUsdt } from '../../src/domain/money.ts';
 import type { Policy } from '../../src/domain/policy.ts';
 import { type UnixMs, unixMs } from '../../src/domain/time.ts';
-import type { Random } from '../simulation/chain.ts';
+import type { Random } from './random.ts';
 
 /** A shop at a moment: its invoices of the last days. */
 export type Shop = {

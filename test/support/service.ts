@@ -170,6 +170,8 @@ async function startParts(options: TestServiceOptions, cleanups: Cleanups): Prom
       log: SILENT,
       clock,
       blockMs: blockMs === 0 ? LOOK_MS : blockMs,
+      // The test itself keeps this event loop waiting; who wants load to be shed starts a process.
+      lagMs: () => 0,
     });
   let service: Service | null = await start(0);
   const stopService = async () => {
@@ -217,12 +219,13 @@ async function startParts(options: TestServiceOptions, cleanups: Cleanups): Prom
 
 export async function createTestProject(
   db: Database,
-  options: { addressCount?: number; network?: Network; maxSurchargeMicro?: bigint } = {},
+  options: { addressCount?: number; network?: Network; maxSurchargeMicro?: bigint; invoiceLifetimeMs?: number } = {},
 ): Promise<TestProject> {
   const { network = 'devnet', addressCount = 1, maxSurchargeMicro = 10_000n } = options;
+  const { invoiceLifetimeMs = 30 * 60_000 } = options;
   const uuid = () => uuidV7(Date.now(), randomBytes(10));
   const [id, keyId] = [uuid(), uuid()];
-  await insertProject(db, { id, name: 'Test shop', network, maxSurchargeMicro, invoiceLifetimeMs: 30 * 60_000 });
+  await insertProject(db, { id, name: 'Test shop', network, maxSurchargeMicro, invoiceLifetimeMs });
   const apiKey = formatApiKey(network, keyId, randomBytes(32));
   const secretSha256 = createHash('sha256').update(apiKey).digest();
   await insertApiKey(db, { id: keyId, projectId: id, name: 'test', secretSha256, allowedCidrs: null, expiresAt: null });

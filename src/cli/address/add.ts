@@ -7,7 +7,8 @@ import { systemClock } from '../../runtime/clock.ts';
 import { findAddresses, type OwnedAddress } from '../../store/addresses.ts';
 import type { Database } from '../../store/database.ts';
 import type { Project } from '../../store/projects.ts';
-import type { Problem } from '../cli-error.ts';
+import { wasEverRestored } from '../../store/restore-safety.ts';
+import { CliError, type Problem } from '../cli-error.ts';
 import { readOperator } from '../operator.ts';
 import { selectProject } from '../select-project.ts';
 import type { Result, Terminal } from '../terminal.ts';
@@ -23,6 +24,7 @@ export type AddAddressOptions = {
   by?: string;
   /** `false` with --no-check. */
   check: boolean;
+  fresh?: boolean;
 };
 
 const NOTHING_ADDED = 'no address was added';
@@ -43,6 +45,7 @@ export async function addProjectAddresses(
       const taken = await findAddresses(database.db, project.network, accounts);
       throw refusedAddresses(NOTHING_ADDED, [...problems, ...taken.map((each) => takenProblem(each, project))]);
     }
+    if (options.fresh !== true) await refuseAfterRestore(database.db);
     const wanted = { projectId: project.id, policy: options.policy ?? null, candidates: good };
     const outcome = await addAddresses(operating(database.db, operator), wanted);
     if (outcome.kind === 'taken') {
@@ -69,6 +72,15 @@ export async function addProjectAddresses(
   });
 }
 
+/** An address that was added after the backup is not known here, though amounts of it may be in the hands of payers. */
+async function refuseAfterRestore(db: Database): Promise<void> {
+  if (!(await wasEverRestored(db))) return;
+  throw new CliError(
+    'CONFLICT',
+    `${NOTHING_ADDED}, because this ledger was restored once: an address that was added since that backup is not known any more, and must never be added again. If it had none of these, run the command again with --fresh; else take new ones from your wallet`,
+  );
+}
+
 /** What a use case of an operator works with. */
 export function operating(db: Database, operator: string): Operating {
   return { db, operator, now: () => unixMs(systemClock.now()), random: (bytes) => randomBytes(bytes) };
@@ -88,12 +100,14 @@ function activationData({ checked, neverActivated, contracts, reason }: Activati
 }
 
 function takenProblem(taken: OwnedAddress, project: Project): Problem {
-  const { address, project_id, retired_at } = taken;
+  const { address, project_id, retired_at, barred_at } = taken;
   const message =
     project_id !== project.id
       ? `${address} belongs to another project (${encodeId('prj', project_id)}): an address serves one project for life, give another one`
       : retired_at === null
         ? `${address} is already in this project: leave it out`
-        : `${address} is already in this project, and retired: to use it again, run "quittance address activate ${address}"`;
+        : barred_at !== null
+          ? `${address} was in this project before a backup was restored, and never gets a new invoice: add another one`
+          : `${address} is already in this project, and retired: to use it again, run "quittance address activate ${address}"`;
   return { subject: address, message };
 }

@@ -23,6 +23,7 @@ export type DeriveAddressOptions = {
   first?: string;
   policy?: Policy;
   by?: string;
+  fresh?: boolean;
 };
 
 /** One takes about a millisecond, in a transaction that holds the project. */
@@ -40,10 +41,12 @@ export async function deriveProjectAddresses(terminal: Terminal, options: Derive
   // The database is closed while a person looks into a wallet: another command or the service may need its directory.
   if (!found.isStored || options.first !== undefined) await confirmFirstAddress(terminal, found.xpub, options.first);
   return withDatabase(terminal, async ({ db }) => {
-    const wanted = { projectId: found.project.id, xpub: found.xpub, count, policy: options.policy ?? null };
+    const isFresh = options.fresh === true;
+    const wanted = { projectId: found.project.id, xpub: found.xpub, count, policy: options.policy ?? null, isFresh };
     const outcome = await deriveNextAddresses(operating(db, operator), wanted);
     if (outcome.kind === 'key-of-another-project') throw keyOfAnother();
     if (outcome.kind === 'all-taken') throw allTaken(outcome);
+    if (outcome.kind === 'too-soon') throw tooSoon();
     return present(outcome, count, found.isStored);
   });
 }
@@ -103,6 +106,13 @@ function allTaken({ from, count }: Extract<Derived, { kind: 'all-taken' }>): Cli
   return new CliError(
     'CONFLICT',
     `no address was added: all addresses of this key from #${from + 1} to #${from + count} are in projects already. Give the next ones with "quittance address add", or use another account of your wallet`,
+  );
+}
+
+function tooSoon(): CliError {
+  return new CliError(
+    'CONFLICT',
+    'no address was added: in a ledger that was restored, a key that may have been used since the backup yields two addresses a second. Run the command again in a minute, or use another account of your wallet and --fresh (docs/backup.md)',
   );
 }
 

@@ -59,6 +59,15 @@ async function switchProjectAddresses(
       });
       throw refusedAddresses('no address was changed', unknown, 'NOT_FOUND');
     }
+    if (outcome.kind === 'barred') {
+      const barred = outcome.barred.map(({ address }) => {
+        return {
+          subject: address,
+          message: `${address} was in use before a backup was restored: payers may hold amounts of it that are not known here, so it never gets a new invoice. Add another one (docs/backup.md)`,
+        };
+      });
+      throw refusedAddresses('no address was changed', barred, 'CONFLICT');
+    }
     const changed = outcome.changed.map(({ address }) => address);
     const unchanged = outcome.unchanged.map(({ address }) => address);
     const next = notesOn(outcome, to);

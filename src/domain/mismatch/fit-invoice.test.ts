@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { createRandom } from '../../../test/simulation/chain.ts';
 import { factsAbout } from '../../../test/support/mismatch-corpus.ts';
 import { addInvoice, makeShop, type Shop } from '../../../test/support/mismatch-shops.ts';
+import { createRandom } from '../../../test/support/random.ts';
 import { type Fit, fitInvoice } from './fit-invoice.ts';
 
 const MINUTE_MS = 60_000;
@@ -67,4 +67,44 @@ test('an invoice that was paid before is told only if nothing open explains the 
   const paid = { payable: 25_000_137n, ageMs: 20 * MINUTE_MS, paidAgoMs: 10 * MINUTE_MS };
   expect(fitOf(shopOf(paid), 24_000_137n, 1)?.cause.explanation).toMatch(/; order-1 was paid before\.$/);
   expect(fitOf(shopOf(paid, { payable: 25_000_245n }), 25_000_000n, 1)).toBeNull();
+});
+
+test('an invoice that is not among the facts fits not', () => {
+  expect(fitOf(shopOf({ payable: 25_000_137n }), 24_000_137n, 2)).toBeNull();
+});
+
+test('what fits one invoice alone is told without others, and has nearly all of what explains it', () => {
+  const fit = fitOf(shopOf({ payable: 25_000_137n }), 24_000_137n, 1);
+  expect(fit?.cause).toEqual({
+    code: 'FEE_DEDUCTED',
+    confidence: 'high',
+    explanation:
+      "24.000137 arrived: 1.000000 less than invoice order-1's 25.000137; exchanges often take a withdrawal fee of 1 USDT out of the amount.",
+    evidence: { fee: '1.000000', paidFrom: '25.000137' },
+    invoices: [expect.objectContaining({ externalId: 'order-1', differenceMicro: -1_000_000n })],
+  });
+  expect(fit?.share).toBeGreaterThan(0.97);
+  expect(fit?.share).toBeLessThanOrEqual(1);
+});
+
+test('of two that fit alike each has half, and the other is counted', () => {
+  const shop = shopOf({ payable: 25_000_137n }, { payable: 25_000_245n });
+  for (const number of [1, 2]) {
+    const fit = fitOf(shop, 25_000_000n, number);
+    expect(fit?.rivals).toBe(1);
+    expect(fit?.cause).toMatchObject({ confidence: 'medium', evidence: { equallyNear: 2 } });
+    expect(fit?.cause.explanation).toMatch(/; 1 other invoice fits about as well\.$/);
+    expect(fit?.share).toBeCloseTo(0.5, 2);
+  }
+});
+
+test('of two of which one is open and one has expired, the open one beats the other, and is hardly beaten itself', () => {
+  const shop = shopOf({ payable: 25_000_137n, ageMs: 60 * MINUTE_MS }, { payable: 25_000_245n });
+  const [expired, open] = [fitOf(shop, 25_000_000n, 1), fitOf(shop, 25_000_000n, 2)];
+  expect(expired?.cause.explanation).toMatch(/; 1 other invoice fits as well or better\.$/);
+  expect(expired?.share).toBeCloseTo(0.4 / 1.4, 2);
+  expect(open?.rivals).toBe(0);
+  expect(open?.cause.evidence).not.toHaveProperty('equallyNear');
+  expect(open?.cause.explanation).toMatch(/makes its payable amount 25\.000245\.$/);
+  expect(open?.share).toBeCloseTo(1 / 1.4, 2);
 });

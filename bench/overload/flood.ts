@@ -1,0 +1,73 @@
+import { randomUUID } from 'node:crypto';
+import autocannon from 'autocannon';
+import { drawPrice } from '../prices.ts';
+
+/** As many closed loops as `connections`, without a pause between an answer and the next request. One request in `createEvery` is an order. */
+export type FloodJob = {
+  url: string;
+  connections: number;
+  seconds: number;
+  apiKey: string;
+  createEvery: number;
+  /** What is read: paths of invoices, with the key, and of pages. */
+  paths: string[];
+};
+
+/** Answers by status; `errors` are connections that broke, and requests without an answer within 10 s. Latencies of all answers in milliseconds. */
+export type FloodResult = {
+  seconds: number;
+  statuses: Record<string, number>;
+  errors: number;
+  p50: number;
+  p99: number;
+};
+
+const CLIENTS = 200;
+
+process.on('message', (job: FloodJob) => {
+  flood(job).then(
+    (result) => process.send?.(result),
+    (error: Error) => process.send?.({ error: error.message }),
+  );
+});
+process.on('disconnect', () => process.exit());
+process.send?.({ ready: true });
+
+async function flood({ url, connections, seconds, apiKey, createEvery, paths }: FloodJob): Promise<FloodResult> {
+  const headers = { 'x-api-key': apiKey };
+  // Unique also among jobs, for no load makes a million orders a second.
+  let order = Date.now() * 1000;
+  const create: autocannon.Request = {
+    method: 'POST',
+    path: '/v1/invoices',
+    setupRequest: (request) => {
+      const micro = drawPrice(Math.random);
+      const amount = `${micro / 1_000_000n}.${String((micro / 10_000n) % 100n).padStart(2, '0')}`;
+      order += 1;
+      return {
+        ...request,
+        headers: { ...headers, 'content-type': 'application/json', 'idempotency-key': randomUUID() },
+        body: JSON.stringify({ amount, asset: 'USDT', network: 'TRON', externalId: `order-${order}` }),
+      };
+    },
+  };
+  const read: autocannon.Request = {
+    method: 'GET',
+    setupRequest: (request) => ({
+      ...request,
+      // Pages are limited by the client's network.
+      headers: { ...headers, 'x-forwarded-for': `198.51.100.${Math.floor(Math.random() * CLIENTS)}` },
+      path: paths[Math.floor(Math.random() * paths.length)] ?? '/',
+    }),
+  };
+  const requests = [create, ...Array.from({ length: createEvery - 1 }, () => read)];
+  const result = await autocannon({ url, connections, duration: seconds, sampleInt: 100, requests });
+  const statuses = Object.entries(result.statusCodeStats ?? {}).map(([status, { count = 0 }]) => [status, count]);
+  return {
+    seconds: (result.finish.getTime() - result.start.getTime()) / 1000,
+    statuses: Object.fromEntries(statuses),
+    errors: result.errors,
+    p50: result.latency.p50,
+    p99: result.latency.p99,
+  };
+}

@@ -1,0 +1,82 @@
+import { type Target, table } from '../report.ts';
+import type { FloodResult } from './flood.ts';
+
+/** Latencies are in milliseconds; `cpuShare` is per cent of a core, by the roles of each process of the service. */
+export type Phase = {
+  isFlooded: boolean;
+  fromMs: number;
+  untilMs: number;
+  /** From the commit of an event to its arrival; from when a block could be had to the commit of what it changed. */
+  delivered: number[];
+  confirming: number[];
+  paid: number[];
+  flood: FloodResult | null;
+  cpuShare: Record<string, number>;
+};
+
+export type Measured = { name: string; phases: Phase[] };
+
+type Kind = 'confirming' | 'paid' | 'delivered';
+const KINDS: { kind: Kind; name: string }[] = [
+  { kind: 'confirming', name: 'block → CONFIRMING' },
+  { kind: 'paid', name: 'block → PAID' },
+  { kind: 'delivered', name: 'event → delivered' },
+];
+const SHARES = [0.5, 0.99] as const;
+const LIMIT = 2;
+
+export function judgeOverload(measured: Measured[]): Target[] {
+  return measured.flatMap(({ name, phases }) =>
+    KINDS.flatMap((of) =>
+      SHARES.map((share): Target => {
+        const ratio = quantile(pick(phases, of.kind, true), share) / quantile(pick(phases, of.kind, false), share);
+        const what = `${name}: ${of.name}, p${share * 100}, flooded / quiet`;
+        return { name: what, reach: `≤ ${LIMIT}`, measured: ratio, isReached: ratio <= LIMIT };
+      }),
+    ),
+  );
+}
+
+/** The tables in Markdown, as they stand in docs/performance.md. */
+export function showOverload(measured: Measured[], targets: Target[]): string {
+  const show = (latencies: number[]) => SHARES.map((share) => quantile(latencies, share).toFixed(1)).join(' / ');
+  const rows = measured.flatMap(({ name, phases }) =>
+    KINDS.map((of) => {
+      const [quiet, flooded] = [pick(phases, of.kind, false), pick(phases, of.kind, true)];
+      return [name, of.name, `${quiet.length} / ${flooded.length}`, show(quiet), show(flooded)];
+    }),
+  );
+  const floods = measured.flatMap(({ name, phases }) =>
+    phases.map(({ flood, cpuShare }, index) => [
+      `${name}, phase ${index + 1}`,
+      flood === null ? 'quiet' : showFlood(flood),
+      flood === null ? '–' : `${flood.p50} / ${flood.p99}`,
+      Object.entries(cpuShare)
+        .map(([roles, share]) => `${roles} ${share.toFixed(0)} %`)
+        .join(', '),
+    ]),
+  );
+  return [
+    table(['', 'ms, p50 / p99', 'samples', 'quiet', 'flooded'], rows),
+    table(['', 'answers/s by status', 'their p50 / p99 ms', 'CPU of a core'], floods),
+    table(
+      ['target', 'reach', 'measured', 'reached'],
+      targets.map(({ name, reach, measured: of, isReached }) => [name, reach, of.toFixed(2), isReached ? 'yes' : 'NO']),
+    ),
+  ].join('\n\n');
+}
+
+function showFlood({ statuses, errors, seconds }: FloodResult): string {
+  const counts = Object.entries(statuses).map(([status, count]) => `${status}: ${Math.round(count / seconds)}`);
+  return [...counts, ...(errors > 0 ? [`errors: ${errors}`] : [])].join(', ');
+}
+
+function pick(phases: Phase[], kind: Kind, isFlooded: boolean): number[] {
+  return phases.filter((phase) => phase.isFlooded === isFlooded).flatMap((phase) => phase[kind]);
+}
+
+/** The smallest value that is not exceeded by this share of them. */
+function quantile(values: number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
+}

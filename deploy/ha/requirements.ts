@@ -1,0 +1,55 @@
+import { constants } from 'node:fs';
+import { access, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** Where the programs of a replicated PostgreSQL are on this machine. */
+export type Programs = { etcd: string; patroni: string; haproxy: string; setpriv: string; postgresBin: string };
+
+/** The Debian packages that bring them. */
+const PACKAGES = 'patroni etcd-server haproxy postgresql';
+
+/** Finds the programs, or says in a sentence what is missing and how it is installed. Installs nothing. */
+export async function findPrograms(): Promise<Programs | string> {
+  const [etcd, patroni, haproxy, setpriv, postgresBin] = await Promise.all([
+    findOnPath('etcd'),
+    findOnPath('patroni'),
+    findOnPath('haproxy'),
+    findOnPath('setpriv'),
+    findPostgres(),
+  ]);
+  const found = { etcd, patroni, haproxy, setpriv, 'PostgreSQL with pg_basebackup and pg_rewind': postgresBin };
+  const missing = Object.entries(found).flatMap(([name, path]) => (path === null ? [name] : []));
+  if (etcd && patroni && haproxy && setpriv && postgresBin) return { etcd, patroni, haproxy, setpriv, postgresBin };
+  return `not installed: ${missing.join(', ')}; on Debian: apt-get install ${PACKAGES}`;
+}
+
+/** An ordinary user's PATH often leaves out the directories of system programs. */
+const DIRECTORIES = [...(process.env['PATH'] ?? '').split(':'), '/usr/sbin', '/usr/bin', '/usr/local/bin'];
+
+async function findOnPath(name: string): Promise<string | null> {
+  for (const directory of DIRECTORIES) {
+    const path = join(directory, name);
+    if (directory !== '' && (await isExecutable(path))) return path;
+  }
+  return null;
+}
+
+/** Debian keeps each release in a directory of its own; the newest that has all the tools is taken. */
+async function findPostgres(): Promise<string | null> {
+  const home = '/usr/lib/postgresql';
+  const releases = (await readdir(home).catch(() => [])).sort((a, b) => Number(b) - Number(a));
+  for (const release of releases) {
+    const bin = join(home, release, 'bin');
+    const tools = ['postgres', 'initdb', 'pg_basebackup', 'pg_rewind', 'pg_controldata'];
+    const all = await Promise.all(tools.map((tool) => isExecutable(join(bin, tool))));
+    if (all.every(Boolean)) return bin;
+  }
+  return null;
+}
+
+function isExecutable(path: string): Promise<boolean> {
+  return access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,41 @@
+import type { Command } from 'commander';
+import type { AcceptOptions } from './backup/accept.ts';
+import type { BackupOptions } from './backup/create.ts';
+import type { RestoreOptions } from './backup/restore.ts';
+import type { Print } from './option-parts.ts';
+import type { Terminal } from './terminal.ts';
+
+const BY_OPTION = ['--by <name>', 'who does it, for the record; else your user name'] as const;
+
+export function addBackupCommands(program: Command, terminal: Terminal, print: Print): void {
+  program
+    .command('backup')
+    .description('write the whole ledger to a file while the service runs, or check such a file')
+    .option('--to <file>', 'the file to write; else quittance-<time>.backup in this directory')
+    .option('--final', 'the ledger moves: close it here for ever, so that the restored one keeps its addresses')
+    .option('--verify <file>', 'restore a backup to a scratch database, and compare it with the ledger and the chain')
+    .option('--no-chain', 'with --verify: do not read the chain since the backup')
+    .action(async (options: BackupOptions & { verify?: string; chain: boolean }) => {
+      if (options.verify === undefined) {
+        return print((await import('./backup/create.ts')).createBackup(terminal, options));
+      }
+      await print((await import('./backup/verify.ts')).verifyBackup(terminal, options.verify, options));
+    });
+  const restore = program
+    .command('restore')
+    .description('load a backup into an empty database; stop the service first')
+    .argument('<file>', 'a file that "quittance backup" wrote')
+    .option(...BY_OPTION)
+    .action(async (file: string, options: RestoreOptions) =>
+      print((await import('./backup/restore.ts')).runRestore(terminal, file, options)),
+    );
+  restore
+    .command('accept')
+    .description('go on with a database that was copied or restored by other means')
+    .option('--retire-addresses', 'invoices may have been created elsewhere since it was copied')
+    .option('--nothing-created-since', 'you know that no invoice was created elsewhere since it was copied')
+    .option(...BY_OPTION)
+    .action(async (options: AcceptOptions) =>
+      print((await import('./backup/accept.ts')).acceptCopy(terminal, options)),
+    );
+}

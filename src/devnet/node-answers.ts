@@ -1,0 +1,44 @@
+import { distort } from './distort.ts';
+import { ENDPOINTS } from './endpoints.ts';
+import { type Fault, faultsAt, type SettledFault, settleFault } from './faults.ts';
+import type { Ledger } from './ledger.ts';
+import { viewWith, witnessesWith } from './lying-view.ts';
+import { booleanParameter, ParameterError, type Parameters } from './parameters.ts';
+import type { Resealed } from './reseal.ts';
+
+/** The faults of a node, and what was made up for them, by the faults of a path. */
+export interface Sickness {
+  readonly faults: readonly SettledFault[];
+  readonly resealed: Map<string, Resealed>;
+}
+
+/** Decides what the faults leave open as of now; none is health. */
+export function fallSick(ledger: Ledger, faults: readonly Fault[]): Sickness {
+  const solidNumber = ledger.solidNumber();
+  return { faults: faults.map((fault) => settleFault(fault, solidNumber)), resealed: new Map() };
+}
+
+/**
+ * What a node with these faults answers, as JSON will carry it; refusals are the transport's matter. Throws a ParameterError
+ * for a path that is no endpoint and for parameters that a node refuses.
+ */
+export function answerRequest(
+  { ledger, now, sickness }: { readonly ledger: Ledger; readonly now: () => number; readonly sickness: Sickness },
+  path: string,
+  parameters: Parameters,
+): unknown {
+  const endpoint = ENDPOINTS.get(path);
+  if (endpoint === undefined) throw new ParameterError(`${path} is no endpoint`);
+  const faults = faultsAt(sickness.faults, path);
+  const view = viewWith(ledger, endpoint.kind, faults, resealedFor(sickness, faults));
+  const witnesses = witnessesWith(ledger, faults);
+  const visible = booleanParameter(parameters, 'visible');
+  return distort(faults, path, endpoint.run({ ledger, view, witnesses, parameters, visible, now }));
+}
+
+function resealedFor({ faults, resealed }: Sickness, concerned: readonly SettledFault[]): Resealed {
+  const key = concerned.map((fault) => faults.indexOf(fault)).join();
+  const known = resealed.get(key) ?? new Map();
+  resealed.set(key, known);
+  return known;
+}

@@ -1,0 +1,58 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { type Holder, judgeRepeat } from './idempotency.ts';
+import { microUsdt } from './money.ts';
+
+const asked = fc.record({
+  requestedMicro: fc.constantFrom(1n, 25_000_000n, 25_000_001n).map(microUsdt),
+  externalId: fc.constantFrom('order-1', 'order-2', 'Order-1'),
+});
+
+/** The invoices of a project as `unique (project, key)` and `unique (project, external id)` leave them: two hold one at most. */
+function holdersOf(asked: { externalId: string }, byKey: Omit<Holder, 'hasKey'> | null, byExternalId: bigint | null) {
+  const withKey = byKey === null ? [] : [{ ...byKey, hasKey: true }];
+  const isHeld = byExternalId !== null && byKey?.externalId !== asked.externalId;
+  const withId = isHeld
+    ? [{ requestedMicro: microUsdt(byExternalId), externalId: asked.externalId, hasKey: false }]
+    : [];
+  return { withKey, withId };
+}
+
+test('a key is asked for the same again, or it is a conflict that names each field that differs', () => {
+  fc.assert(
+    fc.property(asked, asked, fc.option(fc.constant(7n)), fc.boolean(), (request, held, other, isReversed) => {
+      const { withKey, withId } = holdersOf(request, held, other);
+      const holders = isReversed ? [...withId, ...withKey] : [...withKey, ...withId];
+      const differs = {
+        amount: held.requestedMicro !== request.requestedMicro,
+        externalId: held.externalId !== request.externalId,
+      };
+      const fields = (['amount', 'externalId'] as const).filter((field) => differs[field]);
+      const [invoice] = withKey;
+      expect(judgeRepeat(holders, request)).toEqual(
+        fields.length === 0
+          ? { kind: 'replayed', invoice }
+          : { kind: 'conflict', rule: 'idempotencyKey', fields, existing: invoice },
+      );
+    }),
+  );
+});
+
+test('an external id that was used under another key is a conflict, even where everything else is the same', () => {
+  fc.assert(
+    fc.property(asked, fc.constantFrom(1n, 25_000_000n), (request, heldMicro) => {
+      const { withId } = holdersOf(request, null, heldMicro);
+      const fields = heldMicro === request.requestedMicro ? [] : ['amount'];
+      expect(judgeRepeat(withId, request)).toEqual({
+        kind: 'conflict',
+        rule: 'externalId',
+        fields,
+        existing: withId[0],
+      });
+    }),
+  );
+});
+
+test('where nothing holds the key or the external id, there is nothing to repeat', () => {
+  expect(judgeRepeat([], { requestedMicro: microUsdt(1n), externalId: 'order-1' })).toBeNull();
+});

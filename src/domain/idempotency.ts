@@ -1,0 +1,35 @@
+import type { MicroUsdt } from './money.ts';
+
+/** What a request to create an invoice asks for. Asset and network are no part of it: there is one of each in a project. */
+export type Asked = { requestedMicro: MicroUsdt; externalId: string };
+
+/** An invoice that holds the idempotency key of a request, its external id, or both. */
+export type Holder = Asked & { hasKey: boolean };
+
+export type Repeated<Invoice extends Holder> =
+  | { kind: 'replayed'; invoice: Invoice }
+  | { kind: 'conflict'; rule: 'idempotencyKey' | 'externalId'; fields: string[]; existing: Invoice };
+
+/**
+ * What a request is to the invoices of its project that hold its key or its external id; `null` where none does. A key that was
+ * used is asked for the same again, or it is a conflict; an external id that was used under another key is always one. `fields`
+ * are those that differ in meaning. The key's rule comes first.
+ */
+export function judgeRepeat<Invoice extends Holder>(
+  holders: readonly Invoice[],
+  asked: Asked,
+): Repeated<Invoice> | null {
+  const sameKey = holders.find(({ hasKey }) => hasKey);
+  const existing = sameKey ?? holders[0];
+  if (existing === undefined) return null;
+  const fields = differingFields(existing, asked);
+  if (sameKey !== undefined && fields.length === 0) return { kind: 'replayed', invoice: sameKey };
+  return { kind: 'conflict', rule: sameKey === undefined ? 'externalId' : 'idempotencyKey', fields, existing };
+}
+
+function differingFields(existing: Asked, asked: Asked): string[] {
+  const fields: string[] = [];
+  if (existing.requestedMicro !== asked.requestedMicro) fields.push('amount');
+  if (existing.externalId !== asked.externalId) fields.push('externalId');
+  return fields;
+}

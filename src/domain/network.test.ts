@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import { isNetwork, keyMode, NETWORKS, WIRE_ASSET, WIRE_NETWORK } from './network.ts';
+import { unlimitedNode } from './node.ts';
+
+test('live keys are those of the main network alone', () => {
+  expect(NETWORKS.map((network) => [network, keyMode(network)])).toEqual([
+    ['mainnet', 'live'],
+    ['nile', 'test'],
+    ['devnet', 'test'],
+  ]);
+});
+
+test('a network is one of those, as it is written there', () => {
+  expect(['mainnet', 'nile', 'devnet', 'Mainnet', 'TRON', '', 'toString'].map(isNetwork)).toEqual([
+    ...[true, true, true],
+    ...[false, false, false, false],
+  ]);
+});
+
+test('on the wire there is one network and one asset', () => {
+  expect([WIRE_NETWORK, WIRE_ASSET]).toEqual(['TRON', 'USDT']);
+});
+
+test('a node is an operator of its own unless told otherwise', () => {
+  const node = { url: 'http://n1', apiKey: null, requestsPerSecond: null, requestsPerDay: null };
+  expect(unlimitedNode('http://n1')).toEqual({ ...node, operator: 'http://n1' });
+  expect(unlimitedNode('http://n1', 'ann')).toEqual({ ...node, operator: 'ann' });
+});

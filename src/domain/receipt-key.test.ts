@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest';
+import { readKeyIds, receiptKeyId, receiptKeyOf, toJwk, toJwkSet } from './receipt-key.ts';
+
+/** RFC 8037, appendix A. */
+const KEY = receiptKeyOf(
+  Uint8Array.from(Buffer.from('9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60', 'hex')),
+);
+const JWK = { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' } as const;
+const ID = 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k';
+
+const idsOf = (...keys: unknown[]) => readKeyIds(JSON.stringify({ keys }));
+
+test('a key is named by the thumbprint of its public part, whatever else is said of it', () => {
+  expect(toJwk(KEY.publicKey)).toEqual(JWK);
+  expect(KEY.id).toBe(ID);
+  expect(receiptKeyId({ ...JWK, kid: 'other' } as typeof JWK)).toBe(ID);
+});
+
+test('keys are published with their use, their algorithm and their names, in their order', () => {
+  const other = receiptKeyOf(new Uint8Array(32).fill(1));
+  const set = toJwkSet([other.publicKey, KEY.publicKey]);
+  expect(set.keys[1]).toEqual({ ...JWK, kid: ID, use: 'sig', alg: 'EdDSA' });
+  expect(readKeyIds(JSON.stringify(set))).toEqual([other.id, ID]);
+});
+
+test.each([
+  ['nothing', null],
+  ['a number', 7],
+  ['an empty one', {}],
+  ['another type', { ...JWK, kty: 'EC' }],
+  ['another curve', { ...JWK, crv: 'X25519' }],
+  ['no x', { kty: 'OKP', crv: 'Ed25519' }],
+  ['an x in a list', { ...JWK, x: [JWK.x] }],
+  ['a short x', { ...JWK, x: JWK.x.slice(1) }],
+  ['a long x', { ...JWK, x: `A${JWK.x}` }],
+  ['an x with more behind', { ...JWK, x: `${JWK.x}\n` }],
+  ['an x with padding', { ...JWK, x: `${JWK.x.slice(0, -1)}=` }],
+  ['an x with bits that mean nothing', { ...JWK, x: `${JWK.x.slice(0, -1)}p` }],
+  ['an x in base64', { ...JWK, x: JWK.x.replace('_', '/') }],
+])('of a set, %s is passed over', (_what, key) => {
+  expect(idsOf(key, JWK)).toEqual([ID]);
+});
+
+test.each(['', '{', 'null', '7', '[]', '{}', '{"keys":{}}', '{"keys":"x"}', '{"keys":null}'])(
+  '%j is no set',
+  (text) => {
+    expect(readKeyIds(text)).toBeNull();
+  },
+);

@@ -1,0 +1,70 @@
+import { createHash, type Hash } from 'node:crypto';
+import { Transform } from 'node:stream';
+import type { LedgerCursor } from './backup-totals.ts';
+import type { AppliedMigration } from './migrate.ts';
+
+/**
+ * A backup file: MAGIC, then frames compressed by gzip, then the SHA-256 of all before. A frame is a letter, the length of what
+ * follows (4 bytes, big-endian), and that: `h` the header, for each table `t` (its name and columns), `d` … (rows as `copy … to
+ * stdout` writes them) and `e` (their count), and at last `z` (the count of tables). JSON but for the rows.
+ */
+export const MAGIC = Buffer.from('quittance-backup 1\n');
+/** What every format begins with; its number follows. */
+export const ANY_MAGIC = Buffer.from('quittance-backup ');
+export const DIGEST_BYTES = 32;
+
+export type BackupHeader = {
+  /** Of the program that made it. */
+  release: string;
+  takenAt: string;
+  migrations: AppliedMigration[];
+  /** `null`: no service was ever started over that database. */
+  ledger: { id: string; firstIndex: number; isFinal: boolean } | null;
+  cursors: LedgerCursor[];
+  /** Of the moment of the backup; amounts and counts as text. */
+  totals: WrittenTotal[];
+  /** Ids of the master keys that open what is sealed in it. */
+  masterKeyIds: string[];
+};
+
+export type WrittenTotal = {
+  what: string;
+  network: string;
+  projectId: string;
+  kind: string;
+  count: string;
+  micro: string;
+};
+
+export type Frame =
+  | { type: 'h'; header: BackupHeader }
+  | { type: 't'; table: { name: string; columns: string[] } }
+  | { type: 'd'; rows: Buffer }
+  | { type: 'e'; rowCount: number }
+  | { type: 'z'; tableCount: number };
+
+/** Longest frame: a chunk of rows is some ten kilobytes, and a header of thousands of projects some megabytes. */
+export const MAX_FRAME_BYTES = 64 * 1024 * 1024;
+export const FRAME_HEAD_BYTES = 5;
+
+export function encodeFrame(frame: Frame): Buffer[] {
+  const { type, ...content } = frame;
+  const body = type === 'd' ? frame.rows : Buffer.from(JSON.stringify(content));
+  const head = Buffer.alloc(FRAME_HEAD_BYTES);
+  head.write(type, 'latin1');
+  head.writeUInt32BE(body.length, 1);
+  return [head, body];
+}
+
+/** Passes bytes on and hashes them; with `appendsDigest` the digest follows the last one. */
+export function hashing(hash: Hash = createHash('sha256'), { appendsDigest = false } = {}): Transform {
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      hash.update(chunk);
+      done(null, chunk);
+    },
+    flush(done) {
+      done(null, appendsDigest ? hash.digest() : undefined);
+    },
+  });
+}

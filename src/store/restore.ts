@@ -1,0 +1,128 @@
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { AppError } from '../domain/errors.ts';
+import type { BackupHeader, Frame } from './backup-format.ts';
+import { checkBackup, damaged, readFrames } from './backup-read.ts';
+import { type BackupSession, inBackupSession } from './backup-session.ts';
+import {
+  advanceSequences,
+  type BackupTable,
+  copyInText,
+  dropTables,
+  findBackupTables,
+  findOurTables,
+  hasProjects,
+} from './backup-tables.ts';
+import type { Connection, Sql } from './database.ts';
+import { lockMigrations, type Migration, migrateWithin, readMigrations } from './migrate.ts';
+
+export type Restored = { header: BackupHeader; rowCounts: Record<string, number>; applied: string[] };
+
+/**
+ * Loads a backup into an empty database and brings it up to this release, in one transaction, at whose end `finish` is called.
+ * The file is read to its end before anything is written, and again while it is loaded.
+ * Errors: `BACKUP_DAMAGED`, `DATABASE_NOT_EMPTY`, `SCHEMA_NEWER` for a backup of a newer release, `SCHEMA_CHANGED`.
+ */
+export async function restoreBackup<Finished>(options: {
+  connection: Connection;
+  path: string;
+  finish: (tx: Sql, header: BackupHeader) => Promise<Finished>;
+  migrations?: Migration[];
+}): Promise<Restored & { finished: Finished }> {
+  const { connection, path } = options;
+  const header = await checkBackup(path);
+  const known = options.migrations ?? (await readMigrations());
+  const ofFile = matchMigrations(path, header, known);
+  return inBackupSession(connection, 'isolation level read committed', async (session) => {
+    await lockMigrations(session);
+    await makeRoom(session);
+    await migrateWithin(session, ofFile);
+    await session.script('set local statement_timeout = 0');
+    const rowCounts = await load(session, path);
+    // What refers to a row that is not there is found now, and no check is pending when migrations change the tables.
+    await session.script('set constraints all immediate');
+    await advanceSequences(session);
+    const applied = await migrateWithin(session, known);
+    await session.script('set local statement_timeout = 0');
+    const finished = await options.finish(session, header);
+    // Without statistics the first minutes on a large ledger would be slow.
+    await session.script('analyze');
+    return { header, rowCounts, applied, finished };
+  });
+}
+
+/** Those of our migrations that the backup's database had. */
+function matchMigrations(path: string, header: BackupHeader, known: readonly Migration[]): Migration[] {
+  return header.migrations.map(({ version, name, sha256 }, index) => {
+    const ours = known[index];
+    if (ours === undefined) {
+      throw new AppError(
+        'SCHEMA_NEWER',
+        `${path} was made by release ${header.release} with migration ${name}, and this release ends at number ${known.length}: restore it with that release or a newer one`,
+      );
+    }
+    if (ours.version !== version || ours.sha256 !== sha256) {
+      throw new AppError(
+        'SCHEMA_CHANGED',
+        `${path} was made with another migration ${name} than the one of this release: restore it with the release that made it (${header.release})`,
+      );
+    }
+    return ours;
+  });
+}
+
+/** Without a project nothing is of value: what a service writes at its start, it writes again. */
+async function makeRoom(session: BackupSession): Promise<void> {
+  const tables = await findOurTables(session);
+  if (tables.includes('projects') && (await hasProjects(session))) {
+    throw new AppError(
+      'DATABASE_NOT_EMPTY',
+      'the database has projects already: restore into a new database, or into a new data directory; nothing was changed',
+    );
+  }
+  await dropTables(session, tables);
+}
+
+/** Copies the rows of each table, while constraints and triggers of the schema judge them as they judge every other row. */
+async function load(session: BackupSession, path: string): Promise<Record<string, number>> {
+  const tables = new Map((await findBackupTables(session)).map((table) => [table.name, table]));
+  const rowCounts: Record<string, number> = {};
+  const frames = readFrames(path);
+  for await (const frame of frames) {
+    if (frame.type !== 't') continue;
+    const { name, columns } = frame.table;
+    const table = tables.get(name);
+    if (table === undefined || table.columns.join() !== columns.join()) {
+      throw damaged(path, `its table ${name} is not as the schema has it`);
+    }
+    rowCounts[name] = await loadTable(session, path, table, frames);
+    tables.delete(name);
+  }
+  const [missing] = tables.keys();
+  if (missing !== undefined) throw damaged(path, `it has no table ${missing}`);
+  return rowCounts;
+}
+
+async function loadTable(
+  session: BackupSession,
+  path: string,
+  table: BackupTable,
+  frames: AsyncGenerator<Frame>,
+): Promise<number> {
+  let expected = -1;
+  const rows = async function* (): AsyncGenerator<Buffer> {
+    for (let next = await frames.next(); next.done !== true; next = await frames.next()) {
+      if (next.value.type === 'e') {
+        expected = next.value.rowCount;
+        return;
+      }
+      if (next.value.type === 'd') yield next.value.rows;
+    }
+  };
+  const target = session.copyIn(copyInText(table));
+  await pipeline(Readable.from(rows(), { objectMode: false }), target);
+  if (target.rowCount !== expected) {
+    throw damaged(path, `${target.rowCount} rows of ${table.name} were loaded, and it has ${expected}`);
+  }
+  return expected;
+}

@@ -1,0 +1,78 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { Problem, problemBody } from './problem.ts';
+
+type ClientError = Error & { code?: string };
+type Deps = { publicUrl(): string; newRequestId(): string };
+
+type Exchange = { request: IncomingMessage; response: ServerResponse };
+type Connection = { open: Set<Exchange>; newest: Exchange | null; isOver: boolean };
+
+/**
+ * Answers what is not HTTP, or came too slowly, on the bare socket. Requests that came before it on the same connection are answered
+ * first, so that nobody takes the refusal for their answer.
+ */
+export function createClientErrors(deps: Deps) {
+  const connections = new WeakMap<Socket, Connection>();
+  return {
+    /** Hears of each request. */
+    follow: (server: Server): void => {
+      server.on('request', (request, response) => {
+        const connection = connections.get(request.socket) ?? { open: new Set(), newest: null, isOver: false };
+        const exchange = { request, response };
+        connection.open.add(exchange);
+        connection.newest = exchange;
+        connections.set(request.socket, connection);
+        response.once('close', () => connection.open.delete(exchange));
+      });
+    },
+    answer: (error: ClientError, socket: Socket): void => {
+      if (error.code === 'ECONNRESET' || !socket.writable) {
+        socket.destroy();
+        return;
+      }
+      const connection = connections.get(socket) ?? { open: new Set(), newest: null, isOver: false };
+      connections.set(socket, connection);
+      // Each further piece of what cannot be read is an error again.
+      if (connection.isOver) return;
+      connection.isOver = true;
+      const { newest } = connection;
+      // What cannot be read is the body of the newest request, which can have been answered before it came.
+      const isAnswered = newest !== null && !newest.request.complete && newest.response.headersSent;
+      const before = [...connection.open].filter(({ request, response }) => request.complete || response.headersSent);
+      let left = before.length;
+      const end = () => {
+        if (left > 0) return;
+        if (isAnswered) socket.end();
+        else socket.end(write(error, deps));
+      };
+      for (const { response } of before) {
+        response.once('close', () => {
+          left -= 1;
+          end();
+        });
+      }
+      end();
+    },
+  };
+}
+
+/** The whole answer, like that to every other error. */
+function write({ code }: ClientError, { publicUrl, newRequestId }: Deps): string {
+  const [status, reason] =
+    code === 'HPE_HEADER_OVERFLOW'
+      ? ['431 Request Header Fields Too Large', 'The request headers are larger than 16 KiB.']
+      : code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? ['408 Request Timeout', 'The request took too long to arrive.']
+        : ['400 Bad Request', 'The request is not valid HTTP.'];
+  const requestId = newRequestId();
+  const problem = problemBody(new Problem('INVALID_REQUEST', reason), publicUrl(), requestId);
+  const body = JSON.stringify({ ...problem, status: Number(status.slice(0, 3)) });
+  const headers = [
+    `X-Request-Id: ${requestId}`,
+    'Content-Type: application/problem+json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Connection: close',
+  ];
+  return `HTTP/1.1 ${status}\r\n${headers.join('\r\n')}\r\n\r\n${body}`;
+}

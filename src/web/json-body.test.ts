@@ -1,0 +1,84 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { readJsonObject } from './json-body.ts';
+
+const read = (text: string) => readJsonObject(Buffer.from(text));
+
+/** Values whose text has everything that a reader of keys may stumble over, at any depth. */
+const value = fc.oneof(
+  fc.jsonValue({ maxDepth: 2 }),
+  fc.constantFrom<unknown>('"', '\\', '\\"', '{"a":1', ',"a":', '}', ']', { a: { a: 1 }, b: [{ a: 1 }] }, [
+    'a',
+    'b',
+    '{',
+  ]),
+);
+const key = fc.oneof(fc.constantFrom('a', 'b', '', '"', '\\', 'a"', '{', '\u00e9', '__proto__'), fc.string());
+
+/** A text in JSON; `isEscaped`: each of its UTF-16 units as an escape. */
+function spelt(text: string, isEscaped: boolean): string {
+  if (!isEscaped) return JSON.stringify(text);
+  const units = Array.from({ length: text.length }, (_, at) => text.charCodeAt(at).toString(16).padStart(4, '0'));
+  return `"${units.map((unit) => `\\u${unit}`).join('')}"`;
+}
+
+test('every key that occurs twice in the object is named once, however it is spelt, and none of inner objects', () => {
+  const member = fc.record({ key, value, isEscaped: fc.boolean(), space: fc.constantFrom('', ' ', '\n\t') });
+  fc.assert(
+    fc.property(fc.array(member, { maxLength: 8 }), (members) => {
+      const texts = members.map(
+        ({ key, value, isEscaped, space }) =>
+          `${space}${spelt(key, isEscaped)}${space}:${space}${JSON.stringify(value)}`,
+      );
+      const keys = members.map((each) => each.key);
+      const twice = [...new Set(keys.filter((each, index) => keys.indexOf(each) !== index))];
+      const body = read(`{${texts.join(',')}}`);
+      expect(body).toMatchObject({ kind: 'ok' });
+      if (body.kind === 'ok') expect([...body.duplicateKeys].sort()).toEqual(twice.sort());
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('the value is what JSON.parse reads', () => {
+  fc.assert(
+    fc.property(fc.dictionary(key, value), fc.constantFrom(0, 1, '\t'), (given, indent) => {
+      const text = JSON.stringify(given, null, indent);
+      expect(read(text)).toEqual({ kind: 'ok', value: JSON.parse(text), duplicateKeys: [] });
+    }),
+  );
+});
+
+test.each([
+  ['', 'The body is empty; send one JSON object.'],
+  ['{', /^The body is not JSON: ./],
+  ['\ufeff{}', /^The body is not JSON: ./],
+  ["{'a':1}", /^The body is not JSON: ./],
+])('%j is not JSON', (text, detail) => {
+  expect(read(text)).toEqual({
+    kind: 'invalid-json',
+    detail: typeof detail === 'string' ? detail : expect.stringMatching(detail),
+  });
+});
+
+test('bytes that are not UTF-8 are not JSON, also where only a text holds them', () => {
+  expect(readJsonObject(Buffer.from('{"a":"\xff"}', 'latin1'))).toEqual({
+    kind: 'invalid-json',
+    detail: 'The body is not UTF-8.',
+  });
+});
+
+test('how a body is not JSON is told in 200 characters at most', () => {
+  const body = read(`{"a":${'x'.repeat(5000)}`);
+  expect(body.kind === 'invalid-json' && body.detail.length <= 'The body is not JSON: '.length + 200).toBe(true);
+});
+
+test.each([
+  ['null', 'null'],
+  ['[]', 'an array'],
+  ['"{}"', 'a string'],
+  ['25', 'a number'],
+  ['true', 'a boolean'],
+])('%s is no object', (text, seen) => {
+  expect(read(text)).toEqual({ kind: 'not-an-object', detail: `The body is ${seen}; send one JSON object.` });
+});

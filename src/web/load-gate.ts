@@ -1,0 +1,152 @@
+/** Who waits: the API's callers, payers' pages, and streams of open pages, which are no work once they are open. */
+export type Line = 'api' | 'page' | 'live';
+export type Refusal = 'lag' | 'full' | 'late' | 'gone';
+
+/** A request before anything was done for it. Exactly one of `begin` and `refuse` is called, once. */
+type Ticket = { begin(): void; refuse(why: Refusal, isHeld: boolean): void; isGone(): boolean };
+
+export type LoadGate = {
+  enter(line: Line, ticket: Ticket): void;
+  /** Says that a request of a line that began has its answer, or that it waits for its own body. */
+  end(line: Line): void;
+  /** Says that the body has come. Such a request waits for nobody. */
+  resume(line: Line): void;
+  load(): { underWay: number; waiting: number; held: number };
+};
+
+export type GateLimits = {
+  /** A lag of the event loop beyond which nothing more of a line is taken. */
+  lagMs: Record<Line, number>;
+  /** With fewer requests in the house, lag refuses nobody: it is not they who make it. */
+  few: number;
+  /** Requests under way, of all lines together, at which a line waits. Streams do not count. */
+  underWay: Record<Line, number>;
+  /** Requests of a line that wait, and all that are under way, together. For streams only those that wait. */
+  room: Record<Line, number>;
+  maxWaitMs: number;
+  /** Requests that begin in one turn of the event loop. */
+  perTurn: number;
+  /** How long a refusal is kept back, and how many are at the same time. */
+  holdMs: number;
+  held: number;
+};
+
+/**
+ * A lag of 150 ms, in every moment of a quarter of a second, is more than the watcher makes when it catches up. Payers go first and are
+ * refused last: an order can be placed again, but a payer who sees no page may pay twice or not at all.
+ *
+ * With eight requests or fewer in the house the lag is somebody else's: of the watcher, or of other programs on a machine that is too
+ * small. To refuse them would help nobody, and the service would answer nothing for as long as it lasts.
+ *
+ * 128 requests keep ten database connections and the processor busy; more under way are no faster, only later. 256 more that
+ * wait are a tenth of a second of work. What one client network may ask of pages at once, 500, fits in twice. Four in a turn are less than a millisecond, which is what everything else in the process waits for them.
+ */
+export const LIMITS: GateLimits = {
+  lagMs: { api: 150, page: 500, live: 500 },
+  few: 8,
+  underWay: { api: 128, page: 192, live: Number.POSITIVE_INFINITY },
+  room: { api: 384, page: 1024, live: 1024 },
+  maxWaitMs: 5000,
+  perTurn: 4,
+  holdMs: 250,
+  held: 1000,
+};
+
+/**
+ * Where watcher or webhooks share the process. Their latency under a flood is a few turns of the event loop and of PostgreSQL, which has
+ * fewer cores than connections. So requests get less of both; that costs some of their throughput, and only here.
+ */
+export const LIMITS_BESIDE_OTHERS: GateLimits = {
+  ...LIMITS,
+  underWay: { api: 24, page: 40, live: Number.POSITIVE_INFINITY },
+  perTurn: 1,
+};
+
+/** In the order in which they are served. */
+const LINES = ['page', 'live', 'api'] as const;
+/** Every fourth is the other way about, so that no flood of pages holds up the API for good. */
+const OTHER_WAY = ['api', 'live', 'page'] as const;
+const OTHER_WAY_EVERY = 4;
+
+type Waiting = { ticket: Ticket; sinceMs: number };
+
+/**
+ * Lets requests begin a few in each turn of the event loop, so that what else runs in the process, the watcher and the webhooks above
+ * all, gets its turn soon however many come. What is too much is refused before anything was done for it. A refusal is kept back for a
+ * moment: a client that asks again at once would spend on refusals what was to be spared.
+ */
+export function createLoadGate({ lagMs }: { lagMs(): number }, limits: GateLimits): LoadGate {
+  const lines: Record<Line, Waiting[]> = { page: [], live: [], api: [] };
+  let underWay = 0;
+  let held = 0;
+  let begun = 0;
+  let isTurnDue = false;
+  let sweeper: NodeJS.Timeout | undefined;
+
+  const refuse = (ticket: Ticket, why: Refusal) => {
+    if (held >= limits.held) return ticket.refuse(why, false);
+    held += 1;
+    setTimeout(() => {
+      held -= 1;
+      ticket.refuse(why, true);
+    }, limits.holdMs);
+  };
+  const nextLine = (order: readonly Line[] = LINES) =>
+    order.find((line) => lines[line].length > 0 && underWay < limits.underWay[line]);
+  const waiting = () => LINES.reduce((sum, line) => sum + lines[line].length, 0);
+  const beginNext = (line: Line) => {
+    const { ticket } = lines[line].shift() as Waiting;
+    if (line !== 'live') underWay += 1;
+    // Who hung up is still told, at no cost, for the request must end.
+    if (!ticket.isGone()) return ticket.begin();
+    end(line);
+    ticket.refuse('gone', false);
+  };
+  const turn = () => {
+    isTurnDue = false;
+    for (let left = limits.perTurn; left > 0; left -= 1) {
+      const line = nextLine(begun % OTHER_WAY_EVERY === OTHER_WAY_EVERY - 1 ? OTHER_WAY : LINES);
+      if (line === undefined) break;
+      begun += 1;
+      beginNext(line);
+    }
+    plan();
+  };
+  const plan = () => {
+    if (isTurnDue || nextLine() === undefined) return;
+    isTurnDue = true;
+    setImmediate(turn);
+  };
+  /** What can begin does so in the next turns; this is for when nothing ends, because the database hangs. */
+  const sweep = () => {
+    sweeper = undefined;
+    const latestMs = performance.now() - limits.maxWaitMs;
+    for (const line of LINES) {
+      const late = lines[line].findIndex(({ sinceMs }) => sinceMs > latestMs);
+      for (const { ticket } of lines[line].splice(0, late === -1 ? lines[line].length : late)) refuse(ticket, 'late');
+    }
+    if (LINES.some((line) => lines[line].length > 0)) planSweep();
+  };
+  const planSweep = () => {
+    sweeper ??= setTimeout(sweep, limits.maxWaitMs / 4);
+    sweeper.unref();
+  };
+  const end = (line: Line) => {
+    if (line !== 'live') underWay -= 1;
+    plan();
+  };
+  return {
+    enter: (line, ticket) => {
+      if (underWay + waiting() >= limits.few && lagMs() > limits.lagMs[line]) return refuse(ticket, 'lag');
+      if (lines[line].length + (line === 'live' ? 0 : underWay) >= limits.room[line]) return refuse(ticket, 'full');
+      lines[line].push({ ticket, sinceMs: performance.now() });
+      planSweep();
+      plan();
+    },
+    end,
+    resume: (line) => {
+      if (line !== 'live') underWay += 1;
+    },
+    load: () => ({ underWay, waiting: waiting(), held }),
+  };
+}

@@ -1,0 +1,137 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect } from 'node:net';
+import { afterEach, expect, test } from 'vitest';
+import { eventually } from '../../test/support/service.ts';
+import { unixMs } from '../domain/time.ts';
+import { createLogger } from '../runtime/log.ts';
+import { createMetrics } from '../runtime/metrics.ts';
+import { LIMITS } from './load-gate.ts';
+import { createServer } from './server.ts';
+
+const stops: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const stop of stops.splice(0).reverse()) await stop();
+});
+
+/** A server whose lag the test sets. `/slow` answers when the test says so; `work` counts what was done for requests. */
+async function startServer() {
+  const state = { lagMs: 0, work: 0, release: () => {} };
+  const gate = new Promise<void>((resolve) => {
+    state.release = resolve;
+  });
+  const metrics = createMetrics();
+  const app = createServer({
+    publicUrl: () => 'http://localhost',
+    trustProxy: [],
+    now: () => unixMs(0),
+    random: (bytes) => new Uint8Array(bytes),
+    log: createLogger({ level: 'silent' }),
+    metrics,
+    lagMs: () => state.lagMs,
+  });
+  const onRequest = async () => {
+    state.work += 1;
+  };
+  const ok = async () => ({ ok: true });
+  app.get('/healthz', ok);
+  app.get('/readyz', ok);
+  app.post('/v1/invoices', { onRequest }, ok);
+  app.get('/c/:token', { onRequest }, ok);
+  app.get('/slow', { onRequest }, async () => {
+    await gate;
+    return { ok: true };
+  });
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  stops.push(async () => {
+    state.release();
+    await app.close();
+  });
+  const { port } = app.server.address() as AddressInfo;
+  return { app, state, metrics, port, url: `http://127.0.0.1:${port}` };
+}
+
+const post = (url: string, path = '/v1/invoices') => fetch(url + path, { method: 'POST', body: '{}' });
+
+test('an event loop that lags: 503 OVERLOADED with Retry-After before anything is done, health is answered, and it ends by itself', async () => {
+  const { state, url, metrics } = await startServer();
+  const busy = Array.from({ length: LIMITS.few }, () => fetch(`${url}/slow`));
+  await eventually(
+    () => state.work,
+    (work) => work === LIMITS.few,
+  );
+  state.lagMs = LIMITS.lagMs.api + 1;
+  const refused = await post(url);
+  expect(refused.status).toBe(503);
+  expect(refused.headers.get('retry-after')).toMatch(/^[1-4]$/);
+  expect(refused.headers.get('content-type')).toBe('application/problem+json; charset=utf-8');
+  expect(await refused.json()).toMatchObject({
+    type: 'http://localhost/docs/errors#OVERLOADED',
+    status: 503,
+    code: 'OVERLOADED',
+    requestId: refused.headers.get('x-request-id'),
+  });
+  expect(state.work).toBe(LIMITS.few);
+  for (const path of ['/healthz', '/readyz', '/c/token']) expect((await fetch(url + path)).status, path).toBe(200);
+  state.lagMs = LIMITS.lagMs.page + 1;
+  for (const path of ['/c/token', '/nothing']) expect((await fetch(url + path)).status, path).toBe(503);
+  for (const path of ['/healthz', '/readyz']) expect((await fetch(url + path)).status, path).toBe(200);
+  state.lagMs = 0;
+  expect((await post(url)).status).toBe(200);
+  state.release();
+  expect((await Promise.all(busy)).map(({ status }) => status)).toEqual(busy.map(() => 200));
+  const shed = await metrics.registry.getSingleMetricAsString('quittance_http_shed_total');
+  expect(shed).toMatch(/line="page",reason="lag"} 1$/m);
+});
+
+test('what is refused because everything is full was not begun, and what waited is answered', async () => {
+  const { state, app } = await startServer();
+  const count = LIMITS.room.api + 1;
+  const answers = Array.from({ length: count }, () => app.inject('/slow').then((answer) => answer));
+  const refused = await Promise.race(answers);
+  expect(refused.statusCode).toBe(503);
+  await eventually(
+    () => state.work,
+    (work) => work >= LIMITS.underWay.api,
+  );
+  expect(state.work).toBe(LIMITS.underWay.api);
+  state.release();
+  const statuses = (await Promise.all(answers)).map(({ statusCode }) => statusCode);
+  expect(statuses.filter((status) => status === 200)).toHaveLength(LIMITS.room.api);
+});
+
+test.each([
+  ['in the middle of their body', 'POST /v1/invoices HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{'],
+  ['with requests behind each other', 'GET /slow HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2)],
+])('clients that hang up %s leave no place taken', async (_what, bytes) => {
+  const { state, app, port } = await startServer();
+  const sockets = Array.from({ length: LIMITS.underWay.api }, () => connect(port, '127.0.0.1'));
+  await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+  for (const socket of sockets) socket.write(bytes);
+  await eventually(
+    () => state.work,
+    (work) => work >= LIMITS.underWay.api,
+  );
+  for (const socket of sockets) socket.destroy();
+  state.release();
+  // As many requests as there are places begin, so all are free again. Were one not, the last request would wait in vain.
+  const answers = await Promise.all(Array.from({ length: LIMITS.underWay.api }, () => app.inject('/slow')));
+  expect(answers.every(({ statusCode }) => statusCode === 200)).toBe(true);
+});
+
+test('bodies that come slowly take no places, and are answered when they have come', async () => {
+  const { state, port, url } = await startServer();
+  const head = 'POST /v1/invoices HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{';
+  const sockets = Array.from({ length: LIMITS.room.api }, () => connect(port, '127.0.0.1').setEncoding('latin1'));
+  for (const socket of sockets) socket.write(head);
+  await eventually(
+    () => state.work,
+    (work) => work === sockets.length,
+  );
+  expect((await fetch(`${url}/c/token`)).status).toBe(200);
+  expect((await post(url)).status).toBe(200);
+  const [socket] = sockets;
+  socket?.write('}');
+  const [answer] = socket === undefined ? [''] : await once(socket, 'data');
+  expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+  for (const each of sockets) each.destroy();
+});

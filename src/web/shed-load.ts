@@ -1,0 +1,104 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from '../runtime/log.ts';
+import type { Metrics } from '../runtime/metrics.ts';
+import { createLoadGate, type GateLimits, type Line, type Refusal } from './load-gate.ts';
+import { Problem } from './problem.ts';
+
+export type ShedLoadDeps = {
+  /** How long the event loop keeps waiting what comes, in milliseconds. */
+  lagMs(): number;
+  log: Logger;
+  metrics: Pick<Metrics, 'requestsShed'>;
+  limits: GateLimits;
+};
+
+/** What load balancers ask. The answer under load is what they ask for. */
+const NEVER_SHED = new Set(['/healthz', '/readyz']);
+/** Beside what stands below `/c/`. */
+const OF_PAGES = new Set(['/logos/:id', '/.well-known/quittance-receipt-keys.json']);
+/** From 1 to this many seconds, at random, so that those who were refused together do not come back together. */
+const LONGEST_RETRY_S = 4;
+const LOG_MS = 60_000;
+
+/** The line of a request that counts as under way, and of one whose body has not come yet. */
+const BEGUN = Symbol('begun');
+const READING = Symbol('reading');
+type CountedRequest = FastifyRequest & { [BEGUN]?: Line; [READING]?: Line };
+
+/**
+ * Answers `503 OVERLOADED` to what is too much for the process, before authentication and before a body is read. Register it before
+ * every other hook that costs anything.
+ */
+export function shedLoad(app: FastifyInstance, { lagMs, log, metrics, limits }: ShedLoadDeps): void {
+  const gate = createLoadGate({ lagMs }, limits);
+  let loggedMs = Number.NEGATIVE_INFINITY;
+  let refused = 0;
+  const tell = (line: Line, why: Refusal) => {
+    metrics.requestsShed.inc({ line, reason: why });
+    refused += 1;
+    if (performance.now() - loggedMs < LOG_MS) return;
+    loggedMs = performance.now();
+    log.warn({ line, why, refused, ...gate.load() }, 'more requests came than can be served');
+    refused = 0;
+  };
+  app.addHook('onRequest', (request: CountedRequest, reply, done) => {
+    const line = lineOf(request.routeOptions.url);
+    if (line === null) return done();
+    gate.enter(line, {
+      begin: () => {
+        request[BEGUN] = line;
+        done();
+      },
+      refuse: (why, isHeld) => {
+        if (why !== 'gone') tell(line, why);
+        // With so many that even the refusals wait no more, a new connection is what slows the client down.
+        if (!isHeld) reply.header('Connection', 'close');
+        done(overloaded());
+      },
+      isGone: () => request.raw.destroyed,
+    });
+  });
+  // A body that comes slowly is no work, and whoever sends many must not take the places of all others.
+  app.addHook('preParsing', (request: CountedRequest, _reply, _payload, done) => {
+    const line = request[BEGUN];
+    if (line !== undefined && !request.raw.complete) {
+      delete request[BEGUN];
+      request[READING] = line;
+      gate.end(line);
+    }
+    done();
+  });
+  app.addHook('preValidation', (request: CountedRequest, _reply, done) => {
+    const line = request[READING];
+    if (line !== undefined) {
+      request[BEGUN] = line;
+      gate.resume(line);
+    }
+    done();
+  });
+  // Runs for every answer, also when the client is gone. Streams are hijacked and do not count.
+  app.addHook('onSend', (request: CountedRequest, _reply: FastifyReply, payload, done) => {
+    const line = request[BEGUN];
+    if (line !== undefined) {
+      delete request[BEGUN];
+      gate.end(line);
+    }
+    done(null, payload);
+  });
+}
+
+function lineOf(route: string | undefined): Line | null {
+  if (route === undefined) return 'api';
+  if (NEVER_SHED.has(route)) return null;
+  if (route === '/c/:token/live') return 'live';
+  return route.startsWith('/c/') || OF_PAGES.has(route) ? 'page' : 'api';
+}
+
+function overloaded(): Problem {
+  const seconds = 1 + Math.floor(Math.random() * LONGEST_RETRY_S);
+  return new Problem(
+    'OVERLOADED',
+    `More requests came than can be served. This one was refused before anything was done for it; retry in ${seconds} s.`,
+    { headers: { 'Retry-After': String(seconds) } },
+  );
+}

@@ -1,0 +1,181 @@
+import { readdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { createLogger } from '../../src/runtime/log.ts';
+import { startEmbeddedPostgres } from '../../src/store/embedded.ts';
+import { readMigrations } from '../../src/store/migrate.ts';
+import { runSql } from '../contract/sql.ts';
+import { fillLedger } from '../support/full-ledger.ts';
+import { newLedger } from '../support/ledger-copies.ts';
+import { createTestDatabase } from '../support/postgres.ts';
+import {
+  createInvoice,
+  eventually,
+  payableOf,
+  readInvoice,
+  startTestService,
+  untilStatus,
+} from '../support/service.ts';
+import { newDirectory, startCli } from './run-cli.ts';
+import { runHere } from './run-here.ts';
+
+vi.setConfig({ testTimeout: 120_000 });
+
+test('a backup is verified against itself, the running ledger and the chain, and nothing is left of it', async () => {
+  const service = await startTestService();
+  onTestFinished(() => service.stop());
+  const env = {
+    DATABASE_URL: service.connectionString,
+    QUITTANCE_DEVNET_NODES: service.devnet.url,
+    QUITTANCE_DEVNET_USDT: service.devnet.usdtContract,
+  };
+  const file = join(newDirectory(), 'shop.backup');
+  const pay = async (invoiceId: string) => {
+    const { address, amountMicro } = await payableOf(service, invoiceId);
+    await service.payer.transfer({ contract: service.devnet.usdtContract, to: address, amountMicro });
+    service.devnet.mineUntilSolid();
+    await untilStatus(service, invoiceId, 'PAID');
+  };
+  const ids: string[] = [];
+  for (let i = 0; i < 3; i += 1) ids.push((await createInvoice(service)).body.invoiceId);
+  await pay(ids[0] ?? '');
+  expect(await runHere(['backup', '--to', file, '--json'], { env })).toMatchObject({ code: 0 });
+  await pay(ids[1] ?? '');
+  ids.push((await createInvoice(service)).body.invoiceId);
+  await pay(ids[3] ?? '');
+
+  const verify = () => runHere(['backup', '--verify', file, '--json'], { env });
+  const good = await verify();
+  expect(good).toMatchObject({
+    code: 0,
+    json: {
+      ...{ good: true, differences: [], running: { compared: true, losses: [] }, paidSince: 1 },
+      chain: [{ kind: 'read', network: 'devnet', compared: { confirmed: 2, ofNewAddresses: 0, differences: [] } }],
+    },
+  });
+  // Whoever takes something from the running ledger, or adds to it what the chain has not, is found.
+  await runSql(service, 'alter table transfers disable trigger user');
+  await runSql(
+    service,
+    `update transfers set amount_micro = amount_micro + 1, reserved_micro = reserved_micro + 1
+    where id = (select id from transfers order by block_number desc limit 1)`,
+  );
+  await runSql(service, 'alter table invoices disable trigger user');
+  await runSql(service, `update invoices set status = 'EXPIRED', paid_transfer_id = null`);
+  const altered = await verify();
+  expect(altered.json.chain[0].compared.differences.map(({ kind }: { kind: string }) => kind).sort()).toEqual([
+    'missing-in-ledger',
+    'not-on-chain',
+  ]);
+  expect(altered.json.running.losses).toMatchObject([{ what: 'invoice', kind: 'PAID', backup: { count: '1' } }]);
+  expect(altered.code).toBe(1);
+
+  expect((await readdir(tmpdir())).filter((name) => name.startsWith(`quittance-verify-${process.pid}-`))).toEqual([]);
+  expect((await readInvoice(service, ids[2] ?? '')).status).toBe(200);
+});
+
+test('a restore that is killed leaves the database empty, and the next one succeeds', async () => {
+  const source = await newLedger();
+  await fillLedger(source.client, (await readMigrations()).length);
+  const folder = newDirectory();
+  const file = join(folder, 'ledger.backup');
+  await runHere(['backup', '--to', file], { env: { DATABASE_URL: source.connectionString } });
+  const target = await newLedger();
+  const watching = await newLedger();
+  // It is held where all but the last tables are loaded: a trigger's function waits for a lock of ours.
+  await target.client.query('select pg_advisory_lock(77)');
+  await target.client.query(`create function wait() returns event_trigger language plpgsql as $$ begin
+    if tg_tag = 'ALTER TABLE' then perform pg_advisory_xact_lock(77); end if; end $$;
+    create event trigger hold on ddl_command_start execute function wait()`);
+  const child = startCli(['restore', file], { env: { DATABASE_URL: target.connectionString } });
+  const ended = new Promise((resolve) => child.once('close', resolve));
+  const isWaiting = async (wanted: number) =>
+    eventually(
+      async () => {
+        const found = `select count(*)::int as count from pg_stat_activity
+          where datname = '${target.connection.database}' and application_name = 'quittance backup'`;
+        return (await watching.client.query(`${found} ${wanted === 0 ? '' : `and wait_event_type = 'Lock'`}`)).rows[0]
+          .count;
+      },
+      (count) => count === wanted,
+    );
+  await isWaiting(1);
+  child.kill('SIGKILL');
+  await ended;
+  await target.client.query('drop event trigger hold; select pg_advisory_unlock(77)');
+  await isWaiting(0);
+  expect((await target.client.query('select from projects')).rowCount).toBe(0);
+  const env = { DATABASE_URL: target.connectionString };
+  expect(await runHere(['restore', file, '--json'], { env })).toMatchObject({
+    code: 0,
+    json: { rowCounts: { projects: 2, invoices: 6 }, missingMasterKeyIds: ['0123456789abcdef'] },
+  });
+});
+
+test('the embedded database is backed up while it runs, and moves to another data directory', async () => {
+  const [from, to] = [join(newDirectory(), 'data'), join(newDirectory(), 'data')];
+  const file = join(newDirectory(), 'moved.backup');
+  const at = (QUITTANCE_DATA_DIR: string) => ({ env: { QUITTANCE_DATA_DIR } });
+  const project = ['project', 'create', '--name', 'Shop', '--network', 'nile', '--json'];
+  expect((await runHere(project, at(from))).code).toBe(0);
+  const log = createLogger({ level: 'silent' });
+  const postgres = await startEmbeddedPostgres({ dataDir: from, log, isDurable: false });
+  try {
+    expect(await runHere(['backup', '--to', `${file}.nightly`], at(from))).toMatchObject({ code: 0 });
+    expect(await runHere(['restore', `${file}.nightly`, '--json'], at(from))).toMatchObject({ code: 4 });
+    expect(await runHere(['backup', '--final', '--to', file], at(from))).toMatchObject({ code: 4 });
+    expect(await runHere(['backup', '--to', `${file}.nightly`], at(from))).toMatchObject({ code: 4 });
+  } finally {
+    await postgres.stop();
+  }
+  expect(await runHere(['backup', '--final', '--to', file, '--json'], at(from))).toMatchObject({
+    code: 0,
+    json: { final: true, rowCounts: { projects: 1 } },
+  });
+  expect(await runHere(['restore', file, '--json'], at(to))).toMatchObject({ code: 0, json: { final: true } });
+  expect((await runHere(['project', 'list', '--json'], at(to))).json.data).toHaveLength(1);
+});
+
+test('every role and every command refuses a database of a newer release', async () => {
+  const database = await createTestDatabase();
+  onTestFinished(() => database.drop());
+  await runSql(database, `insert into schema_migrations (version, name, sha256) values (9999, '9999_later.sql', 'x')`);
+  const env = {
+    DATABASE_URL: database.connectionString,
+    QUITTANCE_NILE_NODES: 'http://127.0.0.1:1',
+    QUITTANCE_MASTER_KEY: 'A'.repeat(43).concat('='),
+  };
+  const T = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH';
+  const id = (prefix: string) => `${prefix}_01k6s0000000000000000000aa`;
+  const commands = [
+    ['migrate'],
+    ['backup', '--to', join(newDirectory(), 'x.backup')],
+    ['backup', '--final', '--to', join(newDirectory(), 'y.backup')],
+    ['restore', 'accept', '--retire-addresses'],
+    ['project', 'create', '--name', 'x', '--network', 'nile'],
+    ['project', 'update', '--name', 'x'],
+    ['key', 'create'],
+    ['key', 'revoke', id('key')],
+    ['address', 'add', T],
+    ['address', 'retire', T],
+    ['address', 'activate', T],
+    ['webhook', 'add', '--url', 'https://shop.example/hook'],
+    ['webhook', 'rotate', id('whe')],
+    ['webhook', 'enable', id('whe')],
+    ['webhook', 'disable', id('whe')],
+    ['master-key', 'rotate'],
+    ['receipt', 'rotate'],
+    ['chain', 'resume', '--yes'],
+    ['chain', 'acknowledge', '--alarm', 'contract-event'],
+    ['chain', 'rescan', '--from', '1', '--to', '2'],
+    ['chain', 'producers', '--accept', '--yes'],
+    ['reconcile'],
+    ['transfers', 'resolve', id('trf'), '--as', 'ignored'],
+    ['deliveries', 'replay', id('evt')],
+  ];
+  const outcomes = await Promise.all(
+    commands.map(async (args) => [args.join(' '), (await runHere([...args, '--json'], { env })).json?.error?.code]),
+  );
+  expect(outcomes).toEqual(commands.map((args) => [args.join(' '), 'SCHEMA_NEWER']));
+});

@@ -1,0 +1,78 @@
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { payScenario } from '../../src/devnet/pay-scenario.ts';
+import {
+  call,
+  createInvoice,
+  eventually,
+  inboxOf,
+  payableOf,
+  readInvoice,
+  startTestService,
+  type TestService,
+} from '../support/service.ts';
+import { runSql } from './sql.ts';
+
+/** More than the pool has, so that some wait for a connection. */
+const REQUESTS = 20;
+
+let service: TestService;
+let operator: pg.Client;
+beforeAll(async () => {
+  service = await startTestService({ config: { databasePoolSize: 4 } });
+  operator = new pg.Client({ connectionString: service.connectionString });
+  await operator.connect();
+});
+afterAll(async () => {
+  await operator?.end();
+  await service?.stop();
+});
+afterEach(() => operator.query('rollback'));
+
+test('requests that hold all connections of theirs hold up neither a payment nor its webhook', async () => {
+  const id = (await createInvoice(service)).body.invoiceId;
+  const invoice = await payableOf(service, id);
+  const { usdtContract: usdt, fakeUsdtContract: fakeUsdt, multisendContract: multisend } = service.devnet;
+  // What every request reads, and the watcher never.
+  await operator.query('begin; lock table api_keys in access exclusive mode');
+  const reads = Array.from({ length: REQUESTS }, () => readInvoice(service, id));
+  const creates = Array.from({ length: REQUESTS }, () => createInvoice(service));
+  await untilBlocked(2);
+  await payScenario(service.payer, { scenario: 'exact', contracts: { usdt, fakeUsdt, multisend }, invoice });
+  service.devnet.mine();
+  service.devnet.mineUntilSolid();
+  const received = await eventually(
+    () => inboxOf(service, id),
+    (webhooks) => webhooks.some(({ type }) => type === 'invoice.paid'),
+    // Half the time after which the database gives up those requests.
+    5000,
+  );
+  expect(received.at(-1)).toMatchObject({ type: 'invoice.paid', verified: true });
+  await operator.query('rollback');
+  // On a slow machine some have waited too long for a connection.
+  for (const { status } of await Promise.all(reads)) expect([200, 503]).toContain(status);
+  for (const { status } of await Promise.all(creates)) expect([201, 503]).toContain(status);
+});
+
+test('however many ask whether the service is ready, which is never refused, one looks at a time', async () => {
+  await operator.query('begin; lock table schema_migrations in access exclusive mode');
+  const answers = Array.from({ length: REQUESTS }, () => call(`${service.url}/readyz`));
+  await untilBlocked(1);
+  // One that looked as well would take the second connection. An invoice gets it.
+  expect((await createInvoice(service)).status).toBe(201);
+  expect(await countBlocked()).toBe(1);
+  await operator.query('rollback');
+  expect((await Promise.all(answers)).map(({ status }) => status)).toEqual(Array(REQUESTS).fill(200));
+});
+
+async function countBlocked(): Promise<number> {
+  const rows = await runSql(
+    service,
+    "select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+  );
+  return rows.length;
+}
+
+async function untilBlocked(count: number): Promise<void> {
+  await eventually(countBlocked, (blocked) => blocked === count);
+}

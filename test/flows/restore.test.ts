@@ -1,0 +1,417 @@
+import { randomBytes, randomInt, randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { secp256k1 } from '@noble/curves/secp256k1.js';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { uuidV7 } from '../../src/domain/ids.ts';
+import { microUsdt } from '../../src/domain/money.ts';
+import { unlimitedNode } from '../../src/domain/node.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import { createInvoice as createInvoiceIn } from '../../src/payments/create-invoice.ts';
+import { deriveNextAddresses } from '../../src/payments/derive-addresses.ts';
+import { secureCopy } from '../../src/payments/secure-copy.ts';
+import { createLogger } from '../../src/runtime/log.ts';
+import { type Service, type ServiceOptions, startService } from '../../src/service.ts';
+import { takeLedger } from '../../src/store/ledger-identity.ts';
+import { restoreBackup } from '../../src/store/restore.ts';
+import type { AccountXpub } from '../../src/tron/account-xpub.ts';
+import { accountFromPublicKey, accountToAddress, parseAddress } from '../../src/tron/address.ts';
+import { runHere } from '../cli/run-here.ts';
+import { runSql } from '../contract/sql.ts';
+import { TEST_KEY_RING } from '../support/key-ring.ts';
+import { backUp, type LedgerDatabase, newFolder, newLedger } from '../support/ledger-copies.ts';
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import {
+  type Answer,
+  call,
+  createTestProject,
+  eventually,
+  type Json,
+  startTestService,
+  type TestService,
+} from '../support/service.ts';
+
+vi.setConfig({ testTimeout: 120_000 });
+
+/** Published in BIP-39's test vectors: nobody's money is on it. */
+const XPUB =
+  'xpub6D1AabNHCupeiLM65ZR9UStMhJ1vCpyV4XbZdyhMZBiJXALQtmn9p42VTQckoHVn8WNqS7dqnJokZHAHcHGoaQgmv8D45oNUKx6DZMNZBCd' as AccountXpub;
+const SILENT = createLogger({ level: 'silent' });
+const now = () => unixMs(Date.now());
+const random = (count: number) => randomBytes(count);
+
+function newAddress(): string {
+  return accountToAddress(accountFromPublicKey(secp256k1.getPublicKey(secp256k1.utils.randomSecretKey(), false)));
+}
+
+/** The settings of a service over the chain of a test, on another database. */
+function settings({ devnet }: Pick<TestService, 'devnet'>): ServiceOptions['config'] {
+  const usdt = parseAddress(devnet.usdtContract);
+  if (usdt.kind !== 'ok') throw new Error(usdt.reason);
+  return {
+    ...{ host: '127.0.0.1', port: 0, publicUrl: null, databasePoolSize: 5, metrics: null, trustProxy: [] },
+    roles: ['api', 'watcher', 'webhooks'],
+    networks: { devnet: { nodes: [unlimitedNode(devnet.url)], usdt: usdt.account, agreement: 1 } },
+    rateLimit: { perSecond: 100_000, burst: 100_000 },
+    webhooks: { localTargets: true, retentionDays: 90 },
+  };
+}
+
+async function startOver(
+  service: Pick<TestService, 'devnet'>,
+  { connection }: TestDatabase,
+  config: Partial<ServiceOptions['config']> = {},
+): Promise<Service> {
+  const started = await startService({
+    config: { ...settings(service), ...config },
+    ...{ connection, keyRing: TEST_KEY_RING, log: SILENT, blockMs: 40 },
+  });
+  let isStopped = false;
+  const stop = async () => {
+    if (!isStopped) await started.stop();
+    isStopped = true;
+  };
+  onTestFinished(stop);
+  return { ...started, stop };
+}
+
+async function newDatabase(): Promise<TestDatabase> {
+  const database = await createTestDatabase();
+  onTestFinished(() => database.drop());
+  return database;
+}
+
+type Shop = { url: string | null; apiKey: string };
+
+function create(
+  { url, apiKey }: Shop,
+  key: string = randomUUID(),
+  externalId = `order-${key}`,
+  amount = '25.00',
+): Promise<Answer> {
+  return call(`${url}/v1/invoices`, {
+    method: 'POST',
+    headers: { 'x-api-key': apiKey, 'idempotency-key': key, 'content-type': 'application/json' },
+    body: JSON.stringify({ amount, asset: 'USDT', network: 'TRON', externalId }),
+  });
+}
+
+async function read({ url, apiKey }: Shop, invoiceId: string): Promise<Answer> {
+  return call(`${url}/v1/invoices/${invoiceId}?expand=payment`, { headers: { 'x-api-key': apiKey } });
+}
+
+/** What a payer of the invoice is told: it must never be told to another one. */
+async function pairOf(shop: Shop, invoiceId: string): Promise<string> {
+  const { payment } = (await read(shop, invoiceId)).body;
+  return `${payment.address} ${payment.payableAmount}`;
+}
+
+const cli = (database: TestDatabase, ...args: string[]) =>
+  runHere([...args, '--json'], { env: { DATABASE_URL: database.connectionString } });
+
+describe('an old backup that is restored', () => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await startTestService({ addressCount: 2 });
+  });
+  afterAll(() => service.stop());
+
+  test('hands out no (address, amount) again, loses no money, and says what the operator must do', async () => {
+    const { apiKey } = service.project;
+    const shop: Shop = { url: service.url, apiKey };
+    const kept: Json[] = [];
+    for (let i = 0; i < 5; i += 1) kept.push((await create(shop, `kept-${i}`)).body);
+    const file = join(await newFolder(), 'nightly.backup');
+    const env = { DATABASE_URL: service.connectionString };
+    expect(await runHere(['backup', '--to', file, '--json'], { env })).toMatchObject({
+      code: 0,
+      json: { final: false, rowCounts: { invoices: 5 } },
+    });
+
+    const lost: Json[] = [];
+    for (let i = 0; i < 40; i += 1) lost.push((await create(shop, `lost-${i}`)).body);
+    const pairs = new Set<string>();
+    for (const { invoiceId } of [...kept, ...lost]) pairs.add(await pairOf(shop, invoiceId));
+    expect(pairs.size).toBe(45);
+    // Two payments after the backup: one of an invoice that it has, and one of an invoice that it lacks.
+    for (const { invoiceId } of [kept[0], lost[0]]) {
+      const { payment } = (await read(shop, invoiceId)).body;
+      const amountMicro = BigInt(payment.payableAmount.replace('.', ''));
+      await service.payer.transfer({ contract: service.devnet.usdtContract, to: payment.address, amountMicro });
+    }
+    service.devnet.mineUntilSolid();
+    await eventually(
+      async () => (await read(shop, lost[0].invoiceId)).body.status,
+      (status) => status === 'PAID',
+    );
+    const [seen] = await runSql(service, 'select max(position)::text as position from events');
+
+    const feedOf = (url: string | null, query = '') =>
+      call(`${url}/v1/events${query}`, { headers: { 'x-api-key': apiKey } });
+    const lastTold = (await feedOf(service.url)).body.data.at(-1);
+
+    const target = await newDatabase();
+    const restored = await cli(target, 'restore', file);
+    expect(restored).toMatchObject({ code: 0, json: { barredAddresses: 2, final: false, rowCounts: { invoices: 5 } } });
+
+    const over = await startOver(service, target);
+    const there: Shop = { url: over.url, apiKey };
+    expect(await create(there)).toMatchObject({ status: 409, body: { code: 'AMOUNT_UNAVAILABLE' } });
+    // What was acknowledged before the backup is the same for ever; what came after is not known.
+    expect(await create(there, 'kept-1')).toMatchObject({
+      status: 201,
+      body: { invoiceId: kept[1].invoiceId },
+      headers: { 'idempotent-replayed': 'true' },
+    });
+    expect((await read(there, lost[1].invoiceId)).status).toBe(404);
+    await eventually(
+      async () => (await read(there, kept[0].invoiceId)).body.status,
+      (status) => status === 'PAID',
+    );
+    const desk = await eventually(
+      () => cli(target, 'transfers', 'list', '--kind', 'unmatched'),
+      ({ json }) => json.data.length === 1,
+    );
+    expect(desk.json.data[0].amount).toBe((await pairOf(shop, lost[0].invoiceId)).split(' ')[1]);
+    const { alarms } = (await call(`${over.url}/readyz`)).body.networks.devnet;
+    expect(alarms).toContain('database-restored');
+
+    // The addresses of before stay out of use, whatever an operator tries.
+    for (const address of service.project.addresses) {
+      expect(await cli(target, 'address', 'activate', address)).toMatchObject({
+        code: 4,
+        json: { error: { code: 'CONFLICT' } },
+      });
+      expect(await cli(target, 'address', 'add', '--fresh', address)).toMatchObject({ code: 4 });
+    }
+    const fresh = newAddress();
+    expect(await cli(target, 'address', 'add', fresh)).toMatchObject({
+      code: 4,
+      json: { error: { message: expect.stringContaining('--fresh') } },
+    });
+    expect((await cli(target, 'address', 'add', '--fresh', '--no-check', fresh)).code).toBe(0);
+    for (let i = 0; i < 40; i += 1) {
+      const { body, status } = await create(there, `lost-${i}`);
+      expect(status).toBe(201);
+      // The same order asked for again is another invoice, at a new address.
+      expect(body.invoiceId).not.toBe(lost[i].invoiceId);
+      const pair = await pairOf(there, body.invoiceId);
+      expect(pair).toContain(fresh);
+      expect(pairs.has(pair)).toBe(false);
+      pairs.add(pair);
+    }
+    // A cursor of after the backup is unknown, so a reader begins anew and misses nothing.
+    expect(await feedOf(over.url, `?after=${lastTold.id}`)).toMatchObject({ status: 400 });
+    const again = (await feedOf(over.url)).body.data.map(({ type }: Json) => type);
+    expect(again).toEqual(expect.arrayContaining(['invoice.paid', 'transfer.unmatched']));
+    const [told] = await runSql(target, 'select min(position)::text as position from events');
+    expect(Number(told?.['position'])).toBeGreaterThan(Number(seen?.['position']));
+    const acknowledged = await runHere(['chain', 'acknowledge', '--alarm', 'database-restored', '--json'], {
+      env: {
+        DATABASE_URL: target.connectionString,
+        QUITTANCE_DEVNET_NODES: service.devnet.url,
+        QUITTANCE_DEVNET_USDT: service.devnet.usdtContract,
+      },
+    });
+    expect(acknowledged).toMatchObject({ code: 0, json: { closed: 1 } });
+  });
+
+  test('is refused while a service runs over the database', async () => {
+    const target = await newDatabase();
+    const file = join(await newFolder(), 'a.backup');
+    await runHere(['backup', '--to', file], { env: { DATABASE_URL: service.connectionString } });
+    const over = await startOver(service, target, { roles: ['api'] });
+    expect(await cli(target, 'restore', file)).toMatchObject({
+      code: 4,
+      json: { error: { message: expect.stringContaining('a service is running') } },
+    });
+    expect(await cli(target, 'backup', '--final', '--to', `${file}.final`)).toMatchObject({ code: 4 });
+    await over.stop();
+    // A service that was started writes something at once, and nothing of value before there is a project.
+    expect(await cli(target, 'restore', file)).toMatchObject({ code: 0 });
+    expect(await cli(target, 'restore', file)).toMatchObject({
+      code: 1,
+      json: { error: { code: 'DATABASE_NOT_EMPTY' } },
+    });
+  });
+});
+
+describe('a ledger that moves by a final backup', () => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await startTestService();
+  });
+  afterAll(() => service.stop());
+
+  test('creates no invoice any more where it was, and goes on with its addresses where it is restored', async () => {
+    const { apiKey } = service.project;
+    const [source, target] = [{ connectionString: service.connectionString } as TestDatabase, await newDatabase()];
+    const before = await create({ url: service.url, apiKey }, 'before');
+    const pair = await pairOf({ url: service.url, apiKey }, before.body.invoiceId);
+    const file = join(await newFolder(), 'final.backup');
+    expect(await cli(source, 'backup', '--final', '--to', file)).toMatchObject({ code: 4 });
+    await service.stopService();
+    expect(await cli(source, 'backup', '--final', '--to', file)).toMatchObject({ code: 0, json: { final: true } });
+    // A process that runs on, of whatever release, is refused by the database itself.
+    const refusal = await runSql(source, 'insert into invoices select * from invoices limit 0').catch(
+      (error: Error & { code: string }) => `${error.code} ${error.message}`,
+    );
+    expect(refusal).toMatch(/^25006 this ledger was closed by its final backup/);
+    await expect(service.restart()).rejects.toMatchObject({ code: 'LEDGER_CLOSED' });
+    // It can be made again, if the file was lost.
+    expect(await cli(source, 'backup', '--final', '--to', `${file}.again`)).toMatchObject({ code: 0 });
+
+    expect(await cli(target, 'restore', file)).toMatchObject({ code: 0, json: { final: true, barredAddresses: 0 } });
+    const there = { url: (await startOver(service, target)).url, apiKey };
+    expect((await create(there, 'before')).body.invoiceId).toBe(before.body.invoiceId);
+    const after = await create(there, 'after');
+    expect(after.status).toBe(201);
+    const [address] = pair.split(' ');
+    expect(await pairOf(there, after.body.invoiceId)).toContain(address);
+    expect(await pairOf(there, after.body.invoiceId)).not.toBe(pair);
+  });
+});
+
+describe('a database that was copied or migrated around our commands', () => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await startTestService();
+    await create({ url: service.url, apiKey: service.project.apiKey }, 'before');
+    await service.stopService();
+  });
+  afterAll(() => service.stop());
+
+  async function copied(): Promise<TestDatabase> {
+    const target = await newDatabase();
+    const { database } = target.connection;
+    const source = new URL(service.connectionString).pathname.slice(1);
+    const admin = { connectionString: service.connectionString.replace(source, 'postgres') };
+    await runSql(admin, `drop database ${database}`);
+    await runSql(admin, `create database ${database} template ${source}`);
+    return target;
+  }
+
+  test('starts no role until an operator says what it is', async () => {
+    const target = await copied();
+    for (const role of ['api', 'watcher', 'webhooks'] as const) {
+      await expect(startOver(service, target, { roles: [role] })).rejects.toMatchObject({
+        code: 'DATABASE_COPIED',
+        message: expect.stringMatching(/accept --retire-addresses.*accept --nothing-created-since/),
+      });
+    }
+    expect(await cli(target, 'restore', 'accept')).toMatchObject({ code: 2 });
+    expect(await cli(target, 'restore', 'accept', '--retire-addresses')).toMatchObject({
+      code: 0,
+      json: { barredAddresses: 1, retired: true },
+    });
+    const there = { url: (await startOver(service, target)).url, apiKey: service.project.apiKey };
+    expect(await create(there, 'after')).toMatchObject({ status: 409, body: { code: 'AMOUNT_UNAVAILABLE' } });
+  });
+
+  test('is started by no role if a newer release has migrated it', async () => {
+    const target = await newDatabase();
+    await runSql(target, `insert into schema_migrations (version, name, sha256) values (9999, '9999_later.sql', 'x')`);
+    for (const role of ['api', 'watcher', 'webhooks'] as const) {
+      await expect(startOver(service, target, { roles: [role] })).rejects.toMatchObject({ code: 'SCHEMA_NEWER' });
+    }
+  });
+
+  test('goes on as it is where nothing was created since, and the original starts as before', async () => {
+    const target = await copied();
+    expect(await cli(target, 'restore', 'accept', '--nothing-created-since')).toMatchObject({ code: 0 });
+    const there = { url: (await startOver(service, target)).url, apiKey: service.project.apiKey };
+    expect((await create(there, 'after')).status).toBe(201);
+    expect(await cli(target, 'restore', 'accept', '--nothing-created-since')).toMatchObject({ code: 4 });
+    await service.restart();
+    await service.stopService();
+    const original = { connectionString: service.connectionString } as TestDatabase;
+    expect(await cli(original, 'restore', 'accept', '--nothing-created-since')).toMatchObject({
+      code: 4,
+      json: { error: { message: expect.stringContaining('no copy') } },
+    });
+  });
+});
+
+describe('many restores', () => {
+  /** One ledger over time: what is created, derived and backed up, in whatever order, whichever backup comes back. */
+  test('of whatever backup, again and again, never hand out a pair or derive an address twice', async () => {
+    const seed = randomInt(2 ** 31);
+    let state = seed;
+    const below = (n: number) => {
+      state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
+      return (state >>> 8) % n;
+    };
+    let ledger: LedgerDatabase = await newLedger();
+    await takeLedger(ledger.db, { id: uuidV7(Date.now(), randomBytes(10)), firstIndex: 0 }, { isAnew: true });
+    const project = await createTestProject(ledger.db, { addressCount: 0 });
+    const folder = await newFolder();
+    const backups: string[] = [];
+    const pairs = new Set<string>();
+    const derived = new Set<string>();
+    // Hours pass between what operators do, or none: a restore may follow on the heels of another.
+    let hours = 0;
+    const nowThere = () => unixMs(Date.now() + hours * 3_600_000);
+    const operating = () => ({ db: ledger.db, operator: 'test', now: nowThere, random });
+    const derive = async () => {
+      const wanted = { projectId: project.id, xpub: XPUB, count: 1 + below(3), policy: null };
+      let outcome = await deriveNextAddresses(operating(), wanted);
+      if (outcome.kind === 'too-soon') {
+        hours += 1;
+        outcome = await deriveNextAddresses(operating(), wanted);
+      }
+      if (outcome.kind !== 'derived') throw new Error(outcome.kind);
+      for (const { address } of outcome.added) {
+        expect(derived.has(address), `seed ${seed}`).toBe(false);
+        derived.add(address);
+      }
+    };
+    const sell = async () => {
+      const key = randomUUID();
+      const outcome = await createInvoiceIn(
+        { db: ledger.db, now, random, randomBelow: (n) => below(n) },
+        {
+          ...{ keyId: project.keyId, projectId: project.id, policy: 'tail', maxSurchargeMicro: 10_000n },
+          ...{ idempotencyKey: key, externalId: key, requestedMicro: microUsdt(25_000_000n) },
+        },
+      );
+      if (outcome.kind === 'amount-unavailable') return derive();
+      if (outcome.kind !== 'created') throw new Error(outcome.kind);
+      const [row] = await runSql(
+        ledger,
+        'select a.address, i.payable_micro from invoices i join addresses a on a.id = i.address_id where i.id = $1',
+        [outcome.invoice.id],
+      );
+      const pair = `${row?.['address']} ${row?.['payable_micro']}`;
+      expect(pairs.has(pair), `seed ${seed}: ${pair}`).toBe(false);
+      pairs.add(pair);
+    };
+    const backUpNow = async () => {
+      const path = join(folder, `${backups.length}.backup`);
+      await backUp(ledger, path);
+      backups.push(path);
+    };
+    const restoreAny = async () => {
+      const path = backups[below(backups.length)] ?? '';
+      const next = await newLedger();
+      await restoreBackup({
+        connection: next.connection,
+        path,
+        finish: async (tx, header) => {
+          if (header.ledger === null) throw new Error('the backup has no ledger');
+          await takeLedger(tx, header.ledger, { isAnew: true });
+          await secureCopy(tx, { now: nowThere, random, operator: 'test' }, 'a backup');
+        },
+      });
+      ledger = next;
+    };
+    await backUpNow(); // Before the account key was known.
+    for (let restores = 0; restores < 3; restores += 1) {
+      for (let step = 0; step < 15; step += 1) await (below(8) === 0 ? derive() : sell());
+      await backUpNow();
+      for (let step = 0; step < 4; step += 1) await sell();
+      await restoreAny();
+      if (below(2) === 0) await restoreAny();
+    }
+    expect(pairs.size).toBeGreaterThan(40);
+    expect(derived.size).toBeGreaterThan(5);
+  });
+});

@@ -1,0 +1,34 @@
+import { expect } from 'vitest';
+import { runSql } from '../contract/sql.ts';
+import { call, createInvoice, payableOf, untilStatus } from '../support/service.ts';
+import type { Figures } from './fuzz.ts';
+import type { FuzzedService } from './fuzz-service.ts';
+
+/** Checks what must hold when everything was sent: the books, the counts of failures, and that an invoice is made and paid as ever. */
+export async function expectUnharmed({ service }: FuzzedService, { acknowledged }: Figures): Promise<void> {
+  const [twice] = await runSql(
+    service,
+    `select
+       (select count(*) from (select from invoices group by address_id, payable_micro having count(*) > 1) a)::int as pairs,
+       (select count(*) from (select from invoices group by project_id, idempotency_key having count(*) > 1) k)::int as keys,
+       (select count(*) from (select from invoices group by project_id, external_id having count(*) > 1) e)::int as ids,
+       (select count(*) from invoices i join addresses a on a.id = i.address_id where a.project_id <> i.project_id)::int as crossed,
+       (select count(*) from invoices where project_id <> $1)::int as foreign`,
+    [service.project.id],
+  );
+  expect(twice).toEqual({ pairs: 0, keys: 0, ids: 0, crossed: 0, foreign: 1 });
+  for (const invoiceId of [...acknowledged].slice(0, 100)) {
+    const url = `${service.url}/v1/invoices/${invoiceId}`;
+    const { status } = await call(url, { headers: { 'x-api-key': service.project.apiKey } });
+    expect(status, `an acknowledged invoice is lost: ${invoiceId}`).toBe(200);
+  }
+  const metrics = await (await fetch(`${service.metricsUrl}/metrics`)).text();
+  // Also of answers that nobody read. Refusals with 503 are of streams behind other requests, and of clients that had gone.
+  expect(metrics.split('\n').filter((line) => /request.*_count\{.*status="50[^3]"/.test(line))).toEqual([]);
+  const { status, body } = await createInvoice(service);
+  expect(status).toBe(201);
+  const { address, amountMicro } = await payableOf(service, body.invoiceId);
+  await service.payer.transfer({ contract: service.devnet.usdtContract, to: address, amountMicro });
+  service.devnet.mineUntilSolid();
+  await untilStatus(service, body.invoiceId, 'PAID');
+}

@@ -1,0 +1,237 @@
+import fc from 'fast-check';
+import { type Draft, often, type Writing, writeRequest, writing } from './frame.ts';
+import { headerText, hostileText, jsonText, pathText } from './hostile-text.ts';
+import { type JsonSchema, type OpenApi, type Operation, type Parameter, validText } from './openapi.ts';
+import { type Shot, utf8 } from './shot.ts';
+
+type Header = [name: string, value: string];
+
+/** Requests to every operation of the OpenAPI file: some right in every way, most wrong in one or several. */
+export function apiRequests(document: OpenApi): fc.Arbitrary<Shot> {
+  const operations = Object.entries(document.paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
+  );
+  return fc.constantFrom(...operations).chain(({ path, method, operation }) => {
+    const drafts = fc.oneof(
+      { weight: 2, arbitrary: rightDraft(path, method, operation) },
+      { weight: 5, arbitrary: bentDraft(path, method, operation) },
+    );
+    return fc.tuple(drafts, writing).map(([draft, how]) => writeRequest(draft, unhurt(draft, how)));
+  });
+}
+
+/** What is right must not be made wrong by how it is written. */
+function unhurt(draft: Draft, how: Writing): Writing {
+  return draft.proof.kind === 'valid' || draft.proof.kind === 'reads' ? { ...how, hosts: 'one' } : how;
+}
+
+function rightDraft(path: string, method: string, operation: Operation): fc.Arbitrary<Draft> {
+  const { parameters = [] } = operation;
+  const values = fc.tuple(...parameters.map(({ name, schema }) => validText(name, schema)));
+  const body = bodySchemaOf(operation);
+  return fc.tuple(values, body === null ? fc.constant(null) : validBody(body)).map(([texts, json]) => {
+    const given = parameters.map((parameter, i) => ({ ...parameter, text: texts[i] ?? '' }));
+    const headers: Header[] = [['X-Api-Key', '{{key}}']];
+    for (const { in: place, name, text } of given) if (place === 'header') headers.push([name, text]);
+    if (json !== null) headers.push(['Content-Type', 'application/json']);
+    const readId = given.find(({ name }) => name === 'invoiceId')?.text;
+    return {
+      kind: `${operation.operationId}: right`,
+      method,
+      route: path,
+      target: targetOf(
+        path,
+        given.map(({ in: place, name, text }) => ({ in: place, name, value: encodeText(text) })),
+      ),
+      headers,
+      body: json === null ? null : utf8(json),
+      proof:
+        json !== null
+          ? { kind: 'valid', json }
+          : readId === undefined || readId === '{{foreign}}'
+            ? { kind: 'none' }
+            : { kind: 'reads', invoiceId: readId },
+    };
+  });
+}
+
+/** Names stay names until they are filled in. */
+function encodeText(text: string): string {
+  return /^\{\{\w+\}\}$/.test(text) ? text : encodeURIComponent(text);
+}
+
+function targetOf(path: string, given: { in: string; name: string; value: string }[]): string {
+  let target = path;
+  for (const { name, value } of given.filter(({ in: place }) => place === 'path')) {
+    target = target.replace(`{${name}}`, value);
+  }
+  const query = given.filter(({ in: place }) => place === 'query').map(({ name, value }) => `${name}=${value}`);
+  return query.length === 0 ? target : `${target}?${query.join('&')}`;
+}
+
+function bodySchemaOf({ requestBody }: Operation): JsonSchema | null {
+  return requestBody?.content['application/json']?.schema ?? null;
+}
+
+/** A body that the schema allows, its members in any order and with any white space around them. */
+function validBody({ properties = {} }: JsonSchema): fc.Arbitrary<string> {
+  const members = Object.entries(properties).map(([name, schema]) =>
+    validText(name, schema).map((text) => `${JSON.stringify(name)}:${JSON.stringify(text)}`),
+  );
+  const spaces = fc.constantFrom('', '', ' ', '\n\t\r ');
+  return fc
+    .tuple(
+      fc.tuple(...members).chain((each) => fc.shuffledSubarray(each, { minLength: each.length })),
+      spaces,
+    )
+    .map(([each, space]) => `${space}{${space}${each.join(`${space},${space}`)}${space}}${space}`);
+}
+
+/** Methods that Node's parser knows; `CONNECT` is no request of HTTP's own and stands in `wild.ts`. */
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY', 'M-SEARCH'];
+
+function bentDraft(path: string, method: string, operation: Operation): fc.Arbitrary<Draft> {
+  const { parameters = [] } = operation;
+  const isPost = method === 'POST';
+  return fc
+    .record({
+      method: often(method, 8, ...METHODS),
+      given: fc.tuple(...parameters.map(bentParameter)),
+      strays: often<string[]>(
+        [],
+        6,
+        ['unknown=1'],
+        ['__proto__=1', 'constructor=2'],
+        ['a[b]=1', '&&=', '=x'],
+        ['lang=ar'],
+      ),
+      key: bentKey,
+      type: isPost ? bentType : fc.oneof(fc.constant<Header[]>([]), bentType),
+      body: bentBody(bodySchemaOf(operation)),
+    })
+    .map(({ method: bentMethod, given, strays, key, type, body }) => {
+      const placed = parameters.flatMap(({ in: place, name }, i) =>
+        (given[i] ?? []).map((value) => ({ in: place as string, name, value })),
+      );
+      const headers = placed
+        .filter(({ in: place }) => place === 'header')
+        .map(({ name, value }): Header => [name, value]);
+      const stray = strays.map((text) => ({
+        in: 'query',
+        name: text.split('=')[0] ?? '',
+        value: text.split('=')[1] ?? '',
+      }));
+      const hasBody = isPost || body.length % 3 === 0;
+      return {
+        kind: `${operation.operationId}: bent`,
+        method: bentMethod,
+        route: path,
+        target: targetOf(path, [...placed, ...stray]),
+        headers: [...key, ...headers, ...type],
+        body: hasBody ? body : null,
+        proof: { kind: 'body', json: hasBody ? body : '' },
+      };
+    });
+}
+
+/** The values of a parameter, in the order in which they are sent: mostly one. */
+function bentParameter({ in: place, name, schema }: Parameter): fc.Arbitrary<string[]> {
+  const right = validText(name, schema);
+  // A segment that is empty, or holds a slash, leads to another route.
+  if (place === 'path') {
+    const segment = pathText.map((text) => text.replaceAll('/', '_') || '_');
+    return fc.oneof(right.map(encodeText), segment).map((value) => [value]);
+  }
+  const value =
+    place === 'header'
+      ? fc.oneof(right, headerText)
+      : fc.oneof(right.map(encodeText), pathText, fc.constant('{{pending}}'));
+  return fc.oneof(
+    { weight: 8, arbitrary: value.map((one) => [one]) },
+    { weight: 1, arbitrary: fc.constant<string[]>([]) },
+    { weight: 1, arbitrary: fc.tuple(value, value) },
+  );
+}
+
+const bentKey: fc.Arbitrary<Header[]> = fc.oneof(
+  { weight: 12, arbitrary: fc.constant<Header[]>([['X-Api-Key', '{{key}}']]) },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom<Header[]>([], [['X-Api-Key', '{{revokedKey}}']], [['x-api-key', '{{key}}x']]),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.constant<Header[]>([
+      ['X-Api-Key', '{{key}}'],
+      ['X-Api-Key', '{{key}}'],
+    ]),
+  },
+  { weight: 1, arbitrary: headerText.map((text): Header[] => [['X-Api-Key', text]]) },
+);
+
+const JSON_TYPES = ['application/json', 'application/json; charset=utf-8', 'APPLICATION/JSON;charset="utf-8"'];
+const OTHER_TYPES = [
+  ...['', 'text/plain', 'application/json; charset=utf-16', 'application/json, text/html', 'application/jsonp'],
+  ...['multipart/form-data; boundary=x', 'application/x-www-form-urlencoded', 'application/json;', '/', 'a/b;c="'],
+];
+
+const bentType: fc.Arbitrary<Header[]> = fc.oneof(
+  { weight: 10, arbitrary: fc.constantFrom(...JSON_TYPES).map((type): Header[] => [['Content-Type', type]]) },
+  { weight: 2, arbitrary: fc.constantFrom(...OTHER_TYPES).map((type): Header[] => [['Content-Type', type]]) },
+  { weight: 1, arbitrary: headerText.map((text): Header[] => [['Content-Type', text]]) },
+  {
+    weight: 1,
+    arbitrary: fc.constant<Header[]>([
+      ['Content-Type', 'application/json'],
+      ['Content-Type', 'text/plain'],
+    ]),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.constant<Header[]>([
+      ['Content-Type', 'application/json'],
+      ['Content-Encoding', 'gzip'],
+    ]),
+  },
+);
+
+/** A body as bytes: an object with members that are wrong, missing, unknown or twice there, or no object at all. */
+function bentBody(schema: JsonSchema | null): fc.Arbitrary<string> {
+  const properties = schema?.properties ?? {};
+  const names = Object.keys(properties);
+  const members = Object.entries(properties).map(([name, each]) =>
+    fc.oneof(
+      { weight: 6, arbitrary: validText(name, each).map((text) => JSON.stringify(text)) },
+      { weight: 1, arbitrary: jsonText },
+    ),
+  );
+  const extra = fc.tuple(
+    fc.oneof(fc.constantFrom(...names, '__proto__', 'constructor', 'a\\u006dount', ''), hostileText),
+    jsonText,
+  );
+  const objects = fc
+    .tuple(
+      fc.tuple(...members),
+      fc.array(extra, { maxLength: 2 }),
+      fc.subarray(names, { minLength: Math.max(0, names.length - 1) }),
+    )
+    .map(([values, extras, kept]) => {
+      const own = names.flatMap((name, i) => (kept.includes(name) ? [`"${name}":${values[i]}`] : []));
+      const strays = extras.map(
+        ([name, value]) => `${name.includes('\\u') ? `"${name}"` : JSON.stringify(name)}:${value}`,
+      );
+      return utf8(`{${[...own, ...strays].join(',')}}`);
+    });
+  return fc.oneof(
+    { weight: 10, arbitrary: objects },
+    { weight: 1, arbitrary: jsonText.map(utf8) },
+    { weight: 1, arbitrary: objects.chain((text) => fc.nat(text.length).map((end) => text.slice(0, end))) },
+    { weight: 1, arbitrary: objects.map((text) => `\xef\xbb\xbf${text}`) },
+    { weight: 1, arbitrary: fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes).toString('latin1')) },
+    {
+      weight: 1,
+      arbitrary: fc.integer({ min: 16_000, max: 40_000 }).map((length) => `{"amount":"${'1'.repeat(length)}"}`),
+    },
+    { weight: 1, arbitrary: objects.map((text) => text + ' '.repeat(Math.max(0, 16 * 1024 - text.length))) },
+  );
+}

@@ -1,0 +1,124 @@
+import { readFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Cluster } from '../../deploy/ha/cluster.ts';
+import type { Member } from '../../deploy/ha/member.ts';
+import { processTree, send } from '../../deploy/ha/program.ts';
+
+/** Shorter than Patroni waits for its PostgreSQL. */
+const CUT_OFF_MS = 3000;
+
+/** A way in which a cluster is hurt. `heal` brings back what was hurt; the cluster is whole some time later. */
+export type Failure = {
+  name: string;
+  /**
+   * Whether a member must be promoted while the hurt one is away. `perhaps` where more than one machine fails at once: then nobody may be
+   * known to have everything, and the service waits for the machine, which is right, as long as nothing is lost.
+   */
+  promotes: 'yes' | 'no' | 'perhaps';
+  strike(cluster: Cluster, primary: Member): Promise<{ heal(): Promise<void> }>;
+};
+
+/** `kill -9` leaves no process the time to say or write anything; SIGSTOP is a machine that answers nobody and comes back later. */
+export const FAILURES: readonly Failure[] = [
+  {
+    name: 'PostgreSQL of the primary killed',
+    promotes: 'yes',
+    strike: async (_cluster, primary) => {
+      signalAll(await postgresOf(primary), 'SIGKILL');
+      return { heal: async () => undefined };
+    },
+  },
+  {
+    name: 'Patroni of the primary killed, its PostgreSQL goes on',
+    promotes: 'yes',
+    strike: async (_cluster, primary) => {
+      signalAll(patroniOf(primary), 'SIGKILL');
+      return { heal: () => primary.start() };
+    },
+  },
+  {
+    name: 'machine of the primary killed',
+    promotes: 'yes',
+    strike: async (_cluster, primary) => {
+      signalAll(await allOf(primary), 'SIGKILL');
+      return { heal: () => primary.start() };
+    },
+  },
+  {
+    name: 'machine of the primary frozen, and back later',
+    promotes: 'yes',
+    strike: async (_cluster, primary) => {
+      const frozen = await allOf(primary);
+      signalAll(frozen, 'SIGSTOP');
+      return { heal: async () => signalAll(frozen, 'SIGCONT') };
+    },
+  },
+  {
+    name: 'standbys cut off for 3 s, and then the machine of the primary killed',
+    promotes: 'perhaps',
+    strike: async (cluster, primary) => {
+      const standbys = cluster.members.filter((member) => member !== primary);
+      const first = (await Promise.all(standbys.map((member) => member.postgresPid()))).filter((pid) => pid !== null);
+      // Whoever receives the log ends, and what was on its way is lost; nobody starts another.
+      signalAll(first, 'SIGSTOP');
+      try {
+        for (const pid of first) signalAll(await receiversOf(pid), 'SIGTERM');
+        // What is acknowledged meanwhile would be on one machine only.
+        await delay(CUT_OFF_MS);
+        signalAll(await allOf(primary), 'SIGKILL');
+      } finally {
+        signalAll(first, 'SIGCONT');
+      }
+      return { heal: () => primary.start() };
+    },
+  },
+  {
+    name: 'machine of the synchronous standby killed',
+    promotes: 'no',
+    strike: async (cluster) => {
+      const states = await cluster.look();
+      const standby = cluster.members.find((_, index) => states[index]?.sync_standby === true);
+      if (standby === undefined) throw new Error('there is no synchronous standby to kill');
+      signalAll(await allOf(standby), 'SIGKILL');
+      return { heal: () => standby.start() };
+    },
+  },
+  {
+    name: 'planned switchover',
+    promotes: 'yes',
+    strike: async (_cluster, primary) => {
+      const response = await fetch(`${primary.restUrl}/switchover`, {
+        method: 'POST',
+        body: JSON.stringify({ leader: primary.name }),
+      });
+      if (response.status !== 200) throw new Error(`the switchover was refused: ${await response.text()}`);
+      return { heal: async () => undefined };
+    },
+  },
+];
+
+/** Patroni first, so that it does not see the rest go. */
+async function allOf(member: Member): Promise<number[]> {
+  return [...patroniOf(member), ...(await postgresOf(member))];
+}
+
+function patroniOf(member: Member): number[] {
+  const pid = member.patroniPid();
+  return pid === null ? [] : [pid];
+}
+
+async function postgresOf(member: Member): Promise<number[]> {
+  const pid = await member.postgresPid();
+  return pid === null ? [] : processTree(pid);
+}
+
+async function receiversOf(postgresPid: number): Promise<number[]> {
+  const processes = await processTree(postgresPid);
+  const titles = await Promise.all(processes.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')));
+  return processes.filter((_, index) => titles[index]?.includes('walreceiver'));
+}
+
+function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
+  if (pids.length === 0) throw new Error('there is no process to hurt');
+  for (const pid of pids) send(pid, signal);
+}

@@ -1,0 +1,11 @@
+import { configDefaults, defineConfig } from 'vitest/config';
+import base from '../../vitest.config.ts';
+
+/** `npm run test:ha`: a replicated PostgreSQL that loses its primary under load, in every way. About a minute for each failure. */
+export default defineConfig({
+  test: {
+    ...base.test,
+    include: ['test/ha/**/*.test.ts'],
+    exclude: configDefaults.exclude,
+  },
+});

@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest';
+import { openDatabase } from '../../src/store/database.ts';
+import { createTestDatabase } from '../support/postgres.ts';
+
+const backendPid = { name: '', columns: { pid: 'int4' }, text: 'select pg_backend_pid() as pid' } as const;
+/** A statement is given up after 25 s; giving up the transaction must not take as long again. */
+const LIMIT_MS = 35_000;
+
+test('a transaction on a server that froze gives its place in the pool back as soon as its statement is given up', async () => {
+  const database = await createTestDatabase();
+  const db = openDatabase({
+    connection: database.connection,
+    poolSize: 1,
+    applicationName: 'test',
+    onError: () => undefined,
+  });
+  let frozen = 0;
+  try {
+    const startedMs = performance.now();
+    const work = db.transaction(async (tx) => {
+      frozen = (await tx.run(backendPid, []))[0]?.pid ?? 0;
+      process.kill(frozen, 'SIGSTOP');
+      await tx.run(backendPid, []);
+    });
+    await expect(work).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
+    expect(await db.run(backendPid, [])).toHaveLength(1);
+    expect(performance.now() - startedMs).toBeLessThan(LIMIT_MS);
+  } finally {
+    if (frozen > 0) process.kill(frozen, 'SIGCONT');
+    await db.close();
+    await database.drop();
+  }
+});

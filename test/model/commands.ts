@@ -1,0 +1,183 @@
+import fc from 'fast-check';
+import { linearize } from './linearize.ts';
+import { type Model, type ModelInvoice, type Operation, pass } from './model.ts';
+import type { World } from './world.ts';
+
+/** The state of the model; a batch of operations puts another one in its place. */
+type Box = { model: Model };
+export type Command = fc.AsyncCommand<Box, World>;
+/** What was run, by kind, and how it was answered. */
+export type Tally = Map<string, number>;
+
+const AMOUNTS = ['25.00', '25', '25.000000', '25.00005', '0.000001', '999999999999.999999'] as const;
+/** So few that they meet. */
+const [KEY_SLOTS, ID_SLOTS] = [6, 6];
+const KEY_COUNT = 4;
+const MOST_AT_ONCE = 5;
+
+/** What an operation is before it is known which invoices and addresses there are. */
+type Plan =
+  | { kind: 'create'; key: number; idempotency: number; external: number; amount: string; isInvalid: boolean }
+  | { kind: 'fresh'; key: number; amount: string }
+  | { kind: 'read' | 'find'; key: number; pick: number }
+  | { kind: 'feed'; key: number; limit: number }
+  | { kind: 'revoke'; key: number }
+  | { kind: 'retire' | 'activate'; pick: number };
+
+const key = fc.nat(KEY_COUNT - 1);
+const pick = fc.nat(1000);
+const amount = fc.constantFrom(...AMOUNTS);
+
+const plans: fc.Arbitrary<Plan> = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      ...{ kind: fc.constant('create' as const), key, amount },
+      ...{ idempotency: fc.nat(KEY_SLOTS - 1), external: fc.nat(ID_SLOTS - 1) },
+      isInvalid: fc.nat(9).map((n) => n === 0),
+    }),
+  },
+  { weight: 6, arbitrary: fc.record({ kind: fc.constant('fresh' as const), key, amount }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('read' as const, 'find' as const), key, pick }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant('feed' as const), key, limit: fc.constantFrom(1, 3, 100, 100) }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('revoke' as const), key }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('retire' as const, 'activate' as const), pick }) },
+);
+
+/** One after the other, at once, on the chain, in time. */
+export function commandArbitraries(tally: Tally): fc.Arbitrary<Command>[] {
+  const one = plans.map((plan) => atOnce(tally, [plan]));
+  const some = fc.array(plans, { minLength: 2, maxLength: MOST_AT_ONCE }).map((each) => atOnce(tally, each));
+  // The same request several times at once, as an integrator's retries do it.
+  const same = fc
+    .tuple(plans, fc.integer({ min: 2, max: MOST_AT_ONCE }))
+    .map(([plan, times]) => atOnce(tally, Array<Plan>(times).fill(plan)));
+  return [
+    ...[one, one, some, same],
+    fc.tuple(pick, fc.boolean()).map(([picked, isShort]) => pay(tally, picked, isShort)),
+    fc.constant(expire(tally)),
+    fc.integer({ min: 1, max: 10 }).map((tokens) => wait(tally, tokens * 1_000_000)),
+  ];
+}
+
+let fresh = 0;
+
+function toOperation(plan: Plan, { invoices, addresses }: Model): Operation {
+  switch (plan.kind) {
+    case 'create': {
+      const { key, amount, isInvalid } = plan;
+      const named = { idempotencyKey: `key-${plan.idempotency}`, externalId: `order-${plan.external}` };
+      return { kind: 'create', key, amount, isInvalid, ...named };
+    }
+    case 'fresh': {
+      fresh += 1;
+      const { key, amount } = plan;
+      const named = { idempotencyKey: `fresh-${fresh}`, externalId: `fresh-${fresh}` };
+      return { kind: 'create', key, amount, isInvalid: false, ...named };
+    }
+    case 'read':
+      return { kind: 'read', key: plan.key, invoiceId: at([...invoices.keys()], plan.pick) ?? 'inv_none' };
+    case 'find': {
+      const externalId = at([...invoices.values()], plan.pick)?.externalId ?? `order-${plan.pick % ID_SLOTS}`;
+      return { kind: 'find', key: plan.key, externalId };
+    }
+    case 'feed':
+      return plan;
+    case 'revoke':
+      return { kind: 'revoke', key: plan.key };
+    case 'retire':
+    case 'activate':
+      return { kind: plan.kind, address: at([...addresses.keys()], plan.pick) ?? '' };
+  }
+}
+
+function at<Item>(items: readonly Item[], index: number): Item | undefined {
+  return items[index % Math.max(1, items.length)];
+}
+
+/** Runs operations at the same time; what comes of them must be what comes of them in some order. */
+function atOnce(tally: Tally, each: readonly Plan[]): Command {
+  return {
+    check: () => true,
+    run: async (box, world) => {
+      const operations = each.map((plan) => toOperation(plan, box.model));
+      const outcomes = await Promise.all(operations.map((operation) => world.run(operation)));
+      const steps = operations.map((operation, index) => ({ operation, outcome: outcomes[index] as never }));
+      for (const [index, { kind }] of operations.entries()) {
+        const { status, code } = outcomes[index] ?? {};
+        note(tally, `${kind} ${each.length === 1 ? 'alone' : 'at once'} ${code ?? (status || 'done')}`);
+      }
+      const result = linearize(box.model, steps);
+      if ('wrong' in result) {
+        throw new Error(
+          `no order explains what came:\n${result.wrong.join('\n')}\n${JSON.stringify(steps, showBigInt)}`,
+        );
+      }
+      box.model = result.model;
+      // A failed one changes nothing, and a taken one one thing.
+      const [stored, known] = [await world.countInvoices(), box.model.invoices.size];
+      if (stored !== known) throw new Error(`${stored} invoices are stored, and ${known} were acknowledged`);
+    },
+    toString: () => `at once: ${JSON.stringify(each)}`,
+  };
+}
+
+function pay(tally: Tally, picked: number, isShort: boolean): Command {
+  return {
+    check: ({ model }) => model.invoices.size > 0 && isPayable(at([...model.invoices.values()], picked), isShort),
+    run: async ({ model }, world) => {
+      const invoice = at([...model.invoices.values()], picked);
+      const stray = invoice && model.strays[invoice.project];
+      if (invoice === undefined || stray === undefined) return;
+      const isSecond = invoice.status === 'PAID';
+      pass(model, await world.pay(invoice, isShort, stray));
+      if (isShort) stray.unmatched += 1;
+      else if (isSecond) stray.duplicate += 1;
+      else model.invoices.set(invoice.invoiceId, { ...invoice, status: 'PAID' });
+      note(tally, `pay ${isShort ? 'one micro short' : isSecond ? 'again' : invoice.status}`);
+    },
+    toString: () => `pay ${picked}${isShort ? ' one micro short' : ''}`,
+  };
+}
+
+/** The devnet has not as much as the largest amounts; and nothing is less than one micro. */
+function isPayable(invoice: ModelInvoice | undefined, isShort: boolean): boolean {
+  return invoice !== undefined && invoice.payableMicro < 1_000_000_000n && invoice.payableMicro > (isShort ? 1n : 0n);
+}
+
+function expire(tally: Tally): Command {
+  return {
+    check: ({ model }) => [...model.invoices.values()].some(({ status }) => status === 'PENDING'),
+    run: async ({ model }, world) => {
+      pass(model, await world.expire(model));
+      for (const [id, invoice] of model.invoices) {
+        if (invoice.status === 'PENDING') model.invoices.set(id, { ...invoice, status: 'EXPIRED' });
+      }
+      note(tally, 'expire');
+    },
+    toString: () => 'expire',
+  };
+}
+
+function wait(tally: Tally, ms: number): Command {
+  return {
+    check: () => true,
+    run: async ({ model }, world) => {
+      world.wait(ms);
+      pass(model, ms);
+      note(tally, 'wait');
+    },
+    toString: () => `wait ${ms} ms`,
+  };
+}
+
+function note(tally: Tally, what: string): void {
+  tally.set(what, (tally.get(what) ?? 0) + 1);
+}
+
+function showBigInt(_key: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? String(value) : value;
+}

@@ -1,0 +1,139 @@
+import { expect, test } from 'vitest';
+import { judge } from './judge.ts';
+import { linearize } from './linearize.ts';
+import { cloneModel, isCodeWord, type Model, type Operation, type Outcome } from './model.ts';
+
+/** That the model can fail: each outcome here is one that a broken service could give. */
+
+const A = 'address-a';
+const RESERVED = { address: A, payableMicro: 25_000_009n };
+
+const MODEL: Model = {
+  policies: ['tail', 'exact'],
+  maxSurchargeMicro: 100n,
+  limit: { perSecond: 1, burst: 5 },
+  keys: [
+    { project: 0, isRevoked: false, tokens: 5 },
+    { project: 1, isRevoked: false, tokens: 5 },
+    { project: 0, isRevoked: true, tokens: 5 },
+    { project: 0, isRevoked: false, tokens: 0 },
+  ],
+  addresses: new Map([
+    [A, { project: 0, isRetired: false }],
+    ['address-retired', { project: 0, isRetired: true }],
+    ['address-b', { project: 1, isRetired: false }],
+  ]),
+  invoices: new Map(),
+  failures: 0,
+  feeds: [[], []],
+  strays: [
+    { duplicate: 0, unmatched: 0 },
+    { duplicate: 0, unmatched: 0 },
+  ],
+};
+
+const NOTHING: Outcome = {
+  ...{ status: 201, code: null, invoice: null, isReplayed: false, conflict: null, reserved: null, events: null },
+  hasMore: false,
+};
+const CREATE: Extract<Operation, { kind: 'create' }> = {
+  ...{ kind: 'create', key: 0, idempotencyKey: 'k', externalId: 'e', amount: '25.00', isInvalid: false },
+};
+
+function made(invoiceId = 'inv_1', reserved: Outcome['reserved'] = RESERVED): Outcome {
+  return { ...NOTHING, invoice: { invoiceId, externalId: 'e', status: 'PENDING' }, reserved };
+}
+
+function withInvoice(): Model {
+  const model = cloneModel(MODEL);
+  expect(judge(model, CREATE, made())).toBeNull();
+  return model;
+}
+
+const other = { ...CREATE, idempotencyKey: 'k2', externalId: 'e2' };
+const otherMade = { ...made('inv_2'), invoice: { invoiceId: 'inv_2', externalId: 'e2', status: 'PENDING' } };
+const failed = (status: number, code: string): Outcome => ({ ...NOTHING, status, code });
+const found = (status: string): Outcome => ({
+  ...NOTHING,
+  status: 200,
+  invoice: { invoiceId: 'inv_1', externalId: 'e', status },
+});
+const feed = (...sequences: number[]): Outcome => {
+  const event = (sequence: number) => ({
+    id: `evt_${sequence}`,
+    type: 'invoice.expired',
+    invoiceId: 'inv_1',
+    sequence,
+  });
+  return { ...NOTHING, status: 200, events: sequences.map(event) };
+};
+
+test.each<[what: string, operation: Operation, outcome: Outcome, complaint: RegExp]>([
+  ['the amount of another invoice', other, otherMade, /another invoice's/],
+  [
+    'an amount that is no code word',
+    other,
+    { ...otherMade, reserved: { address: A, payableMicro: 25_000_010n } },
+    /no payable amount/,
+  ],
+  [
+    'an address that is retired',
+    other,
+    { ...otherMade, reserved: { address: 'address-retired', payableMicro: 25_000_014n } },
+    /retired/,
+  ],
+  [
+    'an address of another project',
+    other,
+    { ...otherMade, reserved: { address: 'address-b', payableMicro: 25_000_014n } },
+    /of another project/,
+  ],
+  [
+    'a second invoice for a retry',
+    CREATE,
+    { ...made('inv_2'), reserved: { address: A, payableMicro: 25_000_014n } },
+    /not answered with its invoice/,
+  ],
+  [
+    'a second invoice for an external id',
+    { ...CREATE, idempotencyKey: 'k2' },
+    made('inv_2'),
+    /no conflict of externalId/,
+  ],
+  ['a refusal though something is free', other, failed(409, 'AMOUNT_UNAVAILABLE'), /payable amount is free/],
+  ['an invoice for invalid input', { ...other, isInvalid: true }, otherMade, /invalid input/],
+  ['an invoice of another project', { kind: 'read', key: 1, invoiceId: 'inv_1' }, found('PENDING'), /of nobody/],
+  ['a status that cannot be', { kind: 'read', key: 0, invoiceId: 'inv_1' }, found('PAID'), /another state/],
+  ['an answer to a revoked key', { kind: 'read', key: 2, invoiceId: 'inv_1' }, found('PENDING'), /revoked/],
+  ['an answer beyond the limit', { kind: 'read', key: 3, invoiceId: 'inv_1' }, found('PENDING'), /limited key/],
+  [
+    'a limit before it is reached',
+    { kind: 'read', key: 0, invoiceId: 'inv_1' },
+    failed(429, 'RATE_LIMITED'),
+    /good key/,
+  ],
+  ['a gap in the sequence of an invoice', { kind: 'feed', key: 0, limit: 100 }, feed(1, 3), /gap/],
+  ['an event of what did not happen', { kind: 'feed', key: 0, limit: 100 }, feed(1), /last event/],
+])('the model refuses %s', (_what, operation, outcome, complaint) => {
+  expect(judge(withInvoice(), operation, outcome)).toMatch(complaint);
+});
+
+test('two that run at once may come in either order, but not both first', () => {
+  const second = { ...CREATE, idempotencyKey: 'k2' };
+  const refused: Outcome = {
+    ...failed(409, 'IDEMPOTENCY_CONFLICT'),
+    conflict: { rule: 'externalId', fields: [], invoiceId: 'inv_1' },
+  };
+  const won = { operation: CREATE, outcome: made() };
+  expect(linearize(MODEL, [{ operation: second, outcome: refused }, won])).toHaveProperty('model');
+  const also = {
+    operation: second,
+    outcome: { ...made('inv_2'), reserved: { address: A, payableMicro: 25_000_014n } },
+  };
+  expect(linearize(MODEL, [won, also])).toHaveProperty('wrong');
+});
+
+test('the code words of the model are those that the documentation shows', () => {
+  expect([25_000_009n, 25_000_014n, 25_000_023n, 25_009_994n].every(isCodeWord)).toBe(true);
+  expect([25_000_000n, 25_000_008n, 25_000_010n].some(isCodeWord)).toBe(false);
+});

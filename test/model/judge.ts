@@ -1,0 +1,181 @@
+import {
+  DRIFT_TOKENS,
+  FAILURE_BURST,
+  isAnyFree,
+  type Model,
+  type ModelInvoice,
+  type Operation,
+  type Outcome,
+  toMicro,
+  wordsFor,
+} from './model.ts';
+
+/** Says why an outcome is not right for an operation in the state of the model, or `null` and changes the model by it. */
+export function judge(model: Model, operation: Operation, outcome: Outcome): string | null {
+  switch (operation.kind) {
+    case 'revoke': {
+      const key = model.keys[operation.key];
+      if (key !== undefined) key.isRevoked = true;
+      return null;
+    }
+    case 'retire':
+    case 'activate': {
+      const address = model.addresses.get(operation.address);
+      if (address !== undefined) address.isRetired = operation.kind === 'retire';
+      return null;
+    }
+    default: {
+      const admitted = admit(model, operation.key, outcome);
+      return admitted.isDone ? admitted.wrong : judgeAdmitted(model, operation, outcome);
+    }
+  }
+}
+
+type Admitted = { isDone: true; wrong: string | null } | { isDone: false };
+
+/** Authentication and rate limit, which come before everything else. */
+function admit(model: Model, index: number, { status, code }: Outcome): Admitted {
+  const key = model.keys[index];
+  if (key === undefined) throw new Error(`there is no key ${index}`);
+  if (key.isRevoked) {
+    model.failures += 1;
+    const isLimited = status === 429 && model.failures > FAILURE_BURST;
+    const isRefused = status === 401 && code === 'UNAUTHENTICATED';
+    return { isDone: true, wrong: expect(isLimited || isRefused, `a revoked key was answered with ${status}`) };
+  }
+  if (status === 429 && key.tokens < 1) return { isDone: true, wrong: null };
+  if (key.tokens < 1 - DRIFT_TOKENS) return { isDone: true, wrong: 'a limited key was answered' };
+  if (status === 429 || status === 401) return { isDone: true, wrong: `a good key was refused with ${status}` };
+  key.tokens = Math.max(0, key.tokens - 1);
+  return { isDone: false };
+}
+
+type Asked = Exclude<Operation, { kind: 'revoke' | 'retire' | 'activate' }>;
+
+function judgeAdmitted(model: Model, operation: Asked, outcome: Outcome): string | null {
+  const project = model.keys[operation.key]?.project ?? -1;
+  switch (operation.kind) {
+    case 'create':
+      return judgeCreated(model, project, operation, outcome);
+    case 'read': {
+      const known = model.invoices.get(operation.invoiceId);
+      if (known === undefined || known.project !== project) {
+        return expect(outcome.status === 404 && outcome.code === 'INVOICE_NOT_FOUND', 'an invoice of nobody was found');
+      }
+      return expect(outcome.status === 200 && isSame(known, outcome), 'the invoice is another, or in another state');
+    }
+    case 'find': {
+      const known = [...model.invoices.values()].find(
+        (each) => each.project === project && each.externalId === operation.externalId,
+      );
+      const isRight = known === undefined ? outcome.invoice === null : isSame(known, outcome);
+      return expect(outcome.status === 200 && isRight, 'the external id led to another invoice, or to none');
+    }
+    case 'feed':
+      return judgeFeed(model, project, outcome);
+  }
+}
+
+function judgeCreated(
+  model: Model,
+  project: number,
+  operation: Extract<Operation, { kind: 'create' }>,
+  { status, code, invoice, isReplayed, conflict, reserved }: Outcome,
+): string | null {
+  if (operation.isInvalid) return expect(status === 400 && code === 'INVALID_REQUEST', 'invalid input was taken');
+  const { idempotencyKey, externalId } = operation;
+  const amountMicro = toMicro(operation.amount);
+  const own = [...model.invoices.values()].filter((each) => each.project === project);
+  const sameKey = own.find((each) => each.idempotencyKey === idempotencyKey);
+  const holder = sameKey ?? own.find((each) => each.externalId === externalId);
+  if (holder !== undefined) {
+    const fields = [
+      ...(holder.amountMicro === amountMicro ? [] : ['amount']),
+      ...(holder.externalId === externalId ? [] : ['externalId']),
+    ];
+    if (sameKey !== undefined && fields.length === 0) {
+      const isTheSame = invoice?.invoiceId === holder.invoiceId && invoice.status === holder.status;
+      return expect(status === 201 && isReplayed && isTheSame, 'a retry was not answered with its invoice');
+    }
+    const rule = sameKey === undefined ? 'externalId' : 'idempotencyKey';
+    const isTold =
+      conflict?.rule === rule && conflict.invoiceId === holder.invoiceId && `${conflict.fields}` === `${fields}`;
+    return expect(status === 409 && code === 'IDEMPOTENCY_CONFLICT' && isTold, `no conflict of ${rule} was told`);
+  }
+  if (status === 409) {
+    const isFull = code === 'AMOUNT_UNAVAILABLE' && !isAnyFree(model, project, amountMicro);
+    return expect(isFull, `refused with ${code}, and a payable amount is free`);
+  }
+  if (status !== 201 || invoice === null || reserved === null) return `a right request was answered with ${status}`;
+  const wrong =
+    expect(!isReplayed, 'a new invoice is told as a replay') ??
+    expect(invoice.externalId === externalId, 'the new invoice has another external id') ??
+    expect(invoice.status === 'PENDING', `the new invoice is ${invoice.status}`) ??
+    judgeReserved(model, project, amountMicro, reserved);
+  if (wrong !== null) return wrong;
+  const added: ModelInvoice = {
+    ...{ invoiceId: invoice.invoiceId, project, externalId, idempotencyKey, amountMicro, status: 'PENDING' },
+    ...reserved,
+  };
+  model.invoices.set(added.invoiceId, added);
+  return null;
+}
+
+function judgeReserved(
+  model: Model,
+  project: number,
+  amountMicro: bigint,
+  { address, payableMicro }: NonNullable<Outcome['reserved']>,
+): string | null {
+  const owner = model.addresses.get(address);
+  const isTaken = [...model.invoices.values()].some(
+    (each) => each.address === address && each.payableMicro === payableMicro,
+  );
+  return (
+    expect(owner?.project === project, 'the address is of another project') ??
+    expect(owner?.isRetired === false, 'the address is retired') ??
+    expect(wordsFor(model, project, amountMicro).includes(payableMicro), `${payableMicro} is no payable amount`) ??
+    expect(!isTaken, `${payableMicro} on ${address} is another invoice's`)
+  );
+}
+
+function judgeFeed(model: Model, project: number, { status, events, hasMore }: Outcome): string | null {
+  if (status !== 200 || events === null) return `the feed was answered with ${status}`;
+  const told = model.feeds[project] ?? [];
+  if (events.some(({ id }, index) => index < told.length && told[index] !== id))
+    return 'what the feed had told has changed';
+  if (events.some(({ invoiceId }) => invoiceId !== null && model.invoices.get(invoiceId)?.project !== project)) {
+    return 'an event of another project was told';
+  }
+  if (hasMore) return null;
+  if (events.length < told.length) return 'events that the feed had told are gone';
+  model.feeds[project] = events.map(({ id }) => id);
+  if (new Set(model.feeds[project]).size !== events.length) return 'an event stands in the feed twice';
+  for (const invoice of [...model.invoices.values()].filter((each) => each.project === project)) {
+    const own = events.filter(({ type, invoiceId }) => invoiceId === invoice.invoiceId && type.startsWith('invoice.'));
+    if (own.some(({ sequence }, index) => sequence !== index + 1)) return 'the sequence of an invoice has a gap';
+    if (own.filter(({ type }) => type === 'invoice.paid').length !== Number(invoice.status === 'PAID')) {
+      return `an invoice that is ${invoice.status} has other events`;
+    }
+    const last = own.at(-1)?.type ?? 'invoice.pending';
+    if (last !== `invoice.${invoice.status.toLowerCase()}`)
+      return `the last event of a ${invoice.status} one is ${last}`;
+  }
+  const count = (type: string) => events.filter((event) => event.type === type).length;
+  const stray = model.strays[project];
+  return (
+    expect(count('transfer.duplicate') === stray?.duplicate, 'second payments and their events differ in number') ??
+    expect(
+      count('transfer.unmatched') === stray?.unmatched,
+      'payments that fit nothing and their events differ in number',
+    )
+  );
+}
+
+function isSame({ invoiceId, externalId, status }: ModelInvoice, { invoice }: Outcome): boolean {
+  return invoice?.invoiceId === invoiceId && invoice.externalId === externalId && invoice.status === status;
+}
+
+function expect(isRight: boolean, wrong: string): string | null {
+  return isRight ? null : wrong;
+}

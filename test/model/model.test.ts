@@ -1,0 +1,16 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runModel } from './run-model.ts';
+import { type ModelService, startModelService } from './world.ts';
+
+let service: ModelService;
+beforeAll(async () => {
+  service = await startModelService();
+});
+afterAll(() => service.stop());
+
+// `npm run test:long` runs some hundred, with seeds of its own.
+test('whatever clients do, one by one and at once, the API does as its documentation says', async () => {
+  const tally = await runModel(service, { runs: 4, commands: 25, seed: 1 });
+  const kinds = [...tally.keys()].map((what) => what.split(' ')[0]);
+  expect(kinds).toEqual(expect.arrayContaining(['create', 'expire', 'feed', 'find', 'pay', 'read', 'retire', 'wait']));
+}, 60_000);

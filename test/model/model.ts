@@ -1,0 +1,121 @@
+/**
+ * What the API promises, written from its documentation and from nothing else: one project's invoices, keys and addresses, and which outcomes
+ * of an operation are right. The service decides at random which amount an invoice gets, so an outcome is judged, not foretold.
+ */
+export type Policy = 'tail' | 'exact';
+type Status = 'PENDING' | 'EXPIRED' | 'PAID';
+
+export type ModelInvoice = {
+  invoiceId: string;
+  project: number;
+  externalId: string;
+  idempotencyKey: string;
+  amountMicro: bigint;
+  address: string;
+  payableMicro: bigint;
+  status: Status;
+};
+
+type ModelKey = { project: number; isRevoked: boolean; tokens: number };
+type ModelAddress = { project: number; isRetired: boolean };
+
+export type Model = {
+  policies: readonly Policy[];
+  maxSurchargeMicro: bigint;
+  limit: { perSecond: number; burst: number };
+  keys: ModelKey[];
+  addresses: Map<string, ModelAddress>;
+  invoices: Map<string, ModelInvoice>;
+  /** Failed authentications of this client. Its limit fills with every second that a run takes, so only its beginning is certain. */
+  failures: number;
+  /** Per project: the ids of the events that the feed has told. */
+  feeds: string[][];
+  /** Per project: exact transfers after the first, and transfers that fit nothing. */
+  strays: { duplicate: number; unmatched: number }[];
+};
+
+/** So many failed authentications a client may make at once. */
+export const FAILURE_BURST = 20;
+/** What buckets of keys gain by the time that a run takes by itself, at most. */
+export const DRIFT_TOKENS = 0.1;
+
+export type Operation =
+  | { kind: 'create'; key: number; idempotencyKey: string; externalId: string; amount: string; isInvalid: boolean }
+  | { kind: 'read'; key: number; invoiceId: string }
+  | { kind: 'find'; key: number; externalId: string }
+  | { kind: 'feed'; key: number; limit: number }
+  | { kind: 'revoke'; key: number }
+  | { kind: 'retire' | 'activate'; address: string };
+
+export type Outcome = {
+  status: number;
+  code: string | null;
+  invoice: { invoiceId: string; externalId: string; status: string } | null;
+  isReplayed: boolean;
+  conflict: { rule: string; fields: string[]; invoiceId: string } | null;
+  /** What the new invoice reserves. */
+  reserved: { address: string; payableMicro: bigint } | null;
+  events: { id: string; type: string; invoiceId: string | null; sequence: number }[] | null;
+  /** The feed goes on behind these. */
+  hasMore: boolean;
+};
+
+/** A copy on which other orders of the same operations can be tried. */
+export function cloneModel(model: Model): Model {
+  return {
+    ...model,
+    keys: model.keys.map((key) => ({ ...key })),
+    addresses: new Map([...model.addresses].map(([address, each]) => [address, { ...each }])),
+    invoices: new Map(model.invoices),
+    feeds: model.feeds.map((feed) => [...feed]),
+    strays: model.strays.map((stray) => ({ ...stray })),
+  };
+}
+
+/** Lets time pass: keys may ask again. */
+export function pass(model: Model, ms: number): void {
+  const { perSecond, burst } = model.limit;
+  for (const key of model.keys) key.tokens = Math.min(burst, key.tokens + (ms / 1000) * perSecond);
+}
+
+/** `25.00` as 25000000. The documentation's own definition of an amount. */
+export function toMicro(amount: string): bigint {
+  const [whole = '', decimals = ''] = amount.split('.');
+  return BigInt(whole) * 1_000_000n + BigInt(decimals.padEnd(6, '0'));
+}
+
+/** Damm's published table of order 10. */
+const DAMM = [
+  '0317598642',
+  '7092154863',
+  '4206871359',
+  '1750983426',
+  '6123045978',
+  '3674209581',
+  '5869720134',
+  '8945362017',
+  '9438617205',
+  '2581436790',
+];
+
+export function isCodeWord(micro: bigint): boolean {
+  const interim = [...String(micro)].reduce((row, digit) => Number(DAMM[row]?.[Number(digit)]), 0);
+  return interim === 0 && micro % 10n !== 0n;
+}
+
+/** The payable amounts that an invoice of this amount may get on an address. */
+export function wordsFor(model: Model, project: number, amountMicro: bigint): bigint[] {
+  if (model.policies[project] === 'exact') return [amountMicro];
+  const range = Array.from({ length: Number(model.maxSurchargeMicro) }, (_, i) => amountMicro + BigInt(i));
+  return range.filter(isCodeWord);
+}
+
+/** Whether any address in use of the project has a payable amount left. */
+export function isAnyFree(model: Model, project: number, amountMicro: bigint): boolean {
+  const taken = new Set([...model.invoices.values()].map(({ address, payableMicro }) => `${address} ${payableMicro}`));
+  const words = wordsFor(model, project, amountMicro);
+  return [...model.addresses].some(
+    ([address, owner]) =>
+      owner.project === project && !owner.isRetired && words.some((word) => !taken.has(`${address} ${word}`)),
+  );
+}

@@ -1,0 +1,21 @@
+import fc from 'fast-check';
+import { commandArbitraries, type Tally } from './commands.ts';
+import { cloneModel } from './model.ts';
+import { createWorld, type ModelService } from './world.ts';
+
+/** Several runs over one service, each of up to `commands` commands in projects of its own. A failure is shrunk and told with its seed. */
+export async function runModel(
+  service: ModelService,
+  { runs, commands, seed }: { runs: number; commands: number; seed: number },
+): Promise<Tally> {
+  const tally: Tally = new Map();
+  const sequences = fc.commands(commandArbitraries(tally), { maxCommands: commands, size: 'max' });
+  await fc.assert(
+    fc.asyncProperty(sequences, async (sequence) => {
+      const world = await createWorld(service);
+      await fc.asyncModelRun(() => ({ model: { model: cloneModel(world.model) }, real: world }), sequence);
+    }),
+    { seed, numRuns: runs },
+  );
+  return tally;
+}

@@ -1,0 +1,109 @@
+import { randomBytes } from 'node:crypto';
+import type pg from 'pg';
+import { decodeId } from '../../src/domain/ids.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import { activateAddresses, retireAddresses } from '../../src/payments/retire-addresses.ts';
+import { revokeApiKey } from '../../src/store/api-keys.ts';
+import { parseAddress } from '../../src/tron/address.ts';
+import { type Answer, call, type Json, type TestService } from '../support/service.ts';
+import type { Model, Operation, Outcome } from './model.ts';
+
+type Deps = {
+  service: TestService;
+  database: pg.Pool;
+  /** The address that the client has. */
+  client: string;
+  model: Pick<Model, 'addresses'>;
+  projects: readonly { id: string }[];
+  keys: readonly { apiKey: string; keyId: string }[];
+};
+
+/** Does what a client of the API or an operator can do, and tells how it went. */
+export function createRunner({ service, database, client, model, projects, keys }: Deps) {
+  const { db, clock } = service;
+  const ask = (key: number, path: string, more: { idempotencyKey?: string; body?: object } = {}): Promise<Answer> => {
+    const { idempotencyKey, body } = more;
+    const headers = {
+      'x-api-key': keys[key]?.apiKey ?? '',
+      'x-forwarded-for': client,
+      ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    };
+    if (body === undefined) return call(service.url + path, { headers });
+    return call(service.url + path, { method: 'POST', headers, body: JSON.stringify(body) });
+  };
+  const operate = (kind: 'retire' | 'activate', address: string) => {
+    const parsed = parseAddress(address);
+    if (parsed.kind !== 'ok') throw new Error(parsed.reason);
+    const projectId = projects[model.addresses.get(address)?.project ?? -1]?.id ?? '';
+    const wanted = { projectId, addresses: [parsed], note: null };
+    const operating = { db, now: () => unixMs(clock.now()), random: randomBytes, operator: 'model' };
+    return (kind === 'retire' ? retireAddresses : activateAddresses)(operating, wanted);
+  };
+  return async (operation: Operation): Promise<Outcome> => {
+    switch (operation.kind) {
+      case 'create': {
+        const { key, idempotencyKey, externalId, amount, isInvalid } = operation;
+        const body = { amount: isInvalid ? `0${amount}` : amount, asset: 'USDT', network: 'TRON', externalId };
+        const outcome = outcomeOf(await ask(key, '/v1/invoices', { idempotencyKey, body }));
+        return {
+          ...outcome,
+          reserved: outcome.invoice === null ? null : await reservedBy(database, outcome.invoice.invoiceId),
+        };
+      }
+      case 'read':
+        return outcomeOf(await ask(operation.key, `/v1/invoices/${operation.invoiceId}`));
+      case 'find':
+        return outcomeOf(await ask(operation.key, `/v1/invoices?externalId=${operation.externalId}`));
+      case 'feed':
+        return outcomeOf(await ask(operation.key, `/v1/events?limit=${operation.limit}`));
+      case 'revoke':
+        await revokeApiKey(db, keys[operation.key]?.keyId ?? '', unixMs(clock.now()));
+        return NOTHING;
+      case 'retire':
+      case 'activate':
+        await operate(operation.kind, operation.address);
+        return NOTHING;
+    }
+  };
+}
+
+async function reservedBy(database: pg.Pool, invoiceId: string): Promise<Outcome['reserved']> {
+  const { rows } = await database.query(
+    'select a.address, i.payable_micro from invoices i join addresses a on a.id = i.address_id where i.id = $1',
+    [uuidOf(invoiceId)],
+  );
+  return { address: rows[0].address, payableMicro: BigInt(rows[0].payable_micro) };
+}
+
+const NOTHING: Outcome = {
+  ...{ status: 0, code: null, invoice: null, isReplayed: false, conflict: null, reserved: null, events: null },
+  hasMore: false,
+};
+
+function outcomeOf({ status, headers, body }: Answer): Outcome {
+  const found = status === 201 || (status === 200 && body.invoiceId !== undefined) ? body : (body?.data?.[0] ?? null);
+  const isFeed = status === 200 && 'hasMore' in body;
+  return {
+    status,
+    code: body?.code ?? null,
+    invoice: isFeed ? null : found,
+    isReplayed: headers['idempotent-replayed'] === 'true',
+    conflict:
+      body?.conflict === undefined ? null : { rule: body.conflict, fields: body.fields, invoiceId: body.invoiceId },
+    reserved: null,
+    events: isFeed ? body.data.map(toEvent) : null,
+    hasMore: isFeed && body.hasMore,
+  };
+}
+
+function toEvent({ id, type, sequence, data }: Json) {
+  return { id, type, sequence, invoiceId: data.invoiceId ?? null };
+}
+
+/** The UUID of an invoice id. */
+export function uuidOf(invoiceId: string): string {
+  const uuid = decodeId('inv', invoiceId);
+  if (uuid === null) throw new Error(`${invoiceId} is no id of an invoice`);
+  return uuid;
+}

@@ -1,0 +1,147 @@
+import { randomBytes } from 'node:crypto';
+import { secp256k1 } from '@noble/curves/secp256k1.js';
+import pg from 'pg';
+import { uuidV7 } from '../../src/domain/ids.ts';
+import { insertAddress } from '../../src/store/addresses.ts';
+import { accountFromPublicKey, accountToAddress } from '../../src/tron/address.ts';
+import { addKey } from '../contract/keys.ts';
+import { createTestProject, eventually, startTestService, type TestService } from '../support/service.ts';
+import type { Model, ModelInvoice, Policy } from './model.ts';
+import { createRunner, uuidOf } from './runner.ts';
+
+/** Small enough for a run to use it up, and so slow that the time which a run takes by itself does not count. */
+const LIMIT = { perSecond: 0.001, burst: 8 };
+/** Nine code words for an amount. */
+const MAX_SURCHARGE_MICRO = 100n;
+/** Of each project: addresses of policy `exact` take an amount once each. */
+const PROJECTS: readonly { policy: Policy; addressCount: number }[] = [
+  { policy: 'tail', addressCount: 2 },
+  { policy: 'exact', addressCount: 3 },
+];
+const KEYS_EACH = 2;
+const LIFETIME_MS = 30 * 60_000;
+const SLOT_MS = 3000;
+
+/** The real service and what belongs to it while many runs go over it, each in projects of its own. */
+export type ModelService = { service: TestService; database: pg.Pool; stop(): Promise<void> };
+
+export async function startModelService(): Promise<ModelService> {
+  const service = await startTestService({ config: { rateLimit: LIMIT, trustProxy: ['127.0.0.1'] } });
+  const database = new pg.Pool({ connectionString: service.connectionString, max: 4 });
+  const stop = async () => {
+    await database.end();
+    await service.stop();
+  };
+  return { service, database, stop };
+}
+
+export type World = Awaited<ReturnType<typeof createWorld>>;
+
+/** Fresh projects on the service, a client with an address of its own, and the model of them as they are. */
+export async function createWorld({ service, database }: ModelService) {
+  const { devnet, payer, clock } = service;
+  const client = `10.${[...randomBytes(3)].join('.')}`;
+  const { model, projects, keys } = await makeProjects(service, database);
+  const statusOf = async (invoiceId: string): Promise<string> => {
+    const { rows } = await database.query('select status from invoices where id = $1', [uuidOf(invoiceId)]);
+    return rows[0]?.status;
+  };
+  const countEvents = async (project: number, type: string): Promise<number> => {
+    const { rows } = await database.query(
+      'select count(*)::int as count from events where project_id = $1 and type = $2',
+      [projects[project]?.id, type],
+    );
+    return rows[0].count;
+  };
+  /** The chain's clock never runs ahead of the service's, so what is made here lives as long as it should. Returns what passed. */
+  const catchUp = (): number => {
+    const passedMs = Math.max(0, devnet.head().timestampMs - clock.now());
+    clock.advance(passedMs);
+    return passedMs;
+  };
+  const settle = (): number => {
+    devnet.mineUntilSolid();
+    return catchUp();
+  };
+  return {
+    model,
+    run: createRunner({ service, database, client, model, projects, keys }),
+    /** Pays on the chain and waits until it is recorded. Returns how much time passed. */
+    async pay(
+      { address, invoiceId, payableMicro, project, status }: ModelInvoice,
+      isShort: boolean,
+      { duplicate, unmatched }: Model['strays'][number],
+    ): Promise<number> {
+      const amountMicro = isShort ? payableMicro - 1n : payableMicro;
+      await payer.transfer({ contract: devnet.usdtContract, to: address, amountMicro });
+      const passedMs = settle();
+      if (isShort)
+        await eventually(
+          () => countEvents(project, 'transfer.unmatched'),
+          (count) => count > unmatched,
+        );
+      else if (status === 'PAID')
+        await eventually(
+          () => countEvents(project, 'transfer.duplicate'),
+          (count) => count > duplicate,
+        );
+      else
+        await eventually(
+          () => statusOf(invoiceId),
+          (seen) => seen === 'PAID',
+        );
+      return passedMs;
+    },
+    /** Lets every open invoice of the run run out. Returns how much time passed. */
+    async expire({ invoices }: Model): Promise<number> {
+      const jumpMs = LIFETIME_MS + SLOT_MS;
+      clock.advance(jumpMs);
+      devnet.mine(1, { timestampMs: Math.floor(clock.now() / SLOT_MS) * SLOT_MS });
+      const passedMs = settle();
+      for (const { invoiceId, status } of invoices.values()) {
+        if (status === 'PENDING')
+          await eventually(
+            () => statusOf(invoiceId),
+            (seen) => seen === 'EXPIRED',
+          );
+      }
+      return jumpMs + passedMs;
+    },
+    wait: (ms: number) => clock.advance(ms),
+    /** How many invoices the projects of the run have. */
+    async countInvoices(): Promise<number> {
+      const ids = projects.map(({ id }) => id);
+      const { rows } = await database.query('select count(*)::int as count from invoices where project_id = any($1)', [
+        ids,
+      ]);
+      return rows[0].count;
+    },
+  };
+}
+
+async function makeProjects({ db }: TestService, database: pg.Pool) {
+  const projects: { id: string; projectId: string }[] = [];
+  const keys: { apiKey: string; keyId: string }[] = [];
+  const model: Model = {
+    ...{ policies: PROJECTS.map(({ policy }) => policy), maxSurchargeMicro: MAX_SURCHARGE_MICRO, limit: LIMIT },
+    ...{ keys: [], addresses: new Map(), invoices: new Map(), failures: 0, feeds: [], strays: [] },
+  };
+  for (const [index, { policy, addressCount }] of PROJECTS.entries()) {
+    const made = await createTestProject(db, { addressCount: 0, maxSurchargeMicro: MAX_SURCHARGE_MICRO });
+    await database.query('update projects set policy = $2 where id = $1', [made.id, policy]);
+    for (let i = 0; i < addressCount; i++) {
+      const account = accountFromPublicKey(secp256k1.getPublicKey(secp256k1.utils.randomSecretKey(), false));
+      const address = accountToAddress(account);
+      await insertAddress(db, { id: uuidV7(Date.now(), randomBytes(10)), projectId: made.id, account, address });
+      model.addresses.set(address, { project: index, isRetired: false });
+    }
+    for (let i = 0; i < KEYS_EACH; i++) {
+      keys.push(await addKey(db, made.id));
+      model.keys.push({ project: index, isRevoked: false, tokens: LIMIT.burst });
+    }
+    projects.push(made);
+    model.feeds.push([]);
+    model.strays.push({ duplicate: 0, unmatched: 0 });
+  }
+  return { model, projects, keys };
+}

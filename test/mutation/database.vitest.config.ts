@@ -1,0 +1,11 @@
+import { defineConfig } from 'vitest/config';
+import base from '../../vitest.config.ts';
+
+/** The tests of what only a database can decide, in the changing of one thing after the other. */
+export default defineConfig({
+  test: {
+    ...base.test,
+    include: ['test/contract/{idempotency,concurrency,create,read,isolation}.test.ts'],
+    sequence: {},
+  },
+});

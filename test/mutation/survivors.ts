@@ -1,0 +1,162 @@
+import { readFileSync } from 'node:fs';
+import type { MutantResult } from './run-mutants.ts';
+
+type Reason = readonly [line: string, reason: string];
+
+const TYPE = 'only the compiler needs it: the value is always there';
+const LATER = 'what it lets through is refused later on the same way';
+const FAST = 'a short way to the same result';
+const MORE = 'more invoices are looked at than need be, and the same is said of them';
+const BOUND = 'no two weights meet at the very bound';
+const LOADS = 'the module cannot be loaded then, which Stryker does not count as a failed test';
+
+/** Why no test notices the changes of a line, by file and by a part of the line. */
+const REASONS: Readonly<Record<string, readonly Reason[]>> = {
+  'src/api/read-create-input.ts': [
+    ["(asset = '', network = '')", TYPE],
+    ['errors.length > 0 || requestedMicro === null', TYPE],
+  ],
+  'src/domain/invoice.ts': [['default:', TYPE]],
+  'src/domain/likely-mistake.ts': [['sentMicro > arrivedMicro', 'equal amounts went before']],
+  'src/domain/lookup.ts': [
+    ['default:', TYPE],
+    ["case 'duplicate'", 'the invoice of a duplicate is paid, of which the next case says the same'],
+    ['arrivedMicro < payableMicro', 'equal amounts went before'],
+    ['invoice.solidNumber !== null', LATER],
+    ['amountMicro > payableMicro', 'no distance is its own negative'],
+  ],
+  'src/domain/mismatch/fee-slips.ts': [
+    ['OTHER_CENTS.uptoMicro', '1 USDT is a typical fee, and never gets here'],
+    ['if (amountMicro >= payableMicro)', FAST],
+    ['MAX_SHARE) - WHOLE_SHARE', FAST],
+  ],
+  'src/domain/mismatch/finding.ts': [['value < 0n', 'nothing is its own negative']],
+  'src/domain/mismatch/fit-invoice.ts': [
+    ['invoice === undefined', LATER],
+    ['best * WORTH_TELLING', BOUND],
+    ['>= own.weight * EQUALLY_NEAR', BOUND],
+    ['weight * EQUALLY_NEAR > own.weight', BOUND],
+  ],
+  'src/domain/mismatch/rank-causes.ts': [
+    ['share >= WORTH_TELLING', BOUND],
+    ['>= best.weight * EQUALLY_NEAR', BOUND],
+    ['share > 0', 'what has no share has no weight'],
+  ],
+  'src/domain/mismatch/rounding-slips.ts': [
+    ['differenceMicro >= ONE_USDT', FAST],
+    ['amountMicro > payableMicro', 'equal amounts went before'],
+    ['value < 0n', 'equal amounts went before'],
+  ],
+  'src/domain/mismatch/search-ranges.ts': [
+    ['.flatMap((f) =>', MORE],
+    ['amountMicro % 2n === 0n', MORE],
+    ['micro > 0n && isCodeWord', 'nothing is no code word'],
+    [': []),', MORE],
+    ['high > 0n && low <= MAX_PAYABLE_MICRO', MORE],
+    ['(amountMicro + 1n) * factor - 1n', MORE],
+    ['low < 1n ? 1n', FAST],
+  ],
+  'src/domain/mismatch/sender-causes.ts': [['amountMicro <= TINY_MICRO', 'of 100 only the first digit is not 0']],
+  'src/domain/mismatch/whole-payments.ts': [
+    ['const smaller', FAST],
+    ['byPayable.get(restMicro) ?? []', TYPE],
+    ['last !== undefined', TYPE],
+  ],
+  'src/domain/money.ts': [["text.split('.')", TYPE]],
+  'src/domain/api-key.ts': [
+    ['const KEY =', 'the checksum is over all that stands before it'],
+    ['= match;', TYPE],
+    ['keyUuid === null', TYPE],
+  ],
+  'src/domain/capacity.ts': [
+    ['daysLeft7 === null || daysLeft30 === null', 'what was used in 7 days was used in 30'],
+    ['daysLeft !== null', 'without days left nothing was used, which is asked as well'],
+    ['firstUseAt === null', 'nothing, and a first use at that very moment, lead to the same time'],
+  ],
+  'src/domain/canonical-json.ts': [['left < right', 'no two members have one name']],
+  'src/domain/receipt.ts': [
+    ['version: (value)', 'it was compared before'],
+    ['chain: (value)', LATER],
+    ['if (!isObject(value)) return', 'both that are asked for are objects by then'],
+    ["typeof value !== 'string') return false", LATER],
+  ],
+  'src/domain/receipt-key.ts': [
+    ['MAX_KEY_SET_BYTES', 'it bounds a download, and is tested there'],
+    ['!Array.isArray(keys)', LATER],
+    ["X.test(key.x ?? '')", TYPE],
+  ],
+  'src/domain/receipt-signature.ts': [
+    ["read.signature.split('.')", TYPE],
+    ['publicKey !== null', TYPE],
+    ["typeof x !== 'string'", LATER],
+    ['fatal: true', 'the header is compared with the one that its key has'],
+    ['json.matchAll', 'only names stand before a colon'],
+    ["typeof value !== 'object' || value === null", 'a null would have been refused'],
+  ],
+  'src/domain/read-fee.ts': [
+    ['.slice(0, 100)', FAST],
+    ['const [, integer', TYPE],
+  ],
+  'src/domain/solidity.ts': [
+    ['blocks.length - 1', 'there is no block behind the last, and what is none is passed over'],
+    ['block === undefined', TYPE],
+  ],
+  'src/tron/account-xpub.ts': [
+    ['.exec(text) ?? []', 'a list of one member has no second, as a list of none'],
+    ['publicKey === null', TYPE],
+  ],
+  'src/tron/address.ts': [
+    ['bytes.length !== 25', LATER],
+    ['payload[0] !== PREFIX', 'no other prefix with a right checksum makes 34 characters that begin with T'],
+  ],
+  'src/tron/hex.ts': [['hex.length % 2 !== 0', LATER]],
+  'src/tron/merkle.ts': [
+    ["let root = ''", 'the first pair replaces it'],
+    ['index + 1 < count', 'the hash of one node is overwritten by the node itself'],
+  ],
+  'src/tron/protobuf.ts': [
+    ['tag.value > 0xffff_ffffn', 'the largest tag has a wire type that is refused'],
+    ['byte === undefined', LATER],
+  ],
+  'src/tron/read-contract.ts': [
+    ['.map((n) => [n, 0] as const)', LOADS],
+    ['function delimited', LOADS],
+    ['?? []', LATER],
+    ['raw === null', LATER],
+  ],
+  'src/tron/scan-message.ts': [
+    ['from < 0', 'no value stands at 0, for its tag is before it'],
+    ['byte === undefined', LATER],
+  ],
+  'src/tron/signature.ts': [['recovery > 1', '2 and 3 stand for an r that nobody can find, and are refused later']],
+  'src/tron/transaction-bytes.ts': [
+    ['rawEnd === null', LATER],
+    ["typeof ret === 'string'", LATER],
+    ["typeof contractRet === 'string'", LATER],
+    ["typeof value !== 'number'", LATER],
+    ['value >= 0 && value < 0x80', FAST],
+  ],
+  'src/web/json-body.ts': [
+    ['reason.slice(0, 200)', 'the messages of this engine are shorter, and those of another may not be'],
+    ['let isKeyNext = false', 'the first brace sets it'],
+    ['i < text.length', 'there is no character behind the last'],
+    ['depth === 1', 'the depth is asked twice: when a key may come, and when it does'],
+  ],
+  'src/webhooks/ip-ranges.ts': [
+    ["text.split('/')", TYPE],
+    ["hex.split('::')", TYPE],
+    ['const V4_MAPPED', 'this block names no address: what it holds does'],
+    ['const GLOBAL_UNICAST', 'this block names no address: it is where the public ones are'],
+  ],
+  'src/webhooks/sign.ts': [
+    ['bytes.length >= SECRET_BOUNDS.min', 'the pattern of a secret has the same bounds, in characters'],
+    ['const SECRET =', 'the text is compared with the one of its bytes afterwards'],
+  ],
+  'src/webhooks/target.ts': [['url.hostname.replace', 'a host has brackets at both ends or none']],
+};
+
+/** Why no test notices this change; `null` where nobody has found a reason. */
+export function reasonOf({ fileName, location }: MutantResult): string | null {
+  const line = readFileSync(fileName, 'utf8').split('\n')[location.start.line - 1] ?? '';
+  return REASONS[fileName]?.find(([part]) => line.includes(part))?.[1] ?? null;
+}

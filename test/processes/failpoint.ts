@@ -1,0 +1,67 @@
+/** One place at which a process ends itself; failpoints.mjs says what the parts mean. */
+export type Failpoint = {
+  when: 'before' | 'during' | 'after';
+  what: string;
+  having?: string;
+  nth?: number;
+  signal?: 'SIGKILL' | 'SIGSTOP';
+};
+
+const ALL = ['before', 'during', 'after'] as const;
+
+function places(whens: readonly Failpoint['when'][], what: string, having?: string): Failpoint[] {
+  return whens.map((when) => ({ when, what, ...(having === undefined ? {} : { having }) }));
+}
+
+/** Where dying could lose or double something: around every write of the life of an invoice, and its commit. */
+export const FAILPOINTS: readonly Failpoint[] = [
+  // Create: the one statement, and the answer.
+  ...places(ALL, 'invoice-insert-tail'),
+  ...places(['before', 'after'], '201'),
+  // Sight: head blocks, sightings, CONFIRMING.
+  ...places(['after'], 'head-block-insert'),
+  ...places(['before', 'after'], 'sighting-insert'),
+  ...places(ALL, 'commit', 'sighting-insert'),
+  // A branch is replaced: its sightings go.
+  ...places(['after'], 'head-block-delete-above'),
+  ...places(['before', 'after'], 'commit', 'head-block-delete-above'),
+  // Apply solid blocks: each part, and the commit that makes them one.
+  ...places(['after'], 'chain-cursor-lock'),
+  ...places(['before', 'after'], 'transfer-insert'),
+  ...places(['after'], 'head-block-delete-up-to'),
+  ...places(['after'], 'chain-cursor-update'),
+  ...places(['before', 'after'], 'invoice-update-status'),
+  ...places(['after'], 'event-insert'),
+  ...places(['after'], 'delivery-insert'),
+  ...places(ALL, 'commit', 'transfer-insert'),
+  ...places(ALL, 'commit', 'chain-cursor-update'),
+  // Expire.
+  ...places(['after'], 'invoice-overdue-select'),
+  ...places(ALL, 'commit', 'invoice-overdue-select'),
+  // Leases of the watcher.
+  ...places(['before', 'after'], 'lease-acquire'),
+  ...places(['after'], 'lease-renew'),
+  // Deliver: lease, request, outcome.
+  ...places(ALL, 'delivery-lease'),
+  ...places(ALL, 'webhook'),
+  ...places(ALL, 'delivery-record'),
+  // Every start looks at the migrations.
+  ...places(['after'], 'schema-applied'),
+];
+
+/** Where the first start of all could be left half done. */
+export const FIRST_START_FAILPOINTS: readonly Failpoint[] = [
+  ...places(['before', 'after'], 'begin'),
+  ...places(['after'], 'script'),
+  { when: 'before', what: 'schema-insert-applied', nth: 1 },
+  { when: 'after', what: 'schema-insert-applied', nth: 3 },
+  { when: 'after', what: 'schema-insert-applied', nth: 5 },
+  ...places(ALL, 'commit', 'schema-insert-applied'),
+  ...places(['before', 'after'], 'receipt-key-insert'),
+  ...places(ALL, 'chain-cursor-insert'),
+  ...places(['before', 'after'], 'producer-set-insert'),
+];
+
+export function nameOf({ when, what, having }: Failpoint): string {
+  return `${when} ${what}${having === undefined ? '' : ` with ${having}`}`;
+}

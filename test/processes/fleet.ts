@@ -1,0 +1,170 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import pg from 'pg';
+import { inject } from 'vitest';
+import { type Devnet, startDevnet } from '../../src/devnet/devnet.ts';
+import { createWebhookSecret } from '../../src/webhooks/sign.ts';
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { createChainTruth } from './chain-truth.ts';
+import { type Customers, startCustomers } from './customers.ts';
+import type { Dice } from './dice.ts';
+import type { Failpoint } from './failpoint.ts';
+import type { World } from './invariants.ts';
+import { type Receiver, startReceiver } from './receiver.ts';
+import { findFreePort, type ServiceProcess, startServiceProcess } from './service-process.ts';
+import { MASTER_KEY, openShops } from './shop.ts';
+
+export type Role = 'api' | 'watcher' | 'webhooks';
+
+/** A place of the fleet: a process of one role, and after its death the next. */
+export type Member = {
+  role: Role;
+  process: ServiceProcess;
+  /** What its present process has changed in the database, and where it found its lease lost (no rows). Of watchers only. */
+  trace(): Traced[];
+};
+
+type Traced = { sentMs: number; statement: string; rows: number };
+
+/** 3 × api, 2 × watcher and 2 × webhooks over one PostgreSQL, with customers, a chain and a receiver that live in this process. */
+export type Fleet = {
+  members: readonly Member[];
+  devnet: Devnet;
+  receiver: Receiver;
+  customers: Customers;
+  world: World;
+  client: pg.Client;
+  urls: readonly string[];
+  /** Kills what is there and starts the next process in its place. */
+  replace(member: Member, failpoint?: Failpoint): Promise<void>;
+  stop(): Promise<void>;
+};
+
+const ROLES: readonly Role[] = ['api', 'api', 'api', 'watcher', 'watcher', 'webhooks', 'webhooks'];
+const BLOCK_MS = 1000;
+
+export async function startFleet(dice: Dice, firstWatcher?: Failpoint): Promise<Fleet> {
+  const cleanups: (() => Promise<unknown>)[] = [];
+  const stop = async () => {
+    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+  };
+  try {
+    return { ...(await startParts(dice, firstWatcher, cleanups)), stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function startParts(dice: Dice, firstWatcher: Failpoint | undefined, cleanups: (() => Promise<unknown>)[]) {
+  const database = await createTestDatabase();
+  cleanups.push(() => database.drop());
+  const folder = await mkdtemp(join(inject('runDirectory'), 'fleet-'));
+  await chmod(folder, 0o1777);
+  cleanups.push(() => rm(folder, { recursive: true, force: true }));
+  const secret = createWebhookSecret(randomBytes);
+  const receiver = await startReceiver(secret);
+  cleanups.push(() => receiver.stop());
+  const devnet = await startDevnet({
+    dataDir: null,
+    blockMs: BLOCK_MS,
+    genesisTimestampMs: Date.now() - 20 * BLOCK_MS,
+  });
+  cleanups.push(() => devnet.stop());
+  devnet.mineUntilSolid();
+  const shops = await openShops(database.connection, { url: receiver.url, secret });
+  const client = new pg.Client(database.connection);
+  await client.connect();
+  cleanups.push(() => client.end());
+  await client.query(WITNESS);
+
+  const ports = await Promise.all(ROLES.map((role) => (role === 'api' ? findFreePort() : 0)));
+  const urls = ports.flatMap((port) => (port === 0 ? [] : [`http://127.0.0.1:${port}`]));
+  const start = createStarter({ database, devnet, folder, publicUrl: String(urls[0]) });
+  const members: Member[] = [];
+  cleanups.push(() => Promise.all(members.map(({ process }) => process.kill())));
+  for (const [index, role] of ROLES.entries()) {
+    members.push(await start(role, ports[index] ?? 0, index === ROLES.indexOf('watcher') ? firstWatcher : undefined));
+    // The first watcher shall be the first leader, so that the caller knows who is.
+    if (index === ROLES.indexOf('watcher')) await members[index]?.process.ready;
+  }
+  for (const { process } of members) {
+    if ((await process.ready) === 'ended') throw new Error(`a process did not start: ${process.output()}`);
+  }
+  const truth = createChainTruth(
+    devnet,
+    shops.flatMap(({ addresses }) => addresses),
+  );
+  const customers = startCustomers({ count: 3, urls, shops, devnet, dice, pauseMs: 100 });
+  cleanups.push(async () => customers.abandon());
+  const { acknowledged } = customers;
+  const world: World = { client, truth, receiver, acknowledged, paid: new Set(), compared: new Set() };
+  return {
+    ...{ members, devnet, receiver, customers, world, client, urls },
+    replace: async (member: Member, failpoint?: Failpoint) => {
+      await member.process.kill();
+      const port = ports[members.indexOf(member)] ?? 0;
+      const next = await start(member.role, port, failpoint);
+      Object.assign(member, next);
+      if ((await next.process.ready) === 'ended') throw new Error(`a process ended: ${next.process.output()}`);
+    },
+  };
+}
+
+/** The database's own record of who followed the chain since when, and of when blocks were examined. */
+const WITNESS = `
+  create schema witness;
+  create table witness.leases (at timestamptz not null default clock_timestamp(), epoch bigint not null);
+  create table witness.progress (at timestamptz not null default clock_timestamp());
+  create function witness.see_lease() returns trigger language plpgsql as $$
+    begin insert into witness.leases (epoch) values (new.epoch); return null; end $$;
+  create function witness.see_progress() returns trigger language plpgsql as $$
+    begin insert into witness.progress default values; return null; end $$;
+  create trigger seen_first after insert on leases for each row execute function witness.see_lease();
+  create trigger seen after update on leases for each row when (old.epoch <> new.epoch) execute function witness.see_lease();
+  create trigger seen after insert on head_blocks for each statement execute function witness.see_progress();`;
+
+function createStarter(options: { database: TestDatabase; devnet: Devnet; folder: string; publicUrl: string }) {
+  const { database, devnet, folder, publicUrl } = options;
+  let started = 0;
+  return async (role: Role, port: number, failpoint: Failpoint | undefined): Promise<Member> => {
+    started += 1;
+    const trace = join(folder, `trace-${started}`);
+    const env = {
+      DATABASE_URL: database.connectionString,
+      // The server of the test run has a hundred connections for all.
+      QUITTANCE_DATABASE_POOL: '3',
+      QUITTANCE_ROLES: role,
+      QUITTANCE_PORT: String(port),
+      QUITTANCE_PUBLIC_URL: publicUrl,
+      QUITTANCE_DATA_DIR: join(folder, 'unused'),
+      QUITTANCE_DEVNET_NODES: devnet.url,
+      QUITTANCE_DEVNET_USDT: devnet.usdtContract,
+      ...(role === 'watcher' ? {} : { QUITTANCE_MASTER_KEY: MASTER_KEY }),
+    };
+    return {
+      role,
+      process: await startServiceProcess({ env, folder, failpoint, ...(role === 'watcher' ? { trace } : {}) }),
+      trace: () => readTrace(trace),
+    };
+  };
+}
+
+function readTrace(trace: string): Traced[] {
+  let text = '';
+  try {
+    text = readFileSync(trace, 'utf8');
+  } catch (error) {
+    // It changed nothing yet.
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+  return text
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => {
+      const [sentMs = '', statement = '', rows = ''] = line.split(' ');
+      return { sentMs: Number(sentMs), statement, rows: Number(rows) };
+    });
+}

@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest';
+import { runKillLoop } from './kill-loop.ts';
+
+// The long form, with every place, is test/long/process-kill.test.ts.
+test('killed at named places under load, the service loses no acknowledged invoice and does nothing twice', async () => {
+  const { violations, deaths } = await runKillLoop({
+    seed: 1,
+    lives: [
+      { when: 'before', what: '201', nth: 3 },
+      { when: 'during', what: 'commit', having: 'transfer-insert' },
+      { when: 'after', what: 'webhook' },
+    ],
+    honestEvery: 0,
+    postgresEvery: 2,
+    hurriesInvoices: true,
+  });
+  expect(violations).toEqual([]);
+  expect([...deaths.keys()]).toEqual(
+    expect.arrayContaining(['before 201', 'during commit with transfer-insert', 'after webhook']),
+  );
+}, 180_000);

@@ -1,0 +1,74 @@
+import { readFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { connectionPath, type PostgresConnection } from '../../src/store/embedded-connection.ts';
+import { eventually } from '../support/service.ts';
+import type { Failpoint } from './failpoint.ts';
+import { killPostgres } from './kill-postgres.ts';
+import { type ServiceProcess, startServiceProcess } from './service-process.ts';
+
+/** One run of the whole service on a data directory, from its start to its death. */
+export type Life = {
+  service: ServiceProcess;
+  /** The database that came up with it; `null` if it died before. */
+  database: { client: pg.Client; connection: PostgresConnection } | null;
+  /** Ends it at the latest so long after its start, with its PostgreSQL if told so, and waits for the end. */
+  dieWithin(ms: number, options?: { killsPostgres?: boolean }): Promise<Death>;
+};
+
+export type Death = 'killed' | 'failpoint' | 'by itself';
+
+/** Slow disks and replays of the journal included. */
+const START_LIMIT_MS = 60_000;
+
+/** Starts the service and waits until its database answers, or it has ended. `formerSocket`: where the one before listened. */
+export async function startLife(options: {
+  dataDir: string;
+  folder: string;
+  env: Record<string, string>;
+  failpoint: Failpoint | null;
+  formerSocket: string | null;
+}): Promise<Life> {
+  const { dataDir, folder, env, failpoint, formerSocket } = options;
+  const startedMs = performance.now();
+  const service = await startServiceProcess({
+    folder,
+    failpoint: failpoint ?? undefined,
+    env: { ...env, QUITTANCE_DATA_DIR: dataDir },
+  });
+  const database = await eventually(
+    async () => (service.hasEnded() ? 'ended' : await connect(dataDir, formerSocket)),
+    (seen) => seen !== null,
+    START_LIMIT_MS,
+  );
+  return {
+    service,
+    database: typeof database === 'string' ? null : database,
+    dieWithin: async (ms, { killsPostgres = false }: { killsPostgres?: boolean } = {}) => {
+      const leftMs = Math.max(0, startedMs + ms - performance.now());
+      const alarm = new AbortController();
+      await Promise.race([service.ended, delay(leftMs, undefined, { signal: alarm.signal }).catch(() => undefined)]);
+      alarm.abort();
+      const wasAlive = !service.hasEnded();
+      if (killsPostgres) await killPostgres(dataDir);
+      await service.kill();
+      if (typeof database !== 'string') await database?.client.end().catch(() => undefined);
+      return service.firedMs() !== null ? 'failpoint' : wasAlive ? 'killed' : 'by itself';
+    },
+  };
+}
+
+/** The database of this life, and not the file that a killed one left behind. */
+async function connect(dataDir: string, formerSocket: string | null): Promise<Life['database']> {
+  const text = await readFile(connectionPath(dataDir), 'utf8').catch(() => null);
+  const connection = text === null ? null : (JSON.parse(text) as PostgresConnection);
+  if (connection === null || connection.host === formerSocket) return null;
+  const client = new pg.Client(connection);
+  // It dies with the service; whoever asks it then sees that.
+  client.on('error', () => undefined);
+  const isThere = await client.connect().then(
+    () => true,
+    () => false,
+  );
+  return isThere ? { client, connection } : null;
+}

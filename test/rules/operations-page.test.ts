@@ -1,0 +1,47 @@
+import { access, readFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { VARIABLES } from '../../src/config/settings.ts';
+import { createMetrics } from '../../src/runtime/metrics.ts';
+
+const PAGE = new URL('../../docs/operations.md', import.meta.url);
+const PATRONI = new URL('../../deploy/ha/patroni.yml', import.meta.url);
+
+const page = await readFile(PAGE, 'utf8');
+
+function named(pattern: RegExp): string[] {
+  return [...new Set([...page.matchAll(pattern)].map(([text, first]) => first ?? text))];
+}
+
+test('every metric that docs/operations.md names is one of the service', () => {
+  const known = new Set(
+    createMetrics()
+      .registry.getMetricsAsArray()
+      .map(({ name }) => name),
+  );
+  const metrics = named(/\bquittance_[a-z_]+/g).map((name) => name.replace(/_count$/, ''));
+  expect(metrics.length).toBeGreaterThan(5);
+  expect(metrics.filter((name) => !known.has(name))).toEqual([]);
+});
+
+test('every variable that docs/operations.md names is one of the service', () => {
+  const variables = named(/\bQUITTANCE_[A-Z_]+/g);
+  expect(variables.length).toBeGreaterThan(5);
+  expect(variables.filter((name) => !(VARIABLES as string[]).includes(name))).toEqual([]);
+});
+
+test('every file of the project that docs/operations.md links to is there', async () => {
+  const paths = named(/\]\((\.\.\/deploy\/[^)#]+|decisions\/[^)#]+)/g);
+  expect(paths.length).toBeGreaterThan(4);
+  await Promise.all(paths.map((path) => access(new URL(path, PAGE))));
+});
+
+test('the configuration of Patroni acknowledges nothing that one machine alone has, and its times fit into each other', async () => {
+  const text = await readFile(PATRONI, 'utf8');
+  const settingOf = (key: string) => new RegExp(`^ +${key}: (\\S+)$`, 'm').exec(text)?.[1];
+  expect(settingOf('synchronous_mode')).toBe('true');
+  expect(settingOf('synchronous_mode_strict')).toBe('true');
+  expect(settingOf('synchronous_commit')).toBe('"on"');
+  expect(Number(settingOf('loop_wait')) + 2 * Number(settingOf('retry_timeout'))).toBeLessThanOrEqual(
+    Number(settingOf('ttl')),
+  );
+});

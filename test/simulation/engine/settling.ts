@@ -1,0 +1,102 @@
+import pg from 'pg';
+import type { TestDatabase } from '../../support/postgres.ts';
+
+/** How long something may go on before it is looked at whether it waits for a lock. Real time: a statement takes less than a millisecond. */
+const PATIENCE_MS = 10;
+/** Looks at whether connections have ended, each of which takes a part of a millisecond. */
+const MAX_LOOKS = 20_000;
+/** No statement of a simulation takes so long; what does is a mistake of the simulation. */
+const STUCK_MS = 20_000;
+
+/** Knows what goes on in the real database, so that simulated time moves only when nothing does. */
+export type Settling = {
+  /** Says that something real goes on until the returned function is called. */
+  begin(): () => void;
+  /** Resolves when everything that could go on has: all that is left waits for a timer, or for a lock that another process holds. */
+  settle(): Promise<void>;
+  /** Whether something waits for a lock. */
+  isBlocked(): boolean;
+  /** What PostgreSQL does to who waited too long for a lock. */
+  cancelBlocked(): Promise<void>;
+  /** Ends the connections of a process. */
+  terminate(applicationName: string): Promise<void>;
+  query(sql: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
+  end(): Promise<void>;
+};
+
+export async function createSettling(database: TestDatabase): Promise<Settling> {
+  const client = new pg.Client(database.connectionString);
+  await client.connect();
+  let last: Promise<unknown> = Promise.resolve();
+  /** One after the other, for a connection does one thing at a time. */
+  const query = (sql: string, values: readonly unknown[] = []): Promise<Record<string, unknown>[]> => {
+    const rows = last.then(async () => (await client.query(sql, [...values])).rows as Record<string, unknown>[]);
+    last = rows.catch(() => undefined);
+    return rows;
+  };
+  let busy = 0;
+  let hasBlocked = false;
+  let onEnd: () => void = () => undefined;
+  const countBlocked = async () => {
+    const [row] = await query(
+      `select count(*)::int as blocked from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    );
+    return Number(row?.['blocked']);
+  };
+  const nextEnd = (ms: number) =>
+    new Promise<boolean>((resolve) => {
+      const timer = setTimeout(() => resolve(false), ms);
+      onEnd = () => {
+        clearTimeout(timer);
+        resolve(true);
+      };
+    });
+  return {
+    query,
+    begin: () => {
+      busy += 1;
+      let isOver = false;
+      return () => {
+        if (isOver) return;
+        isOver = true;
+        busy -= 1;
+        onEnd();
+      };
+    },
+    settle: async () => {
+      const startedMs = performance.now();
+      for (;;) {
+        await new Promise<void>((resolve) => setImmediate(resolve));
+        if (busy === 0) {
+          hasBlocked = false;
+          return;
+        }
+        if (await nextEnd(hasBlocked ? 1 : PATIENCE_MS)) continue;
+        const blocked = await countBlocked();
+        hasBlocked = blocked > 0;
+        if (hasBlocked && blocked >= busy) return;
+        if (performance.now() - startedMs > STUCK_MS)
+          throw new Error(`${busy} statements go on for ${STUCK_MS} ms, ${blocked} of them wait for locks`);
+      }
+    },
+    isBlocked: () => hasBlocked,
+    cancelBlocked: async () => {
+      await query(
+        `select pg_cancel_backend(pid) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      );
+    },
+    terminate: async (applicationName) => {
+      // With a time to wait PostgreSQL looks every 100 ms only.
+      for (let looks = 0; looks < MAX_LOOKS; looks += 1) {
+        const left = await query(
+          `select pg_terminate_backend(pid) from pg_stat_activity
+           where datname = current_database() and application_name = $1`,
+          [applicationName],
+        );
+        if (left.length === 0) return;
+      }
+      throw new Error(`the connections of ${applicationName} do not end`);
+    },
+    end: () => client.end(),
+  };
+}

@@ -1,0 +1,163 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { syncBuiltinESMExports } from 'node:module';
+import timersPromises from 'node:timers/promises';
+
+/** Who set a timer: it fires in their context, and not at all when they are dead. */
+export type Owner = { readonly isAlive: boolean; readonly pausedUntilMs: number };
+
+type Timer = { readonly owner: Owner; readonly run: () => void; atMs: number; order: number; everyMs: number | null };
+
+/**
+ * The time of a simulated world. It stands still while anything happens, and jumps to the next timer when nothing does. Inside
+ * `within`, `setTimeout`, `setInterval`, `performance.now` and `node:timers/promises` are of this time; elsewhere of the machine's.
+ */
+export type VirtualTime = {
+  /** Unix milliseconds. */
+  nowMs(): number;
+  /** Runs a function, and everything that follows from it, as this owner. */
+  within<Result>(owner: Owner, work: () => Result): Result;
+  /** Runs a function in the machine's time. */
+  outside<Result>(work: () => Result): Result;
+  /** Calls back for an owner after a while. */
+  after(owner: Owner, ms: number, run: () => void): void;
+  /** Resolves after a while; never, if the owner dies before. */
+  sleep(owner: Owner, ms: number): Promise<void>;
+  /** Fires the next timer that is due until then, if there is one; the time is then that timer's, or `untilMs`. */
+  fireNext(untilMs: number): boolean;
+  /** Gives the machine its timers back. */
+  restore(): void;
+};
+
+const owners = new AsyncLocalStorage<Owner | null>();
+
+export function createVirtualTime(startMs: number): VirtualTime {
+  let nowMs = startMs;
+  let order = 0;
+  const timers: Timer[] = [];
+  const insert = (timer: Timer) => {
+    let low = 0;
+    let high = timers.length;
+    // Latest first, so that the next one is taken from the end.
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const other = timers[middle] as Timer;
+      const isLater = other.atMs > timer.atMs || (other.atMs === timer.atMs && other.order > timer.order);
+      if (isLater) low = middle + 1;
+      else high = middle;
+    }
+    timers.splice(low, 0, timer);
+  };
+  const add = (owner: Owner, ms: number, run: () => void, everyMs: number | null = null): Timer => {
+    order += 1;
+    const timer = { owner, run, atMs: nowMs + Math.max(0, Number.isFinite(ms) ? ms : 0), order, everyMs };
+    insert(timer);
+    return timer;
+  };
+  const remove = (timer: Timer) => {
+    timer.everyMs = null;
+    const at = timers.indexOf(timer);
+    if (at >= 0) timers.splice(at, 1);
+  };
+  const restore = replaceGlobals({ add, remove, nowMs: () => nowMs, startMs });
+  return {
+    nowMs: () => nowMs,
+    within: (owner, work) => owners.run(owner, work),
+    outside: (work) => owners.run(null, work),
+    after: (owner, ms, run) => void add(owner, ms, run),
+    sleep: (owner, ms) => new Promise((resolve) => void add(owner, ms, resolve)),
+    fireNext(untilMs) {
+      const timer = timers.at(-1);
+      if (timer === undefined || timer.atMs > untilMs) {
+        nowMs = Math.max(nowMs, untilMs);
+        return false;
+      }
+      timers.pop();
+      const { owner } = timer;
+      if (!owner.isAlive) return true;
+      if (owner.pausedUntilMs > Math.max(nowMs, timer.atMs)) {
+        // It stands still, and finds everything due when it goes on.
+        timer.atMs = owner.pausedUntilMs;
+        insert(timer);
+        return true;
+      }
+      nowMs = Math.max(nowMs, timer.atMs);
+      if (timer.everyMs !== null) {
+        timer.atMs = nowMs + timer.everyMs;
+        insert(timer);
+      }
+      owners.run(owner, timer.run);
+      return true;
+    },
+    restore,
+  };
+}
+
+type Clockwork = {
+  add(owner: Owner, ms: number, run: () => void, everyMs?: number | null): Timer;
+  remove(timer: Timer): void;
+  nowMs(): number;
+  startMs: number;
+};
+
+/** What `setTimeout` returns here. */
+class Handle {
+  readonly timer: Timer;
+  constructor(timer: Timer) {
+    this.timer = timer;
+  }
+  unref(): this {
+    return this;
+  }
+  ref(): this {
+    return this;
+  }
+}
+
+function replaceGlobals({ add, remove, nowMs, startMs }: Clockwork): () => void {
+  const real = { setTimeout, clearTimeout, setInterval, clearInterval };
+  const realNow = performance.now;
+  const realDelay = timersPromises.setTimeout;
+  const set =
+    (original: typeof setTimeout | typeof setInterval, isRepeated: boolean) =>
+    (run: (...values: unknown[]) => void, ms = 0, ...values: unknown[]) => {
+      const owner = owners.getStore();
+      if (owner === undefined || owner === null) return original(run, ms, ...values);
+      return new Handle(add(owner, ms, () => run(...values), isRepeated ? Math.max(1, ms) : null));
+    };
+  const clear = (original: typeof clearTimeout) => (handle: unknown) => {
+    if (handle instanceof Handle) remove(handle.timer);
+    else original(handle as NodeJS.Timeout);
+  };
+  const delay = (ms = 0, value?: unknown, options: { signal?: AbortSignal; ref?: boolean } = {}): Promise<unknown> => {
+    const owner = owners.getStore();
+    if (owner === undefined || owner === null) return realDelay(ms, value, options);
+    return new Promise((resolve, reject) => {
+      const { signal } = options;
+      const abort = () => {
+        remove(timer);
+        reject(new DOMException('The operation was aborted', 'AbortError'));
+      };
+      const timer = add(owner, ms, () => {
+        signal?.removeEventListener('abort', abort);
+        resolve(value);
+      });
+      if (signal?.aborted === true) abort();
+      else signal?.addEventListener('abort', abort, { once: true });
+    });
+  };
+  Object.assign(globalThis, {
+    setTimeout: set(real.setTimeout, false),
+    setInterval: set(real.setInterval, true),
+    clearTimeout: clear(real.clearTimeout),
+    clearInterval: clear(real.clearInterval),
+  });
+  performance.now = () => (owners.getStore() ? nowMs() - startMs : realNow.call(performance));
+  timersPromises.setTimeout = delay as typeof realDelay;
+  syncBuiltinESMExports();
+  return () => {
+    Object.assign(globalThis, real);
+    performance.now = realNow;
+    timersPromises.setTimeout = realDelay;
+    syncBuiltinESMExports();
+  };
+}

@@ -1,0 +1,93 @@
+import type { Truth } from '../truth.ts';
+
+/** What a world has told so far: blocks up to a height, which accounts, and how many entries of its lists. */
+type Told = { blocks: number; accounts: ReadonlySet<string>; knownAccounts: number; acknowledged: number };
+
+const toldOf = new WeakMap<Truth['chain'], Told>();
+
+/** Accounts can appear while they are fed, but not for ever: a world has a few dozen. */
+const MAX_ROUNDS = 5;
+
+/** Tells the witness in the database what is new on the chain and in the callers' hands, so that queries can compare. */
+export async function feed(truth: Truth): Promise<void> {
+  let unknown: string[] = [];
+  for (let round = 1; ; round += 1) {
+    const { news, told } = newsOf(truth, unknown);
+    const rows = await truth.query('select account from witness.feed($1) as account', [JSON.stringify(news)]);
+    toldOf.set(truth.chain, told);
+    if (rows.length === 0) return;
+    if (round === MAX_ROUNDS)
+      throw new Error(`addresses that the world does not know keep appearing: ${rows.length} now`);
+    unknown = rows.map(({ account }) => String(account));
+  }
+}
+
+/** What is new, and what is told then. `unknown`: accounts that are in the books and were not told. */
+function newsOf(truth: Truth, unknown: readonly string[]) {
+  const { chain } = truth;
+  const before = toldOf.get(chain) ?? {
+    blocks: chain.startNumber - 1,
+    accounts: new Set<string>(),
+    knownAccounts: 0,
+    acknowledged: 0,
+  };
+  const solid = chain.solidNumber();
+  const known = truth.accounts.slice(before.knownAccounts);
+  const added = new Set(
+    [...known.map(({ account }) => String(account)), ...unknown].filter((each) => !before.accounts.has(each)),
+  );
+  const acknowledged = truth.acknowledged.slice(before.acknowledged);
+  const blind = truth.blindSpans.at(-1);
+  return {
+    news: {
+      solid,
+      head: chain.headNumber(),
+      now: truth.nowMs(),
+      calm: truth.calmSinceMs(),
+      blind: blind === undefined || blind.toMs !== null ? null : blind.fromMs,
+      blocks: blocksBetween(truth, before.blocks + 1, solid),
+      branch: blocksBetween(truth, solid + 1, chain.headNumber()),
+      accounts: [
+        ...known.map(({ account, headNumber }) => [account, headNumber]),
+        ...unknown.map((account) => [account, null]),
+      ],
+      transfers: [
+        ...(solid > before.blocks ? transfersOf(truth, before.accounts, { after: before.blocks, upTo: solid }) : []),
+        ...(added.size > 0 ? transfersOf(truth, added, { after: chain.startNumber, upTo: solid }) : []),
+      ],
+      acknowledged: acknowledged.map((each) => {
+        const { projectId, idempotencyKey, externalId, invoiceId, account, payableMicro, expiresAt, headNumber } = each;
+        return [projectId, idempotencyKey, externalId, invoiceId, account, String(payableMicro), expiresAt, headNumber];
+      }),
+    },
+    told: {
+      blocks: solid,
+      accounts: new Set([...before.accounts, ...added]),
+      knownAccounts: before.knownAccounts + known.length,
+      acknowledged: before.acknowledged + acknowledged.length,
+    },
+  };
+}
+
+function blocksBetween({ chain }: Truth, from: number, to: number): [number, string, number][] {
+  const blocks: [number, string, number][] = [];
+  for (let number = from; number <= to; number += 1) {
+    const block = chain.block(number);
+    if (block !== null) blocks.push([number, block.id, block.time]);
+  }
+  return blocks;
+}
+
+function transfersOf(
+  { chain }: Truth,
+  accounts: ReadonlySet<string>,
+  { after, upTo }: { after: number; upTo: number },
+) {
+  const place = (direction: 'in' | 'out') =>
+    (direction === 'in' ? chain.transfersTo(accounts, upTo) : chain.transfersFrom(accounts, upTo))
+      .filter(({ blockNumber }) => blockNumber > after)
+      .map(({ txId, logIndex, blockNumber, from, to, amountMicro }) => {
+        return [direction, txId, logIndex, blockNumber, direction === 'in' ? to : from, String(amountMicro)];
+      });
+  return [...place('in'), ...place('out')];
+}

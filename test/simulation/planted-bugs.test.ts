@@ -1,0 +1,46 @@
+import { expect, test, vi } from 'vitest';
+import { INVARIANTS } from './invariants/all.ts';
+import { type CodeBug, PLANTED_BUGS, type PlantedBug } from './planted-bugs.ts';
+import { liveDay, shows } from './planted-day.ts';
+
+/** The mistake that is in the code now. */
+const code = vi.hoisted((): { bug: CodeBug } => ({ bug: {} }));
+
+vi.mock(import('../../src/domain/solidity.ts'), async (original) => {
+  const right = await original();
+  return {
+    ...right,
+    solidHeight: (...asked) =>
+      code.bug.isEveryBlockSolid === true ? (asked[0].at(-1)?.number ?? null) : right.solidHeight(...asked),
+  };
+});
+
+vi.mock(import('../../src/webhooks/sign.ts'), async (original) => {
+  const right = await original();
+  return {
+    ...right,
+    signWebhook: (message) => (code.bug.signs ?? ((sign, given) => sign(given)))(right.signWebhook, message),
+  };
+});
+
+test('there are 22 invariants, and for each a planted bug', () => {
+  const numbers = Array.from({ length: 22 }, (_, index) => index + 1);
+  expect(INVARIANTS.map(({ number }) => number)).toEqual(numbers);
+  expect([...new Set(PLANTED_BUGS.map(({ number }) => number))]).toEqual(numbers);
+});
+
+const days = [...new Set(PLANTED_BUGS.map(({ day }) => day))].sort((one, other) => one - other);
+
+test.each(days.map((day) => PLANTED_BUGS.filter((bug) => bug.day === day)).map((bugs) => [told(bugs), bugs] as const))(
+  '%s',
+  { timeout: 60_000 },
+  async (_, planted) => {
+    code.bug = Object.assign({}, ...planted.map((bug) => bug.code));
+    const violations = await liveDay(planted);
+    expect(planted.filter((bug) => !violations.some((line) => shows(line, bug)))).toEqual([]);
+  },
+);
+
+function told(bugs: readonly PlantedBug[]): string {
+  return bugs.map(({ number, bug }) => `invariant ${number} finds that ${bug}`).join('; ');
+}

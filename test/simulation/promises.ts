@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest';
+import { failureText } from './read-seeds.ts';
+import { minimise, simulate } from './simulate.ts';
+import { formatPlan, type Plan, parsePlan, shapeOf } from './world/plan.ts';
+
+/** A simulated hour takes seconds, and the smallest failing plan is looked for when one fails. */
+const TIMEOUT_MS = 300_000;
+
+/** One test a plan. One that fails is made as small as possible before it is told. */
+export function keepsPromises(plans: readonly Plan[]): void {
+  test.each(plans.map((plan) => [formatPlan(plan), plan] as const))(
+    'simulation %s keeps every promise',
+    { timeout: TIMEOUT_MS },
+    async (_, plan) => {
+      const outcome = await simulate(plan);
+      if (outcome.violations.length === 0) return;
+      const smallest = await minimise(outcome, (text) => process.stdout.write(`${text}\n`));
+      expect.fail(failureText(smallest.plan, smallest.violations));
+    },
+  );
+}
+
+/** Worlds at the main network's rhythm take five times as long; `npm run test:long` has them. */
+const FAST_MS = 3000;
+
+/** An hour of chain time with every trouble, for the seeds of these places. */
+export function hours(from: number, count: number): Plan[] {
+  const plans: Plan[] = [];
+  for (let seed = 1; plans.length < from + count; seed += 1) {
+    if (shapeOf(seed).slotMs > FAST_MS) plans.push(parsePlan(`${seed} 60`));
+  }
+  return plans.slice(from);
+}

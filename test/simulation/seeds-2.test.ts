@@ -1,0 +1,3 @@
+import { hours, keepsPromises } from './promises.ts';
+
+keepsPromises(hours(10, 10));

@@ -1,0 +1,23 @@
+import type { Fault } from '../../../src/devnet/faults.ts';
+import { REFUSALS } from '../../../src/devnet/refusals.ts';
+
+/** A node with one of these shows no block at all. */
+const SHOWS_NOTHING = new Set([...REFUSALS.keys(), 'truncated', 'hang', 'reset', 'slow-drip']);
+
+/**
+ * Takes down when nobody can see the chain, because every node refuses everything. A span begins with the time of the newest
+ * block that was there: no later one can have been examined.
+ */
+export function createBlindness({ nowMs, headTimeMs }: { nowMs(): number; headTimeMs(): number }) {
+  const spans: { fromMs: number; toMs: number | null }[] = [];
+  return {
+    spans,
+    look: (nodes: readonly { faults: readonly Fault[] }[]): void => {
+      const isSeen = nodes.some(({ faults }) => !faults.some(({ kind }) => SHOWS_NOTHING.has(kind)));
+      const last = spans.at(-1);
+      const isOpen = last !== undefined && last.toMs === null;
+      if (isSeen && isOpen) last.toMs = nowMs();
+      if (!isSeen && !isOpen) spans.push({ fromMs: Math.max(nowMs(), headTimeMs()), toMs: null });
+    },
+  };
+}

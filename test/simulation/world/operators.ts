@@ -1,0 +1,112 @@
+import { secp256k1 } from '@noble/curves/secp256k1.js';
+import { unixMs } from '../../../src/domain/time.ts';
+import { addAddresses } from '../../../src/payments/add-addresses.ts';
+import { activateAddresses, retireAddresses } from '../../../src/payments/retire-addresses.ts';
+import type { KeyRing } from '../../../src/runtime/key-ring.ts';
+import type { Database } from '../../../src/store/database.ts';
+import { accountFromPublicKey, accountToAddress } from '../../../src/tron/address.ts';
+import { enableEndpoint } from '../../../src/webhooks/enable-endpoint.ts';
+import { rotateEndpointSecret } from '../../../src/webhooks/rotate-secret.ts';
+import { createWebhookSecret } from '../../../src/webhooks/sign.ts';
+import type { Random } from '../engine/random.ts';
+import type { SimulatedProcess } from '../engine/simulated-process.ts';
+import type { KnownAccount } from '../truth.ts';
+import type { Receivers } from './receivers.ts';
+import type { Shop } from './shops.ts';
+
+export type Candidate = ReturnType<typeof newCandidate>;
+
+/** An address whose key nobody needs. */
+export function newCandidate(random: Random) {
+  const account = accountFromPublicKey(secp256k1.getPublicKey(random.bytes(32), false));
+  return { account, address: accountToAddress(account) };
+}
+
+/** How long a former secret signs beside the new one. */
+const OVERLAP_MS = 10 * 60_000;
+
+/** Somebody at a terminal: each command is a process of its own, which may die like any other. */
+export function createOperators({
+  random,
+  openTerminal,
+  shops,
+  receivers,
+  addressesOf,
+  keyRing,
+  headNumber,
+  accounts,
+  takeLine,
+}: {
+  random: Random;
+  openTerminal(): { process: SimulatedProcess; db: Database };
+  shops: readonly Shop[];
+  receivers: Receivers;
+  /** Those that a project has. */
+  addressesOf: Map<string, Candidate[]>;
+  keyRing: KeyRing;
+  headNumber(): number;
+  /** Addresses whose addition was acknowledged. */
+  accounts: KnownAccount[];
+  takeLine(line: string): void;
+}) {
+  const counts: Record<string, number> = {};
+  const acting = ({ process, db }: ReturnType<typeof openTerminal>) => ({
+    ...{ db, operator: 'simulated', random: random.bytes },
+    now: () => unixMs(process.nowMs()),
+  });
+  const deeds: Record<string, () => Promise<unknown>> = {
+    'adds an address': async () => {
+      const shop = random.pick(shops);
+      const candidate = newCandidate(random);
+      const terminal = openTerminal();
+      // Known before it is added, for a command that dies may have added it.
+      addressesOf.get(shop.id)?.push(candidate);
+      const wanted = { projectId: shop.id, policy: null, candidates: [candidate] };
+      const added = await terminal.process.run(() => addAddresses(acting(terminal), wanted));
+      if (added.kind !== 'added') return;
+      accounts.push({ account: candidate.account, projectId: shop.id, headNumber: headNumber() });
+    },
+    'retires an address, or takes it back': async () => {
+      const shop = random.pick(shops);
+      const [first, ...others] = addressesOf.get(shop.id) ?? [];
+      // One stays, so that there are always amounts to give out.
+      if (first === undefined || others.length === 0) return;
+      const terminal = openTerminal();
+      const wanted = { projectId: shop.id, addresses: [random.pick(others)], note: null };
+      const change = random.chance(0.5) ? retireAddresses : activateAddresses;
+      await terminal.process.run(() => change(acting(terminal), wanted));
+    },
+    'gives an endpoint a new secret': async () => {
+      const receiver = random.pick(receivers.receivers);
+      const secret = createWebhookSecret(random.bytes);
+      // The shop accepts both before the change, as the documentation tells.
+      receiver.secrets.unshift(secret);
+      const terminal = openTerminal();
+      const given = { endpointId: receiver.endpointId, secret, overlapMs: OVERLAP_MS };
+      await terminal.process.run(() =>
+        rotateEndpointSecret({ ...acting(terminal), ...{ keyRing, now: unixMs(terminal.process.nowMs()) } }, given),
+      );
+    },
+    'enables an endpoint': async () => {
+      const terminal = openTerminal();
+      const { endpointId } = random.pick(receivers.receivers);
+      await terminal.process.run(() => enableEndpoint(acting(terminal), endpointId));
+    },
+  };
+  return {
+    counts,
+    /** Somebody does something. */
+    act: async (): Promise<void> => {
+      const [name, deed] = random.pick(Object.entries(deeds));
+      counts[name] = (counts[name] ?? 0) + 1;
+      await deed().catch((error: unknown) => takeLine((error as Error).message));
+    },
+    /** When all is well again, what waits is made due, as the documentation tells after an outage of a receiver. */
+    enableAll: async (): Promise<void> => {
+      for (const { endpointId } of receivers.receivers) {
+        const terminal = openTerminal();
+        await terminal.process.run(() => enableEndpoint(acting(terminal), endpointId));
+      }
+    },
+  };
+}

@@ -1,0 +1,93 @@
+import { bytesToHex } from '@noble/hashes/utils.js';
+import { FAKE_USDT, MULTISEND, PAYER, USDT } from '../../../src/devnet/keys.ts';
+import { payScenario } from '../../../src/devnet/pay-scenario.ts';
+import { createPayer } from '../../../src/devnet/payer.ts';
+import type { Scenario } from '../../../src/devnet/scenarios.ts';
+import { accountToAddress } from '../../../src/tron/address.ts';
+import type { Random } from '../engine/random.ts';
+import type { Owner, VirtualTime } from '../engine/virtual-time.ts';
+import type { Acknowledged } from '../truth.ts';
+import type { SimulatedChain } from './simulated-chain.ts';
+
+/** More often than it happens, the ways in which people pay wrongly; most pay exactly. */
+const WAYS: readonly Scenario[] = [
+  ...Array.from({ length: 10 }, () => 'exact' as const),
+  'contract',
+  'contract',
+  'twice',
+  'two-in-one',
+  'late',
+  'late',
+  'short',
+  'over',
+  'rounded',
+  'typo',
+  'swapped',
+  'fee',
+  'requested-amount',
+  'fake-token',
+  'reverted',
+  'out-of-energy',
+  'zero-value',
+  'wrong-address',
+];
+
+/** People who pay, each once for an invoice, in their own time, and some of them wrongly. */
+export function createPayers({
+  time,
+  world,
+  random,
+  chain,
+}: {
+  time: VirtualTime;
+  world: Owner;
+  random: Random;
+  chain: SimulatedChain;
+}) {
+  const contracts = {
+    usdt: accountToAddress(USDT),
+    fakeUsdt: accountToAddress(FAKE_USDT),
+    multisend: accountToAddress(MULTISEND),
+  };
+  const wallet = createPayer({
+    nodeUrl: 'http://wallet.test',
+    privateKey: bytesToHex(PAYER.privateKey),
+    ask: chain.askHealthyNode,
+    now: () => Math.floor(time.nowMs()),
+  });
+  const counts = { sent: 0, refused: 0 };
+  const targetOf = ({ account, payableMicro }: Acknowledged) => ({
+    address: accountToAddress(account),
+    amountMicro: payableMicro,
+  });
+  return {
+    counts,
+    /** Pays after a while, or not at all. `others` are invoices that `two-in-one` may pay as well. */
+    pay: async (told: Acknowledged, others: readonly Acknowledged[]): Promise<void> => {
+      if (random.chance(0.12)) return;
+      const scenario = random.pick(WAYS);
+      const untilExpiryMs = told.expiresAt - time.nowMs();
+      // Around the deadline as well, where a second decides.
+      const waitMs =
+        scenario === 'late'
+          ? untilExpiryMs + random.between(-30_000, 600_000)
+          : random.pick([random.between(1000, 120_000), random.between(0, Math.max(1000, untilExpiryMs))]);
+      await time.sleep(world, Math.max(0, waitMs));
+      const second = targetOf(random.pick(others));
+      const { requestedMicro } = told;
+      try {
+        const sent = await payScenario(wallet, {
+          scenario,
+          contracts,
+          invoice: targetOf(told),
+          second,
+          requestedMicro,
+        });
+        counts.sent += sent.txIds.length;
+      } catch {
+        // A wallet says so; the person has not paid.
+        counts.refused += 1;
+      }
+    },
+  };
+}

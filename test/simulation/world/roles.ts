@@ -1,0 +1,89 @@
+import { createNodePool } from '../../../src/chain/node-pool.ts';
+import { markAllDue, startReconciler } from '../../../src/chain/reconcile.ts';
+import { startWatcher } from '../../../src/chain/watcher.ts';
+import { USDT } from '../../../src/devnet/keys.ts';
+import { unixMs } from '../../../src/domain/time.ts';
+import { startCapacityWatch } from '../../../src/payments/watch-capacity.ts';
+import type { KeyRing } from '../../../src/runtime/key-ring.ts';
+import { createLogger } from '../../../src/runtime/log.ts';
+import { createMetrics } from '../../../src/runtime/metrics.ts';
+import type { Database } from '../../../src/store/database.ts';
+import { startDispatcher } from '../../../src/webhooks/dispatcher.ts';
+import { startRetention } from '../../../src/webhooks/retention.ts';
+import type { Random } from '../engine/random.ts';
+import type { SimulatedProcess } from '../engine/simulated-process.ts';
+import type { Role, Shape } from './plan.ts';
+import type { Receivers } from './receivers.ts';
+import type { SimulatedNodes } from './simulated-nodes.ts';
+
+export const NETWORK = 'devnet';
+
+/** A process of the service with what it works with. */
+export type Running = { process: SimulatedProcess; roles: readonly Role[]; db: Database; isLeader(): boolean };
+
+type RolesOptions = {
+  process: SimulatedProcess;
+  roles: readonly Role[];
+  db: Database;
+  shape: Shape;
+  nodes: SimulatedNodes;
+  receivers: Receivers;
+  keyRing: KeyRing;
+  random: Random;
+  takeLine(line: string): void;
+};
+
+/** Dispatchers hear of new events at once; this bounds how late a retry is noticed, and what an idle hour costs. */
+const POLL_MS = 15_000;
+/** As the constants of the service are to the main network's slots of 3,000 ms; slower worlds are cheaper. */
+const LEASE_SLOTS = 8 / 3;
+const MAX_LEASE_MS = 40_000;
+const RECONCILING = { pauseMs: 20_000, patienceMs: 3000 };
+
+/** Starts the roles of a process, as `service.ts` wires them, but for the HTTP server. */
+export function startRoles(options: RolesOptions): Running {
+  const { process, roles, db, shape, nodes, receivers, keyRing, random } = options;
+  const clock = { now: process.nowMs };
+  const now = () => unixMs(process.nowMs());
+  const log = createLogger({ level: 'info', destination: { write: options.takeLine } });
+  const metrics = createMetrics();
+  let isLeader = () => false;
+  process.run(() => {
+    if (roles.includes('watcher')) {
+      const pool = createNodePool({
+        ...{ network: NETWORK, nodes: nodes.specs, now, log, metrics, blockMs: shape.slotMs, random: random.next },
+        createClient: nodes.clientsOf(process),
+      });
+      const shared = { db, network: NETWORK, pool, usdt: USDT, now, log, metrics, random: random.bytes } as const;
+      const watcher = startWatcher({
+        ...shared,
+        slotMs: null,
+        agreement: shape.agreement,
+        blockMs: shape.slotMs,
+        publicUrl: 'http://pay.test',
+        holder: process.name,
+        onIncident: () => markAllDue(db, NETWORK),
+        leaseMs: Math.min(MAX_LEASE_MS, LEASE_SLOTS * shape.slotMs),
+      });
+      isLeader = watcher.isLeader;
+      startReconciler({ ...shared, isLeader, ...RECONCILING });
+      startCapacityWatch({ ...shared, isLeader });
+    }
+    if (roles.includes('webhooks')) {
+      const sender = receivers.senderOf(process);
+      startDispatcher({
+        db,
+        clock,
+        log,
+        metrics,
+        random: random.next,
+        keyRing,
+        localTargets: true,
+        pollMs: POLL_MS,
+        sender,
+      });
+      startRetention({ db, clock, log, days: 90 });
+    }
+  });
+  return { process, roles, db, isLeader: () => process.isAlive && isLeader() };
+}

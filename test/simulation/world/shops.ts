@@ -1,0 +1,166 @@
+import { projectInvoice } from '../../../src/domain/event.ts';
+import { microUsdt } from '../../../src/domain/money.ts';
+import { unixMs } from '../../../src/domain/time.ts';
+import { type Created, createInvoice } from '../../../src/payments/create-invoice.ts';
+import { findInvoice } from '../../../src/store/invoices.ts';
+import type { AccountHex } from '../../../src/tron/address.ts';
+import type { Random } from '../engine/random.ts';
+import type { Owner, VirtualTime } from '../engine/virtual-time.ts';
+import type { Acknowledged, Shown } from '../truth.ts';
+import type { Running } from './roles.ts';
+
+export type Shop = { id: string; keyId: string; name: string };
+
+type Order = { shop: Shop; idempotencyKey: string; externalId: string; requestedMicro: bigint };
+
+/** An answer that never came: the process died, or stood still for too long. */
+class NoAnswer extends Error {}
+
+const PATIENCE_MS = 30_000;
+const MAX_TRIES = 40;
+
+/** Integrators: they create invoices, try again with the same key until they have an answer, and read. */
+export function createShops({
+  time,
+  world,
+  random,
+  apis,
+  placeOf,
+  headNumber,
+  takeLine,
+}: {
+  time: VirtualTime;
+  /** Lives as long as the world. */
+  world: Owner;
+  random: Random;
+  /** The processes that answer now. */
+  apis(): readonly Running[];
+  /** Where and with what an invoice is paid, as its page shows it. */
+  placeOf(invoiceId: string): Promise<{ account: AccountHex; payableMicro: bigint }>;
+  headNumber(): number;
+  /** Takes down what an error told. */
+  takeLine(line: string): void;
+}) {
+  const acknowledged: Acknowledged[] = [];
+  const shown: Shown[] = [];
+  const counts = { created: 0, replayed: 0, refused: 0, unanswered: 0, reads: 0 };
+  let orders = 0;
+
+  /** One request to some process. */
+  const call = <Result>(work: (api: Running) => Promise<Result>): Promise<Result> => {
+    const ready = apis();
+    if (ready.length === 0) return Promise.reject(new NoAnswer('nobody listens'));
+    const api = random.pick(ready);
+    return new Promise((resolve, reject) => {
+      time.after(world, PATIENCE_MS, () => reject(new NoAnswer('no answer in time')));
+      api.process.onDeath(() => reject(new NoAnswer('the connection broke')));
+      void api.process.run(() => work(api).then(resolve, reject));
+    });
+  };
+  const createOnce = (order: Order): Promise<Created> =>
+    call(({ db, process }) =>
+      createInvoice(
+        { db, now: () => unixMs(process.nowMs()), random: random.bytes, randomBelow: random.below },
+        {
+          keyId: order.shop.keyId,
+          projectId: order.shop.id,
+          policy: 'tail',
+          maxSurchargeMicro: 10_000n,
+          idempotencyKey: order.idempotencyKey,
+          externalId: order.externalId,
+          requestedMicro: microUsdt(order.requestedMicro),
+        },
+      ),
+    );
+  const acknowledge = async (order: Order, created: Created): Promise<Acknowledged | null> => {
+    if (created.kind !== 'created' && created.kind !== 'replayed') {
+      counts.refused += 1;
+      return null;
+    }
+    const { invoice } = created;
+    const answeredAt = headNumber();
+    counts[created.kind] += 1;
+    shown.push({ projectId: order.shop.id, text: JSON.stringify(projectInvoice(invoice, 'http://pay.test')) });
+    const place = await placeOf(invoice.id);
+    const told: Acknowledged = {
+      ...{ projectId: order.shop.id, keyId: order.shop.keyId, idempotencyKey: order.idempotencyKey },
+      ...{
+        externalId: order.externalId,
+        requestedMicro: order.requestedMicro,
+        invoiceId: invoice.id,
+        ...place,
+        expiresAt: invoice.expiresAt,
+      },
+      isReplay: created.kind === 'replayed',
+      headNumber: answeredAt,
+    };
+    acknowledged.push(told);
+    return told;
+  };
+  /** Tries until there is an answer, as an SDK does. */
+  const place = async (order: Order): Promise<Acknowledged | null> => {
+    for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+      try {
+        return await acknowledge(order, await createOnce(order));
+      } catch (error) {
+        counts.unanswered += 1;
+        takeLine((error as Error).message);
+        await time.sleep(world, random.between(200, 20_000));
+      }
+    }
+    return null;
+  };
+  return {
+    acknowledged,
+    shown,
+    counts,
+    call,
+    /** A new order; twice at the same time now and then, as impatient buyers do it. */
+    order: async (shop: Shop): Promise<Acknowledged | null> => {
+      orders += 1;
+      const name = `${shop.name}-order-${orders}`;
+      const requestedMicro = random.pick([25_000_000n, 25_000_000n, 7_500_000n, 1_000_000n, 120_000_000n]);
+      const order = { shop, idempotencyKey: `key-${name}`, externalId: name, requestedMicro };
+      const twins = random.chance(0.15) ? [order, order] : [order];
+      const [first = null] = await Promise.all(twins.map(place));
+      return first;
+    },
+    /** Reads an invoice that was acknowledged, sometimes one of another shop, which must not be found. */
+    read: async (shop: Shop): Promise<void> => {
+      const known = random.chance(0.2) ? acknowledged : acknowledged.filter(({ projectId }) => projectId === shop.id);
+      if (known.length === 0) return;
+      const { invoiceId } = random.pick(known);
+      counts.reads += 1;
+      try {
+        const found = await call(({ db, process }) => findInvoice(db, shop.keyId, invoiceId, unixMs(process.nowMs())));
+        const text =
+          found.kind === 'found' ? JSON.stringify(projectInvoice(found.invoice, 'http://pay.test')) : found.kind;
+        shown.push({ projectId: shop.id, text });
+      } catch (error) {
+        takeLine((error as Error).message);
+      }
+    },
+    /** Sends an order that is there once more, with its old key. */
+    repeat: async (): Promise<void> => {
+      if (acknowledged.length === 0) return;
+      const { projectId, keyId, idempotencyKey, externalId, requestedMicro } = random.pick(acknowledged);
+      try {
+        const created = await call(({ db, process }) =>
+          createInvoice(
+            { db, now: () => unixMs(process.nowMs()), random: random.bytes, randomBelow: random.below },
+            {
+              ...{ keyId, projectId, policy: 'tail', maxSurchargeMicro: 10_000n, idempotencyKey, externalId },
+              requestedMicro: microUsdt(requestedMicro),
+            },
+          ),
+        );
+        await acknowledge(
+          { shop: { id: projectId, keyId, name: '' }, idempotencyKey, externalId, requestedMicro },
+          created,
+        );
+      } catch (error) {
+        takeLine((error as Error).message);
+      }
+    },
+  };
+}

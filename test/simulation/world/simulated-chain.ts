@@ -1,0 +1,130 @@
+import type { Block } from '../../../src/devnet/block.ts';
+import { USDT } from '../../../src/devnet/keys.ts';
+import { type Ledger, openLedger } from '../../../src/devnet/ledger.ts';
+import { createLedgerStorage } from '../../../src/devnet/ledger-storage.ts';
+import { mineBlocks, mineUntilSolid } from '../../../src/devnet/mine.ts';
+import { answerRequest, fallSick } from '../../../src/devnet/node-answers.ts';
+import { withoutStalled, withReplaced, withRotated, withStalled } from '../../../src/devnet/schedule.ts';
+import type { AccountHex } from '../../../src/tron/address.ts';
+import { TRANSFER_TOPIC } from '../../../src/tron/usdt.ts';
+import type { Random } from '../engine/random.ts';
+import type { TrueTransfer, Truth } from '../truth.ts';
+
+type SeenBlock = { number: number; id: string; parentId: string; time: number; transfers: readonly TrueTransfer[] };
+
+/** The devnet's ledger in the world's time, and what really stands in it. */
+export type SimulatedChain = ReturnType<typeof createSimulatedChain>;
+
+export function createSimulatedChain({
+  startMs,
+  nowMs,
+  slotMs,
+  producers,
+  random,
+}: {
+  startMs: number;
+  nowMs(): number;
+  slotMs: number;
+  producers: number;
+  random: Random;
+}) {
+  const genesisTimestampMs = startMs - 60 * slotMs;
+  const ledger: Ledger = openLedger(createLedgerStorage({ dataDir: null, producers, genesisTimestampMs }));
+  mineBlocks(ledger, 1, slotMs, {});
+  mineUntilSolid(ledger, slotMs, {});
+  const blocks = new Map<number, SeenBlock>();
+  const counts = { blocks: 0, forks: 0, orphaned: 0 };
+  const startNumber = ledger.solidNumber();
+  let seenUpTo = startNumber - 1;
+  const take = () => {
+    const view = ledger.view('full');
+    for (let number = seenUpTo + 1; number <= view.headNumber; number += 1) {
+      const block = view.block(number);
+      if (block === null) throw new Error(`the chain lacks block ${number}`);
+      blocks.set(number, seen(block));
+    }
+    seenUpTo = view.headNumber;
+  };
+  take();
+  const healthy = fallSick(ledger, []);
+  let lastMs = 0;
+  /** Never the same twice, for wallets build transactions with it. */
+  const distinctNow = () => {
+    lastMs = Math.max(Math.floor(nowMs()), lastMs + 1);
+    return lastMs;
+  };
+  const find = (accounts: ReadonlySet<string>, upToNumber: number, end: 'from' | 'to') => {
+    const found: TrueTransfer[] = [];
+    for (let number = startNumber + 1; number <= upToNumber; number += 1) {
+      for (const each of blocks.get(number)?.transfers ?? []) if (accounts.has(each[end])) found.push(each);
+    }
+    return found;
+  };
+  const chain: Truth['chain'] = {
+    startNumber,
+    headNumber: () => ledger.head().header.number,
+    solidNumber: ledger.solidNumber,
+    block: (number) => blocks.get(number) ?? null,
+    transfersTo: (accounts, upToNumber) => find(accounts, upToNumber, 'to'),
+    transfersFrom: (accounts, upToNumber) => find(accounts, upToNumber, 'from'),
+  };
+  return {
+    ...chain,
+    ledger,
+    counts,
+    now: distinctNow,
+    /** The block of the slot that is now, unless its producer misses it. */
+    tick: () => {
+      const { timestamp } = ledger.head().header;
+      const slotTime = Math.floor(nowMs() / slotMs) * slotMs;
+      const missed = ledger.missedSlots();
+      if (slotTime <= timestamp || missed === null || slotTime < timestamp + slotMs * (1 + missed)) return;
+      ledger.produceBlock({ timestampMs: slotTime });
+      counts.blocks += 1;
+      take();
+    },
+    /** Another branch takes the place of some of the newest blocks. */
+    fork: () => {
+      const most = ledger.head().header.number - ledger.solidNumber();
+      if (most < 1 || ledger.missedSlots() === null) return;
+      const depth = 1 + random.below(most);
+      ledger.fork({ depth, keepTransactions: random.chance(0.8), stepMs: slotMs });
+      counts.forks += 1;
+      counts.orphaned += depth;
+      seenUpTo = ledger.head().header.number - depth - 1;
+      take();
+    },
+    stall: () => {
+      const { active } = ledger.schedule();
+      const count = 1 + random.below(Math.max(1, Math.floor(active.length * 0.4)));
+      ledger.setSchedule(withStalled(ledger.schedule(), active.slice(0, count)));
+    },
+    unstall: () => ledger.setSchedule(withoutStalled(ledger.schedule())),
+    replaceProducer: () => ledger.setSchedule(withReplaced(ledger.schedule(), 1)),
+    rotateSigner: () => {
+      const { active } = ledger.schedule();
+      ledger.setSchedule(withRotated(ledger.schedule(), random.pick(active)));
+    },
+    /** What a healthy node answers a wallet. */
+    askHealthyNode: async (path: string, body: object): Promise<object> =>
+      JSON.parse(
+        JSON.stringify(answerRequest({ ledger, now: distinctNow, sickness: healthy }, path, body as never)),
+      ) as object,
+  };
+}
+
+function seen({ id, header, transactions }: Block): SeenBlock {
+  const { number, parentHash: parentId, timestamp: time } = header;
+  const transfers = transactions.flatMap(({ id: txId, info }) =>
+    (info.log ?? []).flatMap(({ address, topics, data }, logIndex) => {
+      const amountMicro = BigInt(`0x${data}`);
+      if (address !== USDT || topics[0] !== TRANSFER_TOPIC || amountMicro === 0n) return [];
+      const [from, to] = [topics[1], topics[2]].map((word) => word?.slice(24) as AccountHex) as [
+        AccountHex,
+        AccountHex,
+      ];
+      return [{ txId, logIndex, blockNumber: number, blockId: id, blockTime: time, from, to, amountMicro }];
+    }),
+  );
+  return { number, id, parentId, time, transfers };
+}

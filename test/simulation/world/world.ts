@@ -1,0 +1,330 @@
+import { createHash } from 'node:crypto';
+import { formatApiKey } from '../../../src/domain/api-key.ts';
+import { uuidV7 } from '../../../src/domain/ids.ts';
+import { unixMs } from '../../../src/domain/time.ts';
+import { createKeyRing, createMasterKey, type KeyRing } from '../../../src/runtime/key-ring.ts';
+import { insertAddress } from '../../../src/store/addresses.ts';
+import { insertApiKey } from '../../../src/store/api-keys.ts';
+import { type Database, openDatabase } from '../../../src/store/database.ts';
+import { insertProject } from '../../../src/store/projects.ts';
+import type { AccountHex } from '../../../src/tron/address.ts';
+import { addWebhookEndpoint } from '../../../src/webhooks/add-endpoint.ts';
+import { createWebhookSecret } from '../../../src/webhooks/sign.ts';
+import { createTestDatabase } from '../../support/postgres.ts';
+import { createRandom, type Random } from '../engine/random.ts';
+import { createSettling } from '../engine/settling.ts';
+import { createSimulatedDatabase, type Plant } from '../engine/simulated-database.ts';
+import { createProcess, type SimulatedProcess } from '../engine/simulated-process.ts';
+import { createVirtualTime } from '../engine/virtual-time.ts';
+import { installWitness } from '../invariants/witness.ts';
+import type { KnownAccount, Truth } from '../truth.ts';
+import { type Candidate, createOperators, newCandidate } from './operators.ts';
+import { createPayers } from './payers.ts';
+import { type Plan, type Role, type Shape, shapeOf } from './plan.ts';
+import { createReceivers } from './receivers.ts';
+import { NETWORK, type Running, startRoles } from './roles.ts';
+import { createShops, type Shop } from './shops.ts';
+import { createSimulatedChain } from './simulated-chain.ts';
+import { createSimulatedNodes } from './simulated-nodes.ts';
+import { createTroubles } from './troubles.ts';
+
+export type World = Awaited<ReturnType<typeof createWorld>>;
+
+export type WorldOptions = {
+  /** A bug that is in all processes. */
+  plant?: Plant;
+  /** Another shape than the seed's. */
+  shape?: Partial<Shape>;
+  /** Nobody orders, pays or reads but the test, by `hands`. */
+  isIdle?: boolean;
+};
+
+/** Any time will do; that of the machine would make each run another. */
+const START_MS = 1_800_000_000_000;
+const SECOND_MS = 1000;
+const MINUTE_MS = 60 * SECOND_MS;
+/** A supervisor starts what died after this long. */
+const RESTART_MS = { from: SECOND_MS, to: 20 * SECOND_MS };
+/** The clock of the database is as exact as this part of a slot. */
+const DATABASE_CLOCK_SLOTS = 1 / 12;
+const INVOICE_LIFETIME_MS = 15 * MINUTE_MS;
+
+/** A seeded world in one process: the real code over a real PostgreSQL, and everything around it simulated. */
+export async function createWorld(plan: Plan, options: WorldOptions = {}) {
+  const shape: Shape = { ...shapeOf(plan.seed), ...options.shape };
+  const random = createRandom(plan.seed);
+  const database = await createTestDatabase();
+  const settling = await createSettling(database);
+  await installWitness(settling.query);
+  await replaceClock(settling.query, database.connection.database);
+  const time = createVirtualTime(START_MS);
+  const world = { isAlive: true, pausedUntilMs: 0 };
+  const lines: string[] = [];
+  const takeLine = (line: string) => void lines.push(line);
+  const keyRing = createKeyRing([createMasterKey()]);
+  const chainOptions = { startMs: START_MS, nowMs: time.nowMs, slotMs: shape.slotMs, producers: shape.producers };
+  const chain = createSimulatedChain({ ...chainOptions, random: random.fork() });
+  const nodes = createSimulatedNodes({ chain, count: shape.nodeCount, random: random.fork() });
+  const receivers = createReceivers({ nowMs: time.nowMs, random: random.fork() });
+
+  const setup = openDatabase({
+    connection: database.connection,
+    poolSize: 2,
+    applicationName: 'setup',
+    onError: () => undefined,
+  });
+  const { shops, addressesOf, canaries } = await furnish({ db: setup, random: random.fork(), keyRing, receivers });
+  await setup.close();
+
+  const running: Running[] = [];
+  const terminals = new Set<SimulatedProcess>();
+  const listeners: { process: SimulatedProcess; onNotify(payload: string | null): void }[] = [];
+  const processes = () => [...running.map(({ process }) => process), ...terminals].filter(({ isAlive }) => isAlive);
+  const troubles = createTroubles({
+    ...{ plan, shape, random: random.fork(), time, world, settling, chain, nodes, receivers, processes },
+  });
+  const latencies = random.fork();
+  let databaseClockMs = Number.NEGATIVE_INFINITY;
+  let born = 0;
+  const openProcess = (name: string) => {
+    born += 1;
+    const process = createProcess(time, `${name}-${born}`);
+    const db = createSimulatedDatabase({
+      ...{
+        process,
+        time,
+        settling,
+        connection: database.connection,
+        strike: troubles.strike,
+        plant: options.plant ?? {},
+      },
+      latencyMs: () => (latencies.chance(0.002) ? latencies.between(100, 8000) : latencies.between(0, 3)),
+      onStatement: async () => {
+        const nowMs = time.nowMs() + troubles.databaseSkewMs();
+        if (Math.abs(nowMs - databaseClockMs) < DATABASE_CLOCK_SLOTS * shape.slotMs) return;
+        databaseClockMs = nowMs;
+        await settling.query(`select setval('sim.clock', $1)`, [Math.floor(nowMs)]);
+      },
+      onNotification: () => {
+        for (const listener of listeners) {
+          if (!listener.process.isAlive || latencies.chance(0.02)) continue;
+          time.after(listener.process, latencies.between(0, 5), () => listener.onNotify(null));
+        }
+      },
+      listen: (listening, onNotify) => {
+        listeners.push({ process: listening, onNotify });
+        listening.onDeath(() =>
+          listeners.splice(
+            listeners.findIndex((each) => each.process === listening),
+            1,
+          ),
+        );
+      },
+    });
+    process.onDeath(() => time.after(world, 0, () => void db.close().catch(() => undefined)));
+    return { process, db };
+  };
+  const roleRandom = random.fork();
+  const start = (roles: readonly Role[]) => {
+    const { process, db } = openProcess(roles.join('+'));
+    const shared = { shape, nodes, receivers, keyRing, random: roleRandom.fork(), takeLine };
+    const started = startRoles({ process, roles, db, ...shared });
+    running.push(started);
+    process.onDeath(() => {
+      running.splice(running.indexOf(started), 1);
+      const waitMs = troubles.areOver() ? RESTART_MS.from : roleRandom.between(RESTART_MS.from, RESTART_MS.to);
+      time.after(world, waitMs, () => void start(roles));
+    });
+  };
+  const openTerminal = () => {
+    const terminal = openProcess('cli');
+    terminals.add(terminal.process);
+    terminal.process.onDeath(() => terminals.delete(terminal.process));
+    // No command takes longer, and what hangs is ended by whoever sits there.
+    time.after(world, MINUTE_MS, terminal.process.kill);
+    return terminal;
+  };
+  const placeOf = async (invoiceId: string) => {
+    const end = settling.begin();
+    const [row] = await settling
+      .query(
+        `select encode(a.account, 'hex') as account, i.payable_micro as amount
+         from public.invoices i join public.addresses a on a.id = i.address_id where i.id = $1`,
+        [invoiceId],
+      )
+      .finally(end);
+    return { account: String(row?.['account']) as AccountHex, payableMicro: BigInt(String(row?.['amount'])) };
+  };
+  const apis = () => running.filter(({ roles }) => roles.includes('api'));
+  const { headNumber } = chain;
+  const accounts: KnownAccount[] = shops.flatMap(({ id: projectId }) =>
+    (addressesOf.get(projectId) ?? []).map(({ account }) => ({ account, projectId, headNumber: chain.startNumber })),
+  );
+  const integrators = createShops({ time, world, random: random.fork(), apis, placeOf, headNumber, takeLine });
+  const payers = createPayers({ time, world, random: random.fork(), chain });
+  const operators = createOperators({
+    ...{ random: random.fork(), openTerminal, shops, receivers, addressesOf, keyRing, headNumber, accounts, takeLine },
+  });
+
+  const life = random.fork();
+  const every = (meanMs: number, deed: () => Promise<unknown>) => {
+    if (options.isIdle === true) return;
+    const next = () =>
+      time.after(world, -Math.log(1 - life.next()) * meanMs, () => {
+        if (troubles.areOver()) return;
+        void deed();
+        next();
+      });
+    next();
+  };
+  const mine = () => {
+    chain.tick();
+    time.after(world, shape.slotMs, mine);
+  };
+  time.after(world, 200, mine);
+  for (const roles of shape.processes) start(roles);
+  every(80 * SECOND_MS, async () => {
+    const told = await integrators.order(life.pick(shops));
+    if (told !== null) await payers.pay(told, integrators.acknowledged);
+  });
+  every(3 * MINUTE_MS, () => integrators.read(life.pick(shops)));
+  every(8 * MINUTE_MS, integrators.repeat);
+  if (plan.troubles.has('operators')) every(7 * MINUTE_MS, operators.act);
+
+  let calmSinceMs: number | null = null;
+  const truth: Truth = {
+    network: NETWORK,
+    nowMs: time.nowMs,
+    query: settling.query,
+    chain,
+    projects: shops,
+    accounts,
+    acknowledged: integrators.acknowledged,
+    received: receivers.received,
+    shown: integrators.shown,
+    lines,
+    canaries,
+    blindSpans: nodes.blindSpans,
+    calmSinceMs: () => calmSinceMs,
+  };
+  const runUntil = async (untilMs: number): Promise<void> => {
+    let cancelAtMs: number | null = null;
+    for (;;) {
+      await settling.settle();
+      cancelAtMs = settling.isBlocked() ? (cancelAtMs ?? time.nowMs() + LOCK_TIMEOUT_MS) : null;
+      if (cancelAtMs !== null && time.nowMs() >= cancelAtMs) {
+        cancelAtMs = null;
+        await settling.cancelBlocked();
+        continue;
+      }
+      if (!time.fireNext(untilMs)) return;
+    }
+  };
+  return {
+    plan,
+    shape,
+    truth,
+    query: settling.query,
+    /** What happens in it can be done by hand as well. */
+    hands: { shops, integrators, receivers, nodes, chain },
+    /** Lives on for so long. */
+    run: (ms: number) => runUntil(time.nowMs() + ms),
+    /** All troubles end: what died is started, what was sick is well, what waits is made due. */
+    calm: () => {
+      troubles.end();
+      for (const process of processes()) process.pausedUntilMs = 0;
+      calmSinceMs = time.nowMs();
+      void operators.enableAll();
+    },
+    counts: () => ({
+      blocks: chain.counts.blocks,
+      orphaned: chain.counts.orphaned,
+      transfers: chain.transfersTo(accountsOf(addressesOf), chain.solidNumber()).length,
+      invoices: integrators.counts.created,
+      webhooks: receivers.counts.attempts,
+      requests: nodes.counts.requests,
+      processes: born,
+      troubles: { ...troubles.counts },
+    }),
+    lines,
+    stop: async () => {
+      world.isAlive = false;
+      for (const process of processes()) process.kill();
+      await settling.settle();
+      time.restore();
+      await settling.end();
+      await database.drop();
+    },
+  };
+}
+
+/** PostgreSQL gives up waiting for a lock after this long, by our setting. */
+const LOCK_TIMEOUT_MS = 10_000;
+
+function accountsOf(addressesOf: ReadonlyMap<string, readonly Candidate[]>): ReadonlySet<string> {
+  return new Set([...addressesOf.values()].flat().map(({ account }) => account));
+}
+
+/** `now()` becomes the world's time in every new connection. */
+async function replaceClock(query: (sql: string) => Promise<unknown>, name: string): Promise<void> {
+  await query(`
+    create schema if not exists sim;
+    create sequence sim.clock;
+    select setval('sim.clock', ${START_MS});
+    create function sim.now() returns timestamptz language sql stable
+      as $$ select to_timestamp(last_value / 1000.0) from sim.clock $$;
+    alter database ${name} set search_path = sim, pg_catalog, public`);
+}
+
+type Furnishing = { db: Database; random: Random; keyRing: KeyRing; receivers: ReturnType<typeof createReceivers> };
+
+/** Two shops with their keys, addresses and endpoints, and the secrets that nobody may ever see. */
+async function furnish({ db, random, keyRing, receivers }: Furnishing) {
+  const shops: Shop[] = [];
+  const addressesOf = new Map<string, Candidate[]>();
+  const canaries: string[] = ['secret-path-canary', 'node-key-canary'];
+  const uuid = () => uuidV7(START_MS, random.bytes(10));
+  for (const name of ['bakery', 'tailor']) {
+    const shop: Shop = { id: uuid(), keyId: uuid(), name };
+    await insertProject(db, {
+      id: shop.id,
+      name,
+      network: NETWORK,
+      maxSurchargeMicro: 10_000n,
+      invoiceLifetimeMs: INVOICE_LIFETIME_MS,
+    });
+    const apiKey = formatApiKey(NETWORK, shop.keyId, random.bytes(32));
+    const secretSha256 = createHash('sha256').update(apiKey).digest();
+    await insertApiKey(db, {
+      id: shop.keyId,
+      projectId: shop.id,
+      name,
+      secretSha256,
+      allowedCidrs: null,
+      expiresAt: null,
+    });
+    const candidates = Array.from({ length: 2 }, () => newCandidate(random));
+    for (const candidate of candidates) await insertAddress(db, { id: uuid(), projectId: shop.id, ...candidate });
+    addressesOf.set(shop.id, candidates);
+    for (let index = 0; index < 1 + random.below(2); index += 1) {
+      const endpoint = {
+        id: uuid(),
+        projectId: shop.id,
+        url: `http://${name}-${index}.test/hook`,
+        secret: createWebhookSecret(random.bytes),
+      };
+      await addWebhookEndpoint({ db, keyRing, now: unixMs(START_MS), random: random.bytes }, endpoint);
+      receivers.receivers.push({
+        endpointId: endpoint.id,
+        projectId: shop.id,
+        url: endpoint.url,
+        temper: 'well',
+        secrets: [endpoint.secret],
+      });
+      canaries.push(endpoint.secret);
+    }
+    canaries.push(apiKey);
+    shops.push(shop);
+  }
+  return { shops, addressesOf, canaries };
+}

@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Database, openDatabase } from '../../src/store/database.ts';
+import { acquireLease, releaseLease, renewLease } from '../../src/store/leases.ts';
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { withClient } from '../support/postgres-template.ts';
+
+let database: TestDatabase;
+let db: Database;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  db = openDatabase({
+    connection: database.connection,
+    poolSize: 2,
+    applicationName: 'test',
+    onError: () => undefined,
+  });
+});
+afterAll(async () => {
+  await db.close();
+  await database.drop();
+});
+
+const TTL_MS = 8000;
+/** Makes a lease end so much later, as when the database's clock was ahead when it was given. */
+const postpone = (name: string, seconds: number) =>
+  withClient(database.connection, (client) =>
+    client.query(`update leases set expires_at = expires_at + $2 * interval '1 second' where name = $1`, [
+      name,
+      seconds,
+    ]),
+  );
+
+test('a lease is taken by one holder until it ends, with an epoch that rises', async () => {
+  const first = await acquireLease(db, 'one', 'a', TTL_MS);
+  expect(first).toEqual({ name: 'one', holder: 'a', epoch: 1n });
+  expect(await acquireLease(db, 'one', 'b', TTL_MS)).toBeNull();
+  if (first === null) throw new Error('not acquired');
+  await releaseLease(db, first);
+  expect(await acquireLease(db, 'one', 'b', TTL_MS)).toEqual({ name: 'one', holder: 'b', epoch: 2n });
+  expect(await renewLease(db, first, TTL_MS)).toBe(false);
+});
+
+test('a lease that was given while the clock of the database was an hour ahead is waited for by nobody', async () => {
+  const lost = await acquireLease(db, 'ahead', 'dead', TTL_MS);
+  await postpone('ahead', 3600);
+  expect(await acquireLease(db, 'ahead', 'b', TTL_MS)).toMatchObject({ holder: 'b', epoch: 2n });
+  if (lost === null) throw new Error('not acquired');
+  expect(await renewLease(db, lost, TTL_MS)).toBe(false);
+});
+
+test('a lease that was renewed by somebody who waited for its row is not taken for one of the future', async () => {
+  await acquireLease(db, 'waited', 'a', TTL_MS);
+  await postpone('waited', 20);
+  expect(await acquireLease(db, 'waited', 'b', TTL_MS)).toBeNull();
+});

@@ -1,0 +1,314 @@
+import type pg from 'pg';
+
+/** A UUID of a test's own; ids of different things begin with another digit. */
+export const uuid = (n: number) => `00000000-0000-7000-8000-${n.toString(16).padStart(12, '0')}`;
+const bytes = (length: number, n: number) => `\\x${n.toString(16).padStart(length * 2, '0')}`;
+
+export const PROJECT = uuid(0x1001);
+const KEY = uuid(0x2001);
+
+const AT = '2026-09-01 12:00:00.123456+00';
+const LATER = '2026-09-01 13:30:00.654321+00';
+/** What a line of `copy` must escape, and what JSON, shells and terminals trip over. */
+const ODD = 'Grüße ₮ "\\N" \\. \\t\ttab\nline\r 𝄞 \u2028 null';
+
+/**
+ * Fills a database that has the migrations up to `version` with rows of every table and every status there is, as a service of that
+ * release would have written them. Returns the names of the tables.
+ */
+export async function fillLedger(client: pg.ClientBase, version: number): Promise<void> {
+  const insert = async (table: string, ...rows: Record<string, unknown>[]) => {
+    for (const row of rows) {
+      const names = Object.keys(row);
+      const places = names.map((_, index) => `$${index + 1}`).join(', ');
+      await client.query(`insert into ${table} (${names.join(', ')}) values (${places})`, Object.values(row));
+    }
+  };
+  const since = <Row>(first: number, row: Row) => (version >= first ? row : {});
+  await client.query('begin');
+
+  if (version >= 5) {
+    await insert('logos', { id: 'ab'.repeat(16), type: 'image/png', content: bytes(300, 255), created_at: AT });
+  }
+  const project = { network: 'devnet', max_surcharge_micro: 10_000, invoice_lifetime_ms: 1_800_000, created_at: AT };
+  await insert(
+    'projects',
+    {
+      ...project,
+      ...{ id: PROJECT, name: ODD.slice(0, 60) },
+      ...since(5, {
+        support_contact: ODD,
+        return_url: 'https://shop.example/?a=1&b=2',
+        accent: '#00aa11',
+        logo_id: 'ab'.repeat(16),
+      }),
+    },
+    {
+      ...project,
+      id: uuid(0x1002),
+      name: 'Exact',
+      network: 'nile',
+      ...since(3, { policy: 'exact', allocation_epoch: 3 }),
+    },
+  );
+  await insert(
+    'api_keys',
+    {
+      ...{ id: KEY, project_id: PROJECT, network: 'devnet', name: 'all', secret_sha256: bytes(32, 7) },
+      ...{ allowed_cidrs: ['10.0.0.0/8', '::1/128'], created_at: AT, expires_at: '2099-01-01', last_used_at: LATER },
+    },
+    {
+      id: uuid(0x2002),
+      project_id: PROJECT,
+      network: 'devnet',
+      name: 'revoked',
+      secret_sha256: bytes(32, 8),
+      revoked_at: AT,
+    },
+  );
+  const xpub = `xpub${'6'.repeat(107)}`;
+  if (version >= 3) {
+    await insert('account_keys', { id: uuid(0x3001), project_id: PROJECT, network: 'devnet', xpub, created_at: AT });
+  }
+  const address = (n: number, extra: object = {}) => ({
+    ...{
+      id: uuid(0x4000 + n),
+      project_id: PROJECT,
+      network: 'devnet',
+      account: bytes(20, n),
+      position: n,
+      created_at: AT,
+    },
+    ...{ address: `T${String(n).padStart(33, 'a')}`, policy: 'tail', ...extra },
+  });
+  await insert(
+    'addresses',
+    address(1),
+    address(2, { retired_at: LATER }),
+    address(3, since(3, { account_key_id: uuid(0x3001), derivation_index: 4 })),
+    { ...address(4), project_id: uuid(0x1002), network: 'nile', policy: 'exact', position: 1 },
+  );
+  const invoice = (n: number, status: string, extra: object = {}) => ({
+    ...{ id: uuid(0x5000 + n), project_id: PROJECT, network: 'devnet', address_id: uuid(0x4001) },
+    ...{
+      idempotency_key: `key-${n}`,
+      external_id: `${ODD}-${n}`,
+      requested_micro: 25_000_000,
+      payable_micro: 25_000_000 + n,
+    },
+    ...{ status, checkout_token: `token-of-invoice-${n}`.padEnd(20, 'x'), created_at: AT, expires_at: LATER },
+    ...{ event_count: 0, paid_transfer_id: null, ...since(3, { api_key_id: KEY }), ...extra },
+  });
+  await insert(
+    'invoices',
+    invoice(1, 'PENDING'),
+    invoice(2, 'CONFIRMING', { event_count: 1 }),
+    invoice(3, 'EXPIRED', { event_count: 1 }),
+    invoice(4, 'PAID', { event_count: 2, paid_transfer_id: uuid(0x6001) }),
+    invoice(5, 'EXPIRED', { address_id: uuid(0x4002), event_count: 3 }),
+    { ...invoice(6, 'PENDING'), project_id: uuid(0x1002), network: 'nile', address_id: uuid(0x4004) },
+  );
+  const proof = since(2, {
+    producer: bytes(20, 21),
+    verified: 'agreed:2',
+    nodes: ['http://a.example', 'http://b.example'],
+  });
+  const transfer = (n: number, kind: string, extra: object = {}) => ({
+    ...{ id: uuid(0x6000 + n), project_id: PROJECT, network: 'devnet', address_id: uuid(0x4001), tx_id: bytes(32, n) },
+    ...{
+      log_index: n,
+      block_number: 100 + n,
+      block_id: bytes(32, 100 + n),
+      block_time: AT,
+      from_address: `T${'p'.repeat(33)}`,
+    },
+    ...{
+      amount_micro: 25_000_004,
+      kind,
+      invoice_id: null,
+      reserved_micro: null,
+      recorded_at: LATER,
+      ...proof,
+      ...extra,
+    },
+  });
+  const paid = { invoice_id: uuid(0x5004), reserved_micro: 25_000_004 };
+  await insert(
+    'transfers',
+    transfer(1, 'matched', paid),
+    transfer(2, 'duplicate', paid),
+    transfer(3, 'unmatched', { amount_micro: '123456789012345678901234567890' }),
+  );
+  if (version >= 2) {
+    await insert('outgoing_transfers', {
+      ...{ network: 'devnet', tx_id: bytes(32, 9), log_index: 0, project_id: PROJECT, address_id: uuid(0x4001) },
+      ...{
+        block_number: 104,
+        block_id: bytes(32, 104),
+        block_time: AT,
+        to_address: `T${'q'.repeat(33)}`,
+        amount_micro: 5,
+      },
+      ...{ verified: 'proven', nodes: [], recorded_at: LATER },
+    });
+    await insert('balance_checks', {
+      ...{ address_id: uuid(0x4001), project_id: PROJECT, network: 'devnet', opening_micro: -3, opening_block: 1 },
+      ...{ good_block: 2, checked_block: 3, balance_micro: 4, expected_micro: -5, node: 'http://a.example' },
+      ...{ checked_at: AT, due_at: LATER },
+    });
+    await insert(
+      'producer_sets',
+      ...[1, 2].map(() => ({
+        ...{ network: 'devnet', adopted_at: AT, chain_time: AT, replaced_after: AT, reason: 'first' },
+        ...{ producers: '[{"address": "T1"}]', nodes: ['http://a.example'] },
+      })),
+    );
+    await insert('producer_confirmations', { network: 'devnet', confirmed_at: AT });
+    await insert('chain_status', { network: 'devnet', updated_at: AT, status: '{}' });
+    await insert('alarms', {
+      id: uuid(0x7001),
+      network: 'devnet',
+      kind: 'blind',
+      subject: '',
+      detail: ODD,
+      raised_at: AT,
+    });
+  }
+  if (version >= 3) {
+    await insert('transfer_resolutions', {
+      ...{
+        project_id: PROJECT,
+        transfer_id: uuid(0x6003),
+        resolution: 'refunded',
+        note: ODD,
+        invoice_id: uuid(0x5003),
+      },
+      ...{ resolved_by: 'somebody', resolved_at: AT },
+    });
+    await insert('operator_actions', {
+      ...{ project_id: PROJECT, action: 'address.added', subject: 'T1', detail: '{"policy": "tail"}' },
+      ...{ acted_by: 'somebody', acted_at: AT },
+    });
+    await insert('allocation_hints', {
+      ...{ project_id: PROJECT, policy: 'tail', from_micro: 1, below_micro: 2, position: 1, epoch: 0 },
+    });
+    await insert('refused_amounts', { project_id: PROJECT, requested_micro: 5, refused_at: AT });
+  }
+  await insert('chain_cursors', {
+    ...{ network: 'devnet', solid_number: 103, solid_id: bytes(32, 103), solid_time: AT, updated_at: LATER },
+    ...since(2, { genesis_id: bytes(32, 1), halted_at: AT, halt_reason: ODD }),
+  });
+  await insert('head_blocks', { network: 'devnet', number: 104, block_id: bytes(32, 104), block_time: LATER });
+  await insert('sightings', {
+    ...{
+      network: 'devnet',
+      block_number: 104,
+      tx_id: bytes(32, 50),
+      log_index: 2,
+      project_id: PROJECT,
+      invoice_id: uuid(0x5002),
+    },
+    ...{ from_address: `T${'p'.repeat(33)}`, amount_micro: 25_000_002, ...since(5, { position: 7 }) },
+  });
+  const event = (n: number, type: string, extra: object) => ({
+    ...{
+      id: uuid(0x8000 + n),
+      project_id: PROJECT,
+      network: 'devnet',
+      type,
+      sequence: 1,
+      body: `{"odd":${JSON.stringify(ODD)}}`,
+    },
+    ...{ created_at: `2026-09-01 12:00:0${n}+00`, ...since(4, { position: n }), ...extra },
+  });
+  if (version >= 4) await insert('event_streams', { project_id: PROJECT, last_position: 5 });
+  await insert(
+    'events',
+    event(1, 'invoice.confirming', { invoice_id: uuid(0x5002) }),
+    event(2, 'invoice.confirming', { invoice_id: uuid(0x5004) }),
+    event(3, 'invoice.paid', { invoice_id: uuid(0x5004), transfer_id: uuid(0x6001), sequence: 2 }),
+    event(4, 'transfer.duplicate', { transfer_id: uuid(0x6002) }),
+    event(5, 'invoice.expired', { invoice_id: uuid(0x5003) }),
+  );
+  const secret = version >= 4 ? null : `whsec_${'A'.repeat(43)}=`;
+  await insert(
+    'webhook_endpoints',
+    {
+      id: uuid(0x9001),
+      project_id: PROJECT,
+      network: 'devnet',
+      url: 'https://shop.example/hook',
+      secret,
+      created_at: AT,
+    },
+    {
+      ...{
+        id: uuid(0x9002),
+        project_id: PROJECT,
+        network: 'devnet',
+        url: 'https://gone.example/',
+        secret,
+        created_at: AT,
+      },
+      ...{ failing_since: AT, disabled_at: LATER, disabled_reason: 'it answered 410' },
+      ...since(4, { description: ODD, event_types: ['invoice.paid'], consecutive_failures: 9, open_until: LATER }),
+    },
+  );
+  if (version >= 4) {
+    await insert('webhook_secrets', {
+      ...{ id: uuid(0xa001), project_id: PROJECT, endpoint_id: uuid(0x9001), master_key_id: '0123456789abcdef' },
+      ...{ sealed: bytes(60, 77), created_at: AT },
+    });
+  }
+  const delivery = (n: number, status: string, extra: object = {}) => ({
+    ...{ event_id: uuid(0x8000 + n), endpoint_id: uuid(0x9001), project_id: PROJECT, sequence: 1, status },
+    ...{ attempt_count: 1, next_attempt_at: AT, created_at: AT, ...extra },
+  });
+  await insert(
+    'deliveries',
+    delivery(1, 'pending', { invoice_id: uuid(0x5002), attempt_count: 0 }),
+    delivery(2, 'delivered', { invoice_id: uuid(0x5004), finished_at: LATER, last_status: 200 }),
+    delivery(3, 'dead', { finished_at: LATER, last_error: ODD, ...since(4, { max_attempts: 13 }) }),
+  );
+  if (version >= 3) {
+    await insert('delivery_attempts', {
+      ...{ event_id: uuid(0x8002), endpoint_id: uuid(0x9001), attempt: 1, attempted_at: AT, status: 500, error: ODD },
+      ...since(4, { latency_ms: 12, answer: ODD }),
+    });
+  }
+  if (version >= 5) {
+    await insert(
+      'receipt_keys',
+      {
+        ...{ id: 'k'.repeat(43), public_key: bytes(32, 1), master_key_id: '0123456789abcdef', sealed: bytes(60, 78) },
+        created_at: AT,
+      },
+      { id: 'r'.repeat(43), public_key: bytes(32, 2), created_at: AT, retired_at: LATER },
+    );
+  }
+  await insert('leases', { name: 'watcher:devnet', holder: 'somebody', epoch: 3, expires_at: AT });
+  await client.query('commit');
+}
+
+/** Every row of the given tables as text, of the given columns, in one order. */
+export async function readRows(
+  client: pg.ClientBase,
+  columns: ReadonlyMap<string, readonly string[]>,
+): Promise<Record<string, string[]>> {
+  const rows: Record<string, string[]> = {};
+  for (const [table, names] of columns) {
+    const text = `select row(${names.join(', ')})::text as row from ${table} order by 1`;
+    rows[table] = (await client.query<{ row: string }>(text)).rows.map(({ row }) => row);
+  }
+  return rows;
+}
+
+/** The tables of a database with their columns. */
+export async function readColumns(client: pg.ClientBase): Promise<Map<string, string[]>> {
+  const { rows } = await client.query<{ name: string; columns: string[] }>(
+    `select c.relname::text as name, array_agg(a.attname::text order by a.attnum) as columns
+     from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+     where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r' group by c.relname order by 1`,
+  );
+  return new Map(rows.map(({ name, columns }) => [name, columns]));
+}

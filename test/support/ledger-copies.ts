@@ -1,0 +1,39 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { onTestFinished } from 'vitest';
+import { unixMs } from '../../src/domain/time.ts';
+import { type BackupMade, writeBackup } from '../../src/store/backup.ts';
+import { type Database, openDatabase } from '../../src/store/database.ts';
+import { createTestDatabase, type TestDatabase } from './postgres.ts';
+
+export type LedgerDatabase = TestDatabase & { db: Database; client: pg.Client };
+
+/** A database of one test, migrated and empty, with a plain connection beside ours. */
+export async function newLedger(): Promise<LedgerDatabase> {
+  const database = await createTestDatabase();
+  onTestFinished(() => database.drop());
+  const client = new pg.Client(database.connection);
+  client.on('error', () => undefined); // A test may end it.
+  await client.connect();
+  const options = { poolSize: 4, applicationName: 'test', onError: () => undefined };
+  const db = openDatabase({ ...options, connection: database.connection });
+  onTestFinished(async () => {
+    await db.close();
+    await client.end();
+  });
+  return { ...database, db, client };
+}
+
+/** A directory of one test. */
+export async function newFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'quittance-backup-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Writes a backup of a test's database. */
+export async function backUp({ connection }: TestDatabase, path: string): Promise<BackupMade> {
+  return writeBackup({ connection, path, release: 'test', now: unixMs(Date.now()) });
+}
