@@ -148,7 +148,7 @@ test.each<[string, Uint8Array, object | null]>([
     { from: ALICE, to: BOB, value: 7n },
   ],
   ['bytes behind the arguments', rawDataOf(`${plain}ffff`), { from: ALICE, to: BOB, value: 7n }],
-  ['a value of 0', rawDataOf(encodeTransferCall(BOB, 0n)), null],
+  ['a value of 0', rawDataOf(encodeTransferCall(BOB, 0n)), { from: ALICE, to: BOB, value: 0n }],
   ['calldata one byte short', rawDataOf(plain.slice(0, -2)), null],
   ['another function', rawDataOf(`095ea7b3${plain.slice(8)}`), null],
   ['another contract', rawDataOf(plain, OTHER_CONTRACT), null],
@@ -257,7 +257,7 @@ test('one changed bit anywhere is refused, shows another signer, or changes noth
   const planned = fc.oneof(
     fc
       .record({ from: account, to: account, value: fc.bigInt(0n, 2n ** 80n) })
-      .map((each) => ({ ...directTransfer(each), call: each.value === 0n ? null : each })),
+      .map((each) => ({ ...directTransfer(each), call: each })),
     fc.record({ owner: account, to: account }).map((each) => ({ rawData: rawTransfer(each), call: null })),
     fc
       .record({ from: account, to: account, value: fc.constant(5n) })

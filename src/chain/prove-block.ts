@@ -28,7 +28,7 @@ export type ProvenTransaction = {
   isSuccess: boolean;
   /** A contract call or creation (types 31 and 30), or bytes that cannot be read: only these may have logs. */
   isContract: boolean;
-  /** A direct, successful `transfer` or `transferFrom` call of USDT with a value above 0. */
+  /** A direct, successful `transfer` or `transferFrom` call of USDT. */
   call: { from: AccountHex; to: AccountHex; value: bigint } | null;
 };
 
@@ -160,7 +160,7 @@ export function describeTransaction(
   const isContract = type === TRIGGER_CONTRACT_TYPE || type === CREATE_CONTRACT_TYPE;
   const call = isSuccess ? (contract?.call ?? null) : null;
   const transfer = call === null ? null : decodeTransferCallBytes(call.calldata);
-  if (call === null || transfer === null || transfer.value === 0n) return { txId, isSuccess, isContract, call: null };
+  if (call === null || transfer === null) return { txId, isSuccess, isContract, call: null };
   const { from, to, value } = transfer;
   return { txId, isSuccess, isContract, call: { from: from ?? call.owner, to, value } };
 }

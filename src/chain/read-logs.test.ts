@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   buildBlock,
   directTransfer,
@@ -389,4 +389,22 @@ test('the blocks of a devnet are proven and read, whatever is in them', async ()
   } finally {
     await devnet.stop();
   }
+});
+
+describe('a direct call that moves nothing', () => {
+  const zero = { ...move, value: 0n };
+  const readWith = (logs: Planned['logs']) => {
+    const { block, infos } = buildBlock([{ ...directTransfer(zero), logs: logs ?? [] }]);
+    return readLogs(proveBlock(block, { number: 156, slotMs: SLOT_MS, usdt: USDT }), infos, USDT);
+  };
+
+  test('is no transfer, whether it logs that or nothing', () => {
+    expect(readWith([transferLog(zero)]).transfers).toEqual([]);
+    expect(readWith([]).transfers).toEqual([]);
+  });
+
+  test('cannot be made a payment by its logs', () => {
+    expect(() => readWith([transferLog({ ...zero, value: 1n })])).toThrow(/moves 0 from/);
+    expect(() => readWith([transferLog(zero), transferLog(move)])).toThrow(/moves 0 from/);
+  });
 });

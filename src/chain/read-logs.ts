@@ -144,6 +144,8 @@ function readTransfers({ txId, call }: ProvenTransaction, logs: UsdtLog[], usdt:
 function checkCall(txId: string, call: NonNullable<ProvenTransaction['call']>, transfers: ChainTransfer[]): void {
   const [first, second] = transfers;
   const { from, to, value } = call;
+  // Such a call moves nothing, whatever it logs; else a node could make a payment of it.
+  if (value === 0n && transfers.every(({ amount }) => amount === 0n)) return;
   if (first !== undefined && transfers.length === 1) {
     first.isProven = first.from === from && first.to === to && first.amount === value;
     if (first.isProven) return;

@@ -8,7 +8,6 @@ const LATER = 'what it lets through is refused later on the same way';
 const FAST = 'a short way to the same result';
 const MORE = 'more invoices are looked at than need be, and the same is said of them';
 const BOUND = 'no two weights meet at the very bound';
-const LOADS = 'the module cannot be loaded then, which Stryker does not count as a failed test';
 
 /** Why no test notices the changes of a line, by file and by a part of the line. */
 const REASONS: Readonly<Record<string, readonly Reason[]>> = {
@@ -119,8 +118,6 @@ const REASONS: Readonly<Record<string, readonly Reason[]>> = {
     ['byte === undefined', LATER],
   ],
   'src/tron/read-contract.ts': [
-    ['.map((n) => [n, 0] as const)', LOADS],
-    ['function delimited', LOADS],
     ['?? []', LATER],
     ['raw === null', LATER],
   ],
