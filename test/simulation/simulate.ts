@@ -14,7 +14,7 @@ const MINUTE_MS = 60_000;
 const DRAIN_MS = MINUTE_MS;
 /** What is irreversible may be asked for every eighth block, and the cursor needs some more to get there. */
 const IDLE_SLOTS = 12;
-const REST_MINUTES = 6;
+const REST_MINUTES = 16;
 
 /** Lives through a plan. After each minute of it the promises are looked at, and all of them when the troubles are over. */
 export async function simulate(plan: Plan, options: WorldOptions = {}): Promise<Outcome> {
