@@ -64,6 +64,7 @@ export type Truth = {
   chain: {
     /** The block before the first one that is watched. */
     startNumber: number;
+    slotMs: number;
     headNumber(): number;
     solidNumber(): number;
     /** A block of the present branch. */

@@ -44,6 +44,7 @@ function newsOf(truth: Truth, unknown: readonly string[]) {
       head: chain.headNumber(),
       now: truth.nowMs(),
       calm: truth.calmSinceMs(),
+      slot: chain.slotMs,
       blind: blind === undefined || blind.toMs !== null ? null : blind.fromMs,
       blocks: blocksBetween(truth, before.blocks + 1, solid),
       branch: blocksBetween(truth, solid + 1, chain.headNumber()),

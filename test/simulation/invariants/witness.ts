@@ -28,7 +28,7 @@ create table witness.acknowledged (
 create index on witness.acknowledged (payable, account);
 create index on witness.acknowledged (invoice_id);
 create table witness.present (
-  is_it boolean primary key default true check (is_it), now timestamptz, calm_since timestamptz, solid_number bigint, head_number bigint, branch jsonb);
+  is_it boolean primary key default true check (is_it), now timestamptz, calm_since timestamptz, slot interval, solid_number bigint, head_number bigint, branch jsonb);
 insert into witness.present default values;
 -- Changes of status after_n … up_to_n happened while no watcher could see a block that was made after from_at.
 create table witness.blindness (from_at timestamptz primary key, after_n bigint not null, up_to_n bigint not null);
@@ -113,7 +113,7 @@ begin
       to_timestamp((a->>6)::float8 / 1000), (a->>7)::bigint
     from jsonb_array_elements(told->'acknowledged') a;
   update witness.present set now = to_timestamp((told->>'now')::float8 / 1000), solid_number = (told->>'solid')::bigint, head_number = (told->>'head')::bigint,
-    calm_since = to_timestamp((told->>'calm')::float8 / 1000), branch = told->'branch';
+    calm_since = to_timestamp((told->>'calm')::float8 / 1000), slot = (told->>'slot')::float8 * interval '1 ms', branch = told->'branch';
   insert into witness.blindness
     select to_timestamp((told->>'blind')::float8 / 1000), coalesce(max(n), 0), coalesce(max(n), 0) from witness.transitions
     having told->>'blind' is not null

@@ -61,6 +61,7 @@ export function createSimulatedChain({
     return found;
   };
   const chain: Truth['chain'] = {
+    slotMs,
     startNumber,
     headNumber: () => ledger.head().header.number,
     solidNumber: ledger.solidNumber,
