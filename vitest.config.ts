@@ -10,6 +10,9 @@ export default defineConfig({
     globalSetup: ['test/support/postgres-global-setup.ts'],
     // Processes, because tests start servers, child processes and browsers that a thread cannot be rid of.
     pool: 'forks',
+    // To load the service anew for each of three hundred files takes a third of the time of all tests. A test that changes what is shared
+    // gives it back.
+    isolate: false,
     // One more than there are cores, for tests wait more than they compute; more than four crowd PostgreSQL's connections.
     maxWorkers: Math.min(4, availableParallelism() + 1),
     sequence: { sequencer: LongestFirst },

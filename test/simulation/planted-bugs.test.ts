@@ -1,7 +1,15 @@
-import { expect, test, vi } from 'vitest';
+import { afterAll, expect, test, vi } from 'vitest';
 import { INVARIANTS } from './invariants/all.ts';
 import { type CodeBug, PLANTED_BUGS, type PlantedBug } from './planted-bugs.ts';
 import { liveDay, shows } from './planted-day.ts';
+
+// Files of one worker share modules; these are to be loaded anew with the mistakes, and without them again by who comes next.
+vi.hoisted(() => vi.resetModules());
+afterAll(() => {
+  vi.doUnmock(import('../../src/domain/solidity.ts'));
+  vi.doUnmock(import('../../src/webhooks/sign.ts'));
+  vi.resetModules();
+});
 
 /** The mistake that is in the code now. */
 const code = vi.hoisted((): { bug: CodeBug } => ({ bug: {} }));
