@@ -39,7 +39,8 @@ export type GateLimits = {
  * small. To refuse them would help nobody, and the service would answer nothing for as long as it lasts.
  *
  * 128 requests keep ten database connections and the processor busy; more under way are no faster, only later. 256 more that
- * wait are a tenth of a second of work. What one client network may ask of pages at once, 500, fits in twice. Four in a turn are less than a millisecond, which is what everything else in the process waits for them.
+ * wait are a tenth of a second of work. What one client network may ask of pages at once, 500, fits in twice. Sixteen in a turn are a few
+ * milliseconds, and so many reads share one statement.
  */
 export const LIMITS: GateLimits = {
   lagMs: { api: 150, page: 500, live: 500 },
@@ -47,18 +48,18 @@ export const LIMITS: GateLimits = {
   underWay: { api: 128, page: 192, live: Number.POSITIVE_INFINITY },
   room: { api: 384, page: 1024, live: 1024 },
   maxWaitMs: 5000,
-  perTurn: 4,
+  perTurn: 16,
   holdMs: 250,
   held: 1000,
 };
 
 /**
  * Where watcher or webhooks share the process. Their latency under a flood is a few turns of the event loop and of PostgreSQL, which has
- * fewer cores than connections. So requests get less of both; that costs some of their throughput, and only here.
+ * fewer cores than connections. So requests get less of both; that costs a tenth of their throughput in a flood, and only here.
  */
 export const LIMITS_BESIDE_OTHERS: GateLimits = {
   ...LIMITS,
-  underWay: { api: 24, page: 40, live: Number.POSITIVE_INFINITY },
+  underWay: { api: 6, page: 12, live: Number.POSITIVE_INFINITY },
   perTurn: 1,
 };
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { failureText } from '../simulation/read-seeds.ts';
 import { minimise, type Outcome, simulate } from '../simulation/simulate.ts';
-import { parsePlan } from '../simulation/world/plan.ts';
+import { formatPlan, parsePlan } from '../simulation/world/plan.ts';
 
 /** How many simulated days, and from which seed on. A day takes some minutes. */
 const DAYS = Number(process.env['SIMULATED_DAYS'] ?? 1);
@@ -22,7 +22,10 @@ test(`${DAYS} simulated days with every trouble keep every promise`, {
     for (const [name, count] of Object.entries({ ...counts, ...troubles })) {
       total.set(name, (total.get(name) ?? 0) + count);
     }
-    if (outcome.violations.length > 0) broken.push(await minimise(outcome, say));
+    say(`${formatPlan(outcome.plan)}: ${counts.transfers} transfers, ${outcome.violations.length} violations`);
+    if (outcome.violations.length === 0) continue;
+    say(failureText(outcome.plan, outcome.violations));
+    broken.push(await minimise(outcome, say));
   }
   say(`${(WORLDS * WORLD_HOURS) / 24} days in ${WORLDS} worlds, ${broken.length} of them broke promises`);
   for (const [name, count] of total) say(`  ${name}: ${count}`);
