@@ -7,7 +7,7 @@ import type { Lease } from '../store/leases.ts';
 import { keepProducers } from './attest.ts';
 import { catchUp, dropStuckWindow } from './catch-up.ts';
 import { askSolidInTime, followHead } from './follow-head.ts';
-import { certainTime, type FollowDeps, type Following, tipOf } from './following.ts';
+import { type FollowDeps, type Following, sightedTime, tipOf } from './following.ts';
 import type { Node } from './node-member.ts';
 import { createPace } from './pace.ts';
 import { loadProducers } from './producers.ts';
@@ -97,7 +97,7 @@ export function createFollower(deps: FollowDeps, onProgress: () => Promise<void>
         pauseMs = head.nextMs;
         progress.onHead(current, head.added);
       }
-      while (hasChanged && !isStopping() && (await expireInvoices(watching, certainTime(current))).isMoreLeft);
+      while (hasChanged && !isStopping() && (await expireInvoices(watching, sightedTime(current))).isMoreLeft);
       // The examined block and not the node's: a node whose chain is shorter than what we examined shows us nothing, however
       // fresh it is. Measured from when it was asked, for catching up can take long.
       const after = await findCursor(deps.db, deps.network);

@@ -69,9 +69,22 @@ export function tipOf({ window, base }: Following): { number: number; id: string
   return window.at(-1) ?? base;
 }
 
-/** Up to when it is certain which transfers there are: past it nothing expires, for a payment may stand in a block that waits. */
-export function certainTime({ base, window }: Following): UnixMs {
-  const open = window.findIndex(({ agreed }) => agreed === null);
-  const certain = open < 0 ? window.at(-1) : window[open - 1];
-  return (certain ?? base).time;
+/** Up to when it is certain which transfers there are: past it no invoice is without its payment for good, for one may stand in a block that waits. */
+export function certainTime(following: Following): UnixMs {
+  return timeBefore(following, ({ agreed }) => agreed === null);
+}
+
+/**
+ * Up to when all transfers are certain and the database has them: past it nothing expires. After a restart blocks are verified again
+ * before they are sighted again, and what a payment does to its invoice is up to the database.
+ */
+export function sightedTime(following: Following): UnixMs {
+  return timeBefore(following, ({ agreed, sighted }) => agreed === null || sighted !== 'everything');
+}
+
+/** The time of the newest block before the first one that is open; the solid one's, if that is the next. */
+function timeBefore({ base, window }: Following, isOpen: (block: WindowBlock) => boolean): UnixMs {
+  const first = window.findIndex(isOpen);
+  const last = first < 0 ? window.at(-1) : window[first - 1];
+  return (last ?? base).time;
 }

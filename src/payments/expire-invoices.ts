@@ -9,14 +9,14 @@ const BATCH = 500;
 /**
  * Expires pending invoices by the chain's clock: those whose deadline is at or before the newest examined block. While
  * no block is examined the clock stands still, so nothing expires. Returns how many expired; call again at `BATCH`.
- * `certainTime`: time of the newest block whose transfers are all known; nothing expires past it. Error: `LEASE_LOST`.
+ * `sightedTime`: time of the newest block whose transfers are all known and sighted; nothing expires past it. Error: `LEASE_LOST`.
  */
 export function expireInvoices(
   watching: Watching,
-  certainTime: UnixMs,
+  sightedTime: UnixMs,
 ): Promise<{ expired: number; isMoreLeft: boolean }> {
   return withCursor(watching, async (tx, { head }) => {
-    const clock = unixMs(Math.min(head.time, certainTime));
+    const clock = unixMs(Math.min(head.time, sightedTime));
     const invoices = await findOverdue(tx, watching.network, clock, BATCH);
     const changes = invoices.map((invoice) => ({
       invoice,

@@ -68,6 +68,23 @@ test('an invoice that was paid in time does not expire while operators do not ag
   expect(await world.events()).not.toContain('invoice.expired');
 });
 
+test('an invoice that was paid in time does not expire while a watcher that starts again verifies the block of its payment', async () => {
+  const { world, chain, nodes, second } = await start();
+  const { account, amount } = await world.invoice();
+  chain.mine(filler(), { gapMs: 25 * MINUTE_MS });
+  await world.run(1, filler);
+  nodes.splice(1);
+  await world.run(1, () => [innerTransfer(account, amount)]);
+  chain.mine(filler(), { gapMs: 10 * MINUTE_MS });
+  await world.run(10, filler);
+  expect(await world.statuses()).toEqual(['PENDING']);
+  nodes.push(second);
+  world.restartAfter(0);
+  await world.run(45, filler);
+  expect(await world.statuses()).toEqual(['PAID']);
+  expect(await world.events()).not.toContain('invoice.expired');
+});
+
 test('an invoice that nobody paid expires when the operators agree on the blocks up to its deadline, and not before', async () => {
   const { world, chain, nodes, second } = await start();
   await world.invoice();

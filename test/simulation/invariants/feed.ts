@@ -26,7 +26,8 @@ export async function feed(truth: Truth): Promise<void> {
 function newsOf(truth: Truth, unknown: readonly string[]) {
   const { chain } = truth;
   const before = toldOf.get(chain) ?? {
-    blocks: chain.startNumber - 1,
+    // From genesis: whoever starts on a young chain may begin there.
+    blocks: -1,
     accounts: new Set<string>(),
     knownAccounts: 0,
     acknowledged: 0,

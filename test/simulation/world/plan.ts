@@ -17,7 +17,7 @@ const TROUBLES = [
 
 export type Trouble = (typeof TROUBLES)[number];
 
-/** What a simulation does. The same plan does the same again. */
+/** What a simulation does. The same plan does the same again, but for the order of what PostgreSQL runs at the same time. */
 export type Plan = { seed: number; minutes: number; troubles: ReadonlySet<Trouble> };
 
 /** The shape of a world, which follows from the seed. */

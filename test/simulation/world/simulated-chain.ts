@@ -35,7 +35,7 @@ export function createSimulatedChain({
   const blocks = new Map<number, SeenBlock>();
   const counts = { blocks: 0, forks: 0, orphaned: 0 };
   const startNumber = ledger.solidNumber();
-  let seenUpTo = startNumber - 1;
+  let seenUpTo = -1;
   const take = () => {
     const view = ledger.view('full');
     for (let number = seenUpTo + 1; number <= view.headNumber; number += 1) {
