@@ -35,6 +35,7 @@ export function createOperators({
   keyRing,
   headNumber,
   accounts,
+  canaries,
   takeLine,
 }: {
   random: Random;
@@ -47,15 +48,17 @@ export function createOperators({
   headNumber(): number;
   /** Addresses whose addition was acknowledged. */
   accounts: KnownAccount[];
+  /** Secrets that nobody may see. */
+  canaries: string[];
   takeLine(line: string): void;
 }) {
-  const counts: Record<string, number> = {};
   const acting = ({ process, db }: ReturnType<typeof openTerminal>) => ({
     ...{ db, operator: 'simulated', random: random.bytes },
     now: () => unixMs(process.nowMs()),
   });
-  const deeds: Record<string, () => Promise<unknown>> = {
-    'adds an address': async () => {
+  const deeds: (() => Promise<unknown>)[] = [
+    // Adds an address.
+    async () => {
       const shop = random.pick(shops);
       const candidate = newCandidate(random);
       const terminal = openTerminal();
@@ -66,7 +69,8 @@ export function createOperators({
       if (added.kind !== 'added') return;
       accounts.push({ account: candidate.account, projectId: shop.id, headNumber: headNumber() });
     },
-    'retires an address, or takes it back': async () => {
+    // Retires an address, or takes it back.
+    async () => {
       const shop = random.pick(shops);
       const [first, ...others] = addressesOf.get(shop.id) ?? [];
       // One stays, so that there are always amounts to give out.
@@ -76,9 +80,11 @@ export function createOperators({
       const change = random.chance(0.5) ? retireAddresses : activateAddresses;
       await terminal.process.run(() => change(acting(terminal), wanted));
     },
-    'gives an endpoint a new secret': async () => {
+    // Gives an endpoint a new secret.
+    async () => {
       const receiver = random.pick(receivers.receivers);
       const secret = createWebhookSecret(random.bytes);
+      canaries.push(secret);
       // The shop accepts both before the change, as the documentation tells.
       receiver.secrets.unshift(secret);
       const terminal = openTerminal();
@@ -87,19 +93,19 @@ export function createOperators({
         rotateEndpointSecret({ ...acting(terminal), ...{ keyRing, now: unixMs(terminal.process.nowMs()) } }, given),
       );
     },
-    'enables an endpoint': async () => {
+    // Enables an endpoint.
+    async () => {
       const terminal = openTerminal();
       const { endpointId } = random.pick(receivers.receivers);
       await terminal.process.run(() => enableEndpoint(acting(terminal), endpointId));
     },
-  };
+  ];
   return {
-    counts,
     /** Somebody does something. */
     act: async (): Promise<void> => {
-      const [name, deed] = random.pick(Object.entries(deeds));
-      counts[name] = (counts[name] ?? 0) + 1;
-      await deed().catch((error: unknown) => takeLine((error as Error).message));
+      await random
+        .pick(deeds)()
+        .catch((error: unknown) => takeLine((error as Error).message));
     },
     /** When all is well again, what waits is made due, as the documentation tells after an outage of a receiver. */
     enableAll: async (): Promise<void> => {

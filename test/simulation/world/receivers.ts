@@ -42,7 +42,7 @@ export function createReceivers({ nowMs, random }: { nowMs(): number; random: Ra
   const receivers: Receiver[] = [];
   const received: Received[] = [];
   const acted = new Set<string>();
-  const counts = { attempts: 0, failed: 0 };
+  const counts = { attempts: 0 };
 
   /** Takes one in; whether it is genuine and recent. */
   const receive = (receiver: Receiver, headers: Readonly<Record<string, string>>, body: Uint8Array): boolean => {
@@ -56,10 +56,15 @@ export function createReceivers({ nowMs, random }: { nowMs(): number; random: Ra
     received.push({ endpointId, projectId, atMs: nowMs(), headers, body, secrets: [...secrets], action });
     return action !== 'refused';
   };
-  const failed = (status: number | null, error: string, retryAfterMs: number | null = null): SendResult => {
-    counts.failed += 1;
-    return { kind: 'failed', status, error, retryAfterMs, latencyMs: 1, answer: null, date: null };
-  };
+  const failed = (status: number | null, error: string, retryAfterMs: number | null = null): SendResult => ({
+    kind: 'failed',
+    status,
+    error,
+    retryAfterMs,
+    latencyMs: 1,
+    answer: null,
+    date: null,
+  });
   const exchange = async (
     process: SimulatedProcess,
     receiver: Receiver,

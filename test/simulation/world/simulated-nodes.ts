@@ -30,7 +30,7 @@ export function createSimulatedNodes({
 }) {
   const blindness = createBlindness({ nowMs: chain.now, headTimeMs: () => chain.ledger.head().header.timestamp });
   const { ledger } = chain;
-  const counts = { requests: 0, refused: 0 };
+  const counts = { requests: 0 };
   const sicknesses = new Map<string, ReturnType<typeof fallSick>>();
   const nodes: SimulatedNode[] = Array.from({ length: count }, (_, index) => {
     const url = `http://node-${index}.test/secret-path-canary-${index}`;
@@ -72,7 +72,6 @@ export function createSimulatedNodes({
         counts.requests += 1;
         const latencyMs = random.chance(0.01) ? random.between(500, 4000) : random.between(5, 80);
         const refuse = (reason: string, outcome: Partial<Extract<Outcome, { kind: 'refused' }>>): never => {
-          counts.refused += 1;
           const mayBeTheQuestion = true;
           onOutcome({
             kind: 'refused',

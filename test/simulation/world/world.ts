@@ -163,7 +163,8 @@ export async function createWorld(plan: Plan, options: WorldOptions = {}) {
   const integrators = createShops({ time, world, random: random.fork(), apis, placeOf, headNumber, takeLine });
   const payers = createPayers({ time, world, random: random.fork(), chain });
   const operators = createOperators({
-    ...{ random: random.fork(), openTerminal, shops, receivers, addressesOf, keyRing, headNumber, accounts, takeLine },
+    ...{ random: random.fork(), openTerminal, shops, receivers, addressesOf, keyRing, headNumber, accounts, canaries },
+    takeLine,
   });
 
   const life = random.fork();
