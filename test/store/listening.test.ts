@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
-import { expect, onTestFinished, test } from 'vitest';
+import { type AddressInfo, createServer, Socket } from 'node:net';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { openDatabase } from '../../src/store/database.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
@@ -51,4 +51,16 @@ test('who listens hears what was said, and null whenever something may have been
     await hears(5);
   });
   expect(heard).toEqual([null, 'what is new', '', null, 'and again']);
+});
+
+test('the connection that listens asks the kernel to notice within seconds that its server vanished', async () => {
+  const database = await createTestDatabase();
+  onTestFinished(() => database.drop());
+  const keepAlive = vi.spyOn(Socket.prototype, 'setKeepAlive');
+  onTestFinished(() => keepAlive.mockRestore());
+  const { connection } = database;
+  const db = openDatabase({ connection, poolSize: 1, applicationName: 'listening test', onError: () => undefined });
+  onTestFinished(() => db.close());
+  await new Promise((hear) => db.listen('somewhere', hear));
+  expect(keepAlive.mock.calls).toEqual([[true, 10_000]]);
 });
