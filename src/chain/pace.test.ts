@@ -66,6 +66,27 @@ describe.each([-10_000, -1500, 0, 1500, 10_000])('with a clock that is %i ms ahe
   });
 });
 
+test.each([-10_000, 0, 10_000])(
+  'with a clock that is %i ms ahead, a node that was twelve blocks behind is followed at once when it is not any more',
+  (skewMs) => {
+    const pace = createPace(BLOCK_MS, 0.25);
+    const wellAgainMs = GENESIS_MS + 100 * BLOCK_MS;
+    let trueMs = GENESIS_MS;
+    let late = 0;
+    for (let place = 1; place < 200; place += 1) {
+      const blockMs = GENESIS_MS + place * BLOCK_MS;
+      const behindMs = place > 40 ? 12 * BLOCK_MS : 0;
+      const shownMs = Math.min(blockMs + 300 + behindMs, Math.max(blockMs + 300, wellAgainMs));
+      while (trueMs < shownMs) trueMs += pace.onMiss(trueMs + skewMs);
+      if (shownMs >= wellAgainMs && trueMs - blockMs > 2 * BLOCK_MS) late += 1;
+      trueMs += pace.onBlock(unixMs(blockMs), trueMs + skewMs, false);
+    }
+    // Those that it held back, and until the next one is only tried.
+    expect(late).toBeLessThanOrEqual(12 + 8 + 4);
+    expect(trueMs - (GENESIS_MS + 199 * BLOCK_MS)).toBeLessThan(2 * BLOCK_MS);
+  },
+);
+
 test('the pause after a block is never longer than a block time, whatever the clocks say', () => {
   const pace = createPace(BLOCK_MS, 0.25);
   for (const aheadMs of [-3_600_000, -1, 0, 1, 3_600_000]) {

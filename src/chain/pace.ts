@@ -22,6 +22,8 @@ const EARLIER_SHARE = 600;
 const STEADY_BLOCKS = 8;
 /** A block that is found longer than this part of a block time after the last miss may have been there for long. */
 const KNOWN_SHARE = 0.3;
+/** Blocks that come later than a whole block time may be there already, because only the node was behind: one in so many is asked for at once. */
+const PROBE_BLOCKS = 8;
 /** A block that is missed for this part of a block time is asked of another node: that answers before the next one is due. */
 const OVERDUE_SHARE = 0.6;
 /** Requests for what is irreversible: an eighth a block while nobody waits; saved ones may be spent at once, three at most. */
@@ -39,6 +41,9 @@ export function createPace(blockMs: number, earnedPerBlock: number): Pace {
   let misses = 0;
   let firstMissMs = 0;
   let lastMissMs = 0;
+  let probe: 'none' | 'first' | 'further' = 'none';
+  let unprobed = PROBE_BLOCKS;
+  let dueMs = 0;
   let saved = MOST_SAVED;
   let lastSpentMs = Number.NEGATIVE_INFINITY;
   return {
@@ -59,9 +64,22 @@ export function createPace(blockMs: number, earnedPerBlock: number): Pace {
       }
       misses = 0;
       saved = Math.min(MOST_SAVED, saved + earnedPerBlock);
-      return Math.max(0, Math.min(blockMs, blockTime + blockMs + delayMs - nowMs));
+      dueMs = blockTime + blockMs + delayMs;
+      unprobed += 1;
+      // One that was there when it was only tried has the next one tried as well.
+      if (delayMs > blockMs && (probe !== 'none' || unprobed > PROBE_BLOCKS)) {
+        probe = probe === 'none' ? 'first' : 'further';
+        unprobed = 0;
+        return 0;
+      }
+      probe = 'none';
+      return Math.max(0, Math.min(blockMs, dueMs - nowMs));
     },
     onMiss(nowMs) {
+      const isVain = probe === 'first';
+      probe = 'none';
+      // It was only tried whether it is there long before it is due.
+      if (isVain && dueMs > nowMs) return Math.min(blockMs, dueMs - nowMs);
       if (misses === 0 || nowMs < firstMissMs) firstMissMs = nowMs;
       misses += 1;
       lastMissMs = nowMs;

@@ -18,7 +18,14 @@ export async function sight(watching: Watching, following: Following): Promise<v
   if (first < 0 || lowest === undefined || newest === undefined) return;
   const cursor = await findCursor(watching.db, watching.network);
   if (cursor !== null && newest.number < cursor.head.number) return;
-  const sighted = await sightBlocks(watching, lowest.number - 1, blocks.map(toChainBlock), certainTime(following));
+  const open = new Set(blocks.filter(({ agreed }) => agreed === null).map(({ id }) => id));
+  const sighted = await sightBlocks(
+    watching,
+    lowest.number - 1,
+    blocks.map(toChainBlock),
+    certainTime(following),
+    ({ id }) => open.has(id),
+  );
   for (const block of blocks) {
     block.sighted = block.agreed === null ? 'proven' : 'everything';
     block.hasSighting = sighted.has(block.number);

@@ -56,7 +56,7 @@ async function settleSightings({ network }: Watching, tx: Sql, last: SolidBlock)
   const sighted = await findInvoicesSightedUpTo(tx, network, last.number);
   if (isHeadOrphaned) {
     sighted.push(...(await findInvoicesSightedAbove(tx, network, last.number)));
-    await deleteHeadBlocksAbove(tx, network, last.number);
+    await deleteHeadBlocksAbove(tx, network, last.number, []);
   }
   await deleteHeadBlocksUpTo(tx, network, last.number);
   const remaining =

@@ -20,9 +20,11 @@ const insert = statement(
   {},
   `insert into head_blocks (network, number, block_id, block_time)
    select $1, (b->>'number')::int8, decode(b->>'id', 'hex'), (b->>'time')::timestamptz
-   from jsonb_array_elements($2::text::jsonb) b`,
+   from jsonb_array_elements($2::text::jsonb) b
+   on conflict do nothing`,
 );
 
+/** Those that are there already stay. */
 export async function insertHeadBlocks(tx: Sql, network: Network, blocks: ChainBlock[]): Promise<void> {
   const rows = blocks.map(({ number, id, time }) => ({ number, id, time: new Date(time).toISOString() }));
   await tx.run(insert, [network, JSON.stringify(rows)]);
@@ -60,12 +62,23 @@ function toKey(row: { project_id: string; invoice_id: string }): InvoiceKey {
 const removeAbove = statement(
   'head-block-delete-above',
   {},
-  'delete from head_blocks where network = $1 and number > $2',
+  `delete from head_blocks where network = $1 and number > $2 and not exists (
+     select from jsonb_array_elements($3::text::jsonb) k
+     where (k->>'number')::int8 = head_blocks.number and decode(k->>'id', 'hex') = head_blocks.block_id)`,
 );
 
-/** Forgets examined blocks above a height, with their sightings: they were orphaned. */
-export async function deleteHeadBlocksAbove(tx: Sql, network: Network, number: number): Promise<void> {
-  await tx.run(removeAbove, [network, number]);
+/** Forgets examined blocks above a height, with their sightings, save those of `kept`: they were orphaned, or are written anew. */
+export async function deleteHeadBlocksAbove(
+  tx: Sql,
+  network: Network,
+  number: number,
+  kept: readonly { number: number; id: string }[],
+): Promise<void> {
+  await tx.run(removeAbove, [
+    network,
+    number,
+    JSON.stringify(kept.map((block) => ({ number: block.number, id: block.id }))),
+  ]);
 }
 
 const removeUpTo = statement(
@@ -97,9 +110,11 @@ const insertSighting = statement(
   `insert into sightings (network, block_number, position, tx_id, log_index, project_id, invoice_id, from_address, amount_micro)
    select $1, (s->>'blockNumber')::int8, (s->>'position')::int4, decode(s->>'txId', 'hex'), (s->>'logIndex')::int4, (s->>'projectId')::uuid,
      (s->>'invoiceId')::uuid, s->>'fromAddress', (s->>'amountMicro')::int8
-   from jsonb_array_elements($2::text::jsonb) s`,
+   from jsonb_array_elements($2::text::jsonb) s
+   on conflict do nothing`,
 );
 
+/** Those that are there already stay: of a block that was kept. */
 export async function insertSightings(tx: Sql, network: Network, sightings: Sighting[]): Promise<void> {
   const rows = sightings.map((sighting) => ({ ...sighting, amountMicro: sighting.amountMicro.toString() }));
   await tx.run(insertSighting, [network, JSON.stringify(rows)]);

@@ -85,6 +85,22 @@ test('an invoice that was paid in time does not expire while a watcher that star
   expect(await world.events()).not.toContain('invoice.expired');
 });
 
+test('an invoice stays CONFIRMING when a watcher starts again and only one operator shows the block of its payment now', async () => {
+  const { world, nodes, second } = await start();
+  const { account, amount } = await world.invoice();
+  await world.run(1, () => [innerTransfer(account, amount)]);
+  await world.run(3, filler);
+  expect(await world.statuses()).toEqual(['CONFIRMING']);
+  nodes.splice(1);
+  world.restartAfter(0);
+  await world.run(10, filler);
+  expect(await world.statuses()).toEqual(['CONFIRMING']);
+  nodes.push(second);
+  await world.run(45, filler);
+  expect(await world.statuses()).toEqual(['PAID']);
+  expect(await world.events()).not.toContain('invoice.pending');
+});
+
 test('an invoice that nobody paid expires when the operators agree on the blocks up to its deadline, and not before', async () => {
   const { world, chain, nodes, second } = await start();
   await world.invoice();
