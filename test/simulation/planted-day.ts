@@ -171,7 +171,7 @@ const PARTS: readonly Part[] = [
       await minutes(1.1);
     },
   },
-  { what: 'at rest', look: 'quiet', happens: ({ minutes }) => minutes(3) },
+  { what: 'at rest', look: 'quiet', happens: ({ minutes }) => minutes(5) },
 ];
 
 function given<Value>(value: Value | undefined): Value {
