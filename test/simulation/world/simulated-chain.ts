@@ -60,11 +60,24 @@ export function createSimulatedChain({
     }
     return found;
   };
+  let former: ReadonlySet<number> | null = null;
+  /** The newest block on which seven in ten of these have built. */
+  const irreversibleBy = (voters: ReadonlySet<number>): number => {
+    const builders = new Set<number>();
+    for (let number = ledger.head().header.number; number > startNumber; number -= 1) {
+      const { turn } = ledger.view('full').block(number) as Block;
+      if (voters.has(turn)) builders.add(turn);
+      if (builders.size >= voters.size - Math.floor(voters.size * 0.3)) return number;
+    }
+    return startNumber;
+  };
+  /** What a vote does not take back: a block on which enough of those before it have built is as irreversible as one on which those after it have. */
+  const solidNumber = () => Math.max(ledger.solidNumber(), former === null ? 0 : irreversibleBy(former));
   const chain: Truth['chain'] = {
     slotMs,
     startNumber,
     headNumber: () => ledger.head().header.number,
-    solidNumber: ledger.solidNumber,
+    solidNumber,
     block: (number) => blocks.get(number) ?? null,
     transfersTo: (accounts, upToNumber) => find(accounts, upToNumber, 'to'),
     transfersFrom: (accounts, upToNumber) => find(accounts, upToNumber, 'from'),
@@ -86,7 +99,7 @@ export function createSimulatedChain({
     },
     /** Another branch takes the place of some of the newest blocks. */
     fork: () => {
-      const most = ledger.head().header.number - ledger.solidNumber();
+      const most = ledger.head().header.number - solidNumber();
       if (most < 1 || ledger.missedSlots() === null) return;
       const depth = 1 + random.below(most);
       ledger.fork({ depth, keepTransactions: random.chance(0.8), stepMs: slotMs });
@@ -101,7 +114,10 @@ export function createSimulatedChain({
       ledger.setSchedule(withStalled(ledger.schedule(), active.slice(0, count)));
     },
     unstall: () => ledger.setSchedule(withoutStalled(ledger.schedule())),
-    replaceProducer: () => ledger.setSchedule(withReplaced(ledger.schedule(), 1)),
+    replaceProducer: () => {
+      former = new Set(ledger.schedule().active);
+      ledger.setSchedule(withReplaced(ledger.schedule(), 1));
+    },
     rotateSigner: () => {
       const { active } = ledger.schedule();
       ledger.setSchedule(withRotated(ledger.schedule(), random.pick(active)));
