@@ -1,6 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { codeWords, countCodeWords, dammDigit, drawCodeWords, isCodeWord, wordRange } from './code-word.ts';
+import {
+  amountAlone,
+  codeWords,
+  countCodeWords,
+  dammDigit,
+  drawCodeWords,
+  isCodeWord,
+  wordRange,
+} from './code-word.ts';
 import { type MicroUsdt, microUsdt } from './money.ts';
 
 const CENT = 10_000n;
@@ -269,4 +277,11 @@ describe('countCodeWords', () => {
     expect(countCodeWords({ fromMicro: 25_000_000n, belowMicro: 25_010_000n })).toBe(900n);
     expect(countCodeWords({ fromMicro: 25_000_000n, belowMicro: 25_000_100n })).toBe(9n);
   });
+});
+
+test('the range of one amount holds it alone, if it is a code word', () => {
+  expect(codeWords(wordRange(microUsdt(25_000_000n), 20n)).flatMap((word) => codeWords(amountAlone(word)))).toEqual(
+    codeWords(wordRange(microUsdt(25_000_000n), 20n)),
+  );
+  expect(amountAlone(microUsdt(25_000_000n))).toEqual({ fromMicro: 25_000_000n, belowMicro: 25_000_001n });
 });

@@ -32,3 +32,20 @@ test('at any lightness a colour is one of sRGB, and as light as was asked', () =
     }),
   );
 });
+
+test('where sRGB has less of the chroma, as much is kept as it has', () => {
+  const [pure, none] = [fc.constant(255), fc.constant(0)];
+  const saturated: fc.Arbitrary<Rgb> = fc.oneof(
+    fc.tuple(pure, channel, none),
+    fc.tuple(none, pure, channel),
+    fc.tuple(channel, none, pure),
+  );
+  fc.assert(
+    fc.property(saturated, fc.double({ min: 0.2, max: 0.9, noNaN: true }), (colour, lightness) => {
+      const moved = withLightness(colour, lightness);
+      // One channel is at an end of its range, or would be beyond it with a little more.
+      expect(Math.min(Math.min(...moved), 255 - Math.max(...moved))).toBeLessThanOrEqual(12);
+      expect(Math.max(...moved) - Math.min(...moved)).toBeGreaterThan(20);
+    }),
+  );
+});
