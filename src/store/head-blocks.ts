@@ -21,10 +21,12 @@ const insert = statement(
   `insert into head_blocks (network, number, block_id, block_time)
    select $1, (b->>'number')::int8, decode(b->>'id', 'hex'), (b->>'time')::timestamptz
    from jsonb_array_elements($2::text::jsonb) b
-   on conflict do nothing`,
+   where not exists (
+     select from head_blocks h
+     where h.network = $1 and h.number = (b->>'number')::int8 and h.block_id = decode(b->>'id', 'hex'))`,
 );
 
-/** Those that are there already stay. */
+/** Those that are there already stay. Fails at a height that has another block. */
 export async function insertHeadBlocks(tx: Sql, network: Network, blocks: ChainBlock[]): Promise<void> {
   const rows = blocks.map(({ number, id, time }) => ({ number, id, time: new Date(time).toISOString() }));
   await tx.run(insert, [network, JSON.stringify(rows)]);
