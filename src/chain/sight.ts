@@ -18,13 +18,13 @@ export async function sight(watching: Watching, following: Following): Promise<v
   if (first < 0 || lowest === undefined || newest === undefined) return;
   const cursor = await findCursor(watching.db, watching.network);
   if (cursor !== null && newest.number < cursor.head.number) return;
-  const open = new Set(blocks.filter(({ agreed }) => agreed === null).map(({ id }) => id));
+  const open = blocks.filter(({ agreed }) => agreed === null);
   const sighted = await sightBlocks(
     watching,
     lowest.number - 1,
     blocks.map(toChainBlock),
     certainTime(following),
-    ({ id }) => open.has(id),
+    open,
   );
   for (const block of blocks) {
     block.sighted = block.agreed === null ? 'proven' : 'everything';

@@ -29,15 +29,15 @@ type Sighted = { sighting: Sighting; seen: SeenTransfer };
  * Invoices with an exact transfer become `CONFIRMING`; those that lost theirs go back. Errors: `LEASE_LOST`,
  * `CHAIN_CONTRADICTION` when the blocks do not link to the block at `ancestorNumber`. Returns the heights of those blocks
  * that have an exact transfer for an invoice. `certainTime`: time of the newest block whose transfers are all known; an invoice that
- * lost its transfer expires by no later clock, for the transfer may stand in a block that waits. `isOpen`: whether not all transfers of
- * a block are known. What was sighted in such a block before, by a watcher that knew more, stays.
+ * lost its transfer expires by no later clock, for the transfer may stand in a block that waits. `open`: those of
+ * the blocks of which not all transfers are known. What was sighted in them before, by a watcher that knew more, stays.
  */
 export function sightBlocks(
   watching: Watching,
   ancestorNumber: number,
   blocks: ChainBlock[],
   certainTime: UnixMs,
-  isOpen: (block: ChainBlock) => boolean = () => false,
+  open: readonly { number: number; id: string }[] = [],
 ): Promise<ReadonlySet<number>> {
   return withCursor(watching, async (tx, cursor) => {
     const { network } = watching;
@@ -45,8 +45,7 @@ export function sightBlocks(
     if (head === undefined) return new Set();
     const ancestor = await findAncestor(watching, tx, cursor, ancestorNumber);
     assertLinked(ancestor, blocks);
-    const lost =
-      ancestorNumber < cursor.head.number ? await dropAbove(watching, tx, ancestorNumber, blocks.filter(isOpen)) : [];
+    const lost = ancestorNumber < cursor.head.number ? await dropAbove(watching, tx, ancestorNumber, open) : [];
     await insertHeadBlocks(tx, network, blocks);
     const sighted = await findExact(watching, tx, blocks);
     if (sighted.length > 0)
@@ -91,7 +90,7 @@ async function dropAbove(
   { network }: Watching,
   tx: Sql,
   number: number,
-  kept: readonly ChainBlock[],
+  kept: readonly { number: number; id: string }[],
 ): Promise<InvoiceKey[]> {
   const lost = await findInvoicesSightedAbove(tx, network, number);
   await deleteHeadBlocksAbove(tx, network, number, kept);

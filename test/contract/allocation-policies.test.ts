@@ -5,6 +5,7 @@ import { uuidV7 } from '../../src/domain/ids.ts';
 import { insertAddress } from '../../src/store/addresses.ts';
 import { accountFromPublicKey, accountToAddress, parseAddress } from '../../src/tron/address.ts';
 import { type CliOutput, runCli } from '../cli/run-cli.ts';
+import { DAMM } from '../support/damm-table.ts';
 import {
   createTestProject,
   eventually,
@@ -184,20 +185,6 @@ describe('an address serves one policy for life', () => {
     expect(mixed).toEqual([]);
   });
 });
-
-/** H. M. Damm's order-10 table as published, so that the code words are judged by something that is not ours. */
-const DAMM = [
-  '0317598642',
-  '7092154863',
-  '4206871359',
-  '1750983426',
-  '6123045978',
-  '3674209581',
-  '5869720134',
-  '8945362017',
-  '9438617205',
-  '2581436790',
-];
 
 function isDamm(amount: string): boolean {
   const digits = amount.replace('.', '');

@@ -1,3 +1,5 @@
+import { DAMM } from '../support/damm-table.ts';
+
 /**
  * What the API promises, written from its documentation and from nothing else: one project's invoices, keys and addresses, and which outcomes
  * of an operation are right. The service decides at random which amount an invoice gets, so an outcome is judged, not foretold.
@@ -83,20 +85,6 @@ export function toMicro(amount: string): bigint {
   const [whole = '', decimals = ''] = amount.split('.');
   return BigInt(whole) * 1_000_000n + BigInt(decimals.padEnd(6, '0'));
 }
-
-/** Damm's published table of order 10. */
-const DAMM = [
-  '0317598642',
-  '7092154863',
-  '4206871359',
-  '1750983426',
-  '6123045978',
-  '3674209581',
-  '5869720134',
-  '8945362017',
-  '9438617205',
-  '2581436790',
-];
 
 export function isCodeWord(micro: bigint): boolean {
   const interim = [...String(micro)].reduce((row, digit) => Number(DAMM[row]?.[Number(digit)]), 0);
