@@ -178,11 +178,7 @@ function found(rows: Row<typeof selectOne.columns>[]): FoundInvoice {
   return row === undefined ? { kind: 'key-not-valid' } : toFound(row);
 }
 
-/** Reads a row of a valid key whose columns are all null if there is no such invoice. */
+/** Reads a row of a valid key. A left join gives all columns of an invoice, or none. */
 export function toFound(row: Row<typeof selectOne.columns>): FoundInvoice {
-  const { id, external_id, status, checkout_token, expires_at } = row;
-  if (id === null || external_id === null || status === null || checkout_token === null || expires_at === null) {
-    return { kind: 'none' };
-  }
-  return { kind: 'found', invoice: toProjected({ id, external_id, status, checkout_token, expires_at }) };
+  return row.id === null ? { kind: 'none' } : { kind: 'found', invoice: toProjected(row as Row<typeof projected>) };
 }

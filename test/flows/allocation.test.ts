@@ -1,12 +1,9 @@
-import { randomBytes, randomInt, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { codeWords, wordRange } from '../../src/domain/code-word.ts';
 import { formatAmount, microUsdt } from '../../src/domain/money.ts';
-import type { Policy } from '../../src/domain/policy.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { createInvoice as createInvoiceCase } from '../../src/payments/create-invoice.ts';
-import type { Database } from '../../src/store/database.ts';
 import { runSql } from '../contract/sql.ts';
+import { addAddress, setPolicy } from '../support/policies.ts';
 import {
   type Answer,
   call,
@@ -47,21 +44,13 @@ async function placeOf(project: TestProject, { status, body }: Answer): Promise<
 const addressesOf = async (project: TestProject, answers: Answer[]) =>
   (await Promise.all(answers.map((answer) => placeOf(project, answer)))).map(({ address }) => address);
 
-const setPolicy = (project: TestProject, policy: Policy) =>
-  runSql(service, 'update projects set policy = $2 where id = $1', [project.id, policy]);
-
-/** Adds an address of a policy to a project. Nobody has its key. */
-const addAddress = (project: TestProject, policy: Policy, account: string) =>
+const hints = (project: TestProject) =>
   runSql(
     service,
-    `insert into addresses (id, project_id, network, account, address, policy, position)
-     select gen_random_uuid(), p.id, p.network, decode($3, 'hex'), 'T' || substr($3, 1, 33), $2,
-       (select coalesce(max(position), 0) + 1 from addresses where project_id = p.id)
-     from projects p where p.id = $1`,
-    [project.id, policy, account],
+    `select h.policy, h.position from allocation_hints h join projects p on p.id = h.project_id
+     where p.id = $1 and h.epoch = p.allocation_epoch`,
+    [project.id],
   );
-
-const account = () => `${randomUUID()}${randomUUID()}`.replaceAll('-', '').slice(0, 40);
 
 describe('policy tail', () => {
   test('the first address is filled to its last code word before the second is begun', async () => {
@@ -109,13 +98,6 @@ describe('policy tail', () => {
 });
 
 describe('hints', () => {
-  const hints = (project: TestProject) =>
-    runSql(
-      service,
-      `select h.policy, h.position from allocation_hints h join projects p on p.id = h.project_id
-       where p.id = $1 and h.epoch = p.allocation_epoch`,
-      [project.id],
-    );
   const retire = (address: string | undefined, isRetired: boolean) =>
     runSql(service, 'update addresses set retired_at = case when $2 then now() end where address = $1', [
       address,
@@ -175,8 +157,8 @@ describe('hints', () => {
 describe('policy exact', () => {
   const exactProject = async (addressCount: number) => {
     const project = await createTestProject(service.db, { addressCount: 0 });
-    await setPolicy(project, 'exact');
-    for (let i = 0; i < addressCount; i++) await addAddress(project, 'exact', account());
+    await setPolicy(service, project, 'exact');
+    for (let i = 0; i < addressCount; i++) await addAddress(service, project, 'exact');
     return project;
   };
 
@@ -191,6 +173,15 @@ describe('policy exact', () => {
     expect((await placeOf(project, await create(project, '25.500001'))).address).toBe(places[0]?.address);
   });
 
+  test('every eighth address that an amount fills, those up to it are remembered as full', async () => {
+    const project = await exactProject(9);
+    await createMany(project, '8', 7);
+    expect(await hints(project)).toEqual([]);
+    await createMany(project, '8', 1);
+    expect(await hints(project)).toEqual([{ policy: 'exact', position: 8 }]);
+    expect((await create(project, '8')).status).toBe(201);
+  });
+
   test('when all have the amount it answers AMOUNT_UNAVAILABLE, until the moment an address is added', async () => {
     const project = await exactProject(2);
     await createMany(project, '7', 2);
@@ -199,7 +190,7 @@ describe('policy exact', () => {
     const refused = await createInvoice(service, { apiKey: project.apiKey, idempotencyKey: key, body });
     expect(refused.status).toBe(409);
     expect(refused.body.detail).toMatch(/on every address in use of the project \(2\).*"exact".*quittance address add/);
-    await addAddress(project, 'exact', account());
+    await addAddress(service, project, 'exact');
     const created = await createInvoice(service, { apiKey: project.apiKey, idempotencyKey: key, body });
     expect(created.status).toBe(201);
     const replayed = await createInvoice(service, { apiKey: project.apiKey, idempotencyKey: key, body });
@@ -223,41 +214,17 @@ describe('policy exact', () => {
 });
 
 describe('a project that changes its policy', () => {
-  test('in the middle of a request creates the invoice under the new one', async () => {
-    const project = await createTestProject(service.db, { ...NINE_WORDS, addressCount: 1 });
-    await addAddress(project, 'exact', account());
-    await setPolicy(project, 'exact');
-    let statements = 0;
-    const run = async (...asked: Parameters<Database['run']>) => {
-      const rows = await service.db.run(...asked);
-      statements += 1;
-      // The key was read, and says exact.
-      if (asked[0].name === 'api-key-authenticate' && statements < 5) await setPolicy(project, 'tail');
-      return rows;
-    };
-    const db = { ...service.db, run } as Database;
-    const created = await createInvoiceCase(
-      { db, now: () => unixMs(Date.now()), random: (n) => randomBytes(n), randomBelow: (n) => randomInt(n) },
-      {
-        ...{ keyId: project.keyId, projectId: project.id, policy: 'tail', maxSurchargeMicro: 100n },
-        ...{ idempotencyKey: 'switch', externalId: 'switch', requestedMicro: microUsdt(3_000_000n) },
-      },
-    );
-    expect(created.kind).toBe('created');
-    expect(statements).toBeLessThan(12);
-  });
-
   test('uses addresses of the new policy from the next invoice on, although its key is remembered, and never mixes', async () => {
     const project = await createTestProject(service.db, { ...NINE_WORDS, addressCount: 1 });
     expect((await create(project, '3')).status).toBe(201);
-    await setPolicy(project, 'exact');
+    await setPolicy(service, project, 'exact');
     const none = await create(project, '3');
     expect(none.body.detail).toMatch(/no address in use for its policy "exact"/);
-    await addAddress(project, 'exact', account());
+    await addAddress(service, project, 'exact');
     const exact = await placeOf(project, await create(project, '3'));
     expect(exact.payable).toBe('3.000000');
     expect(exact.address).not.toBe(project.addresses[0]);
-    await setPolicy(project, 'tail');
+    await setPolicy(service, project, 'tail');
     expect((await placeOf(project, await create(project, '3'))).address).toBe(project.addresses[0]);
   });
 

@@ -5,7 +5,11 @@ import base from '../../vitest.config.ts';
 export default defineConfig({
   test: {
     ...base.test,
-    include: ['test/contract/{idempotency,concurrency,create,read,isolation}.test.ts'],
+    include: [
+      'test/contract/{idempotency,concurrency,create,read,isolation}.test.ts',
+      'test/flows/{allocation,creation-rounds}.test.ts',
+      'test/store/{statements,read-invoices}.test.ts',
+    ],
     sequence: {},
   },
 });

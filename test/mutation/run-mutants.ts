@@ -50,7 +50,8 @@ async function changeFiles(suite: Suite['name'], files: string[], force: boolean
     mutate: files,
     testRunner: 'vitest',
     plugins: [import.meta.resolve('@stryker-mutator/vitest-runner')],
-    vitest: { configFile: `test/mutation/${suite}.vitest.config.ts` },
+    // The tests with a database are named one by one, and one of them finds the statements by reading a directory.
+    vitest: { configFile: `test/mutation/${suite}.vitest.config.ts`, related: suite !== 'database' },
     // The tests of a change run in a copy of the project, for which this is enough.
     ignorePatterns: ['bench', 'bin', 'deploy', 'dist', 'docs', 'sdk', '.quittance', '.screenshots'],
     tempDirName: '.mutation/copy',

@@ -1,8 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { encodeId } from '../../src/domain/ids.ts';
+import { unixMs } from '../../src/domain/time.ts';
 import { revokeApiKey } from '../../src/store/api-keys.ts';
-import { call, createInvoice, createTestProject, startTestService, type TestService } from '../support/service.ts';
+import {
+  call,
+  createInvoice,
+  createTestProject,
+  type Json,
+  startTestService,
+  type TestService,
+} from '../support/service.ts';
 
 let service: TestService;
 beforeAll(async () => {
@@ -19,7 +27,7 @@ test('of 200 reads at the same time each gets its own answer: its invoice, or no
   const stranger = await createTestProject(service.db);
   const revoked = await createTestProject(service.db);
   await read(ours[0].invoiceId, revoked.apiKey);
-  await revokeApiKey(service.db, revoked.keyId, service.clock.now() as never);
+  await revokeApiKey(service.db, revoked.keyId, unixMs(service.clock.now()));
   const answers = await Promise.all(
     Array.from({ length: 200 }, (_, index) => {
       const { invoiceId } = ours[index % 100];
@@ -33,4 +41,17 @@ test('of 200 reads at the same time each gets its own answer: its invoice, or no
     if (index % 10 < 7) expect([status, body]).toEqual([200, ours[index % 100]]);
     else expect([status, body.code]).toEqual(index % 10 === 9 ? [401, 'UNAUTHENTICATED'] : [404, 'INVOICE_NOT_FOUND']);
   }
+});
+
+test.each([
+  ['by id', 'invoiceId', ({ invoiceId }: Json) => `/${invoiceId}`],
+  ['by external id', 'data.0.invoiceId', ({ externalId }: Json) => `?externalId=${externalId}`],
+])('a key that was revoked a moment ago, and is still remembered, reads nothing %s', async (_, path, questionOf) => {
+  const project = await createTestProject(service.db);
+  const { body } = await createInvoice(service, { apiKey: project.apiKey });
+  const ask = () => call(`${service.url}/v1/invoices${questionOf(body)}`, { headers: { 'x-api-key': project.apiKey } });
+  expect((await ask()).body).toHaveProperty(path, body.invoiceId);
+  await revokeApiKey(service.db, project.keyId, unixMs(service.clock.now()));
+  const refused = await ask();
+  expect([refused.status, refused.body.code]).toEqual([401, 'UNAUTHENTICATED']);
 });

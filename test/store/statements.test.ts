@@ -39,6 +39,8 @@ test('every statement has a name of its own', () => {
   const names = allStatements.map(({ name }) => name);
   expect(new Set(names).size).toBe(names.length);
   expect(names.length).toBeGreaterThan(40);
+  // One without a name is not prepared, but planned anew each time.
+  for (const name of names) expect(name).toMatch(/^[a-z]+(?:-[a-z0-9]+)+$/);
 });
 
 test.each(allStatements)(

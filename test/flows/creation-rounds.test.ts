@@ -1,0 +1,111 @@
+import { randomBytes, randomInt, randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { microUsdt } from '../../src/domain/money.ts';
+import type { Policy } from '../../src/domain/policy.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import { type Created, createInvoice } from '../../src/payments/create-invoice.ts';
+import { revokeApiKey } from '../../src/store/api-keys.ts';
+import type { Database } from '../../src/store/database.ts';
+import { runSql } from '../contract/sql.ts';
+import { addAddress, setPolicy } from '../support/policies.ts';
+import { createTestProject, startTestService, type TestProject, type TestService } from '../support/service.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.stop());
+
+type Asked = Parameters<Database['run']>;
+
+/** The service's database, of which a test may say what each statement meets: `null` lets it run. */
+function watchedDatabase(meet: (...asked: Asked) => Promise<[] | null> | null): { db: Database; asked: Asked[] } {
+  const asked: Asked[] = [];
+  const run = async (...one: Asked) => {
+    asked.push(one);
+    return (await meet(...one)) ?? service.db.run(...one);
+  };
+  return { db: { ...service.db, run } as Database, asked };
+}
+
+/** Creates an invoice of 3 USDT as a request does whose key was found valid a moment ago. */
+function create(db: Database, project: TestProject, policy: Policy): Promise<Created> {
+  return createInvoice(
+    { db, now: () => unixMs(Date.now()), random: (n) => randomBytes(n), randomBelow: (n) => randomInt(n) },
+    {
+      ...{ keyId: project.keyId, projectId: project.id, policy, maxSurchargeMicro: 100n },
+      ...{ idempotencyKey: randomUUID(), externalId: randomUUID(), requestedMicro: microUsdt(3_000_000n) },
+    },
+  );
+}
+
+/** A project of one address, whose amounts of 3 USDT are nine code words, or the one amount itself. */
+async function projectOf(policy: Policy): Promise<TestProject> {
+  const project = await createTestProject(service.db, { maxSurchargeMicro: 100n, addressCount: 0 });
+  await setPolicy(service, project, policy);
+  await addAddress(service, project, policy);
+  return project;
+}
+
+const isInsert = ([{ name }]: Asked) => name.startsWith('invoice-insert');
+
+describe.each<Policy>(['tail', 'exact'])('of policy %s', (policy) => {
+  test('a creation whose amounts others took six times tries a seventh time, and has one then', async () => {
+    const project = await projectOf(policy);
+    let left = 6;
+    const { db, asked } = watchedDatabase((...one) => (isInsert(one) && left-- > 0 ? Promise.resolve([]) : null));
+    expect(await create(db, project, policy)).toMatchObject({ kind: 'created', invoice: { status: 'PENDING' } });
+    expect(asked.filter(isInsert)).toHaveLength(7);
+  });
+
+  test('a creation that always comes too late ends after 50 rounds, with the refusal of one for which nothing is free', async () => {
+    const project = await projectOf(policy);
+    const { db, asked } = watchedDatabase((...one) => (isInsert(one) ? Promise.resolve([]) : null));
+    expect(await create(db, project, policy)).toEqual({ kind: 'amount-unavailable', policy, addressesInUse: 1 });
+    expect(asked.filter(isInsert)).toHaveLength(51);
+  });
+
+  test('a creation for which nothing is free is refused in its first round', async () => {
+    const project = await projectOf(policy);
+    const amounts = policy === 'tail' ? 9 : 1;
+    for (let i = 0; i < amounts; i++) await create(service.db, project, policy);
+    // What the first refusal learns, the next ones know.
+    await create(service.db, project, policy);
+    const { db, asked } = watchedDatabase(() => null);
+    expect(await create(db, project, policy)).toEqual({ kind: 'amount-unavailable', policy, addressesInUse: 1 });
+    expect(asked.filter(([{ name }]) => name === 'api-key-authenticate')).toHaveLength(1);
+  });
+
+  test('a creation whose key is revoked after it was found valid creates nothing', async () => {
+    const project = await projectOf(policy);
+    await revokeApiKey(service.db, project.keyId, unixMs(Date.now()));
+    expect(await create(service.db, project, policy)).toEqual({ kind: 'key-not-valid' });
+    expect(await runSql(service, 'select id from invoices where project_id = $1', [project.id])).toEqual([]);
+  });
+});
+
+test('the more rounds a creation of policy exact lost, the more addresses it looks at: four times as many, up to 256', async () => {
+  const project = await projectOf('exact');
+  let left = 6;
+  const { db, asked } = watchedDatabase((...one) => (isInsert(one) && left-- > 0 ? Promise.resolve([]) : null));
+  await create(db, project, 'exact');
+  const limits = asked
+    .filter(([{ name }]) => name === 'allocation-count-free-exact')
+    .map(([, parameters]) => parameters[3]);
+  expect(limits).toEqual([4, 16, 64, 256, 256, 256]);
+});
+
+test('a project whose policy changes in the middle of a creation has the invoice under the new one', async () => {
+  const project = await projectOf('tail');
+  await addAddress(service, project, 'exact');
+  await setPolicy(service, project, 'exact');
+  let isFirst = true;
+  const { db, asked } = watchedDatabase(({ name }) => {
+    // The key is read before, and says exact.
+    if (name !== 'invoice-select-reserved' || !isFirst) return null;
+    isFirst = false;
+    return setPolicy(service, project, 'tail').then(() => null);
+  });
+  expect(await create(db, project, 'tail')).toMatchObject({ kind: 'created' });
+  expect(asked.length).toBeLessThan(12);
+});
