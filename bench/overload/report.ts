@@ -1,9 +1,12 @@
 import { type Target, table } from '../report.ts';
 import type { FloodResult } from './flood.ts';
 
+/** `elsewhere`: another service on the same machine is flooded, and this one is not. What that costs is the machine's. */
+export type Load = 'quiet' | 'flooded' | 'elsewhere';
+
 /** Latencies are in milliseconds; `cpuShare` is per cent of a core, by the roles of each process of the service. */
 export type Phase = {
-  isFlooded: boolean;
+  load: Load;
   fromMs: number;
   untilMs: number;
   /** From the commit of an event to its arrival; from when a block could be had to the commit of what it changed. */
@@ -22,6 +25,7 @@ const KINDS: { kind: Kind; name: string }[] = [
   { kind: 'paid', name: 'block → PAID' },
   { kind: 'delivered', name: 'event → delivered' },
 ];
+const LOADS: Load[] = ['quiet', 'flooded', 'elsewhere'];
 const SHARES = [0.5, 0.99] as const;
 const LIMIT = 2;
 
@@ -29,7 +33,8 @@ export function judgeOverload(measured: Measured[]): Target[] {
   return measured.flatMap(({ name, phases }) =>
     KINDS.flatMap((of) =>
       SHARES.map((share): Target => {
-        const ratio = quantile(pick(phases, of.kind, true), share) / quantile(pick(phases, of.kind, false), share);
+        const ratio =
+          quantile(pick(phases, of.kind, 'flooded'), share) / quantile(pick(phases, of.kind, 'quiet'), share);
         const what = `${name}: ${of.name}, p${share * 100}, flooded / quiet`;
         return { name: what, reach: `≤ ${LIMIT}`, measured: ratio, isReached: ratio <= LIMIT };
       }),
@@ -42,14 +47,14 @@ export function showOverload(measured: Measured[], targets: Target[]): string {
   const show = (latencies: number[]) => SHARES.map((share) => quantile(latencies, share).toFixed(1)).join(' / ');
   const rows = measured.flatMap(({ name, phases }) =>
     KINDS.map((of) => {
-      const [quiet, flooded] = [pick(phases, of.kind, false), pick(phases, of.kind, true)];
-      return [name, of.name, `${quiet.length} / ${flooded.length}`, show(quiet), show(flooded)];
+      const latencies = LOADS.map((load) => pick(phases, of.kind, load));
+      return [name, of.name, latencies.map(({ length }) => length).join(' / '), ...latencies.map(show)];
     }),
   );
   const floods = measured.flatMap(({ name, phases }) =>
-    phases.map(({ flood, cpuShare }, index) => [
-      `${name}, phase ${index + 1}`,
-      flood === null ? 'quiet' : showFlood(flood),
+    phases.map(({ load, flood, cpuShare }, index) => [
+      `${name}, phase ${index + 1}, ${load}`,
+      flood === null ? '–' : showFlood(flood),
       flood === null ? '–' : `${flood.p50} / ${flood.p99}`,
       Object.entries(cpuShare)
         .map(([roles, share]) => `${roles} ${share.toFixed(0)} %`)
@@ -57,7 +62,7 @@ export function showOverload(measured: Measured[], targets: Target[]): string {
     ]),
   );
   return [
-    table(['', 'ms, p50 / p99', 'samples', 'quiet', 'flooded'], rows),
+    table(['', 'ms, p50 / p99', 'samples', 'quiet', 'flooded', 'another flooded'], rows),
     table(['', 'answers/s by status', 'their p50 / p99 ms', 'CPU of a core'], floods),
     table(
       ['target', 'reach', 'measured', 'reached'],
@@ -71,8 +76,8 @@ function showFlood({ statuses, errors, seconds }: FloodResult): string {
   return [...counts, ...(errors > 0 ? [`errors: ${errors}`] : [])].join(', ');
 }
 
-function pick(phases: Phase[], kind: Kind, isFlooded: boolean): number[] {
-  return phases.filter((phase) => phase.isFlooded === isFlooded).flatMap((phase) => phase[kind]);
+function pick(phases: Phase[], kind: Kind, load: Load): number[] {
+  return phases.filter((phase) => phase.load === load).flatMap((phase) => phase[kind]);
 }
 
 /** The smallest value that is not exceeded by this share of them. */

@@ -9,18 +9,21 @@ import { sampleIds } from '../seed.ts';
 import { writeEvents } from '../webhooks/events.ts';
 import type { Arrivals } from '../webhooks/receiver.ts';
 import type { FloodJob, FloodResult } from './flood.ts';
-import { judgeOverload, type Measured, type Phase, showOverload } from './report.ts';
+import { type Flooded, startNeighbour } from './neighbour.ts';
+import { judgeOverload, type Load, type Measured, type Phase, showOverload } from './report.ts';
 import { BLOCK_MS, type Deployment, startWorld, type World } from './world.ts';
 
 type Plan = { phaseSeconds: number; phases: number; connections: number };
 /** The settings allow 128 requests to be under way and 256 to wait; 500 closed loops are more than that. */
-const DEFAULT: Plan = { phaseSeconds: 12, phases: 8, connections: 500 };
-const QUICK: Plan = { phaseSeconds: 8, phases: 2, connections: 500 };
+const DEFAULT: Plan = { phaseSeconds: 12, phases: 12, connections: 500 };
+const QUICK: Plan = { phaseSeconds: 8, phases: 3, connections: 500 };
 
 const DEPLOYMENTS: Deployment[] = [
   { name: 'all_in_one', processes: ['api,watcher,webhooks'] },
   { name: 'separate', processes: ['api', 'watcher', 'webhooks'] },
 ];
+/** In turns, so that a ratio is of the same minutes. */
+const LOADS: Load[] = ['quiet', 'flooded', 'elsewhere'];
 /** After the flood begins or ends, before anything counts. */
 const SETTLE_MS = 1500;
 /** Beside each phase, and until the first payments are irreversible. */
@@ -32,16 +35,22 @@ export async function runOverload(context: BenchContext): Promise<BenchResult> {
   const plan = context.flags.quick ? QUICK : DEFAULT;
   const [flooder] = await startScript('./overload/flood.ts', {});
   context.onStart(flooder);
+  const neighbour = await startNeighbour(context);
   const measured: Measured[] = [];
   for (const deployment of DEPLOYMENTS) {
     context.onProgress(`${deployment.name}: starting`);
-    measured.push(await measure(context, plan, deployment, flooder));
+    measured.push(await measure(context, plan, deployment, { flooder, neighbour }));
   }
   const targets = judgeOverload(measured);
   return { markdown: showOverload(measured, targets), record: { plan, targets, measured } };
 }
 
-async function measure(context: BenchContext, plan: Plan, deployment: Deployment, flooder: Child): Promise<Measured> {
+async function measure(
+  context: BenchContext,
+  plan: Plan,
+  deployment: Deployment,
+  { flooder, neighbour }: { flooder: Child; neighbour: Flooded },
+): Promise<Measured> {
   const world = await startWorld(context, deployment, plan.phases * (plan.phaseSeconds + REST_SECONDS) + REST_SECONDS);
   try {
     await onServer(world.shop.connection, (client) => client.query('vacuum analyze'));
@@ -49,9 +58,10 @@ async function measure(context: BenchContext, plan: Plan, deployment: Deployment
     await delay(Math.max(0, world.publishedAt(world.firstCounted + SOLID_DEPTH) - BLOCK_MS / 2 - Date.now()));
     const phases: Phase[] = [];
     for (let number = 1; number <= plan.phases; number += 1) {
-      const isFlooded = number % 2 === 0;
-      context.onProgress(`${deployment.name}: ${isFlooded ? 'flooded' : 'quiet'}, phase ${number} of ${plan.phases}`);
-      phases.push(await runPhase(world, plan, isFlooded ? flooder : null));
+      const load = LOADS[(number - 1) % LOADS.length] ?? 'quiet';
+      context.onProgress(`${deployment.name}: ${load}, phase ${number} of ${plan.phases}`);
+      const flooding = load === 'quiet' ? null : flood(flooder, load === 'flooded' ? world : neighbour, plan);
+      phases.push({ ...(await runPhase(world, plan, flooding)), load });
     }
     // The last blocks of a phase are recorded after it.
     await delay(3000);
@@ -61,19 +71,29 @@ async function measure(context: BenchContext, plan: Plan, deployment: Deployment
   }
 }
 
-async function runPhase(world: World, { phaseSeconds, connections }: Plan, flooder: Child | null): Promise<Phase> {
-  const { shop } = world;
+async function flood(
+  flooder: Child,
+  { url, shop }: Flooded,
+  { phaseSeconds, connections }: Plan,
+): Promise<FloodResult | { error: string }> {
   const ids = await onServer(shop.connection, sampleIds);
   const paths = ids.slice(0, 1000).map((id) => `/v1/invoices/${encodeId('inv', id)}`);
   const job: FloodJob = {
-    url: world.url,
+    url,
     connections,
     seconds: phaseSeconds,
     apiKey: shop.apiKey,
     createEvery: CREATE_EVERY,
     paths,
   };
-  const flooding = flooder === null ? null : ask<FloodResult | { error: string }>(flooder, job);
+  return ask(flooder, job);
+}
+
+async function runPhase(
+  world: World,
+  { phaseSeconds }: Plan,
+  flooding: ReturnType<typeof flood> | null,
+): Promise<Omit<Phase, 'load'>> {
   await delay(SETTLE_MS);
   const fromMs = Date.now();
   const cpuBefore = await Promise.all(world.services.map(({ pid }) => cpuMs(pid)));
@@ -87,10 +107,10 @@ async function runPhase(world: World, { phaseSeconds, connections }: Plan, flood
       ((cpuAfter[index] ?? 0) - (cpuBefore[index] ?? 0)) / (10 * seconds),
     ]),
   );
-  const flood = await flooding;
-  if (flood !== null && 'error' in flood) throw new Error(`the flood failed: ${flood.error}`);
+  const result = await flooding;
+  if (result !== null && 'error' in result) throw new Error(`the flood failed: ${result.error}`);
   await delay(SETTLE_MS);
-  return { isFlooded: flooder !== null, fromMs, untilMs, delivered, confirming: [], paid: [], flood, cpuShare };
+  return { fromMs, untilMs, delivered, confirming: [], paid: [], flood: result, cpuShare };
 }
 
 /** Milliseconds from the commit of an event to its arrival, one event after the other, with pauses of 20 to 80 ms. */
