@@ -78,10 +78,10 @@ function sentence(variable: Variable, text: string, problem: Problem): string {
 /** The farthest that a misspelt name lies from the right one. */
 const MAX_MISSPELT_LETTERS = 2;
 
-/** Variables that are not ours but look as if they were meant for us. Their values are never shown. */
 /** Read by "quittance listen", and by programs of integrators that run beside the service on a developer's machine. */
 const INTEGRATOR_VARIABLES = ['QUITTANCE_API_KEY', 'QUITTANCE_SERVER', 'QUITTANCE_URL', 'QUITTANCE_WEBHOOK_SECRET'];
 
+/** Variables that are not ours but look as if they were meant for us. Their values are never shown. */
 function readStrangers(env: NodeJS.ProcessEnv, present: ReadonlySet<Variable>) {
   const errors: ConfigProblem[] = [];
   const warnings: ConfigProblem[] = [];
@@ -104,7 +104,9 @@ function readStrangers(env: NodeJS.ProcessEnv, present: ReadonlySet<Variable>) {
 }
 
 function nearest(variable: string): Variable[] {
-  const distances = VARIABLES.map((name) => ({ name, letters: editDistance(variable.toUpperCase(), name) }));
+  // Every command asks this of each variable of its environment, and few are as long as one of ours.
+  const alike = VARIABLES.filter((name) => Math.abs(name.length - variable.length) <= MAX_MISSPELT_LETTERS);
+  const distances = alike.map((name) => ({ name, letters: editDistance(variable.toUpperCase(), name) }));
   const least = Math.min(...distances.map(({ letters }) => letters));
   if (least > MAX_MISSPELT_LETTERS) return [];
   return distances.filter(({ letters }) => letters === least).map(({ name }) => name);

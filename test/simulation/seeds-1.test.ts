@@ -1,4 +1,4 @@
 import { hours, keepsPromises } from './promises.ts';
 import { readSeeds } from './read-seeds.ts';
 
-keepsPromises([...readSeeds(), ...hours(0, 10)]);
+keepsPromises([...readSeeds(), ...hours(0, 25)]);

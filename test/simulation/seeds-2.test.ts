@@ -1,3 +1,3 @@
 import { hours, keepsPromises } from './promises.ts';
 
-keepsPromises(hours(10, 10));
+keepsPromises(hours(25, 25));

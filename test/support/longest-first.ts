@@ -1,8 +1,11 @@
 import type { TestSpecification } from 'vitest/node';
 import { BaseSequencer } from 'vitest/node';
 
-/** Folders whose files take long however short they are, and the rest of test/; the unit tests of src/ fill the end. */
-const RANKS = [/\/test\/(flows|simulation|embedded|cli)\//, /\/test\//];
+/**
+ * The simulated hours, which compute all the time, begin in two workers, and beside them in the others what mostly waits. Then folders
+ * whose files take long however short they are, and the rest of test/; the unit tests of src/ fill the end.
+ */
+const RANKS = [/\/test\/simulation\/seeds-/, /\/test\/(processes|flows|simulation|embedded|cli)\//, /\/test\//];
 
 /**
  * Runs what takes long first, so that no worker is left alone with it at the end. Vitest does so by the durations of the last

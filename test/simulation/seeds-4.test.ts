@@ -1,3 +1,0 @@
-import { hours, keepsPromises } from './promises.ts';
-
-keepsPromises(hours(30, 10));
