@@ -13,7 +13,7 @@ export default defineConfig({
     // To load the service anew for each of three hundred files takes a third of the time of all tests. A test that changes what is shared
     // gives it back.
     isolate: false,
-    // Two more than there are cores, for tests wait as much as they compute; more than four crowd PostgreSQL's connections.
+    // Two more than there are cores: beside two that simulate, others mostly wait. More than four crowd PostgreSQL's connections.
     maxWorkers: Math.min(4, availableParallelism() + 2),
     sequence: { sequencer: LongestFirst },
     testTimeout: 30_000,

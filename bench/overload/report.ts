@@ -25,7 +25,8 @@ const KINDS: { kind: Kind; name: string }[] = [
   { kind: 'paid', name: 'block → PAID' },
   { kind: 'delivered', name: 'event → delivered' },
 ];
-const LOADS: Load[] = ['quiet', 'flooded', 'elsewhere'];
+/** In turns, so that a ratio is of the same minutes. */
+export const LOADS: Load[] = ['quiet', 'flooded', 'elsewhere'];
 const SHARES = [0.5, 0.99] as const;
 const LIMIT = 2;
 

@@ -10,7 +10,7 @@ import { writeEvents } from '../webhooks/events.ts';
 import type { Arrivals } from '../webhooks/receiver.ts';
 import type { FloodJob, FloodResult } from './flood.ts';
 import { type Flooded, startNeighbour } from './neighbour.ts';
-import { judgeOverload, type Load, type Measured, type Phase, showOverload } from './report.ts';
+import { judgeOverload, LOADS, type Measured, type Phase, showOverload } from './report.ts';
 import { BLOCK_MS, type Deployment, startWorld, type World } from './world.ts';
 
 type Plan = { phaseSeconds: number; phases: number; connections: number };
@@ -22,8 +22,6 @@ const DEPLOYMENTS: Deployment[] = [
   { name: 'all_in_one', processes: ['api,watcher,webhooks'] },
   { name: 'separate', processes: ['api', 'watcher', 'webhooks'] },
 ];
-/** In turns, so that a ratio is of the same minutes. */
-const LOADS: Load[] = ['quiet', 'flooded', 'elsewhere'];
 /** After the flood begins or ends, before anything counts. */
 const SETTLE_MS = 1500;
 /** Beside each phase, and until the first payments are irreversible. */

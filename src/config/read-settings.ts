@@ -104,9 +104,10 @@ function readStrangers(env: NodeJS.ProcessEnv, present: ReadonlySet<Variable>) {
 }
 
 function nearest(variable: string): Variable[] {
+  const asked = variable.toUpperCase();
   // Every command asks this of each variable of its environment, and few are as long as one of ours.
-  const alike = VARIABLES.filter((name) => Math.abs(name.length - variable.length) <= MAX_MISSPELT_LETTERS);
-  const distances = alike.map((name) => ({ name, letters: editDistance(variable.toUpperCase(), name) }));
+  const alike = VARIABLES.filter((name) => Math.abs(name.length - asked.length) <= MAX_MISSPELT_LETTERS);
+  const distances = alike.map((name) => ({ name, letters: editDistance(asked, name) }));
   const least = Math.min(...distances.map(({ letters }) => letters));
   if (least > MAX_MISSPELT_LETTERS) return [];
   return distances.filter(({ letters }) => letters === least).map(({ name }) => name);

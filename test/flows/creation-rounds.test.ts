@@ -49,18 +49,23 @@ async function projectOf(policy: Policy): Promise<TestProject> {
 
 const isInsert = ([{ name }]: Asked) => name.startsWith('invoice-insert');
 
+/** A database on which others took so many times what was to be inserted. */
+function losing(times: number) {
+  let left = times;
+  return watchedDatabase((...one) => (isInsert(one) && left-- > 0 ? Promise.resolve([]) : null));
+}
+
 describe.each<Policy>(['tail', 'exact'])('of policy %s', (policy) => {
   test('a creation whose amounts others took six times tries a seventh time, and has one then', async () => {
     const project = await projectOf(policy);
-    let left = 6;
-    const { db, asked } = watchedDatabase((...one) => (isInsert(one) && left-- > 0 ? Promise.resolve([]) : null));
+    const { db, asked } = losing(6);
     expect(await create(db, project, policy)).toMatchObject({ kind: 'created', invoice: { status: 'PENDING' } });
     expect(asked.filter(isInsert)).toHaveLength(7);
   });
 
   test('a creation that always comes too late ends after 50 rounds, with the refusal of one for which nothing is free', async () => {
     const project = await projectOf(policy);
-    const { db, asked } = watchedDatabase((...one) => (isInsert(one) ? Promise.resolve([]) : null));
+    const { db, asked } = losing(Number.POSITIVE_INFINITY);
     expect(await create(db, project, policy)).toEqual({ kind: 'amount-unavailable', policy, addressesInUse: 1 });
     expect(asked.filter(isInsert)).toHaveLength(51);
   });
@@ -86,8 +91,7 @@ describe.each<Policy>(['tail', 'exact'])('of policy %s', (policy) => {
 
 test('the more rounds a creation of policy exact lost, the more addresses it looks at: four times as many, up to 256', async () => {
   const project = await projectOf('exact');
-  let left = 6;
-  const { db, asked } = watchedDatabase((...one) => (isInsert(one) && left-- > 0 ? Promise.resolve([]) : null));
+  const { db, asked } = losing(6);
   await create(db, project, 'exact');
   const limits = asked
     .filter(([{ name }]) => name === 'allocation-count-free-exact')
