@@ -3,6 +3,7 @@ import type { UnixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import type { Database } from '../store/database.ts';
+import type { AccountHex } from '../tron/address.ts';
 import type { Alarms } from './alarms.ts';
 import type { NodePool } from './node-pool.ts';
 import type { Pace } from './pace.ts';
@@ -41,6 +42,8 @@ export type Following = {
   producersNextMs: number;
   /** When they are asked again although nothing called for it, because they refused or disagreed; monotonic. */
   producersRetryMs: number;
+  /** Producers whose blocks were signed with a key that is not theirs, until nodes said which is: their keys are asked for anew. */
+  suspects: Set<AccountHex>;
   /** What nodes said is irreversible. */
   nodeSolid: { number: number; time: UnixMs };
   /** The oldest height that a node called irreversible and that is not so by our count yet; `null`: there is none. */

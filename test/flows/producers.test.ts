@@ -136,10 +136,11 @@ describe('a producer signs with another key', () => {
       { kind: 'replayed-producers', producers: 'attacker' },
     );
     service.devnet.mine(10, QUICK);
-    // One new key is as likely as one new member; the ones after it are refused each time that they are told.
+    // One new key is as likely as one new member; the ones after it are refused each time that they are told, longer than it takes until the
+    // producers are asked for although no block calls for it.
     await eventually(
       () => findOpenAlarms(service.db, 'devnet'),
-      (alarms) => alarms.some(({ kind, seenCount }) => kind === 'producers-refused' && seenCount >= 3),
+      (alarms) => alarms.some(({ kind, seenCount }) => kind === 'producers-refused' && seenCount >= 5),
     );
     service.devnet.mine(10, QUICK);
     expect(await statusOf(service, victim)).not.toBe('PAID');
