@@ -21,6 +21,6 @@ export function addEventsCommands(program: Command, terminal: Terminal): void {
       const stop = () => stopping.abort();
       // Once: who presses Ctrl-C again does not want to wait.
       process.once('SIGINT', stop).once('SIGTERM', stop);
-      await tailEvents(terminal, options, { stdout: process.stdout, signal: stopping.signal });
+      await tailEvents(terminal, options, { signal: stopping.signal });
     });
 }

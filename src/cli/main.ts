@@ -3,20 +3,20 @@ import { CliError, describeError, EXIT, type ExitCode } from './cli-error.ts';
 import { addCommands } from './commands.ts';
 import { secretProblem } from './secret-problem.ts';
 import { holdsKeyOrId, spotSecret } from './spot-secret.ts';
-import { createTerminal, printError, type Terminal } from './terminal.ts';
+import { createTerminal, printError, type Surroundings, type Terminal } from './terminal.ts';
 import { readVersion } from './version.ts';
 
 /**
  * The `quittance` command. Returns the exit code; the process ends by itself once nothing is open any more.
  * Each command's module is loaded when it runs, so that --help and a typing mistake answer at once.
  */
-export async function main(args: readonly string[]): Promise<ExitCode> {
+export async function main(args: readonly string[], surroundings: Surroundings = process): Promise<ExitCode> {
   // `quittance project list | head` ends reading early, which is no fault.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  surroundings.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(EXIT.ok);
     throw error;
   });
-  const terminal = createTerminal({ json: isJsonAsked(args) });
+  const terminal = createTerminal(surroundings, { json: isJsonAsked(args) });
   try {
     await createProgram(terminal).parseAsync(args, { from: 'user' });
     return terminal.exitCode();
@@ -41,7 +41,11 @@ function createProgram(terminal: Terminal): Command {
     .option('--json', 'print one JSON object on standard output, also for an error')
     .helpOption('-h, --help', 'show this help')
     .configureHelp({ showGlobalOptions: true, sortSubcommands: false })
-    .configureOutput({ outputError: () => undefined })
+    .configureOutput({
+      writeOut: (text) => terminal.stdout.write(text),
+      writeErr: (text) => terminal.stderr.write(text),
+      outputError: () => undefined,
+    })
     .exitOverride()
     .addHelpText('after', HELP);
   addCommands(program, terminal);

@@ -6,11 +6,17 @@ import { type DescribedError, EXIT, type ExitCode } from './cli-error.ts';
  */
 export type Result = { data: object; text: string; next?: string; exitCode?: ExitCode };
 
-/** Where a command runs: its environment and its three channels. */
-export type Terminal = {
-  readonly json: boolean;
+/** What a command has of the process that it runs in. */
+export type Surroundings = {
   readonly env: NodeJS.ProcessEnv;
   readonly stdin: NodeJS.ReadableStream;
+  readonly stdout: NodeJS.WritableStream & { readonly isTTY?: boolean };
+  readonly stderr: NodeJS.WritableStream;
+};
+
+/** Where a command runs, and how it speaks. What it writes to `stdout` itself is its whole result. */
+export type Terminal = Surroundings & {
+  readonly json: boolean;
   /** Results only: with --json exactly one JSON object, also when the command fails. */
   print(result: Result): void;
   /** The exit code of the result that was printed. */
@@ -19,21 +25,20 @@ export type Terminal = {
   note(text: string): void;
 };
 
-export function createTerminal(options: { json: boolean }): Terminal {
+export function createTerminal({ env, stdin, stdout, stderr }: Surroundings, options: { json: boolean }): Terminal {
   const note = (text: string) => {
-    if (text !== '') process.stderr.write(`${text}\n`);
+    if (text !== '') stderr.write(`${text}\n`);
   };
   let exitCode: ExitCode = EXIT.ok;
   return {
+    ...{ env, stdin, stdout, stderr },
     json: options.json,
-    env: process.env,
-    stdin: process.stdin,
     note,
     exitCode: () => exitCode,
     print({ data, text, next, exitCode: found = EXIT.ok }) {
       exitCode = found;
       const shown = options.json ? printableJson(JSON.stringify(data, null, 2)) : text;
-      if (shown !== '') process.stdout.write(`${shown}\n`);
+      if (shown !== '') stdout.write(`${shown}\n`);
       if (!options.json && next !== undefined) note(next);
     },
   };

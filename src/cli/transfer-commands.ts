@@ -62,7 +62,7 @@ export function addTransferCommands(program: Command, terminal: Terminal, print:
     .option('--output <file>', 'a file, written whole or not at all; else standard output')
     .action(async (options: ExportOptions) => {
       const { exportTransfers } = await import('./transfers/export.ts');
-      const result = await exportTransfers(terminal, options, process.stdout);
+      const result = await exportTransfers(terminal, options);
       if (result !== null) terminal.print(result);
     });
 }

@@ -96,7 +96,7 @@ async function withEmbedded<Output>(
   try {
     // Its routine reports are for the log of a service; a command shows what is wrong, or all if asked to.
     const level = config.logLevel === 'info' ? 'warn' : config.logLevel;
-    const log = createLogger({ level, destination: process.stderr });
+    const log = createLogger({ level, destination: terminal.stderr });
     const isNew = !(await isClusterThere(config.dataDir));
     if (isNew) terminal.note('making a new database …');
     const postgres = await startEmbeddedPostgres({ dataDir: config.dataDir, log });

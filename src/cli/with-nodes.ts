@@ -26,11 +26,12 @@ export function withNodes<Output>(
   networkName: string | undefined,
   work: (deps: NodeCommand) => Promise<Output>,
 ): Promise<Output> {
-  return withDatabase(terminal, (database) => usingNodes(database, networkName, work));
+  return withDatabase(terminal, (database) => usingNodes(terminal, database, networkName, work));
 }
 
 /** The same for a command that has the database open. */
 export async function usingNodes<Output>(
+  { stderr }: Pick<Terminal, 'stderr'>,
   { db, config }: Pick<CommandDatabase, 'db' | 'config'>,
   networkName: string | undefined,
   work: (deps: NodeCommand) => Promise<Output>,
@@ -41,7 +42,7 @@ export async function usingNodes<Output>(
   const now = () => unixMs(systemClock.now());
   const log = createLogger({
     level: config.logLevel === 'info' ? 'error' : config.logLevel,
-    destination: process.stderr,
+    destination: stderr,
   });
   const pool = createNodePool({ network, nodes, now, log, metrics, blockMs: SLOT_MS });
   pool.setGenesis(network === 'devnet' ? await findGenesisId(db, network) : GENESIS_BLOCK_IDS[network]);

@@ -8,8 +8,7 @@ import { fillLedger } from '../support/full-ledger.ts';
 import { newLedger } from '../support/ledger-copies.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { eventually } from '../support/service.ts';
-import { newDirectory, startCli } from './run-cli.ts';
-import { runHere } from './run-here.ts';
+import { newDirectory, runCli, startProcess } from './run-cli.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -18,7 +17,7 @@ test('a restore that is killed leaves the database empty, and the next one succe
   await fillLedger(source.client, (await readMigrations()).length);
   const folder = newDirectory();
   const file = join(folder, 'ledger.backup');
-  await runHere(['backup', '--to', file], { env: { DATABASE_URL: source.connectionString } });
+  await runCli(['backup', '--to', file], { env: { DATABASE_URL: source.connectionString } });
   const target = await newLedger();
   const watching = await newLedger();
   // It is held where all but the last tables are loaded: a trigger's function waits for a lock of ours.
@@ -26,7 +25,7 @@ test('a restore that is killed leaves the database empty, and the next one succe
   await target.client.query(`create function wait() returns event_trigger language plpgsql as $$ begin
     if tg_tag = 'ALTER TABLE' then perform pg_advisory_xact_lock(77); end if; end $$;
     create event trigger hold on ddl_command_start execute function wait()`);
-  const child = startCli(['restore', file], { env: { DATABASE_URL: target.connectionString } });
+  const child = startProcess(['restore', file], { env: { DATABASE_URL: target.connectionString } });
   const ended = new Promise((resolve) => child.once('close', resolve));
   const isWaiting = async (wanted: number) =>
     eventually(
@@ -45,7 +44,7 @@ test('a restore that is killed leaves the database empty, and the next one succe
   await isWaiting(0);
   expect((await target.client.query('select from projects')).rowCount).toBe(0);
   const env = { DATABASE_URL: target.connectionString };
-  expect(await runHere(['restore', file, '--json'], { env })).toMatchObject({
+  expect(await runCli(['restore', file, '--json'], { env })).toMatchObject({
     code: 0,
     json: { rowCounts: { projects: 2, invoices: 6 }, missingMasterKeyIds: ['0123456789abcdef'] },
   });
@@ -56,23 +55,23 @@ test('the embedded database is backed up while it runs, and moves to another dat
   const file = join(newDirectory(), 'moved.backup');
   const at = (QUITTANCE_DATA_DIR: string) => ({ env: { QUITTANCE_DATA_DIR } });
   const project = ['project', 'create', '--name', 'Shop', '--network', 'nile', '--json'];
-  expect((await runHere(project, at(from))).code).toBe(0);
+  expect((await runCli(project, at(from))).code).toBe(0);
   const log = createLogger({ level: 'silent' });
   const postgres = await startEmbeddedPostgres({ dataDir: from, log, isDurable: false });
   try {
-    expect(await runHere(['backup', '--to', `${file}.nightly`], at(from))).toMatchObject({ code: 0 });
-    expect(await runHere(['restore', `${file}.nightly`, '--json'], at(from))).toMatchObject({ code: 4 });
-    expect(await runHere(['backup', '--final', '--to', file], at(from))).toMatchObject({ code: 4 });
-    expect(await runHere(['backup', '--to', `${file}.nightly`], at(from))).toMatchObject({ code: 4 });
+    expect(await runCli(['backup', '--to', `${file}.nightly`], at(from))).toMatchObject({ code: 0 });
+    expect(await runCli(['restore', `${file}.nightly`, '--json'], at(from))).toMatchObject({ code: 4 });
+    expect(await runCli(['backup', '--final', '--to', file], at(from))).toMatchObject({ code: 4 });
+    expect(await runCli(['backup', '--to', `${file}.nightly`], at(from))).toMatchObject({ code: 4 });
   } finally {
     await postgres.stop();
   }
-  expect(await runHere(['backup', '--final', '--to', file, '--json'], at(from))).toMatchObject({
+  expect(await runCli(['backup', '--final', '--to', file, '--json'], at(from))).toMatchObject({
     code: 0,
     json: { final: true, rowCounts: { projects: 1 } },
   });
-  expect(await runHere(['restore', file, '--json'], at(to))).toMatchObject({ code: 0, json: { final: true } });
-  expect((await runHere(['project', 'list', '--json'], at(to))).json.data).toHaveLength(1);
+  expect(await runCli(['restore', file, '--json'], at(to))).toMatchObject({ code: 0, json: { final: true } });
+  expect((await runCli(['project', 'list', '--json'], at(to))).json.data).toHaveLength(1);
 });
 
 test('every role and every command refuses a database of a newer release', async () => {
@@ -113,7 +112,7 @@ test('every role and every command refuses a database of a newer release', async
     ['deliveries', 'replay', id('evt')],
   ];
   const outcomes = await Promise.all(
-    commands.map(async (args) => [args.join(' '), (await runHere([...args, '--json'], { env })).json?.error?.code]),
+    commands.map(async (args) => [args.join(' '), (await runCli([...args, '--json'], { env })).json?.error?.code]),
   );
   expect(outcomes).toEqual(commands.map((args) => [args.join(' '), 'SCHEMA_NEWER']));
 });

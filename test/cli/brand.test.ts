@@ -9,8 +9,7 @@ import { listOperatorActions } from '../../src/store/operator-actions.ts';
 import { findProject } from '../../src/store/projects.ts';
 import { LOGOS } from '../support/logos.ts';
 import { createTestDatabase } from '../support/postgres.ts';
-import { newDirectory } from './run-cli.ts';
-import { runHere } from './run-here.ts';
+import { newDirectory, runCli } from './run-cli.ts';
 
 const database = await createTestDatabase();
 const db = openDatabase({
@@ -26,7 +25,7 @@ afterAll(async () => {
 });
 
 function project(...args: string[]) {
-  return runHere(['project', ...args], { env: { DATABASE_URL: database.connectionString } });
+  return runCli(['project', ...args], { env: { DATABASE_URL: database.connectionString } });
 }
 
 function newFile(content: Uint8Array | string): string {

@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { createTerminal } from '../../src/cli/terminal.ts';
 import { withDatabase } from '../../src/cli/with-database.ts';
 import { lockDataDir } from '../../src/runtime/instance-lock.ts';
 import { createLogger } from '../../src/runtime/log.ts';
@@ -9,6 +8,7 @@ import { startEmbeddedPostgres } from '../../src/store/embedded.ts';
 import { migrate, readMigrations } from '../../src/store/migrate.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
+import { recordTerminal } from '../support/terminal.ts';
 import { newDirectory, runCli } from './run-cli.ts';
 
 const databases: TestDatabase[] = [];
@@ -143,7 +143,7 @@ describe('with the embedded database', () => {
       await migrate(db);
       expect(await runCli(CREATE, { env })).toMatchObject({ code: 0, stderr: '' });
       // A long command, as an export piped into a pager, does not keep others waiting.
-      const terminal = { ...createTerminal({ json: true }), env };
+      const terminal = recordTerminal({ json: true, env });
       const inside = await withDatabase(terminal, () => withDatabase(terminal, async ({ kind }) => kind));
       expect(inside).toBe('embedded');
     } finally {

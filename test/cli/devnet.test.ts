@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { expect, test } from 'vitest';
-import { newDirectory, runCli, startCli } from './run-cli.ts';
+import { newDirectory, runProcess, startProcess } from './run-cli.ts';
 
 test('devnet runs a network until it is told to stop, and keeps its chain', async () => {
   const options = { env: { QUITTANCE_DATA_DIR: newDirectory() } };
   const blockIds: string[] = [];
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    const child = startCli(['devnet', '--port', '0', '--block-ms', '60000', '--json'], options);
+    const child = startProcess(['devnet', '--port', '0', '--block-ms', '60000', '--json'], options);
     let stdout = '';
     for await (const chunk of child.stdout) {
       stdout += chunk;
@@ -35,8 +35,8 @@ test('devnet says every wrong option at once, and that a port is in use', async 
   const address = server.address();
   const port = String(typeof address === 'object' && address !== null ? address.port : 0);
   const [wrong, busy] = await Promise.all([
-    runCli(['devnet', '--port', 'x', '--block-ms', '1', '--producers', '28']),
-    runCli(['devnet', '--port', port, '--in-memory', '--json']),
+    runProcess(['devnet', '--port', 'x', '--block-ms', '1', '--producers', '28']),
+    runProcess(['devnet', '--port', port, '--in-memory', '--json']),
   ]);
   server.close();
   expect(wrong.code).toBe(2);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type TailOptions, tailEvents } from '../../src/cli/events/tail.ts';
-import { createTerminal, type Terminal } from '../../src/cli/terminal.ts';
+import type { Terminal } from '../../src/cli/terminal.ts';
 import { type EventType, eventBody } from '../../src/domain/event.ts';
 import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
@@ -14,7 +14,8 @@ import { recordEvents } from '../../src/store/events.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { createTestProject, eventually, type TestProject } from '../support/service.ts';
-import { newDirectory, startCli } from './run-cli.ts';
+import { recordTerminal } from '../support/terminal.ts';
+import { newDirectory, startProcess } from './run-cli.ts';
 
 const NOW = unixMs(Date.parse('2026-11-21T02:42:35.019Z'));
 
@@ -69,12 +70,12 @@ function tail(
   { json = true, env = {}, isTTY = false }: { json?: boolean; env?: object; isTTY?: boolean } = {},
 ) {
   const notes: string[] = [];
+  const stdout = Object.assign(new PassThrough(), { isTTY });
   const terminal: Terminal = {
-    ...createTerminal({ json }),
-    env: { DATABASE_URL: database.connectionString, ...env },
+    ...recordTerminal({ json, env: { DATABASE_URL: database.connectionString, ...env } }),
+    stdout,
     note: (text) => void notes.push(text),
   };
-  const stdout = Object.assign(new PassThrough(), { isTTY });
   let text = '';
   stdout.on('data', (chunk) => {
     text += chunk;
@@ -83,7 +84,7 @@ function tail(
   const ended = tailEvents(
     terminal,
     { limit: '10', follow: true, ...options },
-    { stdout, signal: stopping.signal, pollMs: 10 },
+    { signal: stopping.signal, pollMs: 10 },
   );
   return {
     notes,
@@ -198,7 +199,7 @@ describe('events tail', () => {
     const bodies = await add('ping');
     const env = { DATABASE_URL: database.connectionString };
     for (const end of ['SIGINT', 'closed pipe']) {
-      const child = startCli(['events', 'tail', '--limit', '1', '--json'], { env });
+      const child = startProcess(['events', 'tail', '--limit', '1', '--json'], { env });
       let [stdout, stderr] = ['', ''];
       child.stderr.on('data', (chunk) => {
         stderr += chunk;

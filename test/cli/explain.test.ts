@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { CliError } from '../../src/cli/cli-error.ts';
 import { explain } from '../../src/cli/explain/explain.ts';
-import type { Result, Terminal } from '../../src/cli/terminal.ts';
+import type { Result } from '../../src/cli/terminal.ts';
 import { encodeId } from '../../src/domain/ids.ts';
+import { recordTerminal } from '../support/terminal.ts';
 import { addressOf, at, createLedger, txIdOf } from './explain-ledger.ts';
 import { runCli } from './run-cli.ts';
 
@@ -21,8 +22,7 @@ type Ledger = Awaited<ReturnType<typeof createLedger>>;
 type Json = { verdict: string; timeline: { at: string; kind: string; text: string }[] } & Record<string, unknown>;
 
 function ask({ env }: Pick<Ledger, 'env'>, subject: string, options: { project?: string } = {}): Promise<Result> {
-  const terminal = { json: false, env, stdin: process.stdin, print: vi.fn(), exitCode: () => 0, note: vi.fn() };
-  return explain(terminal as Terminal, subject, options);
+  return explain(recordTerminal({ env }), subject, options);
 }
 
 /** Compares what people and what machines get with the golden files of a name. */

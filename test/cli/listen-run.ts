@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { PassThrough } from 'node:stream';
 import { onTestFinished } from 'vitest';
 import { listen } from '../../src/cli/listen/listen.ts';
 import type { ListenOptions } from '../../src/cli/listen/settings.ts';
@@ -14,6 +13,7 @@ import { unixMs } from '../../src/domain/time.ts';
 import type { Database } from '../../src/store/database.ts';
 import { insertEvents } from '../../src/store/events.ts';
 import { eventually, type Json } from '../support/service.ts';
+import { recordTerminal } from '../support/terminal.ts';
 import { newDirectory } from './run-cli.ts';
 
 export type Recorded = { id: string; body: string };
@@ -82,12 +82,10 @@ export function runListen(
   const controller = new AbortController();
   const lines: string[] = [];
   const notes: string[] = [];
+  const env = { XDG_STATE_HOME: home, QUITTANCE_API_KEY: apiKey, QUITTANCE_SERVER: server };
   const terminal: Terminal = {
-    json,
-    env: { XDG_STATE_HOME: home, QUITTANCE_API_KEY: apiKey, QUITTANCE_SERVER: server },
-    stdin: new PassThrough(),
+    ...recordTerminal({ json, env }),
     print: ({ data }) => lines.push(JSON.stringify(data)),
-    exitCode: () => 0,
     note: (text) => notes.push(text),
   };
   const write = (line: string) => lines.push(line);

@@ -18,7 +18,7 @@ import {
   startReceiver,
   stateFiles,
 } from './listen-run.ts';
-import { newDirectory, runCli, startCli } from './run-cli.ts';
+import { newDirectory, runCli, startProcess } from './run-cli.ts';
 
 let service: TestService;
 beforeAll(async () => {
@@ -345,7 +345,7 @@ test('killed, restarted and with its server restarted, it has every event answer
     return file === undefined ? undefined : JSON.parse(readFileSync(file, 'utf8')).cursor;
   };
   const start = () => {
-    const child = startCli(['listen', '--forward-to', receiver.url, '--json'], { env });
+    const child = startProcess(['listen', '--forward-to', receiver.url, '--json'], { env });
     child.stdout.resume();
     child.stderr.resume();
     const end = async (signal: NodeJS.Signals) => {

@@ -21,13 +21,13 @@ import { addWebhookEndpoint } from '../../src/webhooks/add-endpoint.ts';
 import { openEndpointSecrets } from '../../src/webhooks/endpoint-secrets.ts';
 import { createWebhookSecret } from '../../src/webhooks/sign.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
-import { newDirectory, runCli } from './run-cli.ts';
+import { recordTerminal } from '../support/terminal.ts';
+import { newDirectory, runProcess } from './run-cli.ts';
 
 const notes: string[] = [];
 
 function terminalWith(env: NodeJS.ProcessEnv) {
-  const note = (text: string) => void notes.push(text);
-  return { json: true, env, stdin: process.stdin, note, exitCode: () => 0 as const, print: () => undefined };
+  return { ...recordTerminal({ json: true, env }), note: (text: string) => void notes.push(text) };
 }
 
 const statusOf = (env: NodeJS.ProcessEnv) => showMasterKeys(terminalWith(env));
@@ -189,7 +189,7 @@ test('the key file: a rotation beside a running service, cut off after each step
 
 test('a service with a database elsewhere and no master key is refused at the start, by the command', async () => {
   const env = { DATABASE_URL: 'postgres://u:p@127.0.0.1:1/q', QUITTANCE_NILE_NODES: 'http://127.0.0.1:1' };
-  const { code, json } = await runCli(['start', '--json'], { env });
+  const { code, json } = await runProcess(['start', '--json'], { env });
   expect(code).toBe(2);
   expect(json.error).toMatchObject({
     code: 'CONFIG_INVALID',

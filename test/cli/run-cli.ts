@@ -3,7 +3,9 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { main } from '../../src/cli/main.ts';
 import { BUILT_COMMAND } from '../support/command.ts';
+import { recordSurroundings } from '../support/terminal.ts';
 
 export type CliOutput = { code: number | null; stdout: string; stderr: string; json: CliJson };
 
@@ -11,9 +13,9 @@ export type CliOutput = { code: number | null; stdout: string; stderr: string; j
 // biome-ignore lint/suspicious/noExplicitAny: the tests are what checks the shape.
 type CliJson = any;
 
-export type CliOptions = {
-  env?: NodeJS.ProcessEnv;
-  stdin?: string;
+export type CliOptions = { env?: NodeJS.ProcessEnv; stdin?: string };
+
+export type ProcessOptions = CliOptions & {
   cwd?: string;
   /** By default this test run's build, which starts faster than the source. */
   command?: string;
@@ -27,32 +29,45 @@ export function newDirectory(): string {
   return path;
 }
 
-/** Starts the real command in an environment that holds nothing of ours but `env`. */
-export function startCli(args: readonly string[], options: CliOptions = {}): ChildProcessWithoutNullStreams {
-  const inherited = Object.entries(process.env).filter(([name]) => !/^(QUITTANCE_|DATABASE_|PG)/.test(name));
+/** Runs a command to its end, as its process would, but in this one: to start a process takes ten times as long as most commands. */
+export async function runCli(args: readonly string[], options: CliOptions = {}): Promise<CliOutput> {
+  const surroundings = recordSurroundings({ env: environment(options), stdin: options.stdin ?? '' });
+  const code = await main(args, surroundings);
+  return output(args, code, surroundings.written);
+}
+
+/** Starts a process with the real command. */
+export function startProcess(args: readonly string[], options: ProcessOptions = {}): ChildProcessWithoutNullStreams {
   return spawn(process.execPath, [options.command ?? BUILT_COMMAND, ...args], {
     cwd: options.cwd ?? tmpdir(),
-    env: { ...Object.fromEntries(inherited), NO_COLOR: '1', ...options.env },
+    env: environment(options),
   });
 }
 
-/** Runs the real command to its end. */
-export function runCli(args: readonly string[], options: CliOptions = {}): Promise<CliOutput> {
+/** Runs a process with the real command to its end. */
+export function runProcess(args: readonly string[], options: ProcessOptions = {}): Promise<CliOutput> {
   return new Promise((resolve, reject) => {
-    const child = startCli(args, options);
-    let [stdout, stderr] = ['', ''];
+    const child = startProcess(args, options);
+    const written = { stdout: '', stderr: '' };
     child.stdout.on('data', (chunk) => {
-      stdout += chunk;
+      written.stdout += chunk;
     });
     child.stderr.on('data', (chunk) => {
-      stderr += chunk;
+      written.stderr += chunk;
     });
     child.stdin.on('error', () => undefined); // It ended without reading; its output tells the story.
     child.stdin.end(options.stdin ?? '');
     child.once('error', reject);
-    child.once('close', (code) => {
-      const json = args.includes('--json') ? JSON.parse(stdout) : undefined;
-      resolve({ code, stdout, stderr, json });
-    });
+    child.once('close', (code) => resolve(output(args, code, written)));
   });
+}
+
+/** Holds nothing of ours but what the test gives. */
+function environment({ env }: CliOptions): NodeJS.ProcessEnv {
+  const inherited = Object.entries(process.env).filter(([name]) => !/^(QUITTANCE_|DATABASE_|PG)/.test(name));
+  return { ...Object.fromEntries(inherited), NO_COLOR: '1', ...env };
+}
+
+function output(args: readonly string[], code: number | null, written: { stdout: string; stderr: string }): CliOutput {
+  return { code, ...written, json: args.includes('--json') ? JSON.parse(written.stdout) : undefined };
 }

@@ -13,7 +13,7 @@ import { insertTransfers, type NewTransfer } from '../../src/store/transfers.ts'
 import { type AccountHex, accountToAddress } from '../../src/tron/address.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
-import { type CliOutput, newDirectory, runCli, startCli } from './run-cli.ts';
+import { type CliOutput, newDirectory, runCli, startProcess } from './run-cli.ts';
 
 const database = await createTestDatabase();
 const db = openDatabase({
@@ -594,7 +594,7 @@ describe('an export of several batches', () => {
   });
 
   test('ends quietly when its reader stops reading', async () => {
-    const child = startCli(['transfers', 'export', '--project', shop.projectId, '--format', 'json'], { env });
+    const child = startProcess(['transfers', 'export', '--project', shop.projectId, '--format', 'json'], { env });
     let [seen, stderr] = [0, ''];
     child.stdout.on('data', (chunk: Buffer) => {
       seen += chunk.length;

@@ -2,16 +2,16 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { SOURCE_COMMAND } from '../support/command.ts';
-import { type CliOptions, type CliOutput, newDirectory, runCli as runCommand } from './run-cli.ts';
+import { type CliOutput, newDirectory, type ProcessOptions, runCli, runProcess } from './run-cli.ts';
 
-/** These tests are about the command as such, so it runs as in a checkout that was not built. */
-function runCli(args: readonly string[], options: CliOptions = {}): Promise<CliOutput> {
-  return runCommand(args, { ...options, command: SOURCE_COMMAND });
+/** As in a checkout that was not built. */
+function runSource(args: readonly string[], options: ProcessOptions = {}): Promise<CliOutput> {
+  return runProcess(args, { ...options, command: SOURCE_COMMAND });
 }
 
 describe('quittance', () => {
   test('--help names every command and every exit code', async () => {
-    const { code, stdout, stderr } = await runCli(['--help']);
+    const { code, stdout, stderr } = await runSource(['--help']);
     expect(code).toBe(0);
     expect(stderr).toBe('');
     for (const name of ['start', 'migrate', 'project', 'key', 'address', 'webhook', 'sandbox', 'devnet']) {
@@ -30,12 +30,12 @@ describe('quittance', () => {
 
   test('--version is the one of package.json', async () => {
     const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
-    expect(await runCli(['--version'])).toMatchObject({ code: 0, stdout: `${version}\n` });
+    expect(await runSource(['--version'])).toMatchObject({ code: 0, stdout: `${version}\n` });
   });
 
   test('--help loads no module of the service', async () => {
     const coverage = newDirectory();
-    await runCli(['--help'], { env: { NODE_V8_COVERAGE: coverage } });
+    await runSource(['--help'], { env: { NODE_V8_COVERAGE: coverage } });
     const loaded = readdirSync(coverage).flatMap((file) => {
       const report: { result: { url: string }[] } = JSON.parse(readFileSync(join(coverage, file), 'utf8'));
       return report.result.map(({ url }) => url);
@@ -50,11 +50,11 @@ describe('quittance', () => {
     const cwd = newDirectory();
     mkdirSync(join(cwd, 'src'));
     writeFileSync(join(cwd, 'tsconfig.json'), '{ "extends": "./missing.json", ');
-    expect(await runCli(['--version'], { cwd })).toMatchObject({ code: 0, stderr: '' });
+    expect(await runSource(['--version'], { cwd })).toMatchObject({ code: 0, stderr: '' });
   });
 
   test('a misspelt command is a usage error that says what was meant', async () => {
-    const { code, stdout, stderr } = await runCli(['proect', 'list']);
+    const { code, stdout, stderr } = await runSource(['proect', 'list']);
     expect(code).toBe(2);
     expect(stdout).toBe('');
     expect(stderr).toContain("unknown command 'proect' (Did you mean project?)");
@@ -94,7 +94,7 @@ describe('quittance', () => {
   test('every problem of the configuration is reported at once, and the service does not start', async () => {
     const env = { QUITTANCE_PORT: '99999', QUITTANCE_ROLES: 'api', DATABSE_URL: 'postgres://u:h0rse@h/d' };
     const [text, json] = await Promise.all([
-      runCli(['start'], { env }),
+      runSource(['start'], { env }),
       runCli(['project', 'list', '--json'], { env }),
     ]);
     expect(text.code).toBe(2);

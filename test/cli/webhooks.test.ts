@@ -12,7 +12,7 @@ import { createTestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
 import { eventually } from '../support/service.ts';
 import type { CliOutput } from './run-cli.ts';
-import { runHere } from './run-here.ts';
+import { runCli } from './run-cli.ts';
 
 const database = await createTestDatabase();
 const db = openDatabase({
@@ -34,12 +34,12 @@ const env = {
 };
 
 function cli(...args: string[]): Promise<CliOutput> {
-  return runHere(args, { env });
+  return runCli(args, { env });
 }
 
 /** The result of a command that must go well. */
 async function json(...args: string[]) {
-  const { code, json: result, stderr } = await runHere([...args, '--json'], { env });
+  const { code, json: result, stderr } = await runCli([...args, '--json'], { env });
   expect({ code, stderr, error: result?.error }).toEqual({ code: 0, stderr: '', error: undefined });
   return result;
 }
@@ -103,7 +103,7 @@ describe('webhook add', () => {
       '-',
       '--json',
     ];
-    const added = await runHere([...args, '--events', 'invoice.paid,ping', '--description', ' Küche '], {
+    const added = await runCli([...args, '--events', 'invoice.paid,ping', '--description', ' Küche '], {
       env,
       stdin: `${secret}\n`,
     });
@@ -157,7 +157,7 @@ describe('webhook add', () => {
       stderr: expect.stringMatching(/--secret \(\d+ characters, not shown\) is not .*24 to 64 bytes/),
     });
     expect((await add(...url, '--secret', short)).stderr).not.toContain(short);
-    const endless = await runHere(['webhook', 'add', '--project', projectId, ...url, '--secret', '-'], {
+    const endless = await runCli(['webhook', 'add', '--project', projectId, ...url, '--secret', '-'], {
       env,
       stdin: 'x'.repeat(2000),
     });
@@ -185,7 +185,7 @@ describe('webhook add', () => {
   test('with a database elsewhere and without a master key it says how to make one', async () => {
     const { projectId } = await newProject();
     const args = ['webhook', 'add', '--project', projectId, '--url', 'https://shop.example.com/'];
-    const { code, stderr } = await runHere(args, { env: { DATABASE_URL: database.connectionString } });
+    const { code, stderr } = await runCli(args, { env: { DATABASE_URL: database.connectionString } });
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('QUITTANCE_MASTER_KEY') });
   });
 });
@@ -305,7 +305,7 @@ describe('webhook rotate', () => {
     const { projectId } = await newProject();
     const endpoint = await newEndpoint(projectId);
     const other = { ...env, QUITTANCE_MASTER_KEY: randomBytes(32).toString('hex') };
-    const { code, json: rotated } = await runHere(['webhook', 'rotate', endpoint.whe, '--key-is-lost', '--json'], {
+    const { code, json: rotated } = await runCli(['webhook', 'rotate', endpoint.whe, '--key-is-lost', '--json'], {
       env: other,
     });
     expect({ code, rotated }).toMatchObject({ code: 0, rotated: { isFormerSecretLost: true } });
@@ -320,7 +320,7 @@ describe('webhook rotate', () => {
     const other = { ...env, QUITTANCE_MASTER_KEY: randomBytes(32).toString('hex') };
     const add = ['webhook', 'add', '--project', projectId, '--url', 'https://added.example.com/'];
     for (const args of [add, ['webhook', 'rotate', endpoint.whe]]) {
-      const { code, stderr } = await runHere(args, { env: other });
+      const { code, stderr } = await runCli(args, { env: other });
       expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('cannot be opened here') });
     }
     expect(await secretsOf(endpoint)).toEqual(before);
@@ -472,7 +472,7 @@ describe('deliveries', () => {
     expect(stdout).toMatch(/plan +next attempt 20.*, 10 attempts left/);
     expect(stdout).toContain('1. not-found, likely');
     // Keys are not needed to look.
-    const noKey = await runHere(['deliveries', 'show', event.evt], {
+    const noKey = await runCli(['deliveries', 'show', event.evt], {
       env: { DATABASE_URL: database.connectionString },
     });
     expect(noKey).toMatchObject({ code: 0, stdout });

@@ -5,7 +5,7 @@ import type { Network } from '../../src/domain/network.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { insertEvents } from '../../src/store/events.ts';
 import { createWebhookSecret } from '../../src/webhooks/sign.ts';
-import { runHere } from '../cli/run-here.ts';
+import { runCli } from '../cli/run-cli.ts';
 import { addTestEndpoint, TEST_KEY_RING } from '../support/key-ring.ts';
 import { createTestProject, eventually, type Json } from '../support/service.ts';
 import { order } from './ask.ts';
@@ -208,7 +208,7 @@ describe('targets', () => {
     for (const { endpointId } of deliveries) {
       const env = { DATABASE_URL: world.service.connectionString, QUITTANCE_WEBHOOK_LOCAL_TARGETS: 'allow' };
       const key = TEST_KEY_RING.current().bytes.toString('base64');
-      const { json } = await runHere(['webhook', 'test', endpointId, '--json'], {
+      const { json } = await runCli(['webhook', 'test', endpointId, '--json'], {
         env: { ...env, QUITTANCE_MASTER_KEY: key },
       });
       expect(JSON.stringify(json)).toContain('target_refused');

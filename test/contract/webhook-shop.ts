@@ -6,7 +6,7 @@ import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { type DispatcherOptions, startDispatcher } from '../../src/webhooks/dispatcher.ts';
 import { createWebhookSecret } from '../../src/webhooks/sign.ts';
-import { runHere } from '../cli/run-here.ts';
+import { runCli } from '../cli/run-cli.ts';
 import { addTestEndpoint, TEST_KEY_RING } from '../support/key-ring.ts';
 import {
   createTestProject,
@@ -121,7 +121,7 @@ export async function command(service: TestService, args: string[], exitCode = 0
     QUITTANCE_MASTER_KEY: TEST_KEY_RING.current().bytes.toString('base64'),
     QUITTANCE_WEBHOOK_LOCAL_TARGETS: 'allow',
   };
-  const { code, json, stderr } = await runHere([...args, '--json'], { env });
+  const { code, json, stderr } = await runCli([...args, '--json'], { env });
   expect(code, JSON.stringify(json) + stderr).toBe(exitCode);
   return json;
 }

@@ -10,7 +10,7 @@ import { createMasterKey, type MasterKey } from '../../src/runtime/key-ring.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { startService } from '../../src/service.ts';
 import { parseAddress } from '../../src/tron/address.ts';
-import { runHere } from '../cli/run-here.ts';
+import { runCli } from '../cli/run-cli.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import {
   call,
@@ -79,7 +79,7 @@ function save(name: string, text: string): string {
 
 function cli(masterKeys: readonly MasterKey[], ...args: string[]) {
   const keys = masterKeys.map(({ bytes }) => bytes.toString('base64')).join();
-  return runHere(args, { env: { DATABASE_URL: service.connectionString, QUITTANCE_MASTER_KEY: keys } });
+  return runCli(args, { env: { DATABASE_URL: service.connectionString, QUITTANCE_MASTER_KEY: keys } });
 }
 
 test('before it is paid an invoice has no receipt, and an unknown link has what it has everywhere', async () => {
@@ -164,7 +164,7 @@ test('the command says offline what a receipt proves, and what it does not', asy
   const { text } = await get(`${link}/receipt.json`);
   const [file, keys] = [save('receipt.json', text), save('keys.json', (await get(service.url + KEYS_PATH)).text)];
   const [{ kid }] = await readKeys();
-  const alone = await runHere(['receipt', 'verify', file]);
+  const alone = await runCli(['receipt', 'verify', file]);
   expect(alone).toMatchObject({ code: 0, stderr: '' });
   for (const shown of [kid, `${payment.amount} USDT`, txId, 'no real money', KEYS_PATH]) {
     expect(alone.stdout).toContain(shown);
@@ -174,9 +174,9 @@ test('the command says offline what a receipt proves, and what it does not', asy
   expect(open).toContain('that the key is the issuer');
   expect(open).toContain('that the transaction is on the chain');
 
-  const known = await runHere(['receipt', 'verify', '-', '--keys', keys, '--json'], { stdin: text });
+  const known = await runCli(['receipt', 'verify', '-', '--keys', keys, '--json'], { stdin: text });
   expect(known).toMatchObject({ code: 0, json: { valid: true, keyId: kid, isIssuerKnown: true } });
-  expect((await runHere(['receipt', 'verify', file, '--keys', keys])).stdout).not.toContain(
+  expect((await runCli(['receipt', 'verify', file, '--keys', keys])).stdout).not.toContain(
     'that the key is the issuer',
   );
 });
@@ -184,7 +184,7 @@ test('the command says offline what a receipt proves, and what it does not', asy
 test('the command refuses what was changed, what another key signed, and what is no receipt', async () => {
   const { text } = await get(`${link}/receipt.json`);
   const verifyText = (stdin: string, ...options: string[]) =>
-    runHere(['receipt', 'verify', '-', ...options, '--json'], { stdin });
+    runCli(['receipt', 'verify', '-', ...options, '--json'], { stdin });
   expect(await verifyText(text.replace('Test shop', 'Best shop'))).toMatchObject({
     code: 1,
     json: { valid: false, problem: 'changed', message: expect.stringContaining('does not fit') },
@@ -204,11 +204,11 @@ test('the command refuses what was changed, what another key signed, and what is
     code: 2,
     json: { error: { code: 'INVALID_ARGUMENT' } },
   });
-  expect(await runHere(['receipt', 'verify', join(folder, 'none.json'), '--json'])).toMatchObject({
+  expect(await runCli(['receipt', 'verify', join(folder, 'none.json'), '--json'])).toMatchObject({
     code: 3,
     json: { error: { code: 'NOT_FOUND' } },
   });
-  expect(await runHere(['receipt', 'verify', folder, '--json'])).toMatchObject({
+  expect(await runCli(['receipt', 'verify', folder, '--json'])).toMatchObject({
     code: 2,
     json: { error: { message: expect.stringContaining('EISDIR') } },
   });

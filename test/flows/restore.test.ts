@@ -15,7 +15,7 @@ import { takeLedger } from '../../src/store/ledger-identity.ts';
 import { restoreBackup } from '../../src/store/restore.ts';
 import type { AccountXpub } from '../../src/tron/account-xpub.ts';
 import { accountFromPublicKey, accountToAddress, parseAddress } from '../../src/tron/address.ts';
-import { runHere } from '../cli/run-here.ts';
+import { runCli } from '../cli/run-cli.ts';
 import { runSql } from '../contract/sql.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { backUp, type LedgerDatabase, newFolder, newLedger } from '../support/ledger-copies.ts';
@@ -106,7 +106,7 @@ async function pairOf(shop: Shop, invoiceId: string): Promise<string> {
 }
 
 const cli = (database: TestDatabase, ...args: string[]) =>
-  runHere([...args, '--json'], { env: { DATABASE_URL: database.connectionString } });
+  runCli([...args, '--json'], { env: { DATABASE_URL: database.connectionString } });
 
 describe('an old backup that is restored', () => {
   let service: TestService;
@@ -122,7 +122,7 @@ describe('an old backup that is restored', () => {
     for (let i = 0; i < 5; i += 1) kept.push((await create(shop, `kept-${i}`)).body);
     const file = join(await newFolder(), 'nightly.backup');
     const env = { DATABASE_URL: service.connectionString };
-    expect(await runHere(['backup', '--to', file, '--json'], { env })).toMatchObject({
+    expect(await runCli(['backup', '--to', file, '--json'], { env })).toMatchObject({
       code: 0,
       json: { final: false, rowCounts: { invoices: 5 } },
     });
@@ -205,7 +205,7 @@ describe('an old backup that is restored', () => {
     expect(again).toEqual(expect.arrayContaining(['invoice.paid', 'transfer.unmatched']));
     const [told] = await runSql(target, 'select min(position)::text as position from events');
     expect(Number(told?.['position'])).toBeGreaterThan(Number(seen?.['position']));
-    const acknowledged = await runHere(['chain', 'acknowledge', '--alarm', 'database-restored', '--json'], {
+    const acknowledged = await runCli(['chain', 'acknowledge', '--alarm', 'database-restored', '--json'], {
       env: {
         DATABASE_URL: target.connectionString,
         QUITTANCE_DEVNET_NODES: service.devnet.url,
@@ -218,7 +218,7 @@ describe('an old backup that is restored', () => {
   test('is refused while a service runs over the database', async () => {
     const target = await newDatabase();
     const file = join(await newFolder(), 'a.backup');
-    await runHere(['backup', '--to', file], { env: { DATABASE_URL: service.connectionString } });
+    await runCli(['backup', '--to', file], { env: { DATABASE_URL: service.connectionString } });
     const over = await startOver(service, target, { roles: ['api'] });
     expect(await cli(target, 'restore', file)).toMatchObject({
       code: 4,

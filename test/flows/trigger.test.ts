@@ -3,7 +3,6 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PassThrough } from 'node:stream';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { listen } from '../../src/cli/listen/listen.ts';
@@ -13,6 +12,7 @@ import { TRIGGERS } from '../../src/cli/trigger/triggers.ts';
 import { EVENT_TYPES } from '../../src/domain/event.ts';
 import { type SandboxProcess, startSandboxProcess } from '../support/sandbox.ts';
 import { eventually, type Json } from '../support/service.ts';
+import { recordTerminal } from '../support/terminal.ts';
 
 let dataDir: string;
 let sandbox: SandboxProcess;
@@ -42,12 +42,8 @@ afterAll(async () => {
 }, 30_000);
 
 const terminalOf = (print: Terminal['print']): Terminal => ({
-  json: true,
-  env: { QUITTANCE_DATA_DIR: dataDir, XDG_STATE_HOME: join(dataDir, 'state') },
-  stdin: new PassThrough(),
+  ...recordTerminal({ json: true, env: { QUITTANCE_DATA_DIR: dataDir, XDG_STATE_HOME: join(dataDir, 'state') } }),
   print,
-  exitCode: () => 0,
-  note: () => undefined,
 });
 
 const isAboutInvoice = (type: string) => type !== 'ping' && type !== 'endpoint.disabled';

@@ -10,7 +10,7 @@ import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { insertProject } from '../../src/store/projects.ts';
 import { createWebhookSecret } from '../../src/webhooks/sign.ts';
-import { runHere } from '../cli/run-here.ts';
+import { runCli } from '../cli/run-cli.ts';
 import { createCertificate } from '../support/create-certificate.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
@@ -67,13 +67,13 @@ async function newEndpoint(createReceiver: (secret: string) => Handler, at = ori
   routeCount += 1;
   const path = `/hook/${routeCount}`;
   const args = ['webhook', 'add', '--project', encodeId('prj', projectId), '--url', `${at}${path}`, '--json'];
-  const { json } = await runHere(args, { env });
+  const { json } = await runCli(args, { env });
   routes.set(path, createReceiver(json.secret));
   return { id: json.endpointId as string, path, secret: json.secret as string };
 }
 
 async function testOf(endpoint: { id: string }) {
-  const { code, json, stderr } = await runHere(['webhook', 'test', endpoint.id, '--json'], { env });
+  const { code, json, stderr } = await runCli(['webhook', 'test', endpoint.id, '--json'], { env });
   expect(stderr).toBe('');
   return { code, ...json };
 }
@@ -105,7 +105,7 @@ test('a good receiver gets a signed ping, once, and it stands in the feed', asyn
   });
   const ping = { id: result.eventId, type: 'ping', sequence: 1, data: { endpointId: endpoint.id } };
   expect(received).toMatchObject([ping]);
-  const { json: shown } = await runHere(['deliveries', 'show', result.eventId, '--json'], { env });
+  const { json: shown } = await runCli(['deliveries', 'show', result.eventId, '--json'], { env });
   expect(shown.deliveries).toMatchObject([
     { endpointId: endpoint.id, status: 'delivered', attempts: [{ attempt: 1, status: 200, answer: 'fine' }] },
   ]);
@@ -117,8 +117,8 @@ test('a good receiver gets a signed ping, once, and it stands in the feed', asyn
 
 test('a disabled endpoint can be tested before it is enabled', async () => {
   const endpoint = await newEndpoint((secret) => quittanceWebhook({ secret }, accept));
-  await runHere(['webhook', 'disable', endpoint.id], { env });
-  const { code, stderr } = await runHere(['webhook', 'test', endpoint.id], { env });
+  await runCli(['webhook', 'disable', endpoint.id], { env });
+  const { code, stderr } = await runCli(['webhook', 'test', endpoint.id], { env });
   expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining(`webhook enable ${endpoint.id}`) });
 });
 
@@ -131,9 +131,9 @@ test('a wrong secret is proven', async () => {
 
 test('a receiver that was forgotten in a rotation is known by its secret', async () => {
   const endpoint = await newEndpoint((secret) => quittanceWebhook({ secret }, accept));
-  await runHere(['webhook', 'rotate', endpoint.id, '--overlap', '1h'], { env });
+  await runCli(['webhook', 'rotate', endpoint.id, '--overlap', '1h'], { env });
   expect(await testOf(endpoint)).toMatchObject({ code: 0, diagnosis: [] });
-  await runHere(['webhook', 'rotate', endpoint.id, '--overlap', '0'], { env });
+  await runCli(['webhook', 'rotate', endpoint.id, '--overlap', '0'], { env });
   expect(codesOf(await testOf(endpoint))).toEqual(['secret-ended']);
 });
 
@@ -150,7 +150,7 @@ test('a body that a parser wrote again is proven, and how', async () => {
   expect(codesOf(result)).toEqual(['body-reserialised']);
   expect(result.diagnosis[0].problem).toContain('indented by two spaces');
   // What is recorded proves it as well.
-  const { json: shown } = await runHere(['deliveries', 'show', result.eventId, '--json'], { env });
+  const { json: shown } = await runCli(['deliveries', 'show', result.eventId, '--json'], { env });
   expect(shown.deliveries).toMatchObject([{ status: 'dead', diagnosis: result.diagnosis }]);
 });
 
@@ -209,7 +209,7 @@ test('what goes wrong before an answer is told by its place', async () => {
   expect(codesOf(await testOf(refused))).toEqual(['refused']);
   // Another process of this installation may be stricter.
   const strict = { ...env, QUITTANCE_WEBHOOK_LOCAL_TARGETS: 'deny' };
-  const { code, json } = await runHere(['webhook', 'test', refused.id, '--json'], { env: strict });
+  const { code, json } = await runCli(['webhook', 'test', refused.id, '--json'], { env: strict });
   expect({ code, diagnosis: codesOf(json) }).toEqual({ code: 1, diagnosis: ['target-refused'] });
 });
 
@@ -217,11 +217,11 @@ test('a test counts for nothing at the endpoint, and shows an answer so that it 
   const endpoint = await newEndpoint(() => (_request, response) => {
     response.writeHead(500).end('\u001b[2J\u202eboom');
   });
-  const { code, stdout } = await runHere(['webhook', 'test', endpoint.id], { env });
+  const { code, stdout } = await runCli(['webhook', 'test', endpoint.id], { env });
   expect(code).toBe(1);
   expect(stdout).toContain('"[2Jboom"');
   expect(stdout).toContain('1. server-error, likely');
-  const { json } = await runHere(['webhook', 'list', '--project', encodeId('prj', projectId), '--json'], { env });
+  const { json } = await runCli(['webhook', 'list', '--project', encodeId('prj', projectId), '--json'], { env });
   const listed = json.data.find((each: { endpointId: string }) => each.endpointId === endpoint.id);
   expect(listed).toMatchObject({ status: 'active', undelivered: 0, lastAttempt: { status: 500 } });
 });

@@ -2,8 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { newDirectory } from '../cli/run-cli.ts';
-import { runHere } from '../cli/run-here.ts';
+import { newDirectory, runCli } from '../cli/run-cli.ts';
 import { runSql } from '../contract/sql.ts';
 import { createInvoice, payableOf, readInvoice, startTestService, untilStatus } from '../support/service.ts';
 
@@ -25,12 +24,12 @@ test('a backup is verified against itself, the running ledger and the chain, and
   const ids: string[] = [];
   for (let i = 0; i < 3; i += 1) ids.push((await createInvoice(service)).body.invoiceId);
   await pay(ids[0] ?? '');
-  expect(await runHere(['backup', '--to', file, '--json'], { env })).toMatchObject({ code: 0 });
+  expect(await runCli(['backup', '--to', file, '--json'], { env })).toMatchObject({ code: 0 });
   await pay(ids[1] ?? '');
   ids.push((await createInvoice(service)).body.invoiceId);
   await pay(ids[3] ?? '');
 
-  const verify = () => runHere(['backup', '--verify', file, '--json'], { env });
+  const verify = () => runCli(['backup', '--verify', file, '--json'], { env });
   const good = await verify();
   expect(good).toMatchObject({
     code: 0,

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readMigrations } from '../../src/store/migrate.ts';
 import { restoreBackup } from '../../src/store/restore.ts';
-import { runHere } from '../cli/run-here.ts';
+import { runCli } from '../cli/run-cli.ts';
 import { fillLedger, PROJECT, uuid } from '../support/full-ledger.ts';
 import { backUp, newFolder, newLedger } from '../support/ledger-copies.ts';
 
@@ -51,14 +51,14 @@ test('a backup is verified on a machine that has neither the database nor nodes,
   const path = join(await newFolder(), 'a.backup');
   await backUp(source, path);
   const env = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none', QUITTANCE_NILE_NODES: 'http://127.0.0.1:1' };
-  expect(await runHere(['backup', '--verify', path, '--json'], { env })).toMatchObject({
+  expect(await runCli(['backup', '--verify', path, '--json'], { env })).toMatchObject({
     code: 0,
     json: {
       running: { compared: false, reason: expect.stringContaining('nothing listens there') },
       chain: [{ kind: 'not-read', reason: 'no node of it is configured here' }],
     },
   });
-  const { stdout } = await runHere(['backup', '--verify', path, '--no-chain'], { env });
+  const { stdout } = await runCli(['backup', '--verify', path, '--no-chain'], { env });
   expect(stdout).toMatch(/sums of the file +the same/);
   expect(stdout).toMatch(/chain +not read, as you asked/);
 });

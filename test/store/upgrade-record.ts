@@ -11,7 +11,7 @@ import pg from 'pg';
 import { expect, test } from 'vitest';
 import { readMigrations } from '../../src/store/migrate.ts';
 import { allStatements } from '../../src/store/statement.ts';
-import { runHere } from '../cli/run-here.ts';
+import { runCli } from '../cli/run-cli.ts';
 import { createInvoice, eventually, inboxOf, payableOf, startTestService, untilStatus } from '../support/service.ts';
 
 type Said = { name: string; values: unknown[] };
@@ -71,7 +71,7 @@ test('records the statements of this release', async () => {
     QUITTANCE_MASTER_KEY: Buffer.alloc(32, 1).toString('base64'),
     QUITTANCE_WEBHOOK_LOCAL_TARGETS: 'allow',
   };
-  const cli = async (...args: string[]) => (await runHere([...args, '--json'], { env })).json;
+  const cli = async (...args: string[]) => (await runCli([...args, '--json'], { env })).json;
   const pay = async (invoiceId: string, extra = 0n) => {
     const { address, amountMicro } = await payableOf(service, invoiceId);
     await service.payer.transfer({

@@ -3,6 +3,7 @@ import type { Node, NodePool } from '../../chain/node-pool.ts';
 import type { Network } from '../../domain/network.ts';
 import type { Candidate } from '../../payments/add-addresses.ts';
 import type { TronAddress } from '../../tron/address.ts';
+import type { Terminal } from '../terminal.ts';
 import type { CommandDatabase } from '../with-database.ts';
 import { usingNodes } from '../with-nodes.ts';
 
@@ -22,6 +23,7 @@ const LIMIT_MS = 10_000;
 
 /** Asks the configured nodes which of the first 50 addresses exist on the chain. Never fails, and takes 10 seconds at most. */
 export async function checkActivation(
+  terminal: Pick<Terminal, 'stderr'>,
   database: Pick<CommandDatabase, 'db' | 'config'>,
   network: Network,
   candidates: readonly Candidate[],
@@ -32,7 +34,7 @@ export async function checkActivation(
   const isConfigured = config.sandbox ? network === 'devnet' : config.networks[network] !== undefined;
   if (!isConfigured) return { ...found, reason: `no node of ${network} is configured here` };
   try {
-    await usingNodes(database, network, async ({ pool }) => {
+    await usingNodes(terminal, database, network, async ({ pool }) => {
       const deadline = delay(LIMIT_MS, undefined, { ref: false });
       await Promise.race([askAll(pool, asked, found), deadline]);
     });

@@ -52,7 +52,7 @@ export async function addProjectAddresses(
       const taken = outcome.taken.map((each) => takenProblem(each, project));
       throw refusedAddresses(NOTHING_ADDED, taken, 'CONFLICT');
     }
-    const activation = options.check ? await checkActivation(database, project.network, good) : null;
+    const activation = options.check ? await checkActivation(terminal, database, project.network, good) : null;
     const added = good.map(({ address }) => address);
     const next = [
       ...otherPolicyNote(outcome.policy, outcome.project),

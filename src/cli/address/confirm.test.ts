@@ -1,7 +1,8 @@
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
+import { recordTerminal } from '../../../test/support/terminal.ts';
 import type { AccountXpub } from '../../tron/account-xpub.ts';
-import { createTerminal, type Terminal } from '../terminal.ts';
+import type { Terminal } from '../terminal.ts';
 import { confirmFirstAddress } from './confirm.ts';
 
 const XPUB =
@@ -13,7 +14,7 @@ function person(typed: string): { terminal: Terminal; shown: string[] } {
   const stdin = Object.assign(new PassThrough(), { isTTY: true });
   stdin.end(typed);
   const shown: string[] = [];
-  return { terminal: { ...createTerminal({ json: false }), stdin, note: (text) => shown.push(text) }, shown };
+  return { terminal: { ...recordTerminal({ stdin }), note: (text) => shown.push(text) }, shown };
 }
 
 test('a person confirms address #1 by its last characters, which the question does not show', async () => {
@@ -47,7 +48,7 @@ test('--first spares the question', async () => {
 });
 
 test('where nobody can be asked, the message does not show what to confirm', async () => {
-  const terminal = { ...createTerminal({ json: true }), stdin: new PassThrough() };
+  const terminal = recordTerminal({ json: true });
   const error = await confirmFirstAddress(terminal, XPUB, undefined).catch((thrown: Error) => thrown.message);
   expect(error).toContain('--first');
   expect(error).not.toContain(FIRST);

@@ -69,7 +69,7 @@ function shown({ address, index }: DerivedAddress): string {
 
 /** Also ends where the input does, or with Ctrl-C. */
 async function ask(terminal: Terminal, question: string): Promise<string> {
-  const lines = createInterface({ input: terminal.stdin, output: process.stderr });
+  const lines = createInterface({ input: terminal.stdin, output: terminal.stderr });
   const ended = once(lines, 'close').then(() => null);
   try {
     const typed = await Promise.race([lines.question(question).catch(unlessAborted), ended]);

@@ -4,11 +4,13 @@ import { join } from 'node:path';
 import { createLogger } from '../../runtime/log.ts';
 import { type Connection, type Database, openDatabase } from '../../store/database.ts';
 import { startEmbeddedPostgres } from '../../store/embedded.ts';
+import type { Terminal } from '../terminal.ts';
 
 const PREFIX = 'quittance-verify-';
 
 /** Runs `work` with a database server of its own, which is gone afterwards with all that it held. */
 export async function withScratch<Output>(
+  { stderr }: Pick<Terminal, 'stderr'>,
   work: (scratch: { connection: Connection; open(): Database }) => Promise<Output>,
 ): Promise<Output> {
   await removeRemains();
@@ -19,7 +21,7 @@ export async function withScratch<Output>(
     const postgres = await startEmbeddedPostgres({
       dataDir: join(parent, 'data'),
       sharedDir: join(parent, 'shared'),
-      log: createLogger({ level: 'warn', destination: process.stderr }),
+      log: createLogger({ level: 'warn', destination: stderr }),
       isDurable: false,
     });
     const { connection } = postgres;

@@ -31,7 +31,7 @@ type Verified = {
 export async function verifyBackup(terminal: Terminal, file: string, options: { chain: boolean }): Promise<Result> {
   const path = resolve(file);
   const config = loadConfig(terminal);
-  return withScratch(async ({ connection, open }) => {
+  return withScratch(terminal, async ({ connection, open }) => {
     const finish = async (...[tx, { ledger }]: Parameters<Parameters<typeof restoreBackup>[0]['finish']>) => {
       if (ledger !== null) await takeLedger(tx, ledger, { isAnew: true });
     };

@@ -20,15 +20,8 @@ import { describeEvent } from './describe-event.ts';
 
 export type TailOptions = ProjectOption & { type?: string[]; limit: string; after?: string; follow: boolean };
 
-/**
- * Where the events go, and what ends the following. `pollMs`: how soon a new event is seen. Programs get the bodies as they are
- * stored; in a terminal what could rewrite it is escaped.
- */
-export type TailOutput = {
-  stdout: NodeJS.WritableStream & { readonly isTTY?: boolean };
-  signal: AbortSignal;
-  pollMs?: number;
-};
+/** What ends the following, and how soon a new event is seen. */
+export type Following = { signal: AbortSignal; pollMs?: number };
 
 const MAX_LIMIT = 1000;
 /** Events read at once: two megabytes at most. */
@@ -37,13 +30,17 @@ const POLL_MS = 1000;
 
 /**
  * Shows events of a project, one a line, and goes on with each that is committed until `signal` aborts. None is left out, none
- * comes twice.
+ * comes twice. Programs get the bodies as they are stored; in a terminal what could rewrite it is escaped.
  */
-export async function tailEvents(terminal: Terminal, options: TailOptions, output: TailOutput): Promise<void> {
+export async function tailEvents(
+  terminal: Terminal,
+  options: TailOptions,
+  { signal, pollMs = POLL_MS }: Following,
+): Promise<void> {
+  const { stdout } = terminal;
   const types = readTypes(options.type);
   const limit = readLimit(options.limit);
   const after = readAfter(options.after);
-  const { stdout, signal, pollMs = POLL_MS } = output;
   const toLine = terminal.json ? (stdout.isTTY === true ? printableJson : (body: string) => body) : describeEvent;
   const show = async (events: TailedEvent[]) => {
     const shown = types === null ? events : events.filter(({ type }) => types.includes(type));

@@ -14,7 +14,7 @@ export async function runListen(terminal: Terminal, options: ListenOptions): Pro
   whenParentDies(() => controller.abort());
   await listen(terminal, options, {
     signal: controller.signal,
-    write: (line) => process.stdout.write(`${line}\n`),
-    hasColor: process.stdout.isTTY && process.env['NO_COLOR'] === undefined,
+    write: (line) => terminal.stdout.write(`${line}\n`),
+    hasColor: terminal.stdout.isTTY === true && terminal.env['NO_COLOR'] === undefined,
   });
 }

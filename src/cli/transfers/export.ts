@@ -27,14 +27,11 @@ type Format = 'csv' | 'json';
 type Direction = 'in' | 'out' | 'both';
 
 /**
- * Writes the ledger of a project to a file, or to `stdout` as fast as it takes it. No more than one batch of rows is in
+ * Writes the ledger of a project to a file, or to standard output as fast as it takes it. No more than one batch of rows is in
  * memory, whatever the size. `null`: standard output holds the export and nothing else.
  */
-export async function exportTransfers(
-  terminal: Terminal,
-  options: ExportOptions,
-  stdout: NodeJS.WritableStream,
-): Promise<Result | null> {
+export async function exportTransfers(terminal: Terminal, options: ExportOptions): Promise<Result | null> {
+  const { stdout } = terminal;
   const { output } = options;
   const format = readFormat(options, terminal.json);
   const direction = readDirection(options.direction);
