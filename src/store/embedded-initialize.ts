@@ -102,6 +102,8 @@ async function initialize(
     'libc',
     '--locale',
     'C',
+    '--set',
+    'dynamic_shared_memory_type=mmap', // As the server's: what is killed here leaves nothing in /dev/shm.
     '--no-instructions',
   ]);
   if (init.code !== 0) throw explainFailure(draft, init.output, 'initdb');

@@ -11,7 +11,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   const server = inject('postgres');
   const database = `test_${randomUUID().replaceAll('-', '')}`;
   await withClient(server, (client) =>
-    retryWhileBusy(() => client.query(`create database ${database} template ${TEMPLATE}`)),
+    retryWhileBusy(() => client.query(`create database ${database} template ${TEMPLATE} strategy file_copy`)),
   );
   const connection = { ...server, database };
   return {
