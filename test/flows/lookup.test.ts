@@ -21,7 +21,15 @@ afterEach(() => {
 afterAll(() => service.stop());
 
 /** The answer, with nothing kept of what nodes said before, but for what is final. */
-async function lookUp(invoice: Invoice, transaction: string): Promise<Answer['body']> {
+function lookUp(invoice: Invoice, transaction: string): Promise<Answer['body']> {
+  // Moving the clock makes a block look overdue which one node shows a moment after another, and then the first is paused for a second.
+  return eventually(
+    () => lookUpOnce(invoice, transaction),
+    ({ code }) => code !== 'unavailable',
+  );
+}
+
+async function lookUpOnce(invoice: Invoice, transaction: string): Promise<Answer['body']> {
   service.clock.advance(5000);
   const { status, body } = await ask(invoice, transaction);
   expect(status).toBe(200);
@@ -208,7 +216,7 @@ describe('a payment that fits nothing', () => {
     expect(await lookUp(invoice, `0x${exact}`)).toMatchObject({ code: 'paid' });
     expect(await lookUp(invoice, `0x${'a1'.repeat(32)}`)).toEqual({ code: 'not_tron', looksLike: 'ethereum' });
     for (const node of service.nodes) node.setFault({ kind: 'error-200', paths: LOOKUP_PATHS });
-    expect(await lookUp(invoice, `0x${'a2'.repeat(32)}`)).toMatchObject({ code: 'unavailable' });
+    expect(await lookUpOnce(invoice, `0x${'a2'.repeat(32)}`)).toMatchObject({ code: 'unavailable' });
   });
 });
 
@@ -317,9 +325,9 @@ describe('nodes that do not help', () => {
     const invoice = await newInvoice(service);
     const txId = await paySolid(invoice, 'short');
     all('unavailable-503');
-    expect(await lookUp(invoice, txId)).toEqual({ code: 'unavailable', checkAgainSeconds: 5 });
+    expect(await lookUpOnce(invoice, txId)).toEqual({ code: 'unavailable', checkAgainSeconds: 5 });
     all('error-200');
-    expect(await lookUp(invoice, txId)).toMatchObject({ code: 'unavailable' });
+    expect(await lookUpOnce(invoice, txId)).toMatchObject({ code: 'unavailable' });
     for (const node of service.nodes) node.setFault();
     await eventually(
       () => lookUp(invoice, txId),
@@ -331,7 +339,7 @@ describe('nodes that do not help', () => {
     const invoice = await newInvoice(service);
     const txId = await paySolid(invoice, 'short');
     all('hang');
-    expect(await lookUp(invoice, txId)).toEqual({ code: 'unavailable', checkAgainSeconds: 5 });
+    expect(await lookUpOnce(invoice, txId)).toEqual({ code: 'unavailable', checkAgainSeconds: 5 });
   });
 
   test.each(['forged-direct-log', 'hidden-direct-log', 'flipped-info-result', 'omitted-transaction'] as const)(

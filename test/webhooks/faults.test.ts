@@ -141,11 +141,12 @@ describe('a receiver that', () => {
     });
     const endpoint = await world.addEndpoint(receiver.url);
     const events = await addEvents(endpoint, { invoices: 30, each: 2 });
-    const { metrics } = world.startDispatcher();
+    const { metrics, stop } = world.startDispatcher();
     for (let hours = 0; hours < 72; hours += 12) {
       const before = await attemptsMade(metrics);
       await world.liveOnUntil(async () => (await attemptsMade(metrics)) > before);
       await world.untilNothingIsUnderWay();
+      if (hours === 60) await stop(); // Nobody is asked any more while it is looked at who was.
       world.clock.advance(12 * HOUR_MS);
     }
     events.push(...(await addEvents(endpoint, { invoices: 2, each: 2 })));
@@ -155,6 +156,7 @@ describe('a receiver that', () => {
     );
     expect(attempted.length).toBeLessThan(20);
     isDown = false;
+    world.startDispatcher();
     await world.liveOnUntil(areDelivered);
     expect(new Set(taken.map(({ id }) => id)).size).toBe(events.length);
     expect(taken).toHaveLength(events.length);
