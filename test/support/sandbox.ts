@@ -1,10 +1,11 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { promisify } from 'node:util';
+import { main } from '../../src/cli/main.ts';
 import type { SandboxFile } from '../../src/cli/sandbox/sandbox-file.ts';
 import { BUILT_COMMAND } from './command.ts';
 import { call, eventually, type Json } from './service.ts';
+import { recordSurroundings } from './terminal.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
@@ -64,13 +65,13 @@ export async function startSandboxProcess(
   };
 }
 
-/** Runs a command beside a sandbox as a user would, and returns the JSON that it prints. Rejects when it fails. */
+/** Runs a command beside a sandbox, and returns the JSON that it prints. Rejects with `code`, `stdout` and `stderr` when it fails. */
 export async function runInSandbox(dataDir: string, ...args: string[]): Promise<Json> {
-  const { stdout } = await promisify(execFile)(process.execPath, [BUILT_COMMAND, ...args, '--json'], {
-    cwd: ROOT,
-    env: { PATH: process.env['PATH'], QUITTANCE_DATA_DIR: dataDir },
-  });
-  return JSON.parse(stdout);
+  const surroundings = recordSurroundings({ env: { QUITTANCE_DATA_DIR: dataDir } });
+  const code = await main([...args, '--json'], surroundings);
+  const { written } = surroundings;
+  if (code !== 0) throw Object.assign(new Error(`quittance ${args.join(' ')} failed`), { code, ...written });
+  return JSON.parse(written.stdout);
 }
 
 /** A new invoice of the demo project: the five fields. */

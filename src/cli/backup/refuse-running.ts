@@ -1,11 +1,21 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { countServiceConnections } from '../../store/backup-tables.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandDatabase } from '../with-database.ts';
 
+/** A connection that was closed takes PostgreSQL a moment, and a service that was stopped just now is no reason to refuse. */
+const LOOKS = 10;
+const BETWEEN_LOOKS_MS = 100;
+
 /** Refuses what must not happen beside a service on the same database. */
 export async function refuseRunning({ db, kind, isStartedHere }: CommandDatabase): Promise<void> {
-  const count = kind === 'embedded' && isStartedHere ? 0 : await countServiceConnections(db);
-  if (count === 0 && (kind === 'external' || isStartedHere)) return;
+  if (kind === 'embedded' && isStartedHere) return;
+  let count = await countServiceConnections(db);
+  for (let looks = 1; count > 0 && looks < LOOKS; looks += 1) {
+    await delay(BETWEEN_LOOKS_MS);
+    count = await countServiceConnections(db);
+  }
+  if (count === 0 && kind === 'external') return;
   throw new CliError(
     'CONFLICT',
     `a service is running over this database (${count} connections): stop all of them first; nothing was changed`,
