@@ -24,6 +24,8 @@ export type ReconcileDeps = {
   /** How long the ledger may take to reach the node's height, and how long to wait before a second reading. */
   patienceMs: number;
   confirmAfterMs: number;
+  /** Whether the outcome may be kept: a process that was paused meanwhile may follow the network no more. */
+  mayWrite(): boolean;
   /** Ends the waiting with an `AbortError`. */
   signal?: AbortSignal;
 };
@@ -39,7 +41,7 @@ export type Reconciled =
       from: number;
       to: number;
     }
-  /** Nothing can be said yet: the ledger is behind the node, or the address moved while it was looked at. */
+  /** Nothing can be said: the ledger is behind the node, the address moved while it was looked at, or another process checks now. */
   | { kind: 'too-early'; reason: string };
 
 /** Each address is looked at daily, with an hour to spare. */
@@ -117,6 +119,7 @@ function tooEarly(reason: string): Extract<Reconciled, { kind: 'too-early' }> {
 async function settle(deps: ReconcileDeps, address: BookedAddress, compared: Compared): Promise<Reconciled> {
   const { db, network, node, now } = deps;
   const { balanced, books, reading } = compared;
+  if (!deps.mayWrite()) return tooEarly(`another process follows ${network} now`);
   const isSure = balanced.kind === 'good' && balanced.block >= reading.low;
   const goodBlock = Math.max(address.goodBlock ?? books.opening.block, balanced.kind === 'good' ? balanced.block : 0);
   const [high = 0, low = 0] = deps.random(2);

@@ -59,7 +59,7 @@ export function startReconciler(deps: ReconcilerDeps): Loop {
       const node = (await pool.available()).at(-1);
       if (node === undefined) return pauseMs; // The watcher says that nothing is seen of the chain.
       putOff.set(address.id, performance.now() + PUT_OFF_MS);
-      const wait = { patienceMs, confirmAfterMs, signal: stopping.signal };
+      const wait = { patienceMs, confirmAfterMs, signal: stopping.signal, mayWrite: deps.isLeader };
       const outcome = await reconcileAddress({ ...deps, ...wait, node }, address).catch((error: unknown) => {
         if (isStopping()) return null;
         throw error;

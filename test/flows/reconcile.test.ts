@@ -24,10 +24,14 @@ beforeEach(() => books.devnet.setFault());
 const quiet = () => undefined;
 const everything = () => true;
 
-async function check(address: string, patienceMs = 0) {
+async function check(
+  address: string,
+  { patienceMs = 0, mayWrite = () => true }: { patienceMs?: number; mayWrite?: () => boolean } = {},
+) {
   const booked = (await listBookedAddresses(books.db, 'devnet', 100)).find((entry) => entry.address === address);
   if (booked === undefined) throw new Error(`no address ${address}`);
-  return reconcileAddress({ ...books.rescanning(), node: books.node, patienceMs, confirmAfterMs: 0 }, booked);
+  const deps = { ...books.rescanning(), node: books.node, patienceMs, confirmAfterMs: 0, mayWrite };
+  return reconcileAddress(deps, booked);
 }
 
 const [FIRST, SECOND] = [0, 1];
@@ -95,9 +99,18 @@ test('a difference that the second reading does not confirm is no alarm', async 
     (entry) => entry.address === addressAt(FIRST),
   );
   if (address === undefined) throw new Error('no address');
-  const deps = { ...books.rescanning(), node, patienceMs: 0, confirmAfterMs: 0 };
+  const deps = { ...books.rescanning(), node, patienceMs: 0, confirmAfterMs: 0, mayWrite: everything };
   expect(await reconcileAddress(deps, address)).toMatchObject({ kind: 'good' });
   expect(readings).toBe(2);
+  expect(await alarmKinds()).toEqual([]);
+});
+
+test('a process that follows the network no more keeps nothing of what it has compared', async () => {
+  const state = async () => (await client.query('select * from balance_checks order by address_id')).rows;
+  const before = await state();
+  books.devnet.setFault({ kind: 'wrong-balance' });
+  expect(await check(addressAt(FIRST), { mayWrite: () => false })).toMatchObject({ kind: 'too-early' });
+  expect(await state()).toEqual(before);
   expect(await alarmKinds()).toEqual([]);
 });
 
@@ -116,7 +129,7 @@ test('nothing is said about heights that the ledger has not reached', async () =
   expect(await check(addressAt(FIRST))).toMatchObject({ kind: 'too-early' });
   expect(await alarmKinds()).toEqual([]);
   // The ledger reaches it while the check is patient.
-  const checked = check(addressAt(FIRST), 10_000);
+  const checked = check(addressAt(FIRST), { patienceMs: 10_000 });
   await books.record();
   expect(await checked).toMatchObject({ kind: 'good' });
 });
