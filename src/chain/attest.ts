@@ -28,7 +28,7 @@ export async function attest(
   if (isKnown()) return block.signer;
   let isAskedNow = false;
   if (performance.now() >= following.producersNextMs) {
-    following.suspects.add(block.producer);
+    following.suspect = block.producer;
     isAskedNow = await keepProducers(deps, following, nodes);
     if (isKnown()) return block.signer;
     following.agreedSolid = await readAgreedSolid(deps, following, nodes);
@@ -78,7 +78,7 @@ async function readAgreedSolid(deps: FollowDeps, { producers }: Following, nodes
 }
 
 /**
- * Asks for the producers, with the keys of those that are suspect, and goes on with those that are known where nodes refuse or
+ * Asks for the producers, with the key of one that is suspect, and goes on with those that are known where nodes refuse or
  * disagree. Returns whether what is known now is what enough nodes name. Throws while none are known.
  */
 export async function keepProducers(deps: FollowDeps, following: Following, nodes: readonly Node[]): Promise<boolean> {
@@ -87,13 +87,10 @@ export async function keepProducers(deps: FollowDeps, following: Following, node
   // An operator may have accepted other producers meanwhile.
   const before = await loadProducers(deps.db, deps.network);
   following.producers = before;
-  // Anybody can put any name into a header; the keys of others are asked for as soon as they are members.
-  const members = new Set(before?.newest.producers.map(({ account }) => account));
-  const suspects = new Set([...following.suspects].filter((account) => members.has(account)));
-  following.suspects = suspects;
+  const suspects = new Set(following.suspect === null ? [] : [following.suspect]);
   try {
     following.producers = await refreshProducers(deps, nodes, before, { clock, suspects });
-    following.suspects = new Set();
+    following.suspect = null;
     following.producersPeriod = Math.floor(tip.time / PERIOD_MS);
     const { reason, producers, nodes: told } = following.producers.newest;
     if (following.producers !== before) {

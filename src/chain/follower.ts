@@ -128,7 +128,7 @@ async function rootAt(deps: FollowDeps, cursor: ChainCursor, node: Node, nodes: 
     producersPeriod: -1,
     producersNextMs: 0,
     producersRetryMs: 0,
-    suspects: new Set(),
+    suspect: null,
     nodeSolid: cursor.solid,
     solidClaim: null,
     agreedSolid: 0,

@@ -42,8 +42,11 @@ export type Following = {
   producersNextMs: number;
   /** When they are asked again although nothing called for it, because they refused or disagreed; monotonic. */
   producersRetryMs: number;
-  /** Producers whose blocks were signed with a key that is not theirs, until nodes said which is: their keys are asked for anew. */
-  suspects: Set<AccountHex>;
+  /**
+   * Who made the last block that nobody known had signed, until nodes said which key is theirs: it is asked for anew each time. One
+   * only, for whoever makes up blocks could have us ask for everybody's.
+   */
+  suspect: AccountHex | null;
   /** What nodes said is irreversible. */
   nodeSolid: { number: number; time: UnixMs };
   /** The oldest height that a node called irreversible and that is not so by our count yet; `null`: there is none. */

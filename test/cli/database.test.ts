@@ -9,7 +9,7 @@ import { migrate, readMigrations } from '../../src/store/migrate.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
 import { recordTerminal } from '../support/terminal.ts';
-import { newDirectory, runCli } from './run-cli.ts';
+import { newDirectory, runCli, runProcess } from './run-cli.ts';
 
 const databases: TestDatabase[] = [];
 afterAll(() => Promise.all(databases.map((database) => database.drop())));
@@ -110,15 +110,16 @@ describe('with DATABASE_URL', () => {
   });
 });
 
+// As processes, for that is what the locks of a data directory keep apart.
 describe('with the embedded database', () => {
   test('only a command that makes something makes a data directory; commands at once take turns; nothing is left running', async () => {
     const dataDir = join(newDirectory(), 'data');
     const env = { QUITTANCE_DATA_DIR: dataDir };
-    const early = await runCli(['project', 'list', '--json'], { env });
+    const early = await runProcess(['project', 'list', '--json'], { env });
     expect(early).toMatchObject({ code: 3, json: { error: { message: expect.stringContaining(dataDir) } } });
-    const created = await Promise.all([runCli(CREATE, { env }), runCli(CREATE, { env })]);
+    const created = await Promise.all([runProcess(CREATE, { env }), runProcess(CREATE, { env })]);
     expect(created.map(({ code }) => code)).toEqual([0, 0]);
-    const { json } = await runCli(['project', 'list', '--json'], { env });
+    const { json } = await runProcess(['project', 'list', '--json'], { env });
     expect(json.data.map(({ projectId }: { projectId: string }) => projectId).sort()).toEqual(
       created.map(({ json }) => json.projectId).sort(),
     );
@@ -138,10 +139,10 @@ describe('with the embedded database', () => {
     });
     try {
       const env = { QUITTANCE_DATA_DIR: dataDir };
-      const early = await runCli(CREATE, { env });
+      const early = await runProcess(CREATE, { env });
       expect(early).toMatchObject({ code: 1, json: { error: { message: expect.stringContaining('restart it') } } });
       await migrate(db);
-      expect(await runCli(CREATE, { env })).toMatchObject({ code: 0, stderr: '' });
+      expect(await runProcess(CREATE, { env })).toMatchObject({ code: 0, stderr: '' });
       // A long command, as an export piped into a pager, does not keep others waiting.
       const terminal = recordTerminal({ json: true, env });
       const inside = await withDatabase(terminal, () => withDatabase(terminal, async ({ kind }) => kind));
@@ -169,16 +170,16 @@ describe('with the embedded database', () => {
       await postgres.stop();
     }
     const env = { QUITTANCE_DATA_DIR: dataDir };
-    const early = await runCli(['project', 'list', '--json'], { env });
+    const early = await runProcess(['project', 'list', '--json'], { env });
     expect(early.json.error).toMatchObject({
       code: 'MIGRATIONS_PENDING',
       message: expect.stringContaining('quittance migrate'),
     });
-    const { json } = await runCli(['migrate', '--json'], { env });
+    const { json } = await runProcess(['migrate', '--json'], { env });
     expect(json).toEqual({
       database: 'embedded',
       applied: ['0003_addresses_and_desk.sql', '0004_webhooks.sql', '0005_checkout.sql', '0006_backup.sql'],
     });
-    expect((await runCli(['project', 'list', '--json'], { env })).code).toBe(0);
+    expect((await runProcess(['project', 'list', '--json'], { env })).code).toBe(0);
   });
 });

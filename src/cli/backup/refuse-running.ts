@@ -11,7 +11,7 @@ const BETWEEN_LOOKS_MS = 100;
 export async function refuseRunning({ db, kind, isStartedHere }: CommandDatabase): Promise<void> {
   if (kind === 'embedded' && isStartedHere) return;
   let count = await countServiceConnections(db);
-  for (let looks = 1; count > 0 && looks < LOOKS; looks += 1) {
+  for (let looks = 1; kind === 'external' && count > 0 && looks < LOOKS; looks += 1) {
     await delay(BETWEEN_LOOKS_MS);
     count = await countServiceConnections(db);
   }
