@@ -37,8 +37,8 @@ type RolesOptions = {
 const POLL_MS = 15_000;
 /** As the constants of the service are to the main network's slots of 3,000 ms; slower worlds are cheaper. */
 const LEASE_SLOTS = 8 / 3;
-const MAX_LEASE_MS = 40_000;
-const RECONCILING = { pauseMs: 20_000, patienceMs: 3000 };
+const MAX_LEASE_MS = 80_000;
+const RECONCILING = { pauseMs: 60_000, patienceMs: 1000 };
 
 /** Starts the roles of a process, as `service.ts` wires them, but for the HTTP server. */
 export function startRoles(options: RolesOptions): Running {

@@ -99,7 +99,7 @@ export async function createWorld(plan: Plan, options: WorldOptions = {}) {
         plant: options.plant ?? {},
       },
       latencyMs: () => (latencies.chance(0.002) ? latencies.between(100, 8000) : latencies.between(0, 3)),
-      onStatement: async () => {
+      setClock: async () => {
         const nowMs = time.nowMs() + troubles.databaseSkewMs();
         if (Math.abs(nowMs - databaseClockMs) < DATABASE_CLOCK_SLOTS * shape.slotMs) return;
         databaseClockMs = nowMs;
@@ -266,7 +266,7 @@ function accountsOf(addressesOf: ReadonlyMap<string, readonly Candidate[]>): Rea
   return new Set([...addressesOf.values()].flat().map(({ account }) => account));
 }
 
-/** `now()` becomes the world's time in every new connection. */
+/** `now()` becomes the world's time in every new connection. Plans are made once for each: to make them anew takes longer than to run them. */
 async function replaceClock(query: (sql: string) => Promise<unknown>, name: string): Promise<void> {
   await query(`
     create schema if not exists sim;
@@ -274,7 +274,8 @@ async function replaceClock(query: (sql: string) => Promise<unknown>, name: stri
     select setval('sim.clock', ${START_MS});
     create function sim.now() returns timestamptz language sql stable
       as $$ select to_timestamp(last_value / 1000.0) from sim.clock $$;
-    alter database ${name} set search_path = sim, pg_catalog, public`);
+    alter database ${name} set search_path = sim, pg_catalog, public;
+    alter database ${name} set plan_cache_mode = force_generic_plan`);
 }
 
 type Furnishing = { db: Database; random: Random; keyRing: KeyRing; receivers: ReturnType<typeof createReceivers> };
