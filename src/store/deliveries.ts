@@ -173,15 +173,17 @@ const giveBack = statement(
   { event_id: 'uuid', endpoint_id: 'uuid' },
   `with given as (
      select * from unnest($1::uuid[], $2::uuid[], $3::int4[], $4::timestamptz[]) as _ (event_id, endpoint_id, attempt, leased_until))
-   update deliveries d set attempt_count = d.attempt_count - 1, next_attempt_at = $5 from given
+   update deliveries d set attempt_count = d.attempt_count - 1, next_attempt_at = $5::timestamptz - interval '1 microsecond' from given
    where d.event_id = given.event_id and d.endpoint_id = given.endpoint_id and d.attempt_count = given.attempt
      and d.next_attempt_at = given.leased_until and ${IS_PENDING}
    returning d.event_id, d.endpoint_id`,
 );
 
 /**
- * Undoes leases whose attempts were not made or not finished: they do not count, and are due at `dueAt`, which must be later than
- * the present, so that no row looks as an earlier lease left it, which would revive that one's token. Returns how many were still ours.
+ * Undoes leases whose attempts were not made or not finished: they do not count, and are due from `dueAt` on. They must be due at once
+ * where nothing is to be waited for, or later events of their invoices would pass them. Leases end at whole milliseconds and these are
+ * due a microsecond before one, so that no row looks as an earlier lease left it, which would revive that one's token. Returns how many
+ * were still ours.
  */
 export async function returnDeliveries(db: Sql, deliveries: readonly LeasedDelivery[], dueAt: UnixMs): Promise<number> {
   return (await db.run(giveBack, [...tokens(deliveries), new Date(dueAt)])).length;

@@ -79,7 +79,7 @@ export function createOutcomeQueue(deps: {
     add: (outcome) => {
       outcomes.push(outcome);
     },
-    giveBack: (deliveries, delayMs = 1) => {
+    giveBack: (deliveries, delayMs = 0) => {
       returns.push(...deliveries.map((delivery) => ({ delivery, delayMs })));
     },
     flush: async () => {

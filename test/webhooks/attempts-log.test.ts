@@ -66,8 +66,7 @@ test('the attempt after which a delivery is dead is logged too', async () => {
 
 test('what was given back, and what a sender records whose lease has run out, is not logged', async () => {
   const { db, event, lease } = await addLeasable();
-  expect(await returnDeliveries(db, [await lease()], unixMs(now() + 1))).toBe(1);
-  world.clock.advance(1);
+  expect(await returnDeliveries(db, [await lease()], now())).toBe(1);
   const late = await lease();
   world.clock.advance(LEASE_MS);
   const present = await lease();

@@ -73,19 +73,17 @@ describe('a delivery', () => {
     const [unsigned, signed] = [await world.addEvent([bad]), await world.addEvent([good])];
     const { lines } = world.startDispatcher();
     const told = () => lines.filter((line) => line.includes('cannot be opened'));
+    // It is due a microsecond before, of which a Date has none.
     const dueAt = new Date(world.clock.now() + 60_000);
+    const putOff = () =>
+      world.sql("select from deliveries where next_attempt_at = $1::timestamptz - interval '1 microsecond'", [dueAt]);
     await eventually(async () => {
       expect(await world.delivery(signed)).toMatchObject({ status: 'delivered' });
-      expect(await world.delivery(unsigned)).toMatchObject({
-        attempt_count: 0,
-        next_attempt_at: dueAt,
-        last_error: null,
-      });
+      expect(await world.delivery(unsigned)).toMatchObject({ attempt_count: 0, last_error: null });
+      expect(await putOff()).toHaveLength(1);
     });
     await world.addEvent([bad]);
-    await eventually(async () =>
-      expect(await world.sql('select from deliveries where next_attempt_at = $1', [dueAt])).toHaveLength(2),
-    );
+    await eventually(async () => expect(await putOff()).toHaveLength(2));
     expect(told()).toHaveLength(1);
     expect(told()[0]).toContain(encodeId('whe', bad.id));
     expect(await world.endpoint(bad)).toMatchObject({ failing_since: null });

@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
+import { createLogger } from '../../src/runtime/log.ts';
+import { createMetrics } from '../../src/runtime/metrics.ts';
 import { LEASE_MS, leaseDueDeliveries, returnDeliveries } from '../../src/store/deliveries.ts';
+import { createOutcomeQueue } from '../../src/webhooks/outcome-queue.ts';
 import {
   createWorld,
   deliveredOutcome,
@@ -12,6 +15,7 @@ import {
   type World,
 } from './fixture.ts';
 
+const HOUR_MS = 3_600_000;
 let world: World;
 beforeEach(async () => {
   world = await createWorld();
@@ -53,7 +57,7 @@ describe('a sender that crashes between the send and its record', () => {
     const before = await world.delivery(event);
     expect(await recordOne(db, deliveredOutcome(late), now())).toBe(false);
     expect(await recordOne(db, { ...failedOutcome(late), nextAttemptAt: null }, now())).toBe(false);
-    expect(await returnDeliveries(db, [late], unixMs(now() + 1))).toBe(0);
+    expect(await returnDeliveries(db, [late], now())).toBe(0);
     expect(await world.delivery(event)).toEqual(before);
     expect(await world.endpoint(endpoint)).toMatchObject({ failing_since: null, disabled_at: null });
     expect(await recordOne(db, deliveredOutcome({ ...present, attempt: 1 }), now())).toBe(false);
@@ -68,10 +72,30 @@ describe('a sender that crashes between the send and its record', () => {
     world.clock.advance(LEASE_MS);
     const [second] = await leaseAll(db);
     if (late === undefined || second === undefined) return expect.fail('nothing was leased');
-    expect(await returnDeliveries(db, [second], unixMs(now() + 1))).toBe(1);
+    expect(await returnDeliveries(db, [second], now())).toBe(1);
     expect(await world.delivery(event)).toMatchObject({ attempt_count: late.attempt });
     expect(await recordOne(db, deliveredOutcome(late), now())).toBe(false);
   });
+});
+
+test('an event that is given back is not passed by the next one of its invoice, however old both are', async () => {
+  const db = world.openDatabase();
+  const endpoint = await world.addEndpoint('http://127.0.0.1:1/');
+  const invoice = await world.addInvoice();
+  const first = await world.addEvent([endpoint], { id: invoice, sequence: 1 });
+  await world.addEvent([endpoint], { id: invoice, sequence: 2 });
+  world.clock.advance(2 * HOUR_MS);
+  const leased = await leaseAll(db);
+  expect(leased.map(({ eventId }) => eventId)).toEqual([first.id]);
+  const outcomes = createOutcomeQueue({
+    db,
+    clock: world.clock,
+    log: createLogger({ level: 'fatal' }),
+    metrics: createMetrics(),
+  });
+  outcomes.giveBack(leased);
+  await outcomes.flush();
+  expect((await leaseAll(db)).map(({ eventId }) => eventId)).toEqual([first.id]);
 });
 
 describe('senders side by side', () => {
