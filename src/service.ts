@@ -318,8 +318,7 @@ async function startWebhooks({ config, db, clock, log, metrics, now, random }: C
 
 /** One watcher for each network, and beside it the comparison of the books with the chain. */
 function startWatchers(context: Context): { stop(): Promise<void> }[] {
-  const { db, pools } = context;
-  return pools.map(({ network, pool, usdt, agreement }) => {
+  return context.pools.map(({ network, pool, usdt, agreement }) => {
     const watcher = startWatcher({
       ...context,
       network,
@@ -329,7 +328,7 @@ function startWatchers(context: Context): { stop(): Promise<void> }[] {
       slotMs: network === 'devnet' ? null : SLOT_MS,
       publicUrl: context.publicUrl(),
       holder: randomUUID(),
-      onIncident: () => markAllDue(db, network),
+      onIncident: (db) => markAllDue(db, network),
     });
     const reconciler = startReconciler({ ...context, network, pool, usdt, isLeader: watcher.isLeader });
     const capacity = startCapacityWatch({ ...context, network, isLeader: watcher.isLeader });

@@ -24,8 +24,6 @@ export type ReconcileDeps = {
   /** How long the ledger may take to reach the node's height, and how long to wait before a second reading. */
   patienceMs: number;
   confirmAfterMs: number;
-  /** Whether the outcome may be kept: a process that was paused meanwhile may follow the network no more. */
-  mayWrite(): boolean;
   /** Ends the waiting with an `AbortError`. */
   signal?: AbortSignal;
 };
@@ -119,7 +117,6 @@ function tooEarly(reason: string): Extract<Reconciled, { kind: 'too-early' }> {
 async function settle(deps: ReconcileDeps, address: BookedAddress, compared: Compared): Promise<Reconciled> {
   const { db, network, node, now } = deps;
   const { balanced, books, reading } = compared;
-  if (!deps.mayWrite()) return tooEarly(`another process follows ${network} now`);
   const isSure = balanced.kind === 'good' && balanced.block >= reading.low;
   const goodBlock = Math.max(address.goodBlock ?? books.opening.block, balanced.kind === 'good' ? balanced.block : 0);
   const [high = 0, low = 0] = deps.random(2);

@@ -1,5 +1,6 @@
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
+import { whileLeading } from '../payments/watching.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type Loop, startLoop } from '../runtime/loop.ts';
 import type { Metrics } from '../runtime/metrics.ts';
@@ -41,7 +42,8 @@ const CONFIRM_AFTER_MS = 6000;
 
 /** Checks addresses whose turn has come, one after the other, while this process is the leader. Never ends by itself. */
 export function startReconciler(deps: ReconcilerDeps): Loop {
-  const { db, network, pool, now, log, metrics } = deps;
+  const { network, pool, now, log, metrics } = deps;
+  const db = whileLeading(deps.db, network, deps.isLeader);
   const { pauseMs = PAUSE_MS, confirmAfterMs = CONFIRM_AFTER_MS, patienceMs = PATIENCE_MS } = deps;
   const putOff = new Map<string, number>();
   const stopping = new AbortController();
@@ -59,9 +61,9 @@ export function startReconciler(deps: ReconcilerDeps): Loop {
       const node = (await pool.available()).at(-1);
       if (node === undefined) return pauseMs; // The watcher says that nothing is seen of the chain.
       putOff.set(address.id, performance.now() + PUT_OFF_MS);
-      const wait = { patienceMs, confirmAfterMs, signal: stopping.signal, mayWrite: deps.isLeader };
-      const outcome = await reconcileAddress({ ...deps, ...wait, node }, address).catch((error: unknown) => {
-        if (isStopping()) return null;
+      const wait = { patienceMs, confirmAfterMs, signal: stopping.signal };
+      const outcome = await reconcileAddress({ ...deps, ...wait, db, node }, address).catch((error: unknown) => {
+        if (isStopping() || !deps.isLeader()) return null;
         throw error;
       });
       if (outcome === null) return 0;

@@ -1,7 +1,9 @@
 import { AppError } from '../domain/errors.ts';
+import { whileLeading } from '../payments/watching.ts';
 import { startLoop } from '../runtime/loop.ts';
 import { findHalt } from '../store/chain-cursor.ts';
 import { saveChainStatus } from '../store/chain-status.ts';
+import type { Database } from '../store/database.ts';
 import { acquireLease, type Lease, releaseLease, renewLease, watcherLease } from '../store/leases.ts';
 import { createAlarms } from './alarms.ts';
 import { createFollower } from './follower.ts';
@@ -11,7 +13,7 @@ export type WatcherDeps = Omit<FollowDeps, 'alarms'> & {
   /** Names this process in the lease. */
   holder: string;
   /** Something happened after which the books should be compared with the chain. */
-  onIncident(): Promise<void>;
+  onIncident(db: Database): Promise<void>;
   /** A crashed watcher's successor starts after this long at most, by the database's clock; 8,000 when absent. */
   leaseMs?: number;
 };
@@ -47,10 +49,9 @@ const NOT_ABOUT_THE_CHAIN = new Set(['LEASE_LOST', 'DATABASE_UNAVAILABLE']);
 
 /** Follows one network while this process holds its lease. Never ends by itself. */
 export function startWatcher(deps: WatcherDeps): Watcher {
-  const { db, network, pool, metrics, leaseMs = LEASE_MS } = deps;
+  const { network, pool, metrics, leaseMs = LEASE_MS } = deps;
   const renewMs = leaseMs / RENEWALS_PER_LEASE;
   const log = deps.log.child({ network });
-  const alarms = createAlarms({ db, network, log, metrics });
   const state = {
     lease: null as Lease | null,
     /** Until when the lease is surely ours, monotonic: counted from before it was asked for. */
@@ -61,9 +62,10 @@ export function startWatcher(deps: WatcherDeps): Watcher {
     hasIncident: false,
     incidentNextMs: 0,
   };
-  // A process that was paused learns from its own clock that others may have gone on, before it writes or tells anything. The
-  // ledger does not depend on that: there the database decides.
+  // For what the database does not decide, as it does for the ledger.
   const isLeader = () => state.lease !== null && performance.now() < state.leaseUntilMs;
+  const db = whileLeading(deps.db, network, isLeader);
+  const alarms = createAlarms({ db, network, log, metrics });
   const tellStatus = async (): Promise<void> => {
     const status = follower.status();
     const nowMs = performance.now();
@@ -73,11 +75,11 @@ export function startWatcher(deps: WatcherDeps): Watcher {
     if (state.hasIncident && nowMs >= state.incidentNextMs) {
       state.hasIncident = false;
       state.incidentNextMs = nowMs + INCIDENT_MS;
-      await deps.onIncident();
+      await deps.onIncident(db);
     }
     await saveChainStatus(db, network, deps.now(), { ...status, blind: state.blind, nodes: pool.health() });
   };
-  const follower = createFollower({ ...deps, log, alarms }, tellStatus);
+  const follower = createFollower({ ...deps, db, log, alarms }, tellStatus);
   const setBlind = async (reason: string | null) => {
     metrics.chainBlind.set({ network }, reason === null ? 0 : 1);
     // One that a former process raised is over as well.
@@ -121,8 +123,8 @@ export function startWatcher(deps: WatcherDeps): Watcher {
     maxPauseMs: renewMs,
     run: async () => {
       const askedMs = performance.now();
-      if (state.lease === null) state.lease = await acquireLease(db, watcherLease(network), deps.holder, leaseMs);
-      else if (!(await renewLease(db, state.lease, leaseMs))) loseLease();
+      if (state.lease === null) state.lease = await acquireLease(deps.db, watcherLease(network), deps.holder, leaseMs);
+      else if (!(await renewLease(deps.db, state.lease, leaseMs))) loseLease();
       if (state.lease === null) return renewMs / ASKS_PER_RENEWAL;
       state.leaseUntilMs = askedMs + leaseMs;
       return renewMs;
@@ -166,7 +168,7 @@ export function startWatcher(deps: WatcherDeps): Watcher {
       await pool.close();
       await ended;
       await renewal.stop();
-      if (state.lease !== null) await releaseLease(db, state.lease).catch(() => undefined);
+      if (state.lease !== null) await releaseLease(deps.db, state.lease).catch(() => undefined);
     },
   };
 }

@@ -30,7 +30,7 @@ export async function reconcileNow(terminal: Terminal, options: ReconcileOptions
     if (node === undefined) {
       throw new AppError('NO_NODE', `no node of ${deps.network} answers: see them with "quittance chain status"`);
     }
-    const wait = { patienceMs: PATIENCE_MS, confirmAfterMs: CONFIRM_AFTER_MS, mayWrite: () => true };
+    const wait = { patienceMs: PATIENCE_MS, confirmAfterMs: CONFIRM_AFTER_MS };
     const rows: Row[] = await inGroups(
       addresses,
       PARALLEL_ADDRESSES,

@@ -10,6 +10,7 @@ import { countOpenAlarms, raiseAlarm, resolveAlarms } from '../store/alarms.ts';
 import { type CapacityProject, listCapacityProjects } from '../store/capacity.ts';
 import type { Database } from '../store/database.ts';
 import { type AmountCapacity, type Capacity, measureCapacity } from './measure-capacity.ts';
+import { whileLeading } from './watching.ts';
 
 export type CapacityWatchDeps = {
   db: Database;
@@ -32,8 +33,9 @@ const MAX_PAUSE_MS = 60_000;
 const MAX_NAMED = 3;
 
 /** Measures each project of a network, at once and then every 15 minutes, while this process is the leader. Never ends by itself. */
-export function startCapacityWatch(deps: CapacityWatchDeps): Loop {
-  const { network, metrics, isLeader } = deps;
+export function startCapacityWatch(options: CapacityWatchDeps): Loop {
+  const { network, metrics, isLeader } = options;
+  const deps = { ...options, db: whileLeading(options.db, network, isLeader) };
   const shown = new Set<string>();
   let dueMs = 0;
   let lookMs = 0;
@@ -85,11 +87,13 @@ async function measureAll(deps: CapacityWatchDeps, shown: Set<string>, shouldEnd
         show(deps, project, capacity);
         await tell(deps, project, capacity);
       } catch (error) {
+        if (shouldEnd()) return false;
         forget(deps.metrics, deps.network, name);
         failures.push({ what: name, error });
       }
     }
   } catch (error) {
+    if (shouldEnd()) return false;
     failures.push({ what: 'the list of projects', error });
     isWhole = false;
   } finally {

@@ -35,6 +35,28 @@ export function withCursor<Result>(
   });
 }
 
+/**
+ * The database of whoever follows a network, for what `withCursor` does not fence: alarms, states, comparisons. A process that was
+ * paused learns from its own clock that others may have gone on, and its next statement is refused. Error: `LEASE_LOST`.
+ */
+export function whileLeading(db: Database, network: Network, isLeader: () => boolean): Database {
+  const only = (sql: Sql): Sql['run'] => {
+    return async (statement, parameters) => {
+      if (!isLeader()) {
+        throw new AppError('LEASE_LOST', `this process follows ${network} no more, until it has renewed its lease`, {
+          retryable: true,
+        });
+      }
+      return sql.run(statement, parameters);
+    };
+  };
+  return {
+    ...db,
+    run: only(db),
+    transaction: (work) => db.transaction((tx) => work({ ...tx, run: only(tx) })),
+  };
+}
+
 /** Throws `CHAIN_CONTRADICTION` unless the blocks follow `parent` and each other without a gap. */
 export function assertLinked(
   parent: { number: number; id: string },

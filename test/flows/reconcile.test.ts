@@ -1,10 +1,13 @@
+import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { markAllDue, startReconciler } from '../../src/chain/reconcile.ts';
 import { reconcileAddress } from '../../src/chain/reconcile-address.ts';
 import { rescan } from '../../src/chain/rescan.ts';
-import { findOpenAlarms } from '../../src/store/alarms.ts';
+import { whileLeading } from '../../src/payments/watching.ts';
+import { findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/store/alarms.ts';
 import { listBookedAddresses } from '../../src/store/balance-checks.ts';
+import type { Database } from '../../src/store/database.ts';
 import { type Books, startBooks } from '../support/books.ts';
 import { eventually } from '../support/service.ts';
 
@@ -26,11 +29,11 @@ const everything = () => true;
 
 async function check(
   address: string,
-  { patienceMs = 0, mayWrite = () => true }: { patienceMs?: number; mayWrite?: () => boolean } = {},
+  { patienceMs = 0, ...others }: { patienceMs?: number; db?: Database; node?: Books['node'] } = {},
 ) {
   const booked = (await listBookedAddresses(books.db, 'devnet', 100)).find((entry) => entry.address === address);
   if (booked === undefined) throw new Error(`no address ${address}`);
-  const deps = { ...books.rescanning(), node: books.node, patienceMs, confirmAfterMs: 0, mayWrite };
+  const deps = { ...books.rescanning(), node: books.node, patienceMs, confirmAfterMs: 0, ...others };
   return reconcileAddress(deps, booked);
 }
 
@@ -95,12 +98,7 @@ test('a difference that the second reading does not confirm is no alarm', async 
       return answer;
     },
   };
-  const [address] = (await listBookedAddresses(books.db, 'devnet', 100)).filter(
-    (entry) => entry.address === addressAt(FIRST),
-  );
-  if (address === undefined) throw new Error('no address');
-  const deps = { ...books.rescanning(), node, patienceMs: 0, confirmAfterMs: 0, mayWrite: everything };
-  expect(await reconcileAddress(deps, address)).toMatchObject({ kind: 'good' });
+  expect(await check(addressAt(FIRST), { node })).toMatchObject({ kind: 'good' });
   expect(readings).toBe(2);
   expect(await alarmKinds()).toEqual([]);
 });
@@ -109,8 +107,28 @@ test('a process that follows the network no more keeps nothing of what it has co
   const state = async () => (await client.query('select * from balance_checks order by address_id')).rows;
   const before = await state();
   books.devnet.setFault({ kind: 'wrong-balance' });
-  expect(await check(addressAt(FIRST), { mayWrite: () => false })).toMatchObject({ kind: 'too-early' });
+  let leads = true;
+  const node: Books['node'] = {
+    ...books.node,
+    post: (...request) => books.node.post(...request).finally(() => (leads = false)),
+  };
+  const db = whileLeading(books.db, 'devnet', () => leads);
+  await expect(check(addressAt(FIRST), { node, db })).rejects.toMatchObject({ code: 'LEASE_LOST' });
   expect(await state()).toEqual(before);
+  expect(await alarmKinds()).toEqual([]);
+});
+
+test('a transaction in which a process stops to follow the network is rolled back', async () => {
+  let leads = true;
+  const db = whileLeading(books.db, 'devnet', () => leads);
+  const alarm = { id: randomUUID(), kind: 'blind', subject: '', detail: 'nothing is seen' } as const;
+  const raised = db.transaction(async (tx) => {
+    await raiseAlarm(tx, 'devnet', alarm);
+    leads = false;
+    await resolveAlarms(tx, 'devnet', 'balance-differs');
+  });
+  await expect(raised).rejects.toMatchObject({ code: 'LEASE_LOST' });
+  await expect(raiseAlarm(db, 'devnet', alarm)).rejects.toMatchObject({ code: 'LEASE_LOST' });
   expect(await alarmKinds()).toEqual([]);
 });
 

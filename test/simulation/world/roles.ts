@@ -62,7 +62,7 @@ export function startRoles(options: RolesOptions): Running {
         blockMs: shape.slotMs,
         publicUrl: 'http://pay.test',
         holder: process.name,
-        onIncident: () => markAllDue(db, NETWORK),
+        onIncident: (leading) => markAllDue(leading, NETWORK),
         leaseMs: Math.min(MAX_LEASE_MS, LEASE_SLOTS * shape.slotMs),
       });
       isLeader = watcher.isLeader;
