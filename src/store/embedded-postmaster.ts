@@ -3,6 +3,7 @@ import { readFile, readlink, realpath, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { isRunning } from '../runtime/is-running.ts';
 import { EmbeddedPostgresError, errorCode } from './embedded-error.ts';
 
 /** What PostgreSQL writes of itself into its data directory (`miscinit.c CreateLockFile`). */
@@ -74,12 +75,8 @@ export async function stopPostmaster(data: string, pid: number): Promise<void> {
   );
 }
 
-function isRunning(pid: number): boolean {
-  return sendSignal(pid, 0);
-}
-
 /** False if there is no such process. */
-function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
+function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
   try {
     process.kill(pid, signal);
     return true;

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { isAlive } from '../support/sandbox.ts';
+import { isRunning } from '../../src/runtime/is-running.ts';
 import { eventually } from '../support/service.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -49,7 +49,7 @@ test.skipIf(process.platform !== 'linux').each(['npm', 'the process between npm 
     expect(below.length).toBeGreaterThan(0);
     process.kill(victim === 'npm' ? npm : (below[0] ?? 0), 'SIGKILL');
     await eventually(
-      () => below.filter(isAlive),
+      () => below.filter(isRunning),
       (alive) => alive.length === 0,
       10_000,
     );

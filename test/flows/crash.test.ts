@@ -2,7 +2,8 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { isAlive, type SandboxProcess, startSandboxProcess } from '../support/sandbox.ts';
+import { isRunning } from '../../src/runtime/is-running.ts';
+import { type SandboxProcess, startSandboxProcess } from '../support/sandbox.ts';
 import { call, eventually, type Json } from '../support/service.ts';
 
 let dataDir: string;
@@ -16,7 +17,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await sandbox.end('SIGKILL');
   await eventually(
-    () => isAlive(sandbox.postgresPid),
+    () => isRunning(sandbox.postgresPid),
     (alive) => !alive,
   );
   await rm(dataDir, { recursive: true, force: true });
@@ -42,7 +43,7 @@ test('after kill -9 no process of ours is left', async () => {
   const { postgresPid } = sandbox;
   await sandbox.end('SIGKILL');
   await eventually(
-    () => isAlive(postgresPid),
+    () => isRunning(postgresPid),
     (alive) => !alive,
     10_000,
   );
@@ -55,7 +56,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)(
     const { code, elapsedMs } = await sandbox.end(signal);
     expect(code).toBe(0);
     expect(elapsedMs).toBeLessThan(10_000);
-    expect(isAlive(sandbox.postgresPid)).toBe(false);
+    expect(isRunning(sandbox.postgresPid)).toBe(false);
     sandbox = await startSandboxProcess(dataDir);
     expect((await read(body.invoiceId)).status).toBe('PENDING');
   },

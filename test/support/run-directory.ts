@@ -1,6 +1,7 @@
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, statfs } from 'node:fs/promises';
 import { freemem, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { isRunning } from '../../src/runtime/is-running.ts';
 
 const PREFIX = 'quittance-test-';
 /** A file system in memory, which Linux has. Containers may give it 64 MB. */
@@ -40,14 +41,5 @@ async function removeRemains(place: string): Promise<void> {
   for (const name of await readdir(place).catch(() => [])) {
     const pid = Number(new RegExp(`^${PREFIX}(\\d+)-`).exec(name)?.[1]);
     if (pid > 1 && !isRunning(pid)) await rm(join(place, name), { recursive: true, force: true }).catch(() => {});
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
   }
 }

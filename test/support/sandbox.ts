@@ -91,12 +91,3 @@ async function readOwnFile(dataDir: string, child: ChildProcess, output: string)
   // A killed instance leaves its file behind until the next one starts.
   return file?.pid === child.pid ? file : null;
 }
-
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}

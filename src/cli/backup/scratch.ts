@@ -1,6 +1,7 @@
 import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { isRunning } from '../../runtime/is-running.ts';
 import { createLogger } from '../../runtime/log.ts';
 import { type Connection, type Database, openDatabase } from '../../store/database.ts';
 import { startEmbeddedPostgres } from '../../store/embedded.ts';
@@ -52,14 +53,5 @@ async function removeRemains(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     const pid = Number(new RegExp(`^${PREFIX}(\\d+)-`).exec(name)?.[1]);
     if (pid > 1 && !isRunning(pid)) await rm(join(tmpdir(), name), { recursive: true, force: true });
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
 }
