@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { failureText } from '../simulation/read-seeds.ts';
+import { failureText, keepSeed } from '../simulation/read-seeds.ts';
 import { minimise, type Outcome, simulate } from '../simulation/simulate.ts';
 import { formatPlan, parsePlan } from '../simulation/world/plan.ts';
 
@@ -25,7 +25,9 @@ test(`${DAYS} simulated days with every trouble keep every promise`, {
     say(`${formatPlan(outcome.plan)}: ${counts.transfers} transfers, ${outcome.violations.length} violations`);
     if (outcome.violations.length === 0) continue;
     say(failureText(outcome.plan, outcome.violations));
-    broken.push(await minimise(outcome, say));
+    const smallest = await minimise(outcome, say);
+    keepSeed(smallest.plan, smallest.violations);
+    broken.push(smallest);
   }
   say(`${(WORLDS * WORLD_HOURS) / 24} days in ${WORLDS} worlds, ${broken.length} of them broke promises`);
   for (const [name, count] of total) say(`  ${name}: ${count}`);

@@ -1,16 +1,25 @@
-import { readFileSync } from 'node:fs';
+import { appendFileSync, readFileSync } from 'node:fs';
 import { formatPlan, type Plan, parsePlan } from './world/plan.ts';
 
 const FILE = new URL('seeds.txt', import.meta.url);
 
 /** The plans that once failed. A line that begins with # explains the next ones. */
-export function readSeeds(): Plan[] {
-  const lines = readFileSync(FILE, 'utf8').split('\n');
+export function readSeeds(file: URL = FILE): Plan[] {
+  const lines = readFileSync(file, 'utf8').split('\n');
   return lines.filter((line) => line.trim() !== '' && !line.startsWith('#')).map(parsePlan);
 }
 
-/** What a failing simulation tells: how to see it again, and what to keep. */
-export function failureText(plan: Plan, violations: readonly string[]): string {
+/** Puts a plan that failed to the others, once. */
+export function keepSeed(plan: Plan, violations: readonly string[], file: URL = FILE): void {
   const line = formatPlan(plan);
-  return `simulation "${line}" broke promises; it belongs into test/simulation/seeds.txt:\n${violations.slice(0, 20).join('\n')}`;
+  if (readSeeds(file).some((kept) => formatPlan(kept) === line)) return;
+  const reason = (violations[0] ?? 'nothing').replace(/\s+/g, ' ').slice(0, MAX_REASON);
+  appendFileSync(file, `# Broke: ${reason}\n${line}\n`);
+}
+
+const MAX_REASON = 160;
+
+/** What a failing simulation tells. */
+export function failureText(plan: Plan, violations: readonly string[]): string {
+  return `simulation "${formatPlan(plan)}" broke promises:\n${violations.slice(0, 20).join('\n')}`;
 }
