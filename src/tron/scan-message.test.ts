@@ -87,6 +87,13 @@ test.each([
   expect(scan(hex)?.isCanonical).toBe(false);
 });
 
+test.each([
+  ['a value of zero', '0800'],
+  ['a length of zero', '0a00'],
+])('%s is as short as it can be', (_what, hex) => {
+  expect(scan(hex)?.isCanonical).toBe(true);
+});
+
 test('what is at its bound is read: fields, groups in each other, a varint of ten bytes', () => {
   expect(scan('0801'.repeat(1000))?.fields).toHaveLength(1000);
   expect(scan('0b'.repeat(100) + '0c'.repeat(100))?.fields).toEqual([]);
