@@ -101,7 +101,8 @@ export function startWatcher(deps: WatcherDeps): Watcher {
   const onFailure = async (error: unknown, lease: Lease) => {
     const code = error instanceof AppError ? error.code : 'INTERNAL';
     metrics.watcherFailures.inc({ network, code });
-    if (code === 'LEASE_LOST' && state.lease === lease) loseLease();
+    // By its own clock a process only waits: the renewal that is late may still come in time.
+    if (code === 'LEASE_LOST' && state.lease === lease && isLeader()) loseLease();
     if (!isLeader()) return;
     state.failures = NOT_ABOUT_THE_CHAIN.has(code) ? 0 : state.failures + 1;
     const reason = error instanceof Error ? error.message : String(error);
