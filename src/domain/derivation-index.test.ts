@@ -36,6 +36,13 @@ test('no index is used twice, however often and whatever backup is restored', ()
   );
 });
 
+test('so many addresses may be derived as indexes were never used, and none beyond', () => {
+  const now = unixMs(START);
+  expect(derivableAt(now, indexAt(now) - 10)).toBe(10);
+  expect(derivableAt(now, indexAt(now))).toBe(0);
+  expect(derivableAt(now, indexAt(now) + 10)).toBe(0);
+});
+
 test('an index fits its column until 2059, and is above what a ledger uses that was never restored', () => {
   expect(indexAt(unixMs(END))).toBeLessThan(2 ** 31 - 1);
   expect(indexAt(unixMs(Date.UTC(2100, 0, 1)))).toBe(2 ** 31 - 1);

@@ -11,6 +11,23 @@ function reason(bytes: Uint8Array): string {
   return read.reason;
 }
 
+/** A chunk of a PNG with so many zeros in it. */
+function chunk(type: string, length: number): Buffer {
+  const bytes = Buffer.alloc(12 + length);
+  bytes.writeUInt32BE(length);
+  bytes.write(type, 4);
+  return bytes;
+}
+
+const PNG_HEADER = LOGOS.png.subarray(8, 33);
+
+/** A part of a WebP that says of itself that it is whole. */
+function wholeWebp(part: Buffer): Buffer {
+  const bytes = Buffer.from(part);
+  bytes.writeUInt32LE(bytes.length - 8, 4);
+  return bytes;
+}
+
 function png(width: number, height: number): Buffer {
   return PNG.sync.write(new PNG({ width, height }));
 }
@@ -123,6 +140,7 @@ describe('refused, with what to do', () => {
     ['\0\0\0\x1cftypisom\0\0\0\0', 'not a PNG, JPEG or WebP'],
     ['\0\0\0\x1cxftypavif\0\0\0\0', 'not a PNG, JPEG or WebP'],
     ['RIFF\0\0\0\0WAVE', 'not a PNG, JPEG or WebP'],
+    ['RIFX\0\0\0\0WEBP', 'not a PNG, JPEG or WebP'],
     ['\0\0\0\x1cftypavif\0\0\0\0', 'an AVIF or HEIC picture'],
     ['BM\x36\0\0\0', 'not a PNG, JPEG or WebP'],
     ['<script>alert(1)</script>', 'not a PNG, JPEG or WebP'],
@@ -132,6 +150,33 @@ describe('refused, with what to do', () => {
     const bytes = Buffer.from(start, 'latin1');
     expect(reason(bytes)).toContain(`is ${what}`);
     expect(reason(bytes)).toContain('save it as PNG, JPEG or WebP');
+  });
+
+  test.each([
+    ['a chunk before its header', [chunk('IDAT', 4), PNG_HEADER]],
+    ['two headers', [PNG_HEADER, PNG_HEADER]],
+  ])('a PNG with %s', (_, chunks) => {
+    const bytes = Buffer.concat([LOGOS.png.subarray(0, 8), ...chunks, chunk('IEND', 0)]);
+    expect(reason(bytes)).toBe('begins as PNG and is damaged or cut off: save it again');
+  });
+
+  test.each([
+    ['whose first chunk is none that holds a size', 'webp', 12, 'VP8?'],
+    ['without the mark of a lossy picture', 'webp', 23, 'xxx'],
+    ['without the mark of a lossless picture', 'losslessWebp', 20, 'x'],
+  ] as const)('a WebP %s', (_, name, at, text) => {
+    const bytes = Buffer.from(LOGOS[name]);
+    bytes.write(text, at, 'latin1');
+    expect(reason(bytes)).toBe('begins as WebP and is damaged or cut off: save it again');
+  });
+
+  test.each([
+    ['webp', 30],
+    ['losslessWebp', 25],
+    ['extendedWebp', 30],
+  ] as const)('%s of less than its first %i bytes, which say the size', (name, length) => {
+    expect(readLogo(wholeWebp(LOGOS[name].subarray(0, length)))).toMatchObject({ width: 48, height: 20 });
+    expect(reason(wholeWebp(LOGOS[name].subarray(0, length - 1)))).toContain('damaged or cut off');
   });
 
   test('an empty file', () => {

@@ -8,6 +8,7 @@ const LATER = 'what it lets through is refused later on the same way';
 const FAST = 'a short way to the same result';
 const MORE = 'more invoices are looked at than need be, and the same is said of them';
 const BOUND = 'nothing meets the very bound';
+const ITSELF = 'what arrived itself is passed over';
 
 /** Why no test notices the changes of a line, by file and by a part of the line. */
 const REASONS: Readonly<Record<string, readonly Reason[]>> = {
@@ -30,7 +31,14 @@ const REASONS: Readonly<Record<string, readonly Reason[]>> = {
     ['/^#[0-9a-f]{6}$/.test', 'only the palette calls it'],
   ],
   'src/domain/invoice.ts': [['default:', TYPE]],
-  'src/domain/likely-mistake.ts': [['sentMicro > arrivedMicro', 'equal amounts went before']],
+  'src/domain/likely-mistake.ts': [
+    ['sentMicro > arrivedMicro', 'equal amounts went before'],
+    ['arrivedMicro < sentMicro', 'a hundredth of an amount is never nothing'],
+  ],
+  'src/domain/logo.ts': [
+    ['at + 25 <= bytes.length', 'the end must stand behind it'],
+    ['at + 9 <= bytes.length', 'the end must stand behind it'],
+  ],
   'src/domain/lookup.ts': [
     ['default:', TYPE],
     ["case 'duplicate'", 'the invoice of a duplicate is paid, of which the next case says the same'],
@@ -54,6 +62,8 @@ const REASONS: Readonly<Record<string, readonly Reason[]>> = {
     ['share >= WORTH_TELLING', BOUND],
     ['>= best.weight * EQUALLY_NEAR', BOUND],
     ['share > 0', 'what has no share has no weight'],
+    ['invoice === undefined ? 0n', 'no two findings of one cause are without an invoice'],
+    ['invoice.paid === null ? []', 'what has no time is neither before nor since'],
   ],
   'src/domain/mismatch/rounding-slips.ts': [
     ['differenceMicro >= ONE_USDT', FAST],
@@ -70,6 +80,19 @@ const REASONS: Readonly<Record<string, readonly Reason[]>> = {
     ['low < 1n ? 1n', FAST],
   ],
   'src/domain/mismatch/sender-causes.ts': [['amountMicro <= TINY_MICRO', 'of 100 only the first digit is not 0']],
+  'src/domain/mismatch/typing-slips.ts': [
+    ['if (digit === typed)', ITSELF],
+    [
+      'at < text.length - 1; at++',
+      'behind the last digit comes what arrived itself, or another last digit, which went before',
+    ],
+    ['if (at === point) continue', ITSELF],
+    ['if (left === right)', ITSELF],
+    ['at === 0 && point === 1', 'a 0 in its place is a wrong digit, which went before'],
+    ['const isDoubled', 'the first of two equal digits went before'],
+    ['if (at < point)', 'the point itself was passed over'],
+    ['at > point', 'the point itself was passed over'],
+  ],
   'src/domain/mismatch/whole-payments.ts': [
     ['const smaller', FAST],
     ['byPayable.get(restMicro) ?? []', TYPE],
@@ -113,7 +136,7 @@ const REASONS: Readonly<Record<string, readonly Reason[]>> = {
     ["typeof value !== 'object' || value === null", 'a null would have been refused'],
   ],
   'src/domain/read-fee.ts': [
-    ['.slice(0, 100)', FAST],
+    ['const plain = text', FAST],
     ['const [, integer', TYPE],
   ],
   'src/domain/solidity.ts': [

@@ -57,6 +57,30 @@ test('an invoice that expired long ago is not passed over because open ones are 
   expect(fit?.cause.explanation).toContain('2 other invoices fit as well or better');
 });
 
+test('the age that does not speak against an invoice is its own', () => {
+  const shop = shopOf({ payable: 25_000_245n }, { payable: 25_000_137n, ageMs: 10 * DAY_MS });
+  expect(fitOf(shop, 25_000_000n, 2)).toMatchObject({ rivals: 1, cause: { code: 'REQUESTED_AMOUNT' } });
+});
+
+test('what was paid only since is judged as what was open', () => {
+  const since = { payable: 25_000_137n, ageMs: 10 * DAY_MS, paidAgoMs: -10 * MINUTE_MS };
+  expect(fitOf(shopOf(since, { payable: 25_000_245n }), 25_000_000n, 1)?.cause.explanation).toMatch(/was paid since/);
+  const now = { payable: 25_000_137n, ageMs: 20 * MINUTE_MS, paidAgoMs: 0 };
+  expect(fitOf(shopOf(now, { payable: 25_000_245n }), 25_000_000n, 1)).toBeNull();
+});
+
+test('what explains the money without an invoice is no rival', () => {
+  const shop = shopOf({ payable: 25_000_137n, ageMs: 10 * DAY_MS }, { payable: 25_000_245n, ageMs: 10 * DAY_MS });
+  expect(fitOf(shop, 25_000_000n, 1)?.cause.explanation).toMatch(/; 1 other invoice fits about as well\.$/);
+});
+
+test('another cause that explains the same invoice about as well takes from the confidence', () => {
+  expect(fitOf(shopOf({ payable: 25_000_137n }), 25_000_130n, 1)?.cause).toMatchObject({
+    code: 'TRUNCATED',
+    confidence: 'medium',
+  });
+});
+
 test('what another invoice explains far better, or no usual mistake does, fits not', () => {
   const shop = shopOf({ payable: 25_000_137n }, { payable: 25_004_812n });
   expect(fitOf(shop, 24_004_812n, 1)).toBeNull();

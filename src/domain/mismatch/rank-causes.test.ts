@@ -123,6 +123,20 @@ function shopOfPayable(...amounts: bigint[]): Shop {
   return shop;
 }
 
+test('of an amount that many mistakes explain five are told at most', () => {
+  const random = createRandom(6);
+  const shop: Shop = { ...makeShop(random, 'one invoice'), invoices: [] };
+  for (const payable of [25_000_137n, 23_000_000n, 42_000_000n, 12_000_000n, 48_000_000n, 240_000_000n, 23_999_800n]) {
+    addInvoice(random, shop, payable - (payable % 1_000_000n), MINUTE_MS, null, payable);
+  }
+  const facts = { ...factsOf(24_000_000n, {}, shop), invoices: shop.invoices };
+  const findings = findingsOf(facts);
+  const shareOf = (code: string) => sum(findings.filter((each) => each.code === code)) / sum(findings);
+  const codes = new Set(findings.map(({ code }) => code));
+  expect([...codes].filter((code) => shareOf(code) >= 0.01).length).toBeGreaterThan(5);
+  expect(rankCauses(facts)).toHaveLength(5);
+});
+
 test('two causes that explain an amount about as well are both told, and neither with high confidence', () => {
   const [first, second] = rankCauses(factsOf(25_000_130n));
   expect(first).toMatchObject({ code: 'TRUNCATED', confidence: 'medium' });

@@ -116,6 +116,12 @@ test('of each slip as many are found as there are', () => {
   expect(count(137n)).toEqual([63, 3, 9, 28]);
 });
 
+test('a digit behind the point that was left out moves none before it', () => {
+  const origins = typingOrigins(12_500_000n);
+  expect(origins.get(12_750_000n)).toMatchObject({ code: 'DIGIT_MISSING', evidence: { missing: '7' } });
+  expect(origins.has(17_250_000n)).toBe(false);
+});
+
 test('0.000001 may be another digit, or one that was left out, and never nothing', () => {
   const origins = typingOrigins(1n);
   expect(origins.has(0n)).toBe(false);
