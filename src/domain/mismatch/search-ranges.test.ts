@@ -100,6 +100,16 @@ test('for amounts that are not round little is looked for, and for round ones mo
   expect(wide(25_010_000n)).toBe(15 + 4 + 11);
 });
 
+test('a fixed fee is looked for both ways, and a common one also below a requested amount', () => {
+  const [word = 0n] = CODE_WORDS;
+  for (const feeMicro of [370_000n, 1_500_000n]) {
+    expect(holds(rangesOf(word - feeMicro), word)).toBe(true);
+    expect(holds(rangesOf(word + feeMicro), word)).toBe(true);
+  }
+  for (const feeMicro of [800_000n, 3_000_000n])
+    expect(holds(rangesOf(25_000_000n - feeMicro), 25_009_999n)).toBe(true);
+});
+
 test('a share may have been taken out of a requested amount, if what is left is that round', () => {
   expect(holds(rangesOf(24_875_000n), 25_009_136n)).toBe(true);
   expect(holds(rangesOf(24_875_003n), 25_009_136n)).toBe(false);
