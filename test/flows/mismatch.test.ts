@@ -60,11 +60,16 @@ test.each([
   });
 });
 
-test('an amount cut off after 5 decimals is told as such, never as certain: the last digit may be mistyped as well', async () => {
+test('an amount without its last decimal is told as such, never as certain: the last digit may be mistyped as well', async () => {
   const { externalId, address, amountMicro } = await create('53.00');
-  const [first] = await causesOf(await send(address, (amountMicro / 10n) * 10n));
+  const arrivedMicro = (amountMicro / 10n) * 10n;
+  const [first] = await causesOf(await send(address, arrivedMicro));
   expect(first?.code).toMatch(/^(ROUNDED|TRUNCATED)$/);
-  expect(first).toMatchObject({ evidence: { decimals: 5 }, invoices: [{ externalId }] });
+  expect(first).toMatchObject({ invoices: [{ externalId }] });
+  // 5, or fewer where those before it are zeros.
+  const unit = 10n ** BigInt(6 - Number(first?.evidence['decimals']));
+  expect(unit).toBeGreaterThan(1n);
+  expect((amountMicro / unit) * unit).toBe(arrivedMicro);
 });
 
 test('an amount of an invoice at another address is told with the address where it belongs', async () => {
