@@ -11,7 +11,7 @@ import { registerInvoices } from './api/invoices.ts';
 import { registerOpenApi } from './api/openapi.ts';
 import { createNodePool, type NodePool } from './chain/node-pool.ts';
 import { SLOT_MS } from './chain/read-block.ts';
-import { markAllDue, startReconciler } from './chain/reconcile.ts';
+import { startReconciler } from './chain/reconcile.ts';
 import { createTransactionReader } from './chain/transaction-reader.ts';
 import { startWatcher } from './chain/watcher.ts';
 import { registerAsk } from './checkout/ask.ts';
@@ -328,7 +328,6 @@ function startWatchers(context: Context): { stop(): Promise<void> }[] {
       slotMs: network === 'devnet' ? null : SLOT_MS,
       publicUrl: context.publicUrl(),
       holder: randomUUID(),
-      onIncident: (db) => markAllDue(db, network),
     });
     const reconciler = startReconciler({ ...context, network, pool, usdt, isLeader: watcher.isLeader });
     const capacity = startCapacityWatch({ ...context, network, isLeader: watcher.isLeader });

@@ -87,9 +87,8 @@ export async function keepProducers(deps: FollowDeps, following: Following, node
   // An operator may have accepted other producers meanwhile.
   const before = await loadProducers(deps.db, deps.network);
   following.producers = before;
-  const suspects = new Set(following.suspect === null ? [] : [following.suspect]);
   try {
-    following.producers = await refreshProducers(deps, nodes, before, { clock, suspects });
+    following.producers = await refreshProducers(deps, nodes, before, { clock, suspect: following.suspect });
     following.suspect = null;
     following.producersPeriod = Math.floor(tip.time / PERIOD_MS);
     const { reason, producers, nodes: told } = following.producers.newest;

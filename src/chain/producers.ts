@@ -68,18 +68,18 @@ type ProducerDeps = { db: Sql; network: Network; agreement: number; pool: Pick<N
 
 /**
  * Asks nodes of different operators for the producers of now, and takes over what `agreement` of them name if it is a change
- * that a vote can make: at most as many new members in a period as cannot decide alone. `suspects` are producers whose keys
- * are asked for anew; `clock` is our own. Returns what is in force then.
+ * that a vote can make: at most as many new members in a period as cannot decide alone. The key of the producer `suspect`
+ * is asked for anew; `clock` is our own. Returns what is in force then.
  * Errors: `NODES_DISAGREE`, `NODE_REFUSED` where too few answer.
  */
 export async function refreshProducers(
   deps: ProducerDeps,
   nodes: readonly Node[],
   known: KnownProducers | null,
-  { clock, suspects }: { clock: UnixMs; suspects: ReadonlySet<AccountHex> },
+  { clock, suspect }: { clock: UnixMs; suspect: AccountHex | null },
 ): Promise<KnownProducers> {
   const { db, network } = deps;
-  const { producers, origins } = await readAgreed(deps, nodes, known, suspects);
+  const { producers, origins } = await readAgreed(deps, nodes, known, suspect);
   if (known !== null && textOf(known.newest.producers) === textOf(producers)) {
     await confirmProducers(db, network, clock);
     return known;
@@ -94,7 +94,7 @@ export async function refreshProducers(
 
 /** Takes over what the nodes agree on, however much it differs: the operator knows that the network changed. Errors as above. */
 export async function acceptProducers(deps: ProducerDeps, nodes: readonly Node[], clock: UnixMs): Promise<ProducerSet> {
-  const { producers, origins } = await readAgreed(deps, nodes, null, new Set());
+  const { producers, origins } = await readAgreed(deps, nodes, null, null);
   const adopted: ProducerSet = { chainTime: clock, reason: 'operator', producers, nodes: origins };
   await insertProducerSet(deps.db, deps.network, adopted);
   return adopted;
@@ -110,7 +110,7 @@ async function readAgreed(
   { agreement, pool }: ProducerDeps,
   nodes: readonly Node[],
   known: KnownProducers | null,
-  suspects: ReadonlySet<AccountHex>,
+  suspect: AccountHex | null,
 ): Promise<{ producers: ProducerSet['producers']; origins: string[] }> {
   const candidates = ofDifferentOperators(nodes, nodes.length);
   const told: Told[] = [];
@@ -118,7 +118,7 @@ async function readAgreed(
   for (let asked = 0; asked < candidates.length; ) {
     const group = candidates.slice(asked, asked === 0 ? agreement : asked + 1);
     asked += group.length;
-    const answers = await Promise.allSettled(group.map((node) => readProducers(node, known?.newest ?? null, suspects)));
+    const answers = await Promise.allSettled(group.map((node) => readProducers(node, known?.newest ?? null, suspect)));
     for (const [index, answer] of answers.entries()) {
       const node = group[index];
       if (node === undefined) continue;

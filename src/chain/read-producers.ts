@@ -13,7 +13,7 @@ const MAX_PRODUCERS = 27;
 export async function readProducers(
   node: Node,
   known: ProducerSet | null,
-  suspects: ReadonlySet<AccountHex>,
+  suspect: AccountHex | null,
 ): Promise<ProducerSet['producers']> {
   // {"witnesses":[{"address":"41b2f713…94ba","voteCount":…,"isJobs":true}, …]}; `isJobs` is left out where it is false.
   const answer = (await node.post('/wallet/listwitnesses', {})) as { witnesses?: unknown };
@@ -26,7 +26,7 @@ export async function readProducers(
   }
   const cached = new Map(known?.producers.map(({ account, signer }) => [account, signer]));
   const producers = await inGroups(accounts, PARALLEL_ACCOUNTS, async (account) => {
-    const signer = suspects.has(account) ? undefined : cached.get(account);
+    const signer = account === suspect ? undefined : cached.get(account);
     return { account, signer: signer ?? (await readSigner(node, account)) };
   });
   return producers.sort((left, right) => (left.account < right.account ? -1 : 1));

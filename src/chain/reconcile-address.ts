@@ -39,7 +39,7 @@ export type Reconciled =
       from: number;
       to: number;
     }
-  /** Nothing can be said: the ledger is behind the node, the address moved while it was looked at, or another process checks now. */
+  /** Nothing can be said yet: the ledger is behind the node, or the address moved while it was looked at. */
   | { kind: 'too-early'; reason: string };
 
 /** Each address is looked at daily, with an hour to spare. */

@@ -4,7 +4,7 @@ import { whileLeading } from '../payments/watching.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type Loop, startLoop } from '../runtime/loop.ts';
 import type { Metrics } from '../runtime/metrics.ts';
-import { findDueAddresses, markChecksDue } from '../store/balance-checks.ts';
+import { findDueAddresses } from '../store/balance-checks.ts';
 import type { Database } from '../store/database.ts';
 import type { AccountHex } from '../tron/address.ts';
 import type { NodePool } from './node-pool.ts';
@@ -92,9 +92,4 @@ export function startReconciler(deps: ReconcilerDeps): Loop {
       return ended;
     },
   };
-}
-
-/** Makes every address of a network due, active or retired: after an incident the books are looked at anew. */
-export function markAllDue(db: Database, network: Network): Promise<void> {
-  return markChecksDue(db, network);
 }

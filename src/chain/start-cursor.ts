@@ -25,7 +25,7 @@ export async function startCursor(deps: FollowDeps, nodes: readonly Node[]): Pro
   const newest = await readNewestSolid(deps, first);
   const clock = deps.now();
   const known = await loadProducers(db, network);
-  const producers = await refreshProducers(deps, nodes, known, { clock, suspects: new Set() });
+  const producers = await refreshProducers(deps, nodes, known, { clock, suspect: null });
   if (!isKnownSolid(producers, newest)) {
     const reason = `${first.origin} calls block ${newest.number} (${newest.id}) irreversible, which none of the producers signed`;
     deps.pool.report(first, 'unverifiable', reason);

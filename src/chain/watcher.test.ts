@@ -45,7 +45,7 @@ test('a watcher whose renewal is late does nothing meanwhile, and goes on with i
     ...{ db, network: 'devnet', holder: 'us', leaseMs: LEASE_MS, agreement: 1, blockMs: 3000, slotMs: null },
     ...{ publicUrl: 'http://pay.test', usdt: '41'.repeat(21) as AccountHex, pool: {} as NodePool },
     ...{ now: () => unixMs(Date.now()), random: (bytes: number) => new Uint8Array(bytes) },
-    ...{ log: createLogger({ level: 'silent' }), metrics: createMetrics(), onIncident: async () => undefined },
+    ...{ log: createLogger({ level: 'silent' }), metrics: createMetrics() },
   });
   await vi.advanceTimersByTimeAsync(1);
   expect(watcher.isLeader()).toBe(true);

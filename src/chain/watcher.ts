@@ -1,9 +1,9 @@
 import { AppError } from '../domain/errors.ts';
 import { whileLeading } from '../payments/watching.ts';
 import { startLoop } from '../runtime/loop.ts';
+import { markChecksDue } from '../store/balance-checks.ts';
 import { findHalt } from '../store/chain-cursor.ts';
 import { saveChainStatus } from '../store/chain-status.ts';
-import type { Database } from '../store/database.ts';
 import { acquireLease, type Lease, releaseLease, renewLease, watcherLease } from '../store/leases.ts';
 import { createAlarms } from './alarms.ts';
 import { createFollower } from './follower.ts';
@@ -12,8 +12,6 @@ import type { FollowDeps } from './following.ts';
 export type WatcherDeps = Omit<FollowDeps, 'alarms'> & {
   /** Names this process in the lease. */
   holder: string;
-  /** Something happened after which the books should be compared with the chain. */
-  onIncident(db: Database): Promise<void>;
   /** A crashed watcher's successor starts after this long at most, by the database's clock; 8,000 when absent. */
   leaseMs?: number;
 };
@@ -62,7 +60,7 @@ export function startWatcher(deps: WatcherDeps): Watcher {
     hasIncident: false,
     incidentNextMs: 0,
   };
-  // For what the database does not decide, as it does for the ledger.
+  // By our own clock, for what the database does not decide as it does for the ledger.
   const isLeader = () => state.lease !== null && performance.now() < state.leaseUntilMs;
   const db = whileLeading(deps.db, network, isLeader);
   const alarms = createAlarms({ db, network, log, metrics });
@@ -75,7 +73,7 @@ export function startWatcher(deps: WatcherDeps): Watcher {
     if (state.hasIncident && nowMs >= state.incidentNextMs) {
       state.hasIncident = false;
       state.incidentNextMs = nowMs + INCIDENT_MS;
-      await deps.onIncident(db);
+      await markChecksDue(db, network);
     }
     await saveChainStatus(db, network, deps.now(), { ...status, blind: state.blind, nodes: pool.health() });
   };

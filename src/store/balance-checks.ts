@@ -163,7 +163,7 @@ const markDue = statement(
   'update balance_checks set due_at = least(due_at, checked_at) where network = $1',
 );
 
-/** Makes the check of every address of a network due: after an incident the books are looked at anew. */
+/** Makes the check of every address of a network due, active or retired: after an incident the books are looked at anew. */
 export async function markChecksDue(db: Sql, network: Network): Promise<void> {
   await db.run(markDue, [network]);
 }

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { markAllDue, startReconciler } from '../../src/chain/reconcile.ts';
+import { startReconciler } from '../../src/chain/reconcile.ts';
 import { reconcileAddress } from '../../src/chain/reconcile-address.ts';
 import { rescan } from '../../src/chain/rescan.ts';
 import { whileLeading } from '../../src/payments/watching.ts';
 import { findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/store/alarms.ts';
-import { listBookedAddresses } from '../../src/store/balance-checks.ts';
+import { listBookedAddresses, markChecksDue } from '../../src/store/balance-checks.ts';
 import type { Database } from '../../src/store/database.ts';
 import { type Books, startBooks } from '../support/books.ts';
 import { eventually } from '../support/service.ts';
@@ -192,7 +192,7 @@ test('a leader checks every address that is due, and all of them again after an 
     await client.query("update balance_checks set due_at = now() + interval '1 hour'");
     const due = async () =>
       (await client.query('select address_id from balance_checks where due_at <= now()')).rowCount;
-    await markAllDue(books.db, 'devnet');
+    await markChecksDue(books.db, 'devnet');
     expect(await due()).toBeGreaterThan(0);
     isLeader = true;
     await eventually(due, (count) => count === 0, 15_000);

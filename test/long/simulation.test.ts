@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { failureText, keepSeed } from '../simulation/read-seeds.ts';
+import { failureText, keepSeed } from '../simulation/seeds.ts';
 import { minimise, type Outcome, simulate } from '../simulation/simulate.ts';
 import { formatPlan, parsePlan } from '../simulation/world/plan.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { failureText, keepSeed } from './read-seeds.ts';
+import { failureText, keepSeed } from './seeds.ts';
 import { minimise, simulate } from './simulate.ts';
 import { formatPlan, type Plan, parsePlan, shapeOf } from './world/plan.ts';
 

@@ -1,4 +1,4 @@
 import { hours, keepsPromises } from './promises.ts';
-import { readSeeds } from './read-seeds.ts';
+import { readSeeds } from './seeds.ts';
 
 keepsPromises([...readSeeds(), ...hours(0, 25)]);

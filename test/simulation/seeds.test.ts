@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { keepSeed, readSeeds } from './read-seeds.ts';
+import { keepSeed, readSeeds } from './seeds.ts';
 import { parsePlan } from './world/plan.ts';
 
 let directory: string;

@@ -58,7 +58,7 @@ export async function startBooks() {
   const [node] = await pool.available();
   if (node === undefined) throw new Error('the devnet does not answer');
   await insertCursor(db, 'devnet', await readHeaderAt(reading, node, devnet.solid().number), null);
-  const told = { clock: unixMs(Date.now()), suspects: new Set<never>() };
+  const told = { clock: unixMs(Date.now()), suspect: null };
   await refreshProducers({ db, network: 'devnet', agreement: 1, pool }, [node], null, told);
   const lease = await acquireLease(db, 'watcher:devnet', 'test', 600_000);
   if (lease === null) throw new Error('the lease is taken');

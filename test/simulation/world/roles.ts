@@ -1,5 +1,5 @@
 import { createNodePool } from '../../../src/chain/node-pool.ts';
-import { markAllDue, startReconciler } from '../../../src/chain/reconcile.ts';
+import { startReconciler } from '../../../src/chain/reconcile.ts';
 import { startWatcher } from '../../../src/chain/watcher.ts';
 import { USDT } from '../../../src/devnet/keys.ts';
 import { unixMs } from '../../../src/domain/time.ts';
@@ -62,7 +62,6 @@ export function startRoles(options: RolesOptions): Running {
         blockMs: shape.slotMs,
         publicUrl: 'http://pay.test',
         holder: process.name,
-        onIncident: (leading) => markAllDue(leading, NETWORK),
         leaseMs: Math.min(MAX_LEASE_MS, LEASE_SLOTS * shape.slotMs),
       });
       isLeader = watcher.isLeader;
