@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { unixMs } from '../domain/time.ts';
 import type { ProducerSet } from '../store/producer-sets.ts';
 import type { AccountHex } from '../tron/address.ts';
-import { electorates, isSignedBy, type KnownProducers } from './producers.ts';
+import { isSignedBy, type KnownProducers, solidHeightBy } from './producers.ts';
 import type { ProvenHeader } from './prove-block.ts';
 
 const account = (index: number, key = 0) => `${key}${index.toString(16)}`.padStart(40, '0') as AccountHex;
@@ -39,19 +39,36 @@ test('the keys of a moment ago still count, for blocks made before the change ar
   expect(isSignedBy(producers, headerBy(0, 2))).toBe(false);
 });
 
-test('each set decides by its own members and its own 70 %: members of two sets are not added up', () => {
-  const [now, before] = electorates(known(setOf(range(8, 27)), setOf(range(0, 27))));
-  expect(now?.threshold).toBe(19);
-  expect(before?.threshold).toBe(19);
-  expect(now?.voters.has(account(0))).toBe(false);
-  expect(before?.voters.has(account(34))).toBe(false);
-  expect(now?.voters.size).toBe(27);
-});
+/** Blocks one after the other, by these producers, each signed with key number `key`. */
+const blocksBy = (indexes: readonly number[], key = 1) =>
+  indexes.map((index, place) => ({ ...headerBy(index, key), number: 100 + place }));
 
 test.each([
   [1, 1],
   [5, 4],
   [27, 19],
 ])('of %i producers %i decide', (count, threshold) => {
-  expect(electorates(known(setOf(range(0, count))))[0]?.threshold).toBe(threshold);
+  const producers = known(setOf(range(0, count)));
+  expect(solidHeightBy(producers, blocksBy(range(0, threshold)))).toBe(100);
+  expect(solidHeightBy(producers, blocksBy(range(1, threshold - 1)))).toBeNull();
+});
+
+test('each set decides by its own members and its own 70 %: members of two sets are not added up', () => {
+  const producers = known(setOf(range(8, 27)), setOf(range(0, 27)));
+  // 18 of each set, 26 of both.
+  const almost = [...range(0, 8), ...range(27, 8), ...range(8, 10)];
+  expect(solidHeightBy(producers, blocksBy(almost))).toBeNull();
+  expect(solidHeightBy(producers, blocksBy([...almost, 0, 27, 8]))).toBeNull();
+  expect(solidHeightBy(producers, blocksBy([...almost, 18]))).toBe(108);
+  expect(solidHeightBy(producers, blocksBy(range(0, 19)))).toBe(100);
+});
+
+test('keys of two sets are not added up either', () => {
+  const producers = known(setOf(range(0, 27), 2), setOf(range(0, 27)));
+  const mixed = [
+    ...blocksBy(range(0, 18), 1),
+    ...blocksBy(range(18, 9), 2).map((block) => ({ ...block, number: 130 })),
+  ];
+  expect(solidHeightBy(producers, mixed)).toBeNull();
+  expect(solidHeightBy(producers, blocksBy(range(0, 19), 2))).toBe(100);
 });

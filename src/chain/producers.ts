@@ -1,6 +1,6 @@
 import { AppError } from '../domain/errors.ts';
 import type { Network } from '../domain/network.ts';
-import { solidThreshold } from '../domain/solidity.ts';
+import { solidHeight, solidThreshold } from '../domain/solidity.ts';
 import { toIso, type UnixMs, unixMs } from '../domain/time.ts';
 import type { Sql } from '../store/database.ts';
 import {
@@ -49,19 +49,21 @@ export function isKnownSolid(known: KnownProducers | null, solid: SolidHeader): 
   return solid.producer === null || (known !== null && isSignedBy(known, solid));
 }
 
-/** Who decides what is irreversible: `threshold` members of one set, each by blocks signed with its key in that set. */
-export type Electorate = { isVote(block: Signed): boolean; voters: Set<AccountHex>; threshold: number };
-
 /**
- * The set of now, and each of those before. Members, and keys, of different sets are not added up, so that several small
- * changes give nobody a say that one change would not.
+ * The height up to which verified, linked blocks (heights ascending) are irreversible, or `null`. Enough members of one set must have made
+ * them, each signing with its key in that set: members, and keys, of different sets are not added up, so that several small
+ * changes give nobody a say that one change would not. Who signs with another key counts for nothing.
  */
-export function electorates({ newest, earlier }: KnownProducers): Electorate[] {
-  return [newest, ...earlier].map((set) => ({
-    isVote: (block) => isMember(set, block),
-    voters: new Set(set.producers.map(({ account }) => account)),
-    threshold: solidThreshold(set.producers.length),
-  }));
+export function solidHeightBy(
+  { newest, earlier }: KnownProducers,
+  blocks: readonly (Signed & { number: number })[],
+): number | null {
+  const heights = [newest, ...earlier].flatMap((set) => {
+    const voters = new Set(set.producers.map(({ account }) => account));
+    const votes = blocks.filter((block) => isMember(set, block));
+    return solidHeight(votes, voters, solidThreshold(set.producers.length)) ?? [];
+  });
+  return heights.length === 0 ? null : Math.max(...heights);
 }
 
 type ProducerDeps = { db: Sql; network: Network; agreement: number; pool: Pick<NodePool, 'report'> };

@@ -1,12 +1,11 @@
 import type { SolidBlock } from '../domain/chain-block.ts';
 import { AppError } from '../domain/errors.ts';
-import { solidHeight } from '../domain/solidity.ts';
 import { applySolidBlocks } from '../payments/apply-solid-blocks.ts';
 import type { Watching } from '../payments/watching.ts';
 import { accountToAddress } from '../tron/address.ts';
 import type { FollowDeps, Following } from './following.ts';
 import type { Node } from './node-member.ts';
-import { electorates, isKnownSolid } from './producers.ts';
+import { isKnownSolid, solidHeightBy } from './producers.ts';
 import { readNewestSolid } from './read-block.ts';
 import { isNext, toChainBlock, type WindowBlock } from './window.ts';
 
@@ -16,11 +15,10 @@ const BATCH_BLOCKS = 20;
 /** The height up to which our own verified headers prove the chain to be irreversible; the solid cursor's at least. */
 export function ownSolidOf({ window, producers, base }: Following): number {
   if (producers === null) return base.number;
-  const heights = electorates(producers).map(({ isVote, voters, threshold }) => {
-    const votes = window.filter(({ producer, signer }) => signer !== null && isVote({ producer, signer }));
-    return solidHeight(votes, voters, threshold) ?? 0;
-  });
-  return Math.max(base.number, ...heights);
+  const signed = window.flatMap(({ number, producer, signer }) =>
+    signer === null ? [] : { number, producer, signer },
+  );
+  return Math.max(base.number, solidHeightBy(producers, signed) ?? 0);
 }
 
 /** Asks what is irreversible by the node, which must not be another chain than ours. One request. */

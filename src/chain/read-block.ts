@@ -107,8 +107,10 @@ export async function readRange(deps: ReadDeps, node: Node, first: number, last:
   });
 }
 
-/** A header, or block 0, which nobody signed. */
-export type SolidHeader = ProvenHeader | (BlockMark & { number: 0; producer: null });
+/** Block 0, which nobody signed. It is known by its id. */
+export type Genesis = BlockMark & { number: 0; producer: null };
+/** A header of anybody, or block 0. */
+export type SolidHeader = ProvenHeader | Genesis;
 
 /** The newest block that the node calls irreversible, signed by anybody. One request. */
 export async function readNewestSolid(deps: ReadDeps, node: Node): Promise<SolidHeader> {

@@ -5,11 +5,12 @@ import type { Node } from './node-member.ts';
 import { ofDifferentOperators } from './operators.ts';
 import { isKnownSolid, loadProducers, refreshProducers } from './producers.ts';
 import { type BlockMark, readHeaderAt, readNewestSolid } from './read-block.ts';
-import { findStartingBlock, readGenesis } from './starting-block.ts';
+import { findBuiltUpon, findStartingBlock, readGenesis } from './starting-block.ts';
 
 /**
  * Sets where a new network is followed from, and learns its producers. There is nothing yet to check nodes against, so
- * `agreement` operators must show the same block 0, producers and starting block. Errors: `NODES_DISAGREE`, `NO_NODE`.
+ * `agreement` operators must show the same block 0, producers and starting block. Which block is irreversible is counted by who
+ * built on it, as ever after. Errors: `NODES_DISAGREE`, `NO_NODE`, `BLOCK_UNVERIFIABLE`.
  */
 export async function startCursor(deps: FollowDeps, nodes: readonly Node[]): Promise<ChainCursor> {
   const { db, network, log, agreement } = deps;
@@ -31,7 +32,8 @@ export async function startCursor(deps: FollowDeps, nodes: readonly Node[]): Pro
     deps.pool.report(first, 'unverifiable', reason);
     throw new AppError('BLOCK_UNVERIFIABLE', reason, { retryable: true });
   }
-  const start = await findStartingBlock(deps, first, { genesis, newest }, await findEarliestInvoiceTime(db, network));
+  const from = await findStartingBlock(deps, first, { genesis, newest }, await findEarliestInvoiceTime(db, network));
+  const start = await findBuiltUpon(deps, first, { genesis, from }, producers);
   for (const node of others) {
     if (start.number > 0) assertSame(node, start, await readHeaderAt(deps, node, start.number));
   }

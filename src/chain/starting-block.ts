@@ -1,15 +1,23 @@
+import { AppError } from '../domain/errors.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { Node } from './node-member.ts';
-import { readBlockId } from './prove-block.ts';
-import { type BlockMark, checked, type ReadDeps, readHeaderAt } from './read-block.ts';
+import { type KnownProducers, solidHeightBy } from './producers.ts';
+import { type ProvenHeader, readBlockId } from './prove-block.ts';
+import { checked, type Genesis, type ReadDeps, readHeaderAt, type SolidHeader } from './read-block.ts';
 
 /** How far the clock of the server that created the first invoice may be ahead of the chain's: far worse than clocks are. */
 const CLOCK_MARGIN_MS = 10 * 60_000;
+/** Headers that are read to find out who built on the starting block, at most: eighteen rounds of all 27 producers. */
+const MAX_BUILT_BLOCKS = 500;
 
-/** Block 0 of the node's network. One request. */
-export async function readGenesis(deps: ReadDeps, node: Node): Promise<BlockMark> {
+/** Block 0 of the node's network. One request. Errors: `NODE_REFUSED`, `BLOCK_UNVERIFIABLE`. */
+export async function readGenesis(deps: ReadDeps, node: Node): Promise<Genesis> {
   const answer = await node.post('/wallet/getblock', { id_or_num: '0', detail: false });
-  return checked(deps, node, () => readBlockId(answer));
+  return checked(deps, node, () => {
+    const { number, ...rest } = readBlockId(answer);
+    if (number === 0) return { number, ...rest, producer: null };
+    throw new AppError('NODE_REFUSED', `block ${number} was shown for block 0`, { retryable: true });
+  });
 }
 
 /**
@@ -19,14 +27,14 @@ export async function readGenesis(deps: ReadDeps, node: Node): Promise<BlockMark
 export async function findStartingBlock(
   deps: ReadDeps,
   node: Node,
-  { genesis, newest }: { genesis: BlockMark; newest: BlockMark },
+  { genesis, newest }: { genesis: Genesis; newest: SolidHeader },
   earliestInvoice: UnixMs | null,
-): Promise<BlockMark> {
+): Promise<SolidHeader> {
   if (earliestInvoice === null) return newest;
   const start = earliestInvoice - CLOCK_MARGIN_MS;
   if (newest.time < start) return newest;
   // Binary search by block time; 2^53 heights take 53 steps.
-  let low = genesis;
+  let low: SolidHeader = genesis;
   let high = newest;
   while (high.number - low.number > 1) {
     const middle = await readHeaderAt(deps, node, Math.floor((low.number + high.number) / 2));
@@ -34,4 +42,38 @@ export async function findStartingBlock(
     else high = middle;
   }
   return low;
+}
+
+/**
+ * The newest block, `from` or one before it, that is irreversible by who built on it up to `from`. What a node calls
+ * irreversible may be a block that is replaced a moment later, and a ledger that starts there would stand on no chain for
+ * ever. One request a block: 18 where all 27 producers take their turns. Errors as of `readHeaderAt`; `BLOCK_UNVERIFIABLE` too
+ * when the headers are no chain or not enough known producers built within the bound.
+ */
+export async function findBuiltUpon(
+  deps: ReadDeps,
+  node: Node,
+  { genesis, from }: { genesis: Genesis; from: SolidHeader },
+  producers: KnownProducers,
+): Promise<SolidHeader> {
+  const built: ProvenHeader[] = [];
+  for (let block = from; built.length < MAX_BUILT_BLOCKS; ) {
+    if (block.producer === null) return block;
+    const header = block;
+    built.unshift(header);
+    if (solidHeightBy(producers, built) === header.number) return header;
+    const parent = header.number === 1 ? genesis : await readHeaderAt(deps, node, header.number - 1);
+    checked(deps, node, () => {
+      if (parent.id === header.parentId) return;
+      throw refused(`block ${header.number} (${header.id}) names parent ${header.parentId}, not ${parent.id}`);
+    });
+    block = parent;
+  }
+  return checked(deps, node, () => {
+    throw refused(`too few of its producers made the ${built.length} blocks up to ${from.number} (${from.id})`);
+  });
+}
+
+function refused(message: string): AppError {
+  return new AppError('BLOCK_UNVERIFIABLE', message, { retryable: true });
 }

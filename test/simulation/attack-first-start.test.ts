@@ -36,17 +36,15 @@ const stored = async ({ query }: AttackWorld) => {
 test.each([
   ['a block of nobody known', 0, 'nobody'],
   ['a block of nobody known', 1, 'nobody'],
-  ['a block that a producer signed and that is not on the chain', 0, 'producer'],
   ['other producers', 0, 'set'],
   ['other producers', 1, 'set'],
   ['another block 0', 0, 'genesis'],
 ])('at the first start, %s by one of two operators (number %i) starts nothing', async (_, place, kind) => {
   const chain = chainOf(60);
   const nodes = ['a', 'b'].map((name) => createAttackNode(name, chain));
-  const forged = blockAfter(chain.solid(), keyAt(kind === 'producer' ? HONEST : EVIL, 3), [], chain.head().time);
+  const forged = blockAfter(chain.solid(), keyAt(EVIL, 3), [], chain.head().time);
   const lies: Record<string, Lies> = {
     nobody: { solid: () => forged, block: (number) => (number === forged.number ? forged : undefined) },
-    producer: { solid: () => forged, block: (number) => (number === forged.number ? forged : undefined) },
     set: { producers: () => EVIL },
     genesis: {
       answer: ({ body }) =>
@@ -83,6 +81,76 @@ test('at the first start, a lying operator of three is not waited for', async ()
   await made.run(20);
   expect(made.behind()).toBe(0);
   await made.cursor();
+});
+
+test('at the first start, a block of a producer that is not on the chain, by one of two operators, changes nothing', async () => {
+  const chain = chainOf(60);
+  const nodes = ['a', 'b'].map((name) => createAttackNode(name, chain));
+  const forged = blockAfter(chain.solid(), keyAt(HONEST, 3), [], chain.head().time);
+  const lies = { solid: () => forged, block: (number: number) => (number === forged.number ? forged : undefined) };
+  (nodes[0] as AttackNode).lies = lies;
+  const made = await createAttackWorld({ chain, nodes, agreement: 2, isFirstStart: true });
+  world = made;
+  await made.step();
+  // It is not built upon, so the start is before it, where both show the same.
+  expect((await made.cursor()).number).toBeLessThan(forged.number);
+  (nodes[0] as AttackNode).lies = {};
+  await made.run(30);
+  expect(made.behind()).toBe(0);
+});
+
+test('at the first start, a lone node calls a block irreversible that is replaced: the start is one on which enough producers built', async () => {
+  const chain = chainOf(60);
+  const node = createAttackNode('lone', chain);
+  const forged = blockAfter(chain.head(), keyAt(HONEST, chain.head().number + 1));
+  node.lies = {
+    solid: () => forged,
+    block: (number) => (number === forged.number ? forged : chain.at(number)),
+  };
+  const made = await createAttackWorld({ chain, nodes: [node], agreement: 1, isFirstStart: true });
+  world = made;
+  await made.step();
+  // Nineteen blocks of nineteen producers: the forged one, and those before it.
+  expect((await made.cursor()).number).toBe(forged.number - 18);
+  node.lies = {};
+  await made.run(30);
+  expect(await stored(made)).toEqual({ cursors: 1, sets: 1 });
+  expect(made.behind()).toBe(0);
+  expect((await made.cursor()).number).toBeGreaterThan(forged.number);
+});
+
+test('at the first start, headers that are no chain start nothing', async () => {
+  const chain = chainOf(60);
+  const node = createAttackNode('lone', chain);
+  const parent = chain.at(chain.solid().number - 5);
+  if (parent === undefined) throw new Error('the chain is too short');
+  const other = blockAfter(parent, keyAt(HONEST, 7), [], parent.time + 2 * SLOT_MS);
+  node.lies.block = (number) => (number === other.number ? other : undefined);
+  const made = await createAttackWorld({ chain, nodes: [node], agreement: 1, isFirstStart: true });
+  world = made;
+  await made.step();
+  expect(made.errors[0]).toContain(`not ${other.id}`);
+  expect(made.reports).toContainEqual(expect.objectContaining({ node: 'lone', problem: 'unverifiable' }));
+  expect((await stored(made)).cursors).toBe(0);
+  node.lies = {};
+  await made.run(5);
+  expect(made.behind()).toBe(0);
+  await made.cursor();
+});
+
+test('at the first start, a node that names producers who make no blocks is not asked for blocks without end', async () => {
+  const chain = chainOf(600);
+  const node = createAttackNode('lone', chain);
+  // Only one of them is one of those who make the blocks.
+  const named = [keyAt(HONEST, chain.solid().number), ...EVIL.slice(1)];
+  node.lies.producers = () => named;
+  const made = await createAttackWorld({ chain, nodes: [node], agreement: 1, isFirstStart: true });
+  world = made;
+  await made.step();
+  expect(made.errors[0]).toContain('too few');
+  expect((await stored(made)).cursors).toBe(0);
+  // The newest, and those before it.
+  expect(node.requests.get('/walletsolidity/getblock')).toBe(1 + 500);
 });
 
 test('at the first start, a node of another network is refused before anything is stored', async () => {
