@@ -1,6 +1,7 @@
 import { AppError } from '../../../src/domain/errors.ts';
-import { type Connection, type Database, openDatabase, type Sql } from '../../../src/store/database.ts';
+import type { Database, Sql } from '../../../src/store/database.ts';
 import type { Statement } from '../../../src/store/statement.ts';
+import { POOL_SIZE, type Session } from './sessions.ts';
 import type { Settling } from './settling.ts';
 import type { SimulatedProcess } from './simulated-process.ts';
 import type { VirtualTime } from './virtual-time.ts';
@@ -23,7 +24,8 @@ export type SimulatedDatabaseOptions = {
   process: SimulatedProcess;
   time: VirtualTime;
   settling: Settling;
-  connection: Connection;
+  /** Its connections, until it dies. */
+  session: Session;
   /** How long a statement takes to begin, in the world's time. */
   latencyMs(name: string): number;
   strike(process: SimulatedProcess, name: string): Strike | null;
@@ -32,36 +34,50 @@ export type SimulatedDatabaseOptions = {
   /** Something was committed that tells dispatchers. */
   onNotification(): void;
   listen(process: SimulatedProcess, onNotify: (payload: string | null) => void): void;
+  /** The process is dead, and what it had open is rolled back. */
+  onQuiet(): void;
   plant: Plant;
 };
 
-const POOL_SIZE = 6;
 /** SQLSTATEs of a serialization failure and of a lock that was not available. */
 const CODES = { serialization: '40001', 'lock-timeout': '55P03' } as const;
 
 /** The real database of a simulated process, in the world's time and with the world's faults. */
 export function createSimulatedDatabase(options: SimulatedDatabaseOptions): Database {
-  const { process, time, settling, connection, latencyMs, strike, plant } = options;
-  const real = time.outside(() =>
-    openDatabase({
-      connection,
-      poolSize: POOL_SIZE,
-      applicationName: process.name,
-      onError: () => undefined,
-    }),
-  );
-  process.onDeath(() => {
-    const end = settling.begin();
-    void settling.terminate(process.name).finally(end);
+  const { process, time, settling, latencyMs, strike, plant } = options;
+  const { real, name: session } = options.session;
+  const uses = { statements: 0, transactions: 0 };
+  let isOver = false;
+  const giveBack = () => {
+    if (process.isAlive || isOver || uses.statements + uses.transactions > 0) return;
+    isOver = true;
+    options.onQuiet();
+  };
+  const leave = (use: keyof typeof uses) => {
+    uses[use] -= 1;
+    giveBack();
+  };
+  const death = new Promise<never>((_, reject) => {
+    process.onDeath(() => {
+      reject(new Error(`${process.name} is dead`));
+      giveBack();
+      if (uses.statements === 0) return;
+      // It may wait for a lock.
+      const end = settling.begin();
+      void settling.terminate(session).finally(end);
+    });
   });
+  death.catch(() => undefined);
   /** Something real, which time waits for. */
   const really = async <Result>(work: () => Promise<Result>, readsClock = false): Promise<Result> => {
     const end = settling.begin();
+    uses.statements += 1;
     try {
       if (readsClock) await options.setClock();
       return await time.outside(work);
     } finally {
       end();
+      leave('statements');
     }
   };
   const seats = createSeats(POOL_SIZE);
@@ -85,7 +101,7 @@ export function createSimulatedDatabase(options: SimulatedDatabaseOptions): Data
       await never();
     }
     if (struck === 'outage') throw lost(name, 'is away');
-    if (struck === 'cut') await really(() => settling.terminate(process.name));
+    if (struck === 'cut') await really(() => settling.terminate(session));
     if (struck === 'serialization' || struck === 'lock-timeout') {
       const text = `do $$ begin raise exception 'simulated' using errcode = '${CODES[struck]}'; end $$`;
       await really(() => sql.script(text));
@@ -97,20 +113,25 @@ export function createSimulatedDatabase(options: SimulatedDatabaseOptions): Data
       await never();
     }
     if (struck !== 'lost') return;
-    await really(() => settling.terminate(process.name));
+    await really(() => settling.terminate(session));
     throw lost(name, 'did not answer');
   };
-  /** `work` goes on in the world's time; what stands around it is real. */
+  /** `work` goes on in the world's time; what stands around it is real. Rolled back when the process dies, as PostgreSQL does. */
   const transact = async <Result>(work: (tx: Sql) => Promise<Result>): Promise<Result> => {
     let end = settling.begin();
+    uses.transactions += 1;
     let struck: Strike | null = null;
     let hasNotified = false;
-    try {
-      const result = await time.outside(() =>
+    const over = () => {
+      end();
+      leave('transactions');
+    };
+    const result = await time
+      .outside(() =>
         real.transaction(async (tx) => {
           end();
           try {
-            return await process.run(async () => {
+            const living = process.run(async () => {
               const inside: Sql['run'] = (statement, parameters) => {
                 hasNotified ||= notifies(statement);
                 return runOn(tx, false)(statement, parameters);
@@ -121,18 +142,21 @@ export function createSimulatedDatabase(options: SimulatedDatabaseOptions): Data
               await strikeBefore(tx, 'commit', struck);
               return done;
             });
+            return await Promise.race([death, living]);
           } finally {
             end = settling.begin();
           }
         }),
-      );
-      end();
-      if (hasNotified) options.onNotification();
-      await strikeAfter('commit', struck);
-      return result;
-    } finally {
-      end();
-    }
+      )
+      .catch(async (error: unknown) => {
+        over();
+        if (!process.isAlive) await never();
+        throw error;
+      });
+    over();
+    if (hasNotified) options.onNotification();
+    await strikeAfter('commit', struck);
+    return result;
   };
   return {
     run: (statement, parameters) => seats(() => runOn(real, true)(statement, parameters)),
@@ -145,7 +169,8 @@ export function createSimulatedDatabase(options: SimulatedDatabaseOptions): Data
       }),
     listen: (_, onNotify) => options.listen(process, onNotify),
     stats: real.stats,
-    close: () => time.outside(() => real.close()),
+    // The connections outlive the process.
+    close: async () => undefined,
   };
 }
 

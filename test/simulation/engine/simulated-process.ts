@@ -6,6 +6,8 @@ import type { Owner, VirtualTime } from './virtual-time.ts';
  */
 export type SimulatedProcess = Owner & {
   readonly name: string;
+  /** The name of its database connections. */
+  readonly session: string;
   /** Its clock, whole Unix milliseconds; `skewMs` off the world's. */
   nowMs(): number;
   skewMs: number;
@@ -21,10 +23,10 @@ export type SimulatedProcess = Owner & {
   onDeath(end: () => void): void;
 };
 
-export function createProcess(time: VirtualTime, name: string): SimulatedProcess {
+export function createProcess(time: VirtualTime, name: string, session: string): SimulatedProcess {
   const ends: (() => void)[] = [];
   const process: SimulatedProcess = {
-    name,
+    ...{ name, session },
     skewMs: 0,
     isAlive: true,
     pausedUntilMs: 0,

@@ -69,9 +69,9 @@ export function createTroubles(options: TroublesOptions) {
     time.after(world, random.between(fromMs, toMs), () => {
       if (!state.areOver) end();
     });
-  const cutConnections = ({ name }: SimulatedProcess) => {
+  const cutConnections = ({ session }: SimulatedProcess) => {
     const end = settling.begin();
-    void settling.terminate(name).finally(end);
+    void settling.terminate(session).finally(end);
   };
   const aProcess = (): SimulatedProcess | undefined => {
     const alive = processes().filter(({ isAlive }) => isAlive);

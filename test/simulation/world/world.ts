@@ -12,6 +12,7 @@ import { addWebhookEndpoint } from '../../../src/webhooks/add-endpoint.ts';
 import { createWebhookSecret } from '../../../src/webhooks/sign.ts';
 import { createTestDatabase } from '../../support/postgres.ts';
 import { createRandom, type Random } from '../engine/random.ts';
+import { createSessions } from '../engine/sessions.ts';
 import { createSettling } from '../engine/settling.ts';
 import { createSimulatedDatabase, type Plant } from '../engine/simulated-database.ts';
 import { createProcess, type SimulatedProcess } from '../engine/simulated-process.ts';
@@ -76,6 +77,7 @@ export async function createWorld(plan: Plan, options: WorldOptions = {}) {
   const { shops, addressesOf, canaries } = await furnish({ db: setup, random: random.fork(), keyRing, receivers });
   await setup.close();
 
+  const sessions = createSessions(database.connection, time);
   const running: Running[] = [];
   const terminals = new Set<SimulatedProcess>();
   const listeners: { process: SimulatedProcess; onNotify(payload: string | null): void }[] = [];
@@ -88,16 +90,10 @@ export async function createWorld(plan: Plan, options: WorldOptions = {}) {
   let born = 0;
   const openProcess = (name: string) => {
     born += 1;
-    const process = createProcess(time, `${name}-${born}`);
+    const session = sessions.take();
+    const process = createProcess(time, `${name}-${born}`, session.name);
     const db = createSimulatedDatabase({
-      ...{
-        process,
-        time,
-        settling,
-        connection: database.connection,
-        strike: troubles.strike,
-        plant: options.plant ?? {},
-      },
+      ...{ process, session, time, settling, strike: troubles.strike, plant: options.plant ?? {} },
       latencyMs: () => (latencies.chance(0.002) ? latencies.between(100, 8000) : latencies.between(0, 3)),
       setClock: async () => {
         const nowMs = time.nowMs() + troubles.databaseSkewMs();
@@ -105,6 +101,7 @@ export async function createWorld(plan: Plan, options: WorldOptions = {}) {
         databaseClockMs = nowMs;
         await settling.query(`select setval('sim.clock', $1)`, [Math.floor(nowMs)]);
       },
+      onQuiet: () => sessions.giveBack(session),
       onNotification: () => {
         for (const listener of listeners) {
           if (!listener.process.isAlive || latencies.chance(0.02)) continue;
@@ -121,7 +118,6 @@ export async function createWorld(plan: Plan, options: WorldOptions = {}) {
         );
       },
     });
-    process.onDeath(() => time.after(world, 0, () => void db.close().catch(() => undefined)));
     return { process, db };
   };
   const roleRandom = random.fork();
@@ -252,6 +248,7 @@ export async function createWorld(plan: Plan, options: WorldOptions = {}) {
       world.isAlive = false;
       for (const process of processes()) process.kill();
       await settling.settle();
+      await sessions.close();
       time.restore();
       await settling.end();
       await database.drop();
