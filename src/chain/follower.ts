@@ -100,7 +100,7 @@ export function createFollower(deps: FollowDeps, onProgress: () => Promise<void>
       while (hasChanged && !isStopping() && (await expireInvoices(watching, sightedTime(current))).isMoreLeft);
       // The examined block and not the node's: a node whose chain is shorter than what we examined shows us nothing, however
       // fresh it is. Measured from when it was asked, for catching up can take long.
-      const after = await findCursor(deps.db, deps.network);
+      const after = hasChanged ? await findCursor(deps.db, deps.network) : null;
       return { pauseMs, examinedAgeMs: readAt - (after ?? cursor).head.time };
     },
   };
