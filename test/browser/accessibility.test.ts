@@ -2,7 +2,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { checkoutPage, FULL_BRAND } from '../support/checkout-page.ts';
 import { launchChromium } from '../support/chromium.ts';
-import { openPage, START_TIMEOUT_MS } from './checkout.ts';
+import { openTab, START_TIMEOUT_MS } from './checkout.ts';
 import { askEverything, FITS, findViolations, measureLayout, openDetails } from './measure-layout.ts';
 import { type RenderedPages, startRenderedPages, VIEWS } from './rendered-pages.ts';
 
@@ -32,8 +32,8 @@ const VIEWS_IN_BOTH_DIRECTIONS = VIEWS.flatMap((view) => [
   { view, language: 'ar' as const },
 ]);
 
-const open = (url: string, options: Parameters<typeof openPage>[2] = {}) =>
-  openPage(browser, url, { viewport: NARROW, ...options });
+const open = (url: string, options: Parameters<typeof openTab>[2] = {}) =>
+  openTab(browser, url, { viewport: NARROW, ...options });
 
 /** Of an answer that is an apology the browser says so. */
 const exceptStatus = (problems: string[]) =>
@@ -47,13 +47,14 @@ test.each(VIEWS_IN_BOTH_DIRECTIONS)(
     expect(await measureLayout(page), 'closed').toEqual(FITS);
     await openDetails(page);
     await askEverything(page);
+    expect(await findViolations(page), 'open').toEqual([]);
     // Colours do not depend on the width, so that each look is judged once.
     await page.setViewportSize(DESKTOP);
     expect(await measureLayout(page), 'wide').toEqual(FITS);
     await page.setViewportSize(NARROW);
     for (const { look, ...media } of LOOKS) {
       await page.emulateMedia(media);
-      expect(await findViolations(page), look).toEqual([]);
+      expect(await findViolations(page, 'colours'), look).toEqual([]);
       expect(await measureLayout(page), look).toEqual(FITS);
     }
     await page.setViewportSize(ZOOMED);
@@ -161,7 +162,7 @@ test.each(['#ffff00', '#000000', '#ffffff', '#ff0000'])(
       if (state === 'waiting') await askEverything(page);
       for (const { look, ...media } of LOOKS) {
         await page.emulateMedia(media);
-        expect(await findViolations(page), `${state}, ${look}`).toEqual([]);
+        expect(await findViolations(page, 'colours'), `${state}, ${look}`).toEqual([]);
       }
       await close();
     }
@@ -186,7 +187,7 @@ test('colours that the reader forces keep the edges of controls, the emphasis an
 test.each(['waiting', 'found', 'paid', 'receipt'] as const)(
   '%s on paper: the facts in black, on one sheet, and nothing to press',
   async (view) => {
-    const { page, close } = await openPage(browser, pages.urlOf(view, 'en'), { colorScheme: 'dark' });
+    const { page, close } = await openTab(browser, pages.urlOf(view, 'en'), { colorScheme: 'dark' });
     await openDetails(page);
     await askEverything(page);
     await page.emulateMedia({ media: 'print' });

@@ -2,7 +2,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { checkoutPage, FULL_BRAND, PAGE_STATES } from '../support/checkout-page.ts';
 import { launchChromium } from '../support/chromium.ts';
-import { openPage, START_TIMEOUT_MS } from './checkout.ts';
+import { openPage, openTab, START_TIMEOUT_MS } from './checkout.ts';
 import { askEverything, openDetails } from './measure-layout.ts';
 import { type RenderedPages, startRenderedPages, VIEWS } from './rendered-pages.ts';
 
@@ -21,7 +21,7 @@ const exceptStatus = (problems: string[]) =>
 
 test.each(VIEWS)('%s: no request to another origin, no breach of the policy, no error', async (view) => {
   for (const javaScriptEnabled of [true, false]) {
-    const { page, problems, close } = await openPage(browser, pages.urlOf(view, 'en'), { javaScriptEnabled });
+    const { page, problems, close } = await openTab(browser, pages.urlOf(view, 'en'), { javaScriptEnabled });
     await openDetails(page);
     if (javaScriptEnabled) await askEverything(page);
     expect(exceptStatus(problems)).toEqual([]);
@@ -49,7 +49,7 @@ test.each([...PAGE_STATES, 'receipt'] as const)('%s: nothing that the merchant w
   const state = view === 'receipt' ? 'paid' : view;
   const brand = { ...FULL_BRAND, name: HOSTILE, supportContact: HOSTILE, returnUrl: 'javascript:alert(4)' };
   const url = pages.add(checkoutPage(state, { brand }));
-  const { page, problems, close } = await openPage(browser, view === 'receipt' ? `${url}/receipt` : url);
+  const { page, problems, close } = await openTab(browser, view === 'receipt' ? `${url}/receipt` : url);
   await openDetails(page);
   await askEverything(page);
   expect(await page.getByText(HOSTILE, { exact: true }).first().isVisible()).toBe(true);

@@ -1,4 +1,5 @@
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { isDeepStrictEqual } from 'node:util';
+import type { Browser, BrowserContextOptions, ConsoleMessage, Dialog, Page, Request } from 'playwright-core';
 import { launchChromium } from '../support/chromium.ts';
 import {
   createInvoice,
@@ -80,35 +81,73 @@ export type OpenedPage = {
   close(): Promise<void>;
 };
 
+type OpenOptions = BrowserContextOptions & { beforeOpening?: (page: Page) => Promise<unknown> };
+
+const VIEWPORT = { width: 390, height: 844 };
+
 /** Opens a link in a context of its own. */
-export async function openPage(
-  browser: Browser,
-  url: string,
-  options: BrowserContextOptions & { beforeOpening?: (page: Page) => Promise<unknown> } = {},
-): Promise<OpenedPage> {
-  const { beforeOpening, ...contextOptions } = options;
-  const context = await browser.newContext({
-    viewport: { width: 390, height: 844 },
-    locale: 'en-GB',
-    ...contextOptions,
-  });
+export async function openPage(browser: Browser, url: string, options: OpenOptions = {}): Promise<OpenedPage> {
+  const page = await newPage(browser, options);
+  const { problems } = watch(page, url);
+  await page.goto(url);
+  return { page, problems, close: () => page.context().close() };
+}
+
+type Tab = { page: Page; options: OpenOptions };
+
+/** Tabs that were closed, and can be used again. */
+const idleTabs = new WeakMap<Browser, Tab[]>();
+
+/**
+ * The same, a third as dear, for tests to which it does not matter what else was open: in a tab that was opened with the same options
+ * before, where there is one. Size, media and headers are set anew; what a page stores stays.
+ */
+export async function openTab(browser: Browser, url: string, options: OpenOptions = {}): Promise<OpenedPage> {
+  const idle = idleTabs.get(browser) ?? [];
+  idleTabs.set(browser, idle);
+  const { extraHTTPHeaders = {}, ...kept } = options;
+  const at = idle.findIndex((tab) => isDeepStrictEqual(tab.options, kept));
+  const page = idle.splice(at, at < 0 ? 0 : 1)[0]?.page ?? (await newPage(browser, kept));
+  const { viewport = VIEWPORT, colorScheme = null, forcedColors = null, reducedMotion = null } = kept;
+  await page.setViewportSize(viewport ?? VIEWPORT);
+  await page.emulateMedia({ media: null, colorScheme, forcedColors, reducedMotion });
+  await page.setExtraHTTPHeaders(extraHTTPHeaders);
+  const { problems, stop } = watch(page, url);
+  await page.goto(url);
+  const close = async () => {
+    stop();
+    idle.push({ page, options: kept });
+  };
+  return { page, problems, close };
+}
+
+async function newPage(browser: Browser, { beforeOpening, ...contextOptions }: OpenOptions): Promise<Page> {
+  const context = await browser.newContext({ viewport: VIEWPORT, locale: 'en-GB', ...contextOptions });
   const page = await context.newPage();
+  await beforeOpening?.(page);
+  return page;
+}
+
+/** Notes what must never happen, until it is stopped. */
+function watch(page: Page, url: string): { problems: string[]; stop(): void } {
   const problems: string[] = [];
-  page.on('console', (message) => {
+  const onConsole = (message: ConsoleMessage) => {
     if (message.type() === 'error' || message.type() === 'warning') problems.push(message.text());
-  });
-  page.on('pageerror', (error) => problems.push(String(error)));
-  page.on('dialog', (dialog) => {
+  };
+  const onError = (error: Error) => void problems.push(String(error));
+  const onDialog = (dialog: Dialog) => {
     problems.push(`dialog: ${dialog.message()}`);
     return dialog.dismiss();
-  });
-  page.on('request', (request) => {
+  };
+  const onRequest = (request: Request) => {
     const { origin, protocol } = new URL(request.url());
     if (protocol !== 'data:' && origin !== new URL(url).origin) problems.push(`request to ${request.url()}`);
-  });
-  await beforeOpening?.(page);
-  await page.goto(url);
-  return { page, problems, close: () => context.close() };
+  };
+  page.on('console', onConsole).on('pageerror', onError).on('dialog', onDialog).on('request', onRequest);
+  const stop = () => {
+    page.off('console', onConsole).off('pageerror', onError).off('dialog', onDialog).off('request', onRequest);
+  };
+  return { problems, stop };
 }
 
 /** Waits until the page shows a heading, by itself. */

@@ -5,7 +5,7 @@ import type { Catalogue, PluralForms } from '../../src/checkout/words/catalogue.
 import { CATALOGUES, createWords } from '../../src/checkout/words.ts';
 import { checkoutPage, FULL_BRAND, PAGE_STATES, USDT } from '../support/checkout-page.ts';
 import { launchChromium } from '../support/chromium.ts';
-import { openPage, START_TIMEOUT_MS } from './checkout.ts';
+import { openTab, START_TIMEOUT_MS } from './checkout.ts';
 import { askEverything, FITS, measureLayout, openDetails } from './measure-layout.ts';
 import { type RenderedPages, startRenderedPages } from './rendered-pages.ts';
 
@@ -113,7 +113,7 @@ async function openAll(page: Page): Promise<void> {
 test.each(VIEWS)(
   '%s in a language that is 40 % longer fits 320 px, and every word of it comes from the catalogue',
   async (view) => {
-    const { page, problems, close } = await openPage(browser, urlOf(view, createWords(PSEUDO, 'en', 'ltr')), {
+    const { page, problems, close } = await openTab(browser, urlOf(view, createWords(PSEUDO, 'en', 'ltr')), {
       viewport,
     });
     expect(strayWords((await page.evaluate(READ)) as string[])).toEqual([]);
@@ -126,7 +126,7 @@ test.each(VIEWS)(
 );
 
 test('a word that does not come from the catalogue would be told', async () => {
-  const { page, close } = await openPage(
+  const { page, close } = await openTab(
     browser,
     urlOf('waiting', createWords({ ...PSEUDO, sendExactly: 'Send' }, 'en', 'ltr')),
     { viewport },
@@ -166,7 +166,7 @@ test.each(LANGUAGES)(
   'in $code every state fits 320 px, and its figures are read from left to right',
   async ({ code, direction }) => {
     for (const view of ['gone', 'found', 'receipt'] as const) {
-      const { page, close } = await openPage(browser, pages.urlOf(view, code), { viewport, locale: code });
+      const { page, close } = await openTab(browser, pages.urlOf(view, code), { viewport, locale: code });
       await openDetails(page);
       if (view === 'gone') {
         await askEverything(page);
@@ -191,7 +191,7 @@ test('names of languages stand in line, whichever way they are read', async () =
     ['en', 'left'],
     ['ar', 'right'],
   ] as const) {
-    const { page, close } = await openPage(browser, pages.urlOf('waiting', language), { viewport });
+    const { page, close } = await openTab(browser, pages.urlOf('waiting', language), { viewport });
     await openDetails(page);
     const edges = await page.evaluate(
       `[...document.querySelectorAll('.languages bdi')].map((name) => name.getBoundingClientRect().${edge} - name.closest('li').getBoundingClientRect().${edge})`,
@@ -202,7 +202,7 @@ test('names of languages stand in line, whichever way they are read', async () =
 });
 
 test('a language that is switched to by hand stays, also in the answers and the receipt', async () => {
-  const { page, close } = await openPage(browser, pages.add(checkoutPage('paid')), { viewport });
+  const { page, close } = await openTab(browser, pages.add(checkoutPage('paid')), { viewport });
   await page.getByText('Language: English').click();
   await page.getByRole('link', { name: 'فارسی' }).click();
   await page.locator('html[lang=fa]').waitFor();

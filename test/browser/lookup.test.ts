@@ -15,7 +15,7 @@ import { runSql } from '../contract/sql.ts';
 import { untilHeadIsExamined } from '../support/fault-flow.ts';
 import { ask, type Invoice, newInvoice, pay, untilRecorded, withApiOnly } from '../support/lookup-flow.ts';
 import { createInvoice, createTestProject, type TestProject, untilStatus } from '../support/service.ts';
-import { type CheckoutTest, listenTo, openPage, START_TIMEOUT_MS, seeAgain, startCheckoutTest } from './checkout.ts';
+import { type CheckoutTest, listenTo, openTab, START_TIMEOUT_MS, seeAgain, startCheckoutTest } from './checkout.ts';
 
 let checkout: CheckoutTest;
 /** The answers name the merchant; for the rest any invoice will do. */
@@ -51,7 +51,7 @@ async function expectAnswer(
       page: opened,
       problems,
       close,
-    } = await openPage(checkout.browser, url, {
+    } = await openTab(checkout.browser, url, {
       javaScriptEnabled,
       timezoneId: 'UTC',
       // A client of its own, who has not asked before.

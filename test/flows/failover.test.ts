@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { metricOf } from '../support/chain-view.ts';
+import { metricOf, scrape } from '../support/chain-view.ts';
 import {
   alarmsOf,
   createOrders,
@@ -35,12 +35,10 @@ type Sight = { head: number; behind: number; blind: number; second: number };
 /** How far the watcher is, and how many blocks behind what is published. */
 async function look(running: TestService): Promise<Sight> {
   const { headBlock } = await readyz(running);
-  return {
-    head: headBlock,
-    behind: running.devnet.head().number - headBlock,
-    blind: await metricOf(running, 'quittance_chain_blind'),
-    second: await metricOf(running, 'quittance_node_requests_total', running.nodes[1]?.url ?? ''),
-  };
+  const behind = running.devnet.head().number - headBlock;
+  const metric = await scrape(running);
+  const second = metric('quittance_node_requests_total', running.nodes[1]?.url ?? '');
+  return { head: headBlock, behind, blind: metric('quittance_chain_blind'), second };
 }
 
 /** Looks again and again until so many more blocks were examined. */

@@ -46,13 +46,17 @@ export async function untilPaid(service: TestService, ...orders: readonly Pick<O
   for (const { id } of orders) await untilStatus(service, id, 'PAID');
 }
 
-/** Samples of a metric whose labels contain all of these texts, added up. */
-export async function metricOf(service: TestService, name: string, ...labels: readonly string[]): Promise<number> {
-  const text = await (await fetch(`${service.metricsUrl}/metrics`)).text();
-  return text
-    .split('\n')
-    .filter((line) => line.startsWith(`${name}{`) && labels.every((label) => line.includes(label)))
-    .reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+/** All metrics of one moment; each answer is the samples whose labels contain all of these texts, added up. */
+export async function scrape(service: TestService): Promise<(name: string, ...labels: string[]) => number> {
+  const lines = (await (await fetch(`${service.metricsUrl}/metrics`)).text()).split('\n');
+  return (name, ...labels) =>
+    lines
+      .filter((line) => line.startsWith(`${name}{`) && labels.every((label) => line.includes(label)))
+      .reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+}
+
+export async function metricOf(service: TestService, name: string, ...labels: string[]): Promise<number> {
+  return (await scrape(service))(name, ...labels);
 }
 
 /** Requests that the service sent to a node. */

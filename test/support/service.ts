@@ -298,6 +298,9 @@ export async function inboxOf(service: TestService, invoiceId?: string): Promise
   return (await call(`${service.inboxUrl}${query}`)).body.data;
 }
 
+/** Between two looks: short at first, and longer while one waits anyway, for looks take what is waited for its processor. */
+const POLL_MS = { first: 10, longest: 60 };
+
 /** Waits until `look` answers something that `isDone` accepts; fails with what was seen last. Bounded; polls, never guesses a time. */
 export async function eventually<Seen>(
   look: () => Promise<Seen> | Seen,
@@ -305,7 +308,7 @@ export async function eventually<Seen>(
   limitMs = 15_000,
 ): Promise<Seen> {
   const deadline = performance.now() + limitMs;
-  for (;;) {
+  for (let pauseMs = POLL_MS.first; ; pauseMs = Math.min(POLL_MS.longest, pauseMs * 1.2)) {
     const seen = await look();
     if (isDone(seen)) return seen;
     if (performance.now() > deadline) {
@@ -313,7 +316,7 @@ export async function eventually<Seen>(
         `not within ${limitMs} ms; last seen: ${JSON.stringify(seen, (_key, value) => (typeof value === 'bigint' ? `${value}` : value))}`,
       );
     }
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }
 
