@@ -94,10 +94,19 @@ export async function refreshProducers(
   return adopted;
 }
 
+/** What the nodes agree on, whatever was known before: for whoever knows nothing yet. Nothing is stored. Errors as above. */
+export async function nameProducers(
+  deps: ProducerDeps,
+  nodes: readonly Node[],
+  { clock, reason }: { clock: UnixMs; reason: ProducerSet['reason'] },
+): Promise<ProducerSet> {
+  const { producers, origins } = await readAgreed(deps, nodes, null, null);
+  return { chainTime: clock, reason, producers, nodes: origins };
+}
+
 /** Takes over what the nodes agree on, however much it differs: the operator knows that the network changed. Errors as above. */
 export async function acceptProducers(deps: ProducerDeps, nodes: readonly Node[], clock: UnixMs): Promise<ProducerSet> {
-  const { producers, origins } = await readAgreed(deps, nodes, null, null);
-  const adopted: ProducerSet = { chainTime: clock, reason: 'operator', producers, nodes: origins };
+  const adopted = await nameProducers(deps, nodes, { clock, reason: 'operator' });
   await insertProducerSet(deps.db, deps.network, adopted);
   return adopted;
 }

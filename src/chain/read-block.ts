@@ -121,9 +121,18 @@ export async function readNewestSolid(deps: ReadDeps, node: Node): Promise<Solid
   });
 }
 
-/** The irreversible header at a height. Errors as of `readBlock`. */
-export async function readHeaderAt(deps: ReadDeps, node: Node, number: number): Promise<ProvenHeader> {
-  const answer = await node.post('/walletsolidity/getblock', { id_or_num: String(number), detail: false });
+/** The irreversible header at a height. One request. Errors as of `readBlock`. */
+export function readHeaderAt(deps: ReadDeps, node: Node, number: number): Promise<ProvenHeader> {
+  return readHeader(deps, node, '/walletsolidity/getblock', number);
+}
+
+/** The same, whether or not it is irreversible yet: where back ends behind one address differ in that, all of them have it. */
+export function readAnyHeaderAt(deps: ReadDeps, node: Node, number: number): Promise<ProvenHeader> {
+  return readHeader(deps, node, '/wallet/getblock', number);
+}
+
+async function readHeader(deps: ReadDeps, node: Node, path: string, number: number): Promise<ProvenHeader> {
+  const answer = await node.post(path, { id_or_num: String(number), detail: false });
   return checked(deps, node, () => {
     if (isAbsent(answer)) throw incomplete(`it does not show block ${number}, which it must have`);
     return proveHeader(answer, { ...deps, number });

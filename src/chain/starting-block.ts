@@ -3,12 +3,14 @@ import type { UnixMs } from '../domain/time.ts';
 import type { Node } from './node-member.ts';
 import { type KnownProducers, solidHeightBy } from './producers.ts';
 import { type ProvenHeader, readBlockId } from './prove-block.ts';
-import { checked, type Genesis, type ReadDeps, readHeaderAt, type SolidHeader } from './read-block.ts';
+import { checked, type Genesis, type ReadDeps, readAnyHeaderAt, readHeaderAt, type SolidHeader } from './read-block.ts';
 
 /** How far the clock of the server that created the first invoice may be ahead of the chain's: far worse than clocks are. */
 const CLOCK_MARGIN_MS = 10 * 60_000;
-/** Headers that are read to find out who built on the starting block, at most: eighteen rounds of all 27 producers. */
-const MAX_BUILT_BLOCKS = 500;
+/** How far behind the irreversible block one is looked for first that is old enough: a little more than the margin takes. */
+const FIRST_STEP_BLOCKS = 250;
+/** Headers that are read to find out who built on the starting block, at most: four rounds of all 27 producers. */
+const MAX_BUILT_BLOCKS = 108;
 
 /** Block 0 of the node's network. One request. Errors: `NODE_REFUSED`, `BLOCK_UNVERIFIABLE`. */
 export async function readGenesis(deps: ReadDeps, node: Node): Promise<Genesis> {
@@ -21,21 +23,30 @@ export async function readGenesis(deps: ReadDeps, node: Node): Promise<Genesis> 
 }
 
 /**
- * The block after which a new network is followed: its current solid block, or, if invoices were already created while
- * no node answered, the newest solid block that is surely older than the first of them. So no payment falls before the start.
+ * The block after which a new network is followed: `built`, which is irreversible, or, if invoices were already created while
+ * no node answered, the newest one that is surely older than the first of them. So no payment falls before the start. Two requests for
+ * each doubling of the distance. Errors as of `readHeaderAt`.
  */
 export async function findStartingBlock(
   deps: ReadDeps,
   node: Node,
-  { genesis, newest }: { genesis: Genesis; newest: SolidHeader },
+  { genesis, built }: { genesis: Genesis; built: SolidHeader },
   earliestInvoice: UnixMs | null,
 ): Promise<SolidHeader> {
-  if (earliestInvoice === null) return newest;
+  if (earliestInvoice === null) return built;
   const start = earliestInvoice - CLOCK_MARGIN_MS;
-  if (newest.time < start) return newest;
-  // Binary search by block time; 2^53 heights take 53 steps.
+  if (built.time < start) return built;
   let low: SolidHeader = genesis;
-  let high = newest;
+  let high = built;
+  // No further back than necessary, for not every node has everything since block 0.
+  for (let step = FIRST_STEP_BLOCKS; high.number - step > 0; step *= 2) {
+    const before = await readHeaderAt(deps, node, high.number - step);
+    if (before.time < start) {
+      low = before;
+      break;
+    }
+    high = before;
+  }
   while (high.number - low.number > 1) {
     const middle = await readHeaderAt(deps, node, Math.floor((low.number + high.number) / 2));
     if (middle.time < start) low = middle;
@@ -45,24 +56,24 @@ export async function findStartingBlock(
 }
 
 /**
- * The newest block, `from` or one before it, that is irreversible by who built on it up to `from`. What a node calls
+ * The newest block, `newest` or one before it, that is irreversible by who built on it up to `newest`. What a node calls
  * irreversible may be a block that is replaced a moment later, and a ledger that starts there would stand on no chain for
- * ever. One request a block: 18 where all 27 producers take their turns. Errors as of `readHeaderAt`; `BLOCK_UNVERIFIABLE` too
+ * ever. One request a block: 18 where all 27 producers take their turns. Errors as of `readAnyHeaderAt`; `BLOCK_UNVERIFIABLE` too
  * when the headers are no chain or not enough known producers built within the bound.
  */
 export async function findBuiltUpon(
   deps: ReadDeps,
   node: Node,
-  { genesis, from }: { genesis: Genesis; from: SolidHeader },
+  { genesis, newest }: { genesis: Genesis; newest: SolidHeader },
   producers: KnownProducers,
 ): Promise<SolidHeader> {
   const built: ProvenHeader[] = [];
-  for (let block = from; built.length < MAX_BUILT_BLOCKS; ) {
+  for (let block = newest; built.length < MAX_BUILT_BLOCKS; ) {
     if (block.producer === null) return block;
     const header = block;
     built.unshift(header);
     if (solidHeightBy(producers, built) === header.number) return header;
-    const parent = header.number === 1 ? genesis : await readHeaderAt(deps, node, header.number - 1);
+    const parent = header.number === 1 ? genesis : await readAnyHeaderAt(deps, node, header.number - 1);
     checked(deps, node, () => {
       if (parent.id === header.parentId) return;
       throw refused(`block ${header.number} (${header.id}) names parent ${header.parentId}, not ${parent.id}`);
@@ -70,7 +81,7 @@ export async function findBuiltUpon(
     block = parent;
   }
   return checked(deps, node, () => {
-    throw refused(`too few of its producers made the ${built.length} blocks up to ${from.number} (${from.id})`);
+    throw refused(`too few of its producers made the ${built.length} blocks up to ${newest.number} (${newest.id})`);
   });
 }
 

@@ -58,8 +58,9 @@ export const FIRST_START_FAILPOINTS: readonly Failpoint[] = [
   { when: 'after', what: 'schema-insert-applied', nth: 5 },
   ...places(ALL, 'commit', 'schema-insert-applied'),
   ...places(['before', 'after'], 'receipt-key-insert'),
-  ...places(ALL, 'chain-cursor-insert'),
-  ...places(['before', 'after'], 'producer-set-insert'),
+  ...places(['before'], 'producer-set-insert'),
+  ...places(['after'], 'chain-cursor-insert'),
+  ...places(ALL, 'commit', 'chain-cursor-insert'),
 ];
 
 export function nameOf({ when, what, having }: Failpoint): string {

@@ -22,6 +22,12 @@ export async function createAttackBooks({ now }: { now(): UnixMs }) {
     query,
     statuses: async () => (await query('select status from invoices order by created_at')).map(({ status }) => status),
     events: async () => (await query('select type from events order by sequence')).map(({ type }) => type),
+    /** What a first start stores. */
+    stored: async () => {
+      const [row] = await query(`select (select count(*)::int from chain_cursors) as cursors,
+        (select count(*)::int from producer_sets) as sets`);
+      return row as { cursors: number; sets: number };
+    },
     /** The kinds that are open. */
     alarms: async (): Promise<AlarmKind[]> =>
       (await query('select distinct kind from alarms where resolved_at is null order by kind')).map(({ kind }) => kind),

@@ -158,3 +158,10 @@ export function infosJson({ number, time, transactions }: Block): object[] {
     })),
   }));
 }
+
+/** A chain of so many blocks. */
+export function chainOf(blocks: number): AttackChain {
+  const chain = createAttackChain();
+  for (let made = 0; made < blocks; made += 1) chain.mine();
+  return chain;
+}

@@ -88,7 +88,7 @@ export function createTroubles(options: TroublesOptions) {
     count('pause');
     process.pausedUntilMs = time.nowMs() + random.between(SECOND_MS, 45 * SECOND_MS);
     time.after(world, IDLE_IN_TRANSACTION_MS, () => {
-      if (process.pausedUntilMs > time.nowMs()) cutConnections(process);
+      if (process.isAlive && process.pausedUntilMs > time.nowMs()) cutConnections(process);
     });
   });
   often('outage', 25 * MINUTE_MS, () => {
