@@ -37,12 +37,12 @@ export async function startCursor(deps: FollowDeps, nodes: readonly Node[]): Pro
     throw new AppError('BLOCK_UNVERIFIABLE', reason, { retryable: true });
   }
   const built = await findBuiltUpon(deps, first, { genesis, newest }, producers);
-  await assertShown(deps, producers, { first, block: built, others });
+  await assertShown(deps, producers, { first, block: built, others, isProven: true });
   const start = await findStartingBlock(deps, first, { genesis, built }, await findEarliestInvoiceTime(db, network));
-  if (start !== built) await assertShown(deps, producers, { first, block: start, others });
+  if (start !== built) await assertShown(deps, producers, { first, block: start, others, isProven: false });
   await db.transaction(async (tx) => {
-    await insertProducerSet(tx, network, set);
-    await insertCursor(tx, network, start, genesis.id);
+    // Of two processes that start a network one inserts the cursor, and its producers are those in force.
+    if (await insertCursor(tx, network, start, genesis.id)) await insertProducerSet(tx, network, set);
   });
   log.info(
     { block: start.number, nodes: asked.map(({ origin }) => origin) },
@@ -53,18 +53,21 @@ export async function startCursor(deps: FollowDeps, nodes: readonly Node[]): Pro
   return inserted;
 }
 
-/** Throws unless the others show the same block. Who shows one that none of the producers signed is paused, so that another is asked. */
+/**
+ * Throws unless the others show the same block. Who shows another than one that is proven, or one that none of the producers
+ * signed, is paused, so that another is asked.
+ */
 async function assertShown(
   deps: FollowDeps,
   producers: KnownProducers,
-  { first, block, others }: { first: Node; block: SolidHeader; others: readonly Node[] },
+  { first, block, others, isProven }: { first: Node; block: SolidHeader; others: readonly Node[]; isProven: boolean },
 ): Promise<void> {
   if (block.producer === null) return;
   for (const node of others) {
     const theirs = await readHeaderAt(deps, node, block.number);
     if (theirs.id === block.id) continue;
     const error = disagree(block, theirs, node);
-    if (!isKnownSolid(producers, theirs)) deps.pool.report(node, 'unverifiable', error.message);
+    if (isProven || !isKnownSolid(producers, theirs)) deps.pool.report(node, 'unverifiable', error.message);
     if (!isKnownSolid(producers, block)) deps.pool.report(first, 'unverifiable', error.message);
     throw error;
   }

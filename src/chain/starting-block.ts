@@ -25,7 +25,7 @@ export async function readGenesis(deps: ReadDeps, node: Node): Promise<Genesis> 
 /**
  * The block after which a new network is followed: `built`, which is irreversible, or, if invoices were already created while
  * no node answered, the newest one that is surely older than the first of them. So no payment falls before the start. Two requests for
- * each doubling of the distance. Errors as of `readHeaderAt`.
+ * each doubling of the distance, and eight more. Errors as of `readHeaderAt`.
  */
 export async function findStartingBlock(
   deps: ReadDeps,

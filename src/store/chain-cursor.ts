@@ -69,20 +69,20 @@ export async function checkLease(tx: Sql, lease: Lease): Promise<boolean> {
 
 const insert = statement(
   'chain-cursor-insert',
-  {},
+  { is_new: 'bool' },
   `insert into chain_cursors (network, solid_number, solid_id, solid_time, genesis_id)
    values ($1, $2, decode($3, 'hex'), $4, decode($5, 'hex'))
-   on conflict (network) do nothing`,
+   on conflict (network) do nothing returning true as is_new`,
 );
 
-/** Sets the block from which a new network is followed, and its block 0; does nothing if the network has a cursor. */
+/** Sets the block from which a new network is followed, and its block 0; does nothing, and returns `false`, if the network has a cursor. */
 export async function insertCursor(
   tx: Sql,
   network: Network,
   block: ChainCursor['solid'],
   genesisId: string | null,
-): Promise<void> {
-  await tx.run(insert, [network, block.number, block.id, new Date(block.time), genesisId]);
+): Promise<boolean> {
+  return (await tx.run(insert, [network, block.number, block.id, new Date(block.time), genesisId])).length === 1;
 }
 
 const genesis = statement(

@@ -58,8 +58,8 @@ export const FIRST_START_FAILPOINTS: readonly Failpoint[] = [
   { when: 'after', what: 'schema-insert-applied', nth: 5 },
   ...places(ALL, 'commit', 'schema-insert-applied'),
   ...places(['before', 'after'], 'receipt-key-insert'),
-  ...places(['before'], 'producer-set-insert'),
-  ...places(['after'], 'chain-cursor-insert'),
+  ...places(['before'], 'chain-cursor-insert'),
+  ...places(['after'], 'producer-set-insert'),
   ...places(ALL, 'commit', 'chain-cursor-insert'),
 ];
 

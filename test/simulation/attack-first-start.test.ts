@@ -87,22 +87,30 @@ test('at the first start, a block of a producer that is not on the chain, by one
   expect(made.behind()).toBe(0);
 });
 
-test('at the first start, an operator of three that shows another starting block is paused, and the third one is asked', async () => {
-  const chain = chainOf(60);
-  const nodes = ['a', 'liar', 'c'].map((name) => createAttackNode(name, chain));
-  (nodes[1] as AttackNode).lies.block = (number, path) =>
-    path.startsWith('/walletsolidity') ? blockAfter(chain.at(number - 1) ?? chain.start, keyAt(EVIL, 3)) : undefined;
-  const made = await createAttackWorld({ chain, nodes, agreement: 2, isFirstStart: true });
-  world = made;
-  await made.step();
-  expect(made.reports).toEqual([expect.objectContaining({ node: 'liar', problem: 'unverifiable' })]);
-  expect(await made.stored()).toEqual({ cursors: 0, sets: 0 });
-  // The pool pauses it.
-  nodes.splice(1, 1);
-  await made.run(20);
-  expect(made.behind()).toBe(0);
-  await made.cursor();
-});
+test.each([
+  ['nobody known', EVIL],
+  ['one of the producers', HONEST],
+])(
+  'at the first start, an operator of three that shows another starting block, signed by %s, is paused, and the third one is asked',
+  async (_, keys) => {
+    const chain = chainOf(60);
+    const nodes = ['a', 'liar', 'c'].map((name) => createAttackNode(name, chain));
+    (nodes[1] as AttackNode).lies.block = (number, path) =>
+      path.startsWith('/walletsolidity')
+        ? blockAfter(chain.at(number - 1) ?? chain.start, keyAt(keys, number + 3))
+        : undefined;
+    const made = await createAttackWorld({ chain, nodes, agreement: 2, isFirstStart: true });
+    world = made;
+    await made.step();
+    expect(made.reports).toEqual([expect.objectContaining({ node: 'liar', problem: 'unverifiable' })]);
+    expect(await made.stored()).toEqual({ cursors: 0, sets: 0 });
+    // The pool pauses it.
+    nodes.splice(1, 1);
+    await made.run(20);
+    expect(made.behind()).toBe(0);
+    await made.cursor();
+  },
+);
 
 test('at the first start, a node of another network is refused before anything is stored', async () => {
   const chain = chainOf(60);
