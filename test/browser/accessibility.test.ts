@@ -47,14 +47,13 @@ test.each(VIEWS_IN_BOTH_DIRECTIONS)(
     expect(await measureLayout(page), 'closed').toEqual(FITS);
     await openDetails(page);
     await askEverything(page);
-    expect(await findViolations(page), 'open').toEqual([]);
-    // Colours do not depend on the width, so that each look is judged once.
+    // Colours do not depend on the width, so that each look is judged once; nothing else depends on the look.
     await page.setViewportSize(DESKTOP);
     expect(await measureLayout(page), 'wide').toEqual(FITS);
     await page.setViewportSize(NARROW);
     for (const { look, ...media } of LOOKS) {
       await page.emulateMedia(media);
-      expect(await findViolations(page, 'colours'), look).toEqual([]);
+      expect(await findViolations(page, look === 'light' ? undefined : 'colours'), look).toEqual([]);
       expect(await measureLayout(page), look).toEqual(FITS);
     }
     await page.setViewportSize(ZOOMED);

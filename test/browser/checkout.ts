@@ -108,7 +108,7 @@ export async function openTab(browser: Browser, url: string, options: OpenOption
   const { extraHTTPHeaders = {}, ...kept } = options;
   const at = idle.findIndex((tab) => isDeepStrictEqual(tab.options, kept));
   const page = idle.splice(at, at < 0 ? 0 : 1)[0]?.page ?? (await newPage(browser, kept));
-  const { viewport = VIEWPORT, colorScheme = null, forcedColors = null, reducedMotion = null } = kept;
+  const { viewport, colorScheme = null, forcedColors = null, reducedMotion = null } = kept;
   await page.setViewportSize(viewport ?? VIEWPORT);
   await page.emulateMedia({ media: null, colorScheme, forcedColors, reducedMotion });
   await page.setExtraHTTPHeaders(extraHTTPHeaders);
