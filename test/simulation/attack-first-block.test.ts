@@ -122,3 +122,33 @@ test('at the first start, a node that has not all blocks since block 0 is enough
   const { start } = await startWithInvoiceOf(chain, chain.head().number, node);
   expect(start?.time).toBe(invoiceTime - MARGIN_MS - SLOT_MS);
 });
+
+test('of two processes that start a network the one that comes later leaves the cursor and the producers of the other in force', async () => {
+  const chain = chainOf(60);
+  const node = createAttackNode('lone', chain);
+  const made = await createAttackWorld({ chain, nodes: [node], agreement: 1, isFirstStart: true });
+  world = made;
+  const { number, id, time } = chain.solid();
+  const { post } = node;
+  let others = 0;
+  node.post = async (path, json) => {
+    // While this one counts who built on the block, the other is done.
+    if (path === '/wallet/getblock' && others === 0 && node.requests.has('/wallet/listwitnesses')) {
+      others += 1;
+      await made.query(
+        `insert into chain_cursors (network, solid_number, solid_id, solid_time) values ('nile', $1, decode($2, 'hex'), $3)`,
+        [number, id, new Date(time)],
+      );
+      const accounts = HONEST.map(({ account }) => account).sort();
+      await made.query(
+        `insert into producer_sets (network, chain_time, reason, producers, nodes, replaced_after) values ('nile', $1, 'first', $2, '{other}', $1)`,
+        [new Date(time), JSON.stringify(accounts.map((account) => ({ account, signer: account })))],
+      );
+    }
+    return post(path, json);
+  };
+  await made.step();
+  expect(others).toBe(1);
+  expect((await made.cursor()).number).toBe(number);
+  expect(await made.stored()).toEqual({ cursors: 1, sets: 1 });
+});
