@@ -54,6 +54,7 @@ export function whileLeading(db: Database, network: Network, isLeader: () => boo
     ...db,
     run: only(db),
     transaction: (work) => db.transaction((tx) => work({ ...tx, run: only(tx) })),
+    snapshot: (work) => db.snapshot((tx) => work({ ...tx, run: only(tx) })),
   };
 }
 

@@ -15,6 +15,8 @@ export type Sql = {
 export type Database = Sql & {
   /** Runs `work` in one transaction. A throw rolls back and passes on. No network call may stand inside. */
   transaction<Result>(work: (tx: Sql) => Promise<Result>): Promise<Result>;
+  /** The same for reading alone: every statement sees what was committed when the first one began, so that their answers fit together. */
+  snapshot<Result>(work: (tx: Sql) => Promise<Result>): Promise<Result>;
   /**
    * Calls `onNotify` with the payload of each notification on a channel, and with `null` once after each (re)connection: what was said
    * meanwhile is lost. Ends with `close`.
@@ -94,7 +96,8 @@ export function openDatabase(options: DatabaseOptions): Database {
   const listeners: (() => Promise<void>)[] = [];
   return {
     ...sqlOn(pool),
-    transaction: (work) => inTransaction(pool, work),
+    transaction: (work) => inTransaction(pool, WRITING, work),
+    snapshot: (work) => inTransaction(pool, READING, work),
     listen: (channel, onNotify) => {
       listeners.push(keepListening(clientConfig, channel, onNotify, options.onError));
     },
@@ -136,15 +139,22 @@ function bindable(value: Parameter): unknown {
   return value;
 }
 
-async function inTransaction<Result>(pool: pg.Pool, work: (tx: Sql) => Promise<Result>): Promise<Result> {
+/** Whatever the database's default is: what reads after it took a lock must see what was committed before. */
+const WRITING = 'begin isolation level read committed';
+const READING = 'begin isolation level repeatable read read only';
+
+async function inTransaction<Result>(
+  pool: pg.Pool,
+  begin: typeof WRITING | typeof READING,
+  work: (tx: Sql) => Promise<Result>,
+): Promise<Result> {
   const client = await pool.connect().catch(rethrow);
   // The pool listens only while a connection is idle, and an error event that nobody hears would end the process. The
   // statement under way, or the next one, reports the loss.
   client.on('error', ignoreLoss);
   let broken = true;
   try {
-    // Whatever the database's default is: what reads after it took a lock must see what was committed before.
-    await client.query('begin isolation level read committed').catch(rethrow);
+    await client.query(begin).catch(rethrow);
     try {
       const result = await work(sqlOn(client));
       await client.query('commit').catch(rethrow);

@@ -13,6 +13,7 @@ import { type UnixMs, unixMs } from '../../src/domain/time.ts';
 import { type AccountHex, accountToAddress } from '../../src/tron/address.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
+import { whileWaiting } from '../support/while-waiting.ts';
 
 /** Everything happens on this day, so that what is printed is the same for ever. */
 export const at = (time: string): UnixMs => unixMs(Date.parse(`2026-09-01T${time}Z`));
@@ -84,6 +85,9 @@ export async function createLedger() {
     env: { DATABASE_URL: database.connectionString },
     sql,
     newId,
+    /** Reads, and changes the ledger when the reading has come as far as a table. */
+    whileWaiting: <Read>(table: string, read: () => Promise<Read>, change: () => Promise<unknown>) =>
+      whileWaiting(database.connection, table, read, change),
     addProject: async (name = 'Shop'): Promise<Project> => {
       const id = newId(at('08:00:00'));
       const values = [id, name, time(at('08:00:00'))];

@@ -70,6 +70,25 @@ describe('an invoice', () => {
     await expectGolden(ledger, txIdOf(0x17), 'transaction-matched');
   });
 
+  test('that is paid while it is read is told as it was when the reading began', async () => {
+    const { ledger, address } = await openShop();
+    const invoice = await ledger.addInvoice(address, { externalId: 'order-16' });
+    const before = await ask(ledger, 'order-16');
+    const payment = { to: address, amount: '25.000137', tx: 0x16, block: 1040, time: at('10:04:00') };
+    const read = await ledger.whileWaiting(
+      'transfer_resolutions',
+      () => ask(ledger, 'order-16'),
+      async () => {
+        const transfer = await ledger.addTransfer('matched', invoice, { ...payment, decidedAt: at('10:05:00') });
+        const paid = { sequence: 1, createdAt: at('10:05:00'), payment, transferId: transfer.id };
+        await ledger.addInvoiceEvent('PAID', invoice, paid);
+      },
+    );
+    expect(read).toEqual(before);
+    const { data } = await ask(ledger, 'order-16');
+    expect(data).toMatchObject({ subject: { status: 'PAID' }, verdict: expect.stringMatching(/^order-16 is PAID/) });
+  });
+
   test('that was paid late says that it counts, and was asked for by a key that nobody noted', async () => {
     const { ledger, address, endpoint } = await openShop();
     const invoice = await ledger.addInvoice(address, { externalId: 'order-18', status: 'EXPIRED' });

@@ -11,6 +11,7 @@ import { insertProject } from '../../src/store/projects.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
 import { eventually } from '../support/service.ts';
+import { whileWaiting } from '../support/while-waiting.ts';
 import type { CliOutput } from './run-cli.ts';
 import { runCli } from './run-cli.ts';
 
@@ -488,6 +489,28 @@ describe('deliveries', () => {
     });
     expect(await cli('deliveries', 'show', encodeId('evt', endpoint.id))).toMatchObject({ code: 3 });
   });
+});
+
+test('deliveries show tells one moment, also while the outcome of an attempt is being recorded', async () => {
+  const project = await newProject();
+  await newEndpoint(project.projectId);
+  const event = await newEvent(project, Date.now());
+  const shown = await whileWaiting(
+    database.connection,
+    'delivery_attempts',
+    () => json('deliveries', 'show', event.evt),
+    (client) =>
+      client.query(
+        `with attempted as (
+           insert into delivery_attempts (event_id, endpoint_id, attempt, attempted_at, status, latency_ms)
+           select event_id, endpoint_id, 1, now(), 204, 5 from deliveries where event_id = $1)
+         update deliveries set status = 'delivered', attempt_count = 1, finished_at = now() where event_id = $1`,
+        [event.id],
+      ),
+  );
+  expect(shown.deliveries).toMatchObject([{ status: 'pending', attempts: [] }]);
+  const after = await json('deliveries', 'show', event.evt);
+  expect(after.deliveries).toMatchObject([{ status: 'delivered', attempts: [{ attempt: 1, status: 204 }] }]);
 });
 
 describe('deliveries replay', () => {

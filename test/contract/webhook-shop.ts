@@ -137,14 +137,12 @@ export async function deliveryOf(shop: Shop, name: string, eventId: string): Pro
   return (await deliveriesOf(shop.world, eventId)).find(({ endpointId }) => endpointId === whe);
 }
 
-/** Waits until so many attempts are on record, and reads what was decided after the last of them. */
-export async function untilAttempts(shop: Shop, name: string, eventId: string, count: number): Promise<Json> {
-  await eventually(
+/** Waits until so many attempts are on record, with what was decided after the last of them. */
+export function untilAttempts(shop: Shop, name: string, eventId: string, count: number): Promise<Json> {
+  return eventually(
     () => deliveryOf(shop, name, eventId),
     (delivery) => delivery.attempts.length >= count,
   );
-  // Delivery and attempts are read one after the other, and the first of these looks may have fallen between.
-  return deliveryOf(shop, name, eventId);
 }
 
 /** The feed of the shop, up to 100 events. */

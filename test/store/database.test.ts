@@ -65,3 +65,29 @@ test('a migration may take far longer than a statement, and reads what is commit
     await database.drop();
   }
 });
+
+test('a snapshot shows one moment however long it reads, whatever the database prefers, and takes no write', async () => {
+  const database = await createTestDatabase();
+  const db = openDatabase({
+    connection: database.connection,
+    poolSize: 2,
+    applicationName: 'test',
+    onError: () => undefined,
+  });
+  const count = statement({ count: 'int8' }, 'select count(*) from moments');
+  const insert = statement({ moment: 'int4' }, 'insert into moments values (1) returning moment');
+  try {
+    await db.script('create table moments (moment int4)');
+    const counts = await db.snapshot(async (tx) => {
+      const before = await tx.run(count, []);
+      await db.run(insert, []);
+      return [before, await tx.run(count, []), await db.run(count, [])];
+    });
+    expect(counts).toEqual([[{ count: 0n }], [{ count: 0n }], [{ count: 1n }]]);
+    await expect(db.snapshot((tx) => tx.run(insert, []))).rejects.toThrow(/read-only transaction/);
+    expect(await db.run(count, [])).toEqual([{ count: 1n }]);
+  } finally {
+    await db.close();
+    await database.drop();
+  }
+});

@@ -3,7 +3,7 @@ import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { KeyRing } from '../../runtime/key-ring.ts';
 import { openKeyRing } from '../../runtime/open-key-ring.ts';
-import type { Database } from '../../store/database.ts';
+import type { Sql } from '../../store/database.ts';
 import {
   type DeskAttempt,
   type DeskDelivery,
@@ -41,33 +41,44 @@ export async function showDeliveries(
 ): Promise<Result> {
   const eventId = readEventId(reference);
   return withDatabase(terminal, async ({ db, config }) => {
-    const [event] = await findDeskEvents(db, [eventId]);
-    if (event === undefined) throw noEvent(reference);
-    const endpointId = options.endpoint === undefined ? null : (await findEndpoint(db, options.endpoint)).id;
-    const filter = { endpointId, status: null, type: null, limit: MAX_DELIVERIES };
-    const deliveries = await listDeliveriesOf(db, event.projectId, { eventId, invoiceId: null }, filter);
-    const ids = deliveries.map((delivery) => delivery.endpointId);
-    const attempts = await findDeskAttempts(db, eventId, ids, MAX_ATTEMPTS_SHOWN);
     // Without the keys less can be told, and everything else is worth showing.
     const keyRing = await openKeyRing(config, { mayCreate: false, warn: terminal.note });
-    const shown: Shown[] = [];
-    for (const delivery of deliveries) {
-      const endpoint = await findWebhookEndpoint(db, delivery.endpointId);
-      if (endpoint === null) continue;
-      const own = attempts.filter((attempt) => attempt.endpointId === delivery.endpointId);
-      shown.push({ delivery, endpoint, attempts: own, diagnosis: await diagnoseLast({ db, keyRing }, event, own) });
-    }
+    // Of one moment, or an attempt that is just being recorded would stand under a delivery that does not know of it.
+    const { event, shown } = await db.snapshot(async (tx) => {
+      const [found] = await findDeskEvents(tx, [eventId]);
+      if (found === undefined) throw noEvent(reference);
+      return { event: found, shown: await readShown({ db: tx, keyRing }, found, options) };
+    });
     const now = unixMs(systemClock.now());
     return {
       data: describe(event, shown),
-      text: [eventText(event, deliveries[0]), ...shown.map((each) => toText(each, now))].join('\n\n'),
+      text: [eventText(event, shown[0]?.delivery), ...shown.map((each) => toText(each, now))].join('\n\n'),
       ...nextOf(shown, reference, options),
     };
   });
 }
 
+type Deps = { db: Sql; keyRing: KeyRing | null };
+
+async function readShown(deps: Deps, event: DeskEvent, options: { endpoint?: string }): Promise<Shown[]> {
+  const { db } = deps;
+  const endpointId = options.endpoint === undefined ? null : (await findEndpoint(db, options.endpoint)).id;
+  const filter = { endpointId, status: null, type: null, limit: MAX_DELIVERIES };
+  const deliveries = await listDeliveriesOf(db, event.projectId, { eventId: event.id, invoiceId: null }, filter);
+  const ids = deliveries.map((delivery) => delivery.endpointId);
+  const attempts = await findDeskAttempts(db, event.id, ids, MAX_ATTEMPTS_SHOWN);
+  const shown: Shown[] = [];
+  for (const delivery of deliveries) {
+    const endpoint = await findWebhookEndpoint(db, delivery.endpointId);
+    if (endpoint === null) continue;
+    const own = attempts.filter((attempt) => attempt.endpointId === delivery.endpointId);
+    shown.push({ delivery, endpoint, attempts: own, diagnosis: await diagnoseLast(deps, event, own) });
+  }
+  return shown;
+}
+
 async function diagnoseLast(
-  { db, keyRing }: { db: Database; keyRing: KeyRing | null },
+  { db, keyRing }: Deps,
   event: DeskEvent,
   attempts: readonly DeskAttempt[],
 ): Promise<Diagnosis[]> {

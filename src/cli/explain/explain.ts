@@ -21,18 +21,21 @@ import { readSubject, type Subject } from './read-subject.ts';
 const MAX_LISTED = 10;
 
 /**
- * Tells all that the ledger knows of an invoice, a transaction or an address. A text that names nothing in the form that it
- * has may be an external id. `NOT_FOUND` for what nothing is known of; for a transaction that is an answer, with exit code 3.
+ * Tells all that the ledger knows of an invoice, a transaction or an address, at one moment: what is paid while it is read is
+ * either told as paid throughout or not at all. A text that names nothing in the form that it has may be an external id.
+ * `NOT_FOUND` for what nothing is known of; for a transaction that is an answer, with exit code 3.
  */
 export async function explain(terminal: Terminal, text: string, options: { project?: string }): Promise<Result> {
-  return withDatabase(terminal, async ({ db }) => {
-    const projectId = options.project === undefined ? null : (await selectProject(db, options.project)).id;
-    const subject = readSubject(text);
-    const explanation = (await explainForm(db, subject, projectId)) ?? (await explainExternalId(db, text, projectId));
-    if (explanation !== null) return present(explanation);
-    if (subject.form === 'transaction') return present(await explainUnrecorded(db, subject, projectId));
-    throw notFound(subject, options);
-  });
+  return withDatabase(terminal, ({ db }) => db.snapshot((tx) => explainIn(tx, text, options)));
+}
+
+async function explainIn(db: Sql, text: string, options: { project?: string }): Promise<Result> {
+  const projectId = options.project === undefined ? null : (await selectProject(db, options.project)).id;
+  const subject = readSubject(text);
+  const explanation = (await explainForm(db, subject, projectId)) ?? (await explainExternalId(db, text, projectId));
+  if (explanation !== null) return present(explanation);
+  if (subject.form === 'transaction') return present(await explainUnrecorded(db, subject, projectId));
+  throw notFound(subject, options);
 }
 
 /** `null` if nothing is known of it in that form. */

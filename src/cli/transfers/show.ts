@@ -27,30 +27,32 @@ type Shown = {
   resolutions: Resolution[];
 };
 
-/** Shows all that is known of one transfer, or of each transfer to us in one transaction. */
+/** Shows all that is known at one moment of one transfer, or of each transfer to us in one transaction. */
 export async function showTransfers(terminal: Terminal, reference: string): Promise<Result> {
-  return withDatabase(terminal, async ({ db }) => {
-    const transfers = await findReferenced(db, reference);
-    const ids = transfers.map(({ id }) => id);
-    const unsettled = transfers.filter(({ kind }) => kind !== 'matched').map(({ id }) => id);
-    const causes = await diagnoseTransfers(db, unsettled);
-    const events = await findTransferEvents(db, ids, MAX_DELIVERIES);
-    const resolutions = await findResolutions(db, ids);
-    const shown = transfers.map((transfer) => ({
-      transfer,
-      causes: causes.get(transfer.id) ?? [],
-      events: events.filter(({ transferId }) => transferId === transfer.id),
-      resolutions: resolutions.get(transfer.id) ?? [],
-    }));
-    const open = shown.find(({ transfer, resolutions: made }) => transfer.kind !== 'matched' && made.length === 0);
-    return {
-      data: { data: shown.map(describe) },
-      text: shown.map(toText).join('\n\n'),
-      ...(open === undefined
-        ? {}
-        : { next: `when you have decided: quittance transfers resolve ${encodeId('trf', open.transfer.id)} --as …` }),
-    };
-  });
+  const shown = await withDatabase(terminal, ({ db }) => db.snapshot((tx) => readShown(tx, reference)));
+  const open = shown.find(({ transfer, resolutions }) => transfer.kind !== 'matched' && resolutions.length === 0);
+  return {
+    data: { data: shown.map(describe) },
+    text: shown.map(toText).join('\n\n'),
+    ...(open === undefined
+      ? {}
+      : { next: `when you have decided: quittance transfers resolve ${encodeId('trf', open.transfer.id)} --as …` }),
+  };
+}
+
+async function readShown(db: Sql, reference: string): Promise<Shown[]> {
+  const transfers = await findReferenced(db, reference);
+  const ids = transfers.map(({ id }) => id);
+  const unsettled = transfers.filter(({ kind }) => kind !== 'matched').map(({ id }) => id);
+  const causes = await diagnoseTransfers(db, unsettled);
+  const events = await findTransferEvents(db, ids, MAX_DELIVERIES);
+  const resolutions = await findResolutions(db, ids);
+  return transfers.map((transfer) => ({
+    transfer,
+    causes: causes.get(transfer.id) ?? [],
+    events: events.filter(({ transferId }) => transferId === transfer.id),
+    resolutions: resolutions.get(transfer.id) ?? [],
+  }));
 }
 
 async function findReferenced(db: Sql, reference: string): Promise<TransferRecord[]> {

@@ -117,7 +117,10 @@ export function createSimulatedDatabase(options: SimulatedDatabaseOptions): Data
     throw lost(name, 'did not answer');
   };
   /** `work` goes on in the world's time; what stands around it is real. Rolled back when the process dies, as PostgreSQL does. */
-  const transact = async <Result>(work: (tx: Sql) => Promise<Result>): Promise<Result> => {
+  const transact = async <Result>(
+    kind: 'transaction' | 'snapshot',
+    work: (tx: Sql) => Promise<Result>,
+  ): Promise<Result> => {
     let end = settling.begin();
     uses.transactions += 1;
     let struck: Strike | null = null;
@@ -128,7 +131,7 @@ export function createSimulatedDatabase(options: SimulatedDatabaseOptions): Data
     };
     const result = await time
       .outside(() =>
-        real.transaction(async (tx) => {
+        real[kind](async (tx) => {
           end();
           try {
             const living = process.run(async () => {
@@ -158,15 +161,17 @@ export function createSimulatedDatabase(options: SimulatedDatabaseOptions): Data
     await strikeAfter('commit', struck);
     return result;
   };
+  const begin = <Result>(kind: 'transaction' | 'snapshot', work: (tx: Sql) => Promise<Result>): Promise<Result> =>
+    seats(async () => {
+      await process.arrive(latencyMs('begin'));
+      await strikeBefore(real, 'begin', strike(process, 'begin'));
+      return transact(kind, work);
+    });
   return {
     run: (statement, parameters) => seats(() => runOn(real, true)(statement, parameters)),
     script: (text) => really(() => real.script(text)),
-    transaction: (work) =>
-      seats(async () => {
-        await process.arrive(latencyMs('begin'));
-        await strikeBefore(real, 'begin', strike(process, 'begin'));
-        return transact(work);
-      }),
+    transaction: (work) => begin('transaction', work),
+    snapshot: (work) => begin('snapshot', work),
     listen: (_, onNotify) => options.listen(process, onNotify),
     stats: real.stats,
     // The connections outlive the process.

@@ -1,0 +1,25 @@
+import type pg from 'pg';
+import type { PostgresConnection } from '../../src/store/embedded-connection.ts';
+import { withClient } from './postgres-template.ts';
+import { eventually } from './service.ts';
+
+/** Begins `read`, commits `change` when it has come as far as `table`, and returns what it read. */
+export function whileWaiting<Read>(
+  connection: PostgresConnection,
+  table: string,
+  read: () => Promise<Read>,
+  change: (client: pg.Client) => Promise<unknown>,
+): Promise<Read> {
+  return withClient(connection, async (client) => {
+    await client.query('begin');
+    await client.query(`lock table ${table} in access exclusive mode`);
+    const reading = read();
+    await eventually(
+      () => client.query('select from pg_locks where relation = $1::regclass and not granted', [table]),
+      ({ rowCount }) => rowCount === 1,
+    );
+    await change(client);
+    await client.query('commit');
+    return reading;
+  });
+}
