@@ -1,12 +1,10 @@
 import type { SolidBlock } from '../domain/chain-block.ts';
 import { AppError } from '../domain/errors.ts';
-import { solidHeight, solidThreshold } from '../domain/solidity.ts';
 import type { UnixMs } from '../domain/time.ts';
 import { findCursor } from '../store/chain-cursor.ts';
 import { findProducerSets, type ProducerSet } from '../store/producer-sets.ts';
-import type { AccountHex } from '../tron/address.ts';
 import type { Node } from './node-member.ts';
-import { isSignedBy } from './producers.ts';
+import { isSignedBy, type KnownProducers, solidHeightBy } from './producers.ts';
 import type { ProvenHeader } from './prove-block.ts';
 import { RANGE_BLOCKS, readHeaderAt } from './read-block.ts';
 import { fromAnyNode, LostBranch, type ReadSolidDeps, readVerified, type VerifiedDeps } from './read-verified.ts';
@@ -21,7 +19,7 @@ export const MAX_RANGE_BLOCKS = 100_000;
 /** Sets of producers that are remembered: a change each day for three years. */
 const MAX_SETS = 1000;
 
-type Link = { number: number; id: string; producer: AccountHex; time: UnixMs; isAttested: boolean; node: Node };
+type Link = { header: ProvenHeader; isAttested: boolean; node: Node };
 type Waiting = { block: SolidBlock; isAttested: boolean };
 type Ledger = { number: number; id: string };
 
@@ -79,7 +77,7 @@ async function readBranch(
   };
   const settle = async () => {
     const upTo = solidUpTo(sets, links, ledger.number) ?? -1;
-    const kept = links.findIndex(({ number }) => number > upTo);
+    const kept = links.findIndex(({ header }) => header.number > upTo);
     links.splice(0, kept === -1 ? links.length - 1 : kept);
     const ready = waiting.filter(({ block }) => block.number <= upTo);
     waiting.splice(0, ready.length);
@@ -110,49 +108,53 @@ function attest(
   header: ProvenHeader,
   ledger: Ledger,
 ): Link {
-  const { number, id, parentId, producer, time } = header;
-  const isAttested = inForce(sets, time).some((newest) => isSignedBy({ newest, earlier: [] }, header));
-  if (before !== undefined && before.id !== parentId) {
+  const { number, id, parentId, time } = header;
+  const known = inForce(sets, time);
+  const isAttested = known !== null && isSignedBy(known, header);
+  if (before !== undefined && before.header.id !== parentId) {
     // Where two nodes differ, the one whose block nobody known signed is wrong.
     const wrong = isAttested && !before.isAttested ? before.node : node;
     const seen = `block ${number} (${id}) of ${node.origin} names parent ${parentId}`;
-    throw new LostBranch(wrong, `${seen}, but block ${before.number} of ${before.node.origin} is ${before.id}`);
+    throw new LostBranch(
+      wrong,
+      `${seen}, but block ${before.header.number} of ${before.node.origin} is ${before.header.id}`,
+    );
   }
   if (number === ledger.number && id !== ledger.id) {
     const stands = `the ledger stands at block ${number} (${ledger.id})`;
     throw new LostBranch(node, `${stands}, and ${node.origin} shows ${id}`);
   }
-  return { number, id, producer, time, isAttested, node };
+  return { header, isAttested, node };
 }
 
 /** The sets that may have been in force at a time: the one taken over before it, and its neighbours, for they are learned late. */
-function inForce(sets: readonly ProducerSet[], time: UnixMs): readonly ProducerSet[] {
+function inForce(sets: readonly ProducerSet[], time: UnixMs): KnownProducers | null {
   const later = sets.findIndex(({ chainTime }) => chainTime > time);
   const at = later === -1 ? sets.length - 1 : Math.max(0, later - 1);
-  return sets.slice(Math.max(0, at - 1), at + 2);
+  const [newest, ...earlier] = sets.slice(Math.max(0, at - 1), at + 2).reverse();
+  return newest === undefined ? null : { newest, earlier };
 }
 
 /** The height up to which the linked blocks are irreversible, by who built on them or because the ledger builds on them. */
 function solidUpTo(sets: readonly ProducerSet[], links: readonly Link[], ledgerNumber: number): number | null {
-  const newest = links.at(-1);
+  const newest = links.at(-1)?.header;
   if (newest === undefined) return null;
   if (newest.number === ledgerNumber) return newest.number;
   const known = inForce(sets, newest.time);
-  if (known.length === 0) return null;
-  const voters = new Set(known.flatMap(({ producers }) => producers.map(({ account }) => account)));
-  const threshold = Math.max(...known.map(({ producers }) => solidThreshold(producers.length)));
-  return solidHeight(
-    links.filter(({ isAttested }) => isAttested),
-    voters,
-    threshold,
+  return (
+    known &&
+    solidHeightBy(
+      known,
+      links.map(({ header }) => header),
+    )
   );
 }
 
-function refuseUnproven(waiting: readonly { number: number }[]): void {
+function refuseUnproven(waiting: readonly Link[]): void {
   const [first] = waiting;
   if (first === undefined || waiting.length <= MAX_WAITING_BLOCKS) return;
   throw new AppError(
     'BLOCK_UNVERIFIABLE',
-    `too few of the producers that are known built on block ${first.number} in ${waiting.length} blocks; nothing from it on was taken`,
+    `too few of the producers that are known built on block ${first.header.number} in ${waiting.length} blocks; nothing from it on was taken`,
   );
 }

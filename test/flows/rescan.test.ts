@@ -5,7 +5,10 @@ import { verifyRange } from '../../src/chain/verify-range.ts';
 import { sightBlocks } from '../../src/payments/sight-blocks.ts';
 import { findCursor } from '../../src/store/chain-cursor.ts';
 import { findInvoicePayment } from '../../src/store/payments.ts';
+import { findProducerSets, insertProducerSet } from '../../src/store/producer-sets.ts';
+import type { AccountHex } from '../../src/tron/address.ts';
 import { type Books, startBooks } from '../support/books.ts';
+import { withClient } from '../support/postgres-template.ts';
 
 let books: Books;
 let client: pg.Client;
@@ -273,3 +276,33 @@ test('beside a node with blocks of its own, another node is asked, and what is t
   }
   expect([await paid.status(), await unpaid.status()]).toEqual(['PAID', 'PENDING']);
 });
+
+test('members of two sets of producers are not added up: blocks on which neither set built enough are not taken', async () => {
+  const own = await startBooks();
+  try {
+    const { from, to } = await own.record();
+    const [first] = await findProducerSets(own.db, 'devnet', 1);
+    if (first === undefined) throw new Error('the devnet names no producers');
+    const stranger = first.producers.map(({ account, signer }) => ({ account: backwards(account), signer }));
+    // Of the five, each of whom made every fifth block, three are members of one set, and two of the other. Four decide.
+    const { time } = await own.read(from);
+    for (const members of [first.producers.slice(0, 3), first.producers.slice(3)]) {
+      const producers = [...members, ...stranger.slice(members.length)];
+      await insertProducerSet(own.db, 'devnet', { ...first, reason: 'vote', chainTime: time, producers });
+    }
+    // So far ahead that the ledger's own block does not vouch for those.
+    own.devnet.mine(600);
+    own.devnet.mineUntilSolid();
+    const ledger = await own.read(own.devnet.solid().number);
+    const set = 'update chain_cursors set solid_number = $1, solid_id = $2, solid_time = $3';
+    await withClient(own.database.connection, (client) =>
+      client.query(set, [ledger.number, Buffer.from(ledger.id, 'hex'), new Date(ledger.time)]),
+    );
+    const read = verifyRange(own.rescanning(), { from, to }, quiet);
+    await expect(read).rejects.toThrow(/too few of the producers that are known built on block \d+ in 501 blocks/);
+  } finally {
+    await own.stop();
+  }
+});
+
+const backwards = (account: AccountHex) => [...account].reverse().join('') as AccountHex;
