@@ -16,8 +16,9 @@ export default defineConfig({
     // Two more than there are cores: beside two that simulate, others mostly wait. More than four crowd PostgreSQL's connections.
     maxWorkers: Math.min(4, availableParallelism() + 2),
     sequence: { sequencer: LongestFirst },
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // Ends what hangs; the longest take ten seconds, and a machine may be several times slower.
+    testTimeout: 90_000,
+    hookTimeout: 90_000,
     teardownTimeout: 20_000,
   },
 });

@@ -7,12 +7,16 @@ import { createLogger } from '../runtime/log.ts';
 import { createMetrics } from '../runtime/metrics.ts';
 import { createNodeLine } from './node-line.ts';
 
-function open(url: string) {
+/** For what ends by itself, however slow the machine; and for what ends by the timeout only. */
+const PATIENT_MS = 10_000;
+const HANGING_MS = 150;
+
+function open(url: string, timeoutMs = PATIENT_MS) {
   const line = createNodeLine({
     spec: unlimitedNode(url),
     origin: url,
     network: 'devnet',
-    timeoutMs: 150,
+    timeoutMs,
     now: () => unixMs(Date.now()),
     clockMs: () => performance.now(),
     random: () => 0,
@@ -26,20 +30,20 @@ function open(url: string) {
 }
 
 /** A line to a node that answers as it is told. */
-async function lineTo(answer: RequestListener) {
+async function lineTo(answer: RequestListener, timeoutMs = PATIENT_MS) {
   const server = createServer(answer);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(async () => {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   });
-  return open(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  return open(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, timeoutMs);
 }
 
-const DOINGS_OF_THE_QUESTION: [string, RequestListener][] = [
+const DOINGS_OF_THE_QUESTION: [string, RequestListener, timeoutMs?: number][] = [
   ['is too large', (_request, response) => response.end(JSON.stringify({ log: 'a'.repeat(2000) }))],
-  ['does not come in time', () => undefined],
-  ['begins and does not end in time', (_request, response) => response.write('{')],
+  ['does not come in time', () => undefined, HANGING_MS],
+  ['begins and does not end in time', (_request, response) => response.write('{'), HANGING_MS],
   [
     'is cut off',
     (_request, response) => response.writeHead(200, { 'content-length': 9 }).write('{', () => response.destroy()),
@@ -49,8 +53,8 @@ const DOINGS_OF_THE_QUESTION: [string, RequestListener][] = [
 ];
 
 describe('a question that a stranger chose does not pause a node whose answer', () => {
-  test.each(DOINGS_OF_THE_QUESTION)('%s; of the watcher it does', async (_what, answer) => {
-    const line = await lineTo(answer);
+  test.each(DOINGS_OF_THE_QUESTION)('%s; of the watcher it does', async (_what, answer, timeoutMs) => {
+    const line = await lineTo(answer, timeoutMs);
     const ask = (isOptional: boolean) => line.post('/wallet/x', {}, { maxBytes: 1000, isOptional });
     await expect(ask(true)).rejects.toMatchObject({ code: 'NODE_REFUSED' });
     expect({ isOpen: line.isOpen(), refusals: line.seen.refusals }).toEqual({ isOpen: true, refusals: 1 });
@@ -78,7 +82,7 @@ describe('a question that a stranger chose does pause a node that', () => {
 });
 
 test('a question that a stranger chose keeps nobody from a node that is tried again', async () => {
-  const line = await lineTo(() => undefined);
+  const line = await lineTo(() => undefined, HANGING_MS);
   const asked = line.post('/wallet/x', {}, { isOptional: true });
   await expect.poll(() => line.seen.requests).toBe(1);
   expect(line.seen.inFlight).toBe(0);

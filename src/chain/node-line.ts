@@ -123,7 +123,8 @@ function createRecord(options: NodeLineOptions) {
       const { elapsedMs } = outcome;
       if (outcome.kind === 'refused') {
         seen.refusals += 1;
-        const failure = { kind: 'refusal', sentMs, costMs: elapsedMs, askedMs: outcome.retryAfterMs } as const;
+        const costMs = clockMs() - sentMs;
+        const failure = { kind: 'refusal', sentMs, costMs, askedMs: outcome.retryAfterMs } as const;
         // Requests that end because the service stops say nothing about the node, and neither does a question that a stranger chose.
         if (!closing.aborted && !(isOptional && outcome.mayBeTheQuestion)) fail(outcome.reason, failure);
         return;

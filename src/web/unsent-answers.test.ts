@@ -15,7 +15,7 @@ test('who asks for a hundred large answers at once and reads none is cut, and wh
   try {
     const { port } = app.server.address() as AddressInfo;
     const silent = connect(port, '127.0.0.1');
-    const cut = once(silent, 'close');
+    const cut = new Promise<unknown>((resolve) => silent.once('close', resolve));
     // A reset is one of the ways to learn of it.
     silent.on('error', () => undefined);
     silent.pause();

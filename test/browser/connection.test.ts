@@ -30,8 +30,8 @@ const DAY_MS = 24 * 60 * 60_000;
 /** Between two tries of a page without a connection. */
 const LONGEST_PAUSE_MS = 30_000;
 
-/** Lets the clock of the page jump from one request to the next until it shows this. */
-async function passUntil(shown: Locator, stepMs = LONGEST_PAUSE_MS): Promise<void> {
+/** Lets the clock of the page jump from one request to the next until it shows this. `patienceMs`: for the answer to a request. */
+async function passUntil(shown: Locator, stepMs = LONGEST_PAUSE_MS, patienceMs = 1000): Promise<void> {
   const isShown = (limitMs: number) =>
     shown.waitFor({ timeout: limitMs }).then(
       () => true,
@@ -40,7 +40,7 @@ async function passUntil(shown: Locator, stepMs = LONGEST_PAUSE_MS): Promise<voi
   await eventually(
     async () => {
       await shown.page().clock.fastForward(stepMs);
-      return isShown(1000);
+      return isShown(patienceMs);
     },
     (shown) => shown,
   );
@@ -78,7 +78,7 @@ test.each(refusals)('where streams are $how, the page polls, and goes on to paid
     },
   });
   await payInto(service, invoice);
-  await passUntil(heading(page, 'Payment found'), 3000);
+  await passUntil(heading(page, 'Payment found'), 3000, 5000);
   // Sooner than a stream that says nothing is given up.
   expect(await page.evaluate('performance.now()')).toBeLessThan(10_000);
   await finalise(service, invoice);
@@ -96,14 +96,14 @@ test('by polling, too, only what changes is replaced and announced', async () =>
   const fee = page.getByLabel('Exchange fee in USDT');
   await fee.fill('1.5');
   goBlind(service);
-  await passUntil(page.getByText('We cannot see the TRON network'));
+  await passUntil(page.getByText('We cannot see the TRON network'), LONGEST_PAUSE_MS, 5000);
   expect(await fee.inputValue()).toBe('1.5');
   expect(await fee.evaluate('document.activeElement.id')).toBe('fee-field');
   seeAgain(service);
   await payInto(service, invoice);
-  await passUntil(page.getByText('1 of 19'));
+  await passUntil(page.getByText('1 of 19'), LONGEST_PAUSE_MS, 5000);
   service.devnet.mine();
-  await passUntil(page.getByText('2 of 19'));
+  await passUntil(page.getByText('2 of 19'), LONGEST_PAUSE_MS, 5000);
   expect(await heard()).toEqual([
     expect.stringContaining('We cannot see the TRON network'),
     'Payment found Do not send again. You can close this page.',

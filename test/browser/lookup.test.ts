@@ -14,7 +14,7 @@ import { accountFromPublicKey, accountToAddress } from '../../src/tron/address.t
 import { runSql } from '../contract/sql.ts';
 import { untilHeadIsExamined } from '../support/fault-flow.ts';
 import { ask, type Invoice, newInvoice, pay, untilRecorded, withApiOnly } from '../support/lookup-flow.ts';
-import { createInvoice, createTestProject, type TestProject, untilStatus } from '../support/service.ts';
+import { createInvoice, createTestProject, eventually, type TestProject, untilStatus } from '../support/service.ts';
 import { type CheckoutTest, listenTo, openTab, START_TIMEOUT_MS, seeAgain, startCheckoutTest } from './checkout.ts';
 
 let checkout: CheckoutTest;
@@ -29,10 +29,11 @@ beforeAll(async () => {
   const site = { publicUrl: () => '', usdt: {} };
   page = { invoice, words: wordsOf('en'), isLanguageAsked: false, now: unixMs(Date.now()), site };
 }, START_TIMEOUT_MS);
-beforeEach(() => {
+beforeEach(async () => {
   // So that what look-ups may ask of nodes is there again.
   checkout.service.clock.advance(120_000);
   seeAgain(checkout.service);
+  await untilHeadIsExamined(checkout.service);
 });
 afterAll(() => checkout.stop());
 
@@ -69,9 +70,11 @@ async function expectAnswer(
     if (heard === null) {
       const { pathname, hash } = new URL(opened.url());
       expect(pathname + hash).toBe(`${new URL(url).pathname}/ask#transaction-answer`);
-      const { y = -1 } = (await region.boundingBox()) ?? {};
-      expect(y).toBeGreaterThanOrEqual(0);
-      expect(y).toBeLessThan(opened.viewportSize()?.height ?? 0);
+      const height = opened.viewportSize()?.height ?? 0;
+      await eventually(
+        async () => (await region.boundingBox())?.y ?? -1,
+        (y) => y >= 0 && y < height,
+      );
     } else {
       expect(new URL(opened.url()).pathname).toBe(new URL(url).pathname);
       expect((await heard()).map(plain)).toEqual(expect.arrayContaining(['Looking up…', expected]));

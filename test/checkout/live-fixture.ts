@@ -77,7 +77,6 @@ export async function createLiveFixture(): Promise<LiveFixture> {
     sql("insert into head_blocks (network, number, block_id, block_time) values ('devnet', $1, $2, $3)", [
       ...[number, randomBytes(32), new Date(time)],
     ]);
-  const listeners = async () => (await sql(SELECT_LISTENERS)).rows.length;
   const addInvoices = async (count: number) => {
     const made = Array.from({ length: count }, () => ({ id: uuidV7(Date.now(), randomBytes(10)), token: newToken() }));
     const amounts = made.map((_, index) => amount + 10 * index);
@@ -96,10 +95,15 @@ export async function createLiveFixture(): Promise<LiveFixture> {
     setStatus,
     sql,
     pages: async (options = {}) => {
-      const before = await listeners();
-      const pages = createLivePages({ ...deps, ...options });
+      let isListening = false;
+      const listen: Database['listen'] = (channel, onNotify) =>
+        deps.db.listen(channel, (payload) => {
+          onNotify(payload);
+          isListening = true;
+        });
+      const pages = createLivePages({ ...deps, db: { ...deps.db, listen }, ...options });
       onTestFinished(() => pages.stop());
-      await eventually(listeners, (count) => count > before);
+      await eventually(() => isListening, Boolean);
       return pages;
     },
     advance: (ms) => {
@@ -138,9 +142,6 @@ export async function createLiveFixture(): Promise<LiveFixture> {
     },
   };
 }
-
-const SELECT_LISTENERS =
-  "select pid from pg_stat_activity where query like 'listen %' and state = 'idle' and datname = current_database()";
 
 const INSERT_INVOICES = `
   insert into invoices (id, project_id, network, address_id, idempotency_key, external_id, requested_micro, payable_micro,

@@ -19,7 +19,8 @@ async function listen(fixture: LiveFixture): Promise<{ url: string; app: Fastify
   const { deps, metrics } = fixture;
   const { publicUrl } = SITE;
   const random = (bytes: number) => new Uint8Array(bytes);
-  const app = createServer({ ...deps, publicUrl, random, trustProxy: ['loopback'], metrics });
+  // The test itself keeps this event loop waiting.
+  const app = createServer({ ...deps, publicUrl, random, trustProxy: ['loopback'], metrics, lagMs: () => 0 });
   limitPages(app, deps);
   registerCheckout(app, { ...deps, site: SITE });
   registerAsk(app, { ...deps, site: SITE, readTransaction: {}, limits: createLookupLimits(deps.now) });

@@ -90,12 +90,16 @@ beforeAll(async () => {
     () => runSql(service, 'select id from transfers'),
     (rows) => rows.length === 14,
   );
+  await untilDelivered();
+});
+afterAll(() => service.stop());
+
+async function untilDelivered(): Promise<void> {
   await eventually(
     () => runSql(service, "select event_id from deliveries where status <> 'delivered'"),
     (rows) => rows.length === 0,
   );
-});
-afterAll(() => service.stop());
+}
 
 function cli(...args: string[]): Promise<CliOutput> {
   return runCli(args, { env: { DATABASE_URL: service.connectionString } });
@@ -204,6 +208,7 @@ describe('explain', () => {
   test('tells request, allocation, sighting, evidence, match, events, attempts and operators for all four forms, and nothing of another project', async () => {
     const project = ['--project', service.project.projectId, '--json'];
     const invoice = my(9);
+    await untilDelivered();
     const [byInvoice, byExternalId, byTx, byAddress, byShared] = await Promise.all([
       cli('explain', invoice.invoiceId, ...project),
       cli('explain', SHARED, ...project),

@@ -33,7 +33,7 @@ test('requests that hold all connections of theirs hold up neither a payment nor
   const id = (await createInvoice(service)).body.invoiceId;
   const invoice = await payableOf(service, id);
   const { usdtContract: usdt, fakeUsdtContract: fakeUsdt, multisendContract: multisend } = service.devnet;
-  // What every request reads, and the watcher never.
+  // What every request reads, and what follows the chain never.
   await operator.query('begin; lock table api_keys in access exclusive mode');
   const reads = Array.from({ length: REQUESTS }, () => readInvoice(service, id));
   const creates = Array.from({ length: REQUESTS }, () => createInvoice(service));
@@ -44,8 +44,8 @@ test('requests that hold all connections of theirs hold up neither a payment nor
   const received = await eventually(
     () => inboxOf(service, id),
     (webhooks) => webhooks.some(({ type }) => type === 'invoice.paid'),
-    // Half the time after which the database gives up those requests.
-    5000,
+    // Less than the time after which the database gives up those requests.
+    9000,
   );
   expect(received.at(-1)).toMatchObject({ type: 'invoice.paid', verified: true });
   await operator.query('rollback');
@@ -68,7 +68,9 @@ test('however many ask whether the service is ready, which is never refused, one
 async function countBlocked(): Promise<number> {
   const rows = await runSql(
     service,
-    "select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+    // The watch of the capacity looks at the keys as well, now and then.
+    `select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+     and query not like '%as has_keys%'`,
   );
   return rows.length;
 }

@@ -23,7 +23,7 @@ import { type Hit, type Receiver, startReceiver } from './webhook-receiver.ts';
 
 type Endpoint = { path: string; whe: string; secret: string };
 
-/** A service that delivers nothing by itself, and a receiver. `endpoints` are those of every shop, by path. */
+/** A service that delivers nothing by itself and a receiver. `endpoints` are those of every shop, by path. */
 export type World = { service: TestService; receiver: Receiver; endpoints: Map<string, Endpoint> };
 
 /** A project and its endpoints by name. */

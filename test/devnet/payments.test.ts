@@ -296,10 +296,13 @@ test('with a block time the network makes blocks by itself, on its slots, and go
   const start = 1_767_225_600_000;
   let clock = start;
   const devnet = await startTestDevnet({ blockMs: 20, genesisTimestampMs: start, now: () => (clock += 5) });
-  await vi.waitFor(() => expect(devnet.head().number).toBeGreaterThan(3), { interval: 5 });
+  await vi.waitFor(() => expect(devnet.head().number).toBeGreaterThan(3), { interval: 5, timeout: 15_000 });
   const before = devnet.head();
   clock += 1_000_000;
-  await vi.waitFor(() => expect(devnet.head().timestampMs).toBeGreaterThan(start + 1_000_000), { interval: 5 });
+  await vi.waitFor(() => expect(devnet.head().timestampMs).toBeGreaterThan(start + 1_000_000), {
+    interval: 5,
+    timeout: 15_000,
+  });
   expect(devnet.head().number).toBeLessThan(before.number + 50);
   expect((devnet.head().timestampMs - start) % 20).toBe(0);
 });

@@ -91,7 +91,8 @@ describe('a running embedded PostgreSQL', () => {
     const processes = await processesOf(join(dataDir, 'postgres'));
     expect(processes.length).toBeGreaterThanOrEqual(3);
     for (const { pid } of processes) {
-      expect(await readFile(`/proc/${pid}/environ`, 'utf8')).not.toContain('VITEST');
+      // One that has ended since was a connection.
+      expect(await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')).not.toContain('VITEST');
     }
   });
 });

@@ -15,10 +15,7 @@ import {
   untilStatus,
 } from '../support/service.ts';
 import { deliver, forge, type WebhookRequest } from './forged-webhooks.ts';
-import { isPresent, type Program, type RunningProgram, startProgram } from './program.ts';
-
-/** Long enough to compile Go's net/http on a busy machine. */
-const START_LIMIT_MS = 170_000;
+import { isPresent, type Program, type RunningProgram, START_LIMIT_MS, startProgram } from './program.ts';
 
 /** What every example must do, in whatever language; the languages at the same time, each with a project of its own. */
 export function describeReceiver(program: Program, service: () => TestService): void {

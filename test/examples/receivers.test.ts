@@ -5,7 +5,8 @@ import { promisify } from 'node:util';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../support/service.ts';
-import { EXAMPLES, freePort, isPresent, type Program } from './program.ts';
+import { findSteadyPort } from '../support/steady-port.ts';
+import { EXAMPLES, isPresent, type Program } from './program.ts';
 import { describeReceiver } from './receiver-story.ts';
 import { describeShell } from './shell-story.ts';
 
@@ -35,7 +36,7 @@ const PROGRAMS: Program[] = [
     language: 'PHP',
     probe: ['php', '-r', "exit(extension_loaded('pdo_sqlite') ? 0 : 1);"],
     prepare: async (folder) => ({
-      command: ['php', '-S', `127.0.0.1:${await freePort()}`, join(EXAMPLES, 'php/receiver.php')],
+      command: ['php', '-S', `127.0.0.1:${await findSteadyPort()}`, join(EXAMPLES, 'php/receiver.php')],
       env: { DATABASE_DSN: `sqlite:${join(folder, 'shop.sqlite')}`, PHP_CLI_SERVER_WORKERS: '3' },
     }),
   },

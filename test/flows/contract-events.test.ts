@@ -49,6 +49,8 @@ describe.each([
 
   test(`a direct payment is proven by the header and tells who showed it, one by another contract is ${verified}`, async () => {
     service = await startTestService({ nodeCount });
+    // No block looks old, however slow the machine.
+    service.devnet.mine(1, { timestampMs: service.clock.now() + 600_000 });
     const [direct, first, second] = [await newOrder(service), await newOrder(service), await newOrder(service)];
     const proven = await payDirectly(service, direct);
     const internal = await payByContract(service, first, second);

@@ -48,4 +48,4 @@ test('the service stops at once, also while a connection is open that has asked 
   await service.stopService();
   await closed;
   await service.restart();
-}, 10_000);
+}, 15_000);

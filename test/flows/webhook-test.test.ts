@@ -14,6 +14,7 @@ import { runCli } from '../cli/run-cli.ts';
 import { createCertificate } from '../support/create-certificate.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
+import { findSteadyPort } from '../support/steady-port.ts';
 
 const database = await createTestDatabase();
 const env = {
@@ -174,7 +175,9 @@ test.each([
   const result = await testOf(endpoint);
   expect(codesOf(result)).toEqual(['clock']);
   expect(result.diagnosis[0]).toMatchObject({ certainty: 'proven' });
-  expect(result.diagnosis[0].problem).toMatch(new RegExp(`(399|400|401) s ${direction}`));
+  // The answer of a busy machine comes late, and its clock looks further ahead or less behind by that.
+  const [, offBy = ''] = new RegExp(`(\\d+) s ${direction}`).exec(result.diagnosis[0].problem) ?? [];
+  expect(Math.abs(Number(offBy) - 400)).toBeLessThanOrEqual(15);
 });
 
 test('of a receiver without the SDK the Date header tells of the clock', async () => {
@@ -201,11 +204,7 @@ test('what goes wrong before an answer is told by its place', async () => {
   expect(codesOf(await testOf(plain))).toEqual(['not-tls']);
   const cut = await newEndpoint(() => (request) => request.socket.destroy());
   expect(codesOf(await testOf(cut))).toEqual(['connection-lost']);
-  const closed = createServer().listen(0, '127.0.0.1');
-  await once(closed, 'listening');
-  const { port } = closed.address() as AddressInfo;
-  await new Promise((resolve) => closed.close(resolve));
-  const refused = await newEndpoint(() => accept, `http://127.0.0.1:${port}`);
+  const refused = await newEndpoint(() => accept, `http://127.0.0.1:${await findSteadyPort()}`);
   expect(codesOf(await testOf(refused))).toEqual(['refused']);
   // Another process of this installation may be stricter.
   const strict = { ...env, QUITTANCE_WEBHOOK_LOCAL_TARGETS: 'deny' };

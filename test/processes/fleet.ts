@@ -7,13 +7,14 @@ import { inject } from 'vitest';
 import { type Devnet, startDevnet } from '../../src/devnet/devnet.ts';
 import { createWebhookSecret } from '../../src/webhooks/sign.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { findSteadyPort } from '../support/steady-port.ts';
 import { createChainTruth } from './chain-truth.ts';
 import { type Customers, startCustomers } from './customers.ts';
 import type { Dice } from './dice.ts';
 import type { Failpoint } from './failpoint.ts';
 import type { World } from './invariants.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
-import { findFreePort, type ServiceProcess, startServiceProcess } from './service-process.ts';
+import { type ServiceProcess, startServiceProcess } from './service-process.ts';
 import { MASTER_KEY, openShops } from './shop.ts';
 
 export type Role = 'api' | 'watcher' | 'webhooks';
@@ -80,7 +81,7 @@ async function startParts(dice: Dice, firstWatcher: Failpoint | undefined, clean
   cleanups.push(() => client.end());
   await client.query(WITNESS);
 
-  const ports = await Promise.all(ROLES.map((role) => (role === 'api' ? findFreePort() : 0)));
+  const ports = await Promise.all(ROLES.map((role) => (role === 'api' ? findSteadyPort() : 0)));
   const urls = ports.flatMap((port) => (port === 0 ? [] : [`http://127.0.0.1:${port}`]));
   const start = createStarter({ database, devnet, folder, publicUrl: String(urls[0]) });
   const members: Member[] = [];

@@ -6,6 +6,7 @@ import { inject } from 'vitest';
 import { type Devnet, startDevnet } from '../../src/devnet/devnet.ts';
 import { createWebhookSecret } from '../../src/webhooks/sign.ts';
 import { eventually } from '../support/service.ts';
+import { findSteadyPort } from '../support/steady-port.ts';
 import { createChainTruth } from './chain-truth.ts';
 import { type Customers, compareWithService, startCustomers } from './customers.ts';
 import { createDice, type Dice } from './dice.ts';
@@ -15,7 +16,6 @@ import { killPostgres } from './kill-postgres.ts';
 import { type Death, type Life, startLife } from './life.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 import { untilAtRest } from './rest.ts';
-import { findFreePort } from './service-process.ts';
 import { hurryInvoices, MASTER_KEY, openShops, type Shop } from './shop.ts';
 
 export type KillPlan = {
@@ -34,7 +34,7 @@ export type KillPlan = {
 const BLOCK_MS = 1000;
 const FORK_MS = 2000;
 /** A failpoint that was not reached in so long is not there in this life. */
-const FAILPOINT_LIFE_MS = 12_000;
+const FAILPOINT_LIFE_MS = 20_000;
 const RANDOM_LIFE_MS = 2500;
 /** The lease of the watcher, and more. */
 const HONEST_LIFE_MS = 12_000;
@@ -68,7 +68,7 @@ export async function runKillLoop(plan: KillPlan): Promise<KillFigures> {
   const receiver = await startReceiver(secret);
   const genesisTimestampMs = Date.now() - 20 * BLOCK_MS;
   const devnet = await startDevnet({ dataDir: null, blockMs: BLOCK_MS, genesisTimestampMs });
-  const port = await findFreePort();
+  const port = await findSteadyPort();
   const figures = emptyFigures();
   const places = { folder, dataDir: join(folder, 'data'), port, url: `http://127.0.0.1:${port}` };
   try {
@@ -205,7 +205,7 @@ async function look(
 /** A work that fails because the service died under it says nothing; what is wrong then is seen in the next life. */
 async function unlessDead({ service }: Life, work: Promise<void>): Promise<void> {
   await work.catch(async (error: unknown) => {
-    const isDead = await eventually(service.hasEnded, (ended) => ended, 2000).catch(() => false);
+    const isDead = await eventually(service.hasEnded, (ended) => ended, 15_000).catch(() => false);
     if (!isDead) throw error;
   });
 }

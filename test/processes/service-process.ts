@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
 import { statSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { buildCommandWithPg } from '../support/command.ts';
@@ -86,14 +85,4 @@ export async function startServiceProcess({ env, folder, failpoint, trace }: Pro
       await ended;
     },
   };
-}
-
-/** A port that nobody listens on now, for a service that keeps its address when it starts again. */
-export async function findFreePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolveListening) => server.listen(0, '127.0.0.1', resolveListening));
-  const address = server.address();
-  await new Promise((resolveClosed) => server.close(resolveClosed));
-  if (address === null || typeof address === 'string') throw new Error('the port is not known');
-  return address.port;
 }

@@ -31,6 +31,12 @@ export async function now(client: pg.Client): Promise<{ atMs: number; epoch: num
   return { atMs: Number(rows[0]?.at), epoch: rows[0]?.epoch ?? 0 };
 }
 
+/** The epoch of the first lease of all. */
+export async function firstEpoch(client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ epoch: number }>('select min(epoch)::int as epoch from witness.leases');
+  return rows[0]?.epoch ?? 0;
+}
+
 /** Waits until another watcher holds the lease and has examined a block; measured by the database's record of both. */
 export async function untilTakenOver(client: pg.Client, since: { atMs: number; epoch: number }): Promise<Takeover> {
   const { rows } = await eventually(

@@ -5,9 +5,9 @@ import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { createWebhookSecret } from '../../src/webhooks/sign.ts';
 import { startTestDevnet } from '../support/devnet.ts';
 import { call, eventually } from '../support/service.ts';
+import { findSteadyPort } from '../support/steady-port.ts';
 import { killPostgres, processesOfPostgres } from './kill-postgres.ts';
 import { type Life, startLife } from './life.ts';
-import { findFreePort } from './service-process.ts';
 import { MASTER_KEY, openShops } from './shop.ts';
 import { findUnflushed, startTrace, whyNoStrace } from './wal-trace.ts';
 
@@ -32,7 +32,7 @@ test.skipIf(reason !== null)(
     const devnet = await startTestDevnet();
     devnet.mineUntilSolid();
     const dataDir = join(folder, 'data');
-    const port = await findFreePort();
+    const port = await findSteadyPort();
     const env = {
       QUITTANCE_PORT: String(port),
       QUITTANCE_DEVNET_NODES: devnet.url,
@@ -66,6 +66,9 @@ test.skipIf(reason !== null)(
     try {
       for (let i = 0; i < ORDERS; i += 1) durable.push(await create());
       await database.client.query('alter database quittance set synchronous_commit = off');
+      // Or all of it would be flushed in time where ten orders take that long.
+      await database.client.query("alter system set wal_writer_delay = '10s'");
+      await database.client.query('select pg_reload_conf()');
       await database.client.query(
         "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'quittance'",
       );

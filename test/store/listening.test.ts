@@ -45,7 +45,9 @@ test('who listens hears what was said, and null whenever something may have been
     await hears(1);
     await client.query("notify somewhere, 'what is new'; notify somewhere; notify elsewhere, 'no'");
     await hears(3);
-    await client.query("select pg_terminate_backend(pid) from pg_stat_activity where query like 'listen %'");
+    await client.query(
+      "select pg_terminate_backend(pid) from pg_stat_activity where query like 'listen %' and datname = current_database()",
+    );
     await hears(4);
     await client.query("notify somewhere, 'and again'");
     await hears(5);

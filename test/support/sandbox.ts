@@ -44,7 +44,7 @@ export async function startSandboxProcess(
   child.stderr.on('data', (chunk) => {
     output += chunk;
   });
-  const ended = new Promise<number | null>((resolveEnded) => child.once('exit', resolveEnded));
+  const ended = new Promise<number | null>((resolveEnded) => child.once('close', resolveEnded));
   const file = await eventually(
     () => readOwnFile(dataDir, child, output),
     (found) => found !== null,

@@ -24,13 +24,17 @@ import { accountFromPublicKey, accountToAddress, parseAddress } from '../../src/
 import { createWebhookSecret } from '../../src/webhooks/sign.ts';
 import { addTestEndpoint, TEST_KEY_RING } from './key-ring.ts';
 import { createTestDatabase } from './postgres.ts';
+import { findSteadyPort } from './steady-port.ts';
 
 /** Time that a test moves: the system's, plus what it was advanced by. */
 type TestClock = {
   now(): number;
   advance(ms: number): void;
-  /** Stands still from now on but for `advance`, so that nothing depends on how fast the machine is. */
-  freeze(): void;
+  /**
+   * Stands still from now on but for `advance`, so that nothing depends on how fast the machine is. Goes on with what is returned:
+   * what follows the chain needs a clock that goes.
+   */
+  freeze(): () => void;
 };
 
 function createTestClock(): TestClock {
@@ -43,6 +47,9 @@ function createTestClock(): TestClock {
     },
     freeze: () => {
       frozenMs = Date.now();
+      return () => {
+        frozenMs = null;
+      };
     },
   };
 }
@@ -173,7 +180,7 @@ async function startParts(options: TestServiceOptions, cleanups: Cleanups): Prom
       // The test itself keeps this event loop waiting; who wants load to be shed starts a process.
       lagMs: () => 0,
     });
-  let service: Service | null = await start(0);
+  let service: Service | null = await start(await findSteadyPort());
   const stopService = async () => {
     await service?.stop();
     service = null;

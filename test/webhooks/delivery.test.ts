@@ -37,9 +37,12 @@ describe('a delivery', () => {
     expect(received?.headers).toMatchObject({ 'webhook-id': event.wireId, 'webhook-protocol': 'v2' });
     expect(received && judge(world, endpoint.secret, received)).toEqual(JSON.parse(event.body));
     expect(await world.delivery(event)).toMatchObject({ attempt_count: 1, last_status: 204, last_error: null });
-    expect((await metrics.deliveryAttempts.get()).values).toMatchObject([
-      { labels: { outcome: 'delivered' }, value: 1 },
-    ]);
+    // Counted when the database has confirmed it.
+    await eventually(async () =>
+      expect((await metrics.deliveryAttempts.get()).values).toMatchObject([
+        { labels: { outcome: 'delivered' }, value: 1 },
+      ]),
+    );
   });
 
   test('is made when it is notified, long before the next poll', async () => {
@@ -213,7 +216,7 @@ describe('an endpoint is disabled', () => {
     const { lines } = world.startDispatcher();
     await eventually(async () => expect((await world.endpoint(endpoint))['disabled_at']).toBeInstanceOf(Date));
     expect(await world.endpoint(endpoint)).toMatchObject({ disabled_reason: 'the endpoint answered 410 Gone' });
-    expect(lines.filter((line) => line.includes('endpoint disabled'))).toHaveLength(1);
+    await eventually(() => expect(lines.filter((line) => line.includes('endpoint disabled'))).toHaveLength(1));
     expect(await world.delivery(event)).toMatchObject({ status: 'pending', last_status: 410 });
 
     const later = await world.addEvent([endpoint]);

@@ -100,11 +100,23 @@ test('an event that is given back is not passed by the next one of its invoice, 
 
 describe('senders side by side', () => {
   test('share the work, and each event is sent once', async () => {
-    const receiver = await startReceiver(world);
+    let answer: () => void = () => undefined;
+    const mayAnswer = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    const receiver = await startReceiver(world, async (response) => {
+      await mayAnswer;
+      response.writeHead(204).end();
+    });
     const endpoints = [];
     for (const _ of times(5)) endpoints.push(await world.addEndpoint(receiver.url));
     for (const _ of times(40)) await world.addEvent(endpoints);
     const dispatchers = [world.startDispatcher(), world.startDispatcher()];
+    // More than one of them takes at once.
+    await eventually(async () =>
+      expect(await world.sql('select count(*)::int from deliveries where attempt_count = 1')).toEqual([{ count: 200 }]),
+    );
+    answer();
     await eventually(async () => {
       expect(await world.sql(`select count(*)::int from deliveries where status <> 'delivered'`)).toEqual([
         { count: 0 },

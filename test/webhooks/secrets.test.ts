@@ -269,7 +269,9 @@ test('a secret that is being sealed during a rotation is waited for, and the nex
   await command.reload();
   const resealing = resealSecrets(db, command, now());
   await eventually(async () => {
-    const { rows } = await client.query("select 1 from pg_locks where locktype = 'advisory' and not granted");
+    const { rows } = await client.query(
+      "select 1 from pg_locks l join pg_database d on d.oid = l.database and d.datname = current_database() where locktype = 'advisory' and not granted",
+    );
     expect(rows).toHaveLength(1);
   });
   events.emit('commit');

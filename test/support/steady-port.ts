@@ -1,0 +1,29 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+
+/** Below what any system hands out by itself, so that who asks for any free port never gets one of these. */
+const FIRST = 20_000;
+const COUNT = 12_000;
+const MAX_TRIES = 100;
+
+/** A port for a server that keeps it when it starts again: nobody listens there now, and nobody gets it by chance while it is away. */
+export async function findSteadyPort(): Promise<number> {
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+    const port = FIRST + Math.floor(Math.random() * COUNT);
+    if (await isFree(port)) return port;
+  }
+  throw new Error(`of ${MAX_TRIES} ports from ${FIRST} on none is free`);
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer();
+  try {
+    await once(server.listen(port, '127.0.0.1'), 'listening');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') return false;
+    throw error;
+  }
+  server.close();
+  await once(server, 'close');
+  return true;
+}
