@@ -26,15 +26,25 @@ const log = createLogger({ level: 'silent' });
 describe.skipIf(!IS_LINUX)('a first start that is killed', () => {
   test('in the middle of initdb leaves nothing that the next start trips over', async () => {
     const dataDir = await makeDirectory();
-    for (const part of ['draft-', 'global', 'pg_wal']) {
+    const isDone = () => existsSync(join(dataDir, 'postgres'));
+    const startAndKill = async (part: string) => {
       const killed = spawnServer(dataDir);
       await until(`${part} appears`, async () => {
         const names = await readdir(dataDir, { recursive: true }).catch(() => []);
-        return names.some((name) => name.includes('.draft-') && name.includes(part));
+        return isDone() || names.some((name) => name.includes('.draft-') && name.includes(part));
       });
       killed.child.kill('SIGKILL');
       await killed.ended;
-      expect(existsSync(join(dataDir, 'postgres'))).toBe(false);
+    };
+    for (const part of ['draft-', 'global', 'pg_wal']) {
+      await startAndKill(part);
+      // Whoever looks too late, on a busy machine, starts over.
+      for (let tries = 1; isDone() && tries < 5; tries += 1) {
+        await untilNoProcess(dataDir);
+        await rm(join(dataDir, 'postgres'), { recursive: true });
+        await startAndKill(part);
+      }
+      expect(isDone()).toBe(false);
     }
     const server = spawnServer(dataDir);
     await ready(server);
