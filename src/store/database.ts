@@ -141,7 +141,8 @@ function bindable(value: Parameter): unknown {
 
 /** Whatever the database's default is: what reads after it took a lock must see what was committed before. */
 const WRITING = 'begin isolation level read committed';
-const READING = 'begin isolation level repeatable read read only';
+/** It locks nothing that others need, and what it read may take long to judge. */
+const READING = `begin isolation level repeatable read read only; set local idle_in_transaction_session_timeout = '60s'`;
 
 async function inTransaction<Result>(
   pool: pg.Pool,

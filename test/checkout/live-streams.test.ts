@@ -43,7 +43,7 @@ test('a reader who does not take its bytes is cut, and others are not', async ()
     );
     if (sentChars > 100 * page.length) throw new Error('who takes nothing is not cut');
   }
-  expect([open[1]?.isClosed, well.hasEnded()]).toEqual([false, false]);
+  expect([open[0]?.isClosed, open[1]?.isClosed, well.hasEnded()]).toEqual([true, false, false]);
 });
 
 test('a stream ends by itself after 240 beats, so that the browser comes back', async () => {

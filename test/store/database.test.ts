@@ -84,6 +84,13 @@ test('a snapshot shows one moment however long it reads, whatever the database p
       return [before, await tx.run(count, []), await db.run(count, [])];
     });
     expect(counts).toEqual([[{ count: 0n }], [{ count: 0n }], [{ count: 1n }]]);
+    const patience = statement(
+      { isSet: 'bool' },
+      `select current_setting('idle_in_transaction_session_timeout') = $1 as "isSet"`,
+    );
+    // What it has read may take long to judge.
+    expect(await db.snapshot((tx) => tx.run(patience, ['1min']))).toEqual([{ isSet: true }]);
+    expect(await db.transaction((tx) => tx.run(patience, ['5s']))).toEqual([{ isSet: true }]);
     await expect(db.snapshot((tx) => tx.run(insert, []))).rejects.toThrow(/read-only transaction/);
     expect(await db.run(count, [])).toEqual([{ count: 1n }]);
   } finally {
