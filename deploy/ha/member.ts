@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Program, type ProgramOptions, processTree, send, startProgram, stopProgram } from './program.ts';
+import type { EtcdApi } from './requirements.ts';
 
 /** One machine of the database: a PostgreSQL and the Patroni that runs it. */
 export type Member = {
@@ -24,6 +25,7 @@ export type MemberOptions = {
   directory: string;
   postgresBin: string;
   etcdHosts: string;
+  etcdApi: EtcdApi;
   configFile: string;
   passwords: { superuser: string; replication: string };
   program: Pick<ProgramOptions, 'setpriv' | 'user' | 'command'>;
@@ -69,7 +71,7 @@ function environmentOf({ name, port, restPort, directory, ...options }: MemberOp
   const rest = `127.0.0.1:${restPort}`;
   return {
     PATRONI_NAME: name,
-    PATRONI_ETCD3_HOSTS: options.etcdHosts,
+    [options.etcdApi === 'v3' ? 'PATRONI_ETCD3_HOSTS' : 'PATRONI_ETCD_HOSTS']: options.etcdHosts,
     PATRONI_RESTAPI_LISTEN: rest,
     PATRONI_RESTAPI_CONNECT_ADDRESS: rest,
     PATRONI_POSTGRESQL_LISTEN: address,

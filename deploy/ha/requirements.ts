@@ -1,9 +1,21 @@
+import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
 import { access, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 
 /** Where the programs of a replicated PostgreSQL are on this machine. */
-export type Programs = { etcd: string; patroni: string; haproxy: string; setpriv: string; postgresBin: string };
+export type Programs = {
+  etcd: string;
+  /** By which interface of etcd this Patroni keeps its lock safely. */
+  etcdApi: EtcdApi;
+  patroni: string;
+  haproxy: string;
+  setpriv: string;
+  postgresBin: string;
+};
+
+export type EtcdApi = 'v2' | 'v3';
 
 /** The Debian packages that bring them. */
 const PACKAGES = 'patroni etcd-server haproxy postgresql';
@@ -19,8 +31,26 @@ export async function findPrograms(): Promise<Programs | string> {
   ]);
   const found = { etcd, patroni, haproxy, setpriv, 'PostgreSQL with pg_basebackup and pg_rewind': postgresBin };
   const missing = Object.entries(found).flatMap(([name, path]) => (path === null ? [name] : []));
-  if (etcd && patroni && haproxy && setpriv && postgresBin) return { etcd, patroni, haproxy, setpriv, postgresBin };
+  if (etcd && patroni && haproxy && setpriv && postgresBin) {
+    return { etcd, etcdApi: await chooseEtcdApi(patroni), patroni, haproxy, setpriv, postgresBin };
+  }
   return `not installed: ${missing.join(', ')}; on Debian: apt-get install ${PACKAGES}`;
+}
+
+/**
+ * Before 3.0.3 Patroni overwrites the lock in etcd v3 without looking at whose it is when its own has run out while it stood still: a
+ * former primary that wakes up becomes the primary again, without what was acknowledged meanwhile (patroni/patroni#2689). By etcd v2 it
+ * compares and sets.
+ */
+const SAFE_BY_V3 = [3, 0, 3] as const;
+
+async function chooseEtcdApi(patroni: string): Promise<EtcdApi> {
+  const { stdout } = await promisify(execFile)(patroni, ['--version']);
+  const [, ...digits] = /(\d+)\.(\d+)\.(\d+)/.exec(stdout) ?? [];
+  const version = digits.map(Number);
+  if (version.length !== SAFE_BY_V3.length) throw new Error(`${patroni} --version says ${stdout}`);
+  const index = version.findIndex((part, place) => part !== SAFE_BY_V3[place]);
+  return index === -1 || (version[index] ?? 0) > (SAFE_BY_V3[index] ?? 0) ? 'v3' : 'v2';
 }
 
 /** An ordinary user's PATH often leaves out the directories of system programs. */

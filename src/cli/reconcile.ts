@@ -14,8 +14,8 @@ export type ReconcileOptions = { address?: string[]; network?: string };
 const MAX_ADDRESSES = 10_000;
 /** At the same time: four requests each. */
 const PARALLEL_ADDRESSES = 8;
-/** A ledger that is not written to meanwhile will not come nearer by waiting longer. */
-const PATIENCE_MS = 10_000;
+/** While nobody waits for a payment the watcher asks for what is irreversible every eighth block, which is every 24 s. */
+const PATIENCE_MS = 30_000;
 const CONFIRM_AFTER_MS = 3000;
 
 type Row = { address: string; outcome: Reconciled };
@@ -30,14 +30,18 @@ export async function reconcileNow(terminal: Terminal, options: ReconcileOptions
     if (node === undefined) {
       throw new AppError('NO_NODE', `no node of ${deps.network} answers: see them with "quittance chain status"`);
     }
-    const wait = { patienceMs: PATIENCE_MS, confirmAfterMs: CONFIRM_AFTER_MS };
+    let patienceMs = PATIENCE_MS;
     const rows: Row[] = await inGroups(
       addresses,
       PARALLEL_ADDRESSES,
-      async (address) => ({
-        address: address.address,
-        outcome: await reconcileAddress({ ...deps, ...wait, node }, address),
-      }),
+      async (address) => {
+        const startedMs = performance.now();
+        const wait = { patienceMs, confirmAfterMs: CONFIRM_AFTER_MS };
+        const outcome = await reconcileAddress({ ...deps, ...wait, node }, address);
+        // A ledger that is not written to, as while the service is stopped, comes no nearer for the next addresses either.
+        if (outcome.kind === 'too-early' && performance.now() - startedMs >= PATIENCE_MS) patienceMs = 0;
+        return { address: address.address, outcome };
+      },
       (done) => {
         if (done < addresses.length) terminal.note(`${done} of ${addresses.length} addresses`);
       },

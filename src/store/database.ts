@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { AppError } from '../domain/errors.ts';
+import { createAdmission } from './admit-server.ts';
 import type { ColumnType, Parameter, Row, Statement } from './statement.ts';
 
 /** Anything statements can run on: the pool (each in its own transaction) or one open transaction. */
@@ -90,7 +91,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     ...clientConfig,
     max: options.poolSize,
     idleTimeoutMillis: 30_000,
-    onConnect: refuseStandby,
+    onConnect: createAdmission(CONNECT_TIMEOUT_MS),
   });
   pool.on('error', options.onError);
   const listeners: (() => Promise<void>)[] = [];
@@ -185,28 +186,6 @@ function isAway(error: unknown): boolean {
   return error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE';
 }
 
-/**
- * Lets no connection into the pool whose server cannot write: the way to the primary may lead to a standby for a moment while the primary
- * changes, and what a standby shows may be old. The next attempt asks the way anew.
- */
-async function refuseStandby(client: pg.ClientBase): Promise<void> {
-  const query: pg.QueryConfig & { query_timeout: number } = {
-    text: 'show transaction_read_only',
-    query_timeout: CONNECT_TIMEOUT_MS,
-  };
-  const { rows } = await client.query<{ transaction_read_only: string }>(query);
-  if (rows[0]?.transaction_read_only !== 'off') throw new ReadOnlyError();
-}
-
-/** As PostgreSQL would refuse the first statement that writes (read_only_sql_transaction). */
-class ReadOnlyError extends Error {
-  readonly code = '25006';
-
-  constructor() {
-    super('it only reads (a standby, or default_transaction_read_only): connect to the primary');
-  }
-}
-
 /** Holds one connection that listens, for ever, reconnecting with a pause. Tells each loss once. Returns its stop function. */
 function keepListening(
   config: pg.ClientConfig,
@@ -256,7 +235,7 @@ function keepListening(
 }
 
 /**
- * SQLSTATE classes of a server that is away, full, or going down: 08, 53, 57P, 58, a standby that is read-only (25006), a database that
+ * SQLSTATE classes of a server that is away, full, or going down: 08, 53, 57P, 58, one that we do not take (25006), a database that
  * takes no connections (55000), and our own timeouts.
  */
 function isUnavailable(error: unknown): boolean {

@@ -14,7 +14,7 @@ import { digestsOf, VIOLATIONS } from './ledger.ts';
 import type { Load } from './load.ts';
 import { queryOn, startWorld, type World } from './world.ts';
 
-/** How often each failure happens; HA_ROUNDS=2 makes fourteen failures in about a quarter of an hour. */
+/** How often each failure happens; HA_ROUNDS=2 makes sixteen failures in about a quarter of an hour. */
 const ROUNDS = Number(process.env['HA_ROUNDS'] ?? 1);
 /** Each failure takes about a minute. */
 const LIMIT_MS = 3_600_000;

@@ -3,7 +3,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Cluster } from '../../deploy/ha/cluster.ts';
 import type { Member } from '../../deploy/ha/member.ts';
 import { processTree, send } from '../../deploy/ha/program.ts';
+import { eventually } from '../support/service.ts';
 
+/** `loop_wait` of Patroni, and more. */
+const ROUND_MS = 6000;
+const ROUND_LIMIT_MS = 20_000;
 /** Shorter than Patroni waits for its PostgreSQL. */
 const CUT_OFF_MS = 3000;
 
@@ -54,6 +58,21 @@ export const FAILURES: readonly Failure[] = [
     },
   },
   {
+    name: 'machine of the primary frozen while its Patroni is about to renew its lock, and back later',
+    promotes: 'yes',
+    strike: async (_cluster, primary) => {
+      // In each round it reads whose the lock is, asks its PostgreSQL, and renews the lock. What it meant to do before it was frozen it
+      // must not do when it wakes up.
+      await untilRoundEnds(primary);
+      const postgres = await postgresOf(primary);
+      signalAll(postgres, 'SIGSTOP');
+      await delay(ROUND_MS);
+      const patroni = patroniOf(primary);
+      signalAll(patroni, 'SIGSTOP');
+      return { heal: async () => signalAll([...patroni, ...postgres], 'SIGCONT') };
+    },
+  },
+  {
     name: 'standbys cut off for 3 s, and then the machine of the primary killed',
     promotes: 'perhaps',
     strike: async (cluster, primary) => {
@@ -96,6 +115,13 @@ export const FAILURES: readonly Failure[] = [
     },
   },
 ];
+
+/** Waits until a primary's Patroni has renewed its lock and sleeps. */
+async function untilRoundEnds({ logFile }: Member): Promise<void> {
+  const rounds = async () => (await readFile(logFile, 'utf8')).split('the leader with the lock').length;
+  const before = await rounds();
+  await eventually(rounds, (count) => count > before, ROUND_LIMIT_MS);
+}
 
 /** Patroni first, so that it does not see the rest go. */
 async function allOf(member: Member): Promise<number[]> {
