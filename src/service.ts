@@ -35,9 +35,10 @@ import type { Logger } from './runtime/log.ts';
 import { startLoop } from './runtime/loop.ts';
 import { createMetrics, type Metrics } from './runtime/metrics.ts';
 import { pooledRandom } from './runtime/random.ts';
+import { createAdmission } from './store/admit-server.ts';
 import { findValidApiKey, touchApiKeys } from './store/api-keys.ts';
 import { claimLedger } from './store/claim-ledger.ts';
-import { type Connection, type Database, openDatabase } from './store/database.ts';
+import { CONNECT_TIMEOUT_MS, type Connection, type Database, openDatabase } from './store/database.ts';
 import { migrate } from './store/migrate.ts';
 import { accountToAddress } from './tron/address.ts';
 import { createAuthenticator } from './web/authenticate.ts';
@@ -128,9 +129,11 @@ export async function startService(options: ServiceOptions): Promise<Service> {
  * line behind requests. Pools that are too small for that are shared.
  */
 function openPools({ config, connection, log }: ServiceOptions): { db: Database; requestDb: Database } {
+  const admission = createAdmission(CONNECT_TIMEOUT_MS);
   const open = (poolSize: number) =>
     openDatabase({
       connection,
+      admission,
       poolSize,
       applicationName: 'quittance',
       onError: (error) => log.warn({ err: error }, 'a database connection was lost'),

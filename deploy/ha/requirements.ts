@@ -32,7 +32,9 @@ export async function findPrograms(): Promise<Programs | string> {
   const found = { etcd, patroni, haproxy, setpriv, 'PostgreSQL with pg_basebackup and pg_rewind': postgresBin };
   const missing = Object.entries(found).flatMap(([name, path]) => (path === null ? [name] : []));
   if (etcd && patroni && haproxy && setpriv && postgresBin) {
-    return { etcd, etcdApi: await chooseEtcdApi(patroni), patroni, haproxy, setpriv, postgresBin };
+    const etcdApi = await chooseEtcdApi(patroni);
+    if (etcdApi === null) return `${patroni} --version does not tell its version`;
+    return { etcd, etcdApi, patroni, haproxy, setpriv, postgresBin };
   }
   return `not installed: ${missing.join(', ')}; on Debian: apt-get install ${PACKAGES}`;
 }
@@ -44,11 +46,11 @@ export async function findPrograms(): Promise<Programs | string> {
  */
 const SAFE_BY_V3 = [3, 0, 3] as const;
 
-async function chooseEtcdApi(patroni: string): Promise<EtcdApi> {
-  const { stdout } = await promisify(execFile)(patroni, ['--version']);
+async function chooseEtcdApi(patroni: string): Promise<EtcdApi | null> {
+  const { stdout } = await promisify(execFile)(patroni, ['--version']).catch(() => ({ stdout: '' }));
   const [, ...digits] = /(\d+)\.(\d+)\.(\d+)/.exec(stdout) ?? [];
   const version = digits.map(Number);
-  if (version.length !== SAFE_BY_V3.length) throw new Error(`${patroni} --version says ${stdout}`);
+  if (version.length !== SAFE_BY_V3.length) return null;
   const index = version.findIndex((part, place) => part !== SAFE_BY_V3[place]);
   return index === -1 || (version[index] ?? 0) > (SAFE_BY_V3[index] ?? 0) ? 'v3' : 'v2';
 }

@@ -44,6 +44,7 @@ const FIXES: Readonly<Record<string, string>> = {
   EAI_AGAIN: 'the name service does not answer: check the network, or use an IP address in DATABASE_URL',
   '28P01': 'correct the user or the password of DATABASE_URL',
   '28000': 'the server refuses this user from here: correct DATABASE_URL, or pg_hba.conf on the server',
+  '25006': 'correct DATABASE_URL, or what leads to the primary',
   '3D000': 'create the database (createdb), or correct its name at the end of DATABASE_URL',
   '53300':
     'the server has no connection left: raise its max_connections, or lower QUITTANCE_DATABASE_POOL of the service',

@@ -2,6 +2,7 @@ import { formatSigned, type Reconciled, reconcileAddress } from '../chain/reconc
 import { AppError } from '../domain/errors.ts';
 import { inGroups } from '../runtime/in-groups.ts';
 import { type BookedAddress, listBookedAddresses } from '../store/balance-checks.ts';
+import { findCursor } from '../store/chain-cursor.ts';
 import { parseAddress } from '../tron/address.ts';
 import { CliError, EXIT } from './cli-error.ts';
 import { clip } from './clip.ts';
@@ -36,10 +37,14 @@ export async function reconcileNow(terminal: Terminal, options: ReconcileOptions
       PARALLEL_ADDRESSES,
       async (address) => {
         const startedMs = performance.now();
+        const before = await findCursor(deps.db, deps.network);
         const wait = { patienceMs, confirmAfterMs: CONFIRM_AFTER_MS };
         const outcome = await reconcileAddress({ ...deps, ...wait, node }, address);
-        // A ledger that is not written to, as while the service is stopped, comes no nearer for the next addresses either.
-        if (outcome.kind === 'too-early' && performance.now() - startedMs >= PATIENCE_MS) patienceMs = 0;
+        if (outcome.kind === 'too-early' && performance.now() - startedMs >= PATIENCE_MS) {
+          const after = await findCursor(deps.db, deps.network);
+          // A ledger that is not written to, as while the service is stopped, comes no nearer for the next addresses either.
+          if (after?.solid.number === before?.solid.number) patienceMs = 0;
+        }
         return { address: address.address, outcome };
       },
       (done) => {

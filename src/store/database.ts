@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { AppError } from '../domain/errors.ts';
-import { createAdmission } from './admit-server.ts';
+import { type Admission, createAdmission } from './admit-server.ts';
 import type { ColumnType, Parameter, Row, Statement } from './statement.ts';
 
 /** Anything statements can run on: the pool (each in its own transaction) or one open transaction. */
@@ -34,12 +34,14 @@ export type DatabaseOptions = {
   /** Connections of this process, 1 … 100. */
   poolSize: number;
   applicationName: string;
+  /** What the pools of a process have in common; one of its own when absent. */
+  admission?: Admission;
   /** Called when an idle connection breaks; queries report their own errors. */
   onError(error: Error): void;
 };
 
 /** How long a request waits for a free connection before it answers 503: shorter than any client's patience. */
-const CONNECT_TIMEOUT_MS = 5000;
+export const CONNECT_TIMEOUT_MS = 5000;
 /** A statement that takes longer is broken or blocked; the longest of ours take milliseconds. */
 const STATEMENT_TIMEOUT_MS = 20_000;
 /**
@@ -91,7 +93,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     ...clientConfig,
     max: options.poolSize,
     idleTimeoutMillis: 30_000,
-    onConnect: createAdmission(CONNECT_TIMEOUT_MS),
+    onConnect: options.admission ?? createAdmission(CONNECT_TIMEOUT_MS),
   });
   pool.on('error', options.onError);
   const listeners: (() => Promise<void>)[] = [];
@@ -142,7 +144,7 @@ function bindable(value: Parameter): unknown {
 
 /** Whatever the database's default is: what reads after it took a lock must see what was committed before. */
 const WRITING = 'begin isolation level read committed';
-/** It locks nothing that others need, and what it read may take long to judge. */
+/** It keeps nobody from reading and writing rows, and what it read may take long to judge. */
 const READING = `begin isolation level repeatable read read only; set local idle_in_transaction_session_timeout = '60s'`;
 
 async function inTransaction<Result>(

@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { afterEach, beforeEach, expect, inject, onTestFinished, test } from 'vitest';
+import { createAdmission } from '../../src/store/admit-server.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { runSql } from '../contract/sql.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
@@ -48,51 +49,99 @@ test('a server that only reads gets no connection of the pool, and one that writ
   expect(await db.run(backendPid, [])).toHaveLength(1);
 });
 
-/** What a server on a timeline looks like to whoever connects to it; `null` for one that does not tell. */
-async function setTimeline(timeline: number | null): Promise<void> {
-  const body =
-    timeline === null
+/** What a server looks like whose journal ends there, to whoever connects to it; `null` for one that does not tell. */
+async function setPosition(position: [timeline: number, lsn: number] | null): Promise<void> {
+  const [timeline, lsn] = position ?? [0, 0];
+  const hex = (value: number) => value.toString(16).padStart(8, '0').toUpperCase();
+  const file =
+    position === null
       ? `begin raise exception 'not offered' using errcode = '0A000'; end`
-      : `begin return '${timeline.toString(16).padStart(8, '0').toUpperCase()}000000010000002A'; end`;
-  await runSql(database, 'create schema if not exists told');
+      : `begin return '${hex(timeline)}000000010000002A'; end`;
   await runSql(
     database,
-    `create or replace function told.pg_walfile_name(lsn pg_lsn) returns text language plpgsql as $$ ${body} $$`,
+    `create schema if not exists told;
+     create or replace function told.pg_walfile_name(lsn pg_lsn) returns text language plpgsql as $$ ${file} $$;
+     create or replace function told.pg_current_wal_flush_lsn() returns pg_lsn language sql as $$ select '0/${hex(lsn)}'::pg_lsn $$;
+     alter database ${database.connection.database} set search_path = told, pg_catalog, public`,
   );
-  await runSql(database, `alter database ${database.connection.database} set search_path = told, pg_catalog, public`);
 }
 
 /** A connection that is opened for this, and closed by the server. */
-async function connect(): Promise<void> {
-  const [backend] = await db.run(backendPid, []);
-  await expect(db.run(terminate, [backend?.pid ?? 0])).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
+async function connect(by = db): Promise<void> {
+  const [backend] = await by.run(backendPid, []);
+  await expect(by.run(terminate, [backend?.pid ?? 0])).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
 }
+
+const refusal = (timeline: number, lsn: number, known: string) => ({
+  code: 'DATABASE_UNAVAILABLE',
+  message: expect.stringMatching(
+    new RegExp(`its history went back, .* on timeline ${timeline} at ${lsn}, .* met timeline ${known}\\.`),
+  ),
+});
 
 test('a server whose history went back gets no connection of a process that has met the newer one', async () => {
   // This one is on timeline 1.
   await connect();
-  await setTimeline(0);
-  await expect(connect()).rejects.toThrow('it is on timeline 0, and this process has met timeline 1,');
-  for (const timeline of [9, 9, 10, 17]) {
-    await setTimeline(timeline);
-    await connect();
-  }
-  await setTimeline(16);
-  await expect(connect()).rejects.toMatchObject({
-    code: 'DATABASE_UNAVAILABLE',
-    message: expect.stringContaining(
-      'its history went back: it is on timeline 16, and this process has met timeline 17',
-    ),
-  });
+  await setPosition([0, 900]);
+  await expect(connect()).rejects.toMatchObject(refusal(0, 900, String.raw`1 at \d+`));
+  await setPosition([1, 1]);
+  await expect(connect()).rejects.toMatchObject(refusal(1, 1, String.raw`1 at \d+`));
   expect(db.stats()).toMatchObject({ total: 0, waiting: 0 });
-  await setTimeline(18);
-  await connect();
 });
 
-test('a server that does not tell its timeline is taken as it is', async () => {
-  await setTimeline(7);
+test('promotions and restarts are followed, and after a server that went back only the one that was known', async () => {
+  const own = openDatabase({
+    connection: database.connection,
+    poolSize: 1,
+    applicationName: 'test',
+    onError: () => undefined,
+  });
+  onTestFinished(() => own.close());
+  for (const position of [
+    [9, 500],
+    [9, 500],
+    [9, 501],
+    [10, 400],
+    [17, 600],
+  ] as const) {
+    await setPosition([...position]);
+    await connect(own);
+  }
+  await setPosition([16, 900]);
+  await expect(connect(own)).rejects.toMatchObject(refusal(16, 900, '17 at 600'));
+  // Who can say whether it was that one that was promoted?
+  await setPosition([18, 901]);
+  await expect(connect(own)).rejects.toMatchObject(refusal(18, 901, '17 at 600'));
+  await setPosition([17, 599]);
+  await expect(connect(own)).rejects.toMatchObject(refusal(17, 599, '17 at 600'));
+  await setPosition([17, 601]);
+  await connect(own);
+  await setPosition([18, 602]);
+  await connect(own);
+});
+
+test('what one pool of a process has met the others know', async () => {
+  const admission = createAdmission(1000);
+  const [one, other] = [1, 2].map(() => {
+    const pool = openDatabase({
+      connection: database.connection,
+      poolSize: 1,
+      applicationName: 'test',
+      admission,
+      onError: () => undefined,
+    });
+    onTestFinished(() => pool.close());
+    return pool;
+  });
+  await setPosition([9, 500]);
+  await connect(one);
+  await setPosition([8, 500]);
+  await expect(connect(other)).rejects.toMatchObject(refusal(8, 500, '9 at 500'));
+});
+
+test('a server that does not tell its position is taken as it is', async () => {
   await connect();
-  await setTimeline(null);
+  await setPosition(null);
   await connect();
 });
 

@@ -14,7 +14,7 @@ export async function launchChromiumIn(parent: string): Promise<Browser> {
   const directory = join(parent, 'chromium');
   if (!(await exists(directory))) await unpackOnce(directory);
   const libraries = join(directory, 'al2023', 'lib');
-  return chromium.launch({
+  const options = {
     executablePath: join(directory, 'chromium'),
     args: ARGS,
     env: {
@@ -25,6 +25,12 @@ export async function launchChromiumIn(parent: string): Promise<Browser> {
       FONTCONFIG_PATH: join(directory, 'fonts'),
       ...((await exists(libraries)) ? { LD_LIBRARY_PATH: libraries } : {}),
     },
+  };
+  // Chromium itself may crash while it starts: once of some hundred times, one of its threads did (a fault in libc). No page was open yet.
+  return chromium.launch(options).catch((error: Error) => {
+    if (!error.message.includes('signal=SIGSEGV')) throw error;
+    process.stderr.write(`Chromium crashed while it started, and is started again: ${error.message.slice(-300)}\n`);
+    return chromium.launch(options);
   });
 }
 

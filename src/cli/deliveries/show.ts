@@ -41,14 +41,12 @@ export async function showDeliveries(
 ): Promise<Result> {
   const eventId = readEventId(reference);
   return withDatabase(terminal, async ({ db, config }) => {
+    const [event] = await findDeskEvents(db, [eventId]);
+    if (event === undefined) throw noEvent(reference);
     // Without the keys less can be told, and everything else is worth showing.
     const keyRing = await openKeyRing(config, { mayCreate: false, warn: terminal.note });
     // Of one moment, or an attempt that is just being recorded would stand under a delivery that does not know of it.
-    const { event, shown } = await db.snapshot(async (tx) => {
-      const [found] = await findDeskEvents(tx, [eventId]);
-      if (found === undefined) throw noEvent(reference);
-      return { event: found, shown: await readShown({ db: tx, keyRing }, found, options) };
-    });
+    const shown = await db.snapshot((tx) => readShown({ db: tx, keyRing }, event, options));
     const now = unixMs(systemClock.now());
     return {
       data: describe(event, shown),
