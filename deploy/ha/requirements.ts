@@ -40,11 +40,11 @@ export async function findPrograms(): Promise<Programs | string> {
 }
 
 /**
- * Before 3.0.3 Patroni overwrites the lock in etcd v3 without looking at whose it is when its own has run out while it stood still: a
+ * Before May 2023 Patroni overwrote the lock in etcd v3 without looking at whose it is when its own had run out while it stood still: a
  * former primary that wakes up becomes the primary again, without what was acknowledged meanwhile (patroni/patroni#2689). By etcd v2 it
  * compares and sets.
  */
-const SAFE_BY_V3 = [3, 0, 3] as const;
+const SAFE_BY_V3 = [3, 1, 0] as const;
 
 async function chooseEtcdApi(patroni: string): Promise<EtcdApi | null> {
   const { stdout } = await promisify(execFile)(patroni, ['--version']).catch(() => ({ stdout: '' }));
