@@ -22,14 +22,13 @@ const MAX_CONNECTIONS = 8;
 /** A node that refuses who asks, or how often, whatever is asked. */
 const LIMITING_STATUSES: readonly (number | null)[] = [401, 403, 429];
 
-export type Outcome = { elapsedMs: number } & (
+export type Outcome =
   | { kind: 'ok' }
   /**
    * `retryAfterMs`: how long the node asks to be left alone, at most five minutes. `mayBeTheQuestion`: the node was reached and
    * does not limit us, so that what went wrong may be the doing of what was asked for.
    */
-  | { kind: 'refused'; reason: string; retryAfterMs: number | null; mayBeTheQuestion: boolean }
-);
+  | { kind: 'refused'; reason: string; retryAfterMs: number | null; mayBeTheQuestion: boolean };
 
 type Call = { timeoutMs?: number; maxBytes?: number; onOutcome?(outcome: Outcome): void };
 
@@ -63,7 +62,6 @@ export function createNodeClient(options: NodeClientOptions): NodeClient {
     origin,
     post: async (path, body, call = {}) => {
       const limitMs = call.timeoutMs ?? timeoutMs;
-      const startedMs = performance.now();
       // One signal covers connecting, waiting and a dripping body.
       const signal = AbortSignal.timeout(limitMs);
       let status: number | null = null;
@@ -75,15 +73,14 @@ export function createNodeClient(options: NodeClientOptions): NodeClient {
         const text = await readBounded(response.body, call.maxBytes ?? maxAnswerBytes);
         retryAfterMs = readRetryAfter(response.headers, text);
         const answer = readAnswer(status, text);
-        call.onOutcome?.({ kind: 'ok', elapsedMs: performance.now() - startedMs });
+        call.onOutcome?.({ kind: 'ok' });
         return answer;
       } catch (error) {
         const seen = signal.aborted ? `no whole answer before the timeout of ${limitMs} ms` : describe(error);
         const reason = redact(seen);
         const isLimit = retryAfterMs !== null || LIMITING_STATUSES.includes(status);
         const mayBeTheQuestion = signal.aborted || (status !== null && !isLimit);
-        const elapsedMs = performance.now() - startedMs;
-        call.onOutcome?.({ kind: 'refused', elapsedMs, reason, retryAfterMs, mayBeTheQuestion });
+        call.onOutcome?.({ kind: 'refused', reason, retryAfterMs, mayBeTheQuestion });
         const message = `${origin}${path}: ${reason}`;
         if (error instanceof AnswerTooLarge) throw new AnswerTooLarge(message);
         // No cause: what undici throws may hold the whole URL.

@@ -120,11 +120,10 @@ function createRecord(options: NodeLineOptions) {
     praise: () => recover(pause.praise()),
     observe: (outcome: Outcome, { sentMs, isOptional }: { sentMs: number; isOptional: boolean }) => {
       metrics.nodeRequests.inc({ ...labels, outcome: outcome.kind });
-      const { elapsedMs } = outcome;
+      const elapsedMs = clockMs() - sentMs;
       if (outcome.kind === 'refused') {
         seen.refusals += 1;
-        const costMs = clockMs() - sentMs;
-        const failure = { kind: 'refusal', sentMs, costMs, askedMs: outcome.retryAfterMs } as const;
+        const failure = { kind: 'refusal', sentMs, costMs: elapsedMs, askedMs: outcome.retryAfterMs } as const;
         // Requests that end because the service stops say nothing about the node, and neither does a question that a stranger chose.
         if (!closing.aborted && !(isOptional && outcome.mayBeTheQuestion)) fail(outcome.reason, failure);
         return;

@@ -19,7 +19,7 @@ export const MAX_RANGE_BLOCKS = 100_000;
 /** Sets of producers that are remembered: a change each day for three years. */
 const MAX_SETS = 1000;
 
-type Link = { header: ProvenHeader; isAttested: boolean; node: Node };
+type Link = ProvenHeader & { isAttested: boolean; node: Node };
 type Waiting = { block: SolidBlock; isAttested: boolean };
 type Ledger = { number: number; id: string };
 
@@ -77,7 +77,7 @@ async function readBranch(
   };
   const settle = async () => {
     const upTo = solidUpTo(sets, links, ledger.number) ?? -1;
-    const kept = links.findIndex(({ header }) => header.number > upTo);
+    const kept = links.findIndex(({ number }) => number > upTo);
     links.splice(0, kept === -1 ? links.length - 1 : kept);
     const ready = waiting.filter(({ block }) => block.number <= upTo);
     waiting.splice(0, ready.length);
@@ -111,20 +111,17 @@ function attest(
   const { number, id, parentId, time } = header;
   const known = inForce(sets, time);
   const isAttested = known !== null && isSignedBy(known, header);
-  if (before !== undefined && before.header.id !== parentId) {
+  if (before !== undefined && before.id !== parentId) {
     // Where two nodes differ, the one whose block nobody known signed is wrong.
     const wrong = isAttested && !before.isAttested ? before.node : node;
     const seen = `block ${number} (${id}) of ${node.origin} names parent ${parentId}`;
-    throw new LostBranch(
-      wrong,
-      `${seen}, but block ${before.header.number} of ${before.node.origin} is ${before.header.id}`,
-    );
+    throw new LostBranch(wrong, `${seen}, but block ${before.number} of ${before.node.origin} is ${before.id}`);
   }
   if (number === ledger.number && id !== ledger.id) {
     const stands = `the ledger stands at block ${number} (${ledger.id})`;
     throw new LostBranch(node, `${stands}, and ${node.origin} shows ${id}`);
   }
-  return { header, isAttested, node };
+  return { ...header, isAttested, node };
 }
 
 /** The sets that may have been in force at a time: the one taken over before it, and its neighbours, for they are learned late. */
@@ -137,24 +134,18 @@ function inForce(sets: readonly ProducerSet[], time: UnixMs): KnownProducers | n
 
 /** The height up to which the linked blocks are irreversible, by who built on them or because the ledger builds on them. */
 function solidUpTo(sets: readonly ProducerSet[], links: readonly Link[], ledgerNumber: number): number | null {
-  const newest = links.at(-1)?.header;
+  const newest = links.at(-1);
   if (newest === undefined) return null;
   if (newest.number === ledgerNumber) return newest.number;
   const known = inForce(sets, newest.time);
-  return (
-    known &&
-    solidHeightBy(
-      known,
-      links.map(({ header }) => header),
-    )
-  );
+  return known && solidHeightBy(known, links);
 }
 
-function refuseUnproven(waiting: readonly Link[]): void {
+function refuseUnproven(waiting: readonly { number: number }[]): void {
   const [first] = waiting;
   if (first === undefined || waiting.length <= MAX_WAITING_BLOCKS) return;
   throw new AppError(
     'BLOCK_UNVERIFIABLE',
-    `too few of the producers that are known built on block ${first.header.number} in ${waiting.length} blocks; nothing from it on was taken`,
+    `too few of the producers that are known built on block ${first.number} in ${waiting.length} blocks; nothing from it on was taken`,
   );
 }

@@ -2,12 +2,12 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { payerOf, startTestDevnet } from '../../test/support/devnet.ts';
-import { createTestDatabase, type TestDatabase } from '../../test/support/postgres.ts';
+import { createTestDatabase, openTestDatabase, type TestDatabase } from '../../test/support/postgres.ts';
 import { unlimitedNode } from '../domain/node.ts';
 import { unixMs } from '../domain/time.ts';
 import { createLogger } from '../runtime/log.ts';
 import { createMetrics } from '../runtime/metrics.ts';
-import { type Database, openDatabase } from '../store/database.ts';
+import type { Database } from '../store/database.ts';
 import { type AccountHex, accountToAddress } from '../tron/address.ts';
 import { createNodePool } from './node-pool.ts';
 import { createTransactionReader } from './transaction-reader.ts';
@@ -16,12 +16,7 @@ let database: TestDatabase;
 let db: Database;
 beforeAll(async () => {
   database = await createTestDatabase();
-  db = openDatabase({
-    connection: database.connection,
-    poolSize: 4,
-    applicationName: 'test',
-    onError: () => undefined,
-  });
+  db = openTestDatabase(database, 4);
 });
 afterAll(async () => {
   await db.close();

@@ -1,10 +1,9 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { createPayer } from '../../src/devnet/payer.ts';
-import { openDatabase } from '../../src/store/database.ts';
 import { migrate, readMigrations } from '../../src/store/migrate.ts';
 import { untilItFails } from '../support/fault-flow.ts';
-import { createTestDatabase } from '../support/postgres.ts';
+import { createTestDatabase, openTestDatabase } from '../support/postgres.ts';
 import {
   call,
   createInvoice,
@@ -131,12 +130,7 @@ test('a database that is lost and comes back: 503 with Retry-After meanwhile, th
 
 test('a database with a migration of a newer release is refused', async () => {
   const database = await createTestDatabase();
-  const db = openDatabase({
-    connection: database.connection,
-    poolSize: 2,
-    applicationName: 'test',
-    onError: () => undefined,
-  });
+  const db = openTestDatabase(database, 2);
   try {
     const known = await readMigrations();
     await expect(migrate(db, { migrations: known.slice(0, -1) })).rejects.toMatchObject({ code: 'SCHEMA_NEWER' });

@@ -4,10 +4,9 @@ import { unixMs } from '../../src/domain/time.ts';
 import { sightBlocks } from '../../src/payments/sight-blocks.ts';
 import type { Watching } from '../../src/payments/watching.ts';
 import { findCursor, insertCursor, lockCursor } from '../../src/store/chain-cursor.ts';
-import { openDatabase } from '../../src/store/database.ts';
 import { acquireLease } from '../../src/store/leases.ts';
 import type { AccountHex } from '../../src/tron/address.ts';
-import { createTestDatabase } from '../support/postgres.ts';
+import { createTestDatabase, openTestDatabase } from '../support/postgres.ts';
 import { eventually } from '../support/service.ts';
 
 const idOf = (number: number) => number.toString(16).padStart(16, '0') + 'ab'.repeat(24);
@@ -30,12 +29,7 @@ const countWaiting = {
 // So it is when the answer to a commit was lost and the step is made again while the server still works on the first.
 test('a step that waited for another of the same lease goes on from what that one wrote', async () => {
   const database = await createTestDatabase();
-  const db = openDatabase({
-    connection: database.connection,
-    poolSize: 10,
-    applicationName: 'test',
-    onError: () => undefined,
-  });
+  const db = openTestDatabase(database, 10);
   try {
     await insertCursor(db, 'devnet', { number: 0, id: idOf(0), time: timeOf(0) }, idOf(0));
     const lease = await acquireLease(db, 'watcher:devnet', 'test', 60_000);

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { openDatabase } from '../../src/store/database.ts';
-import { createTestDatabase } from '../support/postgres.ts';
+import { createTestDatabase, openTestDatabase } from '../support/postgres.ts';
 
 const backendPid = { name: '', columns: { pid: 'int4' }, text: 'select pg_backend_pid() as pid' } as const;
 /** A statement is given up after 25 s; giving up the transaction must not take as long again. */
@@ -8,12 +7,7 @@ const LIMIT_MS = 35_000;
 
 test('a transaction on a server that froze gives its place in the pool back as soon as its statement is given up', async () => {
   const database = await createTestDatabase();
-  const db = openDatabase({
-    connection: database.connection,
-    poolSize: 1,
-    applicationName: 'test',
-    onError: () => undefined,
-  });
+  const db = openTestDatabase(database);
   let frozen = 0;
   try {
     const startedMs = performance.now();

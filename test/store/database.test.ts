@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { openDatabase } from '../../src/store/database.ts';
 import { migrate, readMigrations } from '../../src/store/migrate.ts';
-import { createTestDatabase } from '../support/postgres.ts';
+import { createTestDatabase, openTestDatabase } from '../support/postgres.ts';
 import { eventually } from '../support/service.ts';
 
 const statement = <Columns extends Record<string, 'int4' | 'int8' | 'bool'>>(columns: Columns, text: string) => ({
@@ -15,12 +14,7 @@ const countBackends = statement({ count: 'int8' }, 'select count(*) from pg_stat
 
 test('a connection that is lost between two statements of a transaction fails that transaction and nothing else', async () => {
   const database = await createTestDatabase();
-  const db = openDatabase({
-    connection: database.connection,
-    poolSize: 2,
-    applicationName: 'test',
-    onError: () => undefined,
-  });
+  const db = openTestDatabase(database, 2);
   try {
     const work = db.transaction(async (tx) => {
       const [backend] = await tx.run(backendPid, []);
@@ -42,12 +36,7 @@ test('a connection that is lost between two statements of a transaction fails th
 
 test('a migration may take far longer than a statement, and reads what is committed whatever the database prefers', async () => {
   const database = await createTestDatabase();
-  const db = openDatabase({
-    connection: database.connection,
-    poolSize: 1,
-    applicationName: 'test',
-    onError: () => undefined,
-  });
+  const db = openTestDatabase(database);
   const text = `do $$ begin
     if current_setting('statement_timeout') <> '1h' then raise exception 'only %', current_setting('statement_timeout'); end if;
     if current_setting('transaction_isolation') <> 'read committed' then raise exception 'not read committed'; end if;
@@ -68,12 +57,7 @@ test('a migration may take far longer than a statement, and reads what is commit
 
 test('a snapshot shows one moment however long it reads, whatever the database prefers, and takes no write', async () => {
   const database = await createTestDatabase();
-  const db = openDatabase({
-    connection: database.connection,
-    poolSize: 2,
-    applicationName: 'test',
-    onError: () => undefined,
-  });
+  const db = openTestDatabase(database, 2);
   const count = statement({ count: 'int8' }, 'select count(*) from moments');
   const insert = statement({ moment: 'int4' }, 'insert into moments values (1) returning moment');
   try {

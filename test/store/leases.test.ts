@@ -1,19 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, openDatabase } from '../../src/store/database.ts';
+import type { Database } from '../../src/store/database.ts';
 import { acquireLease, releaseLease, renewLease } from '../../src/store/leases.ts';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
 
 let database: TestDatabase;
 let db: Database;
 beforeAll(async () => {
   database = await createTestDatabase();
-  db = openDatabase({
-    connection: database.connection,
-    poolSize: 2,
-    applicationName: 'test',
-    onError: () => undefined,
-  });
+  db = openTestDatabase(database, 2);
 });
 afterAll(async () => {
   await db.close();

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, inject, onTestFinished, test } from 'vit
 import { createAdmission } from '../../src/store/admit-server.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { runSql } from '../contract/sql.ts';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
 
 const terminate = {
@@ -16,12 +16,7 @@ let database: TestDatabase;
 let db: Database;
 beforeEach(async () => {
   database = await createTestDatabase();
-  db = openDatabase({
-    connection: database.connection,
-    poolSize: 1,
-    applicationName: 'test',
-    onError: () => undefined,
-  });
+  db = openTestDatabase(database);
 });
 afterEach(async () => {
   await db.close();
@@ -90,12 +85,7 @@ test('a server whose history went back gets no connection of a process that has 
 });
 
 test('promotions and restarts are followed, and after a server that went back only the one that was known', async () => {
-  const own = openDatabase({
-    connection: database.connection,
-    poolSize: 1,
-    applicationName: 'test',
-    onError: () => undefined,
-  });
+  const own = openTestDatabase(database);
   onTestFinished(() => own.close());
   for (const position of [
     [9, 500],

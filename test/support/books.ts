@@ -18,10 +18,9 @@ import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { insertAddress } from '../../src/store/addresses.ts';
 import { findCursor, insertCursor } from '../../src/store/chain-cursor.ts';
-import { openDatabase } from '../../src/store/database.ts';
 import { acquireLease } from '../../src/store/leases.ts';
 import { parseAddress } from '../../src/tron/address.ts';
-import { createTestDatabase } from './postgres.ts';
+import { createTestDatabase, openTestDatabase } from './postgres.ts';
 import { createTestProject } from './service.ts';
 
 export type Books = Awaited<ReturnType<typeof startBooks>>;
@@ -33,12 +32,7 @@ export type Blindness = (transfer: SolidBlock['transfers'][number]) => boolean;
 export async function startBooks() {
   const database = await createTestDatabase();
   const devnet = await startDevnet({ dataDir: null, blockMs: 0 });
-  const db = openDatabase({
-    connection: database.connection,
-    poolSize: 4,
-    applicationName: 'test',
-    onError: () => undefined,
-  });
+  const db = openTestDatabase(database, 4);
   const now = () => unixMs(Date.now());
   const random = (bytes: number) => randomBytes(bytes);
   const metrics = createMetrics();

@@ -26,7 +26,7 @@ export async function launchChromiumIn(parent: string): Promise<Browser> {
       ...((await exists(libraries)) ? { LD_LIBRARY_PATH: libraries } : {}),
     },
   };
-  // Chromium itself may crash while it starts: once of some hundred times, one of its threads did (a fault in libc). No page was open yet.
+  // Chromium itself may crash while it starts: once one of its threads did (a fault in libc). No page was open yet.
   return chromium.launch(options).catch((error: Error) => {
     if (!error.message.includes('signal=SIGSEGV')) throw error;
     process.stderr.write(`Chromium crashed while it started, and is started again: ${error.message.slice(-300)}\n`);

@@ -1,11 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { inject } from 'vitest';
+import { type Database, openDatabase } from '../../src/store/database.ts';
 import type { PostgresConnection } from '../../src/store/embedded-connection.ts';
 import { TEMPLATE, withClient } from './postgres-template.ts';
 
 /** A database of one test file: migrated, empty, its own. `drop` closes the connections that are left. */
 export type TestDatabase = { connectionString: string; connection: PostgresConnection; drop(): Promise<void> };
+
+/** A pool on a test's database, which may be dropped under it. */
+export function openTestDatabase({ connection }: Pick<TestDatabase, 'connection'>, poolSize = 1): Database {
+  return openDatabase({ connection, poolSize, applicationName: 'test', onError: () => undefined });
+}
 
 export async function createTestDatabase(): Promise<TestDatabase> {
   const server = inject('postgres');

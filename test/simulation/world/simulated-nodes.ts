@@ -75,7 +75,6 @@ export function createSimulatedNodes({
           const mayBeTheQuestion = true;
           onOutcome({
             kind: 'refused',
-            elapsedMs: latencyMs,
             reason,
             retryAfterMs: null,
             mayBeTheQuestion,
@@ -100,7 +99,7 @@ export function createSimulatedNodes({
           const mayBeTheQuestion = retryAfterMs === null && ![401, 403, 429].includes(status);
           refuse((error as Error).message, { retryAfterMs, mayBeTheQuestion });
         }
-        onOutcome({ kind: 'ok', elapsedMs: latencyMs });
+        onOutcome({ kind: 'ok' });
         return answer;
       },
     });
