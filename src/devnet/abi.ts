@@ -10,11 +10,23 @@ export interface LogJson {
   readonly data: string;
 }
 
+/** Where a transaction's info can have its bulk. */
+export const NOISE_SHAPES = ['log', 'contractResult', 'internal_transactions'] as const;
+
+/** Bulk that nobody reads, of about so many bytes of JSON. It is made when somebody asks for it. */
+export interface Noise {
+  readonly shape: (typeof NOISE_SHAPES)[number];
+  readonly bytes: number;
+}
+
 /** What a contract call did: null means that it reverted. `output` is hex. */
 export type CallOutcome = {
   readonly output: string;
   readonly logs: readonly LogJson[];
   readonly energy: number;
+  /** The contracts that it called, in order. */
+  readonly calls?: readonly AccountHex[];
+  readonly noise?: Noise;
 } | null;
 
 export interface CallContext {

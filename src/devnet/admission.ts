@@ -1,9 +1,10 @@
 import { hexToBytes } from '@noble/hashes/utils.js';
 import { decodeRawTransaction, type RawTransaction } from '../tron/raw-transaction.ts';
 import { recoverSigner } from '../tron/signature.ts';
-import { type Transaction, txIdOf } from '../tron/transaction.ts';
+import { txIdOf } from '../tron/transaction.ts';
 import type { Block } from './block.ts';
 import { refusalOf } from './execute.ts';
+import type { HiddenFields, SentTransaction } from './hidden-fields.ts';
 import type { StateReader } from './state.ts';
 
 /** A transaction that waits for a block. */
@@ -12,6 +13,7 @@ export interface PendingTransaction {
   readonly rawData: Uint8Array;
   readonly raw: RawTransaction;
   readonly signatures: readonly string[];
+  readonly hidden?: HiddenFields;
 }
 
 /** Why a node refuses a broadcast: `GrpcAPI.Return.response_code` and the text of its message. */
@@ -39,10 +41,11 @@ const REFERENCE_WINDOW_BLOCKS = 0x1_0000;
 const MAX_LIFETIME_MS = 24 * 60 * 60 * 1000;
 
 /** Reads a broadcast transaction; null when its raw_data is not a transaction with one contract. */
-export function readPending({ rawData, signatures }: Transaction): PendingTransaction | null {
+export function readPending({ rawData, signatures, hidden }: SentTransaction): PendingTransaction | null {
   const raw = decodeRawTransaction(rawData);
   if (raw === null) return null;
-  return { id: txIdOf(rawData), rawData, raw, signatures: signatures.map((each) => Buffer.from(each).toString('hex')) };
+  const hex = signatures.map((each) => Buffer.from(each).toString('hex'));
+  return { id: txIdOf(rawData), rawData, raw, signatures: hex, ...(hidden === undefined ? {} : { hidden }) };
 }
 
 /** The checks that a transaction must pass when it arrives: the signature, and those of `staleness` and the state. */

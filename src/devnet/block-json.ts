@@ -1,9 +1,12 @@
 import { type AccountHex, accountFromHex41, accountToAddress } from '../tron/address.ts';
+import { contractRetNumber } from '../tron/transaction.ts';
 import type { Block, BlockTransaction } from './block.ts';
 import type { InfoBody } from './execute.ts';
+import { resultJson } from './hidden-fields.ts';
+import { noiseFields } from './noise.ts';
 import { unsignedTransactionJson } from './transaction-json.ts';
 
-export interface InfoJson extends InfoBody {
+export interface InfoJson extends Omit<InfoBody, 'noise'> {
   readonly id: string;
   readonly blockNumber: number;
   readonly blockTimeStamp: number;
@@ -24,26 +27,35 @@ export function blockJson(block: Block, { detail, visible }: { detail: boolean; 
   };
 }
 
-export function transactionJson({ contractRet, signatures, rawDataHex }: BlockTransaction, visible: boolean) {
-  return { ret: [{ contractRet }], signature: signatures, ...unsignedTransactionJson(rawDataHex, visible) };
+export function transactionJson(transaction: BlockTransaction, visible: boolean) {
+  const { contractRet, signatures, rawDataHex, hidden } = transaction;
+  const ret = [resultJson(contractRetNumber(contractRet) ?? 0, hidden)];
+  return { ret, signature: signatures, ...unsignedTransactionJson(rawDataHex, visible) };
 }
 
 /** A transaction's info, fields in the order of the node. With `visible` the addresses of the contract and the logs are base58. */
 export function infoJson(block: Block, { id, info }: BlockTransaction, visible: boolean): InfoJson {
-  const { fee, ...body } = info;
+  const { fee, noise, ...body } = info;
   const json: InfoJson = {
     id,
     ...(fee === undefined ? {} : { fee }),
     blockNumber: block.header.number,
     blockTimeStamp: block.header.timestamp,
     ...body,
+    ...(noise === undefined ? {} : noiseFields(noise, id)),
   };
   if (!visible) return json;
   const log = json.log?.map((each) => ({ ...each, address: accountToAddress(each.address as AccountHex) }));
+  const internal = body.internal_transactions?.map(({ caller_address, transferTo_address, ...rest }) => ({
+    ...rest,
+    caller_address: shown(caller_address, true),
+    transferTo_address: shown(transferTo_address, true),
+  }));
   return {
     ...json,
     ...(json.contract_address === undefined ? {} : { contract_address: shown(json.contract_address, true) }),
     ...(log === undefined ? {} : { log }),
+    ...(internal === undefined ? {} : { internal_transactions: internal }),
   };
 }
 

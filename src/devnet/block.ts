@@ -1,10 +1,11 @@
 import { sha256 } from '@noble/hashes/sha2.js';
-import { bytesToHex, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
+import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 import { type BlockHeaderJson, blockIdOf, encodeBlockHeader } from '../tron/block-header.ts';
 import { txTrieRoot } from '../tron/merkle.ts';
 import { signMessage } from '../tron/signature.ts';
-import { type ContractRet, contractRetNumber, encodeTransaction } from '../tron/transaction.ts';
+import { type ContractRet, contractRetNumber } from '../tron/transaction.ts';
 import type { InfoBody } from './execute.ts';
+import { type HiddenFields, wholeTransaction } from './hidden-fields.ts';
 import { type KeyPair, producerAccount } from './keys.ts';
 
 export interface BlockTransaction {
@@ -12,6 +13,7 @@ export interface BlockTransaction {
   readonly rawDataHex: string;
   readonly signatures: readonly string[];
   readonly contractRet: ContractRet;
+  readonly hidden?: HiddenFields;
   readonly info: InfoBody;
 }
 
@@ -23,6 +25,8 @@ export interface Block {
     readonly timestamp: number;
     readonly parentHash: string;
   };
+  /** Fields of the header's raw_data that java-tron does not know, in hex as the wire has them: they stand last, and JSON hides them. */
+  readonly hiddenHeader?: string;
   readonly turn: number;
   readonly signature: string;
   readonly transactions: readonly BlockTransaction[];
@@ -41,7 +45,7 @@ export const OTHER_GENESIS_PARENT = bytesToHex(sha256(utf8ToBytes('quittance dev
 /** Block 0; its id, by which a client recognises the network, depends on its time only. */
 export function genesisBlock(timestampMs: number): Block {
   const header = { number: 0, txTrieRoot: txTrieRoot([]), parentHash: GENESIS_PARENT, timestamp: timestampMs };
-  return { id: blockIdOf(headerBytes(header), 0), header, turn: NO_PRODUCER, signature: '', transactions: [] };
+  return { id: blockIdOf(headerBytes({ header }), 0), header, turn: NO_PRODUCER, signature: '', transactions: [] };
 }
 
 /** Builds and signs the block after `parent`. */
@@ -52,7 +56,14 @@ export function sealBlock(
     signer,
     timestampMs,
     transactions,
-  }: { turn: number; signer: KeyPair; timestampMs: number; transactions: readonly BlockTransaction[] },
+    hiddenHeader = '',
+  }: {
+    turn: number;
+    signer: KeyPair;
+    timestampMs: number;
+    transactions: readonly BlockTransaction[];
+    hiddenHeader?: string;
+  },
 ): Block {
   const header = headerOf({
     number: parent.header.number + 1,
@@ -61,16 +72,16 @@ export function sealBlock(
     timestampMs,
     transactions,
   });
-  const bytes = headerBytes(header);
-  const signature = signMessage(bytes, signer.privateKey);
-  return { id: blockIdOf(bytes, header.number), header, turn, signature, transactions };
+  const block = { header, turn, transactions, ...(hiddenHeader === '' ? {} : { hiddenHeader }) };
+  const bytes = headerBytes(block);
+  return { ...block, id: blockIdOf(bytes, header.number), signature: signMessage(bytes, signer.privateKey) };
 }
 
 /** A block with another parent and the Merkle root of the transactions it has; signed with `key`, or with its old signature if null. */
 export function resealBlock(block: Block, { parentId, key }: { parentId: string; key: Uint8Array | null }): Block {
-  const root = txTrieRoot(block.transactions.map(leafOf));
+  const root = txTrieRoot(block.transactions.map(transactionBytesOf));
   const header = { ...block.header, txTrieRoot: root, parentHash: parentId };
-  const bytes = headerBytes(header);
+  const bytes = headerBytes({ ...block, header });
   const signature = key === null ? block.signature : signMessage(bytes, key);
   return { ...block, id: blockIdOf(bytes, header.number), header, signature };
 }
@@ -82,24 +93,27 @@ export interface BlockRecord {
   readonly parentId: string;
   readonly turn: number;
   readonly signature: string;
+  readonly hiddenHeader?: string;
   readonly transactions?: readonly BlockTransaction[];
 }
 
-export function recordOf({ header, turn, signature, transactions }: Block): BlockRecord {
+export function recordOf({ header, hiddenHeader, turn, signature, transactions }: Block): BlockRecord {
   const record = {
     number: header.number,
     timestampMs: header.timestamp,
     parentId: header.parentHash,
     turn,
     signature,
+    ...(hiddenHeader === undefined ? {} : { hiddenHeader }),
   };
   return transactions.length === 0 ? record : { ...record, transactions };
 }
 
 export function blockOfRecord(record: BlockRecord): Block {
-  const { number, parentId, turn, timestampMs, signature, transactions = [] } = record;
+  const { number, parentId, turn, timestampMs, signature, hiddenHeader, transactions = [] } = record;
   const header = headerOf({ number, parentId, turn, timestampMs, transactions });
-  return { id: blockIdOf(headerBytes(header), number), header, turn, signature, transactions };
+  const block = { header, turn, signature, transactions, ...(hiddenHeader === undefined ? {} : { hiddenHeader }) };
+  return { ...block, id: blockIdOf(headerBytes(block), number) };
 }
 
 function headerOf(block: {
@@ -111,7 +125,7 @@ function headerOf(block: {
 }): Block['header'] {
   return {
     number: block.number,
-    txTrieRoot: txTrieRoot(block.transactions.map(leafOf)),
+    txTrieRoot: txTrieRoot(block.transactions.map(transactionBytesOf)),
     witness_address: `41${producerAccount(block.turn)}`,
     parentHash: block.parentId,
     version: BLOCK_VERSION,
@@ -119,13 +133,14 @@ function headerOf(block: {
   };
 }
 
-function leafOf({ rawDataHex, signatures, contractRet }: BlockTransaction): Uint8Array {
-  const results = [{ feeSun: 0n, ret: 0, contractRet: contractRetNumber(contractRet) ?? 0 }];
-  return encodeTransaction({ rawData: hexToBytes(rawDataHex), signatures: signatures.map(hexToBytes), results });
+/** The whole Transaction as its block commits to it, with what JSON hides. */
+export function transactionBytesOf({ contractRet, ...transaction }: BlockTransaction): Uint8Array {
+  return wholeTransaction({ ...transaction, contractRet: contractRetNumber(contractRet) });
 }
 
-function headerBytes(header: BlockHeaderJson): Uint8Array {
+/** The header's raw_data, whose hash is the block id, with what JSON hides. */
+export function headerBytes({ header, hiddenHeader = '' }: Pick<Block, 'header' | 'hiddenHeader'>): Uint8Array {
   const bytes = encodeBlockHeader(header);
   if (bytes === null) throw new Error(`devnet built a header that cannot be encoded: ${JSON.stringify(header)}`);
-  return bytes;
+  return concatBytes(bytes, hexToBytes(hiddenHeader));
 }

@@ -1,11 +1,12 @@
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';
 import { encodeRawTransaction, type RawTransaction } from '../tron/raw-transaction.ts';
-import { decodeTransaction, type Transaction, txIdOf } from '../tron/transaction.ts';
+import { txIdOf } from '../tron/transaction.ts';
 import { selectorOf } from './abi.ts';
 import { referenceOf } from './admission.ts';
 import { callContract, contractAt } from './contracts.ts';
 import type { EndpointContext } from './endpoint.ts';
 import { messageHex } from './execute.ts';
+import { readSent, type SentTransaction, withoutResult } from './hidden-fields.ts';
 import type { Ledger, LedgerView, SubmitResult } from './ledger.ts';
 import {
   accountParameter,
@@ -83,11 +84,14 @@ export function broadcastJson({ ledger, parameters }: EndpointContext): unknown 
   return { code, txid: submitted.id, message: messageHex(message) };
 }
 
-/** `broadcasthex`: the signed transaction as the hex of its bytes. Unlike `broadcasttransaction`, messages are plain text here. */
+/**
+ * `broadcasthex`: the signed transaction as the hex of its bytes. Unknown fields stay (java-tron with `allowProtoFilterNum` 0, as on
+ * the main network), and results are cleared (`Wallet.broadcastTransaction`). Unlike in `broadcasttransaction`, messages are plain text.
+ */
 export function broadcastHexJson({ ledger, parameters }: EndpointContext): unknown {
-  const transaction = decodeTransaction(hexToBytes(hexParameter(parameters, 'transaction')));
+  const transaction = readSent(hexToBytes(hexParameter(parameters, 'transaction')));
   if (transaction === null) throw new ParameterError('transaction is not the hex of a Transaction');
-  const submitted = submit(ledger, transaction);
+  const submitted = submit(ledger, withoutResult(transaction));
   const signature = transaction.signatures.map((each) => bytesToHex(each));
   const accepted = submitted.kind === 'accepted';
   return {
@@ -101,7 +105,7 @@ export function broadcastHexJson({ ledger, parameters }: EndpointContext): unkno
   };
 }
 
-function submit(ledger: Ledger, transaction: Transaction): SubmitResult {
+function submit(ledger: Ledger, transaction: SentTransaction): SubmitResult {
   try {
     return ledger.submit(transaction);
   } catch (error) {

@@ -1,7 +1,8 @@
 import type { AccountHex } from '../tron/address.ts';
 import { type CallOutcome, type ContractFunction, selectorOf, signatureOf, wordsOf } from './abi.ts';
-import { FAKE_USDT, MULTISEND, USDT } from './keys.ts';
+import { FAKE_USDT, MULTISEND, NOISE, USDT } from './keys.ts';
 import { MULTISEND_FUNCTIONS } from './multisend.ts';
+import { NOISE_FUNCTIONS } from './noise.ts';
 import type { Journal } from './state.ts';
 import { TOKEN_FUNCTIONS } from './token.ts';
 
@@ -16,6 +17,7 @@ const CONTRACTS: ReadonlyMap<AccountHex, NativeContract> = new Map([
   [USDT, native('TetherToken', TOKEN_FUNCTIONS)],
   [FAKE_USDT, native('TetherToken', TOKEN_FUNCTIONS)],
   [MULTISEND, native('Multisend', MULTISEND_FUNCTIONS)],
+  [NOISE, native('Noise', NOISE_FUNCTIONS)],
 ]);
 
 export function contractAt(account: AccountHex): NativeContract | null {

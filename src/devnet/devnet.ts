@@ -1,4 +1,4 @@
-import { bytesToHex } from '@noble/hashes/utils.js';
+import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';
 import { accountToAddress, type TronAddress } from '../tron/address.ts';
 import type { Fault } from './faults.ts';
 import { FAKE_USDT, MULTISEND, PAYER, USDT } from './keys.ts';
@@ -7,6 +7,7 @@ import { createLedgerStorage } from './ledger-storage.ts';
 import { type BlockMark, type MineOptions, markOf, mineBlocks, mineUntilSolid } from './mine.ts';
 import { type NodeServer, startNodeServer } from './node-server.ts';
 import { createOwnerCalls, type OwnerCalls } from './owner-calls.ts';
+import { createPoison, type PoisonKind, type PoisonOptions, relay } from './poison.ts';
 import { type Schedule, withActive, withoutStalled, withReplaced, withRotated, withStalled } from './schedule.ts';
 import { startTicker } from './ticker.ts';
 
@@ -73,6 +74,13 @@ export interface Devnet {
   rotateSigner(index: number): void;
   /** What the owner of the USDT contract can do to it. */
   readonly usdt: OwnerCalls;
+  /**
+   * Puts something on the chain that JSON hides or that is too much: a transaction that waits for the next block, whose id is
+   * returned, or a field in the next block's header, and null. The options are for `huge-infos`.
+   */
+  poison(kind: PoisonKind, options?: PoisonOptions): string | null;
+  /** Takes a signed Transaction (hex) as a peer brings it: unlike from a client, its Result is kept. Returns its id. */
+  relay(transaction: string): string;
   /** Makes the node at `url` sick in these ways; without arguments it is healthy again. */
   setFault(...faults: readonly Fault[]): void;
   /** Starts another node of the same network, with faults of its own. */
@@ -128,6 +136,8 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
       ledger.fork({ depth, keepTransactions, stepMs: slotMs }).map(({ header }) => markOf(ledger, header.number)),
     ...producerControls(ledger),
     usdt: createOwnerCalls(ledger, distinctNow),
+    poison: createPoison(ledger, distinctNow),
+    relay: (transaction) => relay(ledger, hexToBytes(transaction)),
     setFault: first.setFault,
     addNode: ({ port: nodePort = 0 } = {}) => addNode(nodePort, false),
     stop() {

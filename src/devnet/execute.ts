@@ -2,8 +2,9 @@ import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import { accountToAddress } from '../tron/address.ts';
 import type { ContractCall, RawTransaction } from '../tron/raw-transaction.ts';
 import type { ContractRet } from '../tron/transaction.ts';
-import type { LogJson } from './abi.ts';
+import type { LogJson, Noise } from './abi.ts';
 import { callContract, contractAt } from './contracts.ts';
+import { type InternalTransactionJson, internalTransaction } from './internal-transaction.ts';
 import { createdKey, createJournal, type Journal, keepChanges, type StateReader, trxKey } from './state.ts';
 
 /** The part of a transaction's info that running it decides; absent and zero fields are left out, as the node does. */
@@ -20,6 +21,8 @@ export interface InfoBody {
   readonly log?: readonly LogJson[];
   readonly result?: 'FAILED';
   readonly resMessage?: string;
+  readonly internal_transactions?: readonly InternalTransactionJson[];
+  readonly noise?: Noise;
 }
 
 export interface Execution {
@@ -60,7 +63,7 @@ export function refusalOf(state: StateReader, { contract: call, feeLimitSun }: R
 export function execute(
   state: Journal,
   raw: RawTransaction,
-  { netBytes, timestampMs }: { netBytes: number; timestampMs: number },
+  { id, netBytes, timestampMs }: { id: string; netBytes: number; timestampMs: number },
 ): Execution {
   const call = raw.contract;
   switch (call.kind) {
@@ -75,7 +78,7 @@ export function execute(
       };
     }
     case 'trigger':
-      return trigger(state, call, { feeLimitSun: raw.feeLimitSun, netBytes });
+      return trigger(state, call, { id, feeLimitSun: raw.feeLimitSun, netBytes });
     case 'other':
       throw new TypeError(`refusalOf lets no contract of type ${call.type} pass`);
   }
@@ -84,7 +87,7 @@ export function execute(
 function trigger(
   state: Journal,
   call: Extract<ContractCall, { kind: 'trigger' }>,
-  { feeLimitSun, netBytes }: { feeLimitSun: bigint; netBytes: number },
+  { id, feeLimitSun, netBytes }: { id: string; feeLimitSun: bigint; netBytes: number },
 ): Execution {
   const affordable = state.get(trxKey(call.owner));
   const limitSun = feeLimitSun < affordable ? feeLimitSun : affordable;
@@ -110,8 +113,17 @@ function trigger(
     },
   } as const;
   if (contractRet === 'SUCCESS') {
-    const logs = outcome?.logs ?? [];
-    return { contractRet, info: logs.length > 0 ? { ...body, log: logs } : body };
+    const { logs = [], calls = [], noise } = outcome ?? {};
+    const internal = calls.map((called, index) => internalTransaction({ id, index, caller: call.contract, called }));
+    return {
+      contractRet,
+      info: {
+        ...body,
+        ...(logs.length > 0 ? { log: logs } : {}),
+        ...(internal.length > 0 ? { internal_transactions: internal } : {}),
+        ...(noise === undefined ? {} : { noise }),
+      },
+    };
   }
   const message = exhausted
     ? `Not enough energy for 'SSTORE' operation executing: curInvokeEnergyLimit[${energyLimit}], curOpEnergy[20000], usedEnergy[${used}]`

@@ -1,7 +1,11 @@
 import { type AccountHex, parseAddress } from '../tron/address.ts';
 import { attackerSigner } from './keys.ts';
 
-/** It refuses, or its answer does not arrive: `truncated` cuts the JSON in half, `hang` never answers, `reset` breaks the connection. */
+/**
+ * It refuses, or its answer does not arrive: `truncated` cuts the JSON in half, `hang` never answers, `reset` breaks the connection,
+ * `slow-drip` never ends, `slow-large-answer` sends the whole truth at `bytesPerSecond`, and `bracket-bomb` sends `bytes` of
+ * `[{},{},…]` (by gRPC, a list of so many empty messages).
+ */
 const REFUSING = [
   'error-200',
   'bare-text',
@@ -15,6 +19,8 @@ const REFUSING = [
   'hang',
   'reset',
   'slow-drip',
+  'slow-large-answer',
+  'bracket-bomb',
 ] as const;
 
 /**
@@ -35,11 +41,15 @@ const BROKEN = [
   'replayed-producers',
 ] as const;
 
-/** It lies about what stands in a block, in the block's answer and its infos alike, but leaves the header as it is: see `lies.ts`. */
+/**
+ * It lies about what stands in a block, in the block's answer and its infos alike, but leaves the header as it is: see `lies.ts`.
+ * `fee-split` shows a direct transfer as two, of `amountMicro` (a half when absent) to `to` and of the rest to the true recipient.
+ */
 const LYING = [
   'omitted-transaction',
   'hidden-log',
   'hidden-direct-log',
+  'fee-split',
   'forged-log',
   'forged-direct-log',
   'forged-direct-transfer',
@@ -69,6 +79,10 @@ export interface Fault {
   /** Whom a forged transfer pays, and how much; the attacker and 1 USDT when absent. Without `to`, `forged-log` changes an amount. */
   readonly to?: string;
   readonly amountMicro?: bigint;
+  /** For `slow-large-answer`; 256 KiB when absent. */
+  readonly bytesPerSecond?: number;
+  /** For `bracket-bomb`; 32 MiB when absent. */
+  readonly bytes?: number;
   /** For `replayed-producers`: those of the genesis (the default), or the present ones with keys of the attacker. */
   readonly producers?: 'genesis' | 'attacker';
 }

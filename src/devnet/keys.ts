@@ -70,6 +70,8 @@ export const STRANGER = keyPair('stranger').account;
 export const USDT = contractAccount('usdt');
 export const FAKE_USDT = contractAccount('fake usdt');
 export const MULTISEND = contractAccount('multisend');
+/** Anybody's contract that fills infos with bulk. */
+export const NOISE = contractAccount('noise');
 
 /** Making a public key takes a third of a millisecond, and every block read from the log needs one. */
 function keyPair(name: string): KeyPair {

@@ -1,9 +1,9 @@
 import { bytesToHex } from '@noble/hashes/utils.js';
-import type { Transaction } from '../tron/transaction.ts';
 import { admissionRefusal, blockRefusal, type PendingTransaction, type Refusal, readPending } from './admission.ts';
 import { type Block, type BlockTransaction, sealBlock } from './block.ts';
 import type { Chain } from './chain.ts';
 import { execute } from './execute.ts';
+import type { SentTransaction } from './hidden-fields.ts';
 import type { LedgerStorage } from './ledger-storage.ts';
 import { orphan, replay, transactionHex } from './replay.ts';
 import { nextTurn, type Schedule, type Witness, witnessesOf } from './schedule.ts';
@@ -32,7 +32,9 @@ export interface Ledger {
   missedSlots(): number | null;
   solidNumber(): number;
   pendingCount(): number;
-  submit(transaction: Transaction): SubmitResult;
+  submit(transaction: SentTransaction): SubmitResult;
+  /** Gives the header of the next block these fields (hex) that java-tron does not know; a process that ends forgets it. */
+  hideInNextHeader(fields: string): void;
   /** Adds one block with what waits, in the order of arrival. The time must be after the head's. */
   produceBlock(options: { readonly timestampMs: number }): Block;
   /**
@@ -59,6 +61,7 @@ export function openLedger(storage: LedgerStorage): Ledger {
     replay: (record, chain) => replay(record, { chain, pending }),
   });
   let witnesses = witnessesOf(chain.schedule());
+  let hiddenHeader = '';
   const admissionView = () => ({ head: chain.head(), state: chain.state, block: chain.block });
 
   const extend = (timestampMs: number, skippedTurns: number, taken: readonly PendingTransaction[]): Block => {
@@ -68,9 +71,10 @@ export function openLedger(storage: LedgerStorage): Ledger {
     if (turn === undefined || signer === undefined)
       throw new RangeError('every producer is stalled: no block can be made');
     const { transactions, change } = run(taken, admissionView(), timestampMs);
-    const block = sealBlock(parent, { turn, signer, timestampMs, transactions });
+    const block = sealBlock(parent, { turn, signer, timestampMs, transactions, hiddenHeader });
     chain.add(block, change, storage.writeBlock(block, change));
     for (const { id } of taken) pending.delete(id);
+    hiddenHeader = '';
     storage.maintain(chain);
     return block;
   };
@@ -87,6 +91,9 @@ export function openLedger(storage: LedgerStorage): Ledger {
     missedSlots: () => nextTurn(chain.schedule(), chain.head().turn, 0)?.missed ?? null,
     solidNumber: chain.solidNumber,
     pendingCount: () => pending.size,
+    hideInNextHeader(fields) {
+      hiddenHeader = fields;
+    },
     submit(transaction) {
       const submitted = readPending(transaction);
       if (submitted === null) throw new TypeError('the raw_data is not a transaction with one contract');
@@ -145,12 +152,14 @@ function run(
 ): { transactions: BlockTransaction[]; change: StateChange } {
   const state = createJournal(view.state);
   const transactions: BlockTransaction[] = [];
-  for (const { id, raw, rawData, signatures } of taken) {
-    if (blockRefusal({ id, raw, rawData, signatures }, { ...view, state }) !== null) continue;
+  for (const waiting of taken) {
+    const { id, raw, rawData, signatures, hidden } = waiting;
+    if (blockRefusal(waiting, { ...view, state }) !== null) continue;
     const attempt = createJournal(state);
-    const { contractRet, info } = execute(attempt, raw, { netBytes: rawData.length + 79, timestampMs });
+    const { contractRet, info } = execute(attempt, raw, { id, netBytes: rawData.length + 79, timestampMs });
     keepChanges(attempt, state);
-    transactions.push({ id, rawDataHex: bytesToHex(rawData), signatures, contractRet, info });
+    const extra = hidden === undefined ? {} : { hidden };
+    transactions.push({ id, rawDataHex: bytesToHex(rawData), signatures, contractRet, ...extra, info });
   }
   return { transactions, change: [...state.changes] };
 }

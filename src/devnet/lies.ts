@@ -23,6 +23,8 @@ export function lieAbout(block: Block, fault: SettledFault): Block {
       return withInfos(block, (each) => (isDirect(each) ? each.info : withoutTransfers(each.info)));
     case 'hidden-direct-log':
       return withInfos(block, (each) => (isDirect(each) ? withoutTransfers(each.info) : each.info));
+    case 'fee-split':
+      return withInfos(block, (each) => (isDirect(each) ? withSplit(each.info, fault) : each.info));
     case 'forged-log':
       return withForgedLog(block, fault);
     case 'forged-direct-log':
@@ -105,6 +107,23 @@ function withForgedLog(block: Block, fault: SettledFault): Block {
   const topics = [TRANSFER_TOPIC, accountWord(PAYER.account), accountWord(fault.recipient)];
   const forged: LogJson = { address: USDT, topics, data: uintWord(fault.amountMicro ?? 1_000_000n) };
   return withOneInfo(block, isInside, (info) => withLog(info, [...(info.log ?? []), forged]));
+}
+
+/** The first Transfer of V as two, as a contract that takes a fee writes them: of a to somebody else, and of V - a; whole where a is more than V. */
+function withSplit(info: InfoBody, { recipient, amountMicro }: SettledFault): InfoBody {
+  const log = info.log ?? [];
+  const at = log.findIndex(isTransfer);
+  const transfer = log[at];
+  if (transfer === undefined) return info;
+  const whole = BigInt(`0x${transfer.data}`);
+  const taken = amountMicro ?? whole / 2n;
+  if (taken > whole) return info;
+  const topics = [...transfer.topics.slice(0, 2), accountWord(recipient)];
+  const parts = [
+    { ...transfer, topics, data: uintWord(taken) },
+    { ...transfer, data: uintWord(whole - taken) },
+  ];
+  return withLog(info, log.toSpliced(at, 1, ...parts));
 }
 
 /** Another amount in the first Transfer log; one micro more when the fault names none. */

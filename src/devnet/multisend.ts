@@ -67,7 +67,7 @@ function multisend({ state, caller, words }: CallContext): CallOutcome {
     logs.push(...moved.logs);
     energy += moved.energy;
   }
-  return { output: '', logs, energy };
+  return { output: '', logs, energy, calls: recipients.map(() => token) };
 }
 
 /** The words of the dynamic array whose offset stands at `index`; null when it does not fit. */

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { CONTROL_PATH, type ControlAnswer, forkOnRequest, isFromThisMachine } from './control.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import { type Fault, faultsAt } from './faults.ts';
+import { jsonPieces } from './json-text.ts';
 import type { Ledger } from './ledger.ts';
 import { answerRequest, fallSick, type Sickness } from './node-answers.ts';
 import { ParameterError, type Parameters } from './parameters.ts';
@@ -104,7 +105,7 @@ async function handle(request: IncomingMessage, response: ServerResponse, contex
     if (!(error instanceof ParameterError)) throw error;
     answer = { Error: `class java.lang.IllegalArgumentException : ${error.message}` };
   }
-  send(faults, response, `${JSON.stringify(answer)}\n`);
+  await send(faults, response, jsonPieces(answer));
 }
 
 function answerControl(response: ServerResponse, run: () => ControlAnswer): void {

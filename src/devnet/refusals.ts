@@ -1,9 +1,20 @@
 import type { ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout } from 'node:timers/promises';
 import { type Fault, hasFault } from './faults.ts';
+import { repeat } from './json-text.ts';
 
 /** A drip outlasts the patience of any client, and ends nevertheless. */
 const DRIP_MS = 60_000;
 const DRIP_BYTES = 240;
+
+/** A slow answer is sent in steps of this time; 256 KiB a second is 2 Mbit/s. */
+const STEP_MS = 50;
+const DEFAULT_BYTES_PER_SECOND = 256 * 1024;
+
+/** More than the 24 MiB that a client may take for the most of an answer. */
+const DEFAULT_BOMB_BYTES = 32 * 1024 * 1024;
 
 /** What nodes and the proxies before them really answer, byte for byte. */
 export const REFUSALS: ReadonlyMap<Fault['kind'], { status: number; type: string; body: string }> = new Map([
@@ -46,10 +57,15 @@ export const REFUSALS: ReadonlyMap<Fault['kind'], { status: number; type: string
 
 /** Answers in place of the node, or not at all; false when the node itself is to answer. */
 export function refuseWith(faults: readonly Fault[], response: ServerResponse): boolean {
-  for (const { kind } of faults) {
+  for (const { kind, bytes } of faults) {
     if (kind === 'hang') return true;
     if (kind === 'reset') {
       response.socket?.resetAndDestroy();
+      return true;
+    }
+    if (kind === 'bracket-bomb') {
+      response.writeHead(200, { 'content-type': 'application/json;charset=utf-8' });
+      void sendPieces(response, bracketBomb(bytes));
       return true;
     }
     const refusal = REFUSALS.get(kind);
@@ -61,11 +77,51 @@ export function refuseWith(faults: readonly Fault[], response: ServerResponse): 
   return false;
 }
 
-/** Sends an answer as a node with these faults does: whole, cut in half, or so slowly that it never ends. */
-export function send(faults: readonly Fault[], response: ServerResponse, body: string): void {
-  response.writeHead(200, { 'content-type': 'application/json; charset=utf-8' });
-  if (hasFault(faults, 'slow-drip')) drip(response, body);
-  else response.end(hasFault(faults, 'truncated') ? body.slice(0, Math.floor(body.length / 2)) : body);
+/** Sends an answer as a node with these faults does: whole, cut in half, slowly, or so slowly that it never ends. */
+export async function send(
+  faults: readonly Fault[],
+  response: ServerResponse,
+  answer: Iterable<string>,
+): Promise<void> {
+  response.writeHead(200, { 'content-type': 'application/json;charset=utf-8' });
+  if (hasFault(faults, 'slow-drip')) return drip(response, [...answer].join(''));
+  if (!hasFault(faults, 'truncated')) return sendPieces(response, paced(faults, answer));
+  const body = [...answer].join('');
+  response.end(body.slice(0, Math.floor(body.length / 2)));
+}
+
+/** Writes as fast as the reader takes it. Whoever goes away in between is no fault of ours. */
+async function sendPieces(response: ServerResponse, pieces: Iterable<string> | AsyncIterable<string>): Promise<void> {
+  await pipeline(Readable.from(pieces), response).catch(() => undefined);
+}
+
+/** JSON of about so many bytes that costs its reader far more memory than that. */
+function* bracketBomb(bytes = DEFAULT_BOMB_BYTES): Generator<string> {
+  yield '[';
+  yield* repeat('{},', Math.max(0, Math.ceil(bytes / 3) - 1));
+  yield '{}]';
+}
+
+/** As many bytes a second as the fault allows, in steps, so that the answer never pauses; without it, at once. */
+export function paced<Piece extends string | Uint8Array>(
+  faults: readonly Fault[],
+  pieces: Iterable<Piece>,
+): Iterable<Piece> | AsyncIterable<Piece> {
+  const slow = faults.find(({ kind }) => kind === 'slow-large-answer');
+  return slow === undefined ? pieces : slowly(pieces, slow.bytesPerSecond ?? DEFAULT_BYTES_PER_SECOND);
+}
+
+async function* slowly<Piece extends string | Uint8Array>(
+  pieces: Iterable<Piece>,
+  bytesPerSecond: number,
+): AsyncGenerator<Piece> {
+  const stepBytes = Math.max(1, Math.ceil((bytesPerSecond * STEP_MS) / 1000));
+  for (const piece of pieces) {
+    for (let at = 0; at < piece.length; at += stepBytes) {
+      yield piece.slice(at, at + stepBytes) as Piece;
+      await setTimeout(STEP_MS);
+    }
+  }
 }
 
 /** A few bytes a second, blanks before the answer where it is short; after a minute the connection breaks. */

@@ -1,8 +1,8 @@
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';
-import { decodeTransaction, encodeTransaction } from '../tron/transaction.ts';
 import { type PendingTransaction, readPending } from './admission.ts';
 import type { Block } from './block.ts';
 import type { Chain } from './chain.ts';
+import { readSent, wholeTransaction } from './hidden-fields.ts';
 import type { LedgerRecord } from './ledger-storage.ts';
 
 interface Moving {
@@ -14,7 +14,7 @@ interface Moving {
 export function replay(record: LedgerRecord, { chain, pending }: Moving): void {
   switch (record.kind) {
     case 'submitted': {
-      const transaction = decodeTransaction(hexToBytes(record.transaction));
+      const transaction = readSent(hexToBytes(record.transaction));
       const again = transaction === null ? null : readPending(transaction);
       if (again === null)
         throw new Error('devnet log holds a transaction that cannot be read: the directory is damaged');
@@ -33,8 +33,9 @@ export function replay(record: LedgerRecord, { chain, pending }: Moving): void {
   }
 }
 
-export function transactionHex({ rawData, signatures }: PendingTransaction): string {
-  return bytesToHex(encodeTransaction({ rawData, signatures: signatures.map(hexToBytes), results: [] }));
+/** A transaction as it was sent. */
+export function transactionHex({ rawData, signatures, hidden }: PendingTransaction): string {
+  return bytesToHex(wholeTransaction({ rawDataHex: bytesToHex(rawData), signatures, contractRet: null, hidden }));
 }
 
 /** Takes blocks away; their transactions wait again, before those that wait already, or are gone. */
@@ -46,9 +47,9 @@ export function orphan(
   if (!keepTransactions) return orphaned;
   const later = [...pending];
   pending.clear();
-  for (const { rawDataHex, signatures } of orphaned.flatMap((block) => block.transactions)) {
-    const rawData = hexToBytes(rawDataHex);
-    const again = readPending({ rawData, signatures: signatures.map(hexToBytes), results: [] });
+  for (const { rawDataHex, signatures, hidden } of orphaned.flatMap((block) => block.transactions)) {
+    const sent = readSent(wholeTransaction({ rawDataHex, signatures, contractRet: null, hidden }));
+    const again = sent === null ? null : readPending(sent);
     if (again !== null) pending.set(again.id, again);
   }
   for (const [id, transaction] of later) pending.set(id, transaction);

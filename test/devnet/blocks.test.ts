@@ -141,7 +141,9 @@ test('infos come in the order of the block, in the shape of a real node', async 
     'contract_address',
     'receipt',
     'log',
+    'internal_transactions',
   ]);
+  expect(batch?.['internal_transactions']).toHaveLength(2);
 });
 
 test('the header alone is answered unless detail is asked for, by height or by id, with GET or POST', async () => {

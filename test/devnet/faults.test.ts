@@ -126,6 +126,29 @@ test('slow-drip sends byte after byte and no end, and does not keep the node fro
   await expect(reader?.read()).rejects.toThrow('terminated');
 });
 
+test('slow-large-answer sends the whole truth, never faster than its rate and never pausing', async () => {
+  const { devnet, num } = await busyDevnet();
+  const truth = await askNodeText(devnet.url, INFOS, { num });
+  const bytesPerSecond = truth.text.length * 2;
+  devnet.setFault({ kind: 'slow-large-answer', bytesPerSecond });
+  const before = performance.now();
+  const response = await fetch(`${devnet.url}${INFOS}?num=${num}`);
+  const pieces: string[] = [];
+  for await (const piece of response.body ?? []) pieces.push(Buffer.from(piece).toString());
+  expect(pieces.join('')).toBe(truth.text);
+  expect(pieces.length).toBeGreaterThan(5);
+  expect(performance.now() - before).toBeGreaterThan(400);
+});
+
+test.each([100, 5_000_000])('bracket-bomb answers JSON of so many bytes: %i', async (bytes) => {
+  const devnet = await startTestDevnet();
+  devnet.setFault({ kind: 'bracket-bomb', bytes });
+  const { status, text } = await askNodeText(devnet.url, '/wallet/getnowblock');
+  expect(status).toBe(200);
+  expect(Math.abs(text.length - bytes)).toBeLessThan(4);
+  expect(text).toMatch(/^\[\{\},\{\}.*\{\}\]$/);
+});
+
 test('missing-history leaves the last blocks and genesis; older ones are as unknown as future ones', async () => {
   const { devnet, num } = await busyDevnet();
   const id = (await askNode<{ id: string }[]>(devnet.url, INFOS, { num }))[0]?.id;

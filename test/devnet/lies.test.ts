@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { FAULT_KINDS, type Fault } from '../../src/devnet/faults.ts';
+import { accountToAddress } from '../../src/tron/address.ts';
 import { decodeTransferLog } from '../../src/tron/usdt.ts';
 import { askNode, askNodeText, payerOf, startTestDevnet } from '../support/devnet.ts';
 import { amountsOf, readBlock, witnessKeyOf } from './read-block.ts';
@@ -74,6 +75,36 @@ test('forged-direct-log changes the amount in the log of a direct transfer', asy
   expect(lie).toMatchObject({ isRootRight: true });
   expect(amountsOf(lie.infos)).toEqual([25n, 2n, 3n]);
   expect(amountsOf((await sick({ kind: 'forged-direct-log' })).infos)).toEqual([2n, 2n, 3n]);
+});
+
+test('fee-split shows a direct transfer as two: to somebody else, and the rest to its recipient', async () => {
+  const { devnet, sick } = await mixedDevnet();
+  await payerOf(devnet).transfer({ contract: devnet.usdtContract, to: RECIPIENT, amountMicro: 10n });
+  const number = devnet.mine()[0]?.number ?? 0;
+  const split = async (amountMicro?: bigint) => {
+    devnet.setFault({ kind: 'fee-split', to: ATTACKER, ...(amountMicro === undefined ? {} : { amountMicro }) });
+    const { infos, isRootRight } = await readBlock(devnet.url, number);
+    expect(isRootRight).toBe(true);
+    return (infos[0]?.log ?? []).map((each) => {
+      const { to, value } = decodeTransferLog(each) ?? {};
+      return [to === undefined ? '' : accountToAddress(to), value];
+    });
+  };
+  expect(await split()).toEqual([
+    [ATTACKER, 5n],
+    [RECIPIENT, 5n],
+  ]);
+  expect(await split(3n)).toEqual([
+    [ATTACKER, 3n],
+    [RECIPIENT, 7n],
+  ]);
+  expect(await split(10n)).toEqual([
+    [ATTACKER, 10n],
+    [RECIPIENT, 0n],
+  ]);
+  expect(await split(11n)).toEqual([[RECIPIENT, 10n]]);
+  // What moves inside a contract stays as it is.
+  expect(amountsOf((await sick({ kind: 'fee-split' })).infos)).toEqual([0n, 1n, 2n, 3n]);
 });
 
 test('forged-direct-transfer adds a transfer to every block of the range; their roots do not match', async () => {

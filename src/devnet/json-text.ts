@@ -1,0 +1,81 @@
+/** A part of an answer that JSON.stringify would write otherwise, or that is too long to be held as a text. */
+export class Verbatim {
+  readonly #value: () => unknown;
+  readonly pieces: () => Iterable<string>;
+
+  /** `value` is what takes its place where JSON.stringify is asked, and `pieces` are its text. */
+  constructor(value: () => unknown, pieces: () => Iterable<string>) {
+    this.#value = value;
+    this.pieces = pieces;
+  }
+
+  toJSON(): unknown {
+    return this.#value();
+  }
+}
+
+/** Long texts are made in pieces of about this size. */
+const PIECE_CHARACTERS = 64 * 1024;
+
+/** How JSON.stringify writes the text U+0000, which stands where something is verbatim: no node answers it. */
+const MARK = '\\u0000';
+
+/** An integer with all its digits, as java-tron writes an int64; a number where that is the same. */
+export function exactInteger(value: bigint): number | Verbatim {
+  const number = Number(value);
+  return Number.isSafeInteger(number)
+    ? number
+    : new Verbatim(
+        () => number,
+        () => [value.toString()],
+      );
+}
+
+/** The hex of so many equal bytes. */
+export function longHex(byte: string, count: number): Verbatim {
+  return new Verbatim(
+    () => byte.repeat(count),
+    function* () {
+      yield '"';
+      yield* repeat(byte, count);
+      yield '"';
+    },
+  );
+}
+
+/** A list that has the same element `count` times. */
+export function longList(element: object, count: number): Verbatim {
+  return new Verbatim(
+    () => new Array(count).fill(element),
+    function* () {
+      const text = JSON.stringify(element);
+      yield '[';
+      yield* repeat(`${text},`, count - 1);
+      yield `${text}]`;
+    },
+  );
+}
+
+/** The text of an answer, piece by piece. */
+export function* jsonPieces(answer: unknown): Generator<string> {
+  const verbatim: Verbatim[] = [];
+  const text = JSON.stringify(answer, function (this: Record<string, unknown>, key: string, value: unknown) {
+    const held = this[key];
+    if (!(held instanceof Verbatim)) return value;
+    verbatim.push(held);
+    return '\u0000';
+  });
+  for (const [index, between] of text.split(`"${MARK}"`).entries()) {
+    if (index > 0) yield* verbatim[index - 1]?.pieces() ?? [];
+    yield between;
+  }
+}
+
+/** A text `count` times, in pieces. */
+export function* repeat(text: string, count: number): Generator<string> {
+  const perPiece = Math.max(1, Math.floor(PIECE_CHARACTERS / text.length));
+  const piece = text.repeat(Math.min(perPiece, Math.max(0, count)));
+  let left = count;
+  for (; left >= perPiece; left -= perPiece) yield piece;
+  if (left > 0) yield text.repeat(left);
+}
