@@ -1,22 +1,19 @@
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';
 import { accountToAddress, type TronAddress } from '../tron/address.ts';
-import type { Fault } from './faults.ts';
 import { FAKE_USDT, MULTISEND, PAYER, USDT } from './keys.ts';
 import { type Ledger, openLedger } from './ledger.ts';
 import { createLedgerStorage } from './ledger-storage.ts';
 import { type BlockMark, type MineOptions, markOf, mineBlocks, mineUntilSolid } from './mine.ts';
-import { type NodeServer, startNodeServer } from './node-server.ts';
+import { type NodePorts, type NodeServer, startNodeServer } from './node-server.ts';
 import { createOwnerCalls, type OwnerCalls } from './owner-calls.ts';
 import { createPoison, type PoisonKind, type PoisonOptions, relay } from './poison.ts';
 import { type Schedule, withActive, withoutStalled, withReplaced, withRotated, withStalled } from './schedule.ts';
 import { startTicker } from './ticker.ts';
 
-export interface DevnetOptions {
+export interface DevnetOptions extends NodePorts {
   /** Where the chain is kept; null keeps it in memory. Only one process may use a directory. */
   readonly dataDir: string | null;
   readonly host?: string;
-  /** 0 takes a free port. */
-  readonly port?: number;
   /** Time between blocks; 0 makes blocks only when told to. */
   readonly blockMs?: number;
   /** 1 to 27. A directory keeps the number it was made with. */
@@ -38,9 +35,8 @@ export interface WitnessMark {
   readonly isStalled: boolean;
 }
 
-/** A running network with one node at `url`. Every method takes effect before it returns. */
-export interface Devnet {
-  readonly url: string;
+/** A running network with one node, at the ports that a `NodeServer` has. Every method takes effect before it returns. */
+export interface Devnet extends Pick<NodeServer, 'url' | 'solidityUrl' | 'grpcUrl' | 'grpcSolidityUrl' | 'setFault'> {
   readonly usdtContract: TronAddress;
   readonly fakeUsdtContract: TronAddress;
   readonly multisendContract: TronAddress;
@@ -81,10 +77,8 @@ export interface Devnet {
   poison(kind: PoisonKind, options?: PoisonOptions): string | null;
   /** Takes a signed Transaction (hex) as a peer brings it: unlike from a client, its Result is kept. Returns its id. */
   relay(transaction: string): string;
-  /** Makes the node at `url` sick in these ways; without arguments it is healthy again. */
-  setFault(...faults: readonly Fault[]): void;
   /** Starts another node of the same network, with faults of its own. */
-  addNode(options?: { readonly port?: number }): Promise<NodeServer>;
+  addNode(ports?: NodePorts): Promise<NodeServer>;
   stop(): Promise<void>;
 }
 
@@ -97,7 +91,7 @@ const DEFAULT_STEP_MS = 3_000;
 
 /** Starts a local TRON network. It stops with the promise of `stop()`, within a second, and leaves nothing but its directory. */
 export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
-  const { dataDir, host = '127.0.0.1', port = 0, blockMs = 1_000, producers = 5, now = Date.now } = options;
+  const { dataDir, host = '127.0.0.1', blockMs = 1_000, producers = 5, now = Date.now } = options;
   const slotMs = blockMs === 0 ? DEFAULT_STEP_MS : blockMs;
   const genesisTimestampMs = options.genesisTimestampMs ?? Math.floor(now() / slotMs) * slotMs;
   const ledger = openLedger(createLedgerStorage({ dataDir, producers, genesisTimestampMs }));
@@ -109,13 +103,13 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
     lastMs = Math.max(now(), lastMs + 1);
     return lastMs;
   };
-  const addNode = async (nodePort: number, isPrimary: boolean): Promise<NodeServer> => {
+  const addNode = async (ports: NodePorts, isPrimary: boolean): Promise<NodeServer> => {
     const control = isPrimary ? { slotMs } : null;
-    const node = await startNodeServer({ ledger, now: distinctNow, host, port: nodePort, control });
+    const node = await startNodeServer({ ledger, now: distinctNow, host, ports, control });
     nodes.push(node);
     return node;
   };
-  const first = await addNode(port, true).catch((error: unknown) => {
+  const first = await addNode(options, true).catch((error: unknown) => {
     ledger.close();
     throw error;
   });
@@ -123,6 +117,9 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
   const ticker = blockMs === 0 ? null : startTicker({ ledger, blockMs, now, onError: options.onError ?? rethrow });
   return {
     url: first.url,
+    solidityUrl: first.solidityUrl,
+    grpcUrl: first.grpcUrl,
+    grpcSolidityUrl: first.grpcSolidityUrl,
     usdtContract: accountToAddress(USDT),
     fakeUsdtContract: accountToAddress(FAKE_USDT),
     multisendContract: accountToAddress(MULTISEND),
@@ -139,7 +136,7 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
     poison: createPoison(ledger, distinctNow),
     relay: (transaction) => relay(ledger, hexToBytes(transaction)),
     setFault: first.setFault,
-    addNode: ({ port: nodePort = 0 } = {}) => addNode(nodePort, false),
+    addNode: (ports = {}) => addNode({ separatePorts: options.separatePorts ?? false, ...ports }, false),
     stop() {
       stopping ??= (async () => {
         ticker?.stop();

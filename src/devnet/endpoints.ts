@@ -5,7 +5,6 @@ import {
   contractJson,
   witnessesJson,
 } from './account-json.ts';
-import type { Block } from './block.ts';
 import { blockJson, type InfoJson, infoJson, transactionJson } from './block-json.ts';
 import {
   broadcastHexJson,
@@ -15,31 +14,30 @@ import {
   triggerJson,
 } from './contract-endpoints.ts';
 import type { Endpoint, EndpointContext } from './endpoint.ts';
-import type { LedgerView } from './ledger.ts';
-import { accountParameter, booleanParameter, integerParameter, ParameterError, textParameter } from './parameters.ts';
-
-/** `getblockbylimitnext` answers nothing at all when asked for more. */
-const MAX_RANGE_BLOCKS = 100;
+import { blockById, findBlock, rangeOf } from './find-block.ts';
+import { accountParameter, exactBoolean, exactInteger, exactText, idParameter } from './parameters.ts';
 
 const SHARED: Readonly<Record<string, Endpoint>> = {
   getnowblock: (context) => wholeBlock(context, context.view.headNumber),
   getblock: getBlock,
-  getblockbynum: (context) => wholeBlock(context, integerParameter(context.parameters, 'num')),
+  getblockbynum: (context) => wholeBlock(context, exactInteger(context.parameters, 'num')),
   getblockbyid: (context) => {
-    const block = blockById(context.view, textParameter(context.parameters, 'value'));
+    const block = blockById(context.view, idParameter(context.parameters, 'value'));
     return block === null ? {} : blockJson(block, { detail: true, visible: context.visible });
   },
   getblockbylimitnext: getBlockByLimitNext,
   gettransactionbyid: ({ view, parameters, visible }) => {
-    const found = view.transaction(textParameter(parameters, 'value'));
+    const found = view.transaction(idParameter(parameters, 'value'));
     return found === null ? {} : transactionJson(found.transaction, visible);
   },
   gettransactioninfobyid: ({ view, parameters, visible }) => {
-    const found = view.transaction(textParameter(parameters, 'value'));
+    const found = view.transaction(idParameter(parameters, 'value'));
     return found === null ? {} : infoJson(found.block, found.transaction, visible);
   },
-  gettransactioninfobyblocknum: ({ view, parameters, visible }): InfoJson[] => {
-    const block = view.block(integerParameter(parameters, 'num'));
+  gettransactioninfobyblocknum: ({ view, parameters, visible }): InfoJson[] | object => {
+    const number = exactInteger(parameters, 'num');
+    if (number <= 0) return {};
+    const block = view.block(number);
     return block === null ? [] : block.transactions.map((transaction) => infoJson(block, transaction, visible));
   },
   listwitnesses: ({ view, witnesses, visible }) => witnessesJson(view, { visible, witnesses }),
@@ -70,38 +68,21 @@ function under(prefix: string, kind: 'full' | 'solid', endpoints: Readonly<Recor
   return Object.entries(endpoints).map(([name, run]) => [`${prefix}/${name}`, { kind, run }] as const);
 }
 
-/** `id_or_num` is a height or a block id; without it, the head is meant. Without `detail`, only the header is answered. */
+/** Without `detail`, only the header is answered. */
 function getBlock({ view, parameters, visible }: EndpointContext): unknown {
-  const wanted = textParameter(parameters, 'id_or_num');
-  const detail = booleanParameter(parameters, 'detail');
-  if (wanted !== '' && !/^(?:\d{1,15}|[0-9a-f]{64})$/i.test(wanted)) {
-    throw new ParameterError(`id_or_num must be a height or a block id, not ${JSON.stringify(wanted.slice(0, 80))}`);
-  }
-  const block =
-    wanted.length === 64 ? blockById(view, wanted) : view.block(wanted === '' ? view.headNumber : Number(wanted));
+  const detail = exactBoolean(parameters, 'detail');
+  const block = findBlock(view, exactText(parameters, 'id_or_num'));
   return block === null ? {} : blockJson(block, { detail, visible });
 }
 
 function getBlockByLimitNext({ view, parameters, visible }: EndpointContext): unknown {
-  const [start, end] = [integerParameter(parameters, 'startNum'), integerParameter(parameters, 'endNum')];
-  if (start < 0 || end <= start || end - start > MAX_RANGE_BLOCKS) return {};
-  const blocks: unknown[] = [];
-  for (let number = start; number < end; number += 1) {
-    const block = view.block(number);
-    if (block !== null) blocks.push(blockJson(block, { detail: true, visible }));
-  }
-  return blocks.length === 0 ? {} : { block: blocks };
+  const blocks = rangeOf(view, exactInteger(parameters, 'startNum'), exactInteger(parameters, 'endNum'));
+  return blocks === null ? {} : { block: blocks.map((block) => blockJson(block, { detail: true, visible })) };
 }
 
 function wholeBlock({ view, visible }: EndpointContext, number: number): unknown {
   const block = view.block(number);
   return block === null ? {} : blockJson(block, { detail: true, visible });
-}
-
-/** A block of the present branch; its id begins with its height. */
-function blockById(view: LedgerView, id: string): Block | null {
-  const block = /^[0-9a-f]{64}$/i.test(id) ? view.block(Number.parseInt(id.slice(0, 16), 16)) : null;
-  return block?.id === id.toLowerCase() ? block : null;
 }
 
 function nodeInfoJson({ ledger, view }: EndpointContext): unknown {

@@ -2,7 +2,7 @@ import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js';
 import { int64Field, readMessage, repeatedBytesField, writeElement, writeInt64 } from '../tron/protobuf.ts';
 import { scanMessage } from '../tron/scan-message.ts';
 import { decodeTransaction, type Transaction } from '../tron/transaction.ts';
-import { decodeMessage } from './protobuf-json.ts';
+import { decodeMessage, encodeMessage } from './protobuf-json.ts';
 import { RESULT } from './schemas.ts';
 
 /**
@@ -55,6 +55,16 @@ export function wholeTransaction(transaction: {
 /** `ret` as JSON shows it. */
 export function resultJson(contractRet: number, hidden: HiddenFields | undefined): object {
   return decodeMessage(RESULT, resultBytes(hidden?.result ?? '', contractRet)) ?? {};
+}
+
+/** A Transaction that nobody signed, with the bytes of its Result. */
+export function unsignedBytes(rawData: Uint8Array, result: Uint8Array): Uint8Array {
+  return concatBytes(writeElement(RAW_DATA, rawData), writeElement(RET, result));
+}
+
+/** The bytes of a Result that is given as JSON shows it. */
+export function resultBytesOf(json: object): Uint8Array {
+  return encodeMessage(RESULT, json);
 }
 
 function resultBytes(hiddenResult: string, contractRet: number): Uint8Array {

@@ -18,19 +18,28 @@ export function fallSick(ledger: Ledger, faults: readonly Fault[]): Sickness {
   return { faults: faults.map((fault) => settleFault(fault, solidNumber)), resealed: new Map() };
 }
 
+/** What answers a request: the chain as a node knows it, and what it makes of it. */
+export interface Answering {
+  readonly ledger: Ledger;
+  readonly now: () => number;
+  readonly sickness: Sickness;
+}
+
+/** The chain as a node shows it at a path, and the faults that concern it. */
+export function viewAt({ ledger, sickness }: Answering, path: string, kind: 'full' | 'solid') {
+  const faults = faultsAt(sickness.faults, path);
+  return { faults, view: viewWith(ledger, kind, faults, resealedFor(sickness, faults)) };
+}
+
 /**
  * What a node with these faults answers, as JSON will carry it; refusals are the transport's matter. Throws a ParameterError
  * for a path that is no endpoint and for parameters that a node refuses.
  */
-export function answerRequest(
-  { ledger, now, sickness }: { readonly ledger: Ledger; readonly now: () => number; readonly sickness: Sickness },
-  path: string,
-  parameters: Parameters,
-): unknown {
+export function answerRequest(node: Answering, path: string, parameters: Parameters): unknown {
   const endpoint = ENDPOINTS.get(path);
   if (endpoint === undefined) throw new ParameterError(`${path} is no endpoint`);
-  const faults = faultsAt(sickness.faults, path);
-  const view = viewWith(ledger, endpoint.kind, faults, resealedFor(sickness, faults));
+  const { ledger, now } = node;
+  const { faults, view } = viewAt(node, path, endpoint.kind);
   const witnesses = witnessesWith(ledger, faults);
   const visible = booleanParameter(parameters, 'visible');
   return distort(faults, path, endpoint.run({ ledger, view, witnesses, parameters, visible, now }));

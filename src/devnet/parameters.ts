@@ -3,9 +3,59 @@ import { type AccountHex, accountFromHex41, accountToAddress, parseAddress } fro
 /** What a request carries: the fields of its JSON body, or of its query string as text. */
 export type Parameters = Readonly<Record<string, unknown>>;
 
-/** A request that a node answers with status 200 and `{"Error":"class … : …"}`. */
+/** What java-tron's reader of JSON throws. */
+const PARSE_ERROR = 'org.tron.core.services.http.JsonFormat$ParseException';
+
+/** A request that a node answers with status 200 and `{"Error":"class … : …"}`; without the class for some. */
 export class ParameterError extends Error {
   override name = 'ParameterError';
+  readonly #javaClass: string | null;
+
+  constructor(message: string, javaClass: string | null = 'java.lang.IllegalArgumentException') {
+    super(message);
+    this.#javaClass = javaClass;
+  }
+
+  /** What the node writes after `Error`. */
+  get nodeText(): string {
+    return this.#javaClass === null ? this.message : `class ${this.#javaClass} : ${this.message}`;
+  }
+}
+
+/** Text as a message of java-tron has it, empty when absent: a number is none. */
+export function exactText(parameters: Parameters, name: string): string {
+  const value = parameters[name] ?? '';
+  if (typeof value === 'string') return value;
+  throw new ParameterError(`${position(parameters, name)}: Expected string.`, PARSE_ERROR);
+}
+
+/** An integer as a message of java-tron has it, and 0 when absent: text is none. */
+export function exactInteger(parameters: Parameters, name: string): number {
+  const value = parameters[name] ?? 0;
+  if (Number.isSafeInteger(value)) return value as number;
+  const shown = `Couldn't parse integer: For input string: "${JSON.stringify(value)}"`;
+  throw new ParameterError(`${position(parameters, name)}: ${shown}`, PARSE_ERROR);
+}
+
+export function exactBoolean(parameters: Parameters, name: string): boolean {
+  const value = parameters[name] ?? false;
+  if (typeof value === 'boolean') return value;
+  throw new ParameterError(`${position(parameters, name)}: Expected "true" or "false".`, PARSE_ERROR);
+}
+
+/** The hex of an id in lower case. */
+export function idParameter(parameters: Parameters, name: string): string {
+  const text = exactText(parameters, name).replace(/^0x/i, '').toLowerCase();
+  if (/^[0-9a-f]*$/.test(text)) return text;
+  throw new ParameterError(`${position(parameters, name)}: INVALID hex String`, PARSE_ERROR);
+}
+
+/** Where a value stands in the body that has these parameters and no blanks, as java-tron counts. */
+function position(parameters: Parameters, name: string): string {
+  const entries = Object.entries(parameters);
+  const before = entries.slice(0, Object.keys(parameters).indexOf(name));
+  const text = JSON.stringify(Object.fromEntries(before)).slice(0, -1);
+  return `1:${text.length + (before.length > 0 ? 1 : 0) + JSON.stringify(name).length + 2}`;
 }
 
 export function textParameter(parameters: Parameters, name: string): string {

@@ -6,15 +6,15 @@ import { type Fault, hasFault } from './faults.ts';
 import { repeat } from './json-text.ts';
 
 /** A drip outlasts the patience of any client, and ends nevertheless. */
-const DRIP_MS = 60_000;
-const DRIP_BYTES = 240;
+export const DRIP_MS = 60_000;
+export const DRIP_BYTES = 240;
 
 /** A slow answer is sent in steps of this time; 256 KiB a second is 2 Mbit/s. */
 const STEP_MS = 50;
 const DEFAULT_BYTES_PER_SECOND = 256 * 1024;
 
 /** More than the 24 MiB that a client may take for the most of an answer. */
-const DEFAULT_BOMB_BYTES = 32 * 1024 * 1024;
+export const DEFAULT_BOMB_BYTES = 32 * 1024 * 1024;
 
 /** What nodes and the proxies before them really answer, byte for byte. */
 export const REFUSALS: ReadonlyMap<Fault['kind'], { status: number; type: string; body: string }> = new Map([

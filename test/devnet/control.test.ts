@@ -45,7 +45,7 @@ test('only the first node obeys, only to POST, and only on this machine', async 
   const devnet = await startTestDevnet();
   devnet.mine(10);
   const other = await devnet.addNode();
-  expect((await askNodeText(other.url, PATH, { depth: 1 })).status).toBe(404);
+  expect((await askNodeText(other.url, PATH, { depth: 1 })).status).toBe(405);
   expect((await fetch(devnet.url + PATH)).status).toBe(404);
   expect(['127.0.0.1', '127.1.2.3', '::1', '::ffff:127.0.0.1'].map(isFromThisMachine)).toEqual([
     true,

@@ -158,7 +158,7 @@ test('a lie is told at every endpoint that shows a block, solid or not, and is t
   devnet.setFault(fault);
   other.setFault(fault);
   const asked = [
-    ['getblock', { id_or_num: number, detail: true }],
+    ['getblock', { id_or_num: String(number), detail: true }],
     ['getblockbynum', { num: number }],
     ['getblockbylimitnext', { startNum: number, endNum: number + 3 }],
     ['gettransactioninfobyblocknum', { num: number }],

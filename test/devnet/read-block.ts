@@ -23,7 +23,7 @@ interface InfoAnswer {
 
 /** A block, its infos, and what they are worth: recomputed here, by nothing of the devnet's. */
 export async function readBlock(url: string, number: number) {
-  const block = await askNode<BlockAnswer>(url, '/wallet/getblock', { id_or_num: number, detail: true });
+  const block = await askNode<BlockAnswer>(url, '/wallet/getblock', { id_or_num: String(number), detail: true });
   const infos = await askNode<InfoAnswer[]>(url, '/wallet/gettransactioninfobyblocknum', { num: number });
   const { transactions = [] } = block;
   const bytes = encodeBlockHeader(block.block_header.raw_data);

@@ -77,7 +77,7 @@ test('a network that is killed while it makes blocks has kept every block it sho
   const devnet = await startTestDevnet({ dataDir });
   expect(shown.length).toBeGreaterThanOrEqual(30);
   for (const { number, id } of shown) {
-    expect(await askNode(devnet.url, '/wallet/getblock', { id_or_num: number })).toMatchObject({ blockID: id });
+    expect(await askNode(devnet.url, '/wallet/getblock', { id_or_num: String(number) })).toMatchObject({ blockID: id });
   }
 });
 

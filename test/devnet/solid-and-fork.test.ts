@@ -49,12 +49,12 @@ test('a fork replaces blocks silently; its transactions enter a later block', as
     [...old, { number: devnet.head().number }].map(({ number }) => number),
   );
   for (const { number, id: orphaned } of old) {
-    const served = await askNode<{ blockID: string }>(devnet.url, '/wallet/getblock', { id_or_num: number });
+    const served = await askNode<{ blockID: string }>(devnet.url, '/wallet/getblock', { id_or_num: String(number) });
     expect(served.blockID).not.toBe(orphaned);
     expect(await askNode(devnet.url, '/wallet/getblock', { id_or_num: orphaned })).toEqual({});
   }
   expect(devnet.solid().number).toBeGreaterThanOrEqual(solid.number);
-  expect(await askNode(devnet.url, '/walletsolidity/getblock', { id_or_num: solid.number })).toMatchObject({
+  expect(await askNode(devnet.url, '/walletsolidity/getblock', { id_or_num: String(solid.number) })).toMatchObject({
     blockID: solid.id,
   });
   expect(await askNode(devnet.url, '/wallet/gettransactioninfobyid', { value: id })).toEqual({});
@@ -100,7 +100,7 @@ test('a solid block cannot be forked away', async () => {
     const solid = devnet.solid();
     devnet.fork({ depth: devnet.head().number - solid.number });
     expect(devnet.solid().number).toBeGreaterThanOrEqual(solid.number);
-    expect(await askNode(devnet.url, '/wallet/getblock', { id_or_num: solid.number })).toMatchObject({
+    expect(await askNode(devnet.url, '/wallet/getblock', { id_or_num: String(solid.number) })).toMatchObject({
       blockID: solid.id,
     });
   }
