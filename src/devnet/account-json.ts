@@ -1,5 +1,6 @@
 import type { AccountHex } from '../tron/address.ts';
 import { type ContractFunction, selectorOf, signatureOf } from './abi.ts';
+import type { Block } from './block.ts';
 import { contractAt } from './contracts.ts';
 import { ENERGY_PRICE_SUN } from './execute.ts';
 import { PAYER } from './keys.ts';
@@ -15,6 +16,15 @@ const ACTIVE_OPERATIONS = '7fff1fc0033ec30f0000000000000000000000000000000000000
 const VOTES = 500_000_000;
 const FEW_VOTES = 1_000_000;
 
+const SLOT_MS = 3_000;
+
+/** What java-tron shows of an account that has staked nothing: the windows of its resources, in slots of a day. */
+const UNSTAKED = {
+  net_window_size: 28_800,
+  account_resource: { energy_window_size: 28_800 },
+  frozenV2: [{}, { type: 'ENERGY' }, { type: 'TRON_POWER' }],
+};
+
 /** An account, `{}` if it does not exist. A producer's `witness_permission` holds the key that signs its blocks. */
 export function accountInfoJson(
   state: StateReader,
@@ -27,7 +37,6 @@ export function accountInfoJson(
   const balance = Number(state.get(trxKey(account)));
   const keys = (key: AccountHex) => [{ address: accountJson(key, visible), weight: 1 }];
   const witness = (signer: AccountHex) => ({
-    is_witness: true,
     witness_permission: { type: 'Witness', id: 1, permission_name: 'witness', threshold: 1, keys: keys(signer) },
   });
   return {
@@ -35,6 +44,9 @@ export function accountInfoJson(
     ...(balance === 0 ? {} : { balance }),
     // A producer that came later has no transaction that made its account.
     ...(created === 0n ? {} : { create_time: Number(created) }),
+    ...(producer === undefined ? {} : { is_witness: true }),
+    net_window_size: UNSTAKED.net_window_size,
+    account_resource: UNSTAKED.account_resource,
     owner_permission: { permission_name: 'owner', threshold: 1, keys: keys(account) },
     ...(producer === undefined ? {} : witness(producer.signer.account)),
     active_permission: [
@@ -47,6 +59,7 @@ export function accountInfoJson(
         keys: keys(account),
       },
     ],
+    frozenV2: UNSTAKED.frozenV2,
   };
 }
 
@@ -61,21 +74,30 @@ export function witnessesJson(
   view: LedgerView,
   { visible, witnesses }: { visible: boolean; witnesses: readonly Witness[] },
 ) {
-  const latest = new Map<number, number>();
+  const latest = new Map<number, Block>();
+  const produced = view.produced();
   // Turns may be skipped by forks, so a producer's last block can be further back than one round; two are enough.
   const lowest = Math.max(1, view.headNumber - 2 * witnesses.length);
   for (let number = view.headNumber; number >= lowest && latest.size < witnesses.length; number -= 1) {
-    const turn = view.block(number)?.turn;
-    if (turn !== undefined && !latest.has(turn)) latest.set(turn, number);
+    const block = view.block(number);
+    if (block !== null && !latest.has(block.turn)) latest.set(block.turn, block);
   }
   const shown = witnesses.map(({ account, index, isActive }) => ({
     address: accountJson(account, visible),
     voteCount: isActive ? VOTES : FEW_VOTES,
     url: `https://producer-${index}.devnet.invalid`,
-    ...(latest.has(index) ? { latestBlockNum: latest.get(index) } : {}),
+    ...((produced[index] ?? 0) > 0 ? { totalProduced: produced[index] } : {}),
+    ...latestOf(latest.get(index)),
     ...(isActive ? { isJobs: true } : {}),
   }));
   return { witnesses: shown };
+}
+
+/** A slot is counted in the main network's time from 1970, whatever the block time of a devnet is. */
+function latestOf(block: Block | undefined): object {
+  if (block === undefined) return {};
+  const { number, timestamp } = block.header;
+  return { latestBlockNum: number, latestSlotNum: Math.floor(timestamp / SLOT_MS) };
 }
 
 export function chainParametersJson() {

@@ -17,7 +17,8 @@ export function blockJson(block: Block, { detail, visible }: { detail: boolean; 
   const { number, timestamp, witness_address, ...rest } = block.header;
   const witness = witness_address === undefined ? {} : { witness_address: shown(witness_address, visible) };
   // Block 0 has no number in JSON: zero fields are left out.
-  const raw = { ...(number === 0 ? {} : { number }), ...rest, ...witness, timestamp };
+  const time = block.hidesTime === true ? {} : { timestamp };
+  const raw = { ...(number === 0 ? {} : { number }), ...rest, ...witness, ...time };
   const header = { raw_data: raw, ...(block.signature === '' ? {} : { witness_signature: block.signature }) };
   const transactions = detail ? block.transactions.map((transaction) => transactionJson(transaction, visible)) : [];
   return {
@@ -29,8 +30,9 @@ export function blockJson(block: Block, { detail, visible }: { detail: boolean; 
 
 export function transactionJson(transaction: BlockTransaction, visible: boolean) {
   const { contractRet, signatures, rawDataHex, hidden } = transaction;
-  const ret = [resultJson(contractRetNumber(contractRet) ?? 0, hidden)];
-  return { ret, signature: signatures, ...unsignedTransactionJson(rawDataHex, visible) };
+  const unsigned = unsignedTransactionJson(rawDataHex, visible);
+  if (contractRet === 'DEFAULT') return unsigned;
+  return { ret: [resultJson(contractRetNumber(contractRet) ?? 0, hidden)], signature: signatures, ...unsigned };
 }
 
 /** A transaction's info, fields in the order of the node. With `visible` the addresses of the contract and the logs are base58. */

@@ -1,5 +1,4 @@
-import { sha256 } from '@noble/hashes/sha2.js';
-import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
+import { concatBytes, hexToBytes } from '@noble/hashes/utils.js';
 import { type BlockHeaderJson, blockIdOf, encodeBlockHeader } from '../tron/block-header.ts';
 import { txTrieRoot } from '../tron/merkle.ts';
 import { signMessage } from '../tron/signature.ts';
@@ -12,6 +11,7 @@ export interface BlockTransaction {
   readonly id: string;
   readonly rawDataHex: string;
   readonly signatures: readonly string[];
+  /** DEFAULT is none, as in the genesis block. */
   readonly contractRet: ContractRet;
   readonly hidden?: HiddenFields;
   readonly info: InfoBody;
@@ -27,6 +27,8 @@ export interface Block {
   };
   /** Fields of the header's raw_data that java-tron does not know, in hex as the wire has them: they stand last, and JSON hides them. */
   readonly hiddenHeader?: string;
+  /** The header's bytes have no time, as those of a genesis block. */
+  readonly hidesTime?: boolean;
   readonly turn: number;
   readonly signature: string;
   readonly transactions: readonly BlockTransaction[];
@@ -34,19 +36,6 @@ export interface Block {
 
 /** The block version of java-tron 4.8. */
 const BLOCK_VERSION = 34;
-
-const NO_PRODUCER = -1;
-
-const GENESIS_PARENT = bytesToHex(sha256(utf8ToBytes('quittance devnet genesis')));
-
-/** What the genesis block of another network names as its parent. */
-export const OTHER_GENESIS_PARENT = bytesToHex(sha256(utf8ToBytes('quittance devnet: another genesis')));
-
-/** Block 0; its id, by which a client recognises the network, depends on its time only. */
-export function genesisBlock(timestampMs: number): Block {
-  const header = { number: 0, txTrieRoot: txTrieRoot([]), parentHash: GENESIS_PARENT, timestamp: timestampMs };
-  return { id: blockIdOf(headerBytes({ header }), 0), header, turn: NO_PRODUCER, signature: '', transactions: [] };
-}
 
 /** Builds and signs the block after `parent`. */
 export function sealBlock(
@@ -135,12 +124,19 @@ function headerOf(block: {
 
 /** The whole Transaction as its block commits to it, with what JSON hides. */
 export function transactionBytesOf({ contractRet, ...transaction }: BlockTransaction): Uint8Array {
-  return wholeTransaction({ ...transaction, contractRet: contractRetNumber(contractRet) });
+  return wholeTransaction({
+    ...transaction,
+    contractRet: contractRet === 'DEFAULT' ? null : contractRetNumber(contractRet),
+  });
 }
 
 /** The header's raw_data, whose hash is the block id, with what JSON hides. */
-export function headerBytes({ header, hiddenHeader = '' }: Pick<Block, 'header' | 'hiddenHeader'>): Uint8Array {
-  const bytes = encodeBlockHeader(header);
+export function headerBytes({
+  header,
+  hiddenHeader = '',
+  hidesTime = false,
+}: Pick<Block, 'header' | 'hiddenHeader' | 'hidesTime'>): Uint8Array {
+  const bytes = encodeBlockHeader(hidesTime ? { ...header, timestamp: 0 } : header);
   if (bytes === null) throw new Error(`devnet built a header that cannot be encoded: ${JSON.stringify(header)}`);
   return concatBytes(bytes, hexToBytes(hiddenHeader));
 }

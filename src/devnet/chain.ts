@@ -11,6 +11,8 @@ export interface ChainStart {
   readonly transactionHeights: Map<string, number>;
   /** The height of each producer's last block, by the producer's index. */
   readonly latestByTurn: readonly number[];
+  /** How many blocks each producer made, by its index; absent in snapshots that are older than this count, which then begins there. */
+  readonly producedByTurn?: readonly number[];
   readonly state: StateChange;
   readonly schedule: Schedule;
 }
@@ -27,6 +29,8 @@ export interface Chain {
   /** The height of a transaction in the present branch, or null. */
   heightOf(transactionId: string): number | null;
   stateAt(number: number): StateReader;
+  /** How many blocks each producer has made up to a height, by its index. */
+  producedAt(number: number): readonly number[];
   add(block: Block, change: StateChange, position: number): void;
   /** Takes the blocks above `number` away and returns them, lowest first. Solid blocks cannot be taken. */
   orphanAbove(number: number): Block[];
@@ -34,6 +38,7 @@ export interface Chain {
   solidStart(): {
     readonly positions: readonly number[];
     readonly latestByTurn: readonly number[];
+    readonly producedByTurn: readonly number[];
     readonly state: StateChange;
   };
 }
@@ -52,6 +57,7 @@ export function createChain(start: ChainStart, readBlock: (position: number) => 
   const { positions, transactionHeights } = start;
   const state = createState(start.state);
   const latest = [...start.latestByTurn];
+  const produced = [...(start.producedByTurn ?? [])];
   const recent = new Map<number, Recent>();
   let { block: head, schedule } = start;
   let solid = head.header.number;
@@ -69,19 +75,29 @@ export function createChain(start: ChainStart, readBlock: (position: number) => 
     }
     return undone;
   };
+  const blockAt = (number: number): Block | null => {
+    if (number === head.header.number) return head;
+    const position = positions[number];
+    return recent.get(number)?.block ?? (position === undefined ? null : readBlock(position));
+  };
+  const producedAt = (number: number): number[] => {
+    const counts = Array.from(produced, (count) => count ?? 0);
+    for (let height = head.header.number; height > number; height -= 1) {
+      const turn = blockAt(height)?.turn ?? 0;
+      counts[turn] = (counts[turn] ?? 0) - 1;
+    }
+    return counts;
+  };
   return {
     state,
+    producedAt,
     schedule: () => schedule,
     setSchedule(next) {
       schedule = next;
     },
     head: () => head,
     solidNumber: () => solid,
-    block(number) {
-      if (number === head.header.number) return head;
-      const position = positions[number];
-      return recent.get(number)?.block ?? (position === undefined ? null : readBlock(position));
-    },
+    block: blockAt,
     heightOf: (transactionId) => transactionHeights.get(transactionId) ?? null,
     stateAt(number) {
       if (number >= head.header.number) return state;
@@ -94,6 +110,7 @@ export function createChain(start: ChainStart, readBlock: (position: number) => 
       positions[number] = position;
       for (const { id } of block.transactions) transactionHeights.set(id, number);
       latest[block.turn] = number;
+      produced[block.turn] = (produced[block.turn] ?? 0) + 1;
       head = block;
       solid = Math.max(solid, solidNumberOf(schedule.active.map((index) => latest[index] ?? 0)));
       for (const height of recent.keys()) {
@@ -108,6 +125,7 @@ export function createChain(start: ChainStart, readBlock: (position: number) => 
         const { block, undo, latestBefore } = recentOf(head.header.number);
         state.apply(undo);
         latest[block.turn] = latestBefore;
+        produced[block.turn] = (produced[block.turn] ?? 0) - 1;
         for (const { id } of block.transactions) transactionHeights.delete(id);
         recent.delete(block.header.number);
         positions.length = block.header.number;
@@ -122,6 +140,7 @@ export function createChain(start: ChainStart, readBlock: (position: number) => 
       return {
         positions: positions.slice(0, solid + 1),
         latestByTurn: Array.from(undone.latest, (height) => height ?? 0),
+        producedByTurn: producedAt(solid),
         state: [...solidState].filter(([, value]) => value !== 0n),
       };
     },

@@ -30,7 +30,7 @@ type Trigger = Extract<RawTransaction['contract'], { kind: 'trigger' }>;
 /** `triggersmartcontract`: builds an unsigned call. Its reference is the solid block (java-tron's default), which no fork takes away. */
 export function triggerJson({ ledger, parameters, visible, now }: EndpointContext): unknown {
   const contract = triggerOf(parameters);
-  if (contractAt(contract.contract) === null) return missingContractJson();
+  if (contractAt(contract.contract) === null) return missingContractJson(visible);
   const rawData = encodeRawTransaction({
     ...draft(ledger.view('full'), ledger.view('solid'), now),
     feeLimitSun: BigInt(integerParameter(parameters, 'fee_limit')),
@@ -46,7 +46,7 @@ export function triggerJson({ ledger, parameters, visible, now }: EndpointContex
 /** `triggerconstantcontract`: runs a call on the state of the endpoint's head and keeps nothing of it. */
 export function constantCallJson({ ledger, view, parameters, visible, now }: EndpointContext): unknown {
   const contract = triggerOf(parameters);
-  if (contractAt(contract.contract) === null) return missingContractJson();
+  if (contractAt(contract.contract) === null) return missingContractJson(visible);
   const outcome = callContract(createJournal(view.state()), contract);
   const rawData = encodeRawTransaction({
     ...draft(view, ledger.view('solid'), now),
@@ -55,7 +55,7 @@ export function constantCallJson({ ledger, view, parameters, visible, now }: End
     contract,
   });
   return {
-    result: { result: true, ...(outcome === null ? { message: messageHex('REVERT opcode executed') } : {}) },
+    result: { result: true, ...(outcome === null ? { message: shownMessage('REVERT opcode executed', visible) } : {}) },
     energy_used: outcome?.energy ?? REVERTED_CALL_ENERGY,
     constant_result: [outcome?.output ?? ''],
     ...(outcome === null || outcome.logs.length === 0 ? {} : { logs: outcome.logs }),
@@ -68,9 +68,9 @@ export function constantCallJson({ ledger, view, parameters, visible, now }: End
 }
 
 /** `estimateenergy`: the energy of a call on the state of the endpoint's head. */
-export function estimateEnergyJson({ view, parameters }: EndpointContext): unknown {
+export function estimateEnergyJson({ view, parameters, visible }: EndpointContext): unknown {
   const contract = triggerOf(parameters);
-  if (contractAt(contract.contract) === null) return missingContractJson();
+  if (contractAt(contract.contract) === null) return missingContractJson(visible);
   const outcome = callContract(createJournal(view.state()), contract);
   if (outcome !== null) return { result: { result: true }, energy_required: outcome.energy };
   return { result: { code: 'CONTRACT_EXE_ERROR', message: messageHex('REVERT opcode executed') } };
@@ -146,6 +146,12 @@ function triggerOf(parameters: Parameters): Trigger {
   };
 }
 
-function missingContractJson() {
-  return { result: { code: 'CONTRACT_VALIDATE_ERROR', message: messageHex('Smart contract is not exist.') } };
+function missingContractJson(visible: boolean) {
+  const message = shownMessage('Smart contract is not exist.', visible);
+  return { result: { code: 'CONTRACT_VALIDATE_ERROR', message } };
+}
+
+/** A message is hex, but text where addresses are to be read by people. */
+function shownMessage(text: string, visible: boolean): string {
+  return visible ? text : messageHex(text);
 }

@@ -1,3 +1,4 @@
+import { accountFromHex41 } from '../tron/address.ts';
 import {
   accountInfoJson,
   accountResourceJson,
@@ -41,8 +42,7 @@ const SHARED: Readonly<Record<string, Endpoint>> = {
     return block === null ? [] : block.transactions.map((transaction) => infoJson(block, transaction, visible));
   },
   listwitnesses: ({ view, witnesses, visible }) => witnessesJson(view, { visible, witnesses }),
-  getaccount: ({ view, witnesses, parameters, visible }) =>
-    accountInfoJson(view.state(), accountParameter(parameters, 'address'), { visible, witnesses }),
+  getaccount: getAccount,
   triggerconstantcontract: constantCallJson,
   estimateenergy: estimateEnergyJson,
 };
@@ -83,6 +83,14 @@ function getBlockByLimitNext({ view, parameters, visible }: EndpointContext): un
 function wholeBlock({ view, visible }: EndpointContext, number: number): unknown {
   const block = view.block(number);
   return block === null ? {} : blockJson(block, { detail: true, visible });
+}
+
+/** Hex that is no address names an account that does not exist. */
+function getAccount({ view, witnesses, parameters, visible }: EndpointContext): unknown {
+  const account = visible
+    ? accountParameter(parameters, 'address')
+    : accountFromHex41(idParameter(parameters, 'address'));
+  return account === null ? {} : accountInfoJson(view.state(), account, { visible, witnesses });
 }
 
 function nodeInfoJson({ ledger, view }: EndpointContext): unknown {

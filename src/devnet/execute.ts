@@ -16,6 +16,7 @@ export interface InfoBody {
     readonly energy_fee?: number;
     readonly energy_usage_total?: number;
     readonly net_usage?: number;
+    readonly net_fee?: number;
     readonly result?: ContractRet;
   };
   readonly log?: readonly LogJson[];
@@ -33,6 +34,7 @@ export interface Execution {
 /** The main network's prices since August 2025 (`getEnergyFee`, `getCreateAccountFee`), and the most a fee limit may be. */
 export const ENERGY_PRICE_SUN = 100n;
 const CREATE_ACCOUNT_SUN = 1_100_000n;
+const CREATE_ACCOUNT_NET_SUN = 100_000;
 const MAX_FEE_LIMIT_SUN = 15_000_000_000n;
 
 /** What a call uses before it reverts. */
@@ -71,10 +73,12 @@ export function execute(
       const fee = transferFee(state, call);
       state.add(trxKey(call.owner), -(call.amountSun + fee));
       state.add(trxKey(call.to), call.amountSun);
-      if (state.get(createdKey(call.to)) === 0n) state.set(createdKey(call.to), BigInt(timestampMs));
+      // Who opens an account pays for the bandwidth, which is free otherwise.
+      const receipt = fee > 0n ? { net_fee: CREATE_ACCOUNT_NET_SUN } : { net_usage: netBytes };
+      if (fee > 0n) state.set(createdKey(call.to), BigInt(timestampMs));
       return {
         contractRet: 'SUCCESS',
-        info: { ...feeField(fee), contractResult: [''], receipt: { net_usage: netBytes } },
+        info: { ...feeField(fee), contractResult: [''], receipt },
       };
     }
     case 'trigger':

@@ -1,8 +1,9 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Block, type BlockRecord, blockOfRecord, genesisBlock, recordOf } from './block.ts';
+import { type Block, type BlockRecord, blockOfRecord, recordOf } from './block.ts';
 import { type Chain, type ChainStart, createChain } from './chain.ts';
 import { createMemoryLog, openFileLog } from './chain-log.ts';
+import { firstGenesisBlock, genesisBlock, PAYER_SUN, PENNILESS_SUN } from './genesis.ts';
 import { FAKE_USDT, PAYER, PENNILESS, producerAccount, USDT } from './keys.ts';
 import { firstSchedule, type Schedule } from './schedule.ts';
 import { openSnapshots, type Snapshot } from './snapshots.ts';
@@ -33,7 +34,7 @@ export interface LedgerStorage {
 
 /** A line of the log. `change` holds decimal numbers. */
 type Line =
-  | { readonly t: 'genesis'; readonly producers: number; readonly timestampMs: number }
+  | { readonly t: 'genesis'; readonly producers: number; readonly timestampMs: number; readonly version?: 2 }
   | { readonly t: 'submitted'; readonly transaction: string }
   | { readonly t: 'fork'; readonly to: number; readonly keepTransactions: boolean }
   | { readonly t: 'producers'; readonly schedule: Schedule }
@@ -41,12 +42,6 @@ type Line =
 
 /** After a kill, opening replays at most about this many blocks; with 1,000 that took most of the time of opening 200,000. */
 const SNAPSHOT_EVERY_BLOCKS = 250;
-
-/** TRX (in sun) that the payer holds at genesis. */
-const PAYER_SUN = 1_000_000_000_000_000n;
-
-/** For the fees of some two million calls that revert. */
-const PENNILESS_SUN = 1_000_000_000_000n;
 
 /**
  * Keeps a ledger in a directory (`chain.log` and the files of its snapshots), or in memory when `dataDir` is null.
@@ -92,15 +87,17 @@ export function createLedgerStorage({
 
   return {
     open(ledger) {
-      if (log.end() === 0)
-        write({ t: 'genesis', producers: firstSchedule(producerCount).active.length, timestampMs: genesisTimestampMs });
+      if (log.end() === 0) {
+        const producers = firstSchedule(producerCount).active.length;
+        write({ t: 'genesis', producers, timestampMs: genesisTimestampMs, version: 2 });
+      }
       const genesis = readLine(0);
       if (genesis.t !== 'genesis')
         throw new Error('devnet log does not begin with its genesis: the directory is damaged');
       const first = firstSchedule(genesis.producers);
       const readBlock = (position: number): Block => {
         const line = readLine(position);
-        if (line.t === 'genesis') return genesisBlock(line.timestampMs);
+        if (line.t === 'genesis') return (line.version === 2 ? genesisBlock : firstGenesisBlock)(line.timestampMs);
         if (line.t === 'block') return blockOfRecord(line);
         throw new Error(`devnet log has no block at ${position}: the directory is damaged`);
       };
@@ -156,6 +153,7 @@ function chainStart(snapshot: Snapshot | null, block: Block, first: Schedule): C
     positions: [0],
     transactionHeights: new Map(),
     latestByTurn: first.active.map(() => 0),
+    producedByTurn: first.active.map(() => 0),
     schedule: first,
     state: [
       ...accounts.map((account) => [createdKey(account), bornAt] as const),

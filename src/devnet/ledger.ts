@@ -17,6 +17,8 @@ export type SubmitResult =
 export interface LedgerView {
   readonly headNumber: number;
   state(): StateReader;
+  /** How many blocks each producer has made, by its index. */
+  produced(): readonly number[];
   block(number: number): Block | null;
   transaction(id: string): { readonly block: Block; readonly transaction: BlockTransaction } | null;
 }
@@ -170,6 +172,7 @@ function viewOf(chain: Chain, kind: 'full' | 'solid', lagBlocks: number): Ledger
   return {
     headNumber,
     state: () => chain.stateAt(headNumber),
+    produced: () => chain.producedAt(headNumber),
     block: (number) => (number > headNumber ? null : chain.block(number)),
     transaction(id) {
       const height = chain.heightOf(id);

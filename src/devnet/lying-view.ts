@@ -32,6 +32,7 @@ export function viewWith(
   return {
     headNumber: view.headNumber,
     state: () => (hasFault(faults, 'wrong-balance') ? oneMicroLess(view.state()) : view.state()),
+    produced: view.produced,
     block,
     transaction(id) {
       const found = view.transaction(id);

@@ -60,11 +60,14 @@ const EXPIRATION_MS = 60 * 60 * 1000;
 /** Builds, signs and broadcasts payments with a 32-byte private key in hex. */
 export function createPayer({
   nodeUrl,
+  solidityUrl = nodeUrl,
   privateKey,
-  ask = (path, body) => post(nodeUrl, path, body),
+  ask = (path, body) => post(path.startsWith('/walletsolidity/') ? solidityUrl : nodeUrl, path, body),
   now = Date.now,
 }: {
   readonly nodeUrl: string;
+  /** Of the port that answers `/walletsolidity`; the same when absent. */
+  readonly solidityUrl?: string;
   readonly privateKey: string;
   /** How the node is asked; over HTTP when absent. */
   readonly ask?: Ask;
@@ -113,22 +116,26 @@ export function createPayer({
       return call(multisendContract, encodeMultisendCall(accountOf(token), parts));
     },
     sendTrx: async ({ to, amountSun }) => send({ kind: 'transfer', owner, to: accountOf(to), amountSun }),
-    withKey: (otherKey) => createPayer({ nodeUrl, privateKey: otherKey, ask, now }),
+    withKey: (otherKey) => createPayer({ nodeUrl, solidityUrl, privateKey: otherKey, ask, now }),
   };
 }
 
-/** The solid block, to which a transaction can refer without being lost in a fork. */
+/** The solid block, to which a transaction can refer without being lost in a fork; the head while that is genesis, which has no time. */
 async function solidBlock(nodeUrl: string, ask: Ask): Promise<{ blockID: string; timestampMs: number }> {
   const answer = await ask('/walletsolidity/getnowblock', {});
+  const block = readMark(answer) ?? readMark(await ask('/wallet/getnowblock', {}));
+  if (block === null) throw new Error(`the node at ${nodeUrl} did not answer with a block: ${excerpt(answer)}`);
+  return block;
+}
+
+function readMark(answer: object): { blockID: string; timestampMs: number } | null {
   const { blockID, block_header } = answer as {
     blockID?: unknown;
     block_header?: { raw_data?: { timestamp?: unknown } };
   };
   const timestampMs = block_header?.raw_data?.timestamp;
-  if (typeof blockID !== 'string' || !/^[0-9a-f]{64}$/.test(blockID) || typeof timestampMs !== 'number') {
-    throw new Error(`the node at ${nodeUrl} did not answer with a block: ${excerpt(answer)}`);
-  }
-  return { blockID, timestampMs };
+  const isBlock = typeof blockID === 'string' && /^[0-9a-f]{64}$/.test(blockID) && typeof timestampMs === 'number';
+  return isBlock ? { blockID, timestampMs } : null;
 }
 
 async function broadcast(nodeUrl: string, ask: Ask, transaction: string): Promise<string> {

@@ -1,5 +1,6 @@
-import { type Block, OTHER_GENESIS_PARENT, resealBlock } from './block.ts';
+import { type Block, resealBlock } from './block.ts';
 import { hasFault, isResealing, type SettledFault } from './faults.ts';
+import { OTHER_GENESIS_PARENT } from './genesis.ts';
 import { attackerSigner } from './keys.ts';
 
 /** Blocks that were resealed, by the id of the true one. */

@@ -22,6 +22,7 @@ export interface Snapshot {
   readonly positions: number[];
   readonly transactionHeights: Map<string, number>;
   readonly latestByTurn: readonly number[];
+  readonly producedByTurn?: readonly number[];
   readonly state: StateChange;
   /** Who produced up to the solid block; absent in directories that are older than changes of producers. */
   readonly schedule?: Schedule;
@@ -108,6 +109,7 @@ interface SnapshotFile {
   readonly logPosition: number;
   readonly transactionCount: number;
   readonly latestByTurn: readonly number[];
+  readonly producedByTurn?: readonly number[];
   readonly schedule?: Schedule;
   readonly state: readonly (readonly [key: string, decimal: string])[];
   readonly pending: readonly string[];

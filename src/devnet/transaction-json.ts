@@ -7,6 +7,7 @@ import {
   type RawTransaction,
 } from '../tron/raw-transaction.ts';
 import { type Transaction, txIdOf } from '../tron/transaction.ts';
+import { giftJson } from './genesis.ts';
 import {
   accountJson,
   accountParameter,
@@ -21,8 +22,9 @@ import {
 export function unsignedTransactionJson(rawDataHex: string, visible: boolean) {
   const rawData = hexToBytes(rawDataHex);
   const raw = decodeRawTransaction(rawData);
-  if (raw === null) throw new Error('devnet holds a transaction that cannot be read');
-  return { txID: txIdOf(rawData), raw_data: rawDataJson(raw, visible), raw_data_hex: rawDataHex };
+  const shown = raw === null ? giftJson(rawDataHex) : rawDataJson(raw, visible);
+  if (shown === null) throw new Error('devnet holds a transaction that cannot be read');
+  return { txID: txIdOf(rawData), raw_data: shown, raw_data_hex: rawDataHex };
 }
 
 /**

@@ -18,7 +18,7 @@ export async function startTestDevnet(options: Partial<DevnetOptions> = {}): Pro
 
 /** A wallet with everything the devnet's payer owns. */
 export function payerOf(devnet: Devnet): Payer {
-  return createPayer({ nodeUrl: devnet.url, privateKey: devnet.payer.privateKey });
+  return createPayer({ nodeUrl: devnet.url, solidityUrl: devnet.solidityUrl, privateKey: devnet.payer.privateKey });
 }
 
 /** The contracts of a devnet as scenarios take them. */
