@@ -42,6 +42,8 @@ export interface Devnet extends Pick<NodeServer, 'url' | 'solidityUrl' | 'grpcUr
   readonly multisendContract: TronAddress;
   /** Holds all USDT and fake USDT at first, and nearly all TRX. */
   readonly payer: { readonly address: TronAddress; readonly privateKey: string };
+  /** The time of block 0, which its header does not show. */
+  readonly genesisTimestampMs: number;
   head(): BlockMark;
   solid(): BlockMark;
   /** Transactions that wait for a block. */
@@ -124,6 +126,7 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
     fakeUsdtContract: accountToAddress(FAKE_USDT),
     multisendContract: accountToAddress(MULTISEND),
     payer: { address: accountToAddress(PAYER.account), privateKey: bytesToHex(PAYER.privateKey) },
+    genesisTimestampMs: markOf(ledger, 0).timestampMs,
     head: () => markOf(ledger, ledger.head().header.number),
     solid: () => markOf(ledger, ledger.solidNumber()),
     pendingCount: ledger.pendingCount,

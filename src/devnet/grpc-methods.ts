@@ -23,9 +23,7 @@ import {
   WITNESS_LIST,
 } from './schemas.ts';
 
-export const GRPC_SERVICES = ['Wallet', 'WalletSolidity'] as const;
-
-export type GrpcService = (typeof GRPC_SERVICES)[number];
+export type GrpcService = 'Wallet' | 'WalletSolidity';
 
 /** A call that ends with another status than 0. */
 export class GrpcError extends Error {

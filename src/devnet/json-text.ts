@@ -56,7 +56,7 @@ export function longList(element: object, count: number): Verbatim {
   );
 }
 
-/** The text of an answer, piece by piece. */
+/** The text of an answer, piece by piece. Like java-tron's, it ends with a newline. */
 export function* jsonPieces(answer: unknown): Generator<string> {
   const verbatim: Verbatim[] = [];
   const text = JSON.stringify(answer, function (this: Record<string, unknown>, key: string, value: unknown) {
@@ -65,8 +65,10 @@ export function* jsonPieces(answer: unknown): Generator<string> {
     verbatim.push(held);
     return '\u0000';
   });
-  for (const [index, between] of text.split(`"${MARK}"`).entries()) {
-    if (index > 0) yield* verbatim[index - 1]?.pieces() ?? [];
+  const [first = '', ...rest] = `${text}\n`.split(`"${MARK}"`);
+  yield first;
+  for (const [index, between] of rest.entries()) {
+    yield* verbatim[index]?.pieces() ?? [];
     yield between;
   }
 }

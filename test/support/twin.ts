@@ -16,7 +16,7 @@ export async function startTwin(devnet: Devnet): Promise<Devnet> {
     dataDir: null,
     blockMs: 0,
     producers: devnet.witnesses().length,
-    genesisTimestampMs: await timeOf(0),
+    genesisTimestampMs: devnet.genesisTimestampMs,
   });
   while (twin.head().number < devnet.head().number) {
     twin.mine(1, { timestampMs: await timeOf(twin.head().number + 1) });
