@@ -56,8 +56,8 @@ export function longList(element: object, count: number): Verbatim {
   );
 }
 
-/** The text of an answer, piece by piece. Like java-tron's, it ends with a newline. */
-export function* jsonPieces(answer: unknown): Generator<string> {
+/** The text of an answer, piece by piece; an array when nothing in it is long. Like java-tron's, it ends with a newline. */
+export function jsonPieces(answer: unknown): Iterable<string> {
   const verbatim: Verbatim[] = [];
   const text = JSON.stringify(answer, function (this: Record<string, unknown>, key: string, value: unknown) {
     const held = this[key];
@@ -65,7 +65,11 @@ export function* jsonPieces(answer: unknown): Generator<string> {
     verbatim.push(held);
     return '\u0000';
   });
-  const [first = '', ...rest] = `${text}\n`.split(`"${MARK}"`);
+  const parts = `${text}\n`.split(`"${MARK}"`);
+  return verbatim.length === 0 ? parts : woven(parts, verbatim);
+}
+
+function* woven([first = '', ...rest]: readonly string[], verbatim: readonly Verbatim[]): Generator<string> {
   yield first;
   for (const [index, between] of rest.entries()) {
     yield* verbatim[index]?.pieces() ?? [];

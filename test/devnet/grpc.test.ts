@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:http2';
 import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js';
 import { expect, test } from 'vitest';
 import type { Fault } from '../../src/devnet/faults.ts';
@@ -298,6 +300,18 @@ test('slow-large-answer sends the whole message at its rate', async () => {
   expect(slow).toMatchObject({ status: '0', body: whole.body });
   expect(slow.chunks).toBeGreaterThan(5);
   expect(performance.now() - before).toBeGreaterThan(400);
+});
+
+test('the third PING without a call in between ends the connection', async () => {
+  const devnet = await startTestDevnet();
+  const session = connect(devnet.grpcUrl.replace('grpc', 'http'));
+  const goneAway = once(session, 'goaway');
+  session.on('error', () => undefined);
+  await once(session, 'connect');
+  for (let ping = 0; ping < 3; ping += 1) session.ping(() => undefined);
+  const [code, , reason] = await goneAway;
+  expect([code, Buffer.from(reason).toString()]).toEqual([11, 'too_many_pings']);
+  session.destroy();
 });
 
 test('a node that hangs or drips does not keep the devnet from stopping', async () => {

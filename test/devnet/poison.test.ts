@@ -153,6 +153,15 @@ test('huge-infos can be spread over many transactions, as a real contract has to
   expect(infos.map(({ contractResult }) => contractResult[0]?.length)).toEqual(Array(20).fill(50_000));
 });
 
+test('a small answer comes with its length, and a large one without', async () => {
+  const devnet = await startTestDevnet();
+  devnet.poison('huge-infos', { bytes: 1_000_000 });
+  const [mined] = devnet.mine();
+  const lengthOf = async (path: string) => (await fetch(devnet.url + path)).headers.get('content-length');
+  expect(Number(await lengthOf('/wallet/getnowblock'))).toBeGreaterThan(100);
+  expect(await lengthOf(`${INFOS}?num=${mined?.number}`)).toBeNull();
+});
+
 test('huge-infos has 26 MiB by default, more than a client may take, for less than 10,000 TRX', async () => {
   const devnet = await startTestDevnet();
   const id = devnet.poison('huge-infos');
