@@ -144,6 +144,19 @@ test('a directory keeps its producers and its genesis', async () => {
   });
 });
 
+test('a directory that is older than genesis blocks like real ones keeps its own, and its network goes on', async () => {
+  const dataDir = temporaryDirectory();
+  writeFileSync(join(dataDir, 'chain.log'), '{"t":"genesis","producers":3,"timestampMs":3000}\n');
+  const devnet = await startTestDevnet({ dataDir });
+  devnet.mine(3);
+  const genesis = await askNode<{ blockID: string }>(devnet.url, '/wallet/getblock', { id_or_num: '0', detail: true });
+  expect(genesis).toMatchObject({ block_header: { raw_data: { timestamp: 3_000 } } });
+  expect(genesis.blockID).toBe('00000000000000007d00bd9d314629d7cf70779f5b5ab76485fdfde289adf134');
+  expect(await askNode(devnet.url, '/wallet/getblock', { id_or_num: '1' })).toMatchObject({
+    block_header: { raw_data: { parentHash: genesis.blockID } },
+  });
+});
+
 test('a log that does not begin with a genesis is refused', async () => {
   const dataDir = temporaryDirectory();
   writeFileSync(join(dataDir, 'chain.log'), '{"t":"fork","to":0,"keepTransactions":true}\n');
