@@ -4,7 +4,7 @@ import pg from 'pg';
 import { ask, type Child, type Server, startService } from '../child.ts';
 import { cpuMs, descendants } from '../proc.ts';
 import type { ChainCounts } from './chain-server.ts';
-import { type DayPlan, SOLID_DEPTH } from './day.ts';
+import { type DayPlan, FIRST_SHOWN, SOLID_DEPTH } from './day.ts';
 import { checkPaid, type IngestShop, insertInvoices } from './shop.ts';
 
 /** CPU times are milliseconds a block. `requests` are those of each node a block; `paths` of the first, by path. */
@@ -39,21 +39,21 @@ export async function measureCatchUp(options: {
 }): Promise<CatchUp> {
   const { command, shop, day, chain, urls, execArgv, onStart } = options;
   const last = day.firstNumber + day.blockCount - 1;
-  await ask(chain, { kind: 'show', head: day.firstNumber + SOLID_DEPTH });
+  await ask(chain, { kind: 'show', head: day.firstNumber + FIRST_SHOWN });
   const env = { QUITTANCE_ROLES: 'watcher', QUITTANCE_DEVNET_NODES: urls.join() };
   const client = new pg.Client(shop.connection);
   await client.connect();
   try {
     const first = await startService(command, shop.connection, { env });
     onStart(first);
-    await untilSolid(client, day.firstNumber);
+    const start = await untilSolid(client, day.firstNumber + FIRST_SHOWN - SOLID_DEPTH);
     await first.stop();
     await insertInvoices(shop, day.payments);
     await ask(chain, { kind: 'show', head: last });
     await ask(chain, { kind: 'counts' });
     const service = await startService(command, shop.connection, { env, execArgv });
     onStart(service);
-    const from = await untilSolid(client, day.firstNumber + 1);
+    const from = await untilSolid(client, start + 1);
     const before = await cpuOf(service, chain);
     const started = performance.now();
     const to = await untilSolid(client, last - SOLID_DEPTH);
@@ -64,7 +64,7 @@ export async function measureCatchUp(options: {
     await service.stop();
     const payments = await checkPaid(shop, day.payments, to, urls.length > 1 ? `agreed:${urls.length}` : 'single-node');
     const blocks = to - from;
-    const all = to - day.firstNumber;
+    const all = to - start;
     const used = (name: keyof CatchUp['cpu']) => (after[name] - before[name]) / blocks;
     return {
       ...{ nodes: urls.length, blocks, seconds, perSecond: blocks / seconds, peakBytes, payments },

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type DayPlan, makeDay, publishedAtMs, SOLID_DEPTH } from './day.ts';
+import { type DayPlan, FIRST_SHOWN, makeDay, publishedAtMs, SOLID_DEPTH } from './day.ts';
 import { type Floor, measureFloor } from './floor.ts';
 import { answerOf, type View } from './node-answers.ts';
 
@@ -27,7 +27,7 @@ export type ChainReady = { urls: string[]; madeMs: number; residentBytes: number
 const plan = JSON.parse(process.env['BENCH_CHAIN'] ?? '{}') as ChainServerPlan;
 const started = performance.now();
 const day = makeDay(plan.day);
-const state = { shown: plan.day.firstNumber + SOLID_DEPTH, isLive: false, revealed: 0 };
+const state = { shown: plan.day.firstNumber + FIRST_SHOWN, isLive: false, revealed: 0 };
 const counts: ChainCounts = { requests: [], bytes: 0, shownAt: [] };
 
 function headNumber(): number {

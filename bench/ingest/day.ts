@@ -47,6 +47,8 @@ export type Day = { producers: readonly Producer[]; last: number; block(number: 
 const PRODUCER_COUNT = 27;
 /** Blocks above the solid one: the producers take turns, so 19 of the 27 are at or above it. */
 export const SOLID_DEPTH = 18;
+/** Blocks above the first one that a service is shown first: it counts who built on its starting block up to the irreversible one. */
+export const FIRST_SHOWN = 2 * SOLID_DEPTH;
 /** Of java-tron 4.8. */
 const VERSION = 34;
 

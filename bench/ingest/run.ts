@@ -3,7 +3,7 @@ import type { BenchContext, BenchResult } from '../bench-context.ts';
 import { ask, type Child, startScript } from '../child.ts';
 import { type CatchUp, measureCatchUp } from './catch-up.ts';
 import type { ChainReady, ChainServerPlan } from './chain-server.ts';
-import { type DayPlan, SOLID_DEPTH } from './day.ts';
+import { type DayPlan, FIRST_SHOWN, SOLID_DEPTH } from './day.ts';
 import type { Floor } from './floor.ts';
 import { type Live, measureLive } from './live.ts';
 import { type IngestFigures, judgeIngest, showIngest } from './report.ts';
@@ -38,6 +38,8 @@ const QUICK: Plan = {
 const FIRST_NUMBER = 77_000_000;
 const SLOT_MS = 3000;
 const PAY_EVERY = 10;
+/** No block that was examined before there were invoices pays one. */
+const FIRST_PAID = FIRST_SHOWN + 2;
 
 /** A day of main-network traffic: caught up with full verification beside the floor, and followed at the head. */
 export async function runIngest(context: BenchContext): Promise<BenchResult> {
@@ -60,7 +62,10 @@ async function measureDay(context: BenchContext, plan: Plan): Promise<Omit<Inges
   const firstTimeMs = Math.floor(Date.now() / SLOT_MS - plan.blocks) * SLOT_MS;
   const common = { firstNumber: FIRST_NUMBER, firstTimeMs, slotMs: SLOT_MS, bodyCount: plan.bodyCount };
   const numbers = (blocks: number) =>
-    Array.from({ length: Math.floor((blocks - 2) / PAY_EVERY) }, (_, index) => FIRST_NUMBER + 2 + index * PAY_EVERY);
+    Array.from(
+      { length: Math.floor((blocks - FIRST_PAID) / PAY_EVERY) },
+      (_, index) => FIRST_NUMBER + FIRST_PAID + index * PAY_EVERY,
+    );
   const day: DayPlan = {
     ...common,
     blockCount: plan.blocks,
