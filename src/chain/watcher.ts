@@ -1,11 +1,13 @@
 import { AppError } from '../domain/errors.ts';
 import { whileLeading } from '../payments/watching.ts';
 import { startLoop } from '../runtime/loop.ts';
+import { findOpenAlarms } from '../store/alarms.ts';
 import { markChecksDue } from '../store/balance-checks.ts';
 import { findHalt } from '../store/chain-cursor.ts';
 import { saveChainStatus } from '../store/chain-status.ts';
 import { acquireLease, type Lease, releaseLease, renewLease, watcherLease } from '../store/leases.ts';
 import { createAlarms } from './alarms.ts';
+import { createBlindness } from './blindness.ts';
 import { createFollower } from './follower.ts';
 import type { FollowDeps } from './following.ts';
 
@@ -35,13 +37,6 @@ const MIN_WAIT_MS = 250;
 const STATUS_MS = 2000;
 /** Incidents that follow each other have the books compared once in this time: every comparison costs requests. */
 const INCIDENT_MS = 3_600_000;
-/** A newest examined block that is older than this many block times means that the nodes, or the network, have stopped. */
-const STALE_BLOCKS = 20;
-/**
- * One refused answer is everyday life with a public node, and a fork while blocks are read contradicts once. A node that is
- * down, or on another chain, fails again and again.
- */
-const BLIND_AFTER_FAILURES = 3;
 
 const NOT_ABOUT_THE_CHAIN = new Set(['LEASE_LOST', 'DATABASE_UNAVAILABLE']);
 
@@ -54,8 +49,10 @@ export function startWatcher(deps: WatcherDeps): Watcher {
     lease: null as Lease | null,
     /** Until when the lease is surely ours, monotonic: counted from before it was asked for. */
     leaseUntilMs: 0,
-    blind: null as string | null,
-    failures: 0,
+    /** What the operator was told. */
+    isBlind: false,
+    /** Under which lease it was read what a former process told. */
+    begun: null as Lease | null,
     statusMs: 0,
     hasIncident: false,
     incidentNextMs: 0,
@@ -64,6 +61,7 @@ export function startWatcher(deps: WatcherDeps): Watcher {
   const isLeader = () => state.lease !== null && performance.now() < state.leaseUntilMs;
   const db = whileLeading(deps.db, network, isLeader);
   const alarms = createAlarms({ db, network, log, metrics });
+  const blindness = createBlindness(deps.blockMs);
   const tellStatus = async (): Promise<void> => {
     const status = follower.status();
     const nowMs = performance.now();
@@ -75,26 +73,35 @@ export function startWatcher(deps: WatcherDeps): Watcher {
       state.incidentNextMs = nowMs + INCIDENT_MS;
       await markChecksDue(db, network);
     }
-    await saveChainStatus(db, network, deps.now(), { ...status, blind: state.blind, nodes: pool.health() });
+    await saveChainStatus(db, network, deps.now(), { ...status, blind: blindness.reason(), nodes: pool.health() });
   };
-  const follower = createFollower({ ...deps, db, log, alarms }, tellStatus);
-  const setBlind = async (reason: string | null) => {
+  const follower = createFollower({ ...deps, db, log, alarms }, async () => {
+    noteHead();
+    await tellStatus();
+  });
+  const noteHead = () => blindness.onHead(follower.status()?.headNumber ?? -1);
+  /** What a former process told of is either over or goes on: here it is not told twice. */
+  const begin = async (lease: Lease) => {
+    if (state.begun === lease) return;
+    const open = (await findOpenAlarms(db, network)).find(({ kind }) => kind === 'blind');
+    blindness.begin(open?.detail ?? null);
+    state.isBlind = open !== undefined;
+    state.begun = lease;
+  };
+  const tellBlindness = async () => {
+    const reason = blindness.reason();
     metrics.chainBlind.set({ network }, reason === null ? 0 : 1);
-    // One that a former process raised is over as well.
+    // Whoever raised it.
     if (reason === null) await alarms.calm('blind');
-    if ((state.blind === null) === (reason === null)) {
-      state.blind = reason;
-      return;
-    }
+    if (state.isBlind === (reason !== null)) return;
     state.statusMs = 0;
     if (reason === null) {
       log.info('the chain is visible again');
       state.hasIncident = true;
     } else {
-      const detail = `blind: invoices are created, nothing is confirmed or expired: ${reason}`;
-      await alarms.raise('blind', '', detail);
+      await alarms.raise('blind', '', `blind: invoices are created, nothing is confirmed or expired: ${reason}`);
     }
-    state.blind = reason;
+    state.isBlind = reason !== null;
   };
   const onFailure = async (error: unknown, lease: Lease) => {
     const code = error instanceof AppError ? error.code : 'INTERNAL';
@@ -102,13 +109,14 @@ export function startWatcher(deps: WatcherDeps): Watcher {
     // By its own clock a process only waits: the renewal that is late may still come in time.
     if (code === 'LEASE_LOST' && state.lease === lease && isLeader()) loseLease();
     if (!isLeader()) return;
-    state.failures = NOT_ABOUT_THE_CHAIN.has(code) ? 0 : state.failures + 1;
     const reason = error instanceof Error ? error.message : String(error);
     if (code === 'BLOCK_UNVERIFIABLE') {
       await alarms.raise('unverifiable-block', '', reason);
       state.hasIncident = true;
     }
-    if (state.failures >= BLIND_AFTER_FAILURES) await setBlind(reason);
+    if (NOT_ABOUT_THE_CHAIN.has(code)) blindness.forgetFailures();
+    else blindness.onFailure(reason);
+    await tellBlindness();
     await tellStatus();
   };
   const loseLease = () => {
@@ -137,15 +145,14 @@ export function startWatcher(deps: WatcherDeps): Watcher {
       const { lease } = state;
       if (lease === null || !isLeader()) return Math.min(deps.blockMs, renewMs / ASKS_PER_RENEWAL);
       try {
+        await begin(lease);
         const halt = await findHalt(db, network);
         if (halt !== null) throw new AppError('CHAIN_HALTED', `the watcher is halted: ${halt.reason}`);
         await alarms.calm('halted');
         const { pauseMs, examinedAgeMs } = await follower.step(lease, isStopping);
-        state.failures = 0;
-        const isStale = examinedAgeMs > STALE_BLOCKS * deps.blockMs;
-        await setBlind(
-          isStale ? `the newest block that nodes show to examine is ${Math.round(examinedAgeMs / 1000)} s old` : null,
-        );
+        noteHead();
+        blindness.onLook(examinedAgeMs);
+        await tellBlindness();
         await tellStatus();
         return pauseMs;
       } catch (error) {

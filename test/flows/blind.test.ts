@@ -1,9 +1,13 @@
-import { expect, test } from 'vitest';
-import { startDevnet } from '../../src/devnet/devnet.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { type Devnet, startDevnet } from '../../src/devnet/devnet.ts';
 import { unlimitedNode } from '../../src/domain/node.ts';
+import type { Clock } from '../../src/runtime/clock.ts';
 import { createLogger } from '../../src/runtime/log.ts';
-import { startService } from '../../src/service.ts';
+import { type Service, startService } from '../../src/service.ts';
+import { findCursor } from '../../src/store/chain-cursor.ts';
 import { parseAddress } from '../../src/tron/address.ts';
+import { alarmsOf } from '../support/fault-flow.ts';
+import { createTestDatabase } from '../support/postgres.ts';
 import { eventually, startTestService, type TestService } from '../support/service.ts';
 
 async function blindGauge(metricsUrl: string | null): Promise<string | undefined> {
@@ -11,13 +15,13 @@ async function blindGauge(metricsUrl: string | null): Promise<string | undefined
   return /^quittance_chain_blind\{.*\} (.*)$/m.exec(text)?.[1];
 }
 
-/** Starts the service over the database of `before` with a node of a new chain that has `blocks` blocks, the last one just made. */
-async function startOverAnotherChain(before: TestService, blocks: number) {
-  const devnet = await startDevnet({ dataDir: null, blockMs: 0 });
-  devnet.mine(blocks, { timestampMs: before.clock.now() - blocks * 3000 });
+type Over = Pick<TestService, 'connectionString'> & { devnet: Devnet; clock: Clock; blockMs?: number };
+
+/** A watcher over a database, with the devnet's node, at the rhythm of the real network unless said otherwise. */
+async function startWatching({ connectionString, devnet, clock, blockMs = 3000 }: Over): Promise<Service> {
   const usdt = parseAddress(devnet.usdtContract);
   if (usdt.kind !== 'ok') throw new Error(usdt.reason);
-  const service = await startService({
+  return startService({
     config: {
       host: '127.0.0.1',
       port: 0,
@@ -31,10 +35,18 @@ async function startOverAnotherChain(before: TestService, blocks: number) {
       webhooks: { localTargets: false, retentionDays: 90 },
     },
     keyRing: null,
-    connection: before.connectionString,
+    connection: connectionString,
     log: createLogger({ level: 'silent' }),
-    clock: before.clock,
+    clock,
+    blockMs,
   });
+}
+
+/** Starts the service over the database of `before` with a node of a new chain that has `blocks` blocks, the last one just made. */
+async function startOverAnotherChain({ connectionString, clock }: TestService, blocks: number) {
+  const devnet = await startDevnet({ dataDir: null, blockMs: 0 });
+  devnet.mine(blocks, { timestampMs: clock.now() - blocks * 3000 });
+  const service = await startWatching({ connectionString, clock, devnet, blockMs: 100 });
   return {
     metricsUrl: service.metricsUrl,
     stop: async () => {
@@ -72,4 +84,33 @@ test.each([
   } finally {
     await before.stop();
   }
+});
+
+test('a first start, which begins a minute and a half back, and a start after an outage of a minute and a half are never blind', async () => {
+  const database = await createTestDatabase();
+  onTestFinished(() => database.drop());
+  const startMs = Math.floor(Date.now() / 3000) * 3000;
+  let nowMs = startMs;
+  const genesisTimestampMs = startMs - 200 * 3000;
+  const devnet = await startDevnet({ dataDir: null, blockMs: 0, producers: 27, genesisTimestampMs });
+  onTestFinished(() => devnet.stop());
+  devnet.mine(200);
+  const { connectionString } = database;
+  const examineAll = async () => {
+    const service = await startWatching({ connectionString, devnet, clock: { now: () => nowMs } });
+    try {
+      const { number } = devnet.head();
+      await eventually(
+        () => findCursor(service.db, 'devnet'),
+        (cursor) => cursor?.head.number === number,
+      );
+      return await alarmsOf(service, 'blind');
+    } finally {
+      await service.stop();
+    }
+  };
+  expect(await examineAll()).toEqual([]);
+  devnet.mine(30);
+  nowMs += 90_000;
+  expect(await examineAll()).toEqual([]);
 });

@@ -116,7 +116,10 @@ export async function liveThrough(running: TestService, bent: readonly Bent[], l
 }
 
 /** The alarms of a kind so far, the closed ones included. */
-export async function alarmsOf(running: TestService, kind: string): Promise<{ detail: string; isOpen: boolean }[]> {
+export async function alarmsOf(
+  running: Pick<TestService, 'db'>,
+  kind: string,
+): Promise<{ detail: string; isOpen: boolean }[]> {
   const alarms = {
     name: '',
     columns: { kind: 'text', detail: 'text', is_open: 'bool' },
