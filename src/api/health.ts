@@ -3,20 +3,21 @@ import { AppError } from '../domain/errors.ts';
 import type { Network } from '../domain/network.ts';
 import { toIso, type UnixMs } from '../domain/time.ts';
 import { coalesce } from '../runtime/coalesce.ts';
-import { countOpenAlarms } from '../store/alarms.ts';
-import { findCursor, findHalt } from '../store/chain-cursor.ts';
-import { findChainStatus } from '../store/chain-status.ts';
+import { type AlarmKind, countOpenAlarms } from '../store/alarms.ts';
+import { type ChainCursor, findCursor, findHalt } from '../store/chain-cursor.ts';
+import { type ChainStatus, findChainStatus, STATUS_SILENT_MS } from '../store/chain-status.ts';
 import type { Database } from '../store/database.ts';
+import { isLeaseHeld, watcherLease } from '../store/leases.ts';
 import { pendingMigrations } from '../store/migrate.ts';
 
-/** Beyond this age of the newest examined block we say that we are blind: 20 blocks of the real network. */
+/** Beyond this age of the newest examined block we say that we are blind, if no watcher says otherwise: 20 blocks of the real network. */
 const BLIND_AFTER_MS = 60_000;
 
 type HealthDeps = { db: Database; networks: readonly Network[]; now(): UnixMs };
 
 /**
  * `GET /healthz`: the process lives. `GET /readyz`: database and schema are right, so invoices can be created; whether the
- * chain is visible is told, but a chain outage never takes the API out of service.
+ * chain is visible is told, in agreement with the open alarms, but a chain outage never takes the API out of service.
  */
 export function registerHealth(app: FastifyInstance, deps: HealthDeps): void {
   app.get('/healthz', { schema: { hide: true } }, async () => ({ status: 'ok' }));
@@ -56,30 +57,56 @@ async function findProblem(db: Database): Promise<string | null> {
 }
 
 async function look({ db, now }: HealthDeps, network: Network): Promise<[Network, object]> {
-  const cursor = await findCursor(db, network);
-  if (cursor === null) return [network, { blind: true, reason: 'no node has answered yet' }];
-  const told = await findChainStatus(db, network);
-  const halt = await findHalt(db, network);
-  const alarms = await countOpenAlarms(db, network);
-  const ageMs = now() - cursor.head.time;
-  const reason =
-    halt !== null
-      ? 'the watcher is halted: run quittance chain status'
-      : ageMs > BLIND_AFTER_MS
-        ? `the newest examined block is ${Math.round(ageMs / 1000)} s old`
-        : null;
+  // Of one moment, or it could be called blind beside alarms that are over.
+  const seen = await db.snapshot(async (tx) => ({
+    cursor: await findCursor(tx, network),
+    told: await findChainStatus(tx, network),
+    halt: await findHalt(tx, network),
+    alarms: await countOpenAlarms(tx, network),
+    isLed: await isLeaseHeld(tx, watcherLease(network)),
+  }));
+  const { cursor, told, alarms } = seen;
+  const reason = whyBlind(seen, now());
+  const catchUp = isWatched(seen, now()) ? told?.status.catchUp : null;
   return [
     network,
     {
       blind: reason !== null,
       ...(reason === null ? {} : { reason }),
-      headBlock: cursor.head.number,
-      headTime: toIso(cursor.head.time),
-      solidBlock: cursor.solid.number,
-      solidTime: toIso(cursor.solid.time),
-      ...(told?.status.catchUp ? { catchUp: told.status.catchUp } : {}),
+      ...(cursor === null
+        ? {}
+        : {
+            headBlock: cursor.head.number,
+            headTime: toIso(cursor.head.time),
+            solidBlock: cursor.solid.number,
+            solidTime: toIso(cursor.solid.time),
+          }),
+      ...(catchUp ? { catchUp } : {}),
       // Anyone may ask, so the kinds are told and what they are about stays with the operator.
       alarms: [...alarms.keys()].sort(),
     },
   ];
+}
+
+type Seen = {
+  cursor: ChainCursor | null;
+  told: { updatedAt: UnixMs; status: ChainStatus } | null;
+  halt: object | null;
+  alarms: ReadonlyMap<AlarmKind, number>;
+  isLed: boolean;
+};
+
+function isWatched({ told, isLed }: Seen, now: UnixMs): boolean {
+  return isLed && told !== null && now - told.updatedAt <= STATUS_SILENT_MS;
+}
+
+/** What the watcher says; where none does, because none runs or it hangs, the age of the newest examined block. */
+function whyBlind(seen: Seen, now: UnixMs): string | null {
+  const { cursor, halt, alarms } = seen;
+  if (halt !== null || alarms.has('halted')) return 'the watcher is halted: run quittance chain status';
+  if (cursor === null) return 'no node has answered yet';
+  const ageMs = now - cursor.head.time;
+  const old = ageMs > BLIND_AFTER_MS ? `the newest examined block is ${Math.round(ageMs / 1000)} s old` : null;
+  if (alarms.has('blind')) return old ?? 'no node shows the chain: run quittance chain status';
+  return old === null || isWatched(seen, now) ? null : `${old}, and no watcher works on it`;
 }

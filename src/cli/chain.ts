@@ -2,7 +2,7 @@ import { acceptProducers } from '../chain/producers.ts';
 import type { Network } from '../domain/network.ts';
 import { toIso } from '../domain/time.ts';
 import { systemClock } from '../runtime/clock.ts';
-import { findOpenAlarms } from '../store/alarms.ts';
+import { findOpenAlarms, resolveAlarms } from '../store/alarms.ts';
 import { clearHalt, findCursor, findHalt } from '../store/chain-cursor.ts';
 import { type ChainStatus, findChainStatus } from '../store/chain-status.ts';
 import type { Sql } from '../store/database.ts';
@@ -124,7 +124,11 @@ export async function resumeChain(terminal: Terminal, options: NetworkOption & {
     if (options.yes !== true) {
       throw new CliError('USAGE', `${reason}. When you know why and it is settled, run the command again with --yes`);
     }
-    await clearHalt(db, network);
+    // Together, so that who looks between sees no alarm without its cause; the watcher, which may not run, need not end it.
+    await db.transaction(async (tx) => {
+      await clearHalt(tx, network);
+      await resolveAlarms(tx, network, 'halted');
+    });
     return {
       data: { network, resumed: true, halt: { at: toIso(halt.at), reason: halt.reason } },
       text: `${reason}\n${network} is resumed: the watcher goes on from where the ledger stands`,

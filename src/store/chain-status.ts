@@ -31,6 +31,9 @@ type NodeStatus = {
   answerMs: number | null;
 };
 
+/** A watcher writes its status every few seconds; one that is older than this was written by one that runs no more, or hangs. */
+export const STATUS_SILENT_MS = 30_000;
+
 const upsert = statement(
   'chain-status-upsert',
   {},
