@@ -29,12 +29,18 @@ export function createProgress({ network, metrics, log, pool }: FollowDeps) {
       head.blocks = 0;
       const blocksPerSecond = (following.base.number - run.from) / Math.max(0.001, (nowMs - run.startedMs) / 1000);
       const left = following.nodeSolid.number - following.base.number;
-      const secondsLeft = blocksPerSecond > 0 ? Math.ceil(left / blocksPerSecond) : 0;
-      catchUp = { blocksPerSecond: Math.round(blocksPerSecond * 10) / 10, secondsLeft };
+      const rounded = Math.round(blocksPerSecond * 10) / 10;
+      // After the first range, or while blocks wait, there is no rate to tell.
+      const isKnown = rounded > 0 && left > 0;
+      catchUp = {
+        blocksPerSecond: isKnown ? rounded : null,
+        secondsLeft: isKnown ? Math.ceil(left / blocksPerSecond) : null,
+      };
       setGauges(following);
       if (nowMs - run.loggedMs < LOG_MS) return;
       run.loggedMs = nowMs;
-      log.info({ processed: following.base.number, left, ...catchUp }, 'catching up with the chain');
+      const rate = isKnown ? catchUp : {};
+      log.info({ processed: following.base.number, left, ...rate }, 'catching up with the chain');
     },
     /** The head was looked at, and so many blocks were new. */
     onHead: (following: Following, added: number) => {
@@ -55,7 +61,13 @@ export function createProgress({ network, metrics, log, pool }: FollowDeps) {
       nodeSolidNumber: following.nodeSolid.number,
       processedNumber: following.base.number,
       catchUp,
+      openBlock: openBlockOf(following),
       requestsPerBlock: head.requestsPerBlock,
     }),
   };
+}
+
+function openBlockOf(following: Following): number | null {
+  const limit = Math.min(ownSolidOf(following), following.nodeSolid.number);
+  return following.window.find(({ agreed, number }) => agreed === null && number <= limit)?.number ?? null;
 }

@@ -4,7 +4,7 @@ import { toIso } from '../domain/time.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { findOpenAlarms, resolveAlarms } from '../store/alarms.ts';
 import { clearHalt, findCursor, findHalt } from '../store/chain-cursor.ts';
-import { type ChainStatus, findChainStatus } from '../store/chain-status.ts';
+import { type ChainStatus, findChainStatus, STATUS_SILENT_MS } from '../store/chain-status.ts';
 import type { Sql } from '../store/database.ts';
 import { isLeaseHeld, watcherLease } from '../store/leases.ts';
 import { findProducerSets } from '../store/producer-sets.ts';
@@ -12,13 +12,12 @@ import { accountToAddress } from '../tron/address.ts';
 import { CliError } from './cli-error.ts';
 import { selectNetwork } from './select-network.ts';
 import { formatFields, formatTable, type Result, type Terminal } from './terminal.ts';
+import { blocksBehind, whyBehind } from './why-behind.ts';
 import { withDatabase } from './with-database.ts';
 import { withNodes } from './with-nodes.ts';
 
 type NetworkOption = { network?: string };
 
-/** A watcher writes its status every few seconds; one that is older than this was written by one that runs no more. */
-const STALE_MS = 30_000;
 const MAX_SETS = 100;
 
 /** Shows where the service stands with a network, how its nodes are, and what an operator must know. */
@@ -30,8 +29,12 @@ export async function showChainStatus(terminal: Terminal, options: NetworkOption
     const halt = await findHalt(db, network);
     const alarms = await findOpenAlarms(db, network);
     const isLed = await isLeaseHeld(db, watcherLease(network));
+    const ageMs = found === null ? null : systemClock.now() - found.updatedAt;
+    const status = found?.status ?? null;
+    const why = whyBehind({ status, ageMs, isLed, halt, alarms });
     const data = {
       network,
+      behind: { blocks: status && blocksBehind(status), why },
       recorded: cursor && { ...cursor.solid, time: toIso(cursor.solid.time) },
       examined: cursor && { ...cursor.head, time: toIso(cursor.head.time) },
       halt: halt && { at: toIso(halt.at), reason: halt.reason },
@@ -46,14 +49,14 @@ export async function showChainStatus(terminal: Terminal, options: NetworkOption
         seenAt: toIso(alarm.seenAt),
       })),
     };
-    const ageMs = found === null ? null : systemClock.now() - found.updatedAt;
     const fields = formatFields([
       ['network', network],
       ['halted', halt && `since ${toIso(halt.at)}: ${halt.reason}`],
       ['recorded', cursor === null ? 'nothing yet' : `block ${cursor.solid.number} of ${toIso(cursor.solid.time)}`],
       ['examined', cursor && `block ${cursor.head.number} of ${toIso(cursor.head.time)}`],
       ['watcher', describeAge(ageMs, isLed)],
-      ...describeWatcher(found?.status ?? null),
+      ...describeWatcher(status),
+      ...why.map(({ text }, index) => [index === 0 ? 'why' : '', text] as const),
     ]);
     const nodes = formatTable(
       ['NODE', 'OPERATOR', 'STATE', 'REQUESTS', 'REFUSED', 'TODAY', 'ANSWER', 'WHY'],
@@ -75,23 +78,19 @@ export async function showChainStatus(terminal: Terminal, options: NetworkOption
 function describeAge(ageMs: number | null, isLed: boolean): string {
   if (ageMs === null) return 'never ran on this network';
   const seconds = Math.max(0, Math.round(ageMs / 1000));
-  return ageMs > STALE_MS || !isLed ? `not running: it last wrote ${seconds} s ago` : `running, wrote ${seconds} s ago`;
+  return ageMs > STATUS_SILENT_MS || !isLed
+    ? `not running: it last wrote ${seconds} s ago`
+    : `running, wrote ${seconds} s ago`;
 }
 
 function describeWatcher(status: ChainStatus | null): (readonly [string, string | null])[] {
   if (status === null) return [];
-  const { catchUp, requestsPerBlock } = status;
-  const behind = Math.max(0, status.nodeSolidNumber - status.processedNumber);
+  const { requestsPerBlock } = status;
   return [
     ['blind', status.blind],
     ['head', `block ${status.headNumber}`],
     ['irreversible', `block ${status.ownSolidNumber} by our own verification, ${status.nodeSolidNumber} by the node`],
-    ['behind', `${behind} irreversible blocks`],
-    [
-      'catching up',
-      catchUp &&
-        `${catchUp.blocksPerSecond.toFixed(1)} blocks a second, about ${Math.ceil(catchUp.secondsLeft)} s left`,
-    ],
+    ['behind', `${blocksBehind(status)} irreversible blocks`],
     ['requests', requestsPerBlock === null ? null : `${requestsPerBlock.toFixed(2)} a block`],
   ];
 }

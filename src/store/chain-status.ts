@@ -13,7 +13,10 @@ export type ChainStatus = {
   /** What the asked node says is irreversible. */
   nodeSolidNumber: number;
   processedNumber: number;
-  catchUp: { blocksPerSecond: number; secondsLeft: number } | null;
+  /** Its figures are `null` as long as they are not known. */
+  catchUp: { blocksPerSecond: number | null; secondsLeft: number | null } | null;
+  /** The first irreversible block that waits until enough operators agree on its logs; absent in what older releases wrote. */
+  openBlock?: number | null;
   nodes: readonly NodeStatus[];
   /** Requests to all nodes for one block at the head, over the latest blocks; `null` while too few were followed. */
   requestsPerBlock: number | null;

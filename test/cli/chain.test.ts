@@ -31,7 +31,13 @@ const rangeArgs = () => ['--from', String(range.from), '--to', String(range.to)]
 
 test('chain status shows where the ledger stands, the nodes without their paths, and the open alarms', async () => {
   const node = {
-    ...{ url: 'http://node.example/secret-token', operator: 'example', state: 'well', reason: null, pausedForMs: 0 },
+    ...{
+      url: 'http://node.example/secret-token',
+      operator: 'example',
+      state: 'paused',
+      reason: 'HTTP 429',
+      pausedForMs: 9000,
+    },
     ...{ requests: 12, refusals: 1, requestsToday: 12, answerMs: 31.4 },
   };
   await saveChainStatus(books.db, 'devnet', books.now(), {
@@ -45,7 +51,8 @@ test('chain status shows where the ledger stands, the nodes without their paths,
   expect(code).toBe(0);
   expect(stdout).toContain(`block ${range.to} of `);
   expect(stdout).toContain('6 irreversible blocks');
-  expect(stdout).toContain('61.3 blocks a second, about 8 s left');
+  expect(stdout).toMatch(/^why +http:\/\/node\.example is paused for 9 s: HTTP 429$/m);
+  expect(stdout).toMatch(/^ +catching up: 61\.3 blocks a second, about 8 s left$/m);
   expect(stdout).toContain('http://node.example');
   expect(stdout).not.toContain('secret-token');
   expect(stdout).toContain('the fee was turned on');
@@ -54,6 +61,7 @@ test('chain status shows where the ledger stands, the nodes without their paths,
     network: 'devnet',
     recorded: { number: range.to },
     halt: null,
+    behind: { blocks: 6, why: [{ code: 'nodes' }, { code: 'catching-up' }] },
     alarms: [{ kind: 'contract-event' }],
   });
   expect(text).not.toContain('secret-token');
