@@ -1,5 +1,5 @@
 import { assertNever } from '../domain/assert-never.ts';
-import type { LookupAnswer } from '../domain/lookup.ts';
+import type { GeneralAnswer, LookupAnswer } from '../domain/lookup.ts';
 import { type Html, html } from '../web/html.ts';
 import type { Page } from './page-state.ts';
 import { ltr, renderMerchant, trimZeros } from './pieces.ts';
@@ -68,22 +68,40 @@ function renderWhatItIs(page: Page, answer: LookupAnswer): Html {
       const likely = answer.likely === null ? null : html`<p>${renderLikely(words, answer.code, answer.likely)}</p>`;
       return html`${bad(say(answer.code === 'short' ? 'answerShort' : 'answerOver', values))}${likely}`;
     }
-    case 'other_address':
-      return bad(say('answerOtherAddress', { amount: ltr(answer.amount), to: ltr(answer.to), merchant }));
-    case 'other_token':
-      return bad(say('answerOtherToken', { contract: ltr(answer.contract), merchant }));
     case 'failed':
-      return html`${bad(say('answerFailed'))}<p>${renderFailure(words, answer)}</p>${renderNextTry(page, answer)}`;
+      return html`${renderGeneral(words, merchant, answer)}${renderNextTry(page, answer)}`;
+    case 'other_address':
+    case 'other_token':
     case 'no_usdt_transfer':
-      return bad(renderNoUsdt(words, answer, merchant));
     case 'not_found':
-      return bad(say('answerNotFound', { duration: again(answer.checkAgainSeconds), merchant }));
+    case 'unavailable':
+      return renderGeneral(words, merchant, answer);
     case 'not_tron':
       return bad(say('answerNotTron', { chain: CHAINS[answer.looksLike] }));
     case 'not_a_transaction_id':
       return bad(
         answer.looksLike === 'part-of-an-id' ? count('answerIsPart', answer.characters) : say(NO_ID[answer.looksLike]),
       );
+    default:
+      return assertNever(answer);
+  }
+}
+
+/** What is said whatever invoice is asked about. */
+export function renderGeneral(words: Words, merchant: Html, answer: GeneralAnswer): Html {
+  const { say } = words;
+  const again = (seconds: number) => words.duration(seconds * 1000);
+  switch (answer.code) {
+    case 'other_address':
+      return bad(say('answerOtherAddress', { amount: ltr(answer.amount), to: ltr(answer.to), merchant }));
+    case 'other_token':
+      return bad(say('answerOtherToken', { contract: ltr(answer.contract), merchant }));
+    case 'failed':
+      return html`${bad(say('answerFailed'))}<p>${renderFailure(words, answer)}</p>`;
+    case 'no_usdt_transfer':
+      return bad(renderNoUsdt(words, answer, merchant));
+    case 'not_found':
+      return bad(say('answerNotFound', { duration: again(answer.checkAgainSeconds), merchant }));
     case 'unavailable':
       return bad(say('answerUnavailable', { duration: again(answer.checkAgainSeconds) }));
     default:

@@ -52,6 +52,12 @@ export type LookupAnswer =
   | { code: 'not_a_transaction_id'; looksLike: 'address' | 'part-of-an-id' | 'link' | 'other'; characters: number }
   | { code: 'unavailable'; checkAgainSeconds: number };
 
+/** What is the same whatever invoice is asked about. */
+export type GeneralAnswer = Extract<
+  LookupAnswer,
+  { code: 'failed' | 'other_address' | 'other_token' | 'no_usdt_transfer' | 'not_found' | 'unavailable' }
+>;
+
 type FailureReason = 'out_of_energy' | 'out_of_time' | 'reverted' | 'other';
 /** `unknown`: no token that leaves a trace. Whether a contract that was called moved TRX is not looked at. */
 type Moved = 'trx' | 'trc10' | 'other_token' | 'nothing' | 'unknown';
@@ -77,14 +83,38 @@ export function answerLookup(invoice: LookupInvoice, facts: LedgerFacts | Transa
       return { code: 'exact_but_already_paid', ...exactly(invoice, facts), paidBy: invoice.payingTxId };
     case 'sighted':
       return answerSighted(invoice, facts);
+    case 'done':
+      return answerDone(invoice, facts);
+    case 'unavailable':
+    case 'not-found':
+    case 'failed':
+      return answerUndone(facts);
+    default:
+      return assertNever(facts);
+  }
+}
+
+/** Where no invoice is asked about: what came to one of our addresses, the greatest amount if there are several. */
+export type UnclaimedAnswer = GeneralAnswer | ({ code: 'to_your_address'; to: string; amount: string } & Placed);
+
+/** What a transaction is to a service that has these addresses and nothing of it in its books. */
+export function answerUnclaimed(facts: TransactionFacts, isOurs: (account: AccountHex) => boolean): UnclaimedAnswer {
+  if (facts.kind !== 'done') return answerUndone(facts);
+  const byAmount = facts.usdt.toSorted((left, right) => (left.amountMicro > right.amountMicro ? -1 : 1));
+  const here = byAmount.find(({ to }) => isOurs(to));
+  if (here === undefined) return answerElsewhere(facts, isOurs, byAmount[0] ?? null);
+  const [to, amount] = [accountToAddress(here.to), formatAmount(here.amountMicro)];
+  return { code: 'to_your_address', ...placed(facts), to, amount };
+}
+
+function answerUndone(facts: Exclude<TransactionFacts, { kind: 'done' }>): GeneralAnswer {
+  switch (facts.kind) {
     case 'unavailable':
       return { code: 'unavailable', checkAgainSeconds: UNAVAILABLE_AGAIN_SECONDS[facts.why] };
     case 'not-found':
       return { code: 'not_found', checkAgainSeconds: NOT_FOUND_AGAIN_SECONDS };
     case 'failed':
       return { code: 'failed', ...placed(facts), why: whyFailed(facts.result), result: facts.result };
-    case 'done':
-      return answerDone(invoice, facts);
     default:
       return assertNever(facts);
   }
@@ -103,17 +133,27 @@ function answerSighted(invoice: LookupInvoice, facts: Extract<LedgerFacts, { kin
   };
 }
 
-function answerDone(invoice: LookupInvoice, facts: Extract<TransactionFacts, { kind: 'done' }>): LookupAnswer {
+function answerDone(invoice: LookupInvoice, facts: Done): LookupAnswer {
   const here = nearest(
     invoice,
     facts.usdt.filter(({ to }) => to === invoice.account),
   );
   if (here !== null) return answerAmount(invoice, facts, here.amountMicro);
-  const token = facts.otherTokens.find(({ to }) => to === invoice.account);
+  return answerElsewhere(facts, (to) => to === invoice.account, nearest(invoice, facts.usdt));
+}
+
+type Done = Extract<TransactionFacts, { kind: 'done' }>;
+
+/** No USDT came here; `elsewhere` is what is told of the USDT that went to others. */
+function answerElsewhere(
+  facts: Done,
+  isHere: (account: AccountHex) => boolean,
+  elsewhere: Done['usdt'][number] | null,
+): GeneralAnswer {
+  const token = facts.otherTokens.find(({ to }) => isHere(to));
   if (token !== undefined) {
     return { code: 'other_token', ...placed(facts), contract: accountToAddress(token.contract) };
   }
-  const elsewhere = nearest(invoice, facts.usdt);
   if (elsewhere !== null) {
     const { to, amountMicro } = elsewhere;
     return {
@@ -130,11 +170,11 @@ function answerDone(invoice: LookupInvoice, facts: Extract<TransactionFacts, { k
     moved: whatMoved(facts),
     // A sun is a millionth of a TRX, as a micro-USDT is of a USDT.
     amountTrx: trx && formatAmount(microUsdt(trx.amountSun)),
-    toAddress: trx?.to === invoice.account,
+    toAddress: trx !== null && isHere(trx.to),
   };
 }
 
-function whatMoved({ trx, isTrc10, otherTokens, isUsdtCall }: Extract<TransactionFacts, { kind: 'done' }>): Moved {
+function whatMoved({ trx, isTrc10, otherTokens, isUsdtCall }: Done): Moved {
   if (trx !== null) return 'trx';
   if (isTrc10) return 'trc10';
   if (otherTokens.length > 0) return 'other_token';

@@ -14,6 +14,12 @@ export function rawHtml(text: string): Html {
   return { html: text };
 }
 
+/** What a reader of the page reads, for where there is no page: paragraphs are put beside each other. */
+export function plainText({ html: text }: Html): string {
+  const bare = text.replaceAll('</p><p', '</p> <p').replaceAll(/<[^>]*>/g, '');
+  return bare.replaceAll(/&(?:amp|lt|gt|quot|#39);/g, (escaped) => UNESCAPES.get(escaped) ?? escaped);
+}
+
 function toText(value: Value): string {
   if (value === null) return '';
   if (typeof value === 'string' || typeof value === 'number') return escapeText(String(value));
@@ -22,6 +28,8 @@ function toText(value: Value): string {
 }
 
 const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+
+const UNESCAPES = new Map(Object.entries(ESCAPES).map(([character, escaped]) => [escaped, character]));
 
 function escapeText(text: string): string {
   return text.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? '');

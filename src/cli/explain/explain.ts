@@ -8,6 +8,7 @@ import { clip } from '../clip.ts';
 import { selectProject } from '../select-project.ts';
 import { printable, type Result, type Terminal } from '../terminal.ts';
 import { withDatabase } from '../with-database.ts';
+import { askChain } from './ask-chain.ts';
 import type { Transaction } from './describe-transaction.ts';
 import { explainAddress } from './explain-address.ts';
 import { explainInvoice } from './explain-invoice.ts';
@@ -23,18 +24,32 @@ const MAX_LISTED = 10;
 /**
  * Tells all that the ledger knows of an invoice, a transaction or an address, at one moment: what is paid while it is read is
  * either told as paid throughout or not at all. A text that names nothing in the form that it has may be an external id.
- * `NOT_FOUND` for what nothing is known of; for a transaction that is an answer, with exit code 3.
+ * `NOT_FOUND` for what nothing is known of; for a transaction that is an answer, with what the chain shows of it and exit code 3.
  */
 export async function explain(terminal: Terminal, text: string, options: { project?: string }): Promise<Result> {
-  return withDatabase(terminal, ({ db }) => db.snapshot((tx) => explainIn(tx, text, options)));
+  return withDatabase(terminal, async (database) => {
+    const told = await database.db.snapshot((tx) => explainIn(tx, text, options));
+    const { explanation, unknown, projectId } = told;
+    // After the snapshot, for no node is asked within a transaction.
+    return present(
+      unknown === null ? explanation : await askChain(terminal, database, unknown, projectId, explanation),
+    );
+  });
 }
 
-async function explainIn(db: Sql, text: string, options: { project?: string }): Promise<Result> {
+/** `unknown`: a transaction that the ledger has nothing of, so that only the chain can tell of it. */
+type Told = { explanation: Explanation; unknown: Transaction | null; projectId: string | null };
+
+async function explainIn(db: Sql, text: string, options: { project?: string }): Promise<Told> {
   const projectId = options.project === undefined ? null : (await selectProject(db, options.project)).id;
   const subject = readSubject(text);
   const explanation = (await explainForm(db, subject, projectId)) ?? (await explainExternalId(db, text, projectId));
-  if (explanation !== null) return present(explanation);
-  if (subject.form === 'transaction') return present(await explainUnrecorded(db, subject, projectId));
+  if (explanation !== null) return { explanation, unknown: null, projectId };
+  if (subject.form === 'transaction') {
+    const orphaned = await explainOrphaned(db, subject, projectId);
+    if (orphaned !== null) return { explanation: orphaned, unknown: null, projectId };
+    return { explanation: await explainUnknownTransaction(db, subject, projectId), unknown: subject, projectId };
+  }
   throw notFound(subject, options);
 }
 
@@ -52,12 +67,6 @@ async function explainForm(db: Sql, subject: Subject, projectId: string | null):
     case 'external-id':
       return null;
   }
-}
-
-/** The ledger has neither a transfer nor a sighting of it. */
-async function explainUnrecorded(db: Sql, subject: Transaction, projectId: string | null): Promise<Explanation> {
-  const orphaned = await explainOrphaned(db, subject, projectId);
-  return orphaned ?? explainUnknownTransaction(db, subject, projectId);
 }
 
 async function explainExternalId(db: Sql, text: string, projectId: string | null): Promise<Explanation | null> {
