@@ -54,6 +54,8 @@ export function startWatcher(deps: WatcherDeps): Watcher {
     /** Under which lease it was read what a former process told. */
     begun: null as Lease | null,
     statusMs: 0,
+    /** Nodes that were paused when it was last looked. */
+    resting: [] as readonly string[],
     hasIncident: false,
     incidentNextMs: 0,
   };
@@ -64,8 +66,14 @@ export function startWatcher(deps: WatcherDeps): Watcher {
   const blindness = createBlindness(deps.blockMs);
   const tellStatus = async (): Promise<void> => {
     const status = follower.status();
+    if (!isLeader() || status === null) return;
     const nowMs = performance.now();
-    if (!isLeader() || status === null || nowMs - state.statusMs < STATUS_MS) return;
+    const nodes = pool.health();
+    const resting = nodes.filter(({ pausedForMs }) => pausedForMs > 0).map(({ url }) => url);
+    // A new pause is written at once, for it should outlive a crash.
+    const isNewlyResting = resting.some((url) => !state.resting.includes(url));
+    state.resting = resting;
+    if (nowMs - state.statusMs < STATUS_MS && !isNewlyResting) return;
     state.statusMs = nowMs;
     await alarms.refresh();
     if (state.hasIncident && nowMs >= state.incidentNextMs) {
@@ -73,7 +81,7 @@ export function startWatcher(deps: WatcherDeps): Watcher {
       state.incidentNextMs = nowMs + INCIDENT_MS;
       await markChecksDue(db, network);
     }
-    await saveChainStatus(db, network, deps.now(), { ...status, blind: blindness.reason(), nodes: pool.health() });
+    await saveChainStatus(db, network, deps.now(), { ...status, blind: blindness.reason(), nodes });
   };
   const follower = createFollower({ ...deps, db, log, alarms }, async () => {
     noteHead();

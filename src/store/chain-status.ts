@@ -27,7 +27,10 @@ type NodeStatus = {
   operator: string;
   state: string;
   reason: string | null;
+  /** From when the status was written. */
   pausedForMs: number;
+  /** In a row; absent in what older releases wrote. */
+  failures?: number;
   requests: number;
   refusals: number;
   requestsToday: number;
@@ -61,4 +64,29 @@ export async function findChainStatus(
 ): Promise<{ updatedAt: UnixMs; status: ChainStatus } | null> {
   const [row] = await db.run(select, [network]);
   return row === undefined ? null : { updatedAt: row.updated_at, status: JSON.parse(row.status) as ChainStatus };
+}
+
+/** What a former process, or this one before a restart, held against a node. */
+export type RememberedPause = { url: string; failures: number; pausedForMs: number; reason: string | null };
+
+/** A row of failures that is older than this says nothing of how a node is now. */
+const REMEMBERED_MS = 10 * 60_000;
+
+/**
+ * What is left of the pauses of nodes, by `url`, as the last watcher wrote them: those that failed in a row, though their pause is
+ * over. A pause that a node asked for itself may be long; whoever takes it over bounds it as if it were new. One that began while
+ * nothing was followed yet is missing.
+ */
+export async function findRememberedPauses(db: Sql, network: Network, now: UnixMs): Promise<RememberedPause[]> {
+  const found = await findChainStatus(db, network);
+  if (found === null) return [];
+  // A clock that was set back makes no pause longer.
+  const ageMs = Math.max(0, now - found.updatedAt);
+  return found.status.nodes
+    .map(({ url, failures = 0, pausedForMs, reason }) => ({
+      ...{ url, reason },
+      failures: ageMs > REMEMBERED_MS ? 0 : failures,
+      pausedForMs: Math.max(0, pausedForMs - ageMs),
+    }))
+    .filter(({ failures, pausedForMs }) => failures > 0 || pausedForMs > 0);
 }

@@ -14,6 +14,7 @@ import { type AccountHex, accountToAddress } from '../../src/tron/address.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
 import { whileWaiting } from '../support/while-waiting.ts';
+import { newDirectory } from './run-cli.ts';
 
 /** Everything happens on this day, so that what is printed is the same for ever. */
 export const at = (time: string): UnixMs => unixMs(Date.parse(`2026-09-01T${time}Z`));
@@ -82,7 +83,8 @@ export async function createLedger() {
   };
 
   return {
-    env: { DATABASE_URL: database.connectionString },
+    // No sandbox of whoever runs the test is asked.
+    env: { DATABASE_URL: database.connectionString, QUITTANCE_DATA_DIR: newDirectory() },
     sql,
     newId,
     /** Reads, and changes the ledger when the reading has come as far as a table. */

@@ -3,7 +3,7 @@ import { renderGeneral } from '../../src/checkout/answer.ts';
 import { wordsOf } from '../../src/checkout/words.ts';
 import type { Scenario } from '../../src/devnet/scenarios.ts';
 import { plainText, rawHtml } from '../../src/web/html.ts';
-import { runCli } from '../cli/run-cli.ts';
+import { newDirectory, runCli } from '../cli/run-cli.ts';
 import { untilHeadIsExamined } from '../support/fault-flow.ts';
 import { ask, newInvoice, pay } from '../support/lookup-flow.ts';
 import { startTestService, type TestService } from '../support/service.ts';
@@ -18,7 +18,7 @@ afterAll(() => service.stop());
 async function explain(txId: string, nodes = true) {
   const { devnet, connectionString } = service;
   const configured = { QUITTANCE_DEVNET_NODES: devnet.url, QUITTANCE_DEVNET_USDT: devnet.usdtContract };
-  const env = { DATABASE_URL: connectionString, ...(nodes ? configured : {}) };
+  const env = { DATABASE_URL: connectionString, QUITTANCE_DATA_DIR: newDirectory(), ...(nodes ? configured : {}) };
   const { code, json, stderr } = await runCli(['explain', txId, '--json'], { env });
   expect([code, stderr]).toEqual([3, expect.any(String)]);
   return { verdict: json.verdict as string, chain: json.subject.chain, next: json.next as string[] };

@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { unixMs } from '../../src/domain/time.ts';
+import { type ChainStatus, findRememberedPauses, saveChainStatus } from '../../src/store/chain-status.ts';
+import type { Database } from '../../src/store/database.ts';
+import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.ts';
+
+const NOW = Date.parse('2026-09-01T12:00:00Z');
+
+let database: TestDatabase;
+let db: Database;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  db = openTestDatabase(database);
+});
+afterAll(async () => {
+  await db?.close();
+  await database?.drop();
+});
+
+const node = (url: string, rest: Partial<ChainStatus['nodes'][number]>): ChainStatus['nodes'][number] => ({
+  ...{ url, operator: url, state: 'paused', reason: 'HTTP 429', pausedForMs: 0, requests: 9, refusals: 1 },
+  ...{ requestsToday: 9, answerMs: null },
+  ...rest,
+});
+
+async function save(...nodes: ChainStatus['nodes']): Promise<void> {
+  await saveChainStatus(db, 'devnet', unixMs(NOW), {
+    ...{ blind: null, headNumber: 7, ownSolidNumber: 7, nodeSolidNumber: 7, processedNumber: 7 },
+    ...{ catchUp: null, requestsPerBlock: null, nodes },
+  });
+}
+
+const after = (ms: number) => findRememberedPauses(db, 'devnet', unixMs(NOW + ms));
+const reason = 'HTTP 429';
+
+test('a network that no watcher wrote of has no pauses', async () => {
+  expect(await findRememberedPauses(db, 'nile', unixMs(NOW))).toEqual([]);
+});
+
+test('pauses go on from where they were, and failures in a row outlive their pause', async () => {
+  await save(node('a', { pausedForMs: 12_000, failures: 5 }), node('b', { state: 'healthy' }));
+  expect(await after(2000)).toEqual([{ url: 'a', reason, failures: 5, pausedForMs: 10_000 }]);
+  expect(await after(60_000)).toEqual([{ url: 'a', reason, failures: 5, pausedForMs: 0 }]);
+});
+
+test('after ten minutes failures are forgotten, and a pause that a node asked for is not', async () => {
+  await save(node('a', { failures: 5 }), node('b', { failures: 1, pausedForMs: 3_600_000 }));
+  expect(await after(600_001)).toEqual([{ url: 'b', reason, failures: 0, pausedForMs: 2_999_999 }]);
+});
+
+test('a clock that was set back makes no pause longer, and what an older release wrote is read', async () => {
+  await save(node('a', { pausedForMs: 12_000 }));
+  expect(await after(-3_600_000)).toEqual([{ url: 'a', reason, failures: 0, pausedForMs: 12_000 }]);
+});
