@@ -8,8 +8,8 @@ import { compareBlocks } from './verify-range.ts';
 
 /**
  * Reads the blocks from `from` to `to` again and records, in chain order, what the ledger missed. To repeat it, or to end it
- * anywhere, is harmless. Errors as of `readSolid`; `CHAIN_CONTRADICTION` where the ledger has what the chain has not: that is
- * never repaired silently.
+ * anywhere, is harmless. Errors as of `readSolid`; `CHAIN_CONTRADICTION` where the ledger has what the chain has not, or an
+ * operator took back what it has: that is repaired with `quittance chain repair`, and never silently.
  */
 export async function rescan(
   deps: ReadSolidDeps & Recording,
@@ -25,8 +25,8 @@ export async function rescan(
       const { txId, logIndex, blockNumber } = contradiction;
       throw new AppError(
         'CHAIN_CONTRADICTION',
-        `the ledger has transfer ${txId} (${logIndex}) in block ${blockNumber}, and the chain does not: see all of them with ` +
-          `quittance chain verify --network ${deps.network} --from ${range.from} --to ${range.to}`,
+        `${SEEN[contradiction.kind](`transfer ${txId} (${logIndex}) in block ${blockNumber}`)}: see all of them, and what is done ` +
+          `about them, with quittance chain repair --network ${deps.network} --from ${range.from} --to ${range.to}`,
       );
     }
     const counts = await recordRescanned(deps, blocks);
@@ -36,3 +36,10 @@ export async function rescan(
   });
   return { ...read, added };
 }
+
+const SEEN = {
+  missing: (transfer: string) => `the ledger misses ${transfer}`,
+  'not-on-chain': (transfer: string) => `the ledger has ${transfer}, and the chain does not`,
+  wrong: (transfer: string) => `the ledger has ${transfer}, which is another one on the chain`,
+  'taken-back': (transfer: string) => `the chain has ${transfer}, which an operator took back`,
+} as const;

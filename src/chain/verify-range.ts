@@ -1,14 +1,23 @@
 import type { ChainTransfer, SolidBlock } from '../domain/chain-block.ts';
 import type { Network } from '../domain/network.ts';
 import { concerns } from '../payments/record-rescanned.ts';
+import { findTakenBack } from '../store/annulments.ts';
 import { findLedgerRange, findOurAddresses, type LedgerTransfer } from '../store/chain-ledger.ts';
 import type { Sql } from '../store/database.ts';
 import type { AccountHex } from '../tron/address.ts';
 import { type ReadSolid, readSolid } from './read-solid.ts';
 import type { ReadSolidDeps } from './read-verified.ts';
 
-/** Where the ledger and the chain are not the same. `wrong` is in both, but not in the same block or of the same amount. */
-export type Difference = LedgerTransfer & { kind: 'missing' | 'not-on-chain' | 'wrong' };
+/**
+ * Where the ledger and the chain are not the same. `wrong` is in both, but not in the same block, at the same address or of the same
+ * amount: `onChain` says what it is. `taken-back` is on the chain, and an operator took it back. `chainBlockId` is the block of the
+ * chain at its height.
+ */
+export type Difference = LedgerTransfer & {
+  kind: 'missing' | 'not-on-chain' | 'wrong' | 'taken-back';
+  chainBlockId: string;
+  onChain: LedgerTransfer | null;
+};
 
 /** The most differences that are kept: more of them say nothing new. */
 const MAX_DIFFERENCES = 1000;
@@ -47,17 +56,40 @@ export async function compareBlocks(
   const ledger = await findLedgerRange(db, network, first.number, last.number);
   const inLedger = new Map(ledger.map((transfer) => [keyOf(transfer), transfer]));
   const differences: Difference[] = [];
+  const add = (transfer: LedgerTransfer, kind: Difference['kind'], onChain: LedgerTransfer | null) => {
+    const chainBlockId = blocks[transfer.blockNumber - first.number]?.id ?? '';
+    differences.push({ ...transfer, kind, chainBlockId, onChain });
+  };
   for (const [key, { isOurs, ...transfer }] of chain) {
     const recorded = inLedger.get(key);
     inLedger.delete(key);
     if (recorded === undefined) {
-      if (isOurs) differences.push({ ...transfer, kind: 'missing' });
-    } else if (recorded.blockId !== transfer.blockId || recorded.amountMicro !== transfer.amountMicro) {
-      differences.push({ ...recorded, kind: 'wrong' });
+      if (isOurs) add(transfer, 'missing', transfer);
+    } else if (!isSame(recorded, transfer)) {
+      add(recorded, 'wrong', transfer);
     }
   }
-  for (const transfer of inLedger.values()) differences.push({ ...transfer, kind: 'not-on-chain' });
-  return { differences, chainCount: chain.size };
+  for (const transfer of inLedger.values()) add(transfer, 'not-on-chain', null);
+  return { differences: await markTakenBack(db, network, differences), chainCount: chain.size };
+}
+
+/** What an operator took back is not missing by mistake, and no rescan brings it back. */
+async function markTakenBack(db: Sql, network: Network, differences: Difference[]): Promise<Difference[]> {
+  const missing = differences.filter(({ kind }) => kind === 'missing');
+  const takenBack = await findTakenBack(
+    db,
+    network,
+    missing.map(({ txId }) => txId),
+  );
+  if (takenBack.length === 0) return differences;
+  const isTakenBack = (each: Difference) =>
+    each.kind === 'missing' && takenBack.some((old) => keyOf(old) === keyOf(each) && isSame(old, each));
+  return differences.map((each) => (isTakenBack(each) ? { ...each, kind: 'taken-back' } : each));
+}
+
+function isSame(left: Omit<LedgerTransfer, 'blockNumber'>, right: Omit<LedgerTransfer, 'blockNumber'>): boolean {
+  const { blockId, address, amountMicro } = right;
+  return left.blockId === blockId && left.address === address && left.amountMicro === amountMicro;
 }
 
 type Side = LedgerTransfer & { isOurs: boolean };

@@ -8,7 +8,12 @@ import { withDatabase } from './with-database.ts';
 export type AcknowledgeOptions = { alarm: string; subject?: string; network?: string };
 
 /** What happened once is over when an operator has read it. Every other alarm ends when its cause does. */
-const CLOSED_BY_OPERATORS: readonly AlarmKind[] = ['contract-event', 'database-restored'];
+const CLOSED_BY_OPERATORS: readonly AlarmKind[] = [
+  'contract-event',
+  'unproven-block',
+  'payment-denied',
+  'database-restored',
+];
 
 /** Closes the alarms of a kind, or one of them, that an operator has read and that nothing else would ever close. */
 export async function acknowledgeAlarms(terminal: Terminal, options: AcknowledgeOptions): Promise<Result> {

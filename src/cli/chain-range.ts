@@ -1,16 +1,17 @@
 import { MAX_RANGE_BLOCKS, type ReadSolid } from '../chain/read-solid.ts';
 import { rescan } from '../chain/rescan.ts';
 import { type Difference, verifyRange } from '../chain/verify-range.ts';
-import { formatAmount, microUsdt } from '../domain/money.ts';
+import type { Network } from '../domain/network.ts';
 import { findCursor } from '../store/chain-cursor.ts';
+import { describeDifference, tableOfDifferences } from './chain-differences.ts';
 import { CliError, EXIT } from './cli-error.ts';
 import { clip } from './clip.ts';
-import { formatTable, type Result, type Terminal } from './terminal.ts';
+import type { Result, Terminal } from './terminal.ts';
 import { type NodeCommand, withNodes } from './with-nodes.ts';
 
 export type RangeOptions = { from: string; to: string; network?: string };
 
-type Range = { from: number; to: number };
+export type Range = { from: number; to: number };
 
 const NOTE_MS = 2000;
 
@@ -35,48 +36,33 @@ export async function verifyChain(terminal: Terminal, options: RangeOptions): Pr
   return withNodes(terminal, options.network, async (deps) => {
     await refuseAboveLedger(deps, range);
     const { differences, comparedCount, ...read } = await verifyRange(deps, range, progressOf(terminal, range));
-    const shown = differences.map(({ amountMicro, ...rest }) => ({
-      ...rest,
-      amount: formatAmount(microUsdt(amountMicro)),
-    }));
     const summary = `${read.blockCount} blocks read, ${comparedCount} transfers of our addresses compared: `;
-    const data = { network: deps.network, ...range, ...read, comparedCount, differences: shown };
+    const data = {
+      network: deps.network,
+      ...range,
+      ...read,
+      comparedCount,
+      differences: differences.map(describeDifference),
+    };
     if (differences.length === 0) return { data, text: `${summary}the ledger is the same`, ...hintOf(read) };
     return {
       data,
-      text: `${tableOf(differences)}\n\n${summary}${differences.length} differences`,
-      next: adviceOn(differences, range),
+      text: `${tableOfDifferences(differences)}\n\n${summary}${differences.length} differences`,
+      next: adviceOn(deps.network, differences, range),
       exitCode: EXIT.failed,
     };
   });
 }
 
-const EXPLAINED: Record<Difference['kind'], string> = {
-  missing: 'missing in the ledger',
-  'not-on-chain': 'not on the chain',
-  wrong: 'in another block, or of another amount',
-};
-
-function tableOf(differences: readonly Difference[]): string {
-  const rows = differences.map(({ kind, side, address, amountMicro, blockNumber, txId, logIndex }) => [
-    EXPLAINED[kind],
-    side,
-    address,
-    formatAmount(microUsdt(amountMicro)),
-    String(blockNumber),
-    `${txId}:${logIndex}`,
-  ]);
-  return formatTable(['DIFFERENCE', 'SIDE', 'ADDRESS', 'USDT', 'BLOCK', 'TRANSFER'], rows);
-}
-
-function adviceOn(differences: readonly Difference[], { from, to }: Range): string {
+function adviceOn(network: Network, differences: readonly Difference[], { from, to }: Range): string {
   if (differences.every(({ kind }) => kind === 'missing')) {
     return `record what is missing with "quittance chain rescan --from ${from} --to ${to}"`;
   }
-  return 'the ledger says what the chain does not: see docs/chain-truth.md before you ship anything for these transfers';
+  return `ship nothing for these transfers: see what each did, and take back what the chain denies, with "quittance chain repair --network ${network} --from ${from} --to ${to}"`;
 }
 
-function hintOf({ blockCount, attestedCount }: ReadSolid): { next?: string } {
+/** What is to be known about the blocks that were read. */
+export function hintOf({ blockCount, attestedCount }: ReadSolid): { next?: string } {
   const count = blockCount - attestedCount;
   if (count === 0) return {};
   return {
@@ -85,7 +71,7 @@ function hintOf({ blockCount, attestedCount }: ReadSolid): { next?: string } {
 }
 
 /** Block heights fit 2^53; anything else is refused before a node is asked. */
-function readRange({ from, to }: RangeOptions): Range {
+export function readRange({ from, to }: RangeOptions): Range {
   const range = { from: readHeight('--from', from), to: readHeight('--to', to) };
   if (range.from > range.to) throw new CliError('INVALID_ARGUMENT', `--from ${range.from} is above --to ${range.to}`);
   const count = range.to - range.from + 1;
@@ -104,7 +90,8 @@ function readHeight(option: string, text: string): number {
   throw new CliError('INVALID_ARGUMENT', `${option} ${clip(text)} is no block number: give a whole number from 1 on`);
 }
 
-async function refuseAboveLedger({ db, network }: NodeCommand, { to }: Range): Promise<void> {
+/** What comes after the ledger is for the service to read. */
+export async function refuseAboveLedger({ db, network }: NodeCommand, { to }: Range): Promise<void> {
   const cursor = await findCursor(db, network);
   if (cursor === null) throw new CliError('NOT_FOUND', `${network} was never followed here: start the service first`);
   if (to <= cursor.solid.number) return;
@@ -115,7 +102,7 @@ async function refuseAboveLedger({ db, network }: NodeCommand, { to }: Range): P
 }
 
 /** Shows, now and then, how far it is, how fast, and how long it takes. */
-function progressOf(terminal: Terminal, { from, to }: Range): (done: number) => void {
+export function progressOf(terminal: Terminal, { from, to }: Range): (done: number) => void {
   const total = to - from + 1;
   const startMs = performance.now();
   let notedMs = startMs;

@@ -1,8 +1,7 @@
 import { type Command, Option } from 'commander';
 import { addAddressCommands } from './address-commands.ts';
 import { addBackupCommands } from './backup-commands.ts';
-import type { AcknowledgeOptions } from './chain-acknowledge.ts';
-import type { RangeOptions } from './chain-range.ts';
+import { addChainCommands } from './chain-commands.ts';
 import { addDeliveriesCommands } from './deliveries-commands.ts';
 import type { DevnetOptions } from './devnet.ts';
 import { addEventsCommands } from './events-commands.ts';
@@ -10,7 +9,7 @@ import { addExplainCommand } from './explain-command.ts';
 import type { CreateKeyOptions } from './key.ts';
 import { addListenCommands } from './listen-commands.ts';
 import { addMasterKeyCommands } from './master-key-commands.ts';
-import { collect, PROJECT_OPTION, type Print, type ProjectOption } from './option-parts.ts';
+import { collect, NETWORK_OPTION, PROJECT_OPTION, type Print, type ProjectOption } from './option-parts.ts';
 import { addProjectCommands } from './project-commands.ts';
 import { addReceiptCommands } from './receipt-commands.ts';
 import type { ReconcileOptions } from './reconcile.ts';
@@ -72,65 +71,6 @@ function addKeyCommands(program: Command, terminal: Terminal, print: Print): voi
     .description('revoke a key at once and for ever')
     .argument('<keyId>', 'key_…')
     .action(async (keyId: string) => print((await import('./key.ts')).revokeKey(terminal, keyId)));
-}
-
-const NETWORK_OPTION = [
-  '--network <network>',
-  'mainnet, nile or devnet; may be left out when one is configured',
-] as const;
-const FROM_OPTION = ['--from <block>', 'the first block'] as const;
-const TO_OPTION = ['--to <block>', 'the last block, where the ledger stands or below; at most 100,000 blocks'] as const;
-
-function addChainCommands(program: Command, terminal: Terminal, print: Print): void {
-  const group = program.command('chain').description('what the service knows of the chain, and whether it is right');
-  group
-    .command('status')
-    .description('where the service stands, how its nodes are, and which alarms are open')
-    .option(...NETWORK_OPTION)
-    .action(async (options: { network?: string }) =>
-      print((await import('./chain.ts')).showChainStatus(terminal, options)),
-    );
-  group
-    .command('rescan')
-    .description('read blocks again and record what the ledger missed; harmless to repeat')
-    .requiredOption(...FROM_OPTION)
-    .requiredOption(...TO_OPTION)
-    .option(...NETWORK_OPTION)
-    .action(async (options: RangeOptions) => print((await import('./chain-range.ts')).rescanChain(terminal, options)));
-  group
-    .command('verify')
-    .description('read blocks again and compare them with the ledger; changes nothing, exits 1 on a difference')
-    .requiredOption(...FROM_OPTION)
-    .requiredOption(...TO_OPTION)
-    .option(...NETWORK_OPTION)
-    .action(async (options: RangeOptions) => print((await import('./chain-range.ts')).verifyChain(terminal, options)));
-  group
-    .command('resume')
-    .description('let a watcher go on that stopped because the chain contradicted the ledger')
-    .option('--yes', 'you know the reason and settled it')
-    .option(...NETWORK_OPTION)
-    .action(async (options: { network?: string; yes?: boolean }) =>
-      print((await import('./chain.ts')).resumeChain(terminal, options)),
-    );
-  group
-    .command('acknowledge')
-    .description('close alarms that tell of something that happened once, when you have read them')
-    .requiredOption('--alarm <kind>', 'contract-event or database-restored; every other alarm ends when its cause does')
-    .option('--subject <subject>', 'only the one about this, as "quittance chain status --json" shows it')
-    .option(...NETWORK_OPTION)
-    .action(async (options: AcknowledgeOptions) =>
-      print((await import('./chain-acknowledge.ts')).acknowledgeAlarms(terminal, options)),
-    );
-  group
-    .command('producers')
-    .description('who may make blocks: every change, when, why, and which nodes said so')
-    .option('--accept', 'take over the producers that the nodes name now, although more changed than a vote can')
-    .option('--yes', 'with --accept: you know that the network changed so much')
-    .option(...NETWORK_OPTION)
-    .action(async (options: { network?: string; accept?: boolean; yes?: boolean }) => {
-      const { acceptNewProducers, listProducers } = await import('./chain.ts');
-      await print(options.accept === true ? acceptNewProducers(terminal, options) : listProducers(terminal, options));
-    });
 }
 
 function addReconcileCommand(program: Command, terminal: Terminal, print: Print): void {

@@ -4,19 +4,20 @@ import { secretProblem } from './secret-problem.ts';
 import { spotSecretInNote } from './spot-secret.ts';
 
 /**
- * The note that was given, or an empty one. Notes are kept for ever, so one that looks like a secret is refused. What is wrong
+ * The note that was given by the option `name`, or an empty one. Notes are kept for ever, so one that looks like a secret is refused. What is wrong
  * is added to `problems`, so that all of a command is reported at once.
  */
-export function readNote(option: string | undefined, problems: Problem[]): string {
+export function readNote(option: string | undefined, problems: Problem[], name = '--note'): string {
   const note = (option ?? '').trim();
   const kind = spotSecretInNote(note);
   if (kind !== null) {
-    const { subject, message } = secretProblem('--note', kind);
-    problems.push({ subject, message: `${message} ${WAYS_OUT[kind] ?? ''}`.trim() });
+    const { subject, message } = secretProblem(name, kind);
+    const wayOut = (WAYS_OUT[kind] ?? '').replace('--note', name);
+    problems.push({ subject, message: `${message} ${wayOut}`.trim() });
     return note;
   }
   const problem = noteProblem(note);
-  if (problem !== null) problems.push({ subject: '--note', message: `--note ${problem}` });
+  if (problem !== null) problems.push({ subject: name, message: `${name} ${problem}` });
   return note;
 }
 

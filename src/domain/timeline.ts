@@ -15,6 +15,7 @@ export const TIMELINE_KINDS = [
   'duplicate',
   'unmatched',
   'resolved',
+  'taken-back',
   'event',
   'attempt',
   'delivery',

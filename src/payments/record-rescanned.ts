@@ -32,7 +32,7 @@ export function recordRescanned(recording: Recording, blocks: readonly SolidBloc
       const recorded = cursor === null ? 'nothing' : `blocks up to ${cursor.solid.number}`;
       throw new AppError('CHAIN_CONTRADICTION', `block ${above?.number} is rescanned, but ${recorded} was recorded`);
     }
-    const { incoming, counts } = await recordTransfers(recording, tx, blocks, concerns);
+    const { incoming, counts } = await recordTransfers(recording, tx, blocks, { concerns });
     const invoices = await findChangeable(tx, recording.network, invoicesOf(incoming));
     // An invoice that was CONFIRMING keeps its sighting until that block is solid; its transfer is a duplicate then.
     const paid = planPaid(incoming, invoices);

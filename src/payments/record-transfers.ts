@@ -22,6 +22,9 @@ export type TransferCounts = { matched: number; duplicate: number; unmatched: nu
 /** Whether a block of that time can concern an address or an invoice that was created then. */
 type Concerns = (createdAt: UnixMs, blockTime: UnixMs) => boolean;
 
+/** `isAgain`: what was taken back is recorded again, because an operator saw that the chain has it. */
+type Rules = { concerns?: Concerns; isAgain?: boolean };
+
 /**
  * Writes the transfers to and from our addresses that the ledger does not have yet, in chain order, and decides what each
  * incoming one is. The caller's transaction holds the cursor's lock, so that nobody else decides at the same time.
@@ -30,20 +33,20 @@ export async function recordTransfers(
   recording: Recording,
   tx: Sql,
   blocks: readonly SolidBlock[],
-  concerns: Concerns = () => true,
+  { concerns = () => true, isAgain = false }: Rules = {},
 ): Promise<{ incoming: DecidedTransfer[]; counts: TransferCounts }> {
   const { network } = recording;
   const placed = blocks.flatMap((block) =>
     block.transfers.filter(({ amount }) => amount > 0n).map((transfer) => ({ block, transfer })),
   );
-  const transfers = placed.map(({ transfer }) => transfer);
+  const transfers = placed.map(({ block, transfer }) => ({ ...transfer, blockId: block.id }));
   // In this order: an address that is added between the two statements then misses what came in, never what went out, and
   // what it held before the ledger knew it is not negative.
-  const arrived = await findIncoming(tx, network, transfers);
+  const arrived = await findIncoming(tx, network, transfers, isAgain);
   const left = await findOutgoing(tx, network, transfers);
   const incoming = decide(recording, placed, arrived, concerns);
   if (incoming.length > 0) await insertTransfers(tx, network, incoming);
-  const outgoing = await insertOutgoing(tx, network, describeOutgoing(placed, left, concerns));
+  const outgoing = await insertOutgoing(tx, network, describeOutgoing(placed, left, concerns), isAgain);
   const counts = { matched: 0, duplicate: 0, unmatched: 0, outgoing };
   for (const { kind } of incoming) counts[kind]++;
   return { incoming, counts };

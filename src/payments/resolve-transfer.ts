@@ -34,6 +34,7 @@ export type ResolveOutcome =
     }
   | { kind: 'unknown'; transferIds: string[] }
   | { kind: 'matched'; transfers: LockedTransfer[] }
+  | { kind: 'taken-back'; transfers: LockedTransfer[] }
   | { kind: 'several-projects' }
   | { kind: 'no-invoice'; projectId: string };
 
@@ -57,6 +58,8 @@ export function resolveTransfers(
     const unknown = transferIds.filter((id) => !found.has(id));
     const [first] = transfers;
     if (unknown.length > 0 || first === undefined) return { kind: 'unknown', transferIds: unknown };
+    const annulled = transfers.filter(({ isAnnulled }) => isAnnulled);
+    if (annulled.length > 0) return { kind: 'taken-back', transfers: annulled };
     const matched = transfers.filter(({ kind }) => kind === 'matched');
     if (matched.length > 0) return { kind: 'matched', transfers: matched };
     let invoice: NamedInvoice | null = null;

@@ -103,7 +103,7 @@ async function findExact({ network }: Watching, tx: Sql, blocks: ChainBlock[]): 
   const incoming = await findIncoming(
     tx,
     network,
-    placed.map(({ transfer }) => transfer),
+    placed.map(({ block, transfer }) => ({ ...transfer, blockId: block.id })),
   );
   return incoming.flatMap(({ index, projectId, invoice }) => {
     const found = placed[index];

@@ -12,6 +12,8 @@ export const ALARM_KINDS = [
   'producers-refused',
   'not-solid',
   'contract-event',
+  'unproven-block',
+  'payment-denied',
   'balance-differs',
   'address-blacklisted',
   'capacity-low',

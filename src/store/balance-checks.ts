@@ -2,6 +2,7 @@ import type { Books } from '../domain/books.ts';
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { AccountHex, TronAddress } from '../tron/address.ts';
+import { outgoingStands, stands } from './annulments.ts';
 import type { Sql } from './database.ts';
 import { type Row, statement } from './statement.ts';
 
@@ -67,12 +68,14 @@ function toBooked(row: Row<typeof columns>): BookedAddress {
   };
 }
 
-// What came in before outgoing transfers were recorded has no producer. It is left out below the opening, or all that left
+// What was taken back moved nothing. What came in before outgoing transfers were recorded has no producer. It is left out below the opening, or all that left
 // since would seem to be missing.
 const MOVEMENTS = `(
-     select block_number, amount_micro as micro, producer is null as is_one_sided from transfers where address_id = $1
+     select block_number, amount_micro as micro, producer is null as is_one_sided from transfers t
+     where address_id = $1 and ${stands('t')}
      union all
-     select block_number, -amount_micro, false from outgoing_transfers where address_id = $1) m`;
+     select block_number, -amount_micro, false from outgoing_transfers o
+     where address_id = $1 and ${outgoingStands('o')}) m`;
 
 const before = statement(
   'balance-books-before',

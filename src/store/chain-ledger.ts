@@ -1,6 +1,7 @@
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { AccountHex, TronAddress } from '../tron/address.ts';
+import { outgoingStands, stands } from './annulments.ts';
 import type { Sql } from './database.ts';
 import { statement } from './statement.ts';
 
@@ -31,16 +32,16 @@ const inRange = statement(
      a.address, t.amount_micro
    from addresses a
    cross join lateral (
-     select 'in' as side, tx_id, log_index, block_number, block_id, amount_micro from transfers
-     where address_id = a.id and block_number between $2 and $3
+     select 'in' as side, tx_id, log_index, block_number, block_id, amount_micro from transfers t
+     where address_id = a.id and block_number between $2 and $3 and ${stands('t')}
      union all
-     select 'out', tx_id, log_index, block_number, block_id, amount_micro from outgoing_transfers
-     where address_id = a.id and block_number between $2 and $3) t
+     select 'out', tx_id, log_index, block_number, block_id, amount_micro from outgoing_transfers o
+     where address_id = a.id and block_number between $2 and $3 and ${outgoingStands('o')}) t
    where a.network = $1
    order by t.block_number, tx_id, t.log_index, t.side`,
 );
 
-/** The transfers of the ledger in the blocks from `from` to `to`, both included: ask for few blocks at once. */
+/** The transfers that stand in the ledger in the blocks from `from` to `to`, both included: ask for few blocks at once. */
 export async function findLedgerRange(db: Sql, network: Network, from: number, to: number): Promise<LedgerTransfer[]> {
   return (await db.run(inRange, [network, from, to])).map((row) => ({
     side: row.side as LedgerTransfer['side'],

@@ -2,6 +2,7 @@ import { hadPayment, type InvoiceStatus } from '../domain/invoice.ts';
 import { type MicroUsdt, microUsdt } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
+import { stands } from './annulments.ts';
 import type { Sql } from './database.ts';
 import {
   JOIN_HEAD,
@@ -78,7 +79,7 @@ const columns = {
 const SELECT = `select i.id, i.network, i.status, i.checkout_token, i.expires_at, i.event_count, i.requested_micro,
      i.payable_micro, a.address, p.name as project_name, p.support_contact, p.return_url, p.accent, p.logo_id,
      (select encode(d.tx_id, 'hex') from transfers d
-      where d.project_id = i.project_id and d.invoice_id = i.id and d.kind = 'duplicate'
+      where d.project_id = i.project_id and d.invoice_id = i.id and d.kind = 'duplicate' and ${stands('d')}
         and not exists (select from transfer_resolutions r where r.transfer_id = d.id)
       order by d.id limit 1) as second_tx_id,
      encode(c.genesis_id, 'hex') as genesis_id,

@@ -4,6 +4,15 @@ import type { Network } from '../domain/network.ts';
 import type { Policy } from '../domain/policy.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { AccountHex, TronAddress } from '../tron/address.ts';
+import {
+  ANNULMENT_COLUMNS,
+  type Annulment,
+  annulmentColumns,
+  outgoingAnnulment,
+  outgoingStands,
+  stands,
+  toAnnulment,
+} from './annulments.ts';
 import type { Sql } from './database.ts';
 import { type Row, statement } from './statement.ts';
 
@@ -119,8 +128,10 @@ const countTransfers = statement(
   'explain-address-transfers',
   { incoming: 'int8', outgoing: 'int8' },
   `select
-     (select count(*) from (select from transfers where address_id = $1 and block_number > $3 limit $2) t) as incoming,
-     (select count(*) from (select from outgoing_transfers where address_id = $1 and block_number > $3 limit $2) t) as outgoing`,
+     (select count(*) from (
+       select from transfers t where address_id = $1 and block_number > $3 and ${stands('t')} limit $2) t) as incoming,
+     (select count(*) from (
+       select from outgoing_transfers o where address_id = $1 and block_number > $3 and ${outgoingStands('o')} limit $2) t) as outgoing`,
 );
 
 /** How many transfers an address received and sent above a block (-1 for all), counting at most `limit` of each. */
@@ -148,6 +159,7 @@ export type ExplainedOutgoing = {
   amountMicro: MicroUsdt;
   verified: string;
   nodes: string[];
+  annulment: Annulment | null;
 };
 
 const outgoingColumns = {
@@ -163,14 +175,16 @@ const outgoingColumns = {
   amount_micro: 'numeric',
   verified: 'text',
   nodes: 'text[]',
+  ...annulmentColumns,
 } as const;
 const OUTGOING = `select o.project_id, o.network, a.address, o.to_address, encode(o.tx_id, 'hex') as tx_id, o.log_index,
-     o.block_number, encode(o.block_id, 'hex') as block_id, o.block_time, o.amount_micro, o.verified, o.nodes`;
+     o.block_number, encode(o.block_id, 'hex') as block_id, o.block_time, o.amount_micro, o.verified, o.nodes, ${ANNULMENT_COLUMNS}`;
+const WITH_ANNULMENT = `left join outgoing_annulments n on ${outgoingAnnulment('o')}`;
 
 const outgoingOfTransaction = statement(
   'explain-outgoing-of-transaction',
   outgoingColumns,
-  `${OUTGOING} from outgoing_transfers o join addresses a on a.id = o.address_id
+  `${OUTGOING} from outgoing_transfers o join addresses a on a.id = o.address_id ${WITH_ANNULMENT}
    where o.network in ('mainnet', 'nile', 'devnet') and o.tx_id = decode($1, 'hex')
      and ($2::uuid is null or o.project_id = $2)
    order by o.network, o.log_index limit $3`,
@@ -189,7 +203,7 @@ export async function findOutgoingOfTransaction(
 const outgoingOfAddress = statement(
   'explain-outgoing-of-address',
   outgoingColumns,
-  `${OUTGOING} from outgoing_transfers o join addresses a on a.id = o.address_id
+  `${OUTGOING} from outgoing_transfers o join addresses a on a.id = o.address_id ${WITH_ANNULMENT}
    where o.address_id = $1 order by o.block_number desc, o.log_index desc limit $2`,
 );
 
@@ -204,7 +218,7 @@ const outgoingTo = statement(
   `${OUTGOING} from projects s
    cross join lateral (
      select * from outgoing_transfers where project_id = s.id and to_address = $1 order by block_number desc limit $3) o
-   join addresses a on a.id = o.address_id
+   join addresses a on a.id = o.address_id ${WITH_ANNULMENT}
    where $2::uuid is null or s.id = $2 order by o.block_time desc, tx_id, o.log_index limit $3`,
 );
 
@@ -232,5 +246,6 @@ function toOutgoing(row: Row<typeof outgoingColumns>): ExplainedOutgoing {
     amountMicro: microUsdt(row.amount_micro),
     verified: row.verified,
     nodes: row.nodes,
+    annulment: toAnnulment(row),
   };
 }

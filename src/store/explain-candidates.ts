@@ -1,5 +1,6 @@
 import { uuidV7 } from '../domain/ids.ts';
 import { type UnixMs, unixMs } from '../domain/time.ts';
+import { stands } from './annulments.ts';
 import type { Sql } from './database.ts';
 import type { ExplainedInvoice } from './explain-invoice.ts';
 import { type Row, statement } from './statement.ts';
@@ -11,8 +12,10 @@ const duplicates = statement(
   'explain-duplicates',
   { id: 'uuid', total: 'int8' },
   `select id, (select count(*) from (
-       select from transfers where project_id = $1 and kind = 'duplicate' and invoice_id = $2 limit ${MAX_COUNTED}) d) as total
-   from transfers where project_id = $1 and kind = 'duplicate' and invoice_id = $2 order by id desc limit $3`,
+       select from transfers t
+       where project_id = $1 and kind = 'duplicate' and invoice_id = $2 and ${stands('t')} limit ${MAX_COUNTED}) d) as total
+   from transfers t where project_id = $1 and kind = 'duplicate' and invoice_id = $2 and ${stands('t')}
+   order by id desc limit $3`,
 );
 
 /** The newest duplicates of an invoice, and how many it has, counting at most 100,000. */
@@ -35,11 +38,11 @@ const candidates = statement(
   'explain-candidates',
   { id: 'uuid', total: 'int8', is_all: 'bool' },
   `with first as materialized (
-     select id, kind, block_time, address_id, amount_micro from transfers
-     where project_id = $1 and kind <> 'matched' and id >= $7 order by id limit ${READ}),
+     select id, kind, block_time, address_id, amount_micro from transfers t
+     where project_id = $1 and kind <> 'matched' and id >= $7 and ${stands('t')} order by id limit ${READ}),
    last as materialized (
-     select id, kind, block_time, address_id, amount_micro from transfers
-     where project_id = $1 and kind <> 'matched' and id >= $7 order by id desc limit ${READ}),
+     select id, kind, block_time, address_id, amount_micro from transfers t
+     where project_id = $1 and kind <> 'matched' and id >= $7 and ${stands('t')} order by id desc limit ${READ}),
    near as materialized (
      select id from (select * from first union select * from last) ends
      where kind = 'unmatched' and block_time >= $3 and (address_id = $2 or amount_micro in ($4::int8, $5::int8)))
@@ -75,7 +78,10 @@ const linked = statement(
   'explain-linked-transfers',
   { transfer_id: 'uuid' },
   `select distinct transfer_id from (
-     select transfer_id from transfer_resolutions where invoice_id = $2 and project_id = $1 order by id desc limit $3) r`,
+     select transfer_id from transfer_resolutions l
+     where invoice_id = $2 and project_id = $1
+       and not exists (select from transfer_annulments n where n.transfer_id = l.transfer_id)
+     order by id desc limit $3) r`,
 );
 
 /** Transfers that an operator's resolution, the newest ones, linked to an invoice. */

@@ -1,6 +1,7 @@
 import type { MicroUsdt } from '../domain/money.ts';
 import type { ResolutionKind } from '../domain/resolution.ts';
 import type { UnixMs } from '../domain/time.ts';
+import { outgoingStands, stands } from './annulments.ts';
 import type { Sql } from './database.ts';
 import { type Row, statement } from './statement.ts';
 import { type DeskFilter, type TransferKind, toDates } from './transfer-desk.ts';
@@ -76,8 +77,8 @@ const selectIncoming = statement(
      a.address as to_address, t.amount_micro, t.verified, t.kind, i.id as invoice_id, i.external_id, r.resolution, r.note,
      r.resolved_by, r.resolved_at, f.id as for_invoice_id, f.external_id as for_external_id
    from (
-     select * from transfers
-     where project_id = $1 and id > $2 and id <= $3 and kind = any($4::text[])
+     select * from transfers u
+     where project_id = $1 and ${stands('u')} and id > $2 and id <= $3 and kind = any($4::text[])
        and ($5::timestamptz is null or block_time >= $5) and ($6::timestamptz is null or block_time < $6)
      order by id limit $7::int8) t
    join addresses a on a.id = t.address_id
@@ -156,8 +157,8 @@ const selectOutgoing = statement(
   `select encode(t.tx_id, 'hex') as tx_id, t.log_index, t.block_number, t.block_time, t.recorded_at,
      a.address as from_address, t.to_address, t.amount_micro, t.verified
    from (
-     select * from outgoing_transfers
-     where project_id = $1 and (block_number, tx_id, log_index) > ($2::int8, decode($3, 'hex'), $4::int4)
+     select * from outgoing_transfers u
+     where project_id = $1 and ${outgoingStands('u')} and (block_number, tx_id, log_index) > ($2::int8, decode($3, 'hex'), $4::int4)
        and (block_number, tx_id, log_index) <= ($5::int8, decode($6, 'hex'), $7::int4)
        and ($8::timestamptz is null or block_time >= $8) and ($9::timestamptz is null or block_time < $9)
      order by block_number, tx_id, log_index limit $10::int8) t

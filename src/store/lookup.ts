@@ -4,6 +4,7 @@ import { microUsdt } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
 import type { LedgerFacts } from '../domain/transaction-facts.ts';
 import type { AccountHex } from '../tron/address.ts';
+import { stands } from './annulments.ts';
 import type { Sql } from './database.ts';
 import { type Row, statement } from './statement.ts';
 
@@ -48,8 +49,8 @@ const select = statement(
    left join lateral (
      (select t.kind, t.block_number, t.block_time
       from (
-        select project_id, invoice_id, kind, block_number, block_time from transfers
-        where network = i.network and tx_id = decode($2, 'hex') offset 0) t
+        select project_id, invoice_id, kind, block_number, block_time from transfers r
+        where network = i.network and tx_id = decode($2, 'hex') and ${stands('r')} offset 0) t
       where t.project_id = i.project_id and t.invoice_id = i.id
       order by t.kind = 'matched' desc limit 1)
      union all

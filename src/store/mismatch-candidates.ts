@@ -4,6 +4,7 @@ import type { Suspect } from '../domain/mismatch/facts.ts';
 import { microUsdt } from '../domain/money.ts';
 import type { Policy } from '../domain/policy.ts';
 import type { UnixMs } from '../domain/time.ts';
+import { outgoingStands, stands } from './annulments.ts';
 import type { Sql } from './database.ts';
 import { type Row, statement } from './statement.ts';
 
@@ -44,13 +45,13 @@ const selectTransfers = statement(
      (select true from addresses o where o.project_id = t.project_id and left(o.address, 4) = left(t.from_address, 4)
         and right(o.address, 4) = right(t.from_address, 4) and o.address = t.from_address limit 1) is not null as is_from_ours,
      (select true from outgoing_transfers o where o.project_id = t.project_id and o.to_address = t.from_address
-        and o.block_time < t.block_time limit 1) is not null as is_from_recipient,
+        and o.block_time < t.block_time and ${outgoingStands('o')} limit 1) is not null as is_from_recipient,
      t.invoice_id
    from transfers t join addresses a on a.id = t.address_id join projects p on p.id = t.project_id
-   where t.id = any($1::uuid[]) and t.kind <> 'matched'`,
+   where t.id = any($1::uuid[]) and t.kind <> 'matched' and ${stands('t')}`,
 );
 
-/** Those of these transfers (UUIDs, at most 500) that paid nothing. */
+/** Those of these transfers (UUIDs, at most 500) that came and paid nothing. */
 export async function findMismatched(db: Sql, ids: readonly string[]): Promise<MismatchedTransfer[]> {
   const rows = await db.run(selectTransfers, [ids]);
   return rows.map((row) => ({

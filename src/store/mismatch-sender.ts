@@ -1,4 +1,5 @@
 import type { UnixMs } from '../domain/time.ts';
+import { outgoingStands, stands } from './annulments.ts';
 import type { Sql } from './database.ts';
 import { statement } from './statement.ts';
 
@@ -33,8 +34,8 @@ const selectSiblings = statement(
    from unnest($1::uuid[], $2::uuid[], $3::text[], $4::timestamptz[]) as q (id, project_id, sender, at)
    cross join lateral (
      select id, amount_micro, block_time, kind from (
-       select id, amount_micro, block_time, kind, from_address from transfers
-       where project_id = q.project_id and left(from_address, 4) = left(q.sender, 4)
+       select id, amount_micro, block_time, kind, from_address from transfers t
+       where project_id = q.project_id and ${stands('t')} and left(from_address, 4) = left(q.sender, 4)
          and right(from_address, 4) = right(q.sender, 4) and block_time < q.at + interval '1 day'
        order by block_time desc limit ${SIBLINGS_READ}) newest
      where from_address = q.sender and kind <> 'matched' and id <> q.id
@@ -67,14 +68,14 @@ const selectResembled = statement(
       where a.project_id = q.project_id and left(a.address, 4) = left(q.sender, 4)
         and right(a.address, 4) = right(q.sender, 4) and a.address <> q.sender limit 1),
      (select to_address from (
-        select to_address, amount_micro from outgoing_transfers
-        where project_id = q.project_id and left(to_address, 4) = left(q.sender, 4)
+        select to_address, amount_micro from outgoing_transfers o
+        where project_id = q.project_id and ${outgoingStands('o')} and left(to_address, 4) = left(q.sender, 4)
           and right(to_address, 4) = right(q.sender, 4) and block_time < q.at
         order by block_time desc limit ${SIBLINGS_READ}) newest
       where to_address <> q.sender and amount_micro >= $5 limit 1),
      (select from_address from (
-        select from_address, amount_micro from transfers
-        where project_id = q.project_id and left(from_address, 4) = left(q.sender, 4)
+        select from_address, amount_micro from transfers t
+        where project_id = q.project_id and ${stands('t')} and left(from_address, 4) = left(q.sender, 4)
           and right(from_address, 4) = right(q.sender, 4) and block_time < q.at
         order by block_time desc limit ${SIBLINGS_READ}) newest
       where from_address <> q.sender and amount_micro >= $5 limit 1)) as resembled

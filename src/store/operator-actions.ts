@@ -2,16 +2,21 @@ import type { UnixMs } from '../domain/time.ts';
 import type { Sql } from './database.ts';
 import { statement } from './statement.ts';
 
-/** What an operator did. `subject` is an address (T…), a project (prj_…) or an endpoint (whe_…); `detail` depends on the action. */
+/**
+ * What an operator did. `subject` is an address (T…), a project (prj_…), an endpoint (whe_…), or, where it concerns the chain and no
+ * project, the id of a block or the name of the network; `detail` depends on the action.
+ */
 export type OperatorAction = {
-  projectId: string;
+  projectId: string | null;
   action:
     | 'address.added'
     | 'address.derived'
     | 'address.retired'
     | 'address.activated'
     | 'project.changed'
-    | 'deliveries.replayed';
+    | 'deliveries.replayed'
+    | 'block.passed'
+    | 'chain.repaired';
   subject: string;
   detail: object;
   actedBy: string;
@@ -39,7 +44,7 @@ export async function insertOperatorActions(tx: Sql, actions: readonly OperatorA
 
 const list = statement(
   'operator-action-list',
-  { project_id: 'uuid', action: 'text', subject: 'text', detail: 'text', acted_by: 'text', acted_at: 'timestamptz' },
+  { project_id: 'uuid?', action: 'text', subject: 'text', detail: 'text', acted_by: 'text', acted_at: 'timestamptz' },
   `select project_id, action, subject, detail::text as detail, acted_by, acted_at
    from (select * from operator_actions where subject = $1 order by id desc limit 1000) newest order by id`,
 );

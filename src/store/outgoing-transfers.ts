@@ -1,6 +1,7 @@
 import type { ChainTransfer, Verified } from '../domain/chain-block.ts';
 import type { Network } from '../domain/network.ts';
 import { toIso, type UnixMs } from '../domain/time.ts';
+import { outgoingAnnulment } from './annulments.ts';
 import type { Sql } from './database.ts';
 import { statement } from './statement.ts';
 
@@ -60,13 +61,43 @@ const insert = statement(
    returning encode(tx_id, 'hex') as tx_id`,
 );
 
-/** Records outgoing transfers, leaving alone those that the ledger has. Returns how many were new. */
-export async function insertOutgoing(tx: Sql, network: Network, transfers: NewOutgoing[]): Promise<number> {
+// Another record of a log whose former ones were all taken back. What was denied is believed again only where $3 says so.
+const correct = statement(
+  'outgoing-correct',
+  { tx_id: 'text' },
+  `insert into outgoing_corrections (network, tx_id, log_index, project_id, address_id, block_number, block_id, block_time,
+     to_address, amount_micro, verified, nodes, correction)
+   select $1, decode(t->>'txId', 'hex'), (t->>'logIndex')::int4, (t->>'projectId')::uuid, (t->>'addressId')::uuid,
+     (t->>'blockNumber')::int8, decode(t->>'blockId', 'hex'), (t->>'blockTime')::timestamptz, t->>'toAddress',
+     (t->>'amountMicro')::numeric, t->>'verified', array(select jsonb_array_elements_text(t->'nodes')), before.count
+   from jsonb_array_elements($2::text::jsonb) t
+   cross join lateral (
+     select count(*)::int4 as count, coalesce(bool_and(n.tx_id is not null), false) as are_annulled,
+       coalesce(bool_or(o.address_id = (t->>'addressId')::uuid and o.amount_micro = (t->>'amountMicro')::numeric
+         and o.block_id = decode(t->>'blockId', 'hex')), false) as was_denied
+     from outgoing_transfers o left join outgoing_annulments n on ${outgoingAnnulment('o')}
+     where o.network = $1 and o.tx_id = decode(t->>'txId', 'hex') and o.log_index = (t->>'logIndex')::int4) before
+   where before.are_annulled and ($3::bool or not before.was_denied)
+   returning encode(tx_id, 'hex') as tx_id`,
+);
+
+/**
+ * Records outgoing transfers, leaving alone those that the ledger has, and those that were taken back unless `isAgain`. Returns how
+ * many were new.
+ */
+export async function insertOutgoing(
+  tx: Sql,
+  network: Network,
+  transfers: NewOutgoing[],
+  isAgain = false,
+): Promise<number> {
   if (transfers.length === 0) return 0;
   const rows = transfers.map((transfer) => ({
     ...transfer,
     amountMicro: transfer.amountMicro.toString(),
     blockTime: toIso(transfer.blockTime),
   }));
-  return (await tx.run(insert, [network, JSON.stringify(rows)])).length;
+  const added = (await tx.run(insert, [network, JSON.stringify(rows)])).length;
+  if (added === rows.length) return added;
+  return added + (await tx.run(correct, [network, JSON.stringify(rows), isAgain])).length;
 }

@@ -2,6 +2,7 @@ import type { InvoiceStatus } from '../domain/invoice.ts';
 import type { MicroUsdt } from '../domain/money.ts';
 import type { ResolutionKind } from '../domain/resolution.ts';
 import type { UnixMs } from '../domain/time.ts';
+import { stands } from './annulments.ts';
 import type { Sql } from './database.ts';
 import { type Row, statement } from './statement.ts';
 import type { NewTransfer } from './transfers.ts';
@@ -62,7 +63,7 @@ const listText = (
      r.resolution
    from (
      select * from transfers u
-     where u.project_id = $1 and u.kind = any($2::text[]) and ${only}
+     where u.project_id = $1 and u.kind = any($2::text[]) and ${only} and ${stands('u')}
        and u.id < coalesce($3, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
        and ($4::timestamptz is null or u.block_time >= $4) and ($5::timestamptz is null or u.block_time < $5)
        and case $6::text
@@ -80,7 +81,7 @@ const listText = (
 const listUnsettled = statement('desk-list-unsettled', listed, listText("u.kind <> 'matched'"));
 const listAll = statement('desk-list', listed, listText('true'));
 
-/** Transfers to the addresses of a project, the newest first. */
+/** Transfers to the addresses of a project, the newest first, but for those that were taken back. */
 export async function listDeskTransfers(db: Sql, projectId: string, filter: DeskFilter): Promise<DeskTransfer[]> {
   const { kinds, state, from, until, before, limit } = filter;
   // Said in the text of the statement, it lets PostgreSQL read the index of those that pay nothing.
@@ -170,13 +171,19 @@ export async function findResolutions(db: Sql, transferIds: readonly string[]): 
 
 const lock = statement(
   'desk-lock',
-  { id: 'uuid', project_id: 'uuid', kind: 'text', external_id: 'text?' },
-  `select t.id, t.project_id, t.kind,
+  { id: 'uuid', project_id: 'uuid', kind: 'text', is_annulled: 'bool', external_id: 'text?' },
+  `select t.id, t.project_id, t.kind, not ${stands('t')} as is_annulled,
      (select external_id from invoices where project_id = t.project_id and id = t.invoice_id) as external_id
    from transfers t where t.id = any($1::uuid[]) order by t.id for no key update of t`,
 );
 
-export type LockedTransfer = { id: string; projectId: string; kind: TransferKind; externalId: string | null };
+export type LockedTransfer = {
+  id: string;
+  projectId: string;
+  kind: TransferKind;
+  isAnnulled: boolean;
+  externalId: string | null;
+};
 
 /** Holds transfers until the transaction ends, so that whoever resolves them at the same time sees what was there before. */
 export async function lockTransfers(tx: Sql, ids: readonly string[]): Promise<LockedTransfer[]> {
@@ -184,6 +191,7 @@ export async function lockTransfers(tx: Sql, ids: readonly string[]): Promise<Lo
     id: row.id,
     projectId: row.project_id,
     kind: row.kind as TransferKind,
+    isAnnulled: row.is_annulled,
     externalId: row.external_id,
   }));
 }

@@ -5,6 +5,7 @@ import { type MicroUsdt, microUsdt } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { AccountHex, TronAddress } from '../tron/address.ts';
+import { ANNULMENT_COLUMNS, type Annulment, annulmentColumns, toAnnulment } from './annulments.ts';
 import type { Sql } from './database.ts';
 import { type Row, statement } from './statement.ts';
 
@@ -34,6 +35,8 @@ export type TransferRecord = {
   nodes: string[];
   /** The invoice that it pays, or, of a duplicate, that was paid before. */
   invoice: { id: string; externalId: string; status: InvoiceStatus; expiresAt: UnixMs } | null;
+  /** `null` unless the chain denies it and it was taken back: then it counts no more. */
+  annulment: Annulment | null;
 };
 
 const columns = {
@@ -60,16 +63,19 @@ const columns = {
   external_id: 'text?',
   invoice_status: 'text?',
   expires_at: 'timestamptz?',
+  ...annulmentColumns,
 } as const;
 
 // The event of a decision is written by the watcher's clock, as all other events are; the row has the database's.
 const SELECT = `select t.id, t.project_id, p.name as project_name, t.network, a.address, a.retired_at, encode(t.tx_id, 'hex') as tx_id,
      t.log_index, t.block_number, encode(t.block_id, 'hex') as block_id, t.block_time, t.from_address, t.amount_micro,
      t.kind, coalesce(e.created_at, t.recorded_at) as decided_at, t.recorded_at, encode(t.producer, 'hex') as producer,
-     t.verified, t.nodes, t.invoice_id, i.external_id, i.status as invoice_status, i.expires_at`;
+     t.verified, t.nodes, t.invoice_id, i.external_id, i.status as invoice_status, i.expires_at,
+     ${ANNULMENT_COLUMNS}`;
 const JOINS = `join projects p on p.id = t.project_id
    join addresses a on a.id = t.address_id
    left join invoices i on i.project_id = t.project_id and i.id = t.invoice_id
+   left join transfer_annulments n on n.transfer_id = t.id
    left join lateral (select created_at from events where transfer_id = t.id order by created_at limit 1) e on true`;
 
 const byIds = statement(
@@ -157,6 +163,7 @@ function toTransfer(row: Row<typeof columns>): TransferRecord {
     verified: row.verified as Verified,
     nodes: row.nodes,
     invoice: toInvoice(row),
+    annulment: toAnnulment(row),
   };
 }
 

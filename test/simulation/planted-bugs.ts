@@ -85,7 +85,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       ['i.payable_micro = t.amount', 'i.payable_micro / 1000000 = t.amount / 1000000'],
     ]),
     without: `drop trigger transfers_fit_their_invoice on public.transfers;
-      alter table public.transfers drop constraint transfers_network_tx_id_log_index_key;
+      alter table public.transfers drop constraint transfers_once;
       alter table public.sightings drop constraint sightings_pkey`,
   },
   {

@@ -28,6 +28,9 @@ async function databaseOf(version: number): Promise<{ db: Database; client: pg.C
 /** What a migration fills or empties on purpose: column by column, as the release notes say. */
 const CHANGED: Record<string, string[]> = { schema_migrations: ['version', 'name', 'sha256', 'applied_at'] };
 
+/** Written by a service at its start. */
+const BY_SERVICES = 'ledger_identity';
+
 describe('the data of each release', () => {
   const releases = migrations.slice(0, -1).map(({ version, name }) => [version, name] as const);
 
@@ -38,7 +41,9 @@ describe('the data of each release', () => {
       const before = await readColumns(client);
       const kept = new Map([...before].filter(([table]) => CHANGED[table] === undefined));
       const rows = await readRows(client, kept);
-      for (const [table, found] of Object.entries(rows)) expect(found, table).not.toEqual([]);
+      for (const [table, found] of Object.entries(rows)) {
+        if (table !== BY_SERVICES) expect(found, table).not.toEqual([]);
+      }
 
       expect(await migrate(db)).toEqual(migrations.slice(version).map(({ name }) => name));
 
@@ -54,7 +59,7 @@ describe('the data of each release', () => {
   test('has rows of every table, so that nothing is missing from these tests', async () => {
     const { client } = await databaseOf(migrations.length);
     const columns = await readColumns(client);
-    columns.delete('ledger_identity'); // Written by a service at its start.
+    columns.delete(BY_SERVICES);
     for (const [table, rows] of Object.entries(await readRows(client, columns))) expect(rows, table).not.toEqual([]);
   });
 });

@@ -194,6 +194,29 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
     });
     await insert('refused_amounts', { project_id: PROJECT, requested_micro: 5, refused_at: AT });
   }
+  if (version >= 7) {
+    const decided = { annulled_at: AT, annulled_by: 'somebody', reason: ODD };
+    const denied = transfer(4, 'unmatched', { amount_micro: 44 });
+    await insert('transfers', denied);
+    await insert('transfer_annulments', {
+      ...{ transfer_id: denied.id, project_id: PROJECT, denied_by: bytes(32, 4), ...decided },
+    });
+    await insert('transfers', { ...denied, id: uuid(0x6005), amount_micro: 45, correction: 1 });
+    const left = {
+      ...{ network: 'devnet', tx_id: bytes(32, 10), log_index: 0, project_id: PROJECT, address_id: uuid(0x4001) },
+      ...{ block_number: 104, block_id: bytes(32, 104), block_time: AT, to_address: `T${'q'.repeat(33)}` },
+      ...{ verified: 'proven', nodes: [], recorded_at: LATER },
+    };
+    await insert('outgoing_transfers', { ...left, amount_micro: 6 });
+    await insert('outgoing_annulments', {
+      ...{ network: 'devnet', tx_id: bytes(32, 10), log_index: 0, correction: 0, denied_by: bytes(32, 5), ...decided },
+    });
+    await insert('outgoing_corrections', { ...left, amount_micro: 7, correction: 1 });
+    const passed = { network: 'devnet', number: 99, passed_at: AT, passed_by: 'somebody', reason: ODD };
+    await insert('passed_blocks', { ...passed, block_id: bytes(32, 99) });
+    const action = { project_id: null, action: 'block.passed', subject: '99', detail: '{}' };
+    await insert('operator_actions', { ...action, acted_by: 'somebody', acted_at: AT });
+  }
   await insert('chain_cursors', {
     ...{ network: 'devnet', solid_number: 103, solid_id: bytes(32, 103), solid_time: AT, updated_at: LATER },
     ...since(2, { genesis_id: bytes(32, 1), halted_at: AT, halt_reason: ODD }),

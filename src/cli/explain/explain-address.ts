@@ -21,7 +21,7 @@ import { printable } from '../terminal.ts';
 import { type Explanation, shorten } from './explanation.ts';
 import type { Subject } from './read-subject.ts';
 import { tellAction } from './tell-action.ts';
-import { tellOutgoing } from './transfer-entries.ts';
+import { describeAnnulment, tellOutgoing } from './transfer-entries.ts';
 
 type Address = Extract<Subject, { form: 'address' }>;
 
@@ -58,7 +58,7 @@ async function explainOwn(db: Sql, address: ExplainedAddress): Promise<Explanati
       ...(isAddingTold ? [] : [tellAdding(address)]),
       ...actions.map(tellAction),
       ...incoming.map(tellIncoming),
-      ...outgoing.map(tellOutgoing),
+      ...outgoing.flatMap(tellOutgoing),
       ...tellBalance(address),
     ],
     omissions: [
@@ -163,7 +163,8 @@ function tellAdding({ createdAt, position, policy }: ExplainedAddress): Timeline
 function tellIncoming(transfer: TransferRecord): TimelineEntry {
   const { txId, logIndex, from, kind, invoice, blockTime, blockNumber, address } = transfer;
   const amount = formatAmount(transfer.amountMicro);
-  const what = invoice === null ? kind : `${kind}: ${shorten(invoice.externalId)}`;
+  const decided = invoice === null ? kind : `${kind}: ${shorten(invoice.externalId)}`;
+  const what = transfer.annulment === null ? decided : `${decided}; ${describeAnnulment(transfer.annulment)}`;
   return {
     at: blockTime,
     kind: 'transferred',
@@ -172,6 +173,7 @@ function tellIncoming(transfer: TransferRecord): TimelineEntry {
     data: {
       transferId: encodeId('trf', transfer.id),
       match: kind,
+      isTakenBack: transfer.annulment !== null,
       txId,
       logIndex,
       blockNumber,
@@ -218,7 +220,7 @@ async function explainStranger(db: Sql, subject: Address, projectId: string | nu
     fields: [['address', address]],
     timeline: [
       ...incoming.slice(0, MAX_TRANSFERS).toReversed().map(tellIncoming),
-      ...outgoing.slice(0, MAX_TRANSFERS).map(tellOutgoing),
+      ...outgoing.slice(0, MAX_TRANSFERS).flatMap(tellOutgoing),
     ],
     omissions: [incoming, outgoing].map((list, index) => {
       const what = `transfers ${index === 0 ? 'from' : 'to'} it, at least; the newest are shown`;

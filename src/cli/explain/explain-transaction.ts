@@ -1,6 +1,7 @@
 import { encodeId } from '../../domain/ids.ts';
 import { formatAmount, microUsdt } from '../../domain/money.ts';
 import { diagnoseTransfers } from '../../payments/diagnose-transfers.ts';
+import type { Annulment } from '../../store/annulments.ts';
 import type { Sql } from '../../store/database.ts';
 import { type ExplainedOutgoing, findOutgoingOfTransaction } from '../../store/explain-address.ts';
 import {
@@ -10,12 +11,12 @@ import {
 } from '../../store/explain-candidates.ts';
 import { findEventsOfTransfers } from '../../store/explain-events.ts';
 import { findResolutions } from '../../store/transfer-desk.ts';
-import { findTransfersOfTransaction } from '../../store/transfer-records.ts';
+import { findTransfersOfTransaction, type TransferRecord } from '../../store/transfer-records.ts';
 import { describeTransaction, type Transaction } from './describe-transaction.ts';
 import { readDeliveries, tellEvent } from './event-entries.ts';
 import { type Explanation, shorten } from './explanation.ts';
 import { tellSighting } from './invoice-entries.ts';
-import { hintResolve, type ToldTransfer, tellOutgoing, tellTransfer } from './transfer-entries.ts';
+import { describeAnnulment, hintResolve, type ToldTransfer, tellOutgoing, tellTransfer } from './transfer-entries.ts';
 
 /** A multisend may pay hundreds; this many are told. */
 const MAX_TRANSFERS = 50;
@@ -55,7 +56,7 @@ export async function explainTransaction(
     ...describeTransaction(subject),
     timeline: [
       ...told.flatMap(tellTransfer),
-      ...outgoing.map(tellOutgoing),
+      ...outgoing.flatMap(tellOutgoing),
       ...sightings.map(tellSighting),
       ...events.flatMap(tellEvent),
     ],
@@ -74,9 +75,10 @@ export async function explainTransaction(
 const MAX_JUDGED = 3;
 
 function judgeTransfer({ transfer, causes, resolutions }: ToldTransfer): string[] {
-  const { kind, invoice, address, amountMicro } = transfer;
+  const { kind, invoice, address, amountMicro, annulment } = transfer;
   const came = `${formatAmount(amountMicro)} USDT came to ${address}${kind === 'matched' ? '' : ` (${encodeId('trf', transfer.id)})`}`;
   const name = invoice === null ? '' : shorten(invoice.externalId, 60);
+  if (annulment !== null) return [judgeAnnulled(transfer, annulment)];
   if (kind === 'matched') return [`${came} and paid ${name}.`];
   const last = resolutions.at(-1);
   const resolved =
@@ -87,6 +89,12 @@ function judgeTransfer({ transfer, causes, resolutions }: ToldTransfer): string[
     `${came} and pays nothing, because no invoice reserves that amount there; ${resolved}.`,
     ...(likeliest === undefined ? [] : [`Likely (${likeliest.confidence}): ${likeliest.explanation}`]),
   ];
+}
+
+function judgeAnnulled({ id, kind, invoice, address, amountMicro }: TransferRecord, annulment: Annulment): string {
+  const recorded = `${formatAmount(amountMicro)} USDT to ${address} (${encodeId('trf', id)}) were recorded, and ${describeAnnulment(annulment)}`;
+  if (kind !== 'matched' || invoice === null) return `${recorded}.`;
+  return `${recorded}. It had made ${shorten(invoice.externalId, 60)} PAID, which is never left: that invoice was not paid by this.`;
 }
 
 /** Of several exact transfers on their way the first of the chain pays. */
@@ -106,12 +114,20 @@ async function judgeSightings(db: Sql, sightings: readonly ExplainedSighting[]):
   return told;
 }
 
-function judgeOutgoing({ amountMicro, address, to }: ExplainedOutgoing): string {
-  return `${formatAmount(amountMicro)} USDT left ${address} for ${to}.`;
+function judgeOutgoing({ amountMicro, address, to, annulment }: ExplainedOutgoing): string {
+  const amount = `${formatAmount(amountMicro)} USDT`;
+  if (annulment !== null)
+    return `${amount} from ${address} for ${to} were recorded, and ${describeAnnulment(annulment)}.`;
+  return `${amount} left ${address} for ${to}.`;
 }
 
 function judgeRest(count: number): string[] {
   return count > MAX_JUDGED ? [`All ${count} transfers shown stand below.`] : [];
+}
+
+/** It came, and pays nothing. */
+function isOpen({ kind, annulment }: TransferRecord): boolean {
+  return kind !== 'matched' && annulment === null;
 }
 
 function nextSteps(told: readonly ToldTransfer[], sightings: readonly ExplainedSighting[]): string[] {
@@ -122,7 +138,7 @@ function nextSteps(told: readonly ToldTransfer[], sightings: readonly ExplainedS
   const known = [...new Set(invoiceIds.filter((id) => id !== undefined))].slice(0, MAX_JUDGED);
   const open = told
     .slice(0, MAX_JUDGED)
-    .filter(({ transfer, resolutions }) => transfer.kind !== 'matched' && resolutions.length === 0);
+    .filter(({ transfer, resolutions }) => isOpen(transfer) && resolutions.length === 0);
   return [
     ...known.map((id) => `all about the invoice: quittance explain ${encodeId('inv', id)}`),
     ...open.map(({ transfer }) => hintResolve(transfer)),

@@ -8,7 +8,7 @@ import { describeOutcome } from './delivery-entries.ts';
 import type { ToldEvent } from './event-entries.ts';
 import { shorten } from './explanation.ts';
 import type { InvoiceFacts } from './invoice-facts.ts';
-import { nameOpenTransfer, nameTransfer, type ToldTransfer } from './transfer-entries.ts';
+import { describeAnnulment, nameOpenTransfer, nameTransfer, type ToldTransfer } from './transfer-entries.ts';
 
 /** What became of an invoice, what came that is not its payment, whether the shop knows, and what stands in the way. */
 export function judgeInvoice(facts: InvoiceFacts): string[] {
@@ -41,7 +41,9 @@ function judgeStatus({ invoice, events, exact, sightings, near, unmatched }: Inv
       const when = isLate(payment.blockTime, expiresAt)
         ? `after its deadline of ${toIso(expiresAt)}, which counts all the same`
         : 'in time';
-      return `${name} is PAID since ${toIso(payment.decidedAt)}: ${nameTransfer(payment)}, ${when}.`;
+      const paid = `${name} is PAID since ${toIso(payment.decidedAt)}: ${nameTransfer(payment)}, ${when}.`;
+      if (payment.annulment === null) return paid;
+      return `${paid} But ${describeAnnulment(payment.annulment)}. PAID is never left, and nothing was paid by it.`;
     }
     case 'CONFIRMING': {
       const seen = sightings[0];
@@ -67,6 +69,12 @@ function judgeDuplicates({ duplicateCount, exact }: InvoiceFacts): string[] {
   const open = duplicates.filter(isOpen);
   const [newest = duplicates[0]] = open;
   if (newest === undefined) return [];
+  const payment = exact.find(({ transfer }) => transfer.kind === 'matched')?.transfer;
+  if (payment != null && payment.annulment !== null) {
+    return [
+      `Exactly its amount stands on the chain all the same: ${nameOpenTransfer(newest.transfer)}${describeResolved(newest)}.`,
+    ];
+  }
   if (duplicateCount === 1) {
     return [`It was paid twice: ${nameOpenTransfer(newest.transfer)} pays nothing${describeResolved(newest)}.`];
   }

@@ -9,6 +9,8 @@ const DONE: Record<OperatorAction['action'], string> = {
   'address.activated': 'took the address into use again',
   'project.changed': 'changed the project',
   'deliveries.replayed': 'sent webhooks again',
+  'block.passed': 'let a block pass that no node could prove',
+  'chain.repaired': 'brought the ledger back to what the chain has',
 };
 
 /** What an operator did to an address, a project or an endpoint. */

@@ -7,6 +7,7 @@ import type { Cause } from '../../domain/mismatch.ts';
 import { formatAmount } from '../../domain/money.ts';
 import { toIso } from '../../domain/time.ts';
 import type { TimelineEntry } from '../../domain/timeline.ts';
+import type { Annulment } from '../../store/annulments.ts';
 import type { ExplainedOutgoing } from '../../store/explain-address.ts';
 import type { Resolution } from '../../store/transfer-desk.ts';
 import type { TransferRecord } from '../../store/transfer-records.ts';
@@ -26,7 +27,13 @@ export type ToldTransfer = {
 
 /** Its block with the evidence, what was decided, and what was done about it. */
 export function tellTransfer({ transfer, causes, fit, resolutions }: ToldTransfer): TimelineEntry[] {
-  return [tellBlock(transfer), tellDecision(transfer, causes, fit), ...resolutions.map(tellResolution)];
+  const { annulment } = transfer;
+  return [
+    tellBlock(transfer),
+    tellDecision(transfer, causes, fit),
+    ...resolutions.map(tellResolution),
+    ...(annulment === null ? [] : [tellAnnulment(annulment, { transferId: encodeId('trf', transfer.id) })]),
+  ];
 }
 
 function tellBlock(transfer: TransferRecord): TimelineEntry {
@@ -164,8 +171,29 @@ function tellResolution({ transferId, resolution, note, invoice, resolvedBy, res
   };
 }
 
+/** `data` names the transfer. */
+function tellAnnulment({ deniedBy, at, by, reason }: Annulment, data: TimelineEntry['data']): TimelineEntry {
+  return {
+    at,
+    kind: 'taken-back',
+    text: `${shorten(by)} took the transfer back, because the chain denies it: it counts no more`,
+    details: [`reason: ${shorten(reason, 300)}`, `the chain has block ${deniedBy} there`],
+    data: { ...data, by, reason, deniedBy },
+  };
+}
+
+/** For a verdict: by whom, when and why a transfer was taken back. */
+export function describeAnnulment({ at, by, reason }: Annulment): string {
+  return `the chain denies this transfer: ${shorten(by)} took it back at ${toIso(at)} (${shorten(reason)})`;
+}
+
 /** A transfer that left one of our addresses. */
-export function tellOutgoing(transfer: ExplainedOutgoing): TimelineEntry {
+export function tellOutgoing(transfer: ExplainedOutgoing): TimelineEntry[] {
+  const { txId, logIndex, annulment } = transfer;
+  return [tellSent(transfer), ...(annulment === null ? [] : [tellAnnulment(annulment, { txId, logIndex })])];
+}
+
+function tellSent(transfer: ExplainedOutgoing): TimelineEntry {
   const { address, to, txId, logIndex, blockNumber, blockId, verified, nodes, network } = transfer;
   const amount = formatAmount(transfer.amountMicro);
   return {

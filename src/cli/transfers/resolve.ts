@@ -90,6 +90,14 @@ function refused(outcome: Refusal, options: ResolveOptions): CliError {
           };
         }),
       });
+    case 'taken-back':
+      return new CliError('CONFLICT', nothing, {
+        problems: outcome.transfers.map(({ id }) => {
+          const transferId = encodeId('trf', id);
+          const message = `${transferId} never came: the chain denies it, and it was taken back`;
+          return { subject: transferId, message };
+        }),
+      });
     case 'several-projects':
       return new CliError(
         'CONFLICT',

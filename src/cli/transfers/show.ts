@@ -5,6 +5,7 @@ import { formatAmount } from '../../domain/money.ts';
 import { toIso } from '../../domain/time.ts';
 import { readTransactionReference } from '../../domain/transaction-reference.ts';
 import { diagnoseTransfers } from '../../payments/diagnose-transfers.ts';
+import type { Annulment } from '../../store/annulments.ts';
 import type { Sql } from '../../store/database.ts';
 import { findResolutions, findTransferEvents, type Resolution, type TransferEvent } from '../../store/transfer-desk.ts';
 import { findTransfers, findTransfersOfTransaction, type TransferRecord } from '../../store/transfer-records.ts';
@@ -30,7 +31,9 @@ type Shown = {
 /** Shows all that is known at one moment of one transfer, or of each transfer to us in one transaction. */
 export async function showTransfers(terminal: Terminal, reference: string): Promise<Result> {
   const shown = await withDatabase(terminal, ({ db }) => db.snapshot((tx) => readShown(tx, reference)));
-  const open = shown.find(({ transfer, resolutions }) => transfer.kind !== 'matched' && resolutions.length === 0);
+  const open = shown.find(({ transfer, resolutions }) => {
+    return transfer.kind !== 'matched' && transfer.annulment === null && resolutions.length === 0;
+  });
   return {
     data: { data: shown.map(describe) },
     text: shown.map(toText).join('\n\n'),
@@ -99,6 +102,7 @@ function describe({ transfer, causes, events, resolutions }: Shown) {
       recordedAt: toIso(transfer.recordedAt),
     },
     invoice: describeNamedInvoice(transfer.invoice),
+    takenBack: transfer.annulment && { ...transfer.annulment, at: toIso(transfer.annulment.at) },
     causes: causes.map(({ code, confidence, explanation, evidence, invoices }) => ({
       code,
       confidence,
@@ -136,13 +140,17 @@ const KIND_MEANS = {
 } as const;
 
 function toText({ transfer, causes, events, resolutions }: Shown): string {
-  const { invoice, kind, producer, verified, nodes, retiredAt } = transfer;
+  const { invoice, kind, producer, verified, nodes, retiredAt, annulment } = transfer;
   const inForce = resolutions.at(-1);
   const fields = formatFields([
     ['transfer', encodeId('trf', transfer.id)],
     ['project', `${encodeId('prj', transfer.projectId)} (${transfer.projectName}), ${transfer.network}`],
     ['kind', `${kind}: ${KIND_MEANS[kind]}`],
-    ['resolution', kind === 'matched' ? null : (inForce?.resolution ?? 'open: nothing was decided yet')],
+    ['taken back', annulment && describeTakenBack(annulment, transfer)],
+    [
+      'resolution',
+      kind === 'matched' || annulment !== null ? null : (inForce?.resolution ?? 'open: nothing was decided yet'),
+    ],
     ['amount', `${formatAmount(transfer.amountMicro)} USDT`],
     ['from', transfer.from],
     ['to', retiredAt === null ? transfer.address : `${transfer.address} (retired ${toIso(retiredAt)})`],
@@ -161,6 +169,12 @@ function toText({ transfer, causes, events, resolutions }: Shown): string {
     resolutionsText(resolutions),
   ];
   return parts.filter((part) => part !== '').join('\n\n');
+}
+
+function describeTakenBack({ at, by, reason, deniedBy }: Annulment, { kind }: TransferRecord): string {
+  const means =
+    kind === 'matched' ? 'the chain denies this payment, and the invoice stays PAID' : 'the chain denies it';
+  return `${means}; by ${by}, ${toIso(at)}: ${reason} (the chain has block ${deniedBy} there)`;
 }
 
 function causesText(causes: readonly Cause[]): string {

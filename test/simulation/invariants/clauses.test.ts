@@ -10,7 +10,7 @@ const REST_OF_A_TRANSFER = `project_id, network, address_id, tx_id, log_index, b
 const WRONG_BOOKS: readonly (readonly [what: string, sql: string, found: RegExp])[] = [
   [
     'a transfer is there twice',
-    `alter table public.transfers drop constraint transfers_network_tx_id_log_index_key;
+    `alter table public.transfers drop constraint transfers_once;
      insert into public.transfers select gen_random_uuid(), ${REST_OF_A_TRANSFER} from public.transfers where kind = 'unmatched'`,
     /invariant 2 .*: .* is recorded 2 times/,
   ],

@@ -1,0 +1,95 @@
+import type { Command } from 'commander';
+import type { AcknowledgeOptions } from './chain-acknowledge.ts';
+import type { PassOptions } from './chain-pass.ts';
+import type { RangeOptions } from './chain-range.ts';
+import type { RepairOptions } from './chain-repair.ts';
+import { collect, NETWORK_OPTION, type Print } from './option-parts.ts';
+import type { Terminal } from './terminal.ts';
+
+const FROM_OPTION = ['--from <block>', 'the first block'] as const;
+const TO_OPTION = ['--to <block>', 'the last block, where the ledger stands or below; at most 100,000 blocks'] as const;
+
+export function addChainCommands(program: Command, terminal: Terminal, print: Print): void {
+  const group = program.command('chain').description('what the service knows of the chain, and whether it is right');
+  group
+    .command('status')
+    .description('where the service stands, how its nodes are, and which alarms are open')
+    .option(...NETWORK_OPTION)
+    .action(async (options: { network?: string }) =>
+      print((await import('./chain.ts')).showChainStatus(terminal, options)),
+    );
+  group
+    .command('rescan')
+    .description('read blocks again and record what the ledger missed; harmless to repeat')
+    .requiredOption(...FROM_OPTION)
+    .requiredOption(...TO_OPTION)
+    .option(...NETWORK_OPTION)
+    .action(async (options: RangeOptions) => print((await import('./chain-range.ts')).rescanChain(terminal, options)));
+  group
+    .command('verify')
+    .description('read blocks again and compare them with the ledger; changes nothing, exits 1 on a difference')
+    .requiredOption(...FROM_OPTION)
+    .requiredOption(...TO_OPTION)
+    .option(...NETWORK_OPTION)
+    .action(async (options: RangeOptions) => print((await import('./chain-range.ts')).verifyChain(terminal, options)));
+  addDecisions(group, terminal, print);
+  group
+    .command('resume')
+    .description('let a watcher go on that stopped because the chain contradicted the ledger')
+    .option('--yes', 'you know the reason and settled it')
+    .option(...NETWORK_OPTION)
+    .action(async (options: { network?: string; yes?: boolean }) =>
+      print((await import('./chain.ts')).resumeChain(terminal, options)),
+    );
+  group
+    .command('acknowledge')
+    .description('close alarms that tell of something that happened once, when you have read them')
+    .requiredOption(
+      '--alarm <kind>',
+      'contract-event, unproven-block, payment-denied or database-restored; every other ends when its cause does',
+    )
+    .option('--subject <subject>', 'only the one about this, as "quittance chain status --json" shows it')
+    .option(...NETWORK_OPTION)
+    .action(async (options: AcknowledgeOptions) =>
+      print((await import('./chain-acknowledge.ts')).acknowledgeAlarms(terminal, options)),
+    );
+  group
+    .command('producers')
+    .description('who may make blocks: every change, when, why, and which nodes said so')
+    .option('--accept', 'take over the producers that the nodes name now, although more changed than a vote can')
+    .option('--yes', 'with --accept: you know that the network changed so much')
+    .option(...NETWORK_OPTION)
+    .action(async (options: { network?: string; accept?: boolean; yes?: boolean }) => {
+      const { acceptNewProducers, listProducers } = await import('./chain.ts');
+      await print(options.accept === true ? acceptNewProducers(terminal, options) : listProducers(terminal, options));
+    });
+}
+
+const BY_OPTION = ['--by <name>', 'who decided it, for the record; else your user name'] as const;
+
+/** What only a person can decide, and what is recorded with who and why. */
+function addDecisions(group: Command, terminal: Terminal, print: Print): void {
+  group
+    .command('repair')
+    .description('show where the ledger is not what the chain is; with --yes, take back what the chain denies')
+    .requiredOption(...FROM_OPTION)
+    .requiredOption(...TO_OPTION)
+    .option('--yes', 'change the ledger: what the chain denies counts no more, what was missing is recorded')
+    .option('--reason <text>', 'with --yes: why, for the record')
+    .option('--invoice <inv_…>', 'an invoice that is PAID by what the chain denies, each of them', collect)
+    .option(...BY_OPTION)
+    .option(...NETWORK_OPTION)
+    .action(async (options: RepairOptions) =>
+      print((await import('./chain-repair.ts')).repairChain(terminal, options)),
+    );
+  group
+    .command('pass')
+    .description('let the next block pass that no node can prove; shows first what it holds and who says so')
+    .requiredOption('--block <number>', 'the block at which the ledger stands still')
+    .requiredOption('--reason <text>', 'why, for the record')
+    .option('--id <block-id>', 'the block that you compared, 64 hexadecimal characters')
+    .option('--yes', 'you have compared what the nodes show with another source')
+    .option(...BY_OPTION)
+    .option(...NETWORK_OPTION)
+    .action(async (options: PassOptions) => print((await import('./chain-pass.ts')).passBlock(terminal, options)));
+}

@@ -1,0 +1,226 @@
+import { type ShownBlock, showBlock } from '../chain/show-block.ts';
+import { AppError } from '../domain/errors.ts';
+import { encodeId } from '../domain/ids.ts';
+import { formatAmount, microUsdt } from '../domain/money.ts';
+import { toIso } from '../domain/time.ts';
+import { findCursor } from '../store/chain-cursor.ts';
+import { findIncoming } from '../store/incoming.ts';
+import { insertOperatorActions } from '../store/operator-actions.ts';
+import { findPassedBlock, insertPassedBlock } from '../store/passed-blocks.ts';
+import { CliError } from './cli-error.ts';
+import { clip } from './clip.ts';
+import { readOperator } from './operator.ts';
+import { readReason } from './read-reason.ts';
+import { formatFields, formatTable, type Result, type Terminal } from './terminal.ts';
+import { type NodeCommand, withNodes } from './with-nodes.ts';
+
+export type PassOptions = {
+  block: string;
+  reason?: string;
+  id?: string;
+  network?: string;
+  by?: string;
+  yes?: boolean;
+};
+
+/** Lets the next block pass that no node can prove, after showing what it holds and who says so. Recorded for ever. */
+export async function passBlock(terminal: Terminal, options: PassOptions): Promise<Result> {
+  const number = readNumber(options.block);
+  const id = options.id === undefined ? null : readBlockId(options.id);
+  const reason = readReason(options.reason);
+  const by = readOperator(options.by, terminal.env);
+  return withNodes(terminal, options.network, async (deps) => {
+    const { db, network } = deps;
+    const cursor = await refuseOther(deps, number);
+    const shown = (await showAll(terminal, deps, number)).filter(({ parentId }) => parentId === cursor.id);
+    const block = choose(shown, number, id, cursor);
+    const before = await findPassedBlock(db, network, number);
+    if (before?.blockId === block.id) {
+      throw new CliError(
+        'CONFLICT',
+        `block ${number} (${block.id}) passes already: ${before.passedBy} said so at ${toIso(before.passedAt)}`,
+      );
+    }
+    const transfers = await findOurs(deps, block);
+    const data = describe(network, number, shown, block, transfers);
+    const text = describeText(number, shown, block, transfers);
+    if (options.yes !== true) {
+      terminal.note(text);
+      throw new CliError(
+        'USAGE',
+        `block ${number} would count on the word of ${shown.map(({ node }) => node.origin).join(' and ')}. When you have compared it ` +
+          `with a block explorer, run the command again with --id ${block.id} --yes`,
+      );
+    }
+    const passed = { number, blockId: block.id, passedAt: deps.now(), passedBy: by, reason };
+    await db.transaction(async (tx) => {
+      await insertPassedBlock(tx, network, passed);
+      const detail = { network, number, reason, shownBy: data.shownBy.map(({ node }) => node) };
+      const action = {
+        action: 'block.passed',
+        subject: block.id,
+        detail,
+        actedBy: by,
+        actedAt: passed.passedAt,
+      } as const;
+      await insertOperatorActions(tx, [{ projectId: null, ...action }]);
+    });
+    return {
+      data: { ...data, passedBy: by, passedAt: toIso(passed.passedAt), reason },
+      text: `${text}\n\nblock ${number} passes: ${by} said so`,
+      next: 'see whether the watcher goes on with "quittance chain status"',
+    };
+  });
+}
+
+function readNumber(text: string): number {
+  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
+  throw new CliError('INVALID_ARGUMENT', `--block ${clip(text)} is no block number: give a whole number from 1 on`);
+}
+
+function readBlockId(text: string): string {
+  const id = text.trim().toLowerCase();
+  if (/^[0-9a-f]{64}$/.test(id)) return id;
+  throw new CliError('INVALID_ARGUMENT', `--id ${clip(text)} is no block id: it has 64 hexadecimal characters`);
+}
+
+/** Only the block at which the ledger stands still can pass. Returns the one before it. */
+async function refuseOther({ db, network }: NodeCommand, number: number): Promise<{ number: number; id: string }> {
+  const cursor = await findCursor(db, network);
+  if (cursor === null) throw new CliError('NOT_FOUND', `${network} was never followed here: start the service first`);
+  const next = cursor.solid.number + 1;
+  if (number === next) return cursor.solid;
+  const why = number < next ? 'is recorded already' : 'comes later';
+  throw new CliError(
+    'INVALID_ARGUMENT',
+    `block ${number} ${why}: the next block of ${network} is ${next}, and only that can pass`,
+  );
+}
+
+async function showAll({ note }: Terminal, deps: NodeCommand, number: number): Promise<ShownBlock[]> {
+  const shown: ShownBlock[] = [];
+  for (const node of await deps.pool.available()) {
+    try {
+      const block = await showBlock(deps, node, number);
+      if (block === null) note(`${node.origin} does not have block ${number}`);
+      else shown.push(block);
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      note(`${node.origin}: ${error.message}`);
+    }
+  }
+  return shown;
+}
+
+function choose(
+  shown: readonly ShownBlock[],
+  number: number,
+  id: string | null,
+  cursor: { number: number; id: string },
+): ShownBlock {
+  const proven = shown.find(({ problem }) => problem === null);
+  if (proven !== undefined) {
+    throw new CliError(
+      'CONFLICT',
+      `${proven.node.origin} shows block ${number} (${proven.id}) so that it can be proven: nobody has to let it pass`,
+    );
+  }
+  const ids = [...new Set(shown.map((block) => block.id))];
+  const wanted = id ?? (ids.length === 1 ? ids[0] : undefined);
+  const chosen = shown.find((block) => block.id === wanted);
+  if (chosen !== undefined) return chosen;
+  if (ids.length === 0) {
+    throw new CliError(
+      'NOT_FOUND',
+      `no node shows a block ${number} that follows block ${cursor.number} (${cursor.id})`,
+    );
+  }
+  const seen = shown.map(({ node, id: each }) => `${node.origin} shows ${each}`).join('; ');
+  throw new CliError(
+    'CONFLICT',
+    `${id === null ? 'the nodes differ, so say which with --id' : `nobody shows --id ${id}`}: ${seen}`,
+  );
+}
+
+type Ours = {
+  txId: string;
+  logIndex: number;
+  address: string;
+  amount: string;
+  invoiceId: string | null;
+  status: string | null;
+};
+
+/** What it would bring to our addresses, and which invoice that would pay. */
+async function findOurs({ db, network }: NodeCommand, { id: blockId, transfers }: ShownBlock): Promise<Ours[]> {
+  const incoming = await findIncoming(
+    db,
+    network,
+    transfers.map((transfer) => ({ ...transfer, blockId })),
+  );
+  return incoming.flatMap(({ index, address, invoice }): Ours[] => {
+    const transfer = transfers[index];
+    if (transfer === undefined) return [];
+    const { txId, logIndex, amount } = transfer;
+    const ofInvoice = { invoiceId: invoice && encodeId('inv', invoice.id), status: invoice?.status ?? null };
+    return [{ txId, logIndex, address, amount: formatAmount(microUsdt(amount)), ...ofInvoice }];
+  });
+}
+
+function describe(
+  network: string,
+  number: number,
+  shown: readonly ShownBlock[],
+  block: ShownBlock,
+  transfers: readonly Ours[],
+) {
+  return {
+    network,
+    number,
+    blockId: block.id,
+    transactionCount: block.transactionCount,
+    isHeaderProven: block.isHeaderProven,
+    shownBy: shown.map(({ node, id, problem }) => ({
+      node: node.origin,
+      operator: node.operator,
+      blockId: id,
+      problem,
+    })),
+    transfers,
+  };
+}
+
+function describeText(
+  number: number,
+  shown: readonly ShownBlock[],
+  block: ShownBlock,
+  transfers: readonly Ours[],
+): string {
+  const header = block.isHeaderProven ? 'signed, and the id belongs to it' : 'not proven either';
+  const fields = formatFields([
+    ['block', String(number)],
+    ['id', block.id],
+    ['header', header],
+    ['transactions', String(block.transactionCount)],
+    ['to our addresses', `${transfers.length} transfers of USDT`],
+  ]);
+  const nodes = shown.map(({ node, id, transactionCount, problem }) => [
+    node.origin,
+    node.operator,
+    id === block.id ? 'this one' : id,
+    String(transactionCount),
+    problem ?? '',
+  ]);
+  const rows = transfers.map(({ amount, address, invoiceId, status, txId, logIndex }) => [
+    amount,
+    address,
+    invoiceId === null ? '' : `${invoiceId}, ${status}`,
+    `${txId}:${logIndex}`,
+  ]);
+  const parts = [
+    fields,
+    formatTable(['SHOWN BY', 'OPERATOR', 'BLOCK', 'TRANSACTIONS', 'WHY IT IS NOT PROVEN'], nodes),
+    formatTable(['USDT', 'ADDRESS', 'INVOICE', 'TRANSFER'], rows),
+  ];
+  return parts.filter((part) => part !== '').join('\n\n');
+}

@@ -1,0 +1,12 @@
+import { CliError, type Problem } from './cli-error.ts';
+import { readNote } from './read-note.ts';
+
+/** The reason that a decision is recorded with, for ever: one line. Errors: `INVALID_ARGUMENT`. */
+export function readReason(option: string | undefined): string {
+  const problems: Problem[] = [];
+  const reason = readNote(option, problems, '--reason');
+  const [problem] = problems;
+  if (problem !== undefined) throw new CliError('INVALID_ARGUMENT', problem.message);
+  if (reason !== '') return reason;
+  throw new CliError('INVALID_ARGUMENT', '--reason is missing: say why, for it is recorded for ever');
+}

@@ -1,0 +1,182 @@
+import type { InvoiceStatus } from '../domain/invoice.ts';
+import type { Network } from '../domain/network.ts';
+import type { UnixMs } from '../domain/time.ts';
+import type { LedgerTransfer } from './chain-ledger.ts';
+import type { Sql } from './database.ts';
+import { type Row, statement } from './statement.ts';
+
+/** Why a recorded transfer counts no more. `deniedBy` is the id of the block that the chain has at its height, 64 hex characters. */
+export type Annulment = { deniedBy: string; at: UnixMs; by: string; reason: string };
+
+/** What is selected of `n`. All are null where the transfer stands. */
+export const annulmentColumns = {
+  denied_by: 'text?',
+  annulled_at: 'timestamptz?',
+  annulled_by: 'text?',
+  annulled_reason: 'text?',
+} as const;
+
+/** The columns of `n`, in the order of `annulmentColumns`. */
+export const ANNULMENT_COLUMNS = `encode(n.denied_by, 'hex') as denied_by, n.annulled_at, n.annulled_by,
+     n.reason as annulled_reason`;
+
+export function toAnnulment(row: Row<typeof annulmentColumns>): Annulment | null {
+  const { denied_by: deniedBy, annulled_at: at, annulled_by: by, annulled_reason: reason } = row;
+  return deniedBy === null || at === null || by === null || reason === null ? null : { deniedBy, at, by, reason };
+}
+
+/** True of a row of `transfers` that was not taken back. `alias` is what the statement calls it. */
+export function stands(alias: string): string {
+  return `not exists (select from transfer_annulments n where n.transfer_id = ${alias}.id)`;
+}
+
+/** What joins `outgoing_annulments n` to a row of `outgoing_transfers`. */
+export function outgoingAnnulment(alias: string): string {
+  return `n.network = ${alias}.network and n.tx_id = ${alias}.tx_id and n.log_index = ${alias}.log_index
+     and n.correction = ${alias}.correction`;
+}
+
+/** True of a row of `outgoing_transfers` that was not taken back. */
+export function outgoingStands(alias: string): string {
+  return `not exists (select from outgoing_annulments n where ${outgoingAnnulment(alias)})`;
+}
+
+/** A transfer as it stands in the ledger, with what only the ledger says of it. Of an outgoing one, `incoming` is `null`. */
+export type Recorded = Pick<LedgerTransfer, 'side' | 'txId' | 'logIndex'> & {
+  correction: number;
+  incoming: null | {
+    id: string;
+    projectId: string;
+    kind: 'matched' | 'duplicate' | 'unmatched';
+    /** The invoice that it paid, or, of a duplicate, that was paid before. */
+    invoice: { id: string; externalId: string; status: InvoiceStatus } | null;
+  };
+};
+
+const recorded = statement(
+  'annulment-recorded',
+  {
+    side: 'text',
+    tx_id: 'text',
+    log_index: 'int4',
+    correction: 'int4',
+    id: 'uuid?',
+    project_id: 'uuid?',
+    kind: 'text?',
+    invoice_id: 'uuid?',
+    external_id: 'text?',
+    invoice_status: 'text?',
+  },
+  `select asked.side, asked.tx_id, asked.log_index, t.correction, t.id, t.project_id, t.kind, i.id as invoice_id,
+     i.external_id, i.status as invoice_status
+   from unnest($2::text[], $3::text[], $4::int8[]) with ordinality as given (side, tx_id, log_index, place)
+   cross join lateral (select given.side, given.tx_id, given.log_index::int4 as log_index) asked
+   cross join lateral (
+     select t.correction, t.id, t.project_id, t.kind, t.invoice_id from transfers t
+     where asked.side = 'in' and t.network = $1 and t.tx_id = decode(asked.tx_id, 'hex') and t.log_index = asked.log_index
+       and ${stands('t')}
+     union all
+     select o.correction, null, null, null, null from outgoing_transfers o
+     where asked.side = 'out' and o.network = $1 and o.tx_id = decode(asked.tx_id, 'hex') and o.log_index = asked.log_index
+       and ${outgoingStands('o')}) t
+   left join invoices i on i.project_id = t.project_id and i.id = t.invoice_id
+   order by given.place`,
+);
+
+/** Those of these transfers that stand in the ledger, in the order asked. */
+export async function findRecorded(
+  db: Sql,
+  network: Network,
+  transfers: readonly Pick<LedgerTransfer, 'side' | 'txId' | 'logIndex'>[],
+): Promise<Recorded[]> {
+  if (transfers.length === 0) return [];
+  const rows = await db.run(recorded, [
+    network,
+    transfers.map(({ side }) => side),
+    transfers.map(({ txId }) => txId),
+    transfers.map(({ logIndex }) => BigInt(logIndex)),
+  ]);
+  return rows.map((row) => ({
+    side: row.side as Recorded['side'],
+    txId: row.tx_id,
+    logIndex: row.log_index,
+    correction: row.correction,
+    incoming: toIncoming(row),
+  }));
+}
+
+function toIncoming(row: Row<typeof recorded.columns>): Recorded['incoming'] {
+  const { id, project_id: projectId, kind, invoice_id, external_id: externalId, invoice_status: status } = row;
+  if (id === null || projectId === null || kind === null) return null;
+  const invoice =
+    invoice_id === null || externalId === null || status === null
+      ? null
+      : { id: invoice_id, externalId, status: status as InvoiceStatus };
+  return { id, projectId, kind: kind as NonNullable<Recorded['incoming']>['kind'], invoice };
+}
+
+const insertIncoming = statement(
+  'annulment-insert',
+  {},
+  `insert into transfer_annulments (transfer_id, project_id, invoice_id, denied_by, annulled_at, annulled_by, reason)
+   select (t->>'id')::uuid, (t->>'projectId')::uuid, (t->>'invoiceId')::uuid, decode(t->>'deniedBy', 'hex'), $2, $3, $4
+   from jsonb_array_elements($1::text::jsonb) t`,
+);
+
+const insertOutgoing = statement(
+  'annulment-insert-outgoing',
+  {},
+  `insert into outgoing_annulments (network, tx_id, log_index, correction, denied_by, annulled_at, annulled_by, reason)
+   select $2, decode(t->>'txId', 'hex'), (t->>'logIndex')::int4, (t->>'correction')::int4, decode(t->>'deniedBy', 'hex'), $3,
+     $4, $5
+   from jsonb_array_elements($1::text::jsonb) t`,
+);
+
+/** Takes transfers back. A second annulment of one is refused by constraint, and so is one that hides which invoice was paid. */
+export async function insertAnnulments(
+  tx: Sql,
+  network: Network,
+  denied: readonly (Recorded & { deniedBy: string })[],
+  { at, by, reason }: Omit<Annulment, 'deniedBy'>,
+): Promise<void> {
+  const incoming = denied.flatMap(({ incoming: found, deniedBy }) => {
+    if (found === null) return [];
+    const { id, projectId, kind, invoice } = found;
+    return [{ id, projectId, invoiceId: kind === 'matched' ? (invoice?.id ?? null) : null, deniedBy }];
+  });
+  const outgoing = denied.flatMap(({ incoming: found, ...rest }) => (found === null ? [rest] : []));
+  if (incoming.length > 0) await tx.run(insertIncoming, [JSON.stringify(incoming), new Date(at), by, reason]);
+  if (outgoing.length > 0) await tx.run(insertOutgoing, [JSON.stringify(outgoing), network, new Date(at), by, reason]);
+}
+
+const takenBack = statement(
+  'annulment-taken-back',
+  { side: 'text', tx_id: 'text', log_index: 'int4', block_id: 'text', address: 'text', amount_micro: 'numeric' },
+  `select t.side, encode(t.tx_id, 'hex') as tx_id, t.log_index, encode(t.block_id, 'hex') as block_id, a.address, t.amount_micro
+   from (
+     select 'in' as side, t.tx_id, t.log_index, t.block_id, t.address_id, t.amount_micro
+     from transfers t join transfer_annulments n on n.transfer_id = t.id
+     where t.network = $1 and t.tx_id in (select decode(tx_id, 'hex') from unnest($2::text[]) as asked (tx_id))
+     union all
+     select 'out', o.tx_id, o.log_index, o.block_id, o.address_id, o.amount_micro
+     from outgoing_transfers o join outgoing_annulments n on ${outgoingAnnulment('o')}
+     where o.network = $1 and o.tx_id in (select decode(tx_id, 'hex') from unnest($2::text[]) as asked (tx_id))) t
+   join addresses a on a.id = t.address_id`,
+);
+
+/** What was taken back of these transactions. */
+export async function findTakenBack(
+  db: Sql,
+  network: Network,
+  txIds: readonly string[],
+): Promise<Omit<LedgerTransfer, 'blockNumber'>[]> {
+  if (txIds.length === 0) return [];
+  return (await db.run(takenBack, [network, txIds])).map((row) => ({
+    side: row.side as LedgerTransfer['side'],
+    txId: row.tx_id,
+    logIndex: row.log_index,
+    blockId: row.block_id,
+    address: row.address as LedgerTransfer['address'],
+    amountMicro: row.amount_micro,
+  }));
+}
