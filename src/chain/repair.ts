@@ -58,7 +58,7 @@ async function withRecorded(
 }
 
 /** Whether the ledger has it and the chain denies it. */
-export function isDenied({ kind }: Pick<Difference, 'kind'>): boolean {
+function isDenied({ kind }: Pick<Difference, 'kind'>): boolean {
   return kind === 'not-on-chain' || kind === 'wrong';
 }
 

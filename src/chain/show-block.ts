@@ -1,8 +1,10 @@
 import type { ChainTransfer } from '../domain/chain-block.ts';
 import { AppError } from '../domain/errors.ts';
+import { accountToAddress } from '../tron/address.ts';
 import { decodeTransferLog } from '../tron/usdt.ts';
 import type { Node } from './node-member.ts';
-import { proveBlock, proveHeader } from './prove-block.ts';
+import { isSignedBy, type KnownProducers } from './producers.ts';
+import { type ProvenHeader, proveBlock, proveHeader } from './prove-block.ts';
 import type { ChainParameters } from './read-block.ts';
 
 /** A block as one node shows it, whether or not it can be proven. `id` and `parentId` are 64 hex characters. */
@@ -15,7 +17,7 @@ export type ShownBlock = {
   transfers: ChainTransfer[];
   /** Why it cannot be proven; `null` where it can. */
   problem: string | null;
-  /** The header is what its id and its signature belong to, whatever stands in the block. */
+  /** Id and signature belong to the header, and a known producer signed it, whatever stands in the block. */
   isHeaderProven: boolean;
 };
 
@@ -24,10 +26,15 @@ const HASH = /^[0-9a-f]{64}$/;
 const BLOCK_BYTES = 24 * 1024 * 1024;
 
 /**
- * What a node says stands in a block, taken as it comes, for a person to judge; nobody is paused for it. `null`: the node does not
- * have the block. Error: `NODE_REFUSED`.
+ * What a node says stands in a block, taken as it comes, for a person to judge; nobody is paused for it. A block of somebody's own is
+ * not proven, whatever it hashes to: a known producer must have signed it. `null`: the node does not have the block.
+ * Error: `NODE_REFUSED`.
  */
-export async function showBlock(chain: ChainParameters, node: Node, number: number): Promise<ShownBlock | null> {
+export async function showBlock(
+  chain: ChainParameters & { known: KnownProducers },
+  node: Node,
+  number: number,
+): Promise<ShownBlock | null> {
   const answer = await node.post(
     '/wallet/getblock',
     { id_or_num: String(number), detail: true },
@@ -43,15 +50,16 @@ export async function showBlock(chain: ChainParameters, node: Node, number: numb
   const infos = await node.post('/wallet/gettransactioninfobyblocknum', { num: number }, { maxBytes: BLOCK_BYTES });
   return {
     ...{ node, id, parentId, transactionCount: transactions.length, transfers: readShownTransfers(infos, chain) },
-    problem: problemOf(() => proveBlock(answer, { ...chain, number })),
-    isHeaderProven: problemOf(() => proveHeader(answer, { ...chain, number })) === null,
+    problem: problemOf(chain, () => proveBlock(answer, { ...chain, number })),
+    isHeaderProven: problemOf(chain, () => proveHeader(answer, { ...chain, number })) === null,
   };
 }
 
-function problemOf(prove: () => unknown): string | null {
+function problemOf({ known }: { known: KnownProducers }, prove: () => ProvenHeader): string | null {
   try {
-    prove();
-    return null;
+    const header = prove();
+    if (isSignedBy(known, header)) return null;
+    return `${accountToAddress(header.signer)} signed it, who is no producer that is known`;
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }

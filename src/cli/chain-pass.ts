@@ -1,3 +1,4 @@
+import { loadProducers } from '../chain/producers.ts';
 import { type ShownBlock, showBlock } from '../chain/show-block.ts';
 import { AppError } from '../domain/errors.ts';
 import { encodeId } from '../domain/ids.ts';
@@ -99,9 +100,12 @@ async function refuseOther({ db, network }: NodeCommand, number: number): Promis
 
 async function showAll({ note }: Terminal, deps: NodeCommand, number: number): Promise<ShownBlock[]> {
   const shown: ShownBlock[] = [];
+  const known = await loadProducers(deps.db, deps.network);
+  if (known === null)
+    throw new CliError('NOT_FOUND', `the producers of ${deps.network} are not known yet: start the service first`);
   for (const node of await deps.pool.available()) {
     try {
-      const block = await showBlock(deps, node, number);
+      const block = await showBlock({ ...deps, known }, node, number);
       if (block === null) note(`${node.origin} does not have block ${number}`);
       else shown.push(block);
     } catch (error) {
@@ -196,7 +200,7 @@ function describeText(
   block: ShownBlock,
   transfers: readonly Ours[],
 ): string {
-  const header = block.isHeaderProven ? 'signed, and the id belongs to it' : 'not proven either';
+  const header = block.isHeaderProven ? 'signed by a known producer, and the id belongs to it' : 'not proven either';
   const fields = formatFields([
     ['block', String(number)],
     ['id', block.id],

@@ -2,8 +2,8 @@ import type { Books } from '../domain/books.ts';
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { AccountHex, TronAddress } from '../tron/address.ts';
-import { outgoingStands, stands } from './annulments.ts';
 import type { Sql } from './database.ts';
+import { outgoingStands, stands } from './standing.ts';
 import { type Row, statement } from './statement.ts';
 
 /** An address of any project, active or retired, with its opening: what it held, and at which height, when it was first checked. */

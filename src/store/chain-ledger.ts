@@ -1,8 +1,8 @@
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { AccountHex, TronAddress } from '../tron/address.ts';
-import { outgoingStands, stands } from './annulments.ts';
 import type { Sql } from './database.ts';
+import { outgoingStands, stands } from './standing.ts';
 import { statement } from './statement.ts';
 
 /** One side of a transfer as the ledger has it. `txId` and `blockId` are 64 hex characters. */

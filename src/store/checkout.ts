@@ -2,7 +2,6 @@ import { hadPayment, type InvoiceStatus } from '../domain/invoice.ts';
 import { type MicroUsdt, microUsdt } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
-import { stands } from './annulments.ts';
 import type { Sql } from './database.ts';
 import {
   JOIN_HEAD,
@@ -12,6 +11,7 @@ import {
   payingTransferColumns,
   toPayingTransfer,
 } from './paying-transfer.ts';
+import { stands } from './standing.ts';
 import { type Row, statement } from './statement.ts';
 
 /** At the commit that changes the status of an invoice its id is said here (migration 0005). */

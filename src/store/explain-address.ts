@@ -4,6 +4,7 @@ import type { Network } from '../domain/network.ts';
 import type { Policy } from '../domain/policy.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { AccountHex, TronAddress } from '../tron/address.ts';
+import type { Sql } from './database.ts';
 import {
   ANNULMENT_COLUMNS,
   type Annulment,
@@ -12,8 +13,7 @@ import {
   outgoingStands,
   stands,
   toAnnulment,
-} from './annulments.ts';
-import type { Sql } from './database.ts';
+} from './standing.ts';
 import { type Row, statement } from './statement.ts';
 
 /** An address of ours with how it came to be and how its books were last. UUIDs. */

@@ -1,8 +1,8 @@
 import { uuidV7 } from '../domain/ids.ts';
 import { type UnixMs, unixMs } from '../domain/time.ts';
-import { stands } from './annulments.ts';
 import type { Sql } from './database.ts';
 import type { ExplainedInvoice } from './explain-invoice.ts';
+import { stands } from './standing.ts';
 import { type Row, statement } from './statement.ts';
 
 /** Counting more would take seconds. */

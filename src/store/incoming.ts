@@ -3,8 +3,8 @@ import type { InvoiceStatus } from '../domain/invoice.ts';
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { TronAddress } from '../tron/address.ts';
-import { stands } from './annulments.ts';
 import type { Sql } from './database.ts';
+import { stands } from './standing.ts';
 import { statement } from './statement.ts';
 
 /** A transfer to one of our addresses, with the invoice that reserves exactly its address and amount, if any. */

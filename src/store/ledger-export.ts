@@ -1,8 +1,8 @@
 import type { MicroUsdt } from '../domain/money.ts';
 import type { ResolutionKind } from '../domain/resolution.ts';
 import type { UnixMs } from '../domain/time.ts';
-import { outgoingStands, stands } from './annulments.ts';
 import type { Sql } from './database.ts';
+import { outgoingStands, stands } from './standing.ts';
 import { type Row, statement } from './statement.ts';
 import { type DeskFilter, type TransferKind, toDates } from './transfer-desk.ts';
 

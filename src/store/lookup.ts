@@ -4,8 +4,8 @@ import { microUsdt } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
 import type { LedgerFacts } from '../domain/transaction-facts.ts';
 import type { AccountHex } from '../tron/address.ts';
-import { stands } from './annulments.ts';
 import type { Sql } from './database.ts';
+import { stands } from './standing.ts';
 import { type Row, statement } from './statement.ts';
 
 /** An invoice that a payer asks about, and what our books say of the transaction as far as it is tied to this invoice. */

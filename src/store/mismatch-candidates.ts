@@ -4,8 +4,8 @@ import type { Suspect } from '../domain/mismatch/facts.ts';
 import { microUsdt } from '../domain/money.ts';
 import type { Policy } from '../domain/policy.ts';
 import type { UnixMs } from '../domain/time.ts';
-import { outgoingStands, stands } from './annulments.ts';
 import type { Sql } from './database.ts';
+import { outgoingStands, stands } from './standing.ts';
 import { type Row, statement } from './statement.ts';
 
 /** A transfer that paid nothing, as it is looked into. `invoiceId` is the paid invoice that a duplicate repeats. */

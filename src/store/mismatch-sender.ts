@@ -1,6 +1,6 @@
 import type { UnixMs } from '../domain/time.ts';
-import { outgoingStands, stands } from './annulments.ts';
 import type { Sql } from './database.ts';
+import { outgoingStands, stands } from './standing.ts';
 import { statement } from './statement.ts';
 
 /** Which transfers to look around: their ids and, in the same order, projects, senders and times. At most 500. */

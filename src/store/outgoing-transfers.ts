@@ -1,8 +1,8 @@
 import type { ChainTransfer, Verified } from '../domain/chain-block.ts';
 import type { Network } from '../domain/network.ts';
 import { toIso, type UnixMs } from '../domain/time.ts';
-import { outgoingAnnulment } from './annulments.ts';
 import type { Sql } from './database.ts';
+import { outgoingAnnulment } from './standing.ts';
 import { statement } from './statement.ts';
 
 /** A transfer from one of our addresses. `index` is its position in the list that was asked about. */

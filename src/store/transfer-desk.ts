@@ -2,8 +2,8 @@ import type { InvoiceStatus } from '../domain/invoice.ts';
 import type { MicroUsdt } from '../domain/money.ts';
 import type { ResolutionKind } from '../domain/resolution.ts';
 import type { UnixMs } from '../domain/time.ts';
-import { stands } from './annulments.ts';
 import type { Sql } from './database.ts';
+import { stands } from './standing.ts';
 import { type Row, statement } from './statement.ts';
 import type { NewTransfer } from './transfers.ts';
 

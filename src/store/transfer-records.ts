@@ -5,8 +5,8 @@ import { type MicroUsdt, microUsdt } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { AccountHex, TronAddress } from '../tron/address.ts';
-import { ANNULMENT_COLUMNS, type Annulment, annulmentColumns, toAnnulment } from './annulments.ts';
 import type { Sql } from './database.ts';
+import { ANNULMENT_COLUMNS, type Annulment, annulmentColumns, toAnnulment } from './standing.ts';
 import { type Row, statement } from './statement.ts';
 
 /** An incoming transfer with its evidence and what was decided. UUIDs; `txId` and `blockId` are 64 hex characters. */

@@ -1,7 +1,6 @@
 import { encodeId } from '../../domain/ids.ts';
 import { formatAmount, microUsdt } from '../../domain/money.ts';
 import { diagnoseTransfers } from '../../payments/diagnose-transfers.ts';
-import type { Annulment } from '../../store/annulments.ts';
 import type { Sql } from '../../store/database.ts';
 import { type ExplainedOutgoing, findOutgoingOfTransaction } from '../../store/explain-address.ts';
 import {
@@ -10,6 +9,7 @@ import {
   findSightingsOfTransaction,
 } from '../../store/explain-candidates.ts';
 import { findEventsOfTransfers } from '../../store/explain-events.ts';
+import type { Annulment } from '../../store/standing.ts';
 import { findResolutions } from '../../store/transfer-desk.ts';
 import { findTransfersOfTransaction, type TransferRecord } from '../../store/transfer-records.ts';
 import { describeTransaction, type Transaction } from './describe-transaction.ts';
