@@ -6,12 +6,16 @@ import type { CheckoutInvoice } from '../store/checkout.ts';
 import type { Site } from './page-state.ts';
 
 /**
- * `null` before the invoice is paid, where this process does not know the token of its network, and for real money while
+ * `null` before the invoice is paid, where the chain denies its payment, where this process does not know the token of its network, and for real money while
  * `QUITTANCE_PUBLIC_URL` is not set: nobody could find out who `http://127.0.0.1:8080` is.
  */
-export function composeReceipt({ network, status, transfer, ...invoice }: CheckoutInvoice, site: Site): Receipt | null {
+export function composeReceipt(
+  { network, status, transfer, isDenied, ...invoice }: CheckoutInvoice,
+  site: Site,
+): Receipt | null {
   const contract = site.usdt[network];
-  if (status !== 'PAID' || transfer === null || transfer.blockId === null || contract === undefined) return null;
+  if (status !== 'PAID' || isDenied || transfer === null || transfer.blockId === null || contract === undefined)
+    return null;
   const issuer = site.publicUrl();
   if (keyMode(network) === 'live' && !issuer.startsWith('https:')) return null;
   const { txId, logIndex, blockNumber, blockId, blockTime } = transfer;

@@ -178,7 +178,7 @@ function renderFound(page: Page, { state, transaction }: CheckoutView): Html {
       ? null
       : html`<p class="notice">${say('secondPayment', { transaction: ltr(secondTxId), merchant: renderMerchant(brand) })}</p>`;
   const receipt =
-    state === 'paid'
+    state === 'paid' && !page.invoice.isDenied
       ? html`<p class="no-print"><a href="${pageUrl(page, '/receipt')}">${say('receiptLink')}</a></p>`
       : null;
   return html`<dl>

@@ -15,6 +15,9 @@ import { type CheckoutDeps, findPage, UNKNOWN_LINK } from './register.ts';
 export type ReceiptDeps = CheckoutDeps & { signer: ReceiptSigner };
 
 const NOT_PAID = { error: 'this invoice is not paid yet; it has a receipt as soon as its payment is final' };
+const DENIED = {
+  error: 'the chain does not have the payment of this invoice, so no receipt is signed for it: ask the shop',
+};
 
 const UNSIGNED =
   'This service signs no receipts at the moment. It needs QUITTANCE_MASTER_KEY, the nodes of this network, and for the main network QUITTANCE_PUBLIC_URL with https; the log says more. The payment itself is not touched by this.';
@@ -29,8 +32,8 @@ export function registerReceipts(app: FastifyInstance, deps: ReceiptDeps): void 
     answerPage(request, reply, async (nonce) => {
       const page = await findPage(deps, request);
       if (page === null) return null;
-      const { status, transfer } = page.invoice;
-      if (status !== 'PAID' || transfer === null) return { redirectTo: pageUrl(page) };
+      const { status, transfer, isDenied } = page.invoice;
+      if (status !== 'PAID' || transfer === null || isDenied) return { redirectTo: pageUrl(page) };
       const isSigned = composeReceipt(page.invoice, deps.site) !== null && (await deps.signer.currentKey()) !== null;
       return { html: renderReceipt(page, { transfer, isSigned, nonce }) };
     }),
@@ -40,6 +43,7 @@ export function registerReceipts(app: FastifyInstance, deps: ReceiptDeps): void 
     reply.headers(DATA_HEADERS);
     if (page === null) return reply.code(404).send(UNKNOWN_LINK);
     if (page.invoice.status !== 'PAID') return reply.code(404).send(NOT_PAID);
+    if (page.invoice.isDenied) return reply.code(404).send(DENIED);
     const signed = await sign(deps, page);
     if (signed === null) throw new Problem('UNAVAILABLE', UNSIGNED);
     return reply

@@ -1,18 +1,16 @@
 import { loadProducers } from '../chain/producers.ts';
 import { type ShownBlock, showBlock } from '../chain/show-block.ts';
 import { AppError } from '../domain/errors.ts';
-import { encodeId } from '../domain/ids.ts';
-import { formatAmount, microUsdt } from '../domain/money.ts';
 import { toIso } from '../domain/time.ts';
 import { findCursor } from '../store/chain-cursor.ts';
-import { findIncoming } from '../store/incoming.ts';
 import { insertOperatorActions } from '../store/operator-actions.ts';
 import { findPassedBlock, insertPassedBlock } from '../store/passed-blocks.ts';
+import { describeShown, describeShownText, findOurs } from './chain-shown-block.ts';
 import { CliError } from './cli-error.ts';
 import { clip } from './clip.ts';
 import { readOperator } from './operator.ts';
 import { readReason } from './read-reason.ts';
-import { formatFields, formatTable, type Result, type Terminal } from './terminal.ts';
+import type { Result, Terminal } from './terminal.ts';
 import { type NodeCommand, withNodes } from './with-nodes.ts';
 
 export type PassOptions = {
@@ -43,8 +41,8 @@ export async function passBlock(terminal: Terminal, options: PassOptions): Promi
       );
     }
     const transfers = await findOurs(deps, block);
-    const data = describe(network, number, shown, block, transfers);
-    const text = describeText(number, shown, block, transfers);
+    const data = describeShown(network, number, shown, block, transfers);
+    const text = describeShownText(number, shown, block, transfers);
     if (options.yes !== true) {
       terminal.note(text);
       throw new CliError(
@@ -144,87 +142,4 @@ function choose(
     'CONFLICT',
     `${id === null ? 'the nodes differ, so say which with --id' : `nobody shows --id ${id}`}: ${seen}`,
   );
-}
-
-type Ours = {
-  txId: string;
-  logIndex: number;
-  address: string;
-  amount: string;
-  invoiceId: string | null;
-  status: string | null;
-};
-
-/** What it would bring to our addresses, and which invoice that would pay. */
-async function findOurs({ db, network }: NodeCommand, { id: blockId, transfers }: ShownBlock): Promise<Ours[]> {
-  const incoming = await findIncoming(
-    db,
-    network,
-    transfers.map((transfer) => ({ ...transfer, blockId })),
-  );
-  return incoming.flatMap(({ index, address, invoice }): Ours[] => {
-    const transfer = transfers[index];
-    if (transfer === undefined) return [];
-    const { txId, logIndex, amount } = transfer;
-    const ofInvoice = { invoiceId: invoice && encodeId('inv', invoice.id), status: invoice?.status ?? null };
-    return [{ txId, logIndex, address, amount: formatAmount(microUsdt(amount)), ...ofInvoice }];
-  });
-}
-
-function describe(
-  network: string,
-  number: number,
-  shown: readonly ShownBlock[],
-  block: ShownBlock,
-  transfers: readonly Ours[],
-) {
-  return {
-    network,
-    number,
-    blockId: block.id,
-    transactionCount: block.transactionCount,
-    isHeaderProven: block.isHeaderProven,
-    shownBy: shown.map(({ node, id, problem }) => ({
-      node: node.origin,
-      operator: node.operator,
-      blockId: id,
-      problem,
-    })),
-    transfers,
-  };
-}
-
-function describeText(
-  number: number,
-  shown: readonly ShownBlock[],
-  block: ShownBlock,
-  transfers: readonly Ours[],
-): string {
-  const header = block.isHeaderProven ? 'signed by a known producer, and the id belongs to it' : 'not proven either';
-  const fields = formatFields([
-    ['block', String(number)],
-    ['id', block.id],
-    ['header', header],
-    ['transactions', String(block.transactionCount)],
-    ['to our addresses', `${transfers.length} transfers of USDT`],
-  ]);
-  const nodes = shown.map(({ node, id, transactionCount, problem }) => [
-    node.origin,
-    node.operator,
-    id === block.id ? 'this one' : id,
-    String(transactionCount),
-    problem ?? '',
-  ]);
-  const rows = transfers.map(({ amount, address, invoiceId, status, txId, logIndex }) => [
-    amount,
-    address,
-    invoiceId === null ? '' : `${invoiceId}, ${status}`,
-    `${txId}:${logIndex}`,
-  ]);
-  const parts = [
-    fields,
-    formatTable(['SHOWN BY', 'OPERATOR', 'BLOCK', 'TRANSACTIONS', 'WHY IT IS NOT PROVEN'], nodes),
-    formatTable(['USDT', 'ADDRESS', 'INVOICE', 'TRANSFER'], rows),
-  ];
-  return parts.filter((part) => part !== '').join('\n\n');
 }

@@ -51,6 +51,8 @@ export type CheckoutInvoice = {
   /** Up to here blocks are irreversible and their transfers recorded. */
   solidNumber: number | null;
   transfer: PayingTransfer | null;
+  /** It is `PAID`, and the chain denies the transfer: an operator took that back. */
+  isDenied: boolean;
 };
 
 const columns = {
@@ -69,6 +71,7 @@ const columns = {
   accent: 'text?',
   logo_id: 'text?',
   second_tx_id: 'text?',
+  is_denied: 'bool',
   genesis_id: 'text?',
   head_number: 'int8?',
   head_time: 'timestamptz?',
@@ -82,6 +85,7 @@ const SELECT = `select i.id, i.network, i.status, i.checkout_token, i.expires_at
       where d.project_id = i.project_id and d.invoice_id = i.id and d.kind = 'duplicate' and ${stands('d')}
         and not exists (select from transfer_resolutions r where r.transfer_id = d.id)
       order by d.id limit 1) as second_tx_id,
+     exists (select from transfer_annulments n where n.transfer_id = i.paid_transfer_id) as is_denied,
      encode(c.genesis_id, 'hex') as genesis_id,
      coalesce(h.number, c.solid_number) as head_number, coalesce(h.block_time, c.solid_time) as head_time,
      c.solid_number, ${PAYING_TRANSFER_COLUMNS}
@@ -145,6 +149,7 @@ function toInvoice(row: Row<typeof columns>): CheckoutInvoice {
     head: head_number === null || head_time === null ? null : toHead(head_number, head_time),
     solidNumber: row.solid_number === null ? null : Number(row.solid_number),
     transfer: toPayingTransfer(row),
+    isDenied: row.is_denied,
   };
 }
 

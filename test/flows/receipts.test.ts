@@ -2,6 +2,7 @@ import { createPublicKey, type JsonWebKey, verify } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { payScenario } from '../../src/devnet/pay-scenario.ts';
 import { canonicalJson } from '../../src/domain/canonical-json.ts';
@@ -306,4 +307,28 @@ test('a signing key whose master key is lost stops receipts alone, is named, and
   const keys = await readKeys();
   expect(keys).toHaveLength(4);
   expect(isSignedBy(text, keys)).toBe(true);
+});
+
+test('a payment that the chain denies has no receipt any more, and its page leads to none', async () => {
+  const { body } = await createInvoice(service);
+  const { address, amountMicro } = await payableOf(service, body.invoiceId);
+  await service.payer.transfer({ contract: service.devnet.usdtContract, to: address, amountMicro });
+  service.devnet.mineUntilSolid();
+  await untilStatus(service, body.invoiceId, 'PAID');
+  expect((await get(`${body.checkoutUrl}/receipt.json`)).status).toBe(200);
+  expect((await get(body.checkoutUrl)).text).toContain('/receipt"');
+  const client = new pg.Client(service.connectionString);
+  await client.connect();
+  onTestFinished(() => client.end());
+  await client.query(
+    `insert into transfer_annulments (transfer_id, project_id, invoice_id, denied_by, annulled_at, annulled_by, reason)
+     select id, project_id, invoice_id, block_id, now(), 'somebody', 'the nodes lied' from transfers
+     where kind = 'matched' and amount_micro = $1`,
+    [amountMicro],
+  );
+  const refused = await get(`${body.checkoutUrl}/receipt.json`);
+  expect([refused.status, refused.text]).toEqual([404, expect.stringContaining('the chain does not have the payment')]);
+  const page = await get(`${body.checkoutUrl}/receipt`);
+  expect([page.status, page.headers.get('location')]).toEqual([303, expect.stringContaining('/c/')]);
+  expect((await get(body.checkoutUrl)).text).not.toContain('/receipt"');
 });

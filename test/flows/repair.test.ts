@@ -234,3 +234,19 @@ test('what left by the word of lying nodes is taken back and recorded as it was,
   ]);
   expect(await rescan(books.rescanning(), range, quiet)).toMatchObject({ added: { unmatched: 0, outgoing: 0 } });
 });
+
+test('a true payment that was recorded in a block of somebody’s own stays PAID, and stands as it is on the chain beside it', async () => {
+  const invoice = await openInvoice();
+  await books.send(invoice.address, invoice.payableMicro);
+  const range = await books.record(() => true);
+  for (let number = range.from; number <= range.to; number += 1) {
+    await books.rescanned([{ ...(await books.read(number)), id: 'ee'.repeat(32) }]);
+  }
+  expect(await invoice.status()).toBe('PAID');
+  const plan = await planned(range);
+  expect(deniedPayments(plan).map(({ recorded }) => recorded?.incoming?.invoice?.id)).toEqual([invoice.id]);
+  const { added, left } = await repair(books.rescanning(), plan, ORDER);
+  expect([added.matched, added.duplicate, left]).toEqual([0, 1, []]);
+  expect(await invoice.status()).toBe('PAID');
+  expect(await check(invoice.address)).toMatchObject({ kind: 'good' });
+});

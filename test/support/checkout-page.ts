@@ -67,6 +67,7 @@ export function checkoutPage(state: PageState, overrides: PageOverrides = {}): P
       genesisId: '00000000000000001ebf88508a03865c71d452e25f4d51194196a1d22b6653dc',
       hadPayment: state === 'gone',
       secondTxId: null,
+      isDenied: false,
       solidNumber: TRANSFER.blockNumber,
       head: { number: TRANSFER.blockNumber + 6, time: unixMs(NOW - (state === 'blind' ? 90_000 : 1000)) },
       transfer: hasTransfer ? TRANSFER : null,
