@@ -6,10 +6,12 @@ create table passed_blocks (
   network text not null check (network in ('mainnet', 'nile', 'devnet')),
   number bigint not null check (number > 0),
   block_id bytea not null check (octet_length(block_id) = 32),
+  -- Over all that was shown of it: another word of the same block does not pass.
+  digest bytea not null check (octet_length(digest) = 32),
   passed_at timestamptz not null,
   passed_by text not null check (char_length(passed_by) between 1 and 200),
   reason text not null check (char_length(reason) between 1 and 2000),
-  constraint passed_blocks_once unique (network, number, block_id)
+  constraint passed_blocks_once unique (network, number, digest)
 );
 create trigger passed_blocks_are_kept before update or delete or truncate on passed_blocks for each statement
   execute function keep_ledger_rows();

@@ -163,13 +163,56 @@ test('the fragment of a URL carries options, which are no part of the URL', () =
       'https://api.trongrid.io#operator=Grid&rps=0.5&daily=7&key=a%26b%2Cc+d, https://a.example/#key=x',
   });
   expect(networks.mainnet?.nodes).toEqual([
-    { url: 'https://api.trongrid.io', operator: 'grid', apiKey: 'a&b,c+d', requestsPerSecond: 0.5, requestsPerDay: 7 },
+    {
+      ...unlimitedNode('https://api.trongrid.io', 'grid'),
+      ...{ apiKey: 'a&b,c+d', requestsPerSecond: 0.5, requestsPerDay: 7 },
+    },
     { ...unlimitedNode('https://a.example', 'a.example'), apiKey: 'x' },
   ]);
 });
 
 test.each([
+  [
+    'a node of one’s own',
+    'grpc://node.example.com:50051',
+    { url: 'grpc://node.example.com:50051', solidityUrl: 'grpc://node.example.com:50061', grpc: null },
+  ],
+  [
+    'one with TLS and unusual ports',
+    'grpcs://Node.example.com:443/#solidity=grpcs://node.example.com:444',
+    { url: 'grpcs://node.example.com:443', solidityUrl: 'grpcs://node.example.com:444', grpc: null },
+  ],
+  [
+    'TronGrid, whose irreversible side has a port of its own',
+    'grpc://grpc.trongrid.io:50051',
+    { url: 'grpc://grpc.trongrid.io:50051', solidityUrl: 'grpc://grpc.trongrid.io:50052', requestsPerSecond: 15 },
+  ],
+  [
+    'an IPv6 address',
+    'grpc://[::1]:50051',
+    { url: 'grpc://[::1]:50051', solidityUrl: 'grpc://[::1]:50061', operator: '[::1]:50051' },
+  ],
+  [
+    'a plain java-tron by HTTP, at its two ports',
+    'http://10.0.0.1:8090#solidity=http://10.0.0.1:8091/',
+    { url: 'http://10.0.0.1:8090', solidityUrl: 'http://10.0.0.1:8091', grpc: null },
+  ],
+  [
+    'one by HTTP that names its gRPC twin',
+    'http://10.0.0.1:8090#grpc=grpc://10.0.0.1:50051&operator=ours',
+    {
+      ...{ url: 'http://10.0.0.1:8090', solidityUrl: 'http://10.0.0.1:8090', operator: 'ours' },
+      grpc: { url: 'grpc://10.0.0.1:50051', solidityUrl: 'grpc://10.0.0.1:50061' },
+    },
+  ],
+])('the sides of a node: %s', (_what, entry, expected) => {
+  expect(accepted({ QUITTANCE_NILE_NODES: entry }).networks.nile?.nodes[0]).toMatchObject(expected);
+});
+
+test.each([
   ['https://api.trongrid.io', 'trongrid.io'],
+  ['grpc://tron.example.com:50051', 'example.com'],
+  ['grpc://10.0.0.1:50051', '10.0.0.1:50051'],
   ['https://A.B.Example.COM.', 'example.com'],
   ['http://tron-1:8090', 'tron-1'],
   ['http://10.0.0.1:8090', '10.0.0.1:8090'],
@@ -219,13 +262,37 @@ const bad: [variable: string, value: string, says: string, rest?: NodeJS.Process
   ['QUITTANCE_ROLES', 'api,api,watcher', 'each role at most once'],
   ['QUITTANCE_ROLES', 'api', 'set DATABASE_URL', NILE],
   ['QUITTANCE_ROLES', 'api', 'the sandbox runs all roles in one process', DATABASE],
-  ['QUITTANCE_MAINNET_NODES', 'api.trongrid.io', 'write for example https://api.trongrid.io'],
+  ['QUITTANCE_MAINNET_NODES', 'api.trongrid.io', 'write for example grpc://node.example.com:50051'],
   ['QUITTANCE_MAINNET_NODES', 'https://a.example,', 'remove the extra comma'],
   ['QUITTANCE_MAINNET_NODES', 'https://a.example,https://a.example', 'different URLs'],
   ['QUITTANCE_MAINNET_NODES', Array.from({ length: 21 }, (_, i) => `http://n${i}`).join(), '1 to 20'],
-  ['QUITTANCE_NILE_NODES', 'ftp://a.example', 'http:// or https://'],
+  ['QUITTANCE_NILE_NODES', 'ftp://a.example', 'is no URL of a node; write for example grpc://'],
   ['QUITTANCE_NILE_NODES', 'https://u:p@a.example', 'user name or password'],
   ['QUITTANCE_NILE_NODES', 'https://a.example?key=1', 'remove everything from the "?" on'],
+  ['QUITTANCE_NILE_NODES', 'grpc://a.example', 'must end with the port'],
+  ['QUITTANCE_NILE_NODES', 'grpc://a.example:50051/path', 'must end with the port'],
+  ['QUITTANCE_NILE_NODES', 'grpc://a.example:9999', 'name that of its irreversible side too, as in #solidity=grpc://'],
+  ['QUITTANCE_NILE_NODES', 'grpc://u:p@a.example:50051', 'user name or password'],
+  ['QUITTANCE_NILE_NODES', 'grpc://a.example:50051#solidity=http://a.example:8091', 'write a grpc:// URL'],
+  ['QUITTANCE_NILE_NODES', 'http://a.example#solidity=grpc://a.example:50061', 'write a http:// URL'],
+  ['QUITTANCE_NILE_NODES', 'http://a.example#solidity=8091', 'the URL at which its irreversible side answers'],
+  [
+    'QUITTANCE_NILE_NODES',
+    'http://a.example#solidity=ftp://a.example',
+    'wrong option solidity: it is no URL of a node',
+  ],
+  [
+    'QUITTANCE_NILE_NODES',
+    'http://a.example#grpc=http://a.example:50051',
+    'it takes the grpc:// URL of an http:// node',
+  ],
+  [
+    'QUITTANCE_NILE_NODES',
+    'grpc://a.example:50051#grpc=grpc://a.example:50051',
+    'it takes the grpc:// URL of an http://',
+  ],
+  ['QUITTANCE_NILE_NODES', 'http://a.example#grpc=grpc://a.example', 'wrong option grpc: it must end with the port'],
+  ['QUITTANCE_NILE_NODES', 'http://a.example#grpc=50051', 'the grpc:// URL of the same node'],
   ['QUITTANCE_NILE_NODES', 'https://a.example#x', 'write operator=, rps=, daily=, key='],
   ['QUITTANCE_NILE_NODES', 'https://a.example#rate=3', 'write operator=, rps=, daily=, key='],
   ['QUITTANCE_NILE_NODES', 'https://a.example#key=', 'it takes 1 to 200 visible'],
@@ -244,7 +311,12 @@ const bad: [variable: string, value: string, says: string, rest?: NodeJS.Process
     'QUITTANCE_NILE_NODES has nodes of one operator (trongrid.io): add nodes of others',
     NILE,
   ],
-  ['QUITTANCE_DEVNET_NODES', 'http://', 'http:// or https://', { QUITTANCE_DEVNET_USDT: USDT }],
+  [
+    'QUITTANCE_DEVNET_NODES',
+    'http://',
+    'is no URL of a node; write for example grpc://',
+    { QUITTANCE_DEVNET_USDT: USDT },
+  ],
   ['QUITTANCE_DEVNET_USDT', 'TR7NHq', '34 characters', { QUITTANCE_DEVNET_NODES: 'http://a' }],
   ['QUITTANCE_DEVNET_USDT', USDT, 'without QUITTANCE_DEVNET_NODES'],
   ['QUITTANCE_TRON_API_KEY', 'two words', 'visible ASCII', NILE],
@@ -428,7 +500,11 @@ test('settings that have no effect, and a missing public URL, are worth a warnin
   expect(warned({})).toEqual([]);
   expect(warned({ ...TWO })).toEqual(['QUITTANCE_PUBLIC_URL']);
   expect(warned({ ...TWO, QUITTANCE_AGREEMENT: '1' })).toEqual(['QUITTANCE_PUBLIC_URL', 'QUITTANCE_NILE_NODES']);
-  expect(warned({ ...NILE })).toEqual(['QUITTANCE_PUBLIC_URL', 'QUITTANCE_NILE_NODES']);
+  // One operator is to be believed, and over HTTP any stranger can hold it up.
+  const twice = ['QUITTANCE_PUBLIC_URL', 'QUITTANCE_NILE_NODES', 'QUITTANCE_NILE_NODES'];
+  expect(warned({ ...NILE })).toEqual(twice);
+  const grpc = { QUITTANCE_NILE_NODES: 'grpc://grpc.nile.trongrid.io:50051' };
+  expect(warned(grpc)).toEqual(['QUITTANCE_PUBLIC_URL', 'QUITTANCE_NILE_NODES']);
   expect(warned({ QUITTANCE_AGREEMENT: '1' })).toEqual(['QUITTANCE_AGREEMENT']);
   expect(warned({ ...TWO, QUITTANCE_TRON_API_KEY: 'x' })).toEqual(['QUITTANCE_PUBLIC_URL', 'QUITTANCE_TRON_API_KEY']);
   expect(warned({ QUITTANCE_TRON_API_KEY: 'x' })).toEqual(['QUITTANCE_TRON_API_KEY']);

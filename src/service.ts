@@ -9,6 +9,7 @@ import { FAILURE_LIMIT } from './api/guard.ts';
 import { registerHealth } from './api/health.ts';
 import { registerInvoices } from './api/invoices.ts';
 import { registerOpenApi } from './api/openapi.ts';
+import { createKnownTerms } from './chain/fee-terms.ts';
 import { createNodePool, type NodePool } from './chain/node-pool.ts';
 import { SLOT_MS } from './chain/read-block.ts';
 import { startReconciler } from './chain/reconcile.ts';
@@ -328,6 +329,7 @@ function startWatchers(context: Context): { stop(): Promise<void> }[] {
       pool,
       usdt,
       agreement,
+      fees: createKnownTerms(),
       slotMs: network === 'devnet' ? null : SLOT_MS,
       publicUrl: context.publicUrl(),
       holder: randomUUID(),

@@ -1,7 +1,7 @@
 import { AppError } from '../domain/errors.ts';
 import type { AccountHex } from '../tron/address.ts';
 import { type FollowDeps, type Following, tipOf } from './following.ts';
-import type { Node } from './node-member.ts';
+import type { Node } from './node.ts';
 import { ofDifferentOperators } from './operators.ts';
 import { isKnownSolid, isSignedBy, loadProducers, PERIOD_MS, refreshProducers } from './producers.ts';
 import type { ProvenHeader } from './prove-block.ts';
@@ -24,6 +24,8 @@ export async function attest(
   { node, block }: Pick<ReadBlock, 'node' | 'block'>,
   nodes: readonly Node[],
 ): Promise<AccountHex | null> {
+  // Its id rests on what is built on it, which names it.
+  if (block.signer === null) return null;
   const isKnown = () => following.producers !== null && isSignedBy(following.producers, block);
   if (isKnown()) return block.signer;
   let isAskedNow = false;

@@ -5,9 +5,10 @@ import type { AccountHex } from '../tron/address.ts';
 import { attest, avoid } from './attest.ts';
 import { assertLater, extend } from './extend.ts';
 import { type FollowDeps, type Following, tipOf } from './following.ts';
-import type { Node } from './node-member.ts';
+import type { Node } from './node.ts';
 import { ownSolidOf, promote } from './promote.ts';
-import { RANGE_BLOCKS, type ReadBlock, readBlock, readLogsOf, readRange } from './read-block.ts';
+import { RANGE_BLOCKS, type ReadBlock, readRange } from './read-block.ts';
+import { readBlock, withLogs } from './read-with-logs.ts';
 import { gatherVotes, othersFor, withVotes } from './votes.ts';
 import { isNext, type WindowBlock } from './window.ts';
 
@@ -53,7 +54,6 @@ export async function catchUp(
     onProgress(): Promise<void>;
   },
 ): Promise<void> {
-  const others = othersFor(deps, nodes, node);
   const ahead: Range[] = [];
   const target = following.nodeSolid.number;
   let next = tipOf(following).number + 1;
@@ -70,12 +70,12 @@ export async function catchUp(
       await extend(deps, following, node, nodes);
       return;
     }
-    assertLater(deps, node, tipOf(following), reads);
+    assertLater(deps, tipOf(following), reads);
     // One after the other: the first block of an unknown producer has the nodes asked, the next ones profit.
     const signers: (AccountHex | null)[] = [];
     for (const read of reads) signers.push(await attest(deps, following, read, nodes));
     const blocks: WindowBlock[] = await Promise.all(
-      reads.map((read, index) => withVotes(deps, read, signers[index] ?? null, others)),
+      reads.map((read, index) => withVotes(deps, read, signers[index] ?? null, othersFor(deps, nodes, read.node))),
     );
     pushLinked(deps, following, node, blocks);
     if ((await promote(deps, watching, following)) > 0) deps.pool.praise(node);
@@ -108,16 +108,32 @@ async function countFailures(following: Following, { origin }: Node, reads: Prom
 async function readOneByOne(deps: FollowDeps, node: Node, first: number, last: number): Promise<ReadBlock[]> {
   const reads: ReadBlock[] = [];
   for (let number = first; number <= last; number += 1) {
-    const read = await readBlock(deps, node, number);
+    const read = await readBlock(deps, node, number).catch((error: unknown) => {
+      if (reads.length === 0) throw error;
+      return null;
+    });
     if (read === null) break;
     reads.push(read);
   }
   return reads;
 }
 
+/** Up to the first block that cannot be read or judged: those before it need not wait for it. */
 async function readWithLogs(deps: FollowDeps, node: Node, first: number, last: number): Promise<ReadBlock[]> {
   const blocks = await readRange(deps, node, first, last);
-  return inGroups(blocks, PARALLEL_LOGS, async (block) => ({ node, block, logs: await readLogsOf(deps, node, block) }));
+  const reads = await inGroups(blocks, PARALLEL_LOGS, (block) =>
+    withLogs(deps, node, block).then(
+      (read) => ({ read, error: null }),
+      (error: unknown) => ({ read: null, error }),
+    ),
+  );
+  const ready: ReadBlock[] = [];
+  for (const { read, error } of reads) {
+    if (read === null && ready.length === 0) throw error;
+    if (read === null) break;
+    ready.push(read);
+  }
+  return ready;
 }
 
 function pushLinked(deps: FollowDeps, following: Following, node: Node, blocks: readonly WindowBlock[]): void {

@@ -1,7 +1,7 @@
 import { AppError } from '../domain/errors.ts';
 import { findGenesisId, setHalt } from '../store/chain-cursor.ts';
 import type { FollowDeps, Following } from './following.ts';
-import type { Node } from './node-member.ts';
+import type { Node } from './node.ts';
 import { isSignedBy } from './producers.ts';
 import type { ProvenHeader } from './prove-block.ts';
 import { checked, readHeaderAt } from './read-block.ts';

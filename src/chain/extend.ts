@@ -3,9 +3,10 @@ import type { UnixMs } from '../domain/time.ts';
 import { attest, avoid } from './attest.ts';
 import { contradict } from './contradict.ts';
 import { type FollowDeps, type Following, tipOf } from './following.ts';
-import type { Node } from './node-member.ts';
+import type { Node } from './node.ts';
 import type { ProvenHeader } from './prove-block.ts';
-import { checked, type ReadBlock, readBlock, readHeadBlock } from './read-block.ts';
+import { checked, type ReadBlock } from './read-block.ts';
+import { readBlock, readHeadBlock } from './read-with-logs.ts';
 import { othersFor, withVotes } from './votes.ts';
 import type { WindowBlock } from './window.ts';
 
@@ -27,7 +28,13 @@ export async function extend(
   nodes: readonly Node[],
 ): Promise<WindowBlock[]> {
   const isOverdue = following.pace.isOverdue(deps.now());
-  const next = await (isOverdue ? readBlock : readHeadBlock)(deps, node, tipOf(following).number + 1);
+  const next = await (isOverdue ? readBlock : readHeadBlock)(deps, node, tipOf(following).number + 1).catch(
+    (error: unknown) => {
+      // A block that nobody else confirms: the others are asked first for a moment.
+      if (error instanceof AppError && error.code === 'NODES_DISAGREE') avoid(deps, following, node);
+      throw error;
+    },
+  );
   if (next === 'no-infos') {
     const { lateInfos } = following;
     if (!lateInfos.isNow) lateInfos.blocks += 1;
@@ -42,25 +49,24 @@ export async function extend(
     const lowest = reads[0]?.block;
     const ancestor = following.window[kept - 1] ?? following.base;
     if (lowest === undefined || lowest.parentId === ancestor.id) break;
-    if (kept === 0) throw await contradict(deps, following, node, lowest);
+    if (kept === 0) throw await contradict(deps, following, reads[0]?.node ?? node, lowest);
     if (reads.length > MAX_WALK_BLOCKS) throw tooFar(deps, following, node);
     const parent = await readParent(deps, following, node, lowest);
     signers.unshift(await attest(deps, following, parent, nodes));
     reads.unshift(parent);
     kept -= 1;
   }
-  assertLater(deps, node, following.window[kept - 1] ?? following.base, reads);
-  const others = othersFor(deps, nodes, node);
+  assertLater(deps, following.window[kept - 1] ?? following.base, reads);
   const blocks: WindowBlock[] = [];
   for (const [index, read] of reads.entries()) {
-    blocks.push(await withVotes(deps, read, signers[index] ?? null, others));
+    blocks.push(await withVotes(deps, read, signers[index] ?? null, othersFor(deps, nodes, read.node)));
   }
   if (kept < following.window.length) {
     const count = following.window.length - kept;
     deps.log.info({ node: node.origin, blocks: count }, 'the head of the chain was replaced');
   }
   following.window.splice(kept, Number.POSITIVE_INFINITY, ...blocks);
-  if (signers.at(-1) !== null) deps.pool.praise(node);
+  if (signers.at(-1) !== null) deps.pool.praise(next.node);
   return blocks;
 }
 
@@ -73,14 +79,9 @@ function tooFar(deps: FollowDeps, following: Following, node: Node): AppError {
 }
 
 /** Each block is later than its parent, and on a real network not of the future: its time lets invoices expire. */
-export function assertLater(
-  deps: FollowDeps,
-  node: Node,
-  ancestor: { time: UnixMs },
-  reads: readonly ReadBlock[],
-): void {
+export function assertLater(deps: FollowDeps, ancestor: { time: UnixMs }, reads: readonly ReadBlock[]): void {
   let before = ancestor.time;
-  for (const { block } of reads) {
+  for (const { node, block } of reads) {
     const { number, time } = block;
     checked(deps, node, () => {
       if (time > before && !isOfTheFuture(deps, time)) return;

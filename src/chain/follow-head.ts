@@ -3,7 +3,7 @@ import { keepProducers } from './attest.ts';
 import { isWindowFull } from './catch-up.ts';
 import { extend } from './extend.ts';
 import { type FollowDeps, type Following, tipOf } from './following.ts';
-import type { Node } from './node-member.ts';
+import type { Node } from './node.ts';
 import { ofDifferentOperators } from './operators.ts';
 import { PERIOD_MS } from './producers.ts';
 import { askSolid, ownSolidOf } from './promote.ts';

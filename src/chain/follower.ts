@@ -6,9 +6,10 @@ import type { ChainStatus } from '../store/chain-status.ts';
 import type { Lease } from '../store/leases.ts';
 import { keepProducers } from './attest.ts';
 import { catchUp, dropStuckWindow } from './catch-up.ts';
+import { shippedCheckpoint } from './checkpoints.ts';
 import { askSolidInTime, followHead } from './follow-head.ts';
 import { type FollowDeps, type Following, sightedTime, tipOf } from './following.ts';
-import type { Node } from './node-member.ts';
+import type { Node } from './node.ts';
 import { createPace } from './pace.ts';
 import { loadProducers } from './producers.ts';
 import { createProgress } from './progress.ts';
@@ -17,6 +18,7 @@ import { recogniseNodes } from './recognise-nodes.ts';
 import { sight } from './sight.ts';
 import { startCursor } from './start-cursor.ts';
 import { gatherVotes } from './votes.ts';
+import { createWalk } from './walk-producers.ts';
 
 /** Further behind what is irreversible than this, blocks are read in ranges. */
 const CATCH_UP_BLOCKS = 20;
@@ -39,7 +41,12 @@ export type Follower = {
  * Follows one network: verifies each block once, sights it, and records it when it is irreversible. `onProgress` is called
  * after each range of blocks while catching up.
  */
-export function createFollower(deps: FollowDeps, onProgress: () => Promise<void>): Follower {
+export function createFollower(
+  deps: FollowDeps,
+  onProgress: () => Promise<void>,
+  checkpoint = shippedCheckpoint(deps.network),
+): Follower {
+  const walk = checkpoint && createWalk(deps, checkpoint);
   let following: Following | null = null;
   let isGenesisKnown = false;
   const progress = createProgress(deps);
@@ -55,7 +62,7 @@ export function createFollower(deps: FollowDeps, onProgress: () => Promise<void>
       if (node === undefined) throw new AppError('NO_NODE', noNodeMessage(deps), { retryable: true });
       const watching: Watching = { ...deps, lease };
       const readAt = deps.now();
-      const cursor = (await findCursor(deps.db, deps.network)) ?? (await startCursor(deps, nodes));
+      const cursor = (await findCursor(deps.db, deps.network)) ?? (await startCursor(deps, nodes, walk));
       if (following === null || following.base.id !== cursor.solid.id) {
         following = await rootAt(deps, cursor, node, nodes);
       }
@@ -67,6 +74,7 @@ export function createFollower(deps: FollowDeps, onProgress: () => Promise<void>
           progress.onCatchUp(current);
           return onProgress();
         };
+        progress.onBehind(current);
         const from = [current.base.number, tipOf(current).number].join();
         // What one node called irreversible, another one need not have.
         const told = current.nodeSolid;

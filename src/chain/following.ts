@@ -1,4 +1,3 @@
-import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
@@ -8,16 +7,13 @@ import type { Alarms } from './alarms.ts';
 import type { NodePool } from './node-pool.ts';
 import type { Pace } from './pace.ts';
 import type { KnownProducers } from './producers.ts';
-import type { ChainParameters } from './read-block.ts';
+import type { ReadDeps } from './read-block.ts';
 import type { WindowBlock } from './window.ts';
 
 /** What a watcher works with. */
-export type FollowDeps = ChainParameters & {
+export type FollowDeps = ReadDeps & {
   db: Database;
-  network: Network;
   pool: NodePool;
-  /** Operators that must show the same logs, and name the same producers. */
-  agreement: number;
   /** The network's rhythm: 3,000 ms on real networks. */
   blockMs: number;
   publicUrl: string;

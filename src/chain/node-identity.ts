@@ -1,5 +1,9 @@
 import type { Network } from '../domain/network.ts';
 import type { Logger } from '../runtime/log.ts';
+import type { ShownHeader } from '../tron/shown-block.ts';
+import type { Node } from './node.ts';
+import { headerAt } from './nodes/ask-block.ts';
+import { readBlockId } from './prove-block.ts';
 
 /** Of which network a node is, by its genesis block. */
 export type NodeIdentity = {
@@ -25,7 +29,7 @@ type IdentityOptions = {
   /** Whether no other node can be asked now. */
   isAlone(): boolean;
   log: Logger;
-  ask(path: string, body: object, call: { timeoutMs: number }): Promise<unknown>;
+  ask: Node['ask'];
   /** The node answered, but not with its genesis block. */
   onFailure(reason: string): void;
 };
@@ -61,10 +65,10 @@ export function createNodeIdentity(options: IdentityOptions): NodeIdentity {
   const run = async (): Promise<boolean> => {
     const expected = genesisId;
     // A refusal was counted where it was sent.
-    const answer = await ask('/wallet/getblock', { id_or_num: '0', detail: false }, { timeoutMs }).catch(() => null);
+    const answer = await ask(headerAt('any', 0), { timeoutMs }).then(readShown, () => null);
     // Another genesis block may have been set meanwhile: the next check asks for that one.
     if (answer === null || expected !== genesisId) return false;
-    const id = readBlockId(answer);
+    const { id } = answer;
     if (id === null) onFailure('it does not show its genesis block');
     else if (id !== expected) markWrong(`its genesis block is ${id}, expected ${expected}`);
     else {
@@ -103,8 +107,12 @@ export function createNodeIdentity(options: IdentityOptions): NodeIdentity {
   };
 }
 
-/** Example: `{"blockID":"00000000000000001ebf88508a03865c71d452e25f4d51194196a1d22b6653dc","block_header":{…}}`. */
-function readBlockId(answer: unknown): string | null {
-  const id = typeof answer === 'object' && answer !== null && 'blockID' in answer ? answer.blockID : null;
-  return typeof id === 'string' && /^[0-9a-f]{64}$/.test(id) ? id : null;
+/** The id of block 0, `null` where the node shows none. */
+function readShown(shown: ShownHeader | null): { id: string | null } {
+  try {
+    const mark = shown === null ? null : readBlockId(shown);
+    return { id: mark?.number === 0 ? mark.id : null };
+  } catch {
+    return { id: null };
+  }
 }

@@ -6,10 +6,13 @@ import { unixMs } from '../domain/time.ts';
 import { createLogger } from '../runtime/log.ts';
 import { createMetrics } from '../runtime/metrics.ts';
 import { createNodeLine } from './node-line.ts';
+import { headerAt } from './nodes/ask-block.ts';
+import { createPatience } from './nodes/patience.ts';
 
 /** For what ends by itself, however slow the machine; and for what ends by the timeout only. */
 const PATIENT_MS = 10_000;
 const HANGING_MS = 150;
+const QUESTION = headerAt('any');
 
 function open(url: string, timeoutMs = PATIENT_MS) {
   const line = createNodeLine({
@@ -17,6 +20,7 @@ function open(url: string, timeoutMs = PATIENT_MS) {
     origin: url,
     network: 'devnet',
     timeoutMs,
+    patience: createPatience(),
     now: () => unixMs(Date.now()),
     clockMs: () => performance.now(),
     random: () => 0,
@@ -55,7 +59,7 @@ const DOINGS_OF_THE_QUESTION: [string, RequestListener, timeoutMs?: number][] = 
 describe('a question that a stranger chose does not pause a node whose answer', () => {
   test.each(DOINGS_OF_THE_QUESTION)('%s; of the watcher it does', async (_what, answer, timeoutMs) => {
     const line = await lineTo(answer, timeoutMs);
-    const ask = (isOptional: boolean) => line.post('/wallet/x', {}, { maxBytes: 1000, isOptional });
+    const ask = (isOptional: boolean) => line.ask(QUESTION, { maxBytes: 1000, isOptional });
     await expect(ask(true)).rejects.toMatchObject({ code: 'NODE_REFUSED' });
     expect({ isOpen: line.isOpen(), refusals: line.seen.refusals }).toEqual({ isOpen: true, refusals: 1 });
     await expect(ask(false)).rejects.toMatchObject({ code: 'NODE_REFUSED' });
@@ -70,20 +74,20 @@ describe('a question that a stranger chose does pause a node that', () => {
     ['asks to be left alone', (_request, response) => response.writeHead(503, { 'retry-after': '7' }).end()],
   ])('%s', async (_what, answer) => {
     const line = await lineTo(answer);
-    await expect(line.post('/wallet/x', {}, { isOptional: true })).rejects.toMatchObject({ code: 'NODE_REFUSED' });
+    await expect(line.ask(QUESTION, { isOptional: true })).rejects.toMatchObject({ code: 'NODE_REFUSED' });
     expect(line.isOpen()).toBe(false);
   });
 
   test('is not there', async () => {
     const line = open('http://127.0.0.1:1');
-    await expect(line.post('/wallet/x', {}, { isOptional: true })).rejects.toThrow('ECONNREFUSED');
+    await expect(line.ask(QUESTION, { isOptional: true })).rejects.toThrow('ECONNREFUSED');
     expect(line.isOpen()).toBe(false);
   });
 });
 
 test('a question that a stranger chose keeps nobody from a node that is tried again', async () => {
   const line = await lineTo(() => undefined, HANGING_MS);
-  const asked = line.post('/wallet/x', {}, { isOptional: true });
+  const asked = line.ask(QUESTION, { isOptional: true });
   await expect.poll(() => line.seen.requests).toBe(1);
   expect(line.seen.inFlight).toBe(0);
   await expect(asked).rejects.toMatchObject({ code: 'NODE_REFUSED' });

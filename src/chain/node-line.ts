@@ -4,10 +4,14 @@ import type { NodeSpec } from '../domain/node.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
+import type { AskOptions } from './node.ts';
 import { createNodeBudget } from './node-budget.ts';
-import { createNodeClient, type NodeClient, type NodeClientOptions, type Outcome } from './node-client.ts';
 import { createNodePause, type Failure } from './node-pause.ts';
 import { createNodeWarnings } from './node-warnings.ts';
+import { createNodeClient, type NodeClient, type NodeClientOptions, type Outcome } from './nodes/client.ts';
+import type { Lateness } from './nodes/deadline.ts';
+import type { Patience } from './nodes/patience.ts';
+import type { Question } from './nodes/question.ts';
 
 export type NodeLineOptions = {
   spec: NodeSpec;
@@ -15,6 +19,7 @@ export type NodeLineOptions = {
   origin: string;
   network: Network;
   timeoutMs: number;
+  patience: Patience;
   maxAnswerBytes?: number;
   now(): UnixMs;
   clockMs(): number;
@@ -24,7 +29,7 @@ export type NodeLineOptions = {
   closing: AbortSignal;
   /** Whether no other node can be asked now. */
   isAlone(): boolean;
-  /** How nodes are asked; over HTTP when absent. */
+  /** How nodes are asked; over the network when absent. */
   createClient?(options: NodeClientOptions): NodeClient;
 };
 
@@ -33,15 +38,18 @@ const NEWEST_WEIGHT = 0.2;
 
 /** The line to one node: every request passes its budget, its pause and the counters. */
 export function createNodeLine(options: NodeLineOptions) {
-  const { spec, origin, network, clockMs, metrics, closing, createClient = createNodeClient } = options;
+  const { spec, origin, network, clockMs, metrics, closing, patience, createClient = createNodeClient } = options;
   const budget = createNodeBudget({ ...options, ...spec });
   const record = createRecord(options);
-  const client = createClient({ ...options, url: spec.url, apiKey: spec.apiKey });
+  const client = createClient(options);
   const hindrance = (): string | null => {
     if (closing.aborted) return 'the service stops';
     const pausedMs = Math.ceil(record.pause.remainingMs());
     return pausedMs > 0 ? `it is paused for another ${pausedMs} ms (${record.seen.reason})` : null;
   };
+  // One that says nothing is sick, as long as there is another one to say more.
+  const isWorthWaitingFor = ({ late }: { late: Lateness | null }) =>
+    late === 'slow' || (late === 'silent' && options.isAlone());
   const takeTurn = async (): Promise<string | null> => {
     const before = hindrance();
     if (before !== null) return before;
@@ -52,24 +60,27 @@ export function createNodeLine(options: NodeLineOptions) {
     // The node may have been paused meanwhile; asking on would prolong a suspension.
     return hindrance();
   };
-  const post = async (
-    path: string,
-    body: object,
-    call: { timeoutMs?: number; maxBytes?: number; isOptional?: boolean } = {},
-  ): Promise<unknown> => {
+  const ask = async <Answer>(question: Question<Answer>, call: AskOptions = {}): Promise<Answer> => {
     const obstacle = await takeTurn();
     if (obstacle !== null) {
       metrics.nodeRequests.inc({ network, node: origin, outcome: 'unsent' });
-      throw new AppError('NODE_REFUSED', `${origin}${path} was not asked: ${obstacle}`, { retryable: true });
+      throw new AppError('NODE_REFUSED', `${origin} was not asked: ${obstacle}`, { retryable: true });
     }
-    const { isOptional = false } = call;
+    const { isOptional = false, mayBeLarge = false, timeoutMs = options.timeoutMs } = call;
     record.seen.requests += 1;
     if (!isOptional) record.seen.inFlight += 1;
     const sentMs = clockMs();
     try {
-      return await client.post(path, body, {
+      return await client.ask(question, {
         ...call,
-        onOutcome: (outcome) => record.observe(outcome, { sentMs, isOptional }),
+        timeoutMs: isOptional ? timeoutMs : patience.longer(question, timeoutMs),
+        // A line that is slow is waited for where there is no other; a node that drips is not.
+        ...(options.isAlone() ? {} : { steadyShare: 1 }),
+        onOutcome: (outcome) => {
+          if (outcome.kind === 'ok') patience.reset(question);
+          else if (isWorthWaitingFor(outcome) && !isOptional) patience.grow(question);
+          record.observe(outcome, { sentMs, isOptional, mayBeLarge });
+        },
       });
     } finally {
       if (!isOptional) record.seen.inFlight -= 1;
@@ -77,8 +88,8 @@ export function createNodeLine(options: NodeLineOptions) {
   };
   return {
     ...record,
-    url: client.url,
-    post,
+    hasBytes: client.hasBytes,
+    ask,
     budget,
     isOpen: () => hindrance() === null && !budget.isExhausted(),
     close: client.close,
@@ -118,14 +129,18 @@ function createRecord(options: NodeLineOptions) {
     /** Pauses the node for what it said. */
     report: (reason: string) => fail(reason, { kind: 'report', sentMs: clockMs(), costMs: 0, askedMs: null }),
     praise: () => recover(pause.praise()),
-    observe: (outcome: Outcome, { sentMs, isOptional }: { sentMs: number; isOptional: boolean }) => {
+    observe: (outcome: Outcome, asked: { sentMs: number; isOptional: boolean; mayBeLarge: boolean }) => {
+      const { sentMs, isOptional, mayBeLarge } = asked;
       metrics.nodeRequests.inc({ ...labels, outcome: outcome.kind });
       const elapsedMs = clockMs() - sentMs;
       if (outcome.kind === 'refused') {
         seen.refusals += 1;
-        const failure = { kind: 'refusal', sentMs, costMs: elapsedMs, askedMs: outcome.retryAfterMs } as const;
+        // The only one that answers slowly is worth asking again soon, with more patience.
+        const costMs = outcome.late === 'slow' && isAlone() ? 0 : elapsedMs;
+        const failure = { kind: 'refusal', sentMs, costMs, askedMs: outcome.retryAfterMs } as const;
         // Requests that end because the service stops say nothing about the node, and neither does a question that a stranger chose.
-        if (!closing.aborted && !(isOptional && outcome.mayBeTheQuestion)) fail(outcome.reason, failure);
+        const isForgiven = (isOptional && outcome.mayBeTheQuestion) || (mayBeLarge && outcome.isTooLarge);
+        if (!closing.aborted && !isForgiven) fail(outcome.reason, failure);
         return;
       }
       metrics.nodeAnswerSeconds.observe(labels, elapsedMs / 1000);

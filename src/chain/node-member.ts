@@ -1,47 +1,7 @@
 import { AppError } from '../domain/errors.ts';
+import type { Node, NodeHealth, NodeProblem } from './node.ts';
 import { createNodeIdentity } from './node-identity.ts';
 import { createNodeLine, type NodeLineOptions } from './node-line.ts';
-
-/**
- * `maxBytes`: of the answer; 4 MiB unless said otherwise. `isOptional`: a stranger chose what is asked for, so that the node is
- * not paused for what may be the doing of the question: an answer that is too large, too late or unreadable.
- */
-type PostOptions = { timeoutMs?: number; maxBytes?: number; isOptional?: boolean };
-
-/** A node as those see it who ask. */
-export type Node = {
-  /** Base URL; its path may be a secret. */
-  url: string;
-  /** For logs and evidence: without credentials, key and path; different for each node of a pool. */
-  origin: string;
-  operator: string;
-  /** Parsed JSON, or throws `NODE_REFUSED`. A node that is paused or out of its budget refuses at once, unasked. */
-  post(path: string, body: object, options?: PostOptions): Promise<unknown>;
-};
-
-export type NodeProblem =
-  | 'refused'
-  | 'unverifiable'
-  | 'disagrees'
-  | 'contradicts'
-  | 'lagging'
-  | 'wrong-network'
-  | 'incomplete';
-
-export type NodeHealth = {
-  /** The node's origin, which holds no secret. */
-  url: string;
-  operator: string;
-  state: 'unknown' | 'healthy' | 'paused' | 'wrong-network' | 'out-of-budget';
-  reason: string | null;
-  pausedForMs: number;
-  /** Since the start of the process. */
-  requests: number;
-  refusals: number;
-  requestsToday: number;
-  /** A moving average over answers; null before the first. */
-  answerMs: number | null;
-};
 
 /** A node of a pool with its budget, its pauses and what is known of its network. */
 export type NodeMember = {
@@ -55,6 +15,7 @@ export type NodeMember = {
   report(problem: NodeProblem, reason: string): void;
   praise(): void;
   shortenPause(maxMs: number): void;
+  restorePause(remembered: { failures: number; pausedForMs: number; reason: string | null }): void;
   setGenesis(id: string | null): void;
   health(): NodeHealth;
   showMetrics(): void;
@@ -68,7 +29,7 @@ export function createNodeMember(options: NodeLineOptions): NodeMember {
   const { spec, origin, network, metrics } = options;
   const line = createNodeLine(options);
   const { pause, budget, seen } = line;
-  const identity = createNodeIdentity({ ...options, ask: line.post, onFailure: line.report });
+  const identity = createNodeIdentity({ ...options, ask: line.ask, onFailure: line.report });
   const isUsable = () => line.isOpen() && !identity.isWrong();
   const stateOf = (): NodeHealth['state'] => {
     if (identity.isWrong()) return 'wrong-network';
@@ -76,18 +37,16 @@ export function createNodeMember(options: NodeLineOptions): NodeMember {
     if (pause.remainingMs() > 0) return 'paused';
     return seen.isWell && identity.isRecognised() ? 'healthy' : 'unknown';
   };
-  const post: Node['post'] = async (path, body, call) => {
-    if (!identity.isWrong()) return line.post(path, body, call);
-    throw new AppError('NODE_REFUSED', `${origin}${path} was not asked: the node is of another network`, {
-      retryable: true,
-    });
+  const ask: Node['ask'] = async (question, call) => {
+    if (!identity.isWrong()) return line.ask(question, call);
+    throw new AppError('NODE_REFUSED', `${origin} was not asked: the node is of another network`, { retryable: true });
   };
   const isRecognised = () => {
     if (pause.takeLong(LONG_PAUSE_MS)) identity.doubt();
     return identity.isRecognised();
   };
   return {
-    node: { url: line.url, origin, operator: spec.operator, post },
+    node: { url: spec.url, origin, operator: spec.operator, hasBytes: line.hasBytes, ask },
     isUsable,
     isRecognised,
     isOnTrial: () => pause.failures() > 0 && seen.inFlight > 0,
@@ -98,6 +57,10 @@ export function createNodeMember(options: NodeLineOptions): NodeMember {
     },
     praise: line.praise,
     shortenPause: pause.shorten,
+    restorePause: ({ reason, ...remembered }) => {
+      pause.restore(remembered);
+      seen.reason ??= reason;
+    },
     setGenesis: identity.setGenesis,
     health: () => {
       const { requests, refusals, answerMs, reason } = seen;
@@ -107,6 +70,7 @@ export function createNodeMember(options: NodeLineOptions): NodeMember {
         state: stateOf(),
         reason: identity.wrongReason() ?? reason,
         pausedForMs: Math.ceil(pause.remainingMs()),
+        failures: pause.failures(),
         requests,
         refusals,
         requestsToday: budget.requestsToday(),

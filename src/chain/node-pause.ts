@@ -19,6 +19,8 @@ export type NodePause = {
   /** An answer. A few in a row end a row of refusals; a row of wrong answers ends with `praise` only. Returns whether a row ended. */
   answer(): boolean;
   praise(): boolean;
+  /** Takes up a row of wrong answers, or of refusals, that a former process knew of. */
+  restore(remembered: { failures: number; pausedForMs: number }): void;
   /** Bounds what is left, save what the node asked for: where no node is left to ask, waiting long is worse than asking. */
   shorten(maxMs: number): void;
   remainingMs(): number;
@@ -85,6 +87,12 @@ export function createNodePause({ clockMs, random }: { clockMs(): number; random
       return lastKind === 'refusal' && answers >= ANSWERS_THAT_END_A_ROW && endRow();
     },
     praise: endRow,
+    restore: ({ failures, pausedForMs }) => {
+      row = Math.max(row, failures);
+      lastKind = 'report';
+      untilMs = Math.max(untilMs, clockMs() + Math.min(WITH_OTHERS.maxMs, pausedForMs));
+      longestMs = Math.max(longestMs, pausedForMs);
+    },
     shorten: (maxMs) => {
       untilMs = Math.min(untilMs, clockMs() + maxMs);
     },

@@ -6,7 +6,9 @@ import { type NodeSpec, unlimitedNode } from '../domain/node.ts';
 import { unixMs } from '../domain/time.ts';
 import { createLogger } from '../runtime/log.ts';
 import { createMetrics } from '../runtime/metrics.ts';
-import { createNodePool, type Node, type NodePool } from './node-pool.ts';
+import type { Node } from './node.ts';
+import { createNodePool, type NodePool } from './node-pool.ts';
+import { headerAt } from './nodes/ask-block.ts';
 
 const cleanups: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -54,7 +56,7 @@ async function setUp(count: number, limits: Partial<NodeSpec> = {}, elapsedMs = 
 }
 
 const urls = (nodes: readonly { url: string }[]) => nodes.map(({ url }) => url);
-const ask = (node: Node) => node.post('/wallet/getblock', { detail: false });
+const ask = (node: Node) => node.ask(headerAt('any'));
 const refusalOf = (node: Node) =>
   ask(node).then(
     () => null,

@@ -1,16 +1,16 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Network } from '../domain/network.ts';
-import type { NodeSpec } from '../domain/node.ts';
+import { type NodeSpec, nodeOrigin } from '../domain/node.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
-import type { NodeClient, NodeClientOptions } from './node-client.ts';
-import { createNodeMember, type Node, type NodeHealth, type NodeMember, type NodeProblem } from './node-member.ts';
-
+import type { RememberedPause } from '../store/chain-status.ts';
+import type { Node, NodeHealth, NodeProblem } from './node.ts';
+import { createNodeMember, type NodeMember } from './node-member.ts';
 import { ALONE } from './node-pause.ts';
-
-export type { Node } from './node-member.ts';
+import type { NodeClient, NodeClientOptions } from './nodes/client.ts';
+import { createPatience } from './nodes/patience.ts';
 
 /** The nodes of one network, in order of preference, as far as they can be asked. */
 export type NodePool = {
@@ -24,6 +24,8 @@ export type NodePool = {
   /** What a node said was right: ends its row of failures. Called per verified block. */
   praise(node: Node): void;
   health(): NodeHealth[];
+  /** Goes on with the pauses that a former process knew of, by the node's origin; those of an unknown one are passed over. */
+  restore(pauses: readonly RememberedPause[]): void;
   /** Sets the block id by which nodes are recognised (64 hex); null: not known yet, any node passes. */
   setGenesis(id: string | null): void;
   /** Ends requests under way. */
@@ -41,7 +43,7 @@ export type NodePoolOptions = {
   /** A monotonic clock in milliseconds. */
   clockMs?(): number;
   random?(): number;
-  /** How nodes are asked; over HTTP when absent. */
+  /** How nodes are asked; over the network when absent. */
   createClient?(options: NodeClientOptions): NodeClient;
 };
 
@@ -57,6 +59,7 @@ const GRACE_MS = 250;
 export function createNodePool(options: NodePoolOptions): NodePool {
   const { nodes, blockMs, clockMs = () => performance.now(), random = Math.random } = options;
   const timeoutMs = nodes.length === 1 ? ALONE_TIMEOUT_MS : Math.max(MIN_FAILOVER_MS, FAILOVER_SHARE * blockMs);
+  const patience = createPatience();
   const closing = new AbortController();
   // Each request that waits for its turn listens; the budget bounds their number.
   setMaxListeners(0, closing.signal);
@@ -67,6 +70,7 @@ export function createNodePool(options: NodePoolOptions): NodePool {
       spec,
       origin: origins[index] ?? spec.operator,
       timeoutMs,
+      patience,
       clockMs,
       random,
       closing: closing.signal,
@@ -87,6 +91,9 @@ export function createNodePool(options: NodePoolOptions): NodePool {
     report: ({ origin }, problem, reason) => byOrigin.get(origin)?.report(problem, reason),
     praise: ({ origin }) => byOrigin.get(origin)?.praise(),
     health: () => members.map((member) => member.health()),
+    restore: (pauses) => {
+      for (const pause of pauses) byOrigin.get(pause.url)?.restorePause(pause);
+    },
     setGenesis: (id) => {
       for (const member of members) member.setGenesis(id);
     },
@@ -120,7 +127,7 @@ async function firstThenGrace(checks: readonly Promise<boolean>[]): Promise<void
 function nameOrigins(nodes: readonly NodeSpec[]): string[] {
   const seen = new Map<string, number>();
   return nodes.map(({ url }) => {
-    const { origin } = new URL(url);
+    const origin = nodeOrigin(url);
     const count = (seen.get(origin) ?? 0) + 1;
     seen.set(origin, count);
     return count === 1 ? origin : `${origin}#${count}`;

@@ -1,4 +1,4 @@
-import type { Node } from './node-member.ts';
+import type { Node } from './node.ts';
 
 /** The first nodes, in order of preference, of `count` different operators. */
 export function ofDifferentOperators(nodes: readonly Node[], count: number): Node[] {

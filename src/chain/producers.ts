@@ -11,7 +11,7 @@ import {
   type ProducerSet,
 } from '../store/producer-sets.ts';
 import type { AccountHex } from '../tron/address.ts';
-import type { Node } from './node-member.ts';
+import type { Node } from './node.ts';
 import type { NodePool } from './node-pool.ts';
 import { ofDifferentOperators } from './operators.ts';
 import type { ProvenHeader } from './prove-block.ts';

@@ -22,6 +22,7 @@ function startProgress() {
   const at = (number: number, nodeSolid: number) => {
     following.base = { number, id: '', time: unixMs(0) };
     following.nodeSolid = { number: nodeSolid, time: unixMs(0) };
+    progress.onBehind(following);
     progress.onCatchUp(following);
     return progress.status(following).catchUp;
   };

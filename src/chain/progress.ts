@@ -22,15 +22,20 @@ export function createProgress({ network, metrics, log, pool }: FollowDeps) {
     metrics.chainCatchUpSeconds.set({ network }, catchUp?.secondsLeft ?? 0);
   };
   return {
-    /** A range was recorded while catching up. */
-    onCatchUp: (following: Following) => {
+    /** Blocks are read in ranges from now on, so that the first one tells a rate. */
+    onBehind: (following: Following) => {
       const nowMs = performance.now();
       run ??= { startedMs: nowMs, from: following.base.number, loggedMs: nowMs };
+    },
+    /** A range was recorded while catching up. */
+    onCatchUp: (following: Following) => {
+      if (run === null) return;
+      const nowMs = performance.now();
       head.blocks = 0;
       const blocksPerSecond = (following.base.number - run.from) / Math.max(0.001, (nowMs - run.startedMs) / 1000);
       const left = following.nodeSolid.number - following.base.number;
       const rounded = Math.round(blocksPerSecond * 10) / 10;
-      // After the first range, or while blocks wait, there is no rate to tell.
+      // While blocks wait there is no rate to tell.
       const isKnown = rounded > 0 && left > 0;
       catchUp = {
         blocksPerSecond: isKnown ? rounded : null,

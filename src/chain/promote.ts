@@ -4,11 +4,13 @@ import { applySolidBlocks } from '../payments/apply-solid-blocks.ts';
 import type { Watching } from '../payments/watching.ts';
 import { accountToAddress } from '../tron/address.ts';
 import type { FollowDeps, Following } from './following.ts';
-import type { Node } from './node-member.ts';
+import type { Node } from './node.ts';
 import { isKnownSolid, solidHeightBy } from './producers.ts';
 import { readNewestSolid } from './read-block.ts';
 import { isNext, toChainBlock, type WindowBlock } from './window.ts';
 
+/** Transactions that an alarm names. */
+const MAX_NAMED = 20;
 /** Blocks of one transaction while catching up. Memory and lock time stay small, and commits are few. */
 const BATCH_BLOCKS = 20;
 
@@ -63,7 +65,10 @@ export async function promote(deps: FollowDeps, watching: Watching, following: F
   for (let done = 0; done < ready; done += BATCH_BLOCKS) {
     const blocks = following.window.slice(0, Math.min(BATCH_BLOCKS, ready - done));
     // Before the blocks are recorded, for they are not looked at again: after a crash between, the same alarms are raised anew.
-    for (const block of blocks) await tellNotices(deps, block);
+    for (const block of blocks) {
+      await tellNotices(deps, block);
+      await tellUnproven(deps, block);
+    }
     const counts = await applySolidBlocks(watching, blocks.map(toSolidBlock));
     for (const [kind, count] of Object.entries(counts)) metrics.transfers.inc({ network, kind }, count);
     const last = blocks.at(-1);
@@ -91,6 +96,22 @@ function isLinked({ base, window }: Following): boolean {
 function toSolidBlock(block: WindowBlock): SolidBlock {
   if (block.agreed === null) throw new Error(`block ${block.number} is not agreed on`);
   return { ...toChainBlock(block), evidence: block.agreed.evidence };
+}
+
+/** No header proves what is in such a block: the operator should know which payments rest on the word of nodes. */
+async function tellUnproven(deps: FollowDeps, { number, id, isProven, agreed }: WindowBlock): Promise<void> {
+  if (isProven || agreed === null) return;
+  const { transfers } = agreed.logs;
+  const shown = [...new Set(transfers.map(({ txId }) => txId))];
+  const named = shown.length === 0 ? 'none' : shown.slice(0, MAX_NAMED).join(', ');
+  const rest = shown.length > MAX_NAMED ? ` and ${shown.length - MAX_NAMED} more` : '';
+  const detail =
+    `block ${number} (${id}) holds bytes that no node shows, so its transactions are not proven: they count as ` +
+    `${agreed.evidence.nodes.join(' and ')} show them. Its transfers of USDT: ${named}${rest}. ` +
+    'A node that is asked by gRPC proves such blocks.';
+  deps.log.warn({ block: number, transactions: shown.slice(0, MAX_NAMED) }, 'a block counts without a proof');
+  // One for all of them: a stranger can have one made every three seconds.
+  await deps.alarms.raise('unproven-block', '', detail);
 }
 
 /** What the USDT contract itself announced: the operator must know, for transfers may stop or cost a fee. */

@@ -1,13 +1,15 @@
 import { hash } from 'node:crypto';
+import { bytesToHex } from '@noble/hashes/utils.js';
 import { AppError } from '../domain/errors.ts';
 import { type UnixMs, unixMs } from '../domain/time.ts';
 import { type AccountHex, accountFromHex41 } from '../tron/address.ts';
-import { type BlockHeaderJson, blockIdOf, encodeBlockHeader } from '../tron/block-header.ts';
+import { type BlockHeaderFields, blockIdOf, decodeBlockHeader } from '../tron/block-header.ts';
 import { bytesFromHex } from '../tron/hex.ts';
 import { txTrieRoot } from '../tron/merkle.ts';
 import { CREATE_CONTRACT_TYPE, readContract, TRIGGER_CONTRACT_TYPE } from '../tron/read-contract.ts';
 import type { Sha256Hex } from '../tron/sha256.ts';
-import { type TransactionBytes, transactionBytes } from '../tron/transaction-bytes.ts';
+import type { ShownBlock, ShownHeader } from '../tron/shown-block.ts';
+import type { TransactionBytes } from '../tron/transaction-bytes.ts';
 import { decodeTransferCallBytes } from '../tron/usdt.ts';
 import { recoverProducer } from './recover-producer.ts';
 
@@ -17,147 +19,144 @@ export type ProvenHeader = {
   parentId: string;
   time: UnixMs;
   producer: AccountHex;
-  /** Whose key signed: the producer's witness permission key, if the header is genuine. */
-  signer: AccountHex;
+  /** Whose key signed: the producer's witness permission key, if the header is genuine. `null`: the bytes that were signed cannot be had. */
+  signer: AccountHex | null;
   txTrieRoot: string;
 };
 
-export type ProvenTransaction = {
+export type ShownTransactionFacts = {
   txId: string;
   /** `ret[0].contractRet` is SUCCESS. */
   isSuccess: boolean;
-  /** A contract call or creation (types 31 and 30), or bytes that cannot be read: only these may have logs. */
-  isContract: boolean;
-  /** A direct, successful `transfer` or `transferFrom` call of USDT. */
+  /** A contract call or creation (types 31 and 30): only these may have logs. `null`: its bytes cannot be read. */
+  isContract: boolean | null;
+  /** A direct, successful `transfer` or `transferFrom` call of USDT; `null` too where the block is not proven. */
   call: { from: AccountHex; to: AccountHex; value: bigint } | null;
 };
 
-export type ProvenBlock = ProvenHeader & { transactions: ProvenTransaction[] };
+/** `isProven`: the header commits to the transactions. Otherwise they are what a node says, whose JSON hides some of the bytes. */
+export type ExaminedBlock = ProvenHeader & { isProven: boolean; transactions: ShownTransactionFacts[] };
 
 const HASH = /^[0-9a-f]{64}$/;
 /** The height of block 0, with which its id begins. */
 const GENESIS_PREFIX = '0'.repeat(16);
 const NO_ROOT = '00'.repeat(32);
 
-/** A block holds 2 MB (java-tron `BLOCK_SIZE`), and the smallest transactions take a hundred bytes. */
-const MAX_TRANSACTIONS = 20_000;
-
 /** The size of an inner node of the transactions' tree: a transaction of this size could stand for many. */
 const NODE_BYTES = 64;
 
 const sha256: Sha256Hex = (bytes) => hash('sha256', bytes, 'hex');
 
+type Expected = { number: number; slotMs: number | null };
+
 /**
- * Proves a `getblock` answer with `detail: true` from its own bytes: the id and the signature belong to the header, the
- * header commits to every transaction with its signatures and its result, and there is no other. Whether the signer is the
- * producer's key is for the caller to check. `slotMs`: block times are multiples of it, null where it is not known.
- * Errors: `NODE_REFUSED` (not the shape, or `{}`), `BLOCK_UNVERIFIABLE` (it contradicts its own hashes); both retryable.
+ * Proves a block from its bytes: the id and the signature belong to the header, the header commits to every transaction with its signatures
+ * and its result, and there is no other. Whether the signer is the producer's key is for the caller to check. `slotMs`: block times are
+ * multiples of it, null where it is not known. What JSON shows may lack bytes that it hides, and is then not proven.
+ * Errors: `NODE_REFUSED` (not this block), `BLOCK_UNVERIFIABLE` (it contradicts its own hashes); both retryable.
  */
-export function proveBlock(
-  answer: unknown,
-  { number, slotMs, usdt }: { number: number; slotMs: number | null; usdt: AccountHex },
-): ProvenBlock {
-  const header = proveHeader(answer, { number, slotMs });
-  const { transactions: list = [] } = answer as { transactions?: unknown };
-  if (!Array.isArray(list)) throw refused(`the transactions of block ${number} are no list`);
-  if (list.length > MAX_TRANSACTIONS) throw refused(`${list.length} transactions in block ${number}`);
+export function examineBlock(shown: ShownBlock, expected: Expected & { usdt: AccountHex }): ExaminedBlock {
+  const { number, usdt } = expected;
+  const { hasBytes, ...header } = readHeader(shown, expected);
   const contract = bytesFromHex(`41${usdt}`) ?? new Uint8Array(0);
-  const leaves: Uint8Array[] = [];
-  const transactions: ProvenTransaction[] = [];
+  const transactions: ShownTransactionFacts[] = [];
   const seen = new Set<string>();
-  for (const json of list as unknown[]) {
-    const bytes = transactionBytes(json);
-    const { txID } = (json ?? {}) as { txID?: unknown };
-    if (bytes === null || typeof txID !== 'string') throw refused(`transaction ${leaves.length} of block ${number}`);
-    if (sha256(bytes.rawData) !== txID) throw contradicts(`txID ${txID} in block ${number} is not of its raw_data_hex`);
-    if (bytes.whole.length === NODE_BYTES) throw contradicts(`transaction ${txID} in block ${number} has 64 bytes`);
-    if (seen.has(txID)) throw contradicts(`transaction ${txID} stands twice in block ${number}`);
-    seen.add(txID);
-    leaves.push(bytes.whole);
-    transactions.push(describeTransaction(txID, bytes, contract));
+  for (const transaction of shown.transactions) {
+    const txId = sha256(transaction.rawData);
+    const { shownId, whole } = transaction;
+    if (shownId !== null && shownId !== txId)
+      throw contradicts(`txID ${shownId} in block ${number} is not of its raw_data_hex`);
+    if (whole.length === NODE_BYTES) throw contradicts(`transaction ${txId} in block ${number} has 64 bytes`);
+    if (seen.has(txId)) throw contradicts(`transaction ${txId} stands twice in block ${number}`);
+    seen.add(txId);
+    transactions.push(describeTransaction(txId, transaction, contract));
   }
+  const leaves = shown.transactions.map(({ whole }) => whole);
   const root = txTrieRoot(leaves, sha256);
-  if (root !== header.txTrieRoot) {
+  const isProven = hasBytes && root === header.txTrieRoot;
+  if (!isProven && shown.isExact) {
     throw contradicts(
       `the ${leaves.length} transactions of block ${number} have root ${root}, not ${header.txTrieRoot}`,
     );
   }
-  return { ...header, transactions };
+  return {
+    ...header,
+    isProven,
+    transactions: isProven ? transactions : transactions.map((each) => ({ ...each, call: null })),
+  };
 }
 
-/** Proves a `getblock` answer with `detail: false`, as `proveBlock` does. Nothing is said about its transactions. */
-export function proveHeader(
-  answer: unknown,
-  { number, slotMs }: { number: number; slotMs: number | null },
-): ProvenHeader {
-  const { raw, bytes, signature, ...header } = readHeader(answer);
-  if (header.number !== number) throw refused(`block ${header.number} where ${number} was asked for`);
-  const { parentHash, witness_address, txTrieRoot: root = NO_ROOT } = raw;
-  if (typeof parentHash !== 'string' || !HASH.test(parentHash)) throw refused(`parentHash ${parentHash}`);
-  if (typeof root !== 'string' || !HASH.test(root)) throw refused(`txTrieRoot ${root} of block ${number}`);
-  const producer = typeof witness_address === 'string' ? accountFromHex41(witness_address) : null;
-  if (producer === null) throw refused(`witness_address ${witness_address} of block ${number}`);
-  if (typeof signature !== 'string') throw refused(`witness_signature ${signature} of block ${number}`);
-  if (Number.parseInt(parentHash.slice(0, 16), 16) !== number - 1) {
-    throw contradicts(`parent ${parentHash} of block ${number} has another height`);
-  }
-  if (slotMs !== null && header.time % slotMs !== 0) {
-    throw contradicts(`the time ${header.time} of block ${number} is no multiple of ${slotMs} ms`);
-  }
-  const signer = recoverProducer(producer, bytes, signature);
-  if (signer === null) throw contradicts(`no key can have made the signature ${signature} of block ${number}`);
-  return { ...header, parentId: parentHash, producer, signer, txTrieRoot: root };
+/** Proves a header, as `examineBlock` does. Nothing is said about its transactions. */
+export function proveHeader(shown: ShownHeader, expected: Expected): ProvenHeader {
+  const { hasBytes, ...header } = readHeader(shown, expected);
+  if (hasBytes) return header;
+  throw contradicts(`the header of block ${expected.number} does not have the id ${header.id}`);
 }
 
 /**
  * Number, id and time of any block, whose signature is not looked at. The id is recomputed from the header, except for
- * block 0: nobody signs it, and its id is compared with a known one anyway.
- * Errors as of `proveBlock`.
+ * block 0 in JSON: nobody signs it, and its id is compared with a known one anyway.
+ * Errors as of `proveHeader`.
  */
-export function readBlockId(answer: unknown): { number: number; id: string; time: UnixMs } {
-  const { blockID, block_header } = (answer ?? {}) as { blockID?: unknown; block_header?: { raw_data?: HeaderFields } };
-  const { number: shown = 0, timestamp = 0 } = block_header?.raw_data ?? { number: null };
-  if (shown === 0 && typeof blockID === 'string' && HASH.test(blockID) && blockID.startsWith(GENESIS_PREFIX)) {
-    return {
-      number: 0,
-      id: blockID,
-      time: unixMs(Number.isSafeInteger(timestamp) ? Math.max(0, Number(timestamp)) : 0),
-    };
+export function readBlockId(shown: ShownHeader): { number: number; id: string; time: UnixMs } {
+  const { number, timestamp } = decoded(shown);
+  const { shownId } = shown;
+  const computed = blockIdOf(shown.header, number, sha256);
+  const isGenesis = number === 0 && shownId !== null && HASH.test(shownId) && shownId.startsWith(GENESIS_PREFIX);
+  if (!isGenesis && shownId !== null && shownId !== computed) {
+    throw contradicts(`the header of block ${number} has id ${computed}, not ${shownId}`);
   }
-  const { number, id, time } = readHeader(answer);
-  return { number, id, time };
+  return { number, id: isGenesis ? shownId : computed, time: unixMs(Math.max(0, timestamp)) };
 }
 
-/** The fields as they came, of unknown type but for the bytes that could be made of them. */
-type HeaderFields = { [Field in keyof BlockHeaderJson]?: unknown };
+/** Whether the header's bytes are those that its id names. What was received as bytes is. */
+export function isReproduced({ header, shownId }: ShownHeader): boolean {
+  if (shownId === null) return true;
+  const number = decodeBlockHeader(header)?.number;
+  return number !== undefined && blockIdOf(header, number, sha256) === shownId;
+}
 
-function readHeader(answer: unknown) {
-  const { blockID: id, block_header } = (answer ?? {}) as { blockID?: unknown; block_header?: unknown };
-  const { raw_data, witness_signature: signature } = (block_header ?? {}) as {
-    raw_data?: unknown;
-    witness_signature?: unknown;
-  };
-  if (typeof raw_data !== 'object' || raw_data === null) throw refused(`header of ${id}`);
-  const raw: HeaderFields = raw_data;
-  // Zero fields are left out: block 0 has no number, and the genesis block of the main network no timestamp.
-  const { number = 0, timestamp = 0 } = raw;
-  const bytes = encodeBlockHeader(raw as BlockHeaderJson);
-  if (typeof id !== 'string' || !HASH.test(id)) throw refused(`blockID ${id}`);
-  if (bytes === null || typeof number !== 'number' || typeof timestamp !== 'number') throw refused(`header of ${id}`);
-  const computed = blockIdOf(bytes, number, sha256);
-  if (computed !== id) throw contradicts(`the header of block ${number} has id ${computed}, not ${id}`);
-  return { number, id, time: unixMs(timestamp), raw, bytes, signature };
+function readHeader(shown: ShownHeader, { number, slotMs }: Expected): ProvenHeader & { hasBytes: boolean } {
+  const { timestamp, ...raw } = decoded(shown);
+  if (raw.number !== number) throw refused(`block ${raw.number} where ${number} was asked for`);
+  const { parentHash, witnessAddress } = raw;
+  if (!HASH.test(parentHash)) throw refused(`parentHash ${parentHash}`);
+  const txTrieRoot = raw.txTrieRoot === '' ? NO_ROOT : raw.txTrieRoot;
+  if (!HASH.test(txTrieRoot)) throw refused(`txTrieRoot ${txTrieRoot} of block ${number}`);
+  const producer = accountFromHex41(witnessAddress);
+  if (producer === null) throw refused(`witness_address ${witnessAddress} of block ${number}`);
+  if (Number.parseInt(parentHash.slice(0, 16), 16) !== number - 1) {
+    throw contradicts(`parent ${parentHash} of block ${number} has another height`);
+  }
+  if (slotMs !== null && timestamp % slotMs !== 0) {
+    throw contradicts(`the time ${timestamp} of block ${number} is no multiple of ${slotMs} ms`);
+  }
+  const computed = blockIdOf(shown.header, number, sha256);
+  const id = shown.shownId ?? computed;
+  if (!HASH.test(id)) throw refused(`blockID ${id}`);
+  if (Number.parseInt(id.slice(0, 16), 16) !== number)
+    throw contradicts(`id ${id} of block ${number} has another height`);
+  const hasBytes = id === computed;
+  const signer = hasBytes ? recoverProducer(producer, shown.header, bytesToHex(shown.signature)) : null;
+  if (hasBytes && signer === null) throw contradicts(`no key can have made the signature of block ${number}`);
+  return { number, id, parentId: parentHash, time: unixMs(timestamp), producer, signer, txTrieRoot, hasBytes };
+}
+
+function decoded(shown: ShownHeader): BlockHeaderFields {
+  const fields = decodeBlockHeader(shown.header);
+  if (fields === null) throw refused('its header cannot be read');
+  return fields;
 }
 
 /** What the bytes of a transaction say. `usdt`: the contract's address of 21 bytes. */
 export function describeTransaction(
   txId: string,
-  { rawData, isSuccess }: TransactionBytes,
+  { rawData, isSuccess }: Pick<TransactionBytes, 'rawData' | 'isSuccess'>,
   usdt: Uint8Array,
-): ProvenTransaction {
+): ShownTransactionFacts {
   const contract = readContract(rawData, usdt);
-  const type = contract?.type ?? TRIGGER_CONTRACT_TYPE;
-  const isContract = type === TRIGGER_CONTRACT_TYPE || type === CREATE_CONTRACT_TYPE;
+  const type = contract?.type;
+  const isContract = type === undefined ? null : type === TRIGGER_CONTRACT_TYPE || type === CREATE_CONTRACT_TYPE;
   const call = isSuccess ? (contract?.call ?? null) : null;
   const transfer = call === null ? null : decodeTransferCallBytes(call.calldata);
   if (call === null || transfer === null) return { txId, isSuccess, isContract, call: null };

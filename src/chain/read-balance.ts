@@ -1,13 +1,16 @@
 import type { BalanceReading } from '../domain/books.ts';
 import { AppError } from '../domain/errors.ts';
 import type { AccountHex } from '../tron/address.ts';
-import type { Node } from './node-pool.ts';
-import { readBlockId } from './prove-block.ts';
+import { decodeBlockHeader } from '../tron/block-header.ts';
+import type { Node } from './node.ts';
+import { headerAt } from './nodes/ask-block.ts';
+import { constantCall } from './nodes/ask-contract.ts';
+import { isReproduced, readBlockId } from './prove-block.ts';
 
 /** A node whose irreversible chain grew by more than this while it answered one question says nothing about one height. */
 const MAX_SPREAD_BLOCKS = 100;
-
-const NEWEST = { detail: false } as const;
+/** As much of what a node said as a person needs. */
+const MAX_REASON = 120;
 
 /**
  * What an address holds in USDT at an irreversible height, and whether the contract has black-listed it (`null`: it does not
@@ -19,10 +22,10 @@ export async function readBalance(
   usdt: AccountHex,
   account: AccountHex,
 ): Promise<BalanceReading & { isBlackListed: boolean | null }> {
-  const before = readBlockId(await node.post('/walletsolidity/getblock', NEWEST)).number;
+  const before = await readSolidNumber(node);
   const balance = await ask(node, usdt, account, 'balanceOf(address)');
   const blackListed = await ask(node, usdt, account, 'isBlackListed(address)');
-  const after = readBlockId(await node.post('/walletsolidity/getblock', NEWEST)).number;
+  const after = await readSolidNumber(node);
   if (balance === null) throw refused(`${node.origin} does not answer balanceOf for 41${account}`);
   // Back ends of one node may disagree for a moment, so the second height can be the lower one.
   const [low, high] = [Math.min(before, after), Math.max(before, after)];
@@ -32,26 +35,21 @@ export async function readBalance(
   return { low, high, balanceMicro: balance, isBlackListed: blackListed === null ? null : blackListed !== 0n };
 }
 
-/**
- * One constant call with one address; `null` where the contract refuses it. The answer of a balance of 25 USDT:
- * `{"result":{"result":true},"energy_used":935,"constant_result":["00…017d7840"],"transaction":{"ret":[{}], …}}`.
- */
+async function readSolidNumber(node: Node): Promise<number> {
+  const shown = await node.ask(headerAt('solid'));
+  if (shown === null) throw refused(`${node.origin} shows no irreversible block`);
+  // The height is all that counts here, and JSON may not show every byte of a header.
+  return isReproduced(shown) ? readBlockId(shown).number : (decodeBlockHeader(shown.header)?.number ?? 0);
+}
+
+/** One constant call with one address; `null` where the contract refuses it. */
 async function ask(node: Node, usdt: AccountHex, account: AccountHex, method: string): Promise<bigint | null> {
-  const answer = (await node.post('/walletsolidity/triggerconstantcontract', {
-    owner_address: `41${account}`,
-    contract_address: `41${usdt}`,
-    function_selector: method,
-    parameter: account.padStart(64, '0'),
-    visible: false,
-  })) as { result?: { result?: unknown; message?: unknown }; constant_result?: unknown };
-  const word: unknown = Array.isArray(answer.constant_result) ? answer.constant_result[0] : undefined;
-  if (typeof word === 'string' && /^[0-9a-f]{64}$/i.test(word) && answer.result?.result === true) {
-    return BigInt(`0x${word}`);
+  const answer = await node.ask(constantCall('solid', usdt, method, account.padStart(64, '0')));
+  if (answer.kind === 'refused') {
+    throw refused(`${node.origin} does not answer ${method} for 41${account}: ${answer.reason.slice(0, MAX_REASON)}`);
   }
-  // A call that the contract reverts: the result is true, and constant_result holds no word.
-  if (answer.result?.result === true && Array.isArray(answer.constant_result)) return null;
-  const reason = JSON.stringify(answer.result?.message ?? word ?? null).slice(0, 120);
-  throw refused(`${node.origin} does not answer ${method} for 41${account}: ${reason}`);
+  const word = answer.words?.[0];
+  return word === undefined ? null : BigInt(`0x${word}`);
 }
 
 function refused(message: string): AppError {

@@ -1,109 +1,141 @@
+import type { Evidence } from '../domain/chain-block.ts';
 import { AppError } from '../domain/errors.ts';
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
+import { inGroups } from '../runtime/in-groups.ts';
 import type { Metrics } from '../runtime/metrics.ts';
+import type { Sql } from '../store/database.ts';
 import type { AccountHex } from '../tron/address.ts';
-import type { Node } from './node-member.ts';
+import type { ShownHeader } from '../tron/shown-block.ts';
+import type { KnownTerms } from './fee-terms.ts';
+import type { AskOptions, Node } from './node.ts';
 import type { NodePool } from './node-pool.ts';
-import { type ProvenBlock, type ProvenHeader, proveBlock, proveHeader, readBlockId } from './prove-block.ts';
+import { blockAt, blocksBetween, headerAt } from './nodes/ask-block.ts';
+import { infoOf, infosOf, type ShownInfo } from './nodes/ask-infos.ts';
+import { AnswerTooLarge } from './nodes/refusal.ts';
+import {
+  type ExaminedBlock,
+  examineBlock,
+  isReproduced,
+  type ProvenHeader,
+  proveHeader,
+  readBlockId,
+} from './prove-block.ts';
 import { type BlockLogs, readLogs } from './read-logs.ts';
 
 /** What a network's blocks must look like. `slotMs`: block times are multiples of it; `null` where it is not known. */
 export type ChainParameters = { usdt: AccountHex; slotMs: number | null };
 
-/** Nodes, and where to say that one of them shows what cannot be. */
-export type ReadDeps = ChainParameters & { network: Network; pool: Pick<NodePool, 'report'>; metrics: Metrics };
+/** Nodes, where to say that one of them shows what cannot be, and what was agreed on before. `agreement`: operators that must say the same. */
+export type ReadDeps = ChainParameters & {
+  db: Sql;
+  network: Network;
+  pool: Pick<NodePool, 'report' | 'available'>;
+  agreement: number;
+  fees: KnownTerms;
+  metrics: Metrics;
+};
 
 /** Real networks make a block every 3 s, at times that are multiples of it (java-tron `BLOCK_PRODUCED_INTERVAL`). */
 export const SLOT_MS = 3000;
 
 /** Blocks of one `getblockbylimitnext`: 2.5 MB of JSON on the main network; with ten the service takes 305 MB, above our mark. */
 export const RANGE_BLOCKS = 6;
-/** A range takes longer than one block, and nothing waits for it at the head. */
-const RANGE_TIMEOUT_MS = 15_000;
-/** A block of 2 MB in JSON, with room; a range of six on a busy day. Everything else that a node says is small. */
-const BLOCK_BYTES = 24 * 1024 * 1024;
-const RANGE_BYTES = 64 * 1024 * 1024;
+/** Requests for what became of single transactions that run at the same time, and how long they may take together. */
+const PARALLEL_INFOS = 4;
+const SINGLE_INFOS_MS = 15_000;
 /** As much of what a node said as a person needs. */
-const MAX_REASON = 300;
+const MAX_REASON = 600;
 
 /** A block by its height, id and time. */
 export type BlockMark = { number: number; id: string; time: UnixMs };
 
-export type ReadBlock = { node: Node; block: ProvenBlock; logs: BlockLogs };
+/** A block with its USDT logs. `word`: who says so, where the block could not be proven. */
+export type ReadBlock = { node: Node; block: ExaminedBlock; logs: BlockLogs; word: Evidence | null };
 
-/**
- * The block at a height, proven from its own bytes, and its USDT logs, checked against it; both from one node. `null`: the
- * node does not have it yet. One request for a miss, two for a block. Errors: `NODE_REFUSED`, `BLOCK_UNVERIFIABLE`.
- */
-export async function readBlock(deps: ReadDeps, node: Node, number: number): Promise<ReadBlock | null> {
-  const block = await readProven(deps, node, number);
-  return block === null ? null : { node, block, logs: await readLogsOf(deps, node, block) };
-}
-
-/** The same at the head, where behind one address the back end that answers for the infos may lag: `no-infos`. */
-export async function readHeadBlock(
+/** The block as the node shows it, proven unless its JSON hides bytes; `null`: it does not have it. One request. */
+export async function readExamined(
   deps: ReadDeps,
   node: Node,
   number: number,
-): Promise<ReadBlock | null | 'no-infos'> {
-  const block = await readProven(deps, node, number);
-  if (block === null) return null;
-  const logs = await readLogsIfThere(deps, node, block);
-  return logs === null ? 'no-infos' : { node, block, logs };
-}
-
-async function readProven(deps: ReadDeps, node: Node, number: number): Promise<ProvenBlock | null> {
-  const answer = await node.post(
-    '/wallet/getblock',
-    { id_or_num: String(number), detail: true },
-    { maxBytes: BLOCK_BYTES },
-  );
-  if (isAbsent(answer)) return null;
-  return checked(deps, node, () => proveBlock(answer, { ...deps, number }));
+  call: { wantsBytes?: boolean } = {},
+): Promise<ExaminedBlock | null> {
+  const shown = await node.ask(blockAt(number), call);
+  return shown === null ? null : checked(deps, node, () => examineBlock(shown, { ...deps, number }));
 }
 
 /** The same where the node may not have the block yet, or be on another branch for a moment: that is no fault of it. */
-export async function readLogsIfThere(deps: ReadDeps, node: Node, block: ProvenBlock): Promise<BlockLogs | null> {
-  const infos = await node.post(
-    '/wallet/gettransactioninfobyblocknum',
-    { num: block.number },
-    { maxBytes: BLOCK_BYTES },
-  );
+export async function readLogsIfThere(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<BlockLogs | null> {
+  const infos = await readInfos(deps, node, block);
   try {
-    return readLogs(block, infos, deps.usdt);
+    return await judgeLogs(deps, block, infos);
   } catch (error) {
     if (!(error instanceof AppError && error.code === 'BLOCK_UNVERIFIABLE')) return null;
-    return checked(deps, node, () => readLogs(block, infos, deps.usdt));
+    return checked(deps, node, () => {
+      throw error;
+    });
   }
 }
 
-/** The logs that a node, perhaps another one, shows for a proven block. One request. */
-export async function readLogsOf(deps: ReadDeps, node: Node, block: ProvenBlock): Promise<BlockLogs> {
-  const infos = await node.post(
-    '/wallet/gettransactioninfobyblocknum',
-    { num: block.number },
-    { maxBytes: BLOCK_BYTES },
-  );
-  return checked(deps, node, () => readLogs(block, infos, deps.usdt));
+/** The logs that a node, perhaps another one, shows for a block. One request. */
+export async function readLogsOf(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<BlockLogs> {
+  const infos = await readInfos(deps, node, block);
+  try {
+    return await judgeLogs(deps, block, infos);
+  } catch (error) {
+    return checked(deps, node, () => {
+      throw error;
+    });
+  }
+}
+
+async function judgeLogs(deps: ReadDeps, block: ExaminedBlock, infos: readonly ShownInfo[]): Promise<BlockLogs> {
+  const { usdt, fees } = deps;
+  const logs = readLogs(block, infos, usdt, fees.known());
+  return logs.hasOddSplit && (await fees.refresh(deps)) ? readLogs(block, infos, usdt, fees.known()) : logs;
+}
+
+/** Whoever filled a block with megabytes of results must not hold it up: then those of single transactions are asked for. */
+async function readInfos(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<readonly ShownInfo[]> {
+  try {
+    return await node.ask(infosOf(block.number, deps.usdt), { mayBeLarge: true });
+  } catch (error) {
+    if (!(error instanceof AnswerTooLarge)) throw error;
+  }
+  return readSingleInfos(deps, node, block);
+}
+
+/** Where another node can be asked, one that takes long to show them is left; the last one may take as long as it does. */
+async function readSingleInfos(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<ShownInfo[]> {
+  const { number, time, transactions } = block;
+  const startedMs = performance.now();
+  return inGroups(transactions, PARALLEL_INFOS, async ({ txId, isSuccess, isContract }) => {
+    // Nothing else has logs.
+    if (!isSuccess || isContract === false) return { id: txId, blockNumber: number, blockTimeStamp: time };
+    if (performance.now() - startedMs > SINGLE_INFOS_MS && (await deps.pool.available()).length > 1) {
+      return checked(deps, node, () => {
+        throw incomplete(
+          `it takes longer than ${SINGLE_INFOS_MS} ms to show what became of the transactions of block ${number}`,
+        );
+      });
+    }
+    const info = await node.ask(infoOf(txId, deps.usdt));
+    if (info === null) throw incomplete(`${node.origin} does not show what became of ${txId}`);
+    return info;
+  });
 }
 
 /**
- * The blocks from `first` to `last` (at most `RANGE_BLOCKS`), proven, in order. One request. Errors as of `readBlock`; a range
+ * The blocks from `first` to `last` (at most `RANGE_BLOCKS`), as `readExamined`, in order. One request. Errors as of `readBlock`; a range
  * that is not shown whole is `NODE_REFUSED`.
  */
-export async function readRange(deps: ReadDeps, node: Node, first: number, last: number): Promise<ProvenBlock[]> {
-  const request = { startNum: first, endNum: last + 1 };
-  const answer = await node.post('/wallet/getblockbylimitnext', request, {
-    timeoutMs: RANGE_TIMEOUT_MS,
-    maxBytes: RANGE_BYTES,
-  });
+export async function readRange(deps: ReadDeps, node: Node, first: number, last: number): Promise<ExaminedBlock[]> {
+  const shown = await node.ask(blocksBetween(first, last));
   return checked(deps, node, () => {
-    const shown = (answer as { block?: unknown }).block;
-    if (!Array.isArray(shown) || shown.length !== last - first + 1) {
+    if (shown.length !== last - first + 1) {
       throw incomplete(`it does not show all of the blocks ${first} to ${last}`);
     }
-    return shown.map((json: unknown, index) => proveBlock(json, { ...deps, number: first + index }));
+    return shown.map((block, index) => examineBlock(block, { ...deps, number: first + index }));
   });
 }
 
@@ -114,34 +146,46 @@ export type SolidHeader = ProvenHeader | Genesis;
 
 /** The newest block that the node calls irreversible, signed by anybody. One request. */
 export async function readNewestSolid(deps: ReadDeps, node: Node): Promise<SolidHeader> {
-  const answer = await node.post('/walletsolidity/getblock', { detail: false });
-  return checked(deps, node, () => {
-    const { number, ...rest } = readBlockId(answer);
-    return number === 0 ? { number, ...rest, producer: null } : proveHeader(answer, { ...deps, number });
-  });
+  return readHeader(deps, node, 'solid');
 }
 
 /** The irreversible header at a height. One request. Errors as of `readBlock`. */
 export function readHeaderAt(deps: ReadDeps, node: Node, number: number): Promise<ProvenHeader> {
-  return readHeader(deps, node, '/walletsolidity/getblock', number);
+  return readHeader(deps, node, 'solid', number) as Promise<ProvenHeader>;
 }
 
 /** The same, whether or not it is irreversible yet: where back ends behind one address differ in that, all of them have it. */
 export function readAnyHeaderAt(deps: ReadDeps, node: Node, number: number): Promise<ProvenHeader> {
-  return readHeader(deps, node, '/wallet/getblock', number);
+  return readHeader(deps, node, 'any', number) as Promise<ProvenHeader>;
 }
 
-async function readHeader(deps: ReadDeps, node: Node, path: string, number: number): Promise<ProvenHeader> {
-  const answer = await node.post(path, { id_or_num: String(number), detail: false });
+/** The header of any block; `null`: the node does not have it, for it may keep no history. It is not paused for that, nor for refusing. */
+export async function readHeaderIfThere(deps: ReadDeps, node: Node, number: number): Promise<ProvenHeader | null> {
+  const shown = await askHeader(node, headerAt('any', number), { isOptional: true });
+  return shown === null ? null : checked(deps, node, () => proveHeader(shown, { ...deps, number }));
+}
+
+async function readHeader(deps: ReadDeps, node: Node, side: 'solid' | 'any', number?: number): Promise<SolidHeader> {
+  const shown = await askHeader(node, headerAt(side, number));
   return checked(deps, node, () => {
-    if (isAbsent(answer)) throw incomplete(`it does not show block ${number}, which it must have`);
-    return proveHeader(answer, { ...deps, number });
+    if (shown === null) throw incomplete(`it does not show block ${number ?? 'of its own'}, which it must have`);
+    if (number !== undefined) return proveHeader(shown, { ...deps, number });
+    const mark = readBlockId(shown);
+    return mark.number === 0
+      ? { ...mark, number: 0, producer: null }
+      : proveHeader(shown, { ...deps, number: mark.number });
   });
 }
 
-/** `{}` stands for a block that the node does not have. */
-function isAbsent(answer: unknown): boolean {
-  return typeof answer === 'object' && answer !== null && Object.keys(answer).length === 0;
+/** A header that JSON does not reproduce is asked for by gRPC, where the node has it. */
+async function askHeader(
+  node: Node,
+  question: ReturnType<typeof headerAt>,
+  call: AskOptions = {},
+): Promise<ShownHeader | null> {
+  const shown = await node.ask(question, call);
+  const isHidden = shown !== null && node.hasBytes && !isReproduced(shown);
+  return isHidden ? node.ask(question, { ...call, wantsBytes: true }) : shown;
 }
 
 /** Lets a check of what a node said run, and tells the pool which node it was that failed it. */

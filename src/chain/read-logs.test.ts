@@ -19,8 +19,12 @@ import {
 import { startDevnet } from '../devnet/devnet.ts';
 import { createPayer } from '../devnet/payer.ts';
 import { type AccountHex, accountToAddress, parseAddress } from '../tron/address.ts';
+import type { ShownBlock, ShownHeader } from '../tron/shown-block.ts';
 import { encodeTransferCall, encodeTransferFromCall, NOTICE_TOPICS, TRANSFER_TOPIC } from '../tron/usdt.ts';
-import { type ProvenBlock, proveBlock, readBlockId } from './prove-block.ts';
+import type { FeeTerms } from './fee-terms.ts';
+import { blockAt, headerAt } from './nodes/ask-block.ts';
+import { infosOf, type ShownInfo } from './nodes/ask-infos.ts';
+import { type ExaminedBlock, examineBlock, readBlockId } from './prove-block.ts';
 import { readLogs } from './read-logs.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: the answers are bent in every way.
@@ -29,8 +33,20 @@ type Bent = any;
 const [ALICE, BOB, OWNER] = ['a1'.repeat(20), 'b2'.repeat(20), 'c3'.repeat(20)] as [AccountHex, AccountHex, AccountHex];
 const refused = expect.objectContaining({ code: 'NODE_REFUSED', retryable: true });
 const unverifiable = expect.objectContaining({ code: 'BLOCK_UNVERIFIABLE', retryable: true });
+const OPTIONS = { number: 156, slotMs: SLOT_MS, usdt: USDT };
 const move: Move = { from: ALICE, to: BOB, value: 25_000_009n };
+const { value: amount, ...parties } = move;
+const wholeMove = { ...parties, amount };
+/** Of the transfer above a fee of 9 is due. */
+const TERMS: FeeTerms = { owner: OWNER, basisPoints: 10n, maxFee: 9n };
 const word = (hex: string) => hex.padStart(64, '0');
+
+/** What a node's JSON of a block proves. */
+const prove = (json: unknown, expected: Parameters<typeof examineBlock>[1] = OPTIONS) => {
+  const examined = examineBlock(blockAt(expected.number).http.read(json) as ShownBlock, expected);
+  expect(examined.isProven).toBe(true);
+  return examined;
+};
 
 /** A call of another contract, which moves USDT inside. */
 const batch = (logs: LogAnswer[], nonce = 0): Planned => ({
@@ -40,10 +56,16 @@ const batch = (logs: LogAnswer[], nonce = 0): Planned => ({
 /** The info that a node shows for transactions, read against the block that is proven. */
 function read(planned: readonly Planned[], change: (infos: Bent) => unknown = () => undefined) {
   const { block, infos } = buildBlock(planned);
-  const proven = proveBlock(block, { number: 156, slotMs: SLOT_MS, usdt: USDT });
+  const proven = prove(block);
   const copy = structuredClone(infos);
   change(copy);
   return readLogs(proven, copy, USDT);
+}
+/** The transfer above as one part that arrives and one that does not. */
+function readSplit(fee: bigint, terms: FeeTerms[], order: (logs: LogAnswer[]) => LogAnswer[]) {
+  const parts = [transferLog({ ...move, value: move.value - fee }), transferLog({ ...move, to: OWNER, value: fee })];
+  const { block, infos } = buildBlock([{ ...directTransfer(move), logs: order(parts) }]);
+  return readLogs(prove(block), infos, USDT, terms);
 }
 const topicOf = (kind: string) => Object.entries(NOTICE_TOPICS).find(([, name]) => name === kind)?.[0] ?? '';
 
@@ -94,8 +116,8 @@ test('the real info of a private network is read', () => {
   const to = 'dcf2957055e8fcde477a077ecfeddf5ab2357547' as AccountHex;
   const { block } = buildBlock([directTransfer({ from, to, value: 1_000_000n })]);
   // The raw_data of the real transaction is not at hand: its id stands over a call that says the same.
-  const proven = proveBlock(block, { number: 156, slotMs: SLOT_MS, usdt: USDT });
-  const realBlock: ProvenBlock = {
+  const proven = prove(block);
+  const realBlock: ExaminedBlock = {
     ...proven,
     transactions: proven.transactions.map((each) => ({ ...each, txId: real.id })),
   };
@@ -110,7 +132,7 @@ test('the real info of a private network is read', () => {
     for (let bit = 0; bit < 160; bit += 3) {
       const isPadding = path[2] === 'topics' && path[3] !== '0' && bit < 96;
       const attempt = () => readLogs(realBlock, [flipBit(real, path, bit)], USDT);
-      if (isPadding) expect(attempt()).toEqual({ transfers, notices: [], digest });
+      if (isPadding) expect(attempt()).toEqual({ transfers, notices: [], digest, hasOddSplit: false });
       else expect(attempt).toThrow();
       refusals += isPadding ? 0 : 1;
     }
@@ -133,12 +155,39 @@ test.each([
   ['after the payment', (logs: LogAnswer[]) => logs],
   ['before the payment', (logs: LogAnswer[]) => logs.reverse()],
 ])('with Tether’s fee %s, what arrived counts and is not proven', (_when, order) => {
-  const parts = [transferLog({ ...move, value: 25_000_000n }), transferLog({ from: ALICE, to: OWNER, value: 9n })];
-  const { transfers } = read([{ ...directTransfer(move), logs: order(parts) }]);
+  const { transfers, hasOddSplit } = readSplit(9n, [TERMS], order);
   expect(transfers.map(({ amount, isProven }) => [amount, isProven]).sort()).toEqual([
     [25_000_000n, false],
     [9n, false],
   ]);
+  expect(hasOddSplit).toBe(false);
+});
+
+test.each<[string, bigint, FeeTerms[]]>([
+  ['no terms are known', 9n, []],
+  ['no fee is due', 9n, [{ ...TERMS, basisPoints: 0n }]],
+  ['the fee is less than is due', 8n, [TERMS]],
+  ['the fee is more than is due', 10n, [TERMS]],
+  ['the fee is capped', 10n, [{ ...TERMS, basisPoints: 19n }]],
+  ['the fee goes to somebody else', 9n, [{ ...TERMS, owner: ALICE }]],
+])(
+  'a direct transfer that is shown as split counts whole and proven, as its first log, where %s',
+  (_what, fee, terms) => {
+    for (const order of [(logs: LogAnswer[]) => logs, (logs: LogAnswer[]) => logs.reverse()]) {
+      const { transfers, hasOddSplit } = readSplit(fee, terms, order);
+      expect(transfers).toMatchObject([{ ...wholeMove, logIndex: 0, isProven: true }]);
+      expect(hasOddSplit).toBe(true);
+    }
+  },
+);
+
+test('any of the known terms explains a split, and nodes that show one differ from those that show the whole', () => {
+  const asShown = (logs: LogAnswer[]) => logs;
+  const later = { ...TERMS, maxFee: 10n };
+  const split = readSplit(9n, [later, TERMS], asShown);
+  expect(split.hasOddSplit).toBe(false);
+  expect(split.digest).not.toBe(read([directTransfer(move)]).digest);
+  expect(readSplit(9n, [later], asShown).digest).toBe(read([directTransfer(move)]).digest);
 });
 
 test.each<[string, LogAnswer[]]>([
@@ -183,7 +232,7 @@ test.each<[string, (infos: Bent) => unknown]>([
     (i) => Object.assign(i[2], { receipt: { result: 'SUCCESS' }, log: [transferLog(move)] }),
   ],
   ['a TRX transfer has logs', (i) => (i[3].log = [transferLog(move)])],
-  ['a log is null', (i) => (i[1].log[1] = null)],
+  ['a log is a number', (i) => (i[1].log[1] = 7)],
   ['a log has no address', (i) => delete i[1].log[1].address],
   ['a log has an address of 19 bytes', (i) => (i[1].log[1].address = '00'.repeat(19))],
   ['a Transfer of USDT has two topics', (i) => i[1].log[0].topics.pop()],
@@ -206,17 +255,16 @@ test.each<[string, (infos: Bent) => unknown]>([
   ['an info of another block', (i) => (i[0].blockNumber += 1)],
   ['an info without its block number', (i) => delete i[0].blockNumber],
   ['an info of another time', (i) => (i[0].blockTimeStamp += SLOT_MS)],
-  ['a null info', (i) => (i[0] = null)],
   ['logs that are no list', (i) => (i[0].log = 'x')],
 ])('%s are not the infos of the block', (_what, change) => {
   expect(() => read(PLAN, change)).toThrow(refused);
 });
 
 test('what is no list at all is refused', () => {
-  const { block } = buildBlock([]);
-  const proven = proveBlock(block, { number: 156, slotMs: SLOT_MS, usdt: USDT });
-  for (const answer of [{}, null, 'x', undefined]) expect(() => readLogs(proven, answer, USDT)).toThrow(refused);
-  expect(readLogs(proven, [], USDT)).toMatchObject({ transfers: [], notices: [] });
+  for (const answer of [{}, null, 'x', undefined]) {
+    expect(() => infosOf(156, USDT).http.read(answer)).toThrow(TypeError);
+  }
+  expect(readLogs(prove(buildBlock([]).block), [], USDT)).toMatchObject({ transfers: [], notices: [] });
 });
 
 test('the logs of a call that failed count for nothing', () => {
@@ -235,6 +283,10 @@ test('a transfer forged inside a contract changes the digest, and so does one le
     read(PLAN, (infos) => infos[1].log.unshift({ address: OTHER_CONTRACT, topics: [], data: '' })),
   ].map(({ digest }) => digest);
   expect(new Set(digests).size).toBe(digests.length);
+});
+
+test('logs of other contracts need not be kept, only counted', () => {
+  expect(read(PLAN, (infos) => (infos[1].log[1] = null))).toEqual(read(PLAN));
 });
 
 test('letter case, the prefix 41 and logs of other contracts do not change the digest', () => {
@@ -307,7 +359,7 @@ test('a call that is no plain transfer may log other events of USDT', () => {
     data: '',
   };
   const { transfers } = read([{ ...directTransfer(move), logs: [approval, transferLog(move)] }]);
-  expect(transfers).toMatchObject([{ logIndex: 1, isProven: true }]);
+  expect(transfers).toMatchObject([{ logIndex: 0, isProven: true }]);
 });
 
 test('a contract whose bytes cannot be read as ours has its logs, and none of them is proven', () => {
@@ -342,7 +394,7 @@ test('one changed bit of the infos is refused, or changes no proven transfer and
   fc.assert(
     fc.property(plan, fc.nat(), fc.nat(), (planned, which, bit) => {
       const { block, infos } = buildBlock(planned);
-      const proven = proveBlock(block, { number: 156, slotMs: SLOT_MS, usdt: USDT });
+      const proven = prove(block);
       const expected = readLogs(proven, infos, USDT);
       const paths = leavesOf(infos);
       const changed: InfoAnswer[] = flipBit(infos, paths[which % paths.length]?.path ?? [], bit);
@@ -375,17 +427,17 @@ test('the blocks of a devnet are proven and read, whatever is in them', async ()
       (await fetch(`${devnet.url}${path}`, { method: 'POST', body: JSON.stringify(body) })).json();
     const answer = await post('/wallet/getblock', { id_or_num: String(number), detail: true });
     const infos = await post('/wallet/gettransactioninfobyblocknum', { num: number });
-    const proven = proveBlock(answer, { number, slotMs: null, usdt: usdt.account });
+    const proven = prove(answer, { number, slotMs: null, usdt: usdt.account });
     expect(proven.transactions.map(({ isSuccess, isContract }) => [isSuccess, isContract])).toEqual([
       [true, true],
       [true, true],
       [false, true],
       [true, false],
     ]);
-    const { transfers } = readLogs(proven, infos, usdt.account);
+    const { transfers } = readLogs(proven, infos as ShownInfo[], usdt.account);
     expect(transfers).toMatchObject([{ logIndex: 0, amount: 25_000_009n, isProven: true }]);
     const genesis = await post('/wallet/getblock', { id_or_num: '0', detail: false });
-    expect(readBlockId(genesis).number).toBe(0);
+    expect(readBlockId(headerAt('any', 0).http.read(genesis) as ShownHeader).number).toBe(0);
   } finally {
     await devnet.stop();
   }
@@ -395,7 +447,7 @@ describe('a direct call that moves nothing', () => {
   const zero = { ...move, value: 0n };
   const readWith = (logs: Planned['logs']) => {
     const { block, infos } = buildBlock([{ ...directTransfer(zero), logs: logs ?? [] }]);
-    return readLogs(proveBlock(block, { number: 156, slotMs: SLOT_MS, usdt: USDT }), infos, USDT);
+    return readLogs(prove(block), infos, USDT);
   };
 
   test('is no transfer, whether it logs that or nothing', () => {

@@ -3,7 +3,9 @@ import type { ChainTransfer } from '../domain/chain-block.ts';
 import { AppError } from '../domain/errors.ts';
 import { type AccountHex, accountFromWord, accountToAddress } from '../tron/address.ts';
 import { decodeTransferLog, NOTICE_TOPICS, TRANSFER_TOPIC } from '../tron/usdt.ts';
-import type { ProvenBlock, ProvenTransaction } from './prove-block.ts';
+import { type FeeTerms, feeOf } from './fee-terms.ts';
+import type { ShownInfo } from './nodes/ask-infos.ts';
+import type { ExaminedBlock, ShownTransactionFacts } from './prove-block.ts';
 
 /** An event of Tether's contract that an operator must know of. `account`: the new contract of Deprecate, the address blacklisted. */
 type ContractNotice = {
@@ -18,21 +20,14 @@ type ContractNotice = {
 export type BlockLogs = {
   transfers: ChainTransfer[];
   notices: ContractNotice[];
-  /** sha256 (hex) over all logs of USDT in the block, in order: nodes that show the same logs have the same digest. */
+  /** sha256 (hex) over all logs of USDT that the header does not prove, in order: nodes that show the same logs have the same digest. */
   digest: string;
+  /** A direct call was shown as split, which no known terms of the contract explain: it counts whole. */
+  hasOddSplit: boolean;
 };
 
 /** A log of the USDT contract, its hex in lower case. */
 type UsdtLog = { logIndex: number; topics: string[]; data: string };
-
-type Info = {
-  id?: unknown;
-  blockNumber?: unknown;
-  blockTimeStamp?: unknown;
-  result?: unknown;
-  receipt?: { result?: unknown } | null;
-  log?: unknown;
-};
 
 const WORD = /^[0-9a-f]{64}$/;
 const HEX = /^(?:[0-9a-f]{2})*$/;
@@ -45,25 +40,26 @@ const NO_PREFIX = '0'.repeat(24);
 const MAX_TOPICS = 4;
 
 /**
- * Checks a `gettransactioninfobyblocknum` answer against the proven block and reads the logs of the USDT contract. `[]` can
- * mean an empty block, an unknown one, a node without history or a sick one: count and ids must agree pairwise.
+ * Checks a `gettransactioninfobyblocknum` answer against the block and reads the logs of the USDT contract. `[]` can
+ * mean an empty block, an unknown one, a node without history or a sick one: count and ids must agree pairwise. `terms`: by which
+ * the contract may have taken a fee from a direct transfer.
  * Errors, both retryable: `NODE_REFUSED` (not the infos of this block), `BLOCK_UNVERIFIABLE` (they say what the block denies).
  */
 export function readLogs(
-  block: Pick<ProvenBlock, 'number' | 'time' | 'transactions'>,
-  infos: unknown,
+  block: Pick<ExaminedBlock, 'number' | 'time' | 'transactions'>,
+  infos: readonly ShownInfo[],
   usdt: AccountHex,
+  terms: readonly FeeTerms[] = [],
 ): BlockLogs {
   const { number, time, transactions } = block;
-  if (!Array.isArray(infos)) throw refused(`no list for block ${number}`);
   if (infos.length !== transactions.length) {
     throw refused(`${infos.length} infos for ${transactions.length} transactions of block ${number}`);
   }
-  const logs: BlockLogs = { transfers: [], notices: [], digest: '' };
+  const logs: BlockLogs = { transfers: [], notices: [], digest: '', hasOddSplit: false };
   const digest = createHash('sha256');
   for (const [index, transaction] of transactions.entries()) {
     const { txId } = transaction;
-    const info = (infos[index] ?? {}) as Info;
+    const info = infos[index] ?? {};
     if (info.id !== txId) throw refused(`info ${info.id} for transaction ${txId} (${index}) of block ${number}`);
     if (info.blockNumber !== number || info.blockTimeStamp !== time) {
       throw refused(
@@ -72,8 +68,14 @@ export function readLogs(
     }
     const usdtLogs = readInfo(transaction, info, usdt);
     if (usdtLogs.length === 0 && transaction.call === null) continue;
-    for (const { logIndex, topics, data } of usdtLogs) digest.update(`${txId} ${logIndex} ${topics.join()} ${data}\n`);
-    logs.transfers.push(...readTransfers(transaction, usdtLogs, usdt));
+    const { transfers, isOdd } = readTransfers(transaction, usdtLogs, { usdt, terms });
+    logs.transfers.push(...transfers);
+    logs.hasOddSplit ||= isOdd;
+    // What is proven is the same in whatever logs a node shows, or they would not be here.
+    if (!transfers.some(({ isProven }) => isProven)) {
+      for (const { logIndex, topics, data } of usdtLogs)
+        digest.update(`${txId} ${logIndex} ${topics.join()} ${data}\n`);
+    }
     const notices = usdtLogs.flatMap((log) => readNotice(txId, log));
     // Nobody else is asked for the logs of a direct call, so it may not announce anything.
     if (transaction.call !== null && notices.length > 0) throw contradicts(`the transfer ${txId} has another event`);
@@ -83,11 +85,16 @@ export function readLogs(
 }
 
 /** The logs of USDT of one transaction; none when it failed. Throws when its info contradicts the block. */
-function readInfo({ txId, isSuccess, isContract }: ProvenTransaction, info: Info, usdt: AccountHex): UsdtLog[] {
+function readInfo(
+  { txId, isSuccess, isContract }: ShownTransactionFacts,
+  info: ShownInfo,
+  usdt: AccountHex,
+): UsdtLog[] {
   const claimed = info.receipt?.result;
   const { log: list = [] } = info;
   if (!Array.isArray(list)) throw refused(`the logs of ${txId} are no list`);
-  if (!isContract) {
+  // Bytes that we cannot read may be a call or not.
+  if (isContract === false || (isContract === null && claimed === undefined)) {
     if (list.length > 0) throw contradicts(`${txId} calls no contract, yet its info has ${list.length} logs`);
     return [];
   }
@@ -100,6 +107,8 @@ function readInfo({ txId, isSuccess, isContract }: ProvenTransaction, info: Info
   }
   const logs: UsdtLog[] = [];
   for (const [logIndex, log] of (list as unknown[]).entries()) {
+    // Of another contract: who asked for those of USDT does not keep it.
+    if (log === null) continue;
     const { address, topics = [], data = '' } = (log ?? {}) as { address?: unknown; topics?: unknown; data?: unknown };
     const account = typeof address === 'string' ? address.toLowerCase() : '';
     if (!ACCOUNT.test(account)) throw contradicts(`log ${logIndex} of ${txId} has address ${address}`);
@@ -126,37 +135,48 @@ function readHex(place: string, topics: unknown, data: unknown): { topics: strin
   return { topics: masked, data: bytes };
 }
 
+type Contract = { usdt: AccountHex; terms: readonly FeeTerms[] };
+type Transfers = { transfers: ChainTransfer[]; isOdd: boolean };
+
 /** The transfers of one transaction. A direct call must have logged what it says, or that less Tether's fee. */
-function readTransfers({ txId, call }: ProvenTransaction, logs: UsdtLog[], usdt: AccountHex): ChainTransfer[] {
+function readTransfers({ txId, call }: ShownTransactionFacts, logs: UsdtLog[], contract: Contract): Transfers {
   const transfers: ChainTransfer[] = [];
   for (const { logIndex, topics, data } of logs) {
     if (topics[0] !== TRANSFER_TOPIC) continue;
-    const transfer = decodeTransferLog({ address: usdt, topics, data });
+    const transfer = decodeTransferLog({ address: contract.usdt, topics, data });
     if (transfer === null) throw contradicts(`log ${logIndex} of ${txId} is a malformed Transfer of USDT`);
     const { from, to, value: amount } = transfer;
     transfers.push({ txId, logIndex, from, to, amount, isProven: false });
   }
-  if (call !== null) checkCall(txId, call, transfers);
+  const read = call === null ? { transfers, isOdd: false } : readCall(txId, call, transfers, contract.terms);
   // Zero-value transfers are spam that poisons address histories; they move nothing.
-  return transfers.filter(({ amount }) => amount > 0n);
+  return { ...read, transfers: read.transfers.filter(({ amount }) => amount > 0n) };
 }
 
-function checkCall(txId: string, call: NonNullable<ProvenTransaction['call']>, transfers: ChainTransfer[]): void {
+function readCall(
+  txId: string,
+  call: NonNullable<ShownTransactionFacts['call']>,
+  transfers: ChainTransfer[],
+  terms: readonly FeeTerms[],
+): Transfers {
   const [first, second] = transfers;
   const { from, to, value } = call;
   // Such a call moves nothing, whatever it logs; else a node could make a payment of it.
-  if (value === 0n && transfers.every(({ amount }) => amount === 0n)) return;
-  if (first !== undefined && transfers.length === 1) {
-    first.isProven = first.from === from && first.to === to && first.amount === value;
-    if (first.isProven) return;
+  if (value === 0n && transfers.every(({ amount }) => amount === 0n)) return { transfers, isOdd: false };
+  if (transfers.length === 1 && first?.from === from && first.to === to && first.amount === value) {
+    // A direct call writes this log first, whatever a node shows before it: a transfer has one identity.
+    return { transfers: [{ ...first, logIndex: 0, isProven: true }], isOdd: false };
   }
   // With a fee there is a second Transfer to the contract's owner: after the first for transfer, before it for transferFrom.
   if (first !== undefined && second !== undefined && transfers.length === 2) {
-    const fee = first.to === to ? second : first;
-    const isSplit = first.amount + second.amount === value && fee.amount > 0n;
-    // The owner, who receives the fee, may be the one who is paid.
-    const isPaid = first.to === to || second.to === to;
-    if (isSplit && isPaid && first.from === from && second.from === from) return;
+    const [fee, rest] = first.to === to ? [second, first] : [first, second];
+    const isSplit = fee.amount > 0n && fee.amount + rest.amount === value;
+    if (isSplit && rest.to === to && first.from === from && second.from === from) {
+      const isDue = terms.some((each) => each.owner === fee.to && feeOf(each, value) === fee.amount);
+      if (isDue) return { transfers, isOdd: false };
+      // The header commits to the call and its success; of any other division it knows nothing. Without a fee it is the first log.
+      return { transfers: [{ txId, logIndex: 0, from, to, amount: value, isProven: true }], isOdd: true };
+    }
   }
   const seen = transfers.map((each) => `${each.from} to ${each.to}: ${each.amount}`).join('; ');
   throw contradicts(`${txId} moves ${value} from ${from} to ${to}, yet its logs are: ${seen === '' ? 'none' : seen}`);

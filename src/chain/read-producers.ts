@@ -2,7 +2,8 @@ import { AppError } from '../domain/errors.ts';
 import { inGroups } from '../runtime/in-groups.ts';
 import type { ProducerSet } from '../store/producer-sets.ts';
 import { type AccountHex, accountFromHex41, accountToAddress, parseAddress } from '../tron/address.ts';
-import type { Node } from './node-member.ts';
+import type { Node } from './node.ts';
+import { accountAt, activeWitnesses } from './nodes/ask-accounts.ts';
 
 /** `getaccount` calls that run at the same time. */
 const PARALLEL_ACCOUNTS = 4;
@@ -15,12 +16,7 @@ export async function readProducers(
   known: ProducerSet | null,
   suspect: AccountHex | null,
 ): Promise<ProducerSet['producers']> {
-  // {"witnesses":[{"address":"41b2f713…94ba","voteCount":…,"isJobs":true}, …]}; `isJobs` is left out where it is false.
-  const answer = (await node.post('/wallet/listwitnesses', {})) as { witnesses?: unknown };
-  const witnesses = Array.isArray(answer.witnesses)
-    ? (answer.witnesses as { address?: unknown; isJobs?: unknown }[])
-    : [];
-  const accounts = witnesses.filter((witness) => witness?.isJobs === true).map(({ address }) => readAccount(address));
+  const accounts = (await node.ask(activeWitnesses())).map(readAccount);
   if (accounts.length < 1 || accounts.length > MAX_PRODUCERS || new Set(accounts).size !== accounts.length) {
     throw refused(`${node.origin} names ${accounts.length} active producers`);
   }
@@ -32,16 +28,11 @@ export async function readProducers(
   return producers.sort((left, right) => (left.account < right.account ? -1 : 1));
 }
 
-/** `{"address":"41…","witness_permission":{"type":"Witness","keys":[{"address":"41…","weight":1}]}, …}`; without one, the account's own key. */
+/** Without a witness permission it is the account's own key. */
 async function readSigner(node: Node, account: AccountHex): Promise<AccountHex> {
-  const answer = (await node.post('/wallet/getaccount', { address: `41${account}` })) as {
-    address?: unknown;
-    witness_permission?: { keys?: { address?: unknown }[] };
-  };
-  if (answer.address === undefined)
-    throw refused(`${node.origin} does not know the producer ${accountToAddress(account)}`);
-  const keys = answer.witness_permission?.keys;
-  return Array.isArray(keys) && keys.length > 0 ? readAccount(keys[0]?.address) : account;
+  const known = await node.ask(accountAt(account));
+  if (known === null) throw refused(`${node.origin} does not know the producer ${accountToAddress(account)}`);
+  return known.witnessKey === undefined ? account : readAccount(known.witnessKey);
 }
 
 function readAccount(address: unknown): AccountHex {

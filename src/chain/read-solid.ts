@@ -3,7 +3,7 @@ import { AppError } from '../domain/errors.ts';
 import type { UnixMs } from '../domain/time.ts';
 import { findCursor } from '../store/chain-cursor.ts';
 import { findProducerSets, type ProducerSet } from '../store/producer-sets.ts';
-import type { Node } from './node-member.ts';
+import type { Node } from './node.ts';
 import { isSignedBy, type KnownProducers, solidHeightBy } from './producers.ts';
 import type { ProvenHeader } from './prove-block.ts';
 import { RANGE_BLOCKS, readHeaderAt } from './read-block.ts';

@@ -10,6 +10,9 @@ import { answerLookup } from '../domain/lookup.ts';
 import { microUsdt } from '../domain/money.ts';
 import { unixMs } from '../domain/time.ts';
 import { type AccountHex, accountToAddress, parseAddress } from '../tron/address.ts';
+import type { Node } from './node.ts';
+import { transactionBy } from './nodes/ask-transaction.ts';
+import { createJsonReader } from './nodes/json-reader.ts';
 import { type Known, readFacts, readTransaction } from './read-transaction.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are bent in every way.
@@ -28,7 +31,29 @@ let newest: Pick<Known, 'now' | 'head'>;
 /** What was examined when the chain of the test ended. */
 const known = (): Known => ({ usdt, ...newest });
 const copyOf = (name: string): Shown => structuredClone(shown.get(name) as Shown);
-const facts = ({ txId, info, json }: Shown) => readFacts(txId, { info, json }, known());
+/** A shown transaction as its question reads it. */
+const readOf = ({ txId, info, json }: Shown) => ({ info, transaction: transactionBy(txId).http.read(json) });
+const facts = (each: Shown, others: Partial<Known> = {}) =>
+  readFacts(each.txId, readOf(each), { ...known(), ...others });
+/** A node that gives these answers, one after the other. */
+function answering(
+  answers: Json[],
+  onCall: (path: string, call?: object) => void = () => undefined,
+): Pick<Node, 'origin' | 'ask'> {
+  return {
+    origin: 'http://node',
+    ask: async ({ http }, call) => {
+      onCall(http.path, call);
+      const reader = createJsonReader(http.shape ?? {}, 1024 * 1024);
+      try {
+        reader.push(Buffer.from(JSON.stringify(answers.shift() ?? null)));
+        return http.read(reader.end());
+      } catch (error) {
+        throw new AppError('NODE_REFUSED', (error as Error).message, { retryable: true });
+      }
+    },
+  };
+}
 
 beforeAll(async () => {
   expect(SCENARIO_NAMES).toEqual(expect.arrayContaining(SHOWN));
@@ -76,17 +101,13 @@ describe('what a node shows of a transaction', () => {
   test('USDT is told from another token by the bytes of its contract', () => {
     const fake = copyOf('fake-token');
     const [log] = fake.info.log;
-    const asUsdt = readFacts(fake.txId, fake, { ...known(), usdt: log.address as AccountHex });
+    const asUsdt = facts(fake, { usdt: log.address as AccountHex });
     expect(asUsdt).toMatchObject({ usdt: [{ to: TO, amountMicro: AMOUNT }], otherTokens: [] });
   });
 
   test('a call of a contract that leaves no Transfer is not said to move nothing: it may have moved TRX', () => {
     const call = copyOf('fake-token');
-    const { isUsdtCall, usdt: transfers } = readFacts(
-      call.txId,
-      { ...call, info: { ...call.info, log: [] } },
-      known(),
-    ) as Json;
+    const { isUsdtCall, usdt: transfers } = facts({ ...call, info: { ...call.info, log: [] } }) as Json;
     expect({ isUsdtCall, transfers }).toEqual({ isUsdtCall: false, transfers: [] });
   });
 
@@ -98,12 +119,12 @@ describe('what a node shows of a transaction', () => {
     });
     expect(facts(paidLater)).toMatchObject({ kind: 'done' });
     Object.assign(paidLater.info, { blockNumber: 2 ** 40 });
-    expect(readFacts(paidLater.txId, paidLater, { ...known(), head: null })).toMatchObject({ blockNumber: 2 ** 40 });
+    expect(facts(paidLater, { head: null })).toMatchObject({ blockNumber: 2 ** 40 });
   });
 
   test('`{}` is a transaction that it does not know in a block', async () => {
     const asked: string[] = [];
-    const node = { origin: 'http://node', post: async (path: string) => (asked.push(path) > 0 ? {} : null) };
+    const node = answering([{}], (path) => asked.push(path));
     expect(await readTransaction(node, '0'.repeat(64), known())).toEqual({ kind: 'not-found' });
     expect(asked).toEqual(['/wallet/gettransactioninfobyid']);
   });
@@ -154,8 +175,7 @@ describe('what cannot be is refused', () => {
   test.each(LIES)('%s', async (_what, name, bend) => {
     const lie = copyOf(name);
     bend(lie);
-    const answers = [lie.info, lie.json];
-    const node = { origin: 'http://node', post: async () => answers.shift() };
+    const node = answering([lie.info, lie.json]);
     const failure = await readTransaction(node, lie.txId, known()).then(
       () => null,
       (error: unknown) => error,
@@ -167,14 +187,7 @@ describe('what cannot be is refused', () => {
 test('what is asked for a payer is small, and not held against the node', async () => {
   const options: unknown[] = [];
   const { txId, info, json } = copyOf('exact');
-  const answers = [info, json];
-  const node = {
-    origin: 'http://node',
-    post: async (_path: string, _body: object, call?: object) => {
-      options.push(call);
-      return answers.shift();
-    },
-  };
+  const node = answering([info, json], (_path, call) => options.push(call));
   expect(await readTransaction(node, txId, known())).toMatchObject({ kind: 'done' });
   expect(options).toEqual([QUESTION, QUESTION]);
 });
@@ -223,8 +236,7 @@ test('whatever a node says, the answer is one of the closed set or a refusal', a
     fc.asyncProperty(hostile, hostile, fc.constantFrom(...SHOWN, 'trx'), async (first, second, asked) => {
       const { txId, ...true_ } = copyOf(asked);
       const said = (what: Json, whole: Json) => ('changes' in Object(what) ? bent(whole, what.changes) : what);
-      const answers = [said(first, true_.info), said(second, true_.json)];
-      const node = { origin: 'http://node', post: async () => answers.shift() };
+      const node = answering([said(first, true_.info), said(second, true_.json)]);
       try {
         const answer = answerLookup(invoice, await readTransaction(node, txId, known()));
         expect(JSON.parse(JSON.stringify(answer))).toMatchObject({ code: expect.stringMatching(/^[a-z_]+$/) });

@@ -6,10 +6,12 @@ import type { TransactionFacts } from '../domain/transaction-facts.ts';
 import type { AccountHex } from '../tron/address.ts';
 import { bytesFromHex } from '../tron/hex.ts';
 import { decodeRawTransaction } from '../tron/raw-transaction.ts';
-import { contractRetNumber } from '../tron/transaction.ts';
-import { transactionBytes } from '../tron/transaction-bytes.ts';
+import { contractRetName } from '../tron/transaction.ts';
+import type { TransactionBytes } from '../tron/transaction-bytes.ts';
 import { decodeTransferLog } from '../tron/usdt.ts';
-import type { Node } from './node-member.ts';
+import type { Node } from './node.ts';
+import { infoOf, type ShownInfo } from './nodes/ask-infos.ts';
+import { transactionBy } from './nodes/ask-transaction.ts';
 import { describeTransaction } from './prove-block.ts';
 import { readLogs } from './read-logs.ts';
 
@@ -35,15 +37,15 @@ export type Known = { usdt: AccountHex; now: UnixMs; head: { number: number; tim
  * `AnswerTooLarge`, which is one.
  */
 export async function readTransaction(
-  node: Pick<Node, 'origin' | 'post'>,
+  node: Pick<Node, 'origin' | 'ask'>,
   txId: string,
   known: Known,
 ): Promise<TransactionFacts> {
-  const info = await node.post('/wallet/gettransactioninfobyid', { value: txId }, QUESTION);
-  if (isEmpty(info)) return { kind: 'not-found' };
-  const json = await node.post('/wallet/gettransactionbyid', { value: txId }, QUESTION);
+  const info = await node.ask(infoOf(txId, null), QUESTION);
+  if (info === null) return { kind: 'not-found' };
+  const transaction = await node.ask(transactionBy(txId), QUESTION);
   try {
-    return readFacts(txId, { info, json }, known);
+    return readFacts(txId, { info, transaction }, known);
   } catch (error) {
     // Whatever a check stumbles over came from the node; its message may be as long as the node likes.
     const reason = (error instanceof Error ? error.message : String(error)).slice(0, MAX_REASON);
@@ -58,31 +60,31 @@ export async function readTransaction(
  */
 export function readFacts(
   txId: string,
-  { info, json }: { info: unknown; json: unknown },
+  { info, transaction }: { info: ShownInfo; transaction: TransactionBytes | null },
   known: Known,
 ): TransactionFacts {
   const { usdt } = known;
-  const bytes = transactionBytes(json);
-  if (bytes === null) throw new TypeError(`what it shows as ${txId} is no transaction`);
-  const shownId = hash('sha256', bytes.rawData, 'hex');
+  if (transaction === null) throw new TypeError(`it does not show transaction ${txId}`);
+  const shownId = hash('sha256', transaction.rawData, 'hex');
   if (shownId !== txId) throw new TypeError(`it shows transaction ${shownId} as ${txId}`);
   const block = readPlace(info, known);
-  const transaction = describeTransaction(txId, bytes, bytesFromHex(`41${usdt}`) ?? new Uint8Array(0));
-  const { transfers } = readLogs({ ...block, transactions: [transaction] }, [info], usdt);
+  const facts = describeTransaction(txId, transaction, bytesFromHex(`41${usdt}`) ?? new Uint8Array(0));
+  const { transfers } = readLogs({ ...block, transactions: [facts] }, [info], usdt);
   const placed = { blockNumber: block.number, blockTime: block.time };
   // Only a contract can fail inside a block; anything else that fails is left out of it.
-  if (transaction.isContract && !bytes.isSuccess) return { kind: 'failed', ...placed, result: readResult(json) };
+  const mayFail = facts.isContract !== false;
+  const result = contractRetName(transaction.contractRet) ?? 'DEFAULT';
+  if (mayFail && !facts.isSuccess) return { kind: 'failed', ...placed, result };
   return {
     kind: 'done',
     ...placed,
     usdt: transfers.map(({ to, amount }) => ({ to, amountMicro: microUsdt(amount) })),
-    otherTokens: transaction.isContract ? readOtherTokens(info, usdt) : [],
-    ...readContract(bytes.rawData, usdt),
+    otherTokens: mayFail ? readOtherTokens(info, usdt) : [],
+    ...readContract(transaction.rawData, usdt),
   };
 }
 
-function readPlace(info: unknown, { now, head }: Known) {
-  const { blockNumber, blockTimeStamp } = info as { blockNumber?: unknown; blockTimeStamp?: unknown };
+function readPlace({ blockNumber, blockTimeStamp }: ShownInfo, { now, head }: Known) {
   const isHeight = typeof blockNumber === 'number' && Number.isSafeInteger(blockNumber) && blockNumber > 0;
   const isTime = typeof blockTimeStamp === 'number' && Number.isSafeInteger(blockTimeStamp) && blockTimeStamp >= 0;
   if (!isHeight || !isTime) throw new TypeError(`it shows a transaction in block ${blockNumber} at ${blockTimeStamp}`);
@@ -96,16 +98,9 @@ function readPlace(info: unknown, { now, head }: Known) {
   return { number: blockNumber, time: unixMs(blockTimeStamp) };
 }
 
-function readResult(json: unknown): string {
-  const [first] = (json as { ret?: { contractRet?: unknown }[] }).ret ?? [];
-  const name = first?.contractRet;
-  return typeof name === 'string' && contractRetNumber(name) !== null ? name : 'DEFAULT';
-}
-
 /** Transfer events of other contracts. Whatever calls itself USDT is among them. */
-function readOtherTokens(info: unknown, usdt: AccountHex): { contract: AccountHex; to: AccountHex }[] {
-  const { log = [] } = info as { log?: unknown[] };
-  return log.flatMap((each) => {
+function readOtherTokens({ log = [] }: ShownInfo, usdt: AccountHex): { contract: AccountHex; to: AccountHex }[] {
+  return (log as unknown[]).flatMap((each) => {
     const transfer = decodeTransferLog(each ?? {});
     if (transfer === null || transfer.contract === usdt || transfer.value === 0n) return [];
     return [{ contract: transfer.contract, to: transfer.to }];
@@ -122,8 +117,4 @@ function readContract(rawData: Uint8Array, usdt: AccountHex): Pick<Done, 'trx' |
   if (contract?.kind !== 'transfer') return { trx: null, isTrc10, isUsdtCall };
   if (contract.amountSun < 0n) throw new RangeError(`it shows a transfer of ${contract.amountSun} sun`);
   return { trx: { to: contract.to, amountSun: contract.amountSun }, isTrc10, isUsdtCall };
-}
-
-function isEmpty(answer: unknown): boolean {
-  return typeof answer === 'object' && answer !== null && Object.keys(answer).length === 0;
 }

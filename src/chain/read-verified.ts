@@ -3,10 +3,11 @@ import type { SolidBlock } from '../domain/chain-block.ts';
 import { AppError } from '../domain/errors.ts';
 import { inGroups } from '../runtime/in-groups.ts';
 import type { Database } from '../store/database.ts';
-import type { Node } from './node-member.ts';
+import type { Node } from './node.ts';
 import type { NodePool } from './node-pool.ts';
 import type { ProvenHeader } from './prove-block.ts';
 import { type ReadBlock, type ReadDeps, readLogsOf, readRange } from './read-block.ts';
+import { withLogs } from './read-with-logs.ts';
 import { needsAgreement } from './votes.ts';
 import { addVote, settle, toChainBlock, toWindowBlock } from './window.ts';
 
@@ -42,8 +43,8 @@ export async function readVerified(deps: VerifiedDeps, first: number, last: numb
   return fromAnyNode(deps, async (node, nodes) => {
     const blocks = await readRange(deps, node, first, last);
     return inGroups(blocks, PARALLEL_LOGS, async (block) => {
-      const read = { node, block, logs: await readLogsOf(deps, node, block) };
-      return { node, header: block, block: await agree(deps, read, nodes) };
+      const read = await withLogs(deps, node, block);
+      return { node: read.node, header: read.block, block: await agree(deps, read, nodes) };
     });
   });
 }

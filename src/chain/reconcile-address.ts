@@ -10,7 +10,7 @@ import { type BookedAddress, findMovements, saveBalanceCheck, sumMovements } fro
 import { findCursor } from '../store/chain-cursor.ts';
 import type { Database } from '../store/database.ts';
 import type { AccountHex } from '../tron/address.ts';
-import type { Node } from './node-pool.ts';
+import type { Node } from './node.ts';
 import { readBalance } from './read-balance.ts';
 
 export type ReconcileDeps = {
@@ -159,7 +159,7 @@ function explainDifference(
   return (
     `${address}: the ledger says ${formatSigned(ledgerMicro)} USDT, the chain at block ${to} says ${formatSigned(chainMicro)} ` +
     `by ${node.origin}: the difference is ${formatSigned(chainMicro - ledgerMicro)}. ` +
-    `Read these blocks again: quittance chain rescan --network ${network} --from ${from} --to ${to}`
+    `See what is different in these blocks: quittance chain repair --network ${network} --from ${from} --to ${to}`
   );
 }
 

@@ -1,6 +1,7 @@
 import { AppError } from '../domain/errors.ts';
 import type { UnixMs } from '../domain/time.ts';
-import type { Node } from './node-member.ts';
+import type { Node } from './node.ts';
+import { headerAt } from './nodes/ask-block.ts';
 import { type KnownProducers, solidHeightBy } from './producers.ts';
 import { type ProvenHeader, readBlockId } from './prove-block.ts';
 import { checked, type Genesis, type ReadDeps, readAnyHeaderAt, readHeaderAt, type SolidHeader } from './read-block.ts';
@@ -14,9 +15,10 @@ const MAX_BUILT_BLOCKS = 108;
 
 /** Block 0 of the node's network. One request. Errors: `NODE_REFUSED`, `BLOCK_UNVERIFIABLE`. */
 export async function readGenesis(deps: ReadDeps, node: Node): Promise<Genesis> {
-  const answer = await node.post('/wallet/getblock', { id_or_num: '0', detail: false });
+  const shown = await node.ask(headerAt('any', 0));
   return checked(deps, node, () => {
-    const { number, ...rest } = readBlockId(answer);
+    if (shown === null) throw new AppError('NODE_REFUSED', 'it does not show block 0', { retryable: true });
+    const { number, ...rest } = readBlockId(shown);
     if (number === 0) return { number, ...rest, producer: null };
     throw new AppError('NODE_REFUSED', `block ${number} was shown for block 0`, { retryable: true });
   });

@@ -6,8 +6,9 @@ import type { ReadTransaction, TransactionQuestion } from '../payments/look-up-t
 import type { Logger } from '../runtime/log.ts';
 import type { Sql } from '../store/database.ts';
 import type { AccountHex } from '../tron/address.ts';
-import { AnswerTooLarge } from './node-answer.ts';
-import type { Node, NodePool } from './node-pool.ts';
+import type { Node } from './node.ts';
+import type { NodePool } from './node-pool.ts';
+import { AnswerTooLarge } from './nodes/refusal.ts';
 import { readTransaction } from './read-transaction.ts';
 import { type RecogniseDeps, recogniseNodes } from './recognise-nodes.ts';
 
@@ -149,11 +150,11 @@ function createPurse(spend: () => boolean): () => boolean {
   };
 }
 
-function paidBy(pay: () => boolean, { origin, post }: Node): Pick<Node, 'origin' | 'post'> {
+function paidBy(pay: () => boolean, { origin, ask }: Node): Pick<Node, 'origin' | 'ask'> {
   return {
     origin,
-    post: async (...call) => {
-      if (pay()) return post(...call);
+    ask: async (...call) => {
+      if (pay()) return ask(...call);
       throw new AppError('NO_NODE', 'the requests for look-ups are used up for now', { retryable: true });
     },
   };

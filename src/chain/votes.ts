@@ -1,9 +1,9 @@
 import { AppError } from '../domain/errors.ts';
 import type { AccountHex } from '../tron/address.ts';
 import { type FollowDeps, type Following, tipOf } from './following.ts';
-import type { Node } from './node-member.ts';
+import type { Node } from './node.ts';
 import { ofDifferentOperators } from './operators.ts';
-import type { ProvenBlock } from './prove-block.ts';
+import type { ExaminedBlock } from './prove-block.ts';
 import { type ReadBlock, readLogsIfThere, readLogsOf } from './read-block.ts';
 import { addVote, settle, toWindowBlock, type WindowBlock } from './window.ts';
 
@@ -16,7 +16,9 @@ const DISPUTE_BLOCKS = 2;
 
 /** What stands only in logs needs agreement. Where the header proves every log of a block, nobody else is asked. */
 export function needsAgreement({ block, logs }: ReadBlock): boolean {
-  const isOpen = block.transactions.some(({ isSuccess, isContract, call }) => isSuccess && isContract && call === null);
+  const isOpen = block.transactions.some(
+    ({ isSuccess, isContract, call }) => isSuccess && isContract !== false && call === null,
+  );
   return isOpen || logs.transfers.some(({ isProven }) => !isProven);
 }
 
@@ -62,15 +64,15 @@ export async function gatherVotes(
   if (open.length === 0 || operators.length < deps.agreement || nowMs < following.votesNextMs) return;
   following.votesNextMs = nowMs + deps.blockMs / 2;
   for (const block of open) {
-    const { proven } = block;
-    if (proven === null) continue;
+    const { examined } = block;
+    if (examined === null) continue;
     // Of a block that nobody known signed others may show nothing, and be right.
     const mayLag = block.signer === null || block.number > tipOf(following).number - LAG_BLOCKS;
     const isDisputed = new Set([...block.votes.values()].map(({ logs }) => logs.digest)).size > 1;
     const isRetry = isDisputed && nowMs >= following.disputeNextMs;
     const silent = operators.filter(({ operator }) => !block.votes.has(operator));
     const wanted = isRetry ? operators : isDisputed ? silent : silent.slice(0, deps.agreement - 1);
-    await Promise.all(wanted.map((node) => ask(deps, block, proven, node, { mayLag })));
+    await Promise.all(wanted.map((node) => ask(deps, block, examined, node, { mayLag })));
     if (block.agreed === null && isRetry && !mayLag) await tellDispute(deps, block);
   }
   if (nowMs >= following.disputeNextMs) following.disputeNextMs = nowMs + DISPUTE_BLOCKS * deps.blockMs;
@@ -92,11 +94,11 @@ async function tellDispute({ agreement, alarms }: FollowDeps, { number, id, vote
 async function ask(
   deps: FollowDeps,
   block: WindowBlock,
-  proven: ProvenBlock,
+  examined: ExaminedBlock,
   node: Node,
   { mayLag }: { mayLag: boolean },
 ): Promise<void> {
-  const logs = await (mayLag ? readLogsIfThere(deps, node, proven) : readLogsOf(deps, node, proven)).catch(
+  const logs = await (mayLag ? readLogsIfThere(deps, node, examined) : readLogsOf(deps, node, examined)).catch(
     (error: unknown) => {
       // The pool knows of it. The block waits, and another node may answer.
       if (error instanceof AppError) return null;

@@ -4,6 +4,7 @@ import { createLogger } from '../runtime/log.ts';
 import { createMetrics } from '../runtime/metrics.ts';
 import type { Database } from '../store/database.ts';
 import type { AccountHex } from '../tron/address.ts';
+import { createKnownTerms } from './fee-terms.ts';
 import type { NodePool } from './node-pool.ts';
 import { startWatcher } from './watcher.ts';
 
@@ -43,7 +44,12 @@ test('a watcher whose renewal is late does nothing meanwhile, and goes on with i
   const { db, asked, keep, release } = slowDatabase();
   const watcher = startWatcher({
     ...{ db, network: 'devnet', holder: 'us', leaseMs: LEASE_MS, agreement: 1, blockMs: 3000, slotMs: null },
-    ...{ publicUrl: 'http://pay.test', usdt: '41'.repeat(21) as AccountHex, pool: {} as NodePool },
+    ...{
+      publicUrl: 'http://pay.test',
+      usdt: '41'.repeat(21) as AccountHex,
+      pool: {} as NodePool,
+      fees: createKnownTerms(),
+    },
     ...{ now: () => unixMs(Date.now()), random: (bytes: number) => new Uint8Array(bytes) },
     ...{ log: createLogger({ level: 'silent' }), metrics: createMetrics() },
   });

@@ -4,7 +4,7 @@ import { startLoop } from '../runtime/loop.ts';
 import { findOpenAlarms } from '../store/alarms.ts';
 import { markChecksDue } from '../store/balance-checks.ts';
 import { findHalt } from '../store/chain-cursor.ts';
-import { saveChainStatus } from '../store/chain-status.ts';
+import { findRememberedPauses, saveChainStatus } from '../store/chain-status.ts';
 import { acquireLease, type Lease, releaseLease, renewLease, watcherLease } from '../store/leases.ts';
 import { createAlarms } from './alarms.ts';
 import { createBlindness } from './blindness.ts';
@@ -91,6 +91,8 @@ export function startWatcher(deps: WatcherDeps): Watcher {
   /** What a former process told of is either over or goes on: here it is not told twice. */
   const begin = async (lease: Lease) => {
     if (state.begun === lease) return;
+    // What a node did is not forgiven by a crash, for it may have been the node that caused it.
+    pool.restore(await findRememberedPauses(db, network, deps.now()));
     const open = (await findOpenAlarms(db, network)).find(({ kind }) => kind === 'blind');
     blindness.begin(open?.detail ?? null);
     state.isBlind = open !== undefined;

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import type { ChainTransfer } from '../domain/chain-block.ts';
 import { unixMs } from '../domain/time.ts';
 import type { AccountHex } from '../tron/address.ts';
-import type { Node } from './node-member.ts';
-import type { ProvenBlock } from './prove-block.ts';
+import type { Node } from './node.ts';
+import type { ExaminedBlock } from './prove-block.ts';
 import type { BlockLogs } from './read-logs.ts';
 import { addVote, settle, toChainBlock, toWindowBlock } from './window.ts';
 
@@ -11,7 +11,13 @@ const account = (digit: string) => digit.repeat(40) as AccountHex;
 
 function nodeOf(operator: string, place = 1): Node {
   const origin = `http://${operator}-${place}`;
-  return { url: origin, origin, operator, post: () => Promise.reject(new Error('nobody is asked here')) };
+  return {
+    url: origin,
+    origin,
+    operator,
+    hasBytes: false,
+    ask: () => Promise.reject(new Error('nobody is asked here')),
+  };
 }
 
 function transferOf(txDigit: string, isProven: boolean): ChainTransfer {
@@ -21,7 +27,7 @@ function transferOf(txDigit: string, isProven: boolean): ChainTransfer {
 /** Logs with one proven transfer, and as many others as there are letters in `digest`. */
 function logsOf(digest: string): BlockLogs {
   const internal = [...digest].map((_, index) => transferOf(String(index), false));
-  return { transfers: [transferOf('f', true), ...internal], notices: [], digest };
+  return { transfers: [transferOf('f', true), ...internal], notices: [], digest, hasOddSplit: false };
 }
 
 function blockShownBy(node: Node, digest: string) {
@@ -32,9 +38,10 @@ function blockShownBy(node: Node, digest: string) {
     time: unixMs(1_800_000_000_000),
     producer: account('a'),
     signer: account('b'),
+    isProven: true,
     transactions: [],
-  } as unknown as ProvenBlock;
-  return toWindowBlock({ node, block, logs: logsOf(digest) }, account('b'));
+  } as unknown as ExaminedBlock;
+  return toWindowBlock({ node, block, logs: logsOf(digest), word: null }, account('b'));
 }
 
 test('two of three operators decide, and the evidence names those two', () => {

@@ -1,8 +1,8 @@
 import type { ChainBlock, ChainTransfer, Evidence } from '../domain/chain-block.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { AccountHex } from '../tron/address.ts';
-import type { Node } from './node-member.ts';
-import type { ProvenBlock } from './prove-block.ts';
+import type { Node } from './node.ts';
+import type { ExaminedBlock } from './prove-block.ts';
 import type { ReadBlock } from './read-block.ts';
 import type { BlockLogs } from './read-logs.ts';
 
@@ -19,7 +19,9 @@ export type WindowBlock = {
   /** The key of a known producer that signed it, so that it counts for irreversibility; `null`: proven only by what is built on it. */
   signer: AccountHex | null;
   /** Needed to check what other nodes show; `null` once enough agree. */
-  proven: ProvenBlock | null;
+  examined: ExaminedBlock | null;
+  /** Its header commits to its transactions. Otherwise all that is in it is the word of `agreed`. */
+  isProven: boolean;
   votes: Map<string, Vote>;
   /** The logs on which enough operators agree. */
   agreed: { logs: BlockLogs; evidence: Evidence } | null;
@@ -29,13 +31,14 @@ export type WindowBlock = {
   hasSighting: boolean;
 };
 
-export function toWindowBlock({ node, block, logs }: ReadBlock, signer: AccountHex | null): WindowBlock {
+export function toWindowBlock({ node, block, logs, word }: ReadBlock, signer: AccountHex | null): WindowBlock {
   const { number, id, parentId, time, producer } = block;
   return {
     ...{ number, id, parentId, time, producer, signer },
-    proven: block,
-    votes: new Map([[node.operator, { origin: node.origin, logs }]]),
-    agreed: null,
+    examined: word === null ? block : null,
+    isProven: block.isProven,
+    votes: new Map(word === null ? [[node.operator, { origin: node.origin, logs }]] : []),
+    agreed: word === null ? null : { logs, evidence: word },
     sighted: 'nothing',
     hasSighting: false,
   };
@@ -54,7 +57,7 @@ export function settle(block: WindowBlock, agreement: number): void {
     const same = [...block.votes.values()].filter((vote) => vote.logs.digest === logs.digest);
     if (same.length < agreement) continue;
     block.agreed = { logs, evidence: { nodes: same.map(({ origin }) => origin), operatorCount: same.length } };
-    block.proven = null;
+    block.examined = null;
     block.votes.clear();
     return;
   }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { AcknowledgeOptions } from './chain-acknowledge.ts';
+import type { CheckpointOptions } from './chain-checkpoint.ts';
 import type { PassOptions } from './chain-pass.ts';
 import type { RangeOptions } from './chain-range.ts';
 import type { RepairOptions } from './chain-repair.ts';
@@ -62,6 +63,17 @@ export function addChainCommands(program: Command, terminal: Terminal, print: Pr
     .action(async (options: { network?: string; accept?: boolean; yes?: boolean }) => {
       const { acceptNewProducers, listProducers } = await import('./chain.ts');
       await print(options.accept === true ? acceptNewProducers(terminal, options) : listProducers(terminal, options));
+    });
+  group
+    .command('checkpoint')
+    .description('where the ledger stands, with its producers, as a release ships it for first starts; for maintainers')
+    .option('--check <file>', 'examine that of a file by the nodes and the ledger here; exits 1 if it is not good')
+    .option(...NETWORK_OPTION)
+    .action(async ({ check, ...options }: CheckpointOptions) => {
+      const { examineCheckpoint, showCheckpoint } = await import('./chain-checkpoint.ts');
+      await print(
+        check === undefined ? showCheckpoint(terminal, options) : examineCheckpoint(terminal, { check, ...options }),
+      );
     });
 }
 

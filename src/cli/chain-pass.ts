@@ -3,6 +3,7 @@ import { type ShownBlock, showBlock } from '../chain/show-block.ts';
 import { AppError } from '../domain/errors.ts';
 import { toIso } from '../domain/time.ts';
 import { findCursor } from '../store/chain-cursor.ts';
+import { findHeadBlockId } from '../store/head-blocks.ts';
 import { insertOperatorActions } from '../store/operator-actions.ts';
 import { findPassedBlock, insertPassedBlock } from '../store/passed-blocks.ts';
 import { describeShown, describeShownText, findOurs } from './chain-shown-block.ts';
@@ -34,7 +35,7 @@ export async function passBlock(terminal: Terminal, options: PassOptions): Promi
     const shown = (await showAll(terminal, deps, number)).filter(({ parentId }) => parentId === cursor.id);
     const block = choose(shown, number, id, cursor);
     const before = await findPassedBlock(db, network, number);
-    if (before?.blockId === block.id) {
+    if (before?.digest === block.digest) {
       throw new CliError(
         'CONFLICT',
         `block ${number} (${block.id}) passes already: ${before.passedBy} said so at ${toIso(before.passedAt)}`,
@@ -51,7 +52,7 @@ export async function passBlock(terminal: Terminal, options: PassOptions): Promi
           `with a block explorer, run the command again with --id ${block.id} --yes`,
       );
     }
-    const passed = { number, blockId: block.id, passedAt: deps.now(), passedBy: by, reason };
+    const passed = { number, blockId: block.id, digest: block.digest, passedAt: deps.now(), passedBy: by, reason };
     await db.transaction(async (tx) => {
       await insertPassedBlock(tx, network, passed);
       const detail = { network, number, reason, shownBy: data.shownBy.map(({ node }) => node) };
@@ -83,16 +84,22 @@ function readBlockId(text: string): string {
   throw new CliError('INVALID_ARGUMENT', `--id ${clip(text)} is no block id: it has 64 hexadecimal characters`);
 }
 
-/** Only the block at which the ledger stands still can pass. Returns the one before it. */
+/**
+ * Only a block at which the watcher can stand still passes: the one after what was examined, or one after what is recorded. Returns the one
+ * before it.
+ */
 async function refuseOther({ db, network }: NodeCommand, number: number): Promise<{ number: number; id: string }> {
   const cursor = await findCursor(db, network);
   if (cursor === null) throw new CliError('NOT_FOUND', `${network} was never followed here: start the service first`);
-  const next = cursor.solid.number + 1;
-  if (number === next) return cursor.solid;
-  const why = number < next ? 'is recorded already' : 'comes later';
+  const { solid, head } = cursor;
+  const parent = [solid, head].find((block) => block.number === number - 1);
+  if (parent !== undefined) return parent;
+  const examinedId = number > solid.number ? await findHeadBlockId(db, network, number - 1) : null;
+  if (examinedId !== null) return { number: number - 1, id: examinedId };
+  const why = number <= solid.number ? 'is recorded already' : 'comes later';
   throw new CliError(
     'INVALID_ARGUMENT',
-    `block ${number} ${why}: the next block of ${network} is ${next}, and only that can pass`,
+    `block ${number} ${why}: the next block of ${network} is ${head.number + 1}, and a block up to that can pass`,
   );
 }
 

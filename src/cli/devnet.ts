@@ -25,15 +25,29 @@ export async function runDevnet(terminal: Terminal, options: DevnetOptions): Pro
   const lock = dataDir === null ? null : await lockDataDir(dataDir);
   try {
     const { startDevnet } = await import('../devnet/devnet.ts');
-    const devnet = await startDevnet({ ...settings, dataDir }).catch((error: unknown) => {
-      throw explain(error, settings);
-    });
+    const devnet = await startDevnet({ ...settings, ...furtherPorts(settings), separatePorts: true, dataDir }).catch(
+      (error: unknown) => {
+        throw explain(error, settings);
+      },
+    );
     try {
-      const { url, usdtContract, fakeUsdtContract, multisendContract, payer } = devnet;
+      const { url, solidityUrl, grpcUrl, grpcSolidityUrl } = devnet;
+      const { usdtContract, fakeUsdtContract, multisendContract, payer } = devnet;
       terminal.print({
-        data: { url, usdtContract, fakeUsdtContract, multisendContract, payer, dataDir },
+        data: {
+          url,
+          solidityUrl,
+          grpcUrl,
+          grpcSolidityUrl,
+          usdtContract,
+          fakeUsdtContract,
+          multisendContract,
+          payer,
+          dataDir,
+        },
         text: formatFields([
-          ['node', url],
+          ['gRPC', `${grpcUrl}, irreversible ${grpcSolidityUrl}`],
+          ['HTTP', `${url}, irreversible ${solidityUrl}`],
           ['USDT', usdtContract],
           ['fake USDT', fakeUsdtContract],
           ['multisend', multisendContract],
@@ -41,7 +55,7 @@ export async function runDevnet(terminal: Terminal, options: DevnetOptions): Pro
           ['payer key', payer.privateKey],
           ['chain', dataDir ?? 'in memory'],
         ]),
-        next: `to serve it: QUITTANCE_DEVNET_NODES=${url} QUITTANCE_DEVNET_USDT=${usdtContract} ${startCommand()}`,
+        next: `to serve it: QUITTANCE_DEVNET_NODES='${grpcUrl}#solidity=${grpcSolidityUrl}' QUITTANCE_DEVNET_USDT=${usdtContract} ${startCommand()}`,
       });
       await stopped;
     } finally {
@@ -50,6 +64,11 @@ export async function runDevnet(terminal: Terminal, options: DevnetOptions): Pro
   } finally {
     await lock?.release();
   }
+}
+
+/** As a java-tron, it serves each API at a port of its own: the three that follow, or any free ones. */
+function furtherPorts({ port }: { port: number }) {
+  return port === 0 ? {} : { solidityPort: port + 1, grpcPort: port + 2, grpcSolidityPort: port + 3 };
 }
 
 /** In a checkout there is no `quittance` on the path. */
@@ -74,7 +93,7 @@ function untilToldToStop(): Promise<void> {
 function explain(error: unknown, { host, port }: { host: string; port: number }): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   if (code !== 'EADDRINUSE') return error;
-  const message = `port ${port} on ${host} is in use: stop what listens there, or give another one (--port 0 takes any)`;
+  const message = `port ${port} on ${host}, or one of the three after it, is in use: stop what listens there, or give another one (--port 0 takes any)`;
   return new CliError('PORT_IN_USE', message, { cause: error });
 }
 
@@ -93,7 +112,7 @@ function readOptions(options: DevnetOptions, config: Config) {
   };
   const settings = {
     host: options.host,
-    port: whole('--port', options.port, 0, 65_535, 0),
+    port: whole('--port', options.port, 0, 65_532, 0),
     blockMs: whole('--block-ms', options.blockMs, 100, 60_000, config.devnet.blockMs),
     producers: whole('--producers', options.producers, 1, 27, config.devnet.producers),
   };

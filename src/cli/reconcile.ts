@@ -139,7 +139,7 @@ function tableOf(rows: readonly Row[]): string {
 function adviceOn(rows: readonly Row[], { network }: NodeCommand): string {
   const lines = rows.flatMap(({ outcome }) =>
     outcome.kind === 'differs'
-      ? [`quittance chain rescan --network ${network} --from ${outcome.from} --to ${outcome.to}`]
+      ? [`quittance chain repair --network ${network} --from ${outcome.from} --to ${outcome.to}`]
       : [],
   );
   if (lines.length === 0) return 'try again in a minute; the service must be running and catching up';

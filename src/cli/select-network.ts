@@ -1,10 +1,10 @@
 import type { Config, NetworkConfig } from '../config.ts';
 import { isNetwork, type Network } from '../domain/network.ts';
-import { unlimitedNode } from '../domain/node.ts';
 import { parseAddress } from '../tron/address.ts';
 import { CliError } from './cli-error.ts';
 import { clip } from './clip.ts';
 import { readSandboxFile } from './sandbox/sandbox-file.ts';
+import { sandboxNode } from './sandbox/sandbox-node.ts';
 
 /** The network of that name, if it is configured here; without a name, the only one there is. In the sandbox it is `devnet`. */
 export function selectNetwork(config: Config, name: string | undefined): Network {
@@ -33,8 +33,8 @@ export async function findNetworkConfig(
   const configured = config.networks[network];
   const publicUrl = config.publicUrl ?? `http://${config.host}:${config.port}`;
   if (configured !== undefined) return { ...configured, publicUrl };
-  const { baseUrl, nodeUrl, usdtContract } = await readSandboxFile(config.dataDir);
+  const { baseUrl, usdtContract, ...urls } = await readSandboxFile(config.dataDir);
   const usdt = parseAddress(usdtContract);
   if (usdt.kind !== 'ok') throw new CliError('NOT_FOUND', `the sandbox has no USDT contract: ${usdt.reason}`);
-  return { nodes: [unlimitedNode(nodeUrl)], usdt: usdt.account, agreement: 1, publicUrl: config.publicUrl ?? baseUrl };
+  return { nodes: [sandboxNode(urls)], usdt: usdt.account, agreement: 1, publicUrl: config.publicUrl ?? baseUrl };
 }

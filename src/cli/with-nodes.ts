@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { createKnownTerms } from '../chain/fee-terms.ts';
 import { createNodePool } from '../chain/node-pool.ts';
 import { SLOT_MS } from '../chain/read-block.ts';
 import type { ReadSolidDeps } from '../chain/read-verified.ts';
@@ -49,6 +50,7 @@ export async function usingNodes<Output>(
   try {
     return await work({
       ...{ db, network, pool, usdt, agreement, metrics, now },
+      fees: createKnownTerms(),
       slotMs: network === 'devnet' ? null : SLOT_MS,
       patienceMs: PATIENCE_MS,
       random: (bytes) => randomBytes(bytes),

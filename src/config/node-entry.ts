@@ -1,41 +1,42 @@
 import { isIP } from 'node:net';
-import type { NodeSpec } from '../domain/node.ts';
+import type { NodeSpec, NodeUrls } from '../domain/node.ts';
 import { httpUrl } from './url-problems.ts';
 
 export type ParsedNode = { kind: 'ok'; node: NodeSpec } | { kind: 'invalid'; reason: string };
 
 /** What TronGrid allows to a key: https://developers.tron.network/reference/rate-limits. Without one it allows less. */
-const TRONGRID = { host: 'trongrid.io', requestsPerSecond: 15, requestsPerDay: 100_000 };
+const TRONGRID = { host: 'trongrid.io', requestsPerSecond: 15, requestsPerDay: 100_000, solidityPort: '50052' };
+/** The ports of java-tron's gRPC services (`node.rpc.port`, `node.rpc.solidityPort`). */
+const GRPC = { port: '50051', solidityPort: '50061' };
 
 /**
- * Reads one entry of a list of nodes: a URL whose fragment, which is never sent, may carry options. Example:
- * `https://api.trongrid.io#operator=trongrid&rps=15&daily=100000&key=…`. A reason holds no key, password or path.
+ * Reads one entry of a list of nodes: a URL whose fragment, which is never sent, may carry options. Examples:
+ * `grpc://node.example.com:50051#operator=ours`, `http://node.example.com:8090#solidity=http://node.example.com:8091`,
+ * `https://api.trongrid.io#rps=15&daily=100000&key=…`. A reason holds no key, password or path.
  */
 export function parseNode(text: string): ParsedNode {
   const shown = showNode(text);
   const invalid = (what: string): ParsedNode => ({ kind: 'invalid', reason: `${shown} ${what}` });
   if (text === '') return { kind: 'invalid', reason: 'an entry is empty: remove the extra comma' };
   const [base = '', fragment, ...rest] = text.split('#');
-  const url = httpUrl(base);
-  if (url === null) {
-    return invalid('is not an http:// or https:// URL; write for example https://api.trongrid.io');
-  }
-  if (url.username !== '' || url.password !== '') {
-    return invalid('holds a user name or password: remove it (the option #key= takes an API key)');
-  }
-  if (base.includes('?')) return invalid('has a query: remove everything from the "?" on; options stand after a "#"');
+  const main = readUrl(base);
+  if (main.kind === 'invalid') return invalid(main.reason);
   if (rest.length > 0) return invalid('has more than one "#": write "#" inside a value as %23');
   const options = parseOptions(fragment ?? '');
   if (options.kind === 'invalid') return invalid(options.reason);
   const { operator, rps, daily, key } = options.values;
-  const isTronGrid = isUnder(url.hostname, TRONGRID.host);
+  const sides = readSides(main, options.values);
+  if (sides.kind === 'invalid') return invalid(sides.reason);
+  const isTronGrid = isUnder(main.hostname, TRONGRID.host);
   const limit = (value: string | undefined, fallback: number) =>
     value === undefined ? (isTronGrid ? fallback : null) : Number(value);
   return {
     kind: 'ok',
     node: {
-      url: url.href.replace(/\/+$/, ''),
-      operator: operator?.toLowerCase() ?? operatorOf(url),
+      url: main.url,
+      solidityUrl: sides.solidityUrl,
+      grpc: sides.grpc,
+      operator: operator?.toLowerCase() ?? operatorOf(main),
       apiKey: key ?? null,
       requestsPerSecond: limit(rps, TRONGRID.requestsPerSecond),
       requestsPerDay: limit(daily, TRONGRID.requestsPerDay),
@@ -43,12 +44,80 @@ export function parseNode(text: string): ParsedNode {
   };
 }
 
-/** Whether TronGrid runs a node, so that its key may be sent there. */
-export function isTronGridNode({ url }: NodeSpec): boolean {
-  return isUnder(new URL(url).hostname, TRONGRID.host);
+type NodeUrl = { kind: 'ok'; url: string; isGrpc: boolean; hostname: string; host: string; port: string };
+type Invalid = { kind: 'invalid'; reason: string };
+
+/** gRPC has no default port, and no path. WHATWG parsing knows hosts of `http` only. */
+function readUrl(text: string): NodeUrl | Invalid {
+  const invalid = (reason: string): Invalid => ({ kind: 'invalid', reason });
+  const [, scheme, tls = ''] = /^(grpc)(s?):\/\//i.exec(text) ?? [];
+  const isGrpc = scheme !== undefined;
+  const url = httpUrl(isGrpc ? text.replace(/^grpcs?/i, tls === '' ? 'http' : 'https') : text);
+  if (url === null) {
+    return invalid(
+      'is no URL of a node; write for example grpc://node.example.com:50051, http://node.example.com:8090 or https://api.trongrid.io',
+    );
+  }
+  if (url.username !== '' || url.password !== '') {
+    return invalid('holds a user name or password: remove it (the option #key= takes an API key)');
+  }
+  if (text.includes('?')) return invalid('has a query: remove everything from the "?" on; options stand after a "#"');
+  const { hostname, host } = url;
+  if (!isGrpc) return { kind: 'ok', url: url.href.replace(/\/+$/, ''), isGrpc, hostname, host, port: url.port };
+  const port = /:(\d{1,5})\/*$/.exec(text)?.[1];
+  if (port === undefined || url.pathname !== '/') {
+    return invalid('must end with the port of the gRPC service: write for example grpc://node.example.com:50051');
+  }
+  const place = `${hostname}:${port}`;
+  return { kind: 'ok', url: `grpc${tls}://${place}`, isGrpc, hostname, host: place, port };
 }
 
-type OptionName = 'operator' | 'rps' | 'daily' | 'key';
+/** Where the irreversible side answers, and where the gRPC twin of an HTTP node does. */
+function readSides(
+  main: NodeUrl,
+  { solidity, grpc }: Partial<Record<OptionName, string>>,
+): (Pick<NodeSpec, 'solidityUrl' | 'grpc'> & { kind: 'ok' }) | Invalid {
+  const invalid = (reason: string): Invalid => ({ kind: 'invalid', reason });
+  const side = solidity === undefined ? null : readUrl(solidity);
+  if (side?.kind === 'invalid') return invalid(`has a wrong option solidity: it ${side.reason}`);
+  if (side !== null && side.isGrpc !== main.isGrpc) {
+    return invalid(`has an option solidity of another kind: write a ${main.isGrpc ? 'grpc' : 'http'}:// URL`);
+  }
+  const usual = main.isGrpc ? usualSolidityUrl(main) : main.url;
+  const solidityUrl = side?.url ?? usual;
+  if (solidityUrl === null) {
+    return invalid(
+      'has an unusual port: name that of its irreversible side too, as in #solidity=grpc://node.example.com:50061',
+    );
+  }
+  if (grpc === undefined) return { kind: 'ok', solidityUrl, grpc: null };
+  const twin = readUrl(grpc);
+  if (twin.kind === 'invalid') return invalid(`has a wrong option grpc: it ${twin.reason}`);
+  if (main.isGrpc || !twin.isGrpc)
+    return invalid('has a wrong option grpc: it takes the grpc:// URL of an http:// node');
+  const twinSolidityUrl = usualSolidityUrl(twin);
+  if (twinSolidityUrl === null) {
+    return invalid(
+      `has a wrong option grpc: it takes port ${GRPC.port}; write a node at another port as an entry of its own, grpc://host:port#solidity=grpc://host:port`,
+    );
+  }
+  const urls: NodeUrls = { url: twin.url, solidityUrl: twinSolidityUrl };
+  return { kind: 'ok', solidityUrl, grpc: urls };
+}
+
+function usualSolidityUrl({ url, port, hostname }: NodeUrl): string | null {
+  if (port !== GRPC.port) return null;
+  const solidityPort = isUnder(hostname, TRONGRID.host) ? TRONGRID.solidityPort : GRPC.solidityPort;
+  return url.replace(/\d+$/, solidityPort);
+}
+
+/** Whether TronGrid runs a node, all of it, so that its key may be sent there. */
+export function isTronGridNode({ url, solidityUrl, grpc }: NodeSpec): boolean {
+  const urls = [url, solidityUrl, ...(grpc === null ? [] : [grpc.url, grpc.solidityUrl])];
+  return urls.every((each) => isUnder(new URL(each).hostname, TRONGRID.host));
+}
+
+type OptionName = 'operator' | 'rps' | 'daily' | 'key' | 'solidity' | 'grpc';
 
 const OPTIONS: Record<OptionName, { accepts(value: string): boolean; takes: string }> = {
   operator: {
@@ -61,7 +130,13 @@ const OPTIONS: Record<OptionName, { accepts(value: string): boolean; takes: stri
   },
   daily: { accepts: (value) => /^[1-9]\d{0,8}$/.test(value), takes: 'requests per day, 1 to 999999999' },
   key: { accepts: (value) => /^[!-~]{1,200}$/.test(value), takes: '1 to 200 visible ASCII characters' },
+  solidity: { accepts: isUrlLike, takes: 'the URL at which its irreversible side answers' },
+  grpc: { accepts: isUrlLike, takes: 'the grpc:// URL of the same node' },
 };
+
+function isUrlLike(value: string): boolean {
+  return /^[a-z]+:\/\/[!-~]{1,300}$/i.test(value);
+}
 
 type ParsedOptions = { kind: 'ok'; values: Partial<Record<OptionName, string>> } | { kind: 'invalid'; reason: string };
 
@@ -101,9 +176,9 @@ function decode(text: string): string | null {
  * The name under which a host looks registered: its last two labels. It takes two of `co.uk` for one, which errs on the
  * side of asking one more. Literal addresses and this machine tell nothing but host and port.
  */
-function operatorOf(url: URL): string {
-  const name = url.hostname.replace(/\.$/, '').toLowerCase();
-  if (isIP(name.replace(/^\[|\]$/g, '')) !== 0 || isUnder(name, 'localhost')) return url.host.toLowerCase();
+function operatorOf({ hostname, host }: NodeUrl): string {
+  const name = hostname.replace(/\.$/, '').toLowerCase();
+  if (isIP(name.replace(/^\[|\]$/g, '')) !== 0 || isUnder(name, 'localhost')) return host.toLowerCase();
   return name.split('.').slice(-2).join('.');
 }
 

@@ -1,4 +1,4 @@
-import type { NodeSpec } from '../domain/node.ts';
+import { type NodeSpec, showsBytes } from '../domain/node.ts';
 import { parseMasterKey } from '../runtime/key-ring.ts';
 import { isTronGridNode, parseNode } from './node-entry.ts';
 import type { ConfigProblem, ReadSettings } from './read-settings.ts';
@@ -135,7 +135,14 @@ export function idleSettings({ settings, present }: ReadSettings): ConfigProblem
   }
   for (const { variable, nodes } of lists) {
     // A private network is believed as it is: whoever runs it may well run all of it.
-    if (variable === 'QUITTANCE_DEVNET_NODES' || agreementOf(nodes, settings.QUITTANCE_AGREEMENT) > 1) continue;
+    if (variable === 'QUITTANCE_DEVNET_NODES') continue;
+    if (operatorsOf(nodes).size === 1 && !nodes.some(showsBytes)) {
+      warn(
+        variable,
+        'leaves one operator that is asked over HTTP only: any stranger can hold up all payments with one odd transaction, whose bytes JSON hides. Name its gRPC port (grpc://host:50051, or #grpc=grpc://host:50051), or add a node of another operator.',
+      );
+    }
+    if (agreementOf(nodes, settings.QUITTANCE_AGREEMENT) > 1) continue;
     warn(
       variable,
       'leaves one operator to be believed on transfers made inside other contracts, which no block header proves: add a node of another operator.',

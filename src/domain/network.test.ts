@@ -22,7 +22,8 @@ test('on the wire there is one network and one asset', () => {
 });
 
 test('a node is an operator of its own unless told otherwise', () => {
-  const node = { url: 'http://n1', apiKey: null, requestsPerSecond: null, requestsPerDay: null };
+  const sides = { url: 'http://n1', solidityUrl: 'http://n1', grpc: null };
+  const node = { ...sides, apiKey: null, requestsPerSecond: null, requestsPerDay: null };
   expect(unlimitedNode('http://n1')).toEqual({ ...node, operator: 'http://n1' });
   expect(unlimitedNode('http://n1', 'ann')).toEqual({ ...node, operator: 'ann' });
 });

@@ -1,7 +1,15 @@
-/** A TRON node as the operator of Quittance configures it. */
-export type NodeSpec = {
-  /** Base URL without a trailing slash and without a fragment. Its path may be a provider's secret. */
+/** Where the two sides of a node answer: the whole chain, and what is irreversible. Base URLs without trailing slashes. */
+export type NodeUrls = {
+  /** `http://`, `https://`, `grpc://` or `grpcs://`. A path may be a provider's secret. */
   url: string;
+  /** The same as `url` where one place serves both, as the big providers do over HTTP. */
+  solidityUrl: string;
+};
+
+/** A TRON node as the operator of Quittance configures it. */
+export type NodeSpec = NodeUrls & {
+  /** The gRPC API of a node that is asked over HTTP: it shows the very bytes of a block. `null`: none is known. */
+  grpc: NodeUrls | null;
   /** Who runs it; two nodes of one operator count as one for agreement. */
   operator: string;
   /** Sent as `TRON-PRO-API-KEY`. */
@@ -13,6 +21,26 @@ export type NodeSpec = {
 };
 
 /** A node without key and limits, as in the sandbox. Each is an operator of its own unless told otherwise. */
-export function unlimitedNode(url: string, operator: string = url): NodeSpec {
-  return { url, operator, apiKey: null, requestsPerSecond: null, requestsPerDay: null };
+export function unlimitedNode(url: string, operator: string = url, urls: Partial<NodeSpec> = {}): NodeSpec {
+  return {
+    url,
+    solidityUrl: url,
+    grpc: null,
+    operator,
+    apiKey: null,
+    requestsPerSecond: null,
+    requestsPerDay: null,
+    ...urls,
+  };
+}
+
+/** Whether a node can be asked for the very bytes of a block. */
+export function showsBytes({ url, grpc }: NodeSpec): boolean {
+  return url.startsWith('grpc') || grpc !== null;
+}
+
+/** Scheme, host and port of a node's URL, which hold no secret. */
+export function nodeOrigin(url: string): string {
+  const { protocol, host } = new URL(url);
+  return `${protocol}//${host}`;
 }

@@ -1,7 +1,8 @@
-import { concatBytes } from '@noble/hashes/utils.js';
+import { bytesToHex, concatBytes } from '@noble/hashes/utils.js';
 import type { AccountHex } from './address.ts';
 import { bytesFromHex } from './hex.ts';
 import { writeBytes, writeInt64 } from './protobuf.ts';
+import { visitFields } from './scan-message.ts';
 import { type Sha256Hex, sha256Hex } from './sha256.ts';
 import { recoverSigner } from './signature.ts';
 
@@ -42,6 +43,37 @@ export function encodeBlockHeader(header: BlockHeaderJson): Uint8Array | null {
     writeInt64(10, version),
     writeBytes(11, accountStateRoot),
   );
+}
+
+/** What a header's bytes say; absent fields are 0 and empty. */
+export interface BlockHeaderFields {
+  readonly timestamp: number;
+  readonly number: number;
+  readonly txTrieRoot: string;
+  readonly parentHash: string;
+  readonly witnessAddress: string;
+}
+
+/** Reads a header's raw_data, whatever else stands in it; null for malformed bytes and for numbers beyond 2^53. */
+export function decodeBlockHeader(bytes: Uint8Array): BlockHeaderFields | null {
+  const numbers = new Map<number, number>();
+  const hex = new Map<number, string>();
+  const isRead = visitFields(bytes, 0, bytes.length, ({ number, wireType, start, end }) => {
+    if (wireType === 0) numbers.set(number, varintAt(bytes, start, end));
+    if (wireType === 2) hex.set(number, bytesToHex(bytes.subarray(start, end)));
+    return true;
+  });
+  const [timestamp = 0, number = 0] = [numbers.get(1), numbers.get(7)];
+  if (isRead === null || !Number.isSafeInteger(timestamp) || !Number.isSafeInteger(number)) return null;
+  const [txTrieRoot = '', parentHash = '', witnessAddress = ''] = [hex.get(2), hex.get(3), hex.get(9)];
+  return { timestamp, number, txTrieRoot, parentHash, witnessAddress };
+}
+
+/** Exact up to 2^53, which no height and no time exceeds. */
+function varintAt(bytes: Uint8Array, start: number, end: number): number {
+  let value = 0;
+  for (let index = end - 1; index >= start; index -= 1) value = value * 128 + ((bytes[index] ?? 0) & 0x7f);
+  return value;
 }
 
 /** The block id (64 hex characters): the height in 8 big-endian bytes, then bytes 8..31 of sha256(raw_data). */

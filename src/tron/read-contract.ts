@@ -1,6 +1,6 @@
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import type { AccountHex } from './address.ts';
-import { type ScannedField, type ScannedMessage, scanMessage } from './scan-message.ts';
+import { type ScannedField, type ScannedMessage, scanMessage, visitFields } from './scan-message.ts';
 
 /** What a transaction does: its type (Tron.proto `ContractType`), and the call, if it is surely a call of the contract asked about. */
 export type ReadContract = {
@@ -31,14 +31,27 @@ const TRIGGER_FIELDS = new Map([...[3, 5, 6].map((n) => [n, 0] as const), ...[1,
  * repeated fields, another type_url, an address of another prefix or odd varints leave it null, whatever a node would do.
  */
 export function readContract(rawData: Uint8Array, contract: Uint8Array): ReadContract | null {
+  const places: ScannedField[] = [];
+  const isRead = visitFields(rawData, 0, rawData.length, (field) => {
+    if (field.number === 11 && field.wireType === 2) places.push(field);
+    return places.length <= 1;
+  });
+  const [place] = places;
+  if (isRead === null || place === undefined) return null;
+  let type = 0;
+  const isWhole = visitFields(rawData, place.start, place.end, ({ number, wireType, low32 }) => {
+    if (number === 1 && wireType === 0) type = low32;
+    return true;
+  });
+  if (isWhole === null) return null;
+  return { type, call: type === TRIGGER_CONTRACT_TYPE ? readPlainCall(rawData, place, contract) : null };
+}
+
+function readPlainCall(rawData: Uint8Array, place: ScannedField, contract: Uint8Array): ReadContract['call'] {
   const raw = scanMessage(rawData, 0, rawData.length);
-  const contracts = raw?.fields.filter(({ number, wireType }) => number === 11 && wireType === 2) ?? [];
-  const [place] = contracts;
-  const message = place === undefined || contracts.length > 1 ? null : scanMessage(rawData, place.start, place.end);
-  if (raw === null || message === null) return null;
-  const type = message.fields.findLast(({ number, wireType }) => number === 1 && wireType === 0)?.low32 ?? 0;
-  const isPlain = type === TRIGGER_CONTRACT_TYPE && hasOnly(raw, RAW_FIELDS) && hasOnly(message, CONTRACT_FIELDS);
-  return { type, call: isPlain ? readCall(rawData, fieldOf(message, 2), contract) : null };
+  const message = scanMessage(rawData, place.start, place.end);
+  if (raw === null || message === null || !hasOnly(raw, RAW_FIELDS) || !hasOnly(message, CONTRACT_FIELDS)) return null;
+  return readCall(rawData, fieldOf(message, 2), contract);
 }
 
 function readCall(bytes: Uint8Array, place: ScannedField | undefined, contract: Uint8Array): ReadContract['call'] {

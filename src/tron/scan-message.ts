@@ -19,7 +19,7 @@ const [VARINT, FIXED64, DELIMITED, GROUP, GROUP_END, FIXED32] = [0, 1, 2, 3, 4, 
 /** A 64-bit varint takes at most ten bytes of seven bits each. */
 const MAX_VARINT_BYTES = 10;
 
-/** More than any message of java-tron has; a list of them stays small whatever the bytes are. */
+/** More than any message of java-tron has by itself; a list of them stays small whatever the bytes are. */
 const MAX_FIELDS = 1_000;
 
 /** protobuf-java's default recursion limit (`CodedInputStream`); java-tron preserves unknown groups up to it. */
@@ -31,20 +31,38 @@ const MAX_GROUP_DEPTH = 100;
  */
 export function scanMessage(bytes: Uint8Array, start: number, end: number): ScannedMessage | null {
   const fields: ScannedField[] = [];
-  const cursor = { at: start, low32: 0, isMinimal: true };
-  let groups = 0;
-  let count = 0;
   let previous = 0;
   let isCanonical = true;
+  const isMinimal = visitFields(bytes, start, end, (field) => {
+    if (field.number <= previous || field.wireType === FIXED32 || field.wireType === FIXED64) isCanonical = false;
+    previous = field.number;
+    return fields.push(field) <= MAX_FIELDS;
+  });
+  return isMinimal === null ? null : { fields, isCanonical: isCanonical && isMinimal };
+}
+
+/**
+ * Shows `visit` each top-level field of the message in order, groups left out, however many there are: who sends a transaction may have
+ * appended thousands. Returns whether the bytes are written as encoders do (no groups, no long varints); null for malformed ones, as of
+ * `scanMessage`, and where `visit` returns `false`.
+ */
+export function visitFields(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  visit: (field: ScannedField) => boolean | undefined,
+): boolean | null {
+  const cursor = { at: start, low32: 0, isMinimal: true };
+  let groups = 0;
+  let hasGroups = false;
   while (cursor.at < end) {
-    count += 1;
-    if (count > MAX_FIELDS || !readVarint(bytes, end, cursor)) return null;
+    if (!readVarint(bytes, end, cursor)) return null;
     const tag = cursor.low32;
     const number = tag >>> 3;
     const wireType = tag & 7;
     if (number === 0) return null;
     if (wireType === GROUP || wireType === GROUP_END) {
-      isCanonical = false;
+      hasGroups = true;
       groups += wireType === GROUP ? 1 : -1;
       if (groups < 0 || groups > MAX_GROUP_DEPTH) return null;
       continue;
@@ -52,11 +70,9 @@ export function scanMessage(bytes: Uint8Array, start: number, end: number): Scan
     const from = readValue(bytes, end, cursor, wireType);
     if (from < 0) return null;
     if (groups > 0) continue;
-    if (number <= previous || wireType === FIXED32 || wireType === FIXED64) isCanonical = false;
-    previous = number;
-    fields.push({ number, wireType, start: from, end: cursor.at, low32: cursor.low32 });
+    if (visit({ number, wireType, start: from, end: cursor.at, low32: cursor.low32 }) === false) return null;
   }
-  return groups > 0 ? null : { fields, isCanonical: isCanonical && cursor.isMinimal };
+  return groups > 0 ? null : cursor.isMinimal && !hasGroups;
 }
 
 type Cursor = { at: number; low32: number; isMinimal: boolean };

@@ -35,9 +35,19 @@ test('the account of the private key 1 is the one that every Ethereum-style wall
 test('a signature of another shape, or with another v, has no signer', () => {
   const signature = signMessage(Uint8Array.of(1), hexToBytes('01'.repeat(32)));
   const rs = signature.slice(0, 128);
-  for (const v of ['02', '03', '1a', '1d', '1e', 'ff', '', '0000', '000']) {
+  for (const v of ['02', '03', '1a', '1d', '1e', 'ff', '', '000', '0200']) {
     expect(recoverKey(Uint8Array.of(1), rs + v)).toBeNull();
     expect(recoverSigner(Uint8Array.of(1), rs + v)).toBeNull();
+  }
+});
+
+test('what follows the 65 bytes of a signature is not looked at', () => {
+  const message = Uint8Array.of(1);
+  const signature = signMessage(message, hexToBytes('01'.repeat(32)));
+  const signer = recoverSigner(message, signature);
+  expect(signer).not.toBeNull();
+  for (const tail of ['00', 'ff', '0102', 'ab'.repeat(1000)]) {
+    expect(recoverSigner(message, signature + tail)).toBe(signer);
   }
 });
 

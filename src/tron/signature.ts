@@ -7,8 +7,8 @@ import { bytesFromHex } from './hex.ts';
 const SIGNATURE_BYTES = 65;
 
 /**
- * The account whose key signed sha256(message). The signature is r‖s‖v in hex; v is 0 or 1, or 27 or 28 as wallets write it.
- * Returns null for a signature of another shape, or one that no key can have made.
+ * The account whose key signed sha256(message). The signature is r‖s‖v in hex; v is 0 or 1, or 27 or 28 as wallets write it. What follows is not
+ * looked at (java-tron `Rsv.fromSignature`). Returns null for a shorter signature, or one that no key can have made.
  */
 export function recoverSigner(message: Uint8Array, signatureHex: string): AccountHex | null {
   return recoverKey(message, signatureHex)?.account ?? null;
@@ -20,7 +20,7 @@ export function recoverKey(
   signatureHex: string,
 ): { account: AccountHex; publicKey: Uint8Array } | null {
   const signature = bytesFromHex(signatureHex);
-  if (signature === null || signature.length !== SIGNATURE_BYTES) return null;
+  if (signature === null || signature.length < SIGNATURE_BYTES) return null;
   const v = signature[64] ?? 0;
   const recovery = v >= 27 ? v - 27 : v;
   if (recovery > 1) return null;

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { txTrieRoot } from './merkle.ts';
 import { contractRetName, encodeTransaction, transactionFromJson } from './transaction.ts';
-import { transactionBytes } from './transaction-bytes.ts';
+import { splitTransaction, transactionBytes } from './transaction-bytes.ts';
 
 const hex = fc.uint8Array({ minLength: 1, maxLength: 300 }).map((bytes) => Buffer.from(bytes).toString('hex'));
 const result = fc.record(
@@ -98,9 +98,9 @@ test('raw_data and signatures of 127, 128 and 16,384 bytes have lengths of one, 
   }
 });
 
-test('eight signatures and eight results are the most that is read', () => {
-  const given = { raw_data_hex: '0a', signature: Array(8).fill('00'), ret: Array(8).fill({}) };
-  expect(transactionBytes(given)?.whole).toHaveLength(3 + 8 * 3 + 8 * 2);
+test('a thousand signatures and a thousand results, as a stranger may add, are the most that is read', () => {
+  const given = { raw_data_hex: '0a', signature: Array(1000).fill('00'), ret: Array(1000).fill({}) };
+  expect(transactionBytes(given)?.whole).toHaveLength(3 + 1000 * 3 + 1000 * 2);
 });
 
 test('the array is no larger than the transaction and a few bytes for each of its parts', () => {
@@ -118,21 +118,71 @@ test.each<[string, unknown]>([
   ['signatures that are no list', { ...json, signature: '00' }],
   ['a signature that is no hex', { ...json, signature: ['zz'] }],
   ['a signature that is no text', { ...json, signature: [null] }],
-  ['nine signatures', { ...json, signature: Array(9).fill('00') }],
+  ['1,001 signatures', { ...json, signature: Array(1001).fill('00') }],
   ['results that are no list', { ...json, ret: {} }],
-  ['a null result', { ...json, ret: [null] }],
-  ['a result that is a text', { ...json, ret: ['SUCESS'] }],
-  ['a ret that is a number', { ...json, ret: [{ ret: 0 }] }],
-  ['a contractRet in a list', { ...json, ret: [{ contractRet: ['SUCCESS'] }] }],
-  ['a ret in a list', { ...json, ret: [{ ret: ['SUCESS'] }] }],
-  ['a fee that is a text', { ...json, ret: [{ fee: '1' }] }],
   ['two signatures, of which the first is no hex', { ...json, signature: ['zz', '00'] }],
-  ['nine results', { ...json, ret: Array(9).fill({}) }],
-  ['an unknown contractRet', { ...json, ret: [{ contractRet: 'FINE' }] }],
-  ['an unknown ret', { ...json, ret: [{ ret: 'SUCCESS' }] }],
-  ['a fee that is no integer', { ...json, ret: [{ fee: 0.5 }] }],
-  ['a fee over 2^53', { ...json, ret: [{ fee: 2 ** 53 }] }],
-  ['an amount that is no number', { ...json, ret: [{ unfreeze_amount: '1' }] }],
+  ['1,001 results', { ...json, ret: Array(1001).fill({}) }],
 ])('a transaction with %s is refused', (_what, given) => {
   expect(transactionBytes(given)).toBeNull();
+});
+
+test.each<[string, unknown, string]>([
+  ['null', null, ''],
+  ['a text', 'SUCESS', ''],
+  ['one with a ret that is a number', { ret: 1 }, ''],
+  ['one with a ret in a list', { ret: ['FAILED'] }, ''],
+  ['one with a contractRet in a list', { contractRet: ['SUCCESS'] }, ''],
+  ['one with a contractRet that is not known', { contractRet: 'FINE' }, ''],
+  ['one with a fee that is a text', { fee: '1', contractRet: 'SUCCESS' }, '1801'],
+  ['one with a fee that is no integer', { fee: 0.5 }, ''],
+  ['one with a fee that was rounded', { fee: 2 ** 53 }, ''],
+  ['one with an amount that is no number', { unfreeze_amount: {} }, ''],
+  ['one with a member that is not encoded', { contractRet: 'SUCCESS', orderId: '6f72' }, '1801'],
+])('a result that is %s is encoded as far as it can be, for the root decides', (_what, result, hex) => {
+  const bytes = hex.replaceAll(' ', '');
+  const { whole, isSuccess } = transactionBytes({ raw_data_hex: '0a', ret: [result] }) ?? {};
+  expect(bytesToHex(whole ?? new Uint8Array(0))).toBe(
+    `0a010a2a${(bytes.length / 2).toString(16).padStart(2, '0')}${bytes}`,
+  );
+  expect(isSuccess).toBe(bytes.endsWith('1801'));
+});
+
+test('what is encoded from JSON is split into the same parts', () => {
+  fc.assert(
+    fc.property(transaction, (given) => {
+      const encoded = transactionBytes(given);
+      expect(splitTransaction(encoded?.whole ?? new Uint8Array(0))).toEqual(encoded);
+    }),
+  );
+});
+
+test.each([
+  [
+    'fields that java-tron does not know, of any wire type',
+    '0a010a1202ffff2a021801300139000000000000000045000000000b08010c',
+    true,
+  ],
+  ['a result with a field that is not known', '0a010a2a051801d03e01', true],
+  ['a contractRet behind another field of the result', '0a010a2a0a1206abababababab1801', true],
+  ['the last of two contractRets', '0a010a2a0418061801', true],
+  ['the first of two results', '0a010a2a0218012a021806', true],
+  ['the first of two results, which failed', '0a010a2a0218062a021801', false],
+  ['no result', '0a010a', false],
+  ['an empty result', '0a010a2a00', false],
+])('bytes with %s are a transaction', (_what, hex, isSuccess) => {
+  const whole = hexToBytes(hex);
+  expect(splitTransaction(whole)).toMatchObject({ whole, rawData: Uint8Array.of(10), isSuccess });
+});
+
+test.each([
+  ['nothing', ''],
+  ['no raw_data', '12010a2a021801'],
+  ['an empty raw_data', '0a00'],
+  ['two raw_datas', '0a010a0a010a'],
+  ['a length beyond the end', '0a020a'],
+  ['a group that stays open', '0a010a0b'],
+  ['a result that is no message', '0a010a2a020aff'],
+  ['field number 0', '0a010a0001'],
+])('bytes with %s are none', (_what, hex) => {
+  expect(splitTransaction(hexToBytes(hex))).toBeNull();
 });

@@ -1,11 +1,13 @@
 import { writeHex } from './hex.ts';
-import { contractRetNumber } from './transaction.ts';
+import { type ScannedField, visitFields } from './scan-message.ts';
+import { contractRetNumber, SUCCESS } from './transaction.ts';
 
 /** A whole Transaction as its block commits to it. `rawData` is the part of `whole` whose sha256 is the transaction id. */
 export type TransactionBytes = {
   readonly whole: Uint8Array;
   readonly rawData: Uint8Array;
-  /** The contractRet of its first result is SUCCESS. */
+  /** `contractRet` of its first result by its number, -1 where it has a name that is not known. */
+  readonly contractRet: number;
   readonly isSuccess: boolean;
 };
 
@@ -24,16 +26,47 @@ const RESULT_INTEGERS: readonly (readonly [name: string, number: number])[] = [
 /** `Transaction.Result.code`: nodes write the misspelt name. */
 const RESULT_CODES = ['SUCESS', 'FAILED'];
 
-/** A transaction has one result; five keys may sign it. A node never writes more, so more is refused. */
-const MAX_RESULTS = 8;
-const MAX_SIGNATURES = 8;
+/** A transaction has one result, and five keys may sign it; who sends it may have added some. */
+const MAX_RESULTS = 1000;
+const MAX_SIGNATURES = 1000;
 
 /** A tag of one byte and a length of at most five. */
 const MAX_HEAD_BYTES = 6;
 
 /**
+ * The bytes of a Transaction as java-tron serialises them: known fields first, then those that it does not know. Null for what it never
+ * writes: malformed bytes, no raw_data, or two of them.
+ */
+export function splitTransaction(whole: Uint8Array): TransactionBytes | null {
+  let raw: ScannedField | null = null;
+  let result: ScannedField | null = null;
+  const isRead = visitFields(whole, 0, whole.length, (field) => {
+    if (field.wireType !== 2) return true;
+    if (field.number === 1 && raw !== null) return false;
+    if (field.number === 1) raw = field;
+    if (field.number === 5) result ??= field;
+    return true;
+  });
+  const place = raw as ScannedField | null;
+  if (isRead === null || place === null || place.start === place.end) return null;
+  const contractRet = readContractRet(whole, result);
+  if (contractRet === null) return null;
+  return { whole, rawData: whole.subarray(place.start, place.end), contractRet, isSuccess: contractRet === SUCCESS };
+}
+
+function readContractRet(bytes: Uint8Array, result: ScannedField | null): number | null {
+  let contractRet = 0;
+  const isRead = visitFields(bytes, result?.start ?? 0, result?.end ?? 0, ({ number, wireType, low32 }) => {
+    if (number === 3 && wireType === 0) contractRet = low32;
+    return true;
+  });
+  return isRead === null ? null : contractRet;
+}
+
+/**
  * The bytes of a Transaction in the node's JSON, from `raw_data_hex` and never from `raw_data`; null when it is not the
- * shape. Example: `{"ret":[{"contractRet":"SUCCESS"}],"signature":["755e…1401"],"txID":"…","raw_data":{…},"raw_data_hex":"0a02…8f34"}`.
+ * shape. JSON hides fields that java-tron does not know, and some of a result are not encoded here: only a hash over `whole` tells
+ * whether these are the bytes. Example: `{"ret":[{"contractRet":"SUCCESS"}],"signature":["755e…1401"],"txID":"…","raw_data":{…},"raw_data_hex":"0a02…8f34"}`.
  * It equals `encodeTransaction(transactionFromJson(json))`, written into one array.
  */
 export function transactionBytes(json: unknown): TransactionBytes | null {
@@ -48,7 +81,6 @@ export function transactionBytes(json: unknown): TransactionBytes | null {
   const resultBytes: number[][] = [];
   for (const result of results) {
     const bytes = resultOf(result);
-    if (bytes === null) return null;
     size += MAX_HEAD_BYTES + bytes.length;
     resultBytes.push(bytes);
   }
@@ -65,31 +97,27 @@ export function transactionBytes(json: unknown): TransactionBytes | null {
     bytes.set(result, end);
     end += result.length;
   }
-  const isSuccess = recordOf(results[0])['contractRet'] === 'SUCCESS';
-  return { whole: bytes.subarray(0, end), rawData: bytes.subarray(rawEnd - rawHex.length / 2, rawEnd), isSuccess };
+  const { contractRet: name = 'DEFAULT' } = recordOf(results[0]);
+  const contractRet = (typeof name === 'string' ? contractRetNumber(name) : null) ?? -1;
+  const rawData = bytes.subarray(rawEnd - rawHex.length / 2, rawEnd);
+  return { whole: bytes.subarray(0, end), rawData, contractRet, isSuccess: contractRet === SUCCESS };
 }
 
-function resultOf(json: unknown): number[] | null {
-  if (typeof json !== 'object' || json === null) return null;
-  const { fee = 0, ret = 'SUCESS', contractRet = 'DEFAULT', ...rest } = json as Record<string, unknown>;
-  const code = typeof ret === 'string' ? RESULT_CODES.indexOf(ret) : -1;
-  const number = typeof contractRet === 'string' ? contractRetNumber(contractRet) : null;
-  if (code < 0 || number === null) return null;
+function resultOf(json: unknown): number[] {
+  const { fee = 0, ret = 'SUCESS', contractRet = 'DEFAULT', ...rest } = recordOf(json);
   const bytes: number[] = [];
-  let isWhole = pushInteger(bytes, 1, fee);
-  pushInteger(bytes, 2, code);
-  pushInteger(bytes, 3, number);
-  for (const [name, field] of RESULT_INTEGERS) isWhole = isWhole && pushInteger(bytes, field, rest[name] ?? 0);
-  return isWhole ? bytes : null;
+  pushInteger(bytes, 1, fee);
+  pushInteger(bytes, 2, typeof ret === 'string' ? RESULT_CODES.indexOf(ret) : 0);
+  pushInteger(bytes, 3, typeof contractRet === 'string' ? (contractRetNumber(contractRet) ?? 0) : 0);
+  for (const [name, field] of RESULT_INTEGERS) pushInteger(bytes, field, rest[name]);
+  return bytes;
 }
 
-/** Appends an int64 field; zero is left out, as proto3 does. False for what is no integer below 2^53. */
-function pushInteger(bytes: number[], field: number, value: unknown): boolean {
-  if (typeof value !== 'number' || !Number.isSafeInteger(value)) return false;
-  if (value === 0) return true;
+/** Appends an int64 field; zero is left out, as proto3 does, and so is what is no integer, or one whose digits JSON lost. */
+function pushInteger(bytes: number[], field: number, value: unknown): void {
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value === 0) return;
   pushVarint(bytes, field << 3);
   pushVarint(bytes, value);
-  return true;
 }
 
 function pushVarint(bytes: number[], value: number): void {

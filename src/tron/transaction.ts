@@ -47,6 +47,9 @@ const CONTRACT_RETS = [
   'INVALID_CODE',
 ] as const;
 
+/** The number of `SUCCESS`. */
+export const SUCCESS = 1;
+
 export type ContractRet = (typeof CONTRACT_RETS)[number];
 
 const RESULT_CODES = ['SUCESS', 'FAILED'];

@@ -46,6 +46,7 @@ describe('with DATABASE_URL', () => {
           '0004_webhooks.sql',
           '0005_checkout.sql',
           '0006_backup.sql',
+          '0007_repair.sql',
         ],
       },
     });
@@ -178,7 +179,13 @@ describe('with the embedded database', () => {
     const { json } = await runProcess(['migrate', '--json'], { env });
     expect(json).toEqual({
       database: 'embedded',
-      applied: ['0003_addresses_and_desk.sql', '0004_webhooks.sql', '0005_checkout.sql', '0006_backup.sql'],
+      applied: [
+        '0003_addresses_and_desk.sql',
+        '0004_webhooks.sql',
+        '0005_checkout.sql',
+        '0006_backup.sql',
+        '0007_repair.sql',
+      ],
     });
     expect((await runProcess(['project', 'list', '--json'], { env })).code).toBe(0);
   });

@@ -27,26 +27,44 @@ function grossOf(netMicro: bigint): bigint {
   return gross;
 }
 
+/** Two orders while the fee is on: for one so much more is sent that it arrives whole, for the other what it asks for. */
+async function payWithFee() {
+  const [gross, net] = [await newOrder(service), await newOrder(service)];
+  service.devnet.usdt.setParams({ basisPoints: Number(BASIS_POINTS), maxFeeUsdt: 40 });
+  service.devnet.mine();
+  const grossTx = await payDirectly(service, { ...gross, amountMicro: grossOf(gross.amountMicro) });
+  const netTx = await payDirectly(service, net);
+  service.devnet.mineUntilSolid();
+  return { gross: { ...gross, txId: grossTx }, net: { ...net, txId: netTx } };
+}
+
+test('while the fee is on, an order is paid by what arrives and not by what was sent, which is agreed:2 and not proven', async () => {
+  service = await startTestService({ nodeCount: 2 });
+  const { gross, net } = await payWithFee();
+  await untilPaid(service, gross);
+  await untilRecorded(service);
+  expect(await untilAlarm(service, 'contract-event')).toContain('Params');
+  const verified = 'agreed:2';
+  expect(await evidenceOf(service, gross.txId)).toMatchObject([{ kind: 'matched', verified }]);
+  expect(await evidenceOf(service, net.txId)).toMatchObject([{ kind: 'unmatched', verified }]);
+  expect(await statusOf(service, net)).toBe('PENDING');
+});
+
+test('with nodes of one operator, which could make up a fee, an order is paid by what was sent, and is proven', async () => {
+  service = await startTestService({ nodeCount: 1 });
+  const { gross, net } = await payWithFee();
+  await untilPaid(service, net);
+  await untilRecorded(service);
+  expect(await untilAlarm(service, 'contract-event')).toContain('Params');
+  expect(await evidenceOf(service, net.txId)).toMatchObject([{ kind: 'matched', verified: 'proven' }]);
+  expect(await evidenceOf(service, gross.txId)).toMatchObject([{ kind: 'unmatched', verified: 'proven' }]);
+  expect(await statusOf(service, gross)).toBe('PENDING');
+});
+
 describe.each([
   [1, 'single-node'],
   [2, 'agreed:2'],
 ])('%i operators', (nodeCount, verified) => {
-  test(`while the fee is on, an order is paid by what arrives and not by what was sent, which is ${verified} and not proven`, async () => {
-    service = await startTestService({ nodeCount });
-    const [exact, short] = [await newOrder(service), await newOrder(service)];
-    service.devnet.usdt.setParams({ basisPoints: Number(BASIS_POINTS), maxFeeUsdt: 40 });
-    service.devnet.mine();
-    const paying = await payDirectly(service, { ...exact, amountMicro: grossOf(exact.amountMicro) });
-    const tooLittle = await payDirectly(service, short);
-    service.devnet.mineUntilSolid();
-    await untilPaid(service, exact);
-    await untilRecorded(service);
-    expect(await untilAlarm(service, 'contract-event')).toContain('Params');
-    expect(await evidenceOf(service, paying)).toMatchObject([{ kind: 'matched', verified }]);
-    expect(await evidenceOf(service, tooLittle)).toMatchObject([{ kind: 'unmatched', verified }]);
-    expect(await statusOf(service, short)).toBe('PENDING');
-  });
-
   test(`a direct payment is proven by the header and tells who showed it, one by another contract is ${verified}`, async () => {
     service = await startTestService({ nodeCount });
     // No block looks old, however slow the machine.

@@ -67,7 +67,7 @@ test('a transfer that the ledger missed is an alarm that names the amount and th
   const [alarm] = await findOpenAlarms(books.db, 'devnet');
   expect(alarm).toMatchObject({ kind: 'balance-differs', subject: addressAt(FIRST) });
   expect(alarm?.detail).toContain('difference is 9.000005');
-  expect(alarm?.detail).toContain(`quittance chain rescan --network devnet --from ${found.from} --to ${found.to}`);
+  expect(alarm?.detail).toContain(`quittance chain repair --network devnet --from ${found.from} --to ${found.to}`);
 
   await rescan(books.rescanning(), { from: found.from, to: found.to }, quiet);
   expect(await check(addressAt(FIRST))).toMatchObject({ kind: 'good', balanceMicro: 16_000_006n });
@@ -89,11 +89,11 @@ test('a difference that the second reading does not confirm is no alarm', async 
   let readings = 0;
   const node: Books['node'] = {
     ...books.node,
-    post: async (path, body, options) => {
-      const isBalance = JSON.stringify(body).includes('balanceOf');
+    ask: async (question, options) => {
+      const isBalance = JSON.stringify(question.http.body).includes('balanceOf');
       if (isBalance) readings += 1;
       if (isBalance && readings === 1) books.devnet.setFault({ kind: 'wrong-balance' });
-      const answer = await books.node.post(path, body, options);
+      const answer = await books.node.ask(question, options);
       books.devnet.setFault();
       return answer;
     },
@@ -110,7 +110,7 @@ test('a process that follows the network no more keeps nothing of what it has co
   let leads = true;
   const node: Books['node'] = {
     ...books.node,
-    post: (...request) => books.node.post(...request).finally(() => (leads = false)),
+    ask: (...request) => books.node.ask(...request).finally(() => (leads = false)),
   };
   const db = whileLeading(books.db, 'devnet', () => leads);
   await expect(check(addressAt(FIRST), { node, db })).rejects.toMatchObject({ code: 'LEASE_LOST' });

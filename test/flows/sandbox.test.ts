@@ -42,6 +42,8 @@ test('sandbox.json has what scripts rely on, for this user alone', async () => {
     'webhookSecret',
     'inboxUrl',
     'nodeUrl',
+    'grpcUrl',
+    'grpcSolidityUrl',
     'usdtContract',
     'addresses',
     'retiredAddress',

@@ -16,7 +16,7 @@ import {
 } from '../support/fault-flow.ts';
 import { payableOf, startTestService, type TestService, untilStatus } from '../support/service.ts';
 
-// Refusals of the only node are in fault-kinds.test.ts; hidden and forged logs of contracts, which a single node is believed, in
+// Refusals of the only node, and a bracket bomb, are in fault-kinds.test.ts; hidden and forged logs of contracts, which a single node is believed, in
 // lying-nodes-two.test.ts; and every kind with three nodes in lying-nodes-three.test.ts.
 
 let service: TestService | null = null;
@@ -65,17 +65,22 @@ describe('one node is all there is', () => {
     },
   );
 
-  test.each(['missing-history', 'wrong-balance', 'replayed-producers', 'solid-ahead'] as const)(
-    '%s delays nothing',
-    async (kind) => {
-      const running = await started();
-      const orders = await createOrders(running);
-      await bend(running, orders, [[0, [kind]]]);
-      await payOrders(running, orders);
-      running.devnet.mineUntilSolid();
-      await expectTruth(running, orders, { evidence: 'single-node' });
-    },
-  );
+  // Of a split the direct call counts whole, whatever terms the node names.
+  test.each([
+    'missing-history',
+    'wrong-balance',
+    'replayed-producers',
+    'solid-ahead',
+    'fee-split',
+    'slow-large-answer',
+  ] as const)('%s delays nothing', async (kind) => {
+    const running = await started();
+    const orders = await createOrders(running);
+    await bend(running, orders, [[0, [kind]]]);
+    await payOrders(running, orders);
+    running.devnet.mineUntilSolid();
+    await expectTruth(running, orders, { evidence: 'single-node' });
+  });
 
   test('a node that calls its head irreversible is not believed before our own headers say so', async () => {
     const running = await started();

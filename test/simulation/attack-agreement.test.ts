@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
-import { createAttackChain, directTransfer, innerTransfer } from './attack-chain.ts';
-import { type AttackNode, createAttackNode } from './attack-node.ts';
+import { createAttackChain, directTransfer, innerTransfer, type Transaction } from './attack-chain.ts';
+import { type AttackNode, createAttackNode, type Lies } from './attack-node.ts';
 import { type AttackWorld, createAttackWorld } from './attack-world.ts';
 
 let world: AttackWorld | null = null;
@@ -130,13 +130,69 @@ test('with a full window the watcher asks at the network’s rhythm, and goes on
   expect(world.behind()).toBe(0);
 });
 
+/** What a node answers that names these terms of the contract. */
+function termsOf({
+  owner,
+  basisPoints,
+  maxFee,
+}: {
+  owner: string;
+  basisPoints: bigint;
+  maxFee: bigint;
+}): NonNullable<Lies['answer']> {
+  const words: Record<string, string> = {
+    'owner()': owner,
+    'basisPointsRate()': basisPoints.toString(16),
+    'maximumFee()': maxFee.toString(16),
+  };
+  return ({ path, body: { function_selector: method = '' } }) =>
+    path.endsWith('/triggerconstantcontract')
+      ? { result: { result: true }, constant_result: [(words[method] ?? '').padStart(64, '0')] }
+      : undefined;
+}
+
+test.each([
+  ['one operator', 1],
+  ['both operators, which name different terms,', 2],
+])('a payment that %s shows as split between its address and another counts whole', async (_who, liars) => {
+  const { world, chain, nodes } = await start();
+  const { account, amount } = await world.invoice();
+  const split = ({ id, hex, logs: [log] }: Transaction): Transaction => {
+    const [from, to, rest] = [log?.from ?? '', log?.to ?? '', (log?.amount ?? 0n) - 1000n];
+    return {
+      id,
+      hex,
+      logs: [
+        { from, to, amount: 1000n },
+        { from, to: '44'.repeat(20), amount: rest },
+      ],
+    };
+  };
+  for (const [index, { lies }] of nodes.slice(0, liars).entries()) {
+    lies.block = (number) => {
+      const block = chain.at(number);
+      const isPayment = block?.transactions[0]?.logs[0]?.to === account;
+      return isPayment ? { ...block, transactions: block.transactions.map(split) } : undefined;
+    };
+    lies.answer = termsOf({ owner: '44'.repeat(20), basisPoints: 10n + BigInt(index), maxFee: amount - 1000n });
+  }
+  await world.run(1, () => [directTransfer(account, amount)]);
+  await world.run(45);
+  expect(await world.statuses()).toEqual(['PAID']);
+  expect(await world.query('select verified, amount_micro from transfers')).toEqual([
+    { verified: 'proven', amount_micro: amount.toString() },
+  ]);
+});
+
 test('with Tether’s fee on, a transfer to the contract’s owner stops nothing and counts with what arrived', async () => {
-  const { world } = await start();
+  const { world, nodes } = await start();
   const owner = '44'.repeat(20);
   const { account, amount } = await world.invoice();
   const fee = { owner, amount: 7n };
+  // A thousandth, at most 7: as of the contract, so that it is no lie.
+  for (const { lies } of nodes) lies.answer = termsOf({ owner, basisPoints: 10n, maxFee: 7n });
   // Of a transfer to the owner both logs are to it.
-  const toOwner = () => [directTransfer(owner, 1000n, fee)];
+  const toOwner = () => [directTransfer(owner, 1_000_000n, fee)];
   await world.run(1, toOwner);
   await world.run(1, () => [directTransfer(account, amount + fee.amount, fee)]);
   await world.run(45, toOwner);

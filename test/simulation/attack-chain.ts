@@ -1,5 +1,5 @@
 import { sha256 } from '@noble/hashes/sha2.js';
-import { bytesToHex, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
+import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 import { keyPairOf } from '../../src/devnet/keys.ts';
 import type { AccountHex } from '../../src/tron/address.ts';
 import { type BlockHeaderJson, blockIdOf, encodeBlockHeader } from '../../src/tron/block-header.ts';
@@ -11,7 +11,8 @@ import { encodeTransferCall, TRANSFER_TOPIC, USDT_CONTRACTS } from '../../src/tr
 
 type Key = ReturnType<typeof keyPairOf>;
 type Log = { from: string; to: string; amount: bigint };
-export type Transaction = { id: string; hex: string; logs: readonly Log[] };
+/** `hidden`: fields that its block commits to and JSON does not show, in hex. */
+export type Transaction = { id: string; hex: string; logs: readonly Log[]; hidden?: string };
 export type Block = {
   number: number;
   id: string;
@@ -79,8 +80,8 @@ export function blockAfter(
   time = parent.time + SLOT_MS,
 ): Block {
   const results = [{ feeSun: 0n, ret: 0, contractRet: contractRetNumber('SUCCESS') ?? 0 }];
-  const leaves = transactions.map(({ hex }) =>
-    encodeTransaction({ rawData: hexToBytes(hex), signatures: [], results }),
+  const leaves = transactions.map(({ hex, hidden = '' }) =>
+    concatBytes(encodeTransaction({ rawData: hexToBytes(hex), signatures: [], results }), hexToBytes(hidden)),
   );
   const number = parent.number + 1;
   const header = {

@@ -129,11 +129,11 @@ test('of two processes that start a network the one that comes later leaves the 
   const made = await createAttackWorld({ chain, nodes: [node], agreement: 1, isFirstStart: true });
   world = made;
   const { number, id, time } = chain.solid();
-  const { post } = node;
+  const { ask } = node;
   let others = 0;
-  node.post = async (path, json) => {
+  node.ask = async (question, options) => {
     // While this one counts who built on the block, the other is done.
-    if (path === '/wallet/getblock' && others === 0 && node.requests.has('/wallet/listwitnesses')) {
+    if (question.http.path === '/wallet/getblock' && others === 0 && node.requests.has('/wallet/listwitnesses')) {
       others += 1;
       await made.query(
         `insert into chain_cursors (network, solid_number, solid_id, solid_time) values ('nile', $1, decode($2, 'hex'), $3)`,
@@ -145,7 +145,7 @@ test('of two processes that start a network the one that comes later leaves the 
         [new Date(time), JSON.stringify(accounts.map((account) => ({ account, signer: account })))],
       );
     }
-    return post(path, json);
+    return ask(question, options);
   };
   await made.step();
   expect(others).toBe(1);

@@ -55,6 +55,43 @@ test.each([
   await made.cursor();
 });
 
+test.each([
+  ['first', 0],
+  ['last', 2],
+])(
+  'at the first start, a node of another network that is listed %s is left out where two operators are of one',
+  async (_, place) => {
+    const chain = chainOf(60);
+    const nodes = ['a', 'b', 'c'].map((name) => createAttackNode(name, chain));
+    const stranger = nodes[place] as AttackNode;
+    stranger.lies.answer = ({ body }) =>
+      body.id_or_num === '0' ? { blockID: OTHER_GENESIS, block_header: { raw_data: {} } } : undefined;
+    stranger.lies.producers = () => EVIL;
+    const made = await createAttackWorld({ chain, nodes, agreement: 2, isFirstStart: true });
+    world = made;
+    await made.step();
+    expect(made.errors).toEqual([]);
+    expect(made.reports[0]).toMatchObject({ node: stranger.origin, problem: 'wrong-network' });
+    expect(await made.stored()).toEqual({ cursors: 1, sets: 1 });
+    // The pool asks it no more.
+    nodes.splice(place, 1);
+    await made.run(5);
+    expect(made.behind()).toBe(0);
+  },
+);
+
+test('at the first start, two networks of as many operators start nothing, however few must agree', async () => {
+  const chain = chainOf(60);
+  const nodes = ['a', 'b'].map((name) => createAttackNode(name, chain));
+  (nodes[0] as AttackNode).lies.answer = ({ body }) =>
+    body.id_or_num === '0' ? { blockID: OTHER_GENESIS, block_header: { raw_data: {} } } : undefined;
+  const made = await createAttackWorld({ chain, nodes, agreement: 1, isFirstStart: true });
+  world = made;
+  await made.step();
+  expect(made.errors[0]).toContain(`block 0 is`);
+  expect((await made.stored()).cursors).toBe(0);
+});
+
 test('at the first start, a lying operator of three is not waited for', async () => {
   const chain = chainOf(60);
   const nodes = ['liar', 'b', 'c'].map((name) => createAttackNode(name, chain));
@@ -137,8 +174,9 @@ async function serve(node: AttackNode): Promise<string> {
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', async () => {
-      const answer = await node.post(request.url ?? '', JSON.parse(Buffer.concat(chunks).toString() || '{}') as object);
+    request.on('end', () => {
+      const body = JSON.parse(Buffer.concat(chunks).toString() || '{}') as object;
+      const answer = node.show({ path: request.url ?? '', body });
       response.setHeader('content-type', 'application/json').end(JSON.stringify(answer));
     });
   });

@@ -1,10 +1,21 @@
-import type { Node } from '../../src/chain/node-member.ts';
+import type { Node } from '../../src/chain/node.ts';
+import { createJsonReader } from '../../src/chain/nodes/json-reader.ts';
 import { AppError } from '../../src/domain/errors.ts';
 import { GENESIS_BLOCK_IDS } from '../../src/tron/genesis.ts';
 import { type AttackChain, type Block, blockJson, HONEST, infosJson } from './attack-chain.ts';
 
-type Body = { id_or_num?: string; num?: number; startNum?: number; endNum?: number; address?: string };
+type Body = {
+  id_or_num?: string;
+  num?: number;
+  startNum?: number;
+  endNum?: number;
+  address?: string;
+  function_selector?: string;
+};
 type Request = { path: string; body: Body };
+
+/** No answer of this chain comes near it. */
+const MAX_HELD_BYTES = 32 * 1024 * 1024;
 
 /** What a node shows otherwise than an honest one; `undefined` stands for the truth. It may change while a test runs. */
 export type Lies = {
@@ -23,25 +34,39 @@ export type AttackNode = Node & {
   /** By path. */
   requests: Map<string, number>;
   requestCount(): number;
+  /** What it answers, as JSON will carry it. */
+  show(request: Request): object | 'refuse';
 };
 
 /** A node over the chain that answers as java-tron does. Nothing pauses or budgets it: the worst that a liar can be. */
 export function createAttackNode(name: string, chain: AttackChain): AttackNode {
   const requests = new Map<string, number>();
   const node: AttackNode = {
-    ...{ url: name, origin: name, operator: name, requests, lies: {} },
+    ...{ url: name, origin: name, operator: name, hasBytes: false, requests, lies: {} },
     requestCount: () => [...requests.values()].reduce((sum, count) => sum + count, 0),
-    post: async (path, json) => {
+    show: ({ path, body }) => {
+      requests.set(path, (requests.get(path) ?? 0) + 1);
+      return node.lies.answer?.({ path, body }) ?? answerOf(node.lies, chain, { path, body });
+    },
+    ask: async ({ http: { path, body, shape = {}, read } }) => {
       // An answer never comes at once.
       await null;
-      requests.set(path, (requests.get(path) ?? 0) + 1);
-      const body: Body = json;
-      const answer = node.lies.answer?.({ path, body }) ?? answerOf(node.lies, chain, { path, body });
-      if (answer === 'refuse') throw new AppError('NODE_REFUSED', `${name} refuses`, { retryable: true });
-      return answer;
+      const answer = node.show({ path, body });
+      if (answer === 'refuse') throw refused(`${name} refuses`);
+      const reader = createJsonReader(shape, MAX_HELD_BYTES);
+      reader.push(Buffer.from(JSON.stringify(answer)));
+      try {
+        return read(reader.end());
+      } catch (error) {
+        throw refused(`${name}: ${(error as Error).message}`);
+      }
     },
   };
   return node;
+}
+
+function refused(message: string): AppError {
+  return new AppError('NODE_REFUSED', message, { retryable: true });
 }
 
 function answerOf(lies: Lies, chain: AttackChain, { path, body }: Request): object {

@@ -1,5 +1,6 @@
 import { vi } from 'vitest';
 import { createAlarms } from '../../src/chain/alarms.ts';
+import { createKnownTerms } from '../../src/chain/fee-terms.ts';
 import { createFollower } from '../../src/chain/follower.ts';
 import type { NodePool } from '../../src/chain/node-pool.ts';
 import { AppError } from '../../src/domain/errors.ts';
@@ -53,13 +54,15 @@ export async function createAttackWorld({ chain, nodes, agreement, isFirstStart,
     report: ({ origin }, problem, reason) => reports.push({ node: origin, problem, reason }),
     praise: () => undefined,
     health: () => [],
+    restore: () => undefined,
     setGenesis: () => undefined,
     close: async () => undefined,
   };
   const log = createLogger({ level: 'silent' });
   const metrics = createMetrics();
   const alarms = createAlarms({ db, network: NETWORK, log, metrics });
-  const parameters = { usdt: USDT, slotMs: SLOT_MS, agreement, blockMs: SLOT_MS, publicUrl: 'http://localhost' };
+  const fees = createKnownTerms(now);
+  const parameters = { fees, usdt: USDT, slotMs: SLOT_MS, agreement, blockMs: SLOT_MS, publicUrl: 'http://localhost' };
   const follower = createFollower(
     { ...parameters, db, network: NETWORK, pool: pool ?? noting, now, random, log, metrics, alarms },
     async () => undefined,

@@ -1,4 +1,5 @@
 import { afterAll, expect, test, vi } from 'vitest';
+import { AppError } from '../../src/domain/errors.ts';
 import { INVARIANTS } from './invariants/all.ts';
 import { type CodeBug, PLANTED_BUGS, type PlantedBug } from './planted-bugs.ts';
 import { liveDay, shows } from './planted-day.ts';
@@ -6,6 +7,7 @@ import { liveDay, shows } from './planted-day.ts';
 // Files of one worker share modules; these are to be loaded anew with the mistakes, and without them again by who comes next.
 vi.hoisted(() => vi.resetModules());
 afterAll(() => {
+  vi.doUnmock(import('../../src/chain/prove-block.ts'));
   vi.doUnmock(import('../../src/domain/solidity.ts'));
   vi.doUnmock(import('../../src/webhooks/sign.ts'));
   vi.resetModules();
@@ -13,6 +15,18 @@ afterAll(() => {
 
 /** The mistake that is in the code now. */
 const code = vi.hoisted((): { bug: CodeBug } => ({ bug: {} }));
+
+vi.mock(import('../../src/chain/prove-block.ts'), async (original) => {
+  const right = await original();
+  return {
+    ...right,
+    examineBlock: (...asked) => {
+      const block = right.examineBlock(...asked);
+      if (block.isProven || code.bug.isHiddenUnverifiable !== true) return block;
+      throw new AppError('BLOCK_UNVERIFIABLE', 'the transactions have another root', { retryable: true });
+    },
+  };
+});
 
 vi.mock(import('../../src/domain/solidity.ts'), async (original) => {
   const right = await original();
@@ -31,8 +45,8 @@ vi.mock(import('../../src/webhooks/sign.ts'), async (original) => {
   };
 });
 
-test('there are 22 invariants, and for each a planted bug', () => {
-  const numbers = Array.from({ length: 22 }, (_, index) => index + 1);
+test('there are 23 invariants, and for each a planted bug', () => {
+  const numbers = Array.from({ length: 23 }, (_, index) => index + 1);
   expect(INVARIANTS.map(({ number }) => number)).toEqual(numbers);
   expect([...new Set(PLANTED_BUGS.map(({ number }) => number))]).toEqual(numbers);
 });

@@ -5,6 +5,8 @@ import type { Plant } from './engine/simulated-database.ts';
 export type CodeBug = {
   /** Every verified block counts as irreversible. */
   isEveryBlockSolid?: true;
+  /** A block whose bytes JSON hides contradicts itself. */
+  isHiddenUnverifiable?: true;
   /** Signs in another way; `sign` is the right one. */
   signs?(sign: typeof signWebhook, message: Parameters<typeof signWebhook>[0]): SignedHeaders;
 };
@@ -264,6 +266,13 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     bug: 'a watcher that died is never succeeded',
     found: /is the newest examined, and the head is/,
     plant: { skips: (name) => name === 'lease-acquire' || name === 'lease-renew' },
+  },
+  {
+    number: 23,
+    day: 15,
+    bug: 'a block that JSON does not reproduce is unverifiable for good',
+    found: /was paid exactly by .* in block \d+ and is (?:PENDING|CONFIRMING|EXPIRED)/,
+    code: { isHiddenUnverifiable: true },
   },
 ];
 

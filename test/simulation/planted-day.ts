@@ -1,6 +1,7 @@
 import { bytesToHex } from '@noble/hashes/utils.js';
 import { PAYER, USDT } from '../../src/devnet/keys.ts';
 import { createPayer } from '../../src/devnet/payer.ts';
+import { createPoison } from '../../src/devnet/poison.ts';
 import { accountToAddress } from '../../src/tron/address.ts';
 import { check } from './invariants/all.ts';
 import { merged, type PlantedBug } from './planted-bugs.ts';
@@ -21,13 +22,14 @@ const SHAPE = {
   slotMs: 30 * SECOND_MS,
   processes: [['api', 'watcher', 'webhooks']],
   nodeCount: 1,
+  languages: ['twin'],
   agreement: 1,
   producers: 5,
 } as const;
 
 /**
  * A day on which everything happens once that a promise is about: orders, a repetition, payments that are exact, too small, made
- * twice, late, and in time but unseen, receivers that act and fail, a deadline while the node is down. Returns the violations; with
+ * twice, late, in time but unseen, and in a block whose bytes JSON hides, receivers that act and fail, a deadline while the node is down. Returns the violations; with
  * planted bugs those that are meant to be found, until each is. `atRest` is called at its end.
  */
 export async function liveDay(
@@ -104,6 +106,7 @@ function beginDay(world: World, lie: PlantedBug['lie']) {
       const amountMicro = payableMicro + moreMicro;
       await wallet.transfer({ contract: accountToAddress(USDT), to: accountToAddress(account), amountMicro });
     },
+    poison: createPoison(chain.ledger, chain.now),
     darken: () => node.setFaults({ kind: 'unavailable-503' }),
     /** The node answers again, as well or badly as it does. */
     light: () => node.setFaults(...(lie === undefined ? [] : [{ kind: lie }])),
@@ -134,7 +137,8 @@ const PARTS: readonly Part[] = [
   {
     what: 'payments in a block',
     look: 'step',
-    happens: async ({ pay, minutes }) => {
+    happens: async ({ poison, pay, minutes }) => {
+      poison('unknown-outer-field');
       await pay(0);
       await pay(0);
       await pay(1, -1n);

@@ -1,8 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { Node } from '../../src/chain/node-member.ts';
+import { createKnownTerms } from '../../src/chain/fee-terms.ts';
+import type { Node } from '../../src/chain/node.ts';
 import { createNodePool, type NodePool } from '../../src/chain/node-pool.ts';
 import { refreshProducers } from '../../src/chain/producers.ts';
-import { type ReadDeps, readBlock, readHeaderAt } from '../../src/chain/read-block.ts';
+import { type ReadDeps, readHeaderAt } from '../../src/chain/read-block.ts';
+import { readBlock } from '../../src/chain/read-with-logs.ts';
 import { startDevnet } from '../../src/devnet/devnet.ts';
 import { createPayer, type Payer } from '../../src/devnet/payer.ts';
 import type { SolidBlock } from '../../src/domain/chain-block.ts';
@@ -47,7 +49,8 @@ export async function startBooks() {
   const pool = newPool();
   const usdt = accountOf(devnet.usdtContract);
   const project = await createTestProject(db, { addressCount: 2 });
-  const reading: ReadDeps = { network: 'devnet', usdt, slotMs: null, pool, metrics };
+  const fees = createKnownTerms();
+  const reading: ReadDeps = { db, network: 'devnet', usdt, slotMs: null, pool, agreement: 1, fees, metrics };
   devnet.mineUntilSolid();
   const [node] = await pool.available();
   if (node === undefined) throw new Error('the devnet does not answer');

@@ -213,7 +213,7 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
     });
     await insert('outgoing_corrections', { ...left, amount_micro: 7, correction: 1 });
     const passed = { network: 'devnet', number: 99, passed_at: AT, passed_by: 'somebody', reason: ODD };
-    await insert('passed_blocks', { ...passed, block_id: bytes(32, 99) });
+    await insert('passed_blocks', { ...passed, block_id: bytes(32, 99), digest: bytes(32, 98) });
     const action = { project_id: null, action: 'block.passed', subject: '99', detail: '{}' };
     await insert('operator_actions', { ...action, acted_by: 'somebody', acted_at: AT });
   }

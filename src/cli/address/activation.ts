@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Node, NodePool } from '../../chain/node-pool.ts';
+import type { Node } from '../../chain/node.ts';
+import type { NodePool } from '../../chain/node-pool.ts';
+import { accountAt } from '../../chain/nodes/ask-accounts.ts';
 import type { Network } from '../../domain/network.ts';
 import type { Candidate } from '../../payments/add-addresses.ts';
 import type { TronAddress } from '../../tron/address.ts';
@@ -63,20 +65,11 @@ async function askAll(pool: NodePool, candidates: readonly Candidate[], found: A
 /** What the first node says that answers; `null` where none does. */
 async function askAny(nodes: readonly Node[], candidate: Candidate): Promise<'absent' | 'contract' | 'wallet' | null> {
   for (const node of nodes) {
-    const answer = await node.post('/wallet/getaccount', { address: `41${candidate.account}` }).catch(() => null);
-    const kind = readAccountKind(answer, candidate);
-    if (kind !== null) return kind;
+    const shown = await node.ask(accountAt(candidate.account)).catch(() => undefined);
+    if (shown === null) return 'absent';
+    if (shown?.address === `41${candidate.account}`) return shown.isContract ? 'contract' : 'wallet';
   }
   return null;
-}
-
-/** `{}` for an account that nothing ever activated; `{"address":"41…","type":"Contract",…}` for a contract. */
-function readAccountKind(answer: unknown, { account }: Candidate): 'absent' | 'contract' | 'wallet' | null {
-  if (typeof answer !== 'object' || answer === null) return null;
-  if (Object.keys(answer).length === 0) return 'absent';
-  const { address, type } = answer as { address?: unknown; type?: unknown };
-  if (address !== `41${account}`) return null;
-  return type === 'Contract' ? 'contract' : 'wallet';
 }
 
 /** The same for people. */

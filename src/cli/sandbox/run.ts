@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import type { Config } from '../../config.ts';
 import { startDevnet } from '../../devnet/devnet.ts';
 import { encodeId } from '../../domain/ids.ts';
-import { unlimitedNode } from '../../domain/node.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { KeyRing } from '../../runtime/key-ring.ts';
 import { lockForService } from '../../runtime/lock-for-service.ts';
@@ -19,6 +18,7 @@ import { startInbox } from './inbox.ts';
 import { openSandboxKeys } from './keys.ts';
 import { quickStart } from './quick-start.ts';
 import { removeSandboxFile, type SandboxFile, writeSandboxFile } from './sandbox-file.ts';
+import { sandboxNode } from './sandbox-node.ts';
 import { loadSandboxSecrets, type SandboxSecrets, seedSandbox } from './secrets.ts';
 
 /**
@@ -85,7 +85,7 @@ export async function runSandbox(
     const service = await startService({
       config: {
         ...config,
-        networks: { devnet: { nodes: [unlimitedNode(devnet.url)], usdt: usdt.account, agreement: 1 } },
+        networks: { devnet: { nodes: [sandboxNode(devnet)], usdt: usdt.account, agreement: 1 } },
       },
       connection: postgres.connection,
       keyRing,
@@ -100,6 +100,8 @@ export async function runSandbox(
       webhookSecret: await currentSecret(),
       inboxUrl: inbox.url,
       nodeUrl: devnet.url,
+      grpcUrl: devnet.grpcUrl,
+      grpcSolidityUrl: devnet.grpcSolidityUrl,
       usdtContract: devnet.usdtContract,
       addresses: secrets.addresses.map(({ address }) => address),
       retiredAddress: secrets.retired.address,

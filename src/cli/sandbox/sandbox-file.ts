@@ -10,7 +10,10 @@ export type SandboxFile = {
   projectId: string;
   webhookSecret: string;
   inboxUrl: string;
+  /** The network's node over HTTP, for wallets, and by gRPC, for the service. */
   nodeUrl: string;
+  grpcUrl: string;
+  grpcSolidityUrl: string;
   usdtContract: string;
   addresses: string[];
   /** Another address of the demo project, which gets no new invoices. */

@@ -159,6 +159,11 @@ const WRONG_BOOKS: readonly (readonly [what: string, sql: string, found: RegExp]
     /invariant 22 .*the cursor is at \d+, and the chain at/,
   ],
   [
+    'a cursor that stands where it is',
+    'update public.chain_cursors set solid_number = 1',
+    /invariant 23 .*the cursor stands at 1, and the chain is irreversible up to/,
+  ],
+  [
     'a payment that waits too long to be recorded',
     `update public.chain_cursors set solid_number = 1;
      update public.invoices set status = 'CONFIRMING', paid_transfer_id = null where status = 'PAID'`,

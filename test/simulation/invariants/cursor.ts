@@ -73,4 +73,21 @@ export const CURSOR = [
       where p.now >= p.calm_since + interval '60 seconds'
         and greatest(d.next_attempt_at, w.open_until) < p.now - interval '10 seconds'`,
   }),
+  fromSql({
+    number: 23,
+    title: 'nothing that a stranger can put on the chain for less than 10,000 TRX keeps a paid invoice from PAID',
+    when: 'quiet',
+    // By the true chain and not by the books, which end where the watcher stands. How far behind it may be follows 22.
+    body: `
+      select format('invoice %s was paid exactly by %s in block %s and is %s; the chain is irreversible up to %s', i.id,
+        encode(t.tx_id, 'hex'), t.block_number, i.status, p.solid_number)
+      from witness.present p
+      join witness.transfers t on t.direction = 'in' and t.block_number <= p.solid_number - 5
+      join witness.acknowledged k on k.account = t.account and k.payable = t.payable and k.head_number < t.block_number
+      join invoices i on i.id = k.invoice_id and i.status <> 'PAID'
+      union all
+      select format('the cursor stands at %s, and the chain is irreversible up to %s', c.solid_number, p.solid_number)
+      from witness.present p left join chain_cursors c on c.network = 'devnet'
+      where (p.solid_number - c.solid_number <= 10) is not true`,
+  }),
 ];

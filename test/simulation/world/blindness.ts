@@ -2,7 +2,7 @@ import type { Fault } from '../../../src/devnet/faults.ts';
 import { REFUSALS } from '../../../src/devnet/refusals.ts';
 
 /** A node with one of these shows no block at all. */
-const SHOWS_NOTHING = new Set([...REFUSALS.keys(), 'truncated', 'hang', 'reset', 'slow-drip']);
+const SHOWS_NOTHING = new Set([...REFUSALS.keys(), 'truncated', 'hang', 'reset', 'slow-drip', 'bracket-bomb']);
 
 /**
  * Takes down when nobody can see the chain, because every node refuses everything. A span begins with the time of the newest

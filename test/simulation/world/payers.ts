@@ -7,7 +7,6 @@ import { accountToAddress } from '../../../src/tron/address.ts';
 import type { Random } from '../engine/random.ts';
 import type { Owner, VirtualTime } from '../engine/virtual-time.ts';
 import type { Acknowledged } from '../truth.ts';
-import type { SimulatedChain } from './simulated-chain.ts';
 
 /** More often than it happens, the ways in which people pay wrongly; most pay exactly. */
 const WAYS: readonly Scenario[] = [
@@ -37,12 +36,13 @@ export function createPayers({
   time,
   world,
   random,
-  chain,
+  ask,
 }: {
   time: VirtualTime;
   world: Owner;
   random: Random;
-  chain: SimulatedChain;
+  /** What a wallet asks its node. */
+  ask(path: string, body: object): Promise<object>;
 }) {
   const contracts = {
     usdt: accountToAddress(USDT),
@@ -52,7 +52,7 @@ export function createPayers({
   const wallet = createPayer({
     nodeUrl: 'http://wallet.test',
     privateKey: bytesToHex(PAYER.privateKey),
-    ask: chain.askHealthyNode,
+    ask,
     now: () => Math.floor(time.nowMs()),
   });
   const targetOf = ({ account, payableMicro }: Acknowledged) => ({

@@ -13,6 +13,7 @@ const TROUBLES = [
   'lies',
   'receivers',
   'operators',
+  'poisons',
 ] as const;
 
 export type Trouble = (typeof TROUBLES)[number];
@@ -25,6 +26,8 @@ export type Shape = {
   /** Which roles each process has. */
   processes: readonly (readonly Role[])[];
   nodeCount: number;
+  /** How each node is asked, by JSON where it is absent; without poisons all are asked by JSON. */
+  languages: readonly Language[];
   agreement: number;
   producers: number;
   /** Of the chain, and by that the rhythm of everything. The main network's is 3,000. */
@@ -32,6 +35,13 @@ export type Shape = {
 };
 
 export type Role = 'api' | 'watcher' | 'webhooks';
+
+/** `twin`: by JSON, and by gRPC for what JSON hides. */
+type Language = 'json' | 'twin' | 'grpc';
+
+/** One operator that speaks JSON alone is held up by a poisoned block until somebody lets it pass: docs/chain-truth.md says so. */
+const LANGUAGES_ALONE: readonly Language[] = ['grpc', 'grpc', 'twin'];
+const LANGUAGES: readonly Language[] = ['json', 'json', 'twin', 'grpc'];
 
 const ALL_IN_ONE: readonly Role[] = ['api', 'watcher', 'webhooks'];
 const LAYOUTS: readonly Shape['processes'][] = [
@@ -48,13 +58,15 @@ const SLOTS_MS = [3000, 15_000, 30_000, 30_000, 30_000, 60_000, 60_000, 60_000, 
 export function shapeOf(seed: number): Shape {
   const random = createRandom(seed ^ 0x5eed);
   const nodeCount = 1 + random.below(3);
-  return {
+  const shape = {
     processes: random.pick(LAYOUTS),
     nodeCount,
     agreement: Math.min(2, nodeCount),
     producers: random.pick([5, 5, 7, 27]),
     slotMs: random.pick(SLOTS_MS),
   };
+  const languages = nodeCount === 1 ? LANGUAGES_ALONE : LANGUAGES;
+  return { ...shape, languages: Array.from({ length: nodeCount }, () => random.pick(languages)) };
 }
 
 /** `12 60 crash,forks`: a plan as a line of `seeds.txt`; without the last part all troubles. */

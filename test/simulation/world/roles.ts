@@ -1,3 +1,4 @@
+import { createKnownTerms } from '../../../src/chain/fee-terms.ts';
 import { createNodePool } from '../../../src/chain/node-pool.ts';
 import { startReconciler } from '../../../src/chain/reconcile.ts';
 import { startWatcher } from '../../../src/chain/watcher.ts';
@@ -59,6 +60,7 @@ export function startRoles(options: RolesOptions): Running {
         ...shared,
         slotMs: null,
         agreement: shape.agreement,
+        fees: createKnownTerms(process.nowMs),
         blockMs: shape.slotMs,
         publicUrl: 'http://pay.test',
         holder: process.name,

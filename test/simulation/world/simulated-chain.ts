@@ -130,8 +130,9 @@ export function createSimulatedChain({
   };
 }
 
-function seen({ id, header, transactions }: Block): SeenBlock {
-  const { number, parentHash: parentId, timestamp: time } = header;
+function seen({ id, header, transactions, hidesTime }: Block): SeenBlock {
+  const { number, parentHash: parentId, timestamp } = header;
+  const time = hidesTime === true ? 0 : timestamp;
   const transfers = transactions.flatMap(({ id: txId, info }) =>
     (info.log ?? []).flatMap(({ address, topics, data }, logIndex) => {
       const amountMicro = BigInt(`0x${data}`);

@@ -1,14 +1,19 @@
-import { readAnswer, readRetryAfter } from '../../../src/chain/node-answer.ts';
-import type { NodeClient, NodeClientOptions, Outcome } from '../../../src/chain/node-client.ts';
+import type { NodeClient, NodeClientOptions, Outcome } from '../../../src/chain/nodes/client.ts';
+import { type Deadline, startDeadline } from '../../../src/chain/nodes/deadline.ts';
+import { readAnswer } from '../../../src/chain/nodes/http-client.ts';
+import { BadMessage } from '../../../src/chain/nodes/message-reader.ts';
+import type { Question } from '../../../src/chain/nodes/question.ts';
+import { AnswerTooLarge, readRetryAfter, TransportRefusal } from '../../../src/chain/nodes/refusal.ts';
 import { type Fault, faultsAt, hasFault } from '../../../src/devnet/faults.ts';
-import { answerRequest, fallSick } from '../../../src/devnet/node-answers.ts';
-import { ParameterError } from '../../../src/devnet/parameters.ts';
+import { fallSick, type Sickness } from '../../../src/devnet/node-answers.ts';
 import { REFUSALS } from '../../../src/devnet/refusals.ts';
 import { AppError } from '../../../src/domain/errors.ts';
-import type { NodeSpec } from '../../../src/domain/node.ts';
+import { type NodeSpec, unlimitedNode } from '../../../src/domain/node.ts';
 import type { Random } from '../engine/random.ts';
 import type { SimulatedProcess } from '../engine/simulated-process.ts';
 import { createBlindness } from './blindness.ts';
+import type { Shape } from './plan.ts';
+import { jsonAnswer, messageAnswer } from './simulated-answers.ts';
 import type { SimulatedChain } from './simulated-chain.ts';
 
 /** A node of the simulated network, with an operator of its own. */
@@ -17,31 +22,36 @@ type SimulatedNode = { spec: NodeSpec; faults: readonly Fault[]; setFaults(...fa
 export type SimulatedNodes = ReturnType<typeof createSimulatedNodes>;
 
 const TIMEOUT_MS = 10_000;
+const MAX_BYTES = 4 * 1024 * 1024;
+/** What a node shows of a block's infos at once: in proportion to the megabytes that a stranger can fill on a real chain. */
+const MOST_BYTES: Readonly<Record<string, number>> = { '/wallet/gettransactioninfobyblocknum': 96 * 1024 };
+/** What arrives at once: a message in odd pieces, and anything in few when it is slow. */
+const MESSAGE_PIECE_BYTES = 777;
+const SLOW_PIECES = 8;
+/** Statuses of a node that refuses who asks, or how often. `error-200` is RESOURCE_EXHAUSTED by gRPC. */
+const LIMITS = [401, 403, 429];
 
 /** Nodes that answer what the devnet's ledger says, through the faults they have, and are asked without sockets. */
 export function createSimulatedNodes({
   chain,
-  count,
+  shape: { nodeCount, languages },
   random,
 }: {
   chain: SimulatedChain;
-  count: number;
+  shape: Pick<Shape, 'nodeCount' | 'languages'>;
   random: Random;
 }) {
   const blindness = createBlindness({ nowMs: chain.now, headTimeMs: () => chain.ledger.head().header.timestamp });
   const { ledger } = chain;
-  const counts = { requests: 0 };
-  const sicknesses = new Map<string, ReturnType<typeof fallSick>>();
-  const nodes: SimulatedNode[] = Array.from({ length: count }, (_, index) => {
-    const url = `http://node-${index}.test/secret-path-canary-${index}`;
+  const counts = { requests: 0, byMessage: 0, tooLarge: 0 };
+  const sicknesses = new Map<string, Sickness>();
+  const nodes: SimulatedNode[] = Array.from({ length: nodeCount }, (_, index) => {
+    const language = languages[index] ?? 'json';
+    const place = `node-${index}.test/secret-path-canary-${index}`;
+    const url = `${language === 'grpc' ? 'grpc' : 'http'}://${place}`;
+    const grpc = language === 'twin' ? { url: `grpc://${place}`, solidityUrl: `grpc://${place}` } : null;
     const node: SimulatedNode = {
-      spec: {
-        url,
-        operator: `operator-${index}`,
-        apiKey: `node-key-canary-${index}`,
-        requestsPerSecond: null,
-        requestsPerDay: null,
-      },
+      spec: unlimitedNode(url, `operator-${index}`, { apiKey: `node-key-canary-${index}`, grpc }),
       faults: [],
       setFaults: (...faults) => {
         node.faults = faults;
@@ -53,55 +63,108 @@ export function createSimulatedNodes({
     return node;
   });
 
-  const textOf = (url: string, path: string, body: object): string => {
-    const sickness = sicknesses.get(url);
-    if (sickness === undefined) throw new Error(`there is no node ${url}`);
-    try {
-      return JSON.stringify(answerRequest({ ledger, now: chain.now, sickness }, path, body as never));
-    } catch (error) {
-      if (!(error instanceof ParameterError)) throw error;
-      return JSON.stringify({ Error: `class java.lang.IllegalArgumentException : ${error.message}` });
-    }
-  };
   /** The nodes as a process asks them. */
   const clientsOf =
     (process: SimulatedProcess) =>
-    ({ url, origin = url, timeoutMs = TIMEOUT_MS }: NodeClientOptions): NodeClient => ({
-      ...{ url, origin, close: async () => undefined },
-      post: async (path, body, { timeoutMs: limitMs = timeoutMs, onOutcome = () => undefined } = {}) => {
+    ({ spec, origin = spec.url, timeoutMs = TIMEOUT_MS }: NodeClientOptions): NodeClient => ({
+      ...{ origin, hasBytes: spec.url.startsWith('grpc') || spec.grpc !== null, close: async () => undefined },
+      ask: async (question, { timeoutMs: askedMs = timeoutMs, wantsBytes = false, ...call } = {}) => {
+        const isMessage = spec.url.startsWith('grpc') || (wantsBytes && spec.grpc !== null);
+        const { path } = isMessage ? question.grpc : question.http;
+        const limitMs = Math.max(askedMs, question.timeoutMs ?? 0);
         counts.requests += 1;
+        if (isMessage) counts.byMessage += 1;
         const latencyMs = random.chance(0.01) ? random.between(500, 4000) : random.between(5, 80);
         const refuse = (reason: string, outcome: Partial<Extract<Outcome, { kind: 'refused' }>>): never => {
-          const mayBeTheQuestion = true;
-          onOutcome({
-            kind: 'refused',
-            reason,
-            retryAfterMs: null,
-            mayBeTheQuestion,
-            ...outcome,
-          });
-          throw new AppError('NODE_REFUSED', `${origin}${path}: ${reason}`, { retryable: true });
+          const usual = { retryAfterMs: null, mayBeTheQuestion: true, late: null, isTooLarge: false };
+          call.onOutcome?.({ kind: 'refused', reason, ...usual, ...outcome });
+          const message = `${origin}${path}: ${reason}`;
+          if (outcome.isTooLarge === true) throw new AnswerTooLarge(message);
+          throw new AppError('NODE_REFUSED', message, { retryable: true });
         };
-        const faults = faultsAt(sicknesses.get(url)?.faults ?? [], path);
+        const sickness = sicknesses.get(spec.url);
+        if (sickness === undefined) throw new Error(`there is no node ${spec.url}`);
+        const faults = faultsAt(sickness.faults, question.http.path);
         const hangs = hasFault(faults, 'hang') || hasFault(faults, 'slow-drip');
         await process.arrive(hangs ? limitMs : Math.min(limitMs, latencyMs));
-        if (hangs || latencyMs > limitMs) refuse(`no whole answer before the timeout of ${limitMs} ms`, {});
+        if (hangs || latencyMs > limitMs) {
+          refuse(`no whole answer before the timeout of ${limitMs} ms`, { late: 'silent' });
+        }
         if (hasFault(faults, 'reset')) refuse('the connection was reset', { mayBeTheQuestion: false });
         const refusal = faults.map(({ kind }) => REFUSALS.get(kind)).find((found) => found !== undefined);
-        const whole = refusal?.body ?? textOf(url, path, body);
-        const text = hasFault(faults, 'truncated') ? whole.slice(0, whole.length / 2) : whole;
-        const status = refusal?.status ?? 200;
-        let answer: unknown;
-        try {
-          answer = readAnswer(status, text);
-        } catch (error) {
-          const retryAfterMs = readRetryAfter({}, text);
-          const mayBeTheQuestion = retryAfterMs === null && ![401, 403, 429].includes(status);
-          refuse((error as Error).message, { retryAfterMs, mayBeTheQuestion });
+        if (refusal !== undefined && (isMessage || refusal.status !== 200)) {
+          const retryAfterMs = readRetryAfter({}, refusal.body);
+          const isLimit = LIMITS.includes(refusal.status) || (isMessage && hasFault(faults, 'error-200'));
+          refuse(`status ${refusal.status}: ${refusal.body}`, {
+            retryAfterMs,
+            mayBeTheQuestion: retryAfterMs === null && !isLimit,
+          });
         }
-        onOutcome({ kind: 'ok' });
-        return answer;
+        const most = MOST_BYTES[question.http.path] ?? Number.POSITIVE_INFINITY;
+        const maxBytes = Math.min(call.maxBytes ?? most, question.maxBytes ?? MAX_BYTES, most);
+        const deadline = startDeadline(limitMs, 5);
+        try {
+          const node = { ledger, now: chain.now, sickness };
+          const asked = { question, faults, maxBytes, arrive: process.arrive, deadline };
+          const answer = isMessage
+            ? await askByMessage(asked, messageAnswer(node, faults, question.grpc))
+            : await askByJson(asked, refusal?.body ?? jsonAnswer(node, faults, question.http));
+          call.onOutcome?.({ kind: 'ok' });
+          return answer;
+        } catch (error) {
+          if (deadline.signal.aborted) return refuse(deadline.reason(), { late: deadline.lateness() });
+          const { retryAfterMs = null } = error instanceof TransportRefusal ? error.refusal : {};
+          const isTooLarge = error instanceof AnswerTooLarge;
+          if (isTooLarge) counts.tooLarge += 1;
+          return refuse((error as Error).message, {
+            retryAfterMs,
+            mayBeTheQuestion: retryAfterMs === null,
+            isTooLarge,
+          });
+        } finally {
+          deadline.clear();
+        }
       },
     });
   return { nodes, counts, clientsOf, blindSpans: blindness.spans, specs: nodes.map(({ spec }) => spec) };
+}
+
+type Asked<Answer> = {
+  question: Question<Answer>;
+  faults: readonly Fault[];
+  maxBytes: number;
+  arrive: SimulatedProcess['arrive'];
+  deadline: Deadline;
+};
+
+function askByJson<Answer>(asked: Asked<Answer>, text: string): Promise<Answer> {
+  const whole = Buffer.from(hasFault(asked.faults, 'truncated') ? text.slice(0, text.length / 2) : text);
+  const limits = { maxBytes: asked.maxBytes, onBytes: asked.deadline.extend };
+  return readAnswer(asked.question, arriving(asked, whole, whole.length), limits, {});
+}
+
+async function askByMessage<Answer>(asked: Asked<Answer>, message: Uint8Array): Promise<Answer> {
+  const { question, faults, maxBytes, deadline } = asked;
+  if (message.length > maxBytes) throw new AnswerTooLarge(`the answer has ${message.length} bytes`);
+  const sink = question.grpc.newSink();
+  const isCut = hasFault(faults, 'truncated');
+  const arrived = Buffer.from(isCut ? message.subarray(0, message.length >> 1) : message);
+  for await (const piece of arriving(asked, arrived, MESSAGE_PIECE_BYTES)) {
+    deadline.extend(piece.length);
+    sink.push(piece);
+  }
+  if (isCut) throw new BadMessage('the answer ends too early');
+  return sink.end();
+}
+
+/** An answer as it comes: at once, or as slowly as its node is. */
+async function* arriving({ faults, arrive, deadline }: Asked<unknown>, whole: Buffer, pieceBytes: number) {
+  const slow = faults.find(({ kind }) => kind === 'slow-large-answer');
+  const bytes = slow === undefined ? pieceBytes : Math.ceil(whole.length / SLOW_PIECES);
+  for (let at = 0; at < whole.length; at += bytes) {
+    const piece = whole.subarray(at, at + bytes);
+    if (slow?.bytesPerSecond !== undefined) await arrive((piece.length / slow.bytesPerSecond) * 1000);
+    if (deadline.signal.aborted) throw new Error('the deadline passed');
+    yield piece;
+  }
 }

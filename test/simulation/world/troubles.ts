@@ -5,6 +5,7 @@ import type { Strike } from '../engine/simulated-database.ts';
 import type { SimulatedProcess } from '../engine/simulated-process.ts';
 import type { Owner, VirtualTime } from '../engine/virtual-time.ts';
 import type { Plan, Shape, Trouble } from './plan.ts';
+import type { Poisons } from './poisons.ts';
 import type { Receivers } from './receivers.ts';
 import type { SimulatedChain } from './simulated-chain.ts';
 import type { SimulatedNodes } from './simulated-nodes.ts';
@@ -15,6 +16,14 @@ const LYING: readonly Fault['kind'][] = FAULT_KINDS.slice(FAULT_KINDS.indexOf('o
 
 /** What a single node is believed; docs/chain-truth.md says so. */
 const BELIEVED: ReadonlySet<Fault['kind']> = new Set(['hidden-log', 'forged-log']);
+
+/** They came with the poisons; plans of before stay the worlds that they were. */
+const NEWER: ReadonlySet<Fault['kind']> = new Set(['slow-large-answer', 'bracket-bomb', 'fee-split']);
+/** In proportion to the answers of a simulated chain. */
+const SIZES: Partial<Record<Fault['kind'], Partial<Fault>>> = {
+  'slow-large-answer': { bytesPerSecond: 16 * 1024 },
+  'bracket-bomb': { bytes: 640 * 1024 },
+};
 
 /** Of statements; a crash is in between wherever it is. */
 const STRIKES: readonly Strike[] = ['crash', 'crash-after', 'cut', 'lost', 'serialization', 'lock-timeout'];
@@ -38,12 +47,13 @@ type TroublesOptions = {
   chain: SimulatedChain;
   nodes: SimulatedNodes;
   receivers: Receivers;
+  poisons: Poisons;
   processes(): readonly SimulatedProcess[];
 };
 
 /** Makes the troubles of a plan, each at its own times, until they are ended. */
 export function createTroubles(options: TroublesOptions) {
-  const { plan, shape, random, time, world, settling, chain, nodes, receivers, processes } = options;
+  const { plan, shape, random, time, world, settling, chain, nodes, receivers, poisons, processes } = options;
   const counts: Record<string, number> = {};
   const count = (what: string) => {
     counts[what] = (counts[what] ?? 0) + 1;
@@ -131,7 +141,8 @@ export function createTroubles(options: TroublesOptions) {
   const sicken = (kinds: readonly Fault['kind'][], node: SimulatedNodes['nodes'][number] | undefined, what: string) => {
     if (node === undefined || node.faults.length > 0) return;
     count(what);
-    node.setFaults({ kind: random.pick(kinds) });
+    const kind = random.pick(has('poisons') ? kinds : kinds.filter((each) => !NEWER.has(each)));
+    node.setFaults({ kind, ...SIZES[kind] });
     forAWhile(3 * SECOND_MS, 4 * MINUTE_MS, () => node.setFaults());
   };
   often('nodes', 2 * MINUTE_MS, () => sicken(BROKEN, random.pick(nodes.nodes), 'broken node'));
@@ -150,6 +161,7 @@ export function createTroubles(options: TroublesOptions) {
       receiver.temper = 'well';
     });
   });
+  often('poisons', 6 * MINUTE_MS, () => count(poisons.strike()));
 
   return {
     counts,

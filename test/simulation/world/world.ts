@@ -22,6 +22,7 @@ import type { KnownAccount, Truth } from '../truth.ts';
 import { type Candidate, createOperators, newCandidate } from './operators.ts';
 import { createPayers } from './payers.ts';
 import { type Plan, type Role, type Shape, shapeOf } from './plan.ts';
+import { createPoisons } from './poisons.ts';
 import { createReceivers } from './receivers.ts';
 import { NETWORK, type Running, startRoles } from './roles.ts';
 import { createShops, type Shop } from './shops.ts';
@@ -40,6 +41,8 @@ export type WorldOptions = {
   isIdle?: boolean;
 };
 
+/** Poisons have chance of their own, so that worlds without them stay as they were. */
+const POISON_SEED = 0x901;
 /** Any time will do; that of the machine would make each run another. */
 const START_MS = 1_800_000_000_000;
 const SECOND_MS = 1000;
@@ -52,7 +55,8 @@ const INVOICE_LIFETIME_MS = 15 * MINUTE_MS;
 
 /** A seeded world in one process: the real code over a real PostgreSQL, and everything around it simulated. */
 export async function createWorld(plan: Plan, options: WorldOptions = {}) {
-  const shape: Shape = { ...shapeOf(plan.seed), ...options.shape };
+  const hasPoisons = plan.troubles.has('poisons');
+  const shape: Shape = { ...shapeOf(plan.seed), ...(hasPoisons ? {} : { languages: [] }), ...options.shape };
   const random = createRandom(plan.seed);
   const database = await createTestDatabase();
   const settling = await createSettling(database);
@@ -65,7 +69,8 @@ export async function createWorld(plan: Plan, options: WorldOptions = {}) {
   const keyRing = createKeyRing([createMasterKey()]);
   const chainOptions = { startMs: START_MS, nowMs: time.nowMs, slotMs: shape.slotMs, producers: shape.producers };
   const chain = createSimulatedChain({ ...chainOptions, random: random.fork() });
-  const nodes = createSimulatedNodes({ chain, count: shape.nodeCount, random: random.fork() });
+  const nodes = createSimulatedNodes({ chain, shape, random: random.fork() });
+  const poisons = createPoisons({ chain, random: createRandom(plan.seed ^ POISON_SEED) });
   const receivers = createReceivers({ nowMs: time.nowMs, random: random.fork() });
 
   const setup = openDatabase({
@@ -83,7 +88,7 @@ export async function createWorld(plan: Plan, options: WorldOptions = {}) {
   const listeners: { process: SimulatedProcess; onNotify(payload: string | null): void }[] = [];
   const processes = () => [...running.map(({ process }) => process), ...terminals].filter(({ isAlive }) => isAlive);
   const troubles = createTroubles({
-    ...{ plan, shape, random: random.fork(), time, world, settling, chain, nodes, receivers, processes },
+    ...{ plan, shape, random: random.fork(), time, world, settling, chain, nodes, receivers, poisons, processes },
   });
   const latencies = random.fork();
   let databaseClockMs = Number.NEGATIVE_INFINITY;
@@ -157,7 +162,10 @@ export async function createWorld(plan: Plan, options: WorldOptions = {}) {
     (addressesOf.get(projectId) ?? []).map(({ account }) => ({ account, projectId, headNumber: chain.startNumber })),
   );
   const integrators = createShops({ time, world, random: random.fork(), apis, placeOf, headNumber, takeLine });
-  const payers = createPayers({ time, world, random: random.fork(), chain });
+  const payers = createPayers({
+    ...{ time, world, random: random.fork() },
+    ask: hasPoisons ? poisons.ask : chain.askHealthyNode,
+  });
   const operators = createOperators({
     ...{ random: random.fork(), openTerminal, shops, receivers, addressesOf, keyRing, headNumber, accounts, canaries },
     takeLine,
@@ -240,6 +248,8 @@ export async function createWorld(plan: Plan, options: WorldOptions = {}) {
       invoices: integrators.counts.created,
       webhooks: receivers.counts.attempts,
       requests: nodes.counts.requests,
+      requestsByGrpc: nodes.counts.byMessage,
+      answersTooLarge: nodes.counts.tooLarge,
       processes: born,
       troubles: { ...troubles.counts },
     }),

@@ -1,0 +1,62 @@
+import { createJsonReader, type JsonReader, type JsonShape, NotJson } from './json-reader.ts';
+
+/** What so little text can hold takes less than 16 MB, whatever it is. */
+const UNCOUNTED_BYTES = 512 * 1024;
+/** A range of six blocks has 2.5 MB. */
+const PLAIN_BYTES = 3 * 1024 * 1024;
+/** Values of such an answer, each of about 64 bytes: a transfer of USDT has 22, so a range of six blocks of 600 transactions has 80,000. */
+const PLAIN_MARKS = 150_000;
+const MAX_DEPTH = 64;
+
+/** What each byte may begin: 1 a value, 2 a value that others stand in, 3 the end of one. Bytes inside of texts count too, which only makes it stricter. */
+const MARKS = new Uint8Array(256);
+MARKS[0x2c] = 1;
+MARKS[0x7b] = 2;
+MARKS[0x5b] = 2;
+MARKS[0x7d] = 3;
+MARKS[0x5d] = 3;
+
+/**
+ * Reads a JSON answer in bounded memory. One of ordinary size and shape is parsed at once, seven times as fast as in pieces; any other is read
+ * in pieces as it comes, and only what `shape` keeps of it.
+ */
+export function createAnswerReader(shape: JsonShape, maxHeldBytes: number): JsonReader {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  let counted = 0;
+  let marks = 0;
+  let depth = 0;
+  let deepest = 0;
+  let pieces: JsonReader | null = null;
+  const count = (chunk: Uint8Array) => {
+    for (let at = 0; at < chunk.length; at += 1) {
+      const mark = MARKS[chunk[at] ?? 0];
+      if (mark === 0) continue;
+      if (mark === 3) depth -= 1;
+      else marks += 1;
+      if (mark === 2) depth += 1;
+      if (depth > deepest) deepest = depth;
+    }
+  };
+  return {
+    push: (chunk) => {
+      if (pieces !== null) return pieces.push(chunk);
+      bytes += chunk.length;
+      chunks.push(chunk);
+      if (bytes <= UNCOUNTED_BYTES) return;
+      for (const each of chunks.slice(counted)) count(each);
+      counted = chunks.length;
+      if (bytes <= PLAIN_BYTES && marks <= PLAIN_MARKS && deepest <= MAX_DEPTH) return;
+      pieces = createJsonReader(shape, maxHeldBytes);
+      for (const earlier of chunks.splice(0)) pieces.push(earlier);
+    },
+    end: () => {
+      if (pieces !== null) return pieces.end();
+      try {
+        return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+      } catch {
+        throw new NotJson('it cannot be parsed');
+      }
+    },
+  };
+}

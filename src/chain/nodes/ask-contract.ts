@@ -1,0 +1,83 @@
+import { keccak_256 } from '@noble/hashes/sha3.js';
+import { bytesToHex, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
+import type { AccountHex } from '../../tron/address.ts';
+import { bytesField, int64Field, readMessage, repeatedBytesField, writeBytes } from '../../tron/protobuf.ts';
+import { type Question, wholeMessage } from './question.ts';
+
+/** What a contract answers: `words` of 32 bytes in hex, `null` where it reverts; or why the node did not ask it. */
+export type ConstantAnswer = { kind: 'answered'; words: string[] | null } | { kind: 'refused'; reason: string };
+
+const SELECTOR_BYTES = 4;
+const WORD = /^(?:[0-9a-f]{64})+$/i;
+
+/**
+ * Calls a method of a contract, `method` as in `balanceOf(address)`, with an argument of 32 bytes in hex or none. Nodes know the state of
+ * their newest block, or of their newest irreversible one, and of no other.
+ */
+export function constantCall(
+  side: 'solid' | 'any',
+  contract: AccountHex,
+  method: string,
+  argument = '',
+): Question<ConstantAnswer> {
+  const selector = keccak_256(utf8ToBytes(method)).subarray(0, SELECTOR_BYTES);
+  const account = `41${contract}`;
+  return {
+    http: {
+      path: side === 'solid' ? '/walletsolidity/triggerconstantcontract' : '/wallet/triggerconstantcontract',
+      body: {
+        owner_address: account,
+        contract_address: account,
+        function_selector: method,
+        parameter: argument,
+        visible: false,
+      },
+      read: readJson,
+    },
+    grpc: {
+      path: `/protocol.${side === 'solid' ? 'WalletSolidity' : 'Wallet'}/TriggerConstantContract`,
+      // TriggerSmartContract: owner_address=1, contract_address=2, data=4.
+      request: Buffer.concat([
+        writeBytes(1, hexToBytes(account)),
+        writeBytes(2, hexToBytes(account)),
+        writeBytes(4, Buffer.concat([selector, hexToBytes(argument)])),
+      ]),
+      newSink: wholeMessage(readExtention),
+    },
+  };
+}
+
+/**
+ * A balance of 25 USDT: `{"result":{"result":true},"energy_used":935,"constant_result":["00…017d7840"],"transaction":{"ret":[{}], …}}`.
+ * A call that the contract reverts has the result true, too, and no word. A refusal's message is the hex of its UTF-8 bytes.
+ */
+function readJson(json: unknown): ConstantAnswer {
+  const { result = {}, constant_result: list } = json as {
+    result?: { result?: unknown; message?: unknown };
+    constant_result?: unknown;
+  };
+  const [first]: unknown[] = Array.isArray(list) ? list : [];
+  const isRun = result.result === true && Array.isArray(list);
+  return answerOf(isRun, typeof first === 'string' ? first : '', decodeMessage(result.message));
+}
+
+/** TransactionExtention: constant_result=3, result=4; Return: result=1, message=3. */
+function readExtention(bytes: Uint8Array): ConstantAnswer {
+  const fields = readMessage(bytes) ?? [];
+  const result = readMessage(bytesField(fields, 4)) ?? [];
+  const [first = new Uint8Array(0)] = repeatedBytesField(fields, 3);
+  return answerOf(int64Field(result, 1) === 1n, bytesToHex(first), Buffer.from(bytesField(result, 3)).toString('utf8'));
+}
+
+function answerOf(isRun: boolean, hex: string, message: string): ConstantAnswer {
+  if (!isRun) return { kind: 'refused', reason: message === '' ? 'no reason' : message };
+  const words = WORD.test(hex) && !message.startsWith('REVERT') ? (hex.match(/.{64}/g) ?? []) : null;
+  return { kind: 'answered', words };
+}
+
+/** What nodes write as the hex of its bytes, for people; other text as it is. */
+function decodeMessage(message: unknown): string {
+  if (typeof message !== 'string') return '';
+  const isHex = message.length % 2 === 0 && /^[0-9a-f]+$/i.test(message);
+  return isHex ? Buffer.from(message, 'hex').toString('utf8') : message;
+}

@@ -1,0 +1,44 @@
+/** An answer that comes at this rate is not slow, however large it is. */
+const GOOD_BYTES_PER_MS = 512;
+/** How an answer was late: nothing of it came, or not all. */
+export type Lateness = 'silent' | 'slow';
+
+export type Deadline = {
+  signal: AbortSignal;
+  /** Bytes came: the answer may take longer, for what counts is silence and not length. */
+  extend(bytes: number): void;
+  lateness(): Lateness;
+  /** Why it passed, for people. */
+  reason(): string;
+  clear(): void;
+};
+
+/**
+ * Aborts after `limitMs` without an answer. An answer that comes at a good rate may take up to `steadyShare` times as long; who asked grows
+ * `limitMs` where that is not enough.
+ */
+export function startDeadline(limitMs: number, steadyShare: number): Deadline {
+  const controller = new AbortController();
+  const startedMs = performance.now();
+  let bytesRead = 0;
+  let timer: NodeJS.Timeout;
+  const untilMs = () => startedMs + Math.min(limitMs * steadyShare, limitMs + bytesRead / GOOD_BYTES_PER_MS);
+  const arm = () => {
+    const leftMs = untilMs() - performance.now();
+    if (leftMs <= 0) controller.abort();
+    else timer = setTimeout(arm, Math.ceil(leftMs));
+  };
+  arm();
+  return {
+    signal: controller.signal,
+    extend: (bytes) => {
+      bytesRead += bytes;
+    },
+    lateness: () => (bytesRead === 0 ? 'silent' : 'slow'),
+    reason: () =>
+      bytesRead === 0
+        ? `no whole answer before the timeout of ${limitMs} ms`
+        : `no whole answer before the timeout: ${bytesRead} bytes in ${Math.round(performance.now() - startedMs)} ms`,
+    clear: () => clearTimeout(timer),
+  };
+}

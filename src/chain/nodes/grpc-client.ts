@@ -1,0 +1,189 @@
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect,
+  constants,
+  type IncomingHttpHeaders,
+  type IncomingHttpStatusHeader,
+} from 'node:http2';
+import type { Caller, CallLimits } from './caller.ts';
+import { BadMessage } from './message-reader.ts';
+import { isAboutSolid, type Question } from './question.ts';
+import { AnswerTooLarge, afterReached, readRetryAfter, shown, TransportRefusal } from './refusal.ts';
+
+/**
+ * What may be under way before we say that we took it. Node's 64 KiB would bring 640 KB/s from a node that is 100 ms away; this brings
+ * what the line has.
+ */
+const WINDOW_BYTES = 4 * 1024 * 1024;
+/** A message is preceded by a byte that says whether it is compressed, and its length in four. */
+const PREFIX_BYTES = 5;
+
+/** gRPC status codes (grpc.io, "Status codes and their use"). */
+const OK = 0;
+const UNIMPLEMENTED = 12;
+/** PERMISSION_DENIED, RESOURCE_EXHAUSTED, UNAUTHENTICATED: it refuses who asks, or how often. */
+const LIMITING_CODES: readonly number[] = [7, 8, 16];
+
+/** Asks a TRON node's gRPC API, whose answers are the very bytes. `apiKey` goes along as the metadata `tron-pro-api-key`. */
+export function createGrpcCaller(
+  { url, solidityUrl }: { url: string; solidityUrl: string },
+  apiKey: string | null,
+): Caller {
+  const [full, solid] = [createLine(url), createLine(solidityUrl)];
+  const metadata = apiKey === null ? {} : { 'tron-pro-api-key': apiKey };
+  return {
+    ask: (question, limits) => call((isAboutSolid(question) ? solid : full).session(), metadata, question, limits),
+    close: async () => {
+      full.close();
+      solid.close();
+    },
+  };
+}
+
+/** One connection, made when it is needed and again when it is lost. java-tron closes one that says nothing, and forbids pings on it. */
+function createLine(url: string) {
+  let session: ClientHttp2Session | null = null;
+  return {
+    session: (): ClientHttp2Session => {
+      if (session !== null && !session.closed && !session.destroyed) return session;
+      const opened = connect(url.replace(/^grpc/, 'http'), {
+        settings: { initialWindowSize: WINDOW_BYTES, enablePush: false },
+      });
+      opened.once('connect', () => opened.setLocalWindowSize(WINDOW_BYTES * 2));
+      // Each call hears of it by its own stream.
+      opened.on('error', () => undefined);
+      opened.once('goaway', () => opened.close());
+      // Whoever waits for an answer has a timer.
+      opened.unref();
+      session = opened;
+      return opened;
+    },
+    close: () => session?.destroy(),
+  };
+}
+
+function call<Answer>(
+  session: ClientHttp2Session,
+  metadata: Record<string, string>,
+  question: Question<Answer>,
+  { maxBytes, signal, onBytes }: CallLimits,
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': question.grpc.path,
+      'content-type': 'application/grpc',
+      te: 'trailers',
+      'user-agent': 'quittance',
+      ...metadata,
+    });
+    const unwrap = createUnwrapper(question, Math.min(maxBytes, question.grpc.maxBytes ?? maxBytes));
+    let headers: IncomingHttpHeaders & IncomingHttpStatusHeader = {};
+    let trailers: IncomingHttpHeaders = {};
+    const fail = (error: unknown) => {
+      reject(error);
+      stream.close(constants.NGHTTP2_CANCEL);
+    };
+    const onAbort = () => {
+      fail(new Error('the deadline passed'));
+      // Nothing came: the connection may be dead without either side knowing. The next call makes a new one.
+      if (headers[':status'] === undefined) session.close();
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    stream.once('response', (received) => {
+      headers = received;
+    });
+    stream.once('trailers', (received) => {
+      trailers = received;
+    });
+    stream.on('data', (chunk: Buffer) => {
+      try {
+        onBytes(chunk.length);
+        if (headers[':status'] === 200) unwrap.push(chunk);
+      } catch (error) {
+        fail(error);
+      }
+    });
+    stream.once('error', (error) => fail(headers[':status'] === undefined ? error : afterReached(error)));
+    stream.once('close', () => {
+      signal.removeEventListener('abort', onAbort);
+      try {
+        // Where there is nothing but a status, it stands in the headers.
+        resolve(answerOf(stream, headers, 'grpc-status' in trailers ? trailers : headers, question, unwrap.end));
+      } catch (error) {
+        reject(error);
+      }
+    });
+    stream.end(frame(question.grpc.request));
+  });
+}
+
+function answerOf<Answer>(
+  stream: ClientHttp2Stream,
+  headers: IncomingHttpHeaders & IncomingHttpStatusHeader,
+  ending: IncomingHttpHeaders,
+  question: Question<Answer>,
+  end: () => Answer,
+): Answer {
+  const httpStatus = headers[':status'];
+  const text = String(ending['grpc-status'] ?? '');
+  const code = /^\d{1,2}$/.test(text) ? Number(text) : null;
+  if (httpStatus === 200 && code === OK) return end();
+  const detail = shown(decodeMessage(String(ending['grpc-message'] ?? '')));
+  const retryAfterMs = readRetryAfter(headers as Record<string, string | string[] | undefined>, detail);
+  const isLimit = retryAfterMs !== null || (code !== null && LIMITING_CODES.includes(code)) || httpStatus === 429;
+  const status =
+    code === null ? `HTTP ${httpStatus ?? `nothing (stream ended with ${stream.rstCode})`}` : `gRPC status ${code}`;
+  const hint =
+    code === UNIMPLEMENTED && isAboutSolid(question)
+      ? ' (java-tron serves its irreversible side at another port, 50061 as a rule: write it as #solidity=)'
+      : '';
+  const wasReached = httpStatus !== undefined;
+  throw new TransportRefusal({ reason: `${status}: ${detail}${hint}`, retryAfterMs, wasReached, isLimit });
+}
+
+/** `grpc-message` is percent-encoded. */
+function decodeMessage(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function frame(message: Uint8Array): Buffer {
+  const prefix = Buffer.alloc(PREFIX_BYTES);
+  prefix.writeUInt32BE(message.length, 1);
+  return Buffer.concat([prefix, message]);
+}
+
+/** Takes the prefix off the one message of an answer. */
+function createUnwrapper<Answer>(question: Question<Answer>, maxBytes: number) {
+  const sink = question.grpc.newSink();
+  const prefix = Buffer.alloc(PREFIX_BYTES);
+  let have = 0;
+  let left = 0;
+  return {
+    push: (chunk: Uint8Array) => {
+      let at = 0;
+      while (have < PREFIX_BYTES && at < chunk.length) {
+        prefix[have] = chunk[at] ?? 0;
+        have += 1;
+        at += 1;
+        if (have < PREFIX_BYTES) continue;
+        if (prefix[0] !== 0) throw new BadMessage('the answer is compressed, which nobody asked for');
+        left = prefix.readUInt32BE(1);
+        if (left > maxBytes) throw new AnswerTooLarge(`the answer has ${left} bytes, more than ${maxBytes}`);
+      }
+      if (at === chunk.length) return;
+      left -= chunk.length - at;
+      if (left < 0) throw new BadMessage('more than one message');
+      sink.push(chunk.subarray(at));
+    },
+    end: (): Answer => {
+      if (have < PREFIX_BYTES || left > 0) throw new BadMessage('the answer ends too early');
+      return sink.end();
+    },
+  };
+}

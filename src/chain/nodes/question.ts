@@ -1,0 +1,52 @@
+import type { JsonShape } from './json-reader.ts';
+
+/** One question to a node, in the two languages that nodes speak. `read` throws on what is no answer to it. */
+export type Question<Answer> = {
+  /** More bytes of an answer are not read; 4 MiB when absent. */
+  maxBytes?: number;
+  /** What is kept of a JSON answer takes no more memory than about this; 8 MiB when absent. */
+  maxHeldBytes?: number;
+  /** A healthy node may take so long at least, where that is longer than for others. */
+  timeoutMs?: number;
+  http: {
+    path: `/wallet/${string}` | `/walletsolidity/${string}`;
+    body: object;
+    shape?: JsonShape;
+    read(json: unknown): Answer;
+  };
+  grpc: {
+    path: `/protocol.Wallet/${string}` | `/protocol.WalletSolidity/${string}`;
+    /** Less than `maxBytes`, for bytes are shorter than JSON. */
+    maxBytes?: number;
+    request: Uint8Array;
+    /** Takes the answer's message in pieces. java-tron answers an empty message where it has not what was asked for. */
+    newSink(): MessageSink<Answer>;
+  };
+};
+
+export type MessageSink<Answer> = { push(chunk: Uint8Array): void; end(): Answer };
+
+/** Takes a whole message at once. A piece may be a few bytes of a large buffer of the socket, so it is copied. */
+export function wholeMessage<Answer>(read: (message: Uint8Array) => Answer): () => MessageSink<Answer> {
+  return () => {
+    let room = Buffer.alloc(0);
+    let length = 0;
+    return {
+      push: (chunk) => {
+        if (length + chunk.length > room.length) {
+          const wider = Buffer.alloc(Math.max(room.length * 2, length + chunk.length));
+          room.copy(wider, 0, 0, length);
+          room = wider;
+        }
+        room.set(chunk, length);
+        length += chunk.length;
+      },
+      end: () => read(room.subarray(0, length)),
+    };
+  };
+}
+
+/** A question is about the irreversible chain, which java-tron serves at another port, or about the whole one. */
+export function isAboutSolid({ http }: Pick<Question<unknown>, 'http'>): boolean {
+  return http.path.startsWith('/walletsolidity/');
+}

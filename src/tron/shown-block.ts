@@ -1,0 +1,92 @@
+import { type BlockHeaderJson, encodeBlockHeader } from './block-header.ts';
+import { bytesFromHex } from './hex.ts';
+import { type ScannedField, visitFields } from './scan-message.ts';
+import { splitTransaction, type TransactionBytes, transactionBytes } from './transaction-bytes.ts';
+
+/** A header as a node showed it. Nothing of it is checked. */
+export type ShownHeader = {
+  /** The bytes are as they were received. Otherwise they are encoded from JSON, which hides fields that java-tron does not know. */
+  readonly isExact: boolean;
+  /** `BlockHeader.raw_data`. */
+  readonly header: Uint8Array;
+  readonly signature: Uint8Array;
+  /** `blockID` in JSON, `null` where the node names none. */
+  readonly shownId: string | null;
+};
+
+/** A block as a node showed it, each transaction with the id that the node names (`null`: it names none). */
+export type ShownBlock = ShownHeader & {
+  readonly transactions: readonly (TransactionBytes & { readonly shownId: string | null })[];
+};
+
+/** A block holds 2 MB (java-tron `BLOCK_SIZE`), and the smallest transactions take a hundred bytes. */
+const MAX_TRANSACTIONS = 20_000;
+
+type JsonObject = Record<string, unknown>;
+
+/**
+ * The header in the node's JSON of a block; null when it is none. Example: `{"blockID":"00…0e","block_header":{"raw_data":{"number":66987565,
+ * "txTrieRoot":"faf8…52a2","witness_address":"41b2…94ba","parentHash":"00…ed","version":34,"timestamp":1777445121000},"witness_signature":"5b3c…00"}}`.
+ */
+export function headerFromJson(json: unknown): ShownHeader | null {
+  const { blockID: shownId, block_header } = recordOf(json);
+  const { raw_data, witness_signature = '' } = recordOf(block_header);
+  if (typeof raw_data !== 'object' || raw_data === null || typeof shownId !== 'string') return null;
+  const header = encodeBlockHeader(raw_data as BlockHeaderJson);
+  const signature = typeof witness_signature === 'string' ? bytesFromHex(witness_signature) : null;
+  return header === null || signature === null ? null : { isExact: false, header, signature, shownId };
+}
+
+/** The block in the node's JSON; null when it is none. `transactions` is absent in an empty one. */
+export function blockFromJson(json: unknown): ShownBlock | null {
+  const header = headerFromJson(json);
+  const { transactions: list = [] } = recordOf(json);
+  if (header === null || !Array.isArray(list) || list.length > MAX_TRANSACTIONS) return null;
+  const transactions: ShownBlock['transactions'][number][] = [];
+  for (const each of list as unknown[]) {
+    const bytes = transactionBytes(each);
+    const { txID: shownId } = recordOf(each);
+    if (bytes === null || typeof shownId !== 'string') return null;
+    transactions.push({ ...bytes, shownId });
+  }
+  return { ...header, transactions };
+}
+
+/** The header in a `Block` or `BlockExtention` (api.proto), both of which have it as field 2; null when there is none. */
+export function headerFromMessage(message: Uint8Array): ShownHeader | null {
+  return readBlockMessage(message, () => true);
+}
+
+/** The block in a `Block` (Tron.proto: transactions=1, block_header=2); null when it is none. */
+export function blockFromMessage(message: Uint8Array): ShownBlock | null {
+  const transactions: ShownBlock['transactions'][number][] = [];
+  const header = readBlockMessage(message, ({ start, end }) => {
+    const bytes = splitTransaction(message.subarray(start, end));
+    if (bytes !== null) transactions.push({ ...bytes, shownId: null });
+    return bytes !== null && transactions.length <= MAX_TRANSACTIONS;
+  });
+  return header === null ? null : { ...header, transactions };
+}
+
+function readBlockMessage(message: Uint8Array, onTransaction: (place: ScannedField) => boolean): ShownHeader | null {
+  let place: ScannedField | null = null;
+  const isRead = visitFields(message, 0, message.length, (field) => {
+    if (field.number === 2 && field.wireType === 2) place = field;
+    return field.number === 1 && field.wireType === 2 ? onTransaction(field) : true;
+  });
+  const found = place as ScannedField | null;
+  if (isRead === null || found === null) return null;
+  let header: Uint8Array | null = null;
+  let signature = new Uint8Array(0);
+  const isHeaderRead = visitFields(message, found.start, found.end, ({ number, wireType, start, end }) => {
+    if (number === 1 && wireType === 2) header = message.subarray(start, end);
+    if (number === 2 && wireType === 2) signature = message.slice(start, end);
+    return true;
+  });
+  const raw = header as Uint8Array | null;
+  return isHeaderRead === null || raw === null ? null : { isExact: true, header: raw, signature, shownId: null };
+}
+
+function recordOf(value: unknown): JsonObject {
+  return typeof value === 'object' && value !== null ? (value as JsonObject) : {};
+}

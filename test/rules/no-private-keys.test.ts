@@ -1,0 +1,19 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+
+const SOURCE = join(import.meta.dirname, '../../src');
+/** The local network's wallets, and what checks a signature. */
+const MAY_SIGN = /^(?:devnet\/|tron\/signature\.ts$)/;
+
+test('nothing outside of the local network signs a transaction or builds one: there is no private key to lose', () => {
+  const files = readdirSync(SOURCE, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+  const service = files.filter((name) => !MAY_SIGN.test(name) && !name.endsWith('.test.ts'));
+  const signing = service.filter((name) =>
+    /\bsignMessage\b|secp256k1\.sign\b/.test(readFileSync(join(SOURCE, name), 'utf8')),
+  );
+  expect(service.length).toBeGreaterThan(300);
+  expect(signing).toEqual([]);
+  // The look-out sees what it looks for.
+  expect(readFileSync(join(SOURCE, 'devnet/block.ts'), 'utf8')).toMatch(/\bsignMessage\b/);
+});

@@ -1,0 +1,103 @@
+import { afterEach, expect, test } from 'vitest';
+import {
+  blockAfter,
+  createAttackChain,
+  directTransfer,
+  EVIL,
+  innerTransfer,
+  keyAt,
+  type Transaction,
+} from './attack-chain.ts';
+import { createAttackNode } from './attack-node.ts';
+import { type AttackWorld, createAttackWorld } from './attack-world.ts';
+
+let world: AttackWorld | null = null;
+afterEach(async () => {
+  await world?.stop();
+  world = null;
+});
+
+/** What anybody can have mined: a field that java-tron does not know, which it keeps and its JSON hides. */
+const poisoned = (transaction: Transaction): Transaction => ({ ...transaction, hidden: '3001' });
+const filler = () => [innerTransfer('33'.repeat(20), 5n)];
+
+async function start(names: readonly string[], agreement = 2) {
+  const chain = createAttackChain();
+  chain.mine();
+  const nodes = names.map((name) => createAttackNode(name, chain));
+  const made = await createAttackWorld({ chain, nodes, agreement });
+  world = made;
+  await made.run(25, filler);
+  return { world: made, chain, nodes };
+}
+
+test('a payment in a block that hides bytes from JSON, and one after it, are paid by the word of two operators', async () => {
+  const { world } = await start(['a', 'b']);
+  const [first, second] = [await world.invoice(), await world.invoice()];
+  await world.run(1, () => [poisoned(directTransfer(first.account, first.amount))]);
+  await world.run(1, () => [directTransfer(second.account, second.amount)]);
+  await world.run(45, filler);
+  expect(await world.statuses()).toEqual(['PAID', 'PAID']);
+  expect(await world.query('select verified from transfers order by block_number')).toEqual([
+    { verified: 'agreed:2' },
+    { verified: 'proven' },
+  ]);
+  expect(await world.alarms()).toEqual(['unproven-block']);
+  expect(world.reports).toEqual([]);
+  expect(world.behind()).toBe(0);
+});
+
+test('the same when every block hides bytes, and after the service was away', async () => {
+  const { world } = await start(['a', 'b']);
+  const { account, amount } = await world.invoice();
+  const transactions = () => filler().map(poisoned);
+  await world.run(5, transactions);
+  await world.run(1, () => [poisoned(directTransfer(account, amount))]);
+  world.restartAfter(60, transactions);
+  await world.run(60, transactions);
+  expect(await world.statuses()).toEqual(['PAID']);
+  expect(world.behind()).toBe(0);
+  expect(world.unrecorded()).toBeLessThanOrEqual(8);
+});
+
+test.each([
+  ['at the head', 0],
+  ['in the past', 40],
+])(
+  'one hostile operator of three that shows a block of its own in place of one that hides bytes, %s, stops nothing',
+  async (_when, away) => {
+    const { world, chain, nodes } = await start(['a', 'liar', 'c']);
+    const { account, amount } = await world.invoice();
+    const [, liar] = nodes;
+    if (liar === undefined) throw new Error('there are three nodes');
+    liar.lies.block = (number) => {
+      const [block, parent] = [chain.at(number), chain.at(number - 1)];
+      const isOurs = block?.transactions.some(({ hidden }) => hidden !== undefined) === true;
+      return isOurs && parent !== undefined ? blockAfter(parent, keyAt(EVIL, number)) : undefined;
+    };
+    await world.run(1, filler);
+    if (away === 0) await world.run(1, () => [poisoned(directTransfer(account, amount))]);
+    else {
+      world.restartAfter(1, () => [poisoned(directTransfer(account, amount))]);
+      world.restartAfter(away, filler);
+    }
+    await world.run(45, filler);
+    expect(await world.statuses()).toEqual(['PAID']);
+    expect(await world.inventions()).toEqual([]);
+    expect(world.behind()).toBe(0);
+  },
+);
+
+test('with one operator nothing of such a block is believed: it is held, told, and goes on when a second one is there', async () => {
+  const { world, chain, nodes } = await start(['a'], 1);
+  const { account, amount } = await world.invoice();
+  await world.run(1, () => [poisoned(directTransfer(account, amount))]);
+  await world.run(30, filler);
+  expect(await world.statuses()).toEqual(['PENDING']);
+  expect(world.errors.at(-1)).toContain('is not proven: JSON hides bytes');
+  expect(world.reports).toEqual([]);
+  nodes.push(createAttackNode('b', chain));
+  await world.run(60, filler);
+  expect(await world.statuses()).toEqual(['PAID']);
+  expect(world.behind()).toBe(0);
+});

@@ -1,0 +1,33 @@
+import type { Question } from '../../../src/chain/nodes/question.ts';
+import type { Fault } from '../../../src/devnet/faults.ts';
+import { answerCall, type GrpcService } from '../../../src/devnet/grpc-methods.ts';
+import { floodOf } from '../../../src/devnet/grpc-refusals.ts';
+import { jsonPieces, repeat } from '../../../src/devnet/json-text.ts';
+import { type Answering, answerRequest } from '../../../src/devnet/node-answers.ts';
+import { ParameterError } from '../../../src/devnet/parameters.ts';
+
+type Asked = Question<unknown>;
+
+/** The text that a node answers over HTTP. */
+export function jsonAnswer(node: Answering, faults: readonly Fault[], { path, body }: Asked['http']): string {
+  const bomb = bombOf(faults);
+  if (bomb !== undefined) return ['[', ...repeat('{},', (bomb.bytes ?? 0) / 3), '{}]'].join('');
+  try {
+    return [...jsonPieces(answerRequest(node, path, body as never))].join('');
+  } catch (error) {
+    if (!(error instanceof ParameterError)) throw error;
+    return JSON.stringify({ Error: error.nodeText });
+  }
+}
+
+/** The message that a node answers by gRPC. Throws a GrpcError where the call ends with another status. */
+export function messageAnswer(node: Answering, faults: readonly Fault[], { path, request }: Asked['grpc']): Uint8Array {
+  const bomb = bombOf(faults);
+  if (bomb !== undefined) return Buffer.concat([...floodOf(bomb).pieces()]);
+  const [, service, name = ''] = /^\/protocol\.(\w+)\/(\w+)$/.exec(path) ?? [];
+  return answerCall(node, service as GrpcService, name, request);
+}
+
+function bombOf(faults: readonly Fault[]): Fault | undefined {
+  return faults.find(({ kind }) => kind === 'bracket-bomb');
+}
