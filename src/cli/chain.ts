@@ -1,5 +1,6 @@
 import { acceptProducers } from '../chain/producers.ts';
 import type { Network } from '../domain/network.ts';
+import { nodeOrigin } from '../domain/node.ts';
 import { toIso } from '../domain/time.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { findOpenAlarms, resolveAlarms } from '../store/alarms.ts';
@@ -110,7 +111,7 @@ function nodeRows(status: ChainStatus | undefined): string[][] {
 
 /** The path of a node's URL may be a provider's secret. */
 function originOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).origin : '';
+  return URL.canParse(url) ? nodeOrigin(url) : '';
 }
 
 /** Lets a watcher that stopped for good go on, after its reason was shown. */

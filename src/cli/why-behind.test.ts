@@ -39,6 +39,13 @@ test.each<[string, ChainStatus | null, Partial<Standing>, string, string]>([
     'http://node.example is paused for 12 s: HTTP 429',
   ],
   [
+    'a node that is asked by gRPC and paused',
+    { ...BEHIND, nodes: [{ ...NODE, url: 'grpc://node.example:50051', state: 'paused', pausedForMs: 2000 }] },
+    {},
+    'nodes',
+    'grpc://node.example:50051 is paused for 2 s',
+  ],
+  [
     'catching up',
     { ...BEHIND, catchUp: { blocksPerSecond: 61.26, secondsLeft: 7.2 } },
     {},

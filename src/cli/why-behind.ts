@@ -1,3 +1,4 @@
+import { nodeOrigin } from '../domain/node.ts';
 import { toIso, type UnixMs } from '../domain/time.ts';
 import type { Alarm, AlarmKind } from '../store/alarms.ts';
 import { type ChainStatus, STATUS_SILENT_MS } from '../store/chain-status.ts';
@@ -83,7 +84,7 @@ function resting({ nodes }: ChainStatus): Cause[] {
     .map(({ url, state, reason, pausedForMs }) => {
       const left = pausedForMs > 0 ? ` for ${Math.ceil(pausedForMs / 1000)} s` : '';
       const why = reason === null ? '' : `: ${reason}`;
-      return { code: 'nodes', text: `${URL.canParse(url) ? new URL(url).origin : 'a node'} is ${state}${left}${why}` };
+      return { code: 'nodes', text: `${URL.canParse(url) ? nodeOrigin(url) : 'a node'} is ${state}${left}${why}` };
     });
 }
 

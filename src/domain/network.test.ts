@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { isNetwork, keyMode, NETWORKS, WIRE_ASSET, WIRE_NETWORK } from './network.ts';
-import { unlimitedNode } from './node.ts';
+import { nodeOrigin, unlimitedNode } from './node.ts';
 
 test('live keys are those of the main network alone', () => {
   expect(NETWORKS.map((network) => [network, keyMode(network)])).toEqual([
@@ -19,6 +19,11 @@ test('a network is one of those, as it is written there', () => {
 
 test('on the wire there is one network and one asset', () => {
   expect([WIRE_NETWORK, WIRE_ASSET]).toEqual(['TRON', 'USDT']);
+});
+
+test('the origin of a node has scheme, host and port, whatever it speaks, and no path', () => {
+  expect(nodeOrigin('https://n1.example/t0ken')).toBe('https://n1.example');
+  expect(nodeOrigin('grpc://n1.example:50051')).toBe('grpc://n1.example:50051');
 });
 
 test('a node is an operator of its own unless told otherwise', () => {
