@@ -1,3 +1,4 @@
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import { createAnswerReader } from './answer-reader.ts';
 import type { Caller, CallLimits } from './caller.ts';
@@ -11,6 +12,8 @@ const MAX_CONNECTIONS = 8;
 /** A node that refuses who asks, or how often, whatever is asked. */
 const LIMITING_STATUSES: readonly number[] = [401, 403, 429];
 const MAX_HELD_BYTES = 8 * 1024 * 1024;
+/** Pieces that wait already come without a turn of the event loop between them: others get one after so much. */
+const YIELD_BYTES = 512 * 1024;
 /** Refusals are pages and short texts. */
 const REFUSAL_BYTES = 16 * 1024;
 
@@ -71,6 +74,7 @@ export async function readAnswer<Answer>(
   const reader = createAnswerReader(shape, question.maxHeldBytes ?? MAX_HELD_BYTES);
   let beginning = '';
   let bytes = 0;
+  let unyielded = 0;
   const refuse = (what: string) => {
     const retryAfterMs = readRetryAfter(headers, beginning);
     const reason = `${what}: ${shown(beginning)}`;
@@ -83,6 +87,10 @@ export async function readAnswer<Answer>(
       if (beginning.length < REFUSAL_BYTES) beginning += chunk.toString('latin1', 0, REFUSAL_BYTES);
       if (bytes > maxBytes) throw new AnswerTooLarge(`the answer is larger than ${maxBytes} bytes`);
       reader.push(chunk);
+      unyielded += chunk.length;
+      if (unyielded < YIELD_BYTES) continue;
+      unyielded = 0;
+      await yieldToOthers();
     }
     const answer = reader.end();
     if (typeof answer !== 'object' || answer === null) throw refuse('neither object nor array');
