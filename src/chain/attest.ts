@@ -3,6 +3,7 @@ import type { AccountHex } from '../tron/address.ts';
 import { type FollowDeps, type Following, tipOf } from './following.ts';
 import type { Node } from './node.ts';
 import { ofDifferentOperators } from './operators.ts';
+import { orNull } from './or-null.ts';
 import { isKnownSolid, isSignedBy, loadProducers, PERIOD_MS, refreshProducers } from './producers.ts';
 import type { ProvenHeader } from './prove-block.ts';
 import { checked, type ReadBlock, readHeaderAt, readNewestSolid } from './read-block.ts';
@@ -62,10 +63,7 @@ async function findSignerElsewhere(
   [other]: readonly Node[],
 ): Promise<AccountHex | null> {
   if (other === undefined || producers === null) return null;
-  const shown = await readHeaderAt(deps, other, block.number).catch((error: unknown) => {
-    if (error instanceof AppError) return null;
-    throw error;
-  });
+  const shown = await readHeaderAt(deps, other, block.number).catch(orNull);
   return shown !== null && shown.id === block.id && isSignedBy(producers, shown) ? shown.signer : null;
 }
 

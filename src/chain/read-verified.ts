@@ -5,6 +5,7 @@ import { inGroups } from '../runtime/in-groups.ts';
 import type { Database } from '../store/database.ts';
 import type { Node } from './node.ts';
 import type { NodePool } from './node-pool.ts';
+import { orNull } from './or-null.ts';
 import type { ProvenHeader } from './prove-block.ts';
 import { type ReadBlock, type ReadDeps, readLogsOf, readRange } from './read-block.ts';
 import { withLogs } from './read-with-logs.ts';
@@ -57,10 +58,7 @@ async function agree(deps: ReadSolidDeps, read: ReadBlock, nodes: readonly Node[
   settle(window, agreement);
   for (const other of nodes.filter(({ operator }) => operator !== node.operator)) {
     if (window.agreed !== null) break;
-    const shown = await readLogsOf(deps, other, block).catch((error: unknown) => {
-      if (error instanceof AppError) return null;
-      throw error;
-    });
+    const shown = await readLogsOf(deps, other, block).catch(orNull);
     if (shown !== null) addVote(window, other, shown, agreement);
   }
   if (window.agreed !== null) return { ...toChainBlock(window), evidence: window.agreed.evidence };

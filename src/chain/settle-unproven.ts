@@ -3,6 +3,7 @@ import type { Evidence } from '../domain/chain-block.ts';
 import { AppError } from '../domain/errors.ts';
 import { findPassedBlock } from '../store/passed-blocks.ts';
 import type { Node } from './node.ts';
+import { orNull } from './or-null.ts';
 import type { ExaminedBlock } from './prove-block.ts';
 import { type ReadBlock, type ReadDeps, readExamined, readLogsIfThere } from './read-block.ts';
 import type { BlockLogs } from './read-logs.ts';
@@ -120,10 +121,4 @@ function claimOf({ id, parentId, time, producer, transactions }: ExaminedBlock):
   const claim = createHash('sha256').update(`${id} ${parentId} ${time} ${producer}\n`);
   for (const { txId, isSuccess } of transactions) claim.update(`${txId} ${isSuccess}\n`);
   return claim.digest('hex');
-}
-
-/** The pool knows why a node does not answer. */
-function orNull(error: unknown): null {
-  if (error instanceof AppError) return null;
-  throw error;
 }

@@ -5,6 +5,7 @@ import { insertProducerSet, type ProducerSet } from '../store/producer-sets.ts';
 import type { FollowDeps } from './following.ts';
 import type { Node } from './node.ts';
 import { ofDifferentOperators } from './operators.ts';
+import { orNull } from './or-null.ts';
 import { isKnownSolid, type KnownProducers, nameProducers, PERIOD_MS } from './producers.ts';
 import { type BlockMark, type Genesis, readHeaderAt, readNewestSolid, type SolidHeader } from './read-block.ts';
 import { findBuiltUpon, findStartingBlock, readGenesis } from './starting-block.ts';
@@ -113,12 +114,6 @@ async function findNetwork(deps: FollowDeps, nodes: readonly Node[]): Promise<{ 
     );
   }
   return { genesis: example.genesis, members: largest.group.map(({ node }) => node) };
-}
-
-/** The pool knows why a node does not answer. */
-function orNull(error: unknown): null {
-  if (error instanceof AppError) return null;
-  throw error;
 }
 
 /**

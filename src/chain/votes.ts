@@ -1,8 +1,8 @@
-import { AppError } from '../domain/errors.ts';
 import type { AccountHex } from '../tron/address.ts';
 import { type FollowDeps, type Following, tipOf } from './following.ts';
 import type { Node } from './node.ts';
 import { ofDifferentOperators } from './operators.ts';
+import { orNull } from './or-null.ts';
 import type { ExaminedBlock } from './prove-block.ts';
 import { type ReadBlock, readLogsIfThere, readLogsOf } from './read-block.ts';
 import { addVote, settle, toWindowBlock, type WindowBlock } from './window.ts';
@@ -98,12 +98,6 @@ async function ask(
   node: Node,
   { mayLag }: { mayLag: boolean },
 ): Promise<void> {
-  const logs = await (mayLag ? readLogsIfThere(deps, node, examined) : readLogsOf(deps, node, examined)).catch(
-    (error: unknown) => {
-      // The pool knows of it. The block waits, and another node may answer.
-      if (error instanceof AppError) return null;
-      throw error;
-    },
-  );
+  const logs = await (mayLag ? readLogsIfThere(deps, node, examined) : readLogsOf(deps, node, examined)).catch(orNull);
   if (logs !== null) addVote(block, node, logs, deps.agreement);
 }

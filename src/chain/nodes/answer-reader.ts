@@ -1,6 +1,6 @@
 import { createJsonReader, type JsonReader, type JsonShape, NotJson } from './json-reader.ts';
 
-/** What so little text can hold takes less than 16 MB, whatever it is. */
+/** An object of three characters takes about 64 bytes, so this much text holds 11 MB at most. */
 const UNCOUNTED_BYTES = 512 * 1024;
 /** A range of six blocks has 2.5 MB. */
 const PLAIN_BYTES = 3 * 1024 * 1024;

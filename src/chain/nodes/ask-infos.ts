@@ -32,7 +32,7 @@ const INFOS_HELD_BYTES = 16 * 1024 * 1024;
 /** Logs of USDT hold 32 bytes; what others log, and return, may have any size and is not kept. */
 const MAX_LOG_BYTES = 64 * 1024;
 const MAX_RECEIPT_BYTES = 4096;
-/** Of one answer: more logs of USDT than fit into the energy of a block, and more transactions than fit into one. */
+/** Of one answer: beyond so many logs of USDT single transactions are asked for; and more transactions than fit into a block. */
 const MAX_LOGS = 60_000;
 const MAX_INFOS = 20_000;
 

@@ -45,8 +45,8 @@ type Container = {
 type Expected = 'value' | 'name' | 'colon' | 'next' | 'nothing';
 
 /**
- * Reads JSON from pieces and keeps what `shape` says, at most about `maxHeldBytes` of memory: `{},{},…` of 24 MB takes two gigabytes where
- * it is parsed at once. No piece is held longer than it takes to read it, so that other work goes on between two of them.
+ * Reads JSON from pieces and keeps what `shape` says, at most about `maxHeldBytes` of memory: 24 to 64 MiB of `{},{},…` took two
+ * gigabytes when they were parsed at once. No piece is held longer than it takes to read it, so that other work goes on between two of them.
  */
 export function createJsonReader(shape: JsonShape, maxHeldBytes: number): JsonReader {
   const { skipped = {}, elements = {}, maxTextBytes = Number.POSITIVE_INFINITY } = shape;
