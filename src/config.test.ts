@@ -29,7 +29,7 @@ const KEYS = [1, 2, 3, 4, 5].map((byte) => Buffer.alloc(32, byte));
 const BASE64 = KEYS.map((key) => key.toString('base64'));
 const [FIRST_KEY = '', SECOND_KEY = ''] = BASE64;
 const HEX_KEY = KEYS[0]?.toString('hex') ?? '';
-const DATABASE = { DATABASE_URL: 'postgres://u:p@db/quittance' };
+const DATABASE = { DATABASE_URL: 'postgres://u:p@localhost/quittance' };
 
 test('an empty environment is the sandbox with every default', () => {
   expect(accepted({ PATH: '/bin', HOME: '/root' })).toEqual({
@@ -85,7 +85,7 @@ const good: [env: NodeJS.ProcessEnv, expected: object][] = [
   [{ ...MAINNET, QUITTANCE_PUBLIC_URL: 'http://[::1]:80' }, { publicUrl: 'http://[::1]' }],
   [{ QUITTANCE_DATA_DIR: '/var/lib/q' }, { dataDir: '/var/lib/q' }],
   [{ QUITTANCE_DATA_DIR: 'data/q' }, { dataDir: join(process.cwd(), 'data/q') }],
-  [{ DATABASE_URL: 'postgresql://u@h/db' }, { databaseUrl: 'postgresql://u@h/db' }],
+  [{ DATABASE_URL: 'postgresql://u@[::1]/db' }, { databaseUrl: 'postgresql://u@[::1]/db' }],
   [{ DATABASE_URL: 'postgres://u:p@%2Ftmp%2Fx:5432/db' }, { databaseUrl: 'postgres://u:p@%2Ftmp%2Fx:5432/db' }],
   [{ DATABASE_URL: 'postgres:///db?host=/tmp' }, { databaseUrl: 'postgres:///db?host=/tmp' }],
   [{ QUITTANCE_DATABASE_POOL: '2' }, { databasePoolSize: 2 }],
@@ -135,13 +135,13 @@ test('a configured network ends the sandbox and moves the metrics to their own f
 
 test('all networks may be configured together, each with its nodes in order of preference', () => {
   const { networks } = accepted({
-    QUITTANCE_MAINNET_NODES: 'https://a.example/path/, http://b.example:8090',
+    QUITTANCE_MAINNET_NODES: 'https://a.example/path/, https://b.example:8090',
     ...NILE,
     QUITTANCE_DEVNET_NODES: 'http://127.0.0.1:9090/',
     QUITTANCE_DEVNET_USDT: USDT,
   });
   expect(networks.mainnet).toEqual({
-    nodes: [unlimitedNode('https://a.example/path', 'a.example'), unlimitedNode('http://b.example:8090', 'b.example')],
+    nodes: [unlimitedNode('https://a.example/path', 'a.example'), unlimitedNode('https://b.example:8090', 'b.example')],
     usdt: 'a614f803b6fd780986a42c78ec9c7f77e6ded13c',
     agreement: 2,
   });
@@ -206,7 +206,9 @@ test.each([
     },
   ],
 ])('the sides of a node: %s', (_what, entry, expected) => {
-  expect(accepted({ QUITTANCE_NILE_NODES: entry }).networks.nile?.nodes[0]).toMatchObject(expected);
+  const allowed = 'node.example.com,grpc.trongrid.io,10.0.0.1';
+  const { networks } = accepted({ QUITTANCE_NILE_NODES: entry, QUITTANCE_ALLOW_PLAINTEXT: allowed });
+  expect(networks.nile?.nodes[0]).toMatchObject(expected);
 });
 
 test.each([
@@ -220,7 +222,8 @@ test.each([
   ['http://[::1]:8090', '[::1]:8090'],
   ['http://localhost:8090', 'localhost:8090'],
 ])('%s is run by %s as far as its name tells', (url, operator) => {
-  expect(accepted({ QUITTANCE_NILE_NODES: url }).networks.nile?.nodes[0]?.operator).toBe(operator);
+  const { networks } = accepted({ QUITTANCE_DEVNET_NODES: url, QUITTANCE_DEVNET_USDT: USDT });
+  expect(networks.devnet?.nodes[0]?.operator).toBe(operator);
 });
 
 test('two operators must agree where two are configured, unless told otherwise', () => {
@@ -320,6 +323,11 @@ const bad: [variable: string, value: string, says: string, rest?: NodeJS.Process
   ['QUITTANCE_DEVNET_USDT', 'TR7NHq', '34 characters', { QUITTANCE_DEVNET_NODES: 'http://a' }],
   ['QUITTANCE_DEVNET_USDT', USDT, 'without QUITTANCE_DEVNET_NODES'],
   ['QUITTANCE_TRON_API_KEY', 'two words', 'visible ASCII', NILE],
+  ['QUITTANCE_ALLOW_PLAINTEXT', 'http://10.0.0.5', 'no scheme, port or network'],
+  ['QUITTANCE_ALLOW_PLAINTEXT', '10.0.0.5:5432', 'no scheme, port or network'],
+  ['QUITTANCE_ALLOW_PLAINTEXT', '10.0.0.0/8', 'no scheme, port or network'],
+  ['QUITTANCE_ALLOW_PLAINTEXT', '*', 'no scheme, port or network'],
+  ['QUITTANCE_ALLOW_PLAINTEXT', 'db,', 'an entry is not a host name'],
   ['QUITTANCE_DEVNET_BLOCK_MS', '99', 'from 100 to 60000'],
   ['QUITTANCE_DEVNET_BLOCK_MS', '60001', 'from 100 to 60000'],
   ['QUITTANCE_DEVNET_PRODUCERS', '0', 'from 1 to 27'],
@@ -503,7 +511,7 @@ test('settings that have no effect, and a missing public URL, are worth a warnin
   // One operator is to be believed, and over HTTP any stranger can hold it up.
   const twice = ['QUITTANCE_PUBLIC_URL', 'QUITTANCE_NILE_NODES', 'QUITTANCE_NILE_NODES'];
   expect(warned({ ...NILE })).toEqual(twice);
-  const grpc = { QUITTANCE_NILE_NODES: 'grpc://grpc.nile.trongrid.io:50051' };
+  const grpc = { QUITTANCE_NILE_NODES: 'grpcs://grpc.nile.trongrid.io:50051' };
   expect(warned(grpc)).toEqual(['QUITTANCE_PUBLIC_URL', 'QUITTANCE_NILE_NODES']);
   expect(warned({ QUITTANCE_AGREEMENT: '1' })).toEqual(['QUITTANCE_AGREEMENT']);
   expect(warned({ ...TWO, QUITTANCE_TRON_API_KEY: 'x' })).toEqual(['QUITTANCE_PUBLIC_URL', 'QUITTANCE_TRON_API_KEY']);
@@ -517,10 +525,20 @@ test('settings that have no effect, and a missing public URL, are worth a warnin
   expect(warned({ ...TWO, ...local })).toEqual([]);
   expect(warned({ QUITTANCE_WEBHOOK_LOCAL_TARGETS: 'allow' })).toEqual([]);
   const real = { QUITTANCE_MAINNET_NODES: 'https://a.example,https://b.test' };
-  expect(warned({ ...real, ...local })).toEqual(['QUITTANCE_WEBHOOK_LOCAL_TARGETS']);
-  expect(warned({ ...real, ...TWO, ...local })).toEqual([]);
+  expect(warned({ ...real, ...DATABASE, ...local })).toEqual(['QUITTANCE_WEBHOOK_LOCAL_TARGETS']);
+  expect(warned({ ...real, ...TWO, ...DATABASE, ...local })).toEqual([]);
   const idle = { QUITTANCE_DEVNET_BLOCK_MS: '500', QUITTANCE_DEVNET_PRODUCERS: '3' };
   expect(warned({ ...TWO, ...idle, QUITTANCE_PUBLIC_URL: 'https://p.example' })).toEqual(Object.keys(idle));
+});
+
+test('a main network on the embedded PostgreSQL is worth a warning, a test network is not', () => {
+  const url = { QUITTANCE_PUBLIC_URL: 'https://p.example' };
+  const main = { ...url, QUITTANCE_MAINNET_NODES: 'https://a.example,https://b.test' };
+  const [warning, ...others] = readConfig(main).warnings;
+  expect(warning).toMatchObject({ variable: 'DATABASE_URL', message: expect.stringMatching(/bundles old libraries/) });
+  expect(others).toEqual([]);
+  expect(warned({ ...main, ...DATABASE })).toEqual([]);
+  expect(warned({ ...TWO, ...url })).toEqual([]);
 });
 
 test('docs/configuration.md lists exactly the variables that are read, with their defaults and bounds', () => {

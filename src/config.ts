@@ -3,6 +3,7 @@ import { isTronGridNode, parseNode } from './config/node-entry.ts';
 import { type ConfigProblem, readSettings } from './config/read-settings.ts';
 import { agreementOf, contradictions, DEFAULT_METRICS_PORT, idleSettings } from './config/rules.ts';
 import type { Settings } from './config/settings.ts';
+import { certificateProblems } from './config/transport.ts';
 import type { Network } from './domain/network.ts';
 import type { NodeSpec } from './domain/node.ts';
 import { type AccountHex, parseAddress } from './tron/address.ts';
@@ -60,7 +61,7 @@ export type ConfigResult =
  */
 export function readConfig(env: NodeJS.ProcessEnv): ConfigResult {
   const read = readSettings(env);
-  const errors = [...read.errors, ...contradictions(read)];
+  const errors = [...read.errors, ...contradictions(read), ...certificateProblems(env, read)];
   const warnings = [...read.warnings, ...idleSettings(read)];
   if (errors.length > 0) return { kind: 'invalid', errors, warnings };
   return { kind: 'ok', config: deepFreeze(compose(read.settings as Settings)), warnings };

@@ -36,12 +36,21 @@ function isForbidden(error: unknown): error is Error {
   return error instanceof Error && 'code' in error && FORBIDDEN.includes(String(error.code));
 }
 
+const NAME_AUTHORITY =
+  'name the file of the authority that signed its certificate in DATABASE_URL (sslrootcert=/path/to/ca.crt)';
+
 /** By error code of Node or PostgreSQL. */
 const FIXES: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there: start PostgreSQL, or correct the host and port of DATABASE_URL',
   ENOENT: 'there is no such socket: start PostgreSQL, or correct the host of DATABASE_URL',
   ENOTFOUND: 'this host name is unknown: correct the host of DATABASE_URL',
   EAI_AGAIN: 'the name service does not answer: check the network, or use an IP address in DATABASE_URL',
+  DEPTH_ZERO_SELF_SIGNED_CERT: NAME_AUTHORITY,
+  SELF_SIGNED_CERT_IN_CHAIN: NAME_AUTHORITY,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: NAME_AUTHORITY,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: NAME_AUTHORITY,
+  ERR_TLS_CERT_ALTNAME_INVALID:
+    'correct the host of DATABASE_URL, or have its certificate made for this name: it is for others',
   '28P01': 'correct the user or the password of DATABASE_URL',
   '28000': 'the server refuses this user from here: correct DATABASE_URL, or pg_hba.conf on the server',
   '25006': 'correct DATABASE_URL, or what leads to the primary',

@@ -2,7 +2,8 @@ import type { TSchema } from 'typebox';
 import Type from 'typebox';
 import { Errors } from 'typebox/value';
 import { editDistance } from './edit-distance.ts';
-import { SECRET_VARIABLES, Settings, VARIABLES, type Variable } from './settings.ts';
+import { readSecretFiles } from './secret-files.ts';
+import { FILE_VARIABLES, SECRET_VARIABLES, Settings, VARIABLES, type Variable } from './settings.ts';
 import { showValue } from './url-problems.ts';
 
 /** One thing that is wrong with the environment. `message` is a whole sentence with the fix and holds no secret. */
@@ -20,10 +21,12 @@ export type ReadSettings = {
 export function readSettings(env: NodeJS.ProcessEnv): ReadSettings {
   const settings: Record<string, unknown> = {};
   const present = new Set<Variable>();
+  const files = readSecretFiles(env);
   const errors: ConfigProblem[] = [];
   for (const variable of VARIABLES) {
     const schema: TSchema = Settings.properties[variable];
-    const text = env[variable]?.trim() ?? '';
+    const text = files.texts.get(variable) ?? env[variable]?.trim() ?? '';
+    if (files.texts.has(variable)) present.add(variable);
     if (text === '') {
       settings[variable] = 'default' in schema ? structuredClone(schema.default) : undefined;
       continue;
@@ -34,12 +37,12 @@ export function readSettings(env: NodeJS.ProcessEnv): ReadSettings {
     if (problems.length === 0) settings[variable] = value;
     for (const problem of problems) errors.push({ variable, message: sentence(variable, text, problem) });
   }
-  const strangers = readStrangers(env, present);
+  const strangers = readStrangers(env);
   return {
     settings: settings as Partial<Settings>,
     present,
-    errors: [...errors, ...strangers.errors],
-    warnings: strangers.warnings,
+    errors: [...files.errors, ...errors, ...strangers.errors],
+    warnings: [...files.warnings, ...strangers.warnings],
   };
 }
 
@@ -81,17 +84,19 @@ const MAX_MISSPELT_LETTERS = 2;
 /** Read by "quittance listen", and by programs of integrators that run beside the service on a developer's machine. */
 const INTEGRATOR_VARIABLES = ['QUITTANCE_API_KEY', 'QUITTANCE_SERVER', 'QUITTANCE_URL', 'QUITTANCE_WEBHOOK_SECRET'];
 
+const KNOWN: readonly string[] = [...VARIABLES, ...FILE_VARIABLES.keys()];
+
 /** Variables that are not ours but look as if they were meant for us. Their values are never shown. */
-function readStrangers(env: NodeJS.ProcessEnv, present: ReadonlySet<Variable>) {
+function readStrangers(env: NodeJS.ProcessEnv) {
   const errors: ConfigProblem[] = [];
   const warnings: ConfigProblem[] = [];
   for (const variable of Object.keys(env)) {
-    if ((VARIABLES as string[]).includes(variable) || env[variable] === '') continue;
+    if (KNOWN.includes(variable) || env[variable] === '') continue;
     if (INTEGRATOR_VARIABLES.includes(variable)) continue;
     const isOurs = variable.startsWith('QUITTANCE_');
     const meant = nearest(variable);
     // Another program's variable may resemble ours; with ours set there is nothing to guess.
-    if (meant.length > 0 && (isOurs || !meant.some((name) => present.has(name)))) {
+    if (meant.length > 0 && (isOurs || !meant.some((name) => (env[name]?.trim() ?? '') !== ''))) {
       errors.push({
         variable,
         message: `${variable} is not a variable of Quittance: did you mean ${meant.join(' or ')}? Rename it, or unset it.`,
@@ -103,10 +108,10 @@ function readStrangers(env: NodeJS.ProcessEnv, present: ReadonlySet<Variable>) {
   return { errors, warnings };
 }
 
-function nearest(variable: string): Variable[] {
+function nearest(variable: string): string[] {
   const asked = variable.toUpperCase();
   // Every command asks this of each variable of its environment, and few are as long as one of ours.
-  const alike = VARIABLES.filter((name) => Math.abs(name.length - asked.length) <= MAX_MISSPELT_LETTERS);
+  const alike = KNOWN.filter((name) => Math.abs(name.length - asked.length) <= MAX_MISSPELT_LETTERS);
   const distances = alike.map((name) => ({ name, letters: editDistance(asked, name) }));
   const least = Math.min(...distances.map(({ letters }) => letters));
   if (least > MAX_MISSPELT_LETTERS) return [];

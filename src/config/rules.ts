@@ -3,12 +3,15 @@ import { parseMasterKey } from '../runtime/key-ring.ts';
 import { isTronGridNode, parseNode } from './node-entry.ts';
 import type { ConfigProblem, ReadSettings } from './read-settings.ts';
 import type { Variable } from './settings.ts';
+import { databaseTransportProblems, nodeTransportProblems } from './transport.ts';
 import { httpUrl, isLoopbackHost, showValue } from './url-problems.ts';
 
 /** On real networks: what Prometheus's port list gives to exporters, free of the defaults of Prometheus, Grafana and PostgreSQL. */
 export const DEFAULT_METRICS_PORT = 9464;
 
 const NODE_VARIABLES = ['QUITTANCE_MAINNET_NODES', 'QUITTANCE_NILE_NODES', 'QUITTANCE_DEVNET_NODES'] as const;
+/** Variables that hold the URL of a database. */
+const DATABASE_VARIABLES = ['DATABASE_URL'] as const;
 
 /** Variables that are right each for itself and wrong together. */
 export function contradictions({ settings, present }: ReadSettings): ConfigProblem[] {
@@ -22,6 +25,7 @@ export function contradictions({ settings, present }: ReadSettings): ConfigProbl
     add('QUITTANCE_DEVNET_USDT', 'means nothing without QUITTANCE_DEVNET_NODES: set that too, or unset this.');
   }
   for (const { variable, message } of nodeProblems({ settings, present })) add(variable, message);
+  for (const { variable, message } of transportProblems({ settings, present })) add(variable, message);
   const masterKeys = settings.QUITTANCE_MASTER_KEY ?? [];
   if (new Set(masterKeys.map((text) => parseMasterKey(text)?.id)).size < masterKeys.length) {
     add('QUITTANCE_MASTER_KEY', 'holds one key twice, in base64 and in hexadecimal: remove one of the two.');
@@ -95,6 +99,17 @@ function nodeProblems(read: NodeSettings): { variable: Variable; message: string
   });
 }
 
+/** What others could read or change on its way. */
+function transportProblems(read: NodeSettings): { variable: Variable; message: string }[] {
+  const allowed = read.settings.QUITTANCE_ALLOW_PLAINTEXT ?? [];
+  const databases = DATABASE_VARIABLES.flatMap((variable) => {
+    const url = read.settings[variable];
+    return url === undefined ? [] : databaseTransportProblems(variable, url, allowed);
+  });
+  const real = nodeLists(read).filter(({ variable }) => variable !== 'QUITTANCE_DEVNET_NODES');
+  return [...databases, ...real.flatMap(({ variable, nodes }) => nodeTransportProblems(variable, nodes, allowed))];
+}
+
 /** What is set and has no effect, or is not set and probably should be. */
 export function idleSettings({ settings, present }: ReadSettings): ConfigProblem[] {
   const warnings: ConfigProblem[] = [];
@@ -102,6 +117,12 @@ export function idleSettings({ settings, present }: ReadSettings): ConfigProblem
   const isReal = NODE_VARIABLES.some((variable) => present.has(variable));
   if (isReal && !present.has('QUITTANCE_PUBLIC_URL')) {
     warn('QUITTANCE_PUBLIC_URL', 'is not set: checkout links will carry the address this process listens on.');
+  }
+  if (present.has('QUITTANCE_MAINNET_NODES') && !present.has('DATABASE_URL')) {
+    warn(
+      'DATABASE_URL',
+      'is not set: the embedded PostgreSQL, which bundles old libraries, will hold the invoices of mainnet. Use a PostgreSQL of your own, whose libraries your system keeps up to date (docs/security.md).',
+    );
   }
   for (const variable of ['QUITTANCE_DEVNET_BLOCK_MS', 'QUITTANCE_DEVNET_PRODUCERS'] as const) {
     if (isReal && present.has(variable)) warn(variable, 'has no effect: the local network runs in the sandbox only.');

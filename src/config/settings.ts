@@ -3,7 +3,7 @@ import { parseMasterKey } from '../runtime/key-ring.ts';
 import { parseAddress } from '../tron/address.ts';
 import { parseCidr } from './cidr.ts';
 import { parseNode } from './node-entry.ts';
-import { databaseUrlProblem, listenHostProblem, publicUrlProblem } from './url-problems.ts';
+import { databaseUrlProblem, listenHostProblem, plaintextHostProblem, publicUrlProblem } from './url-problems.ts';
 
 /**
  * Every environment variable that Quittance reads. `description` completes "must be …"; the kind of the schema says how
@@ -30,6 +30,7 @@ export const Settings = Type.Object({
   QUITTANCE_AGREEMENT: Type.Optional(
     Type.Integer({ minimum: 1, maximum: 9, description: 'a whole number from 1 to 9 (operators that must agree)' }),
   ),
+  QUITTANCE_ALLOW_PLAINTEXT: Type.Array(checked(Type.String(), plaintextHostProblem), { default: [] }),
   QUITTANCE_DEVNET_BLOCK_MS: integer(100, 60_000, 1000, 'milliseconds between two blocks'),
   QUITTANCE_DEVNET_PRODUCERS: integer(1, 27, 5, 'block producers'),
   QUITTANCE_METRICS_PORT: Type.Optional(
@@ -68,6 +69,11 @@ export const VARIABLES = Object.keys(Settings.properties) as Variable[];
 
 /** Variables whose text never appears in a message. */
 export const SECRET_VARIABLES: readonly Variable[] = ['DATABASE_URL', 'QUITTANCE_TRON_API_KEY', 'QUITTANCE_MASTER_KEY'];
+
+/** Each secret may stand in a file instead: `DATABASE_URL_FILE` holds the path of one with what `DATABASE_URL` takes. */
+export const FILE_VARIABLES: ReadonlyMap<string, Variable> = new Map(
+  SECRET_VARIABLES.map((variable) => [`${variable}_FILE`, variable]),
+);
 
 function integer(minimum: number, maximum: number, fallback: number, what: string) {
   const description = `a whole number from ${minimum} to ${maximum} (${what})`;

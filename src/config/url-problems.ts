@@ -46,6 +46,12 @@ export function listenHostProblem(text: string): Problem {
   return 'is not an IP address or host name: write for example 127.0.0.1, or 0.0.0.0 for all interfaces, with no scheme and no port';
 }
 
+/** One host, as it stands in URLs. */
+export function plaintextHostProblem(text: string): Problem {
+  if (isIP(text) !== 0 || /^[a-z0-9_]([a-z0-9._-]{0,251}[a-z0-9_])?$/i.test(text)) return null;
+  return 'an entry is not a host name or IP address: write for example 10.0.0.5 or db.internal, with no scheme, port or network';
+}
+
 export function isLoopbackHost(host: string): boolean {
   const bare = host.replace(/^\[|\]$/g, '').toLowerCase();
   return bare === 'localhost' || bare.endsWith('.localhost') || bare === '::1' || /^127(\.\d{1,3}){3}$/.test(bare);

@@ -245,12 +245,14 @@ function isUnavailable(error: unknown): boolean {
   if (typeof code === 'string') {
     return (
       /^(08|53|57P|58)/.test(code) ||
-      /^(57014|55000|55P03|40001|40P01|25006|25P03|3D000|28P01|28000|E[A-Z]+)$/.test(code)
+      /^(57014|55000|55P03|40001|40P01|25006|25P03|3D000|28P01|28000|E[A-Z]+)$/.test(code) ||
+      // Who answers has not shown that it is the server: Node's and OpenSSL's names.
+      /^(ERR_(TLS|SSL)_|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_)/.test(code)
     );
   }
   return (
     error instanceof Error &&
-    /(timeout|terminated|Connection ended|not queryable|Cannot use a pool)/i.test(error.message)
+    /(timeout|terminated|Connection ended|not queryable|Cannot use a pool|SSL connection)/i.test(error.message)
   );
 }
 
