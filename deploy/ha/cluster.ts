@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, chown, copyFile, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { chmod, chown, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { freePorts } from './free-ports.ts';
+import { makeCertificate, TLS_DIRECTORY } from './make-certificate.ts';
 import { createMember, type Member } from './member.ts';
 import { type Program, type ProgramUser, startProgram, stopProgram } from './program.ts';
 import type { Programs } from './requirements.ts';
@@ -72,8 +73,10 @@ async function startParts({ programs, user, directory, stops, stop }: Parts): Pr
   const etcd = await startEtcd({ ...shared, programs, directory, client: etcdHosts, peer: `127.0.0.1:${next()}` });
   stops.push(() => stopProgram(etcd, ETCD_STOP_MS));
 
-  // The other user may not be able to read where this program lies.
-  const configFile = await copyInto(directory, 'patroni.yml');
+  const tls = await makeCertificate({ openssl: programs.openssl, directory, user });
+  const configFile = join(directory, 'patroni.yml');
+  const config = await readFile(new URL('patroni.yml', import.meta.url), 'utf8');
+  await writeFile(configFile, config.replaceAll(TLS_DIRECTORY, tls.directory));
   const passwords = { superuser: secret(), replication: secret(), quittance: secret() };
   const members: Member[] = [];
   // Together, or the last ones would change the primary while the first ones stop.
@@ -101,24 +104,29 @@ async function startParts({ programs, user, directory, stops, stop }: Parts): Pr
   const proxy = await startProgram({
     ...shared,
     command: programs.haproxy,
+    // The other user may not be able to read where this program lies.
     args: ['-db', '-f', await copyInto(directory, 'haproxy.cfg')],
     env: proxyEnvironment(bind, members),
     cwd: directory,
     logFile: join(directory, 'haproxy.log'),
   });
   stops.push(() => stopProgram(proxy, PROXY_STOP_MS));
+  const superuser = (port: number, database: string): pg.ClientConfig => ({
+    ...{ host: '127.0.0.1', port, user: 'postgres', password: passwords.superuser, database },
+    ...{ ssl: { ca: tls.ca }, connectionTimeoutMillis: 5000 },
+  });
   const look = () => Promise.all(members.map(stateOf));
   const cluster: Cluster = {
-    databaseUrl: `postgres://quittance:${passwords.quittance}@${bind}/quittance`,
+    databaseUrl: `postgres://quittance:${passwords.quittance}@${bind}/quittance?sslmode=verify-full&sslrootcert=${tls.caFile}`,
     directory,
     members,
-    connectionOf: ({ port }) => superuser(port, passwords.superuser, 'quittance'),
+    connectionOf: ({ port }) => superuser(port, 'quittance'),
     look,
     untilWhole: (limitMs = START_LIMIT_MS) => untilWhole(members, limitMs),
     stop,
   };
   const primary = await cluster.untilWhole();
-  await createDatabase(superuser(primary.port, passwords.superuser, 'postgres'), passwords.quittance);
+  await createDatabase(superuser(primary.port, 'postgres'), passwords.quittance);
   return cluster;
 }
 
@@ -178,10 +186,6 @@ function proxyEnvironment(bind: string, members: readonly Member[]): Record<stri
     [`REST${index + 1}`, new URL(restUrl).port],
   ]);
   return { BIND: bind, ...Object.fromEntries(entries) };
-}
-
-function superuser(port: number, password: string, database: string): pg.ClientConfig {
-  return { host: '127.0.0.1', port, user: 'postgres', password, database, connectionTimeoutMillis: 5000 };
 }
 
 async function createDatabase(connection: pg.ClientConfig, password: string): Promise<void> {

@@ -12,29 +12,38 @@ export type Programs = {
   patroni: string;
   haproxy: string;
   setpriv: string;
+  openssl: string;
   postgresBin: string;
 };
 
 export type EtcdApi = 'v2' | 'v3';
 
 /** The Debian packages that bring them. */
-const PACKAGES = 'patroni etcd-server haproxy postgresql';
+const PACKAGES = 'patroni etcd-server haproxy postgresql openssl';
 
 /** Finds the programs, or says in a sentence what is missing and how it is installed. Installs nothing. */
 export async function findPrograms(): Promise<Programs | string> {
-  const [etcd, patroni, haproxy, setpriv, postgresBin] = await Promise.all([
+  const [etcd, patroni, haproxy, setpriv, openssl, postgresBin] = await Promise.all([
     findOnPath('etcd'),
     findOnPath('patroni'),
     findOnPath('haproxy'),
     findOnPath('setpriv'),
+    findOnPath('openssl'),
     findPostgres(),
   ]);
-  const found = { etcd, patroni, haproxy, setpriv, 'PostgreSQL with pg_basebackup and pg_rewind': postgresBin };
+  const found = {
+    etcd,
+    patroni,
+    haproxy,
+    setpriv,
+    openssl,
+    'PostgreSQL with pg_basebackup and pg_rewind': postgresBin,
+  };
   const missing = Object.entries(found).flatMap(([name, path]) => (path === null ? [name] : []));
-  if (etcd && patroni && haproxy && setpriv && postgresBin) {
+  if (etcd && patroni && haproxy && setpriv && openssl && postgresBin) {
     const etcdApi = await chooseEtcdApi(patroni);
     if (etcdApi === null) return `${patroni} --version does not tell its version`;
-    return { etcd, etcdApi, patroni, haproxy, setpriv, postgresBin };
+    return { etcd, etcdApi, patroni, haproxy, setpriv, openssl, postgresBin };
   }
   return `not installed: ${missing.join(', ')}; on Debian: apt-get install ${PACKAGES}`;
 }

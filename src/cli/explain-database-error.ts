@@ -52,7 +52,8 @@ const FIXES: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID:
     'correct the host of DATABASE_URL, or have its certificate made for this name: it is for others',
   '28P01': 'correct the user or the password of DATABASE_URL',
-  '28000': 'the server refuses this user from here: correct DATABASE_URL, or pg_hba.conf on the server',
+  '28000':
+    'the server refuses this user from here, or without TLS (sslmode=verify-full): correct DATABASE_URL, or pg_hba.conf on the server',
   '25006': 'correct DATABASE_URL, or what leads to the primary',
   '3D000': 'create the database (createdb), or correct its name at the end of DATABASE_URL',
   '53300':

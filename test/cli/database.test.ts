@@ -76,7 +76,7 @@ describe('with DATABASE_URL', () => {
     };
     const wrong: [url: string, says: string][] = [
       ['postgres://u:h0rse@127.0.0.1:1/quittance', 'nothing listens there'],
-      ['postgres://u:h0rse@quittance.invalid/quittance', 'correct the host'],
+      ['postgres://u:h0rse@quittance.invalid/quittance?sslmode=verify-full', 'correct the host'],
       [changed((copy) => (copy.password = 'h0rse')), 'correct the user or the password'],
       [changed((copy) => (copy.pathname = '/nowhere')), 'create the database'],
     ];

@@ -35,6 +35,7 @@ test(
     if (typeof programs === 'string') return context.skip(programs);
     const world = await startWorld(programs);
     try {
+      await expectTls(world);
       const load = world.startLoad();
       const outcomes: Outcome[] = [];
       await untilServed(load, performance.now());
@@ -58,6 +59,17 @@ test(
   },
   LIMIT_MS,
 );
+
+/** Each connection to each member is encrypted, those of the standbys too, and one without TLS is refused. */
+async function expectTls({ cluster }: World): Promise<void> {
+  for (const member of cluster.members) {
+    const connection = cluster.connectionOf(member);
+    await expect(queryOn({ ...connection, ssl: false }, 'select 1'), member.name).rejects.toThrow('no encryption');
+    await expect(queryOn({ ...connection, ssl: true }, 'select 1'), member.name).rejects.toThrow('self-signed');
+    const plain = `select 1 from pg_stat_ssl s join pg_stat_activity a using (pid) where not s.ssl and a.client_addr is not null`;
+    expect(await queryOn(connection, plain), member.name).toEqual([]);
+  }
+}
 
 async function liveThrough(world: World, load: Load, failure: Failure): Promise<Outcome> {
   const { cluster } = world;
