@@ -49,7 +49,7 @@ test('the configuration of Patroni acknowledges nothing that one machine alone h
 
 test('the configuration of Patroni takes no connection over the network without TLS, and its own verify whom they reach', async () => {
   const lines = (await readFile(PATRONI, 'utf8')).split('\n').map((line) => line.trim());
-  const rules = lines.filter((line) => /^- (local|host)/.test(line)).map((line) => line.split(' ')[1]);
+  const rules = lines.filter((line) => /^- (local|host\w*) /.test(line)).map((line) => line.split(' ')[1]);
   expect(rules.length).toBeGreaterThan(2);
   expect([...new Set(rules)]).toEqual(['local', 'hostssl']);
   expect(lines).toContain('ssl: "on"');
