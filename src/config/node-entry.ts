@@ -54,9 +54,7 @@ function readUrl(text: string): NodeUrl | Invalid {
   const isGrpc = scheme !== undefined;
   const url = httpUrl(isGrpc ? text.replace(/^grpcs?/i, tls === '' ? 'http' : 'https') : text);
   if (url === null) {
-    return invalid(
-      'is no URL of a node; write for example grpc://node.example.com:50051, http://node.example.com:8090 or https://api.trongrid.io',
-    );
+    return invalid('is no URL of a node; write for example grpcs://node.example.com:50051 or https://api.trongrid.io');
   }
   if (url.username !== '' || url.password !== '') {
     return invalid('holds a user name or password: remove it (the option #key= takes an API key)');
@@ -66,7 +64,7 @@ function readUrl(text: string): NodeUrl | Invalid {
   if (!isGrpc) return { kind: 'ok', url: url.href.replace(/\/+$/, ''), isGrpc, hostname, host, port: url.port };
   const port = /:(\d{1,5})\/*$/.exec(text)?.[1];
   if (port === undefined || url.pathname !== '/') {
-    return invalid('must end with the port of the gRPC service: write for example grpc://node.example.com:50051');
+    return invalid('must end with the port of the gRPC service: write for example grpcs://node.example.com:50051');
   }
   const place = `${hostname}:${port}`;
   return { kind: 'ok', url: `grpc${tls}://${place}`, isGrpc, hostname, host: place, port };

@@ -4,15 +4,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { type ConfigResult, readConfig } from '../config.ts';
-import { FILE_VARIABLES, SECRET_VARIABLES } from './settings.ts';
+import { FILE_VARIABLES } from './settings.ts';
 
 const KEY = Buffer.alloc(32, 7).toString('base64');
 const GOOD: Record<string, string> = {
   DATABASE_URL: 'postgres://u:h0rse@localhost/q',
   QUITTANCE_TRON_API_KEY: 'h0rse-key',
   QUITTANCE_MASTER_KEY: KEY,
+  QUITTANCE_MAINNET_NODES: 'https://a.example#key=h0rse,https://b.test/h0rse',
+  QUITTANCE_NILE_NODES: 'https://nile.trongrid.io',
+  QUITTANCE_DEVNET_NODES: 'http://127.0.0.1:9090/h0rse',
 };
-const NODES = { QUITTANCE_NILE_NODES: 'https://nile.trongrid.io' };
+const NODES = { QUITTANCE_NILE_NODES: GOOD['QUITTANCE_NILE_NODES'] };
+const USDT = { QUITTANCE_DEVNET_USDT: 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t' };
 
 const directory = mkdtempSync(join(tmpdir(), 'quittance-secrets-'));
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -32,13 +36,12 @@ function refused(env: NodeJS.ProcessEnv): { variable: string; message: string }[
   return result.kind === 'ok' ? [] : result.errors;
 }
 
-test('every secret may stand in a file, with the same effect', () => {
-  expect([...FILE_VARIABLES.keys()]).toEqual(SECRET_VARIABLES.map((variable) => `${variable}_FILE`));
-  expect(Object.keys(GOOD).sort()).toEqual([...SECRET_VARIABLES].sort());
+test('every secret, and every list of nodes, which may hold keys, may stand in a file, with the same effect', () => {
+  expect([...FILE_VARIABLES.values()].sort()).toEqual(Object.keys(GOOD).sort());
   const inFiles = Object.entries(GOOD).map(([variable, text]) => [`${variable}_FILE`, file(`${text}\n`)]);
-  const expected = readConfig({ ...NODES, ...GOOD });
+  const expected = readConfig({ ...USDT, ...GOOD });
   expect(expected.kind).toBe('ok');
-  expect(readConfig({ ...NODES, ...Object.fromEntries(inFiles) })).toEqual(expected);
+  expect(readConfig({ ...USDT, ...Object.fromEntries(inFiles) })).toEqual(expected);
 });
 
 test('the end of the line, of either kind, and space around the text are no part of a secret', () => {
@@ -55,10 +58,11 @@ test('an empty variable counts as unset, on either side', () => {
 
 describe.each(Object.entries(GOOD))('%s_FILE', (secret, text) => {
   const variable = `${secret}_FILE`;
+  const rest = secret === 'QUITTANCE_DEVNET_NODES' ? USDT : secret === 'QUITTANCE_TRON_API_KEY' ? NODES : {};
   const refusal = (says: RegExp) => [{ variable, message: expect.stringMatching(says) }];
 
   test('beside the variable itself is refused, for one of them would be ignored', () => {
-    const errors = refused({ ...NODES, [secret]: text, [variable]: file(text) });
+    const errors = refused({ ...rest, [secret]: text, [variable]: file(text) });
     expect(errors).toEqual(refusal(new RegExp(`^${variable} and ${secret} are both set: keep one`)));
   });
 
@@ -78,17 +82,17 @@ describe.each(Object.entries(GOOD))('%s_FILE', (secret, text) => {
       // The secret itself, where a path belongs.
       [text, /is not there/],
     ];
-    for (const [path, says] of bad) expect(refused({ ...NODES, [variable]: path }), path).toEqual(refusal(says));
+    for (const [path, says] of bad) expect(refused({ ...rest, [variable]: path }), path).toEqual(refusal(says));
   });
 
   test('is checked as the variable is, and as little of it is shown', () => {
-    const errors = refused({ ...NODES, [variable]: file('h0rse h0rse#') });
+    const errors = refused({ ...rest, [variable]: file('h0rse h0rse#') });
     expect(errors.map((error) => error.variable)).toEqual([secret]);
   });
 
   test('that everybody may read is worth a warning; a misspelt name is refused', () => {
     const warned = (mode: number) =>
-      readConfig({ ...NODES, [variable]: file(text, mode) }).warnings.map((warning) => warning.variable);
+      readConfig({ ...rest, [variable]: file(text, mode) }).warnings.map((warning) => warning.variable);
     expect(warned(0o644)).toContain(variable);
     expect(warned(0o640)).not.toContain(variable);
     expect(refused({ [variable.replace('_FILE', '_FILES')]: text })).toMatchObject([

@@ -70,9 +70,15 @@ export const VARIABLES = Object.keys(Settings.properties) as Variable[];
 /** Variables whose text never appears in a message. */
 export const SECRET_VARIABLES: readonly Variable[] = ['DATABASE_URL', 'QUITTANCE_TRON_API_KEY', 'QUITTANCE_MASTER_KEY'];
 
-/** Each secret may stand in a file instead: `DATABASE_URL_FILE` holds the path of one with what `DATABASE_URL` takes. */
+/** The URL of a node may hold a key, too. */
+const IN_FILES: readonly Variable[] = [
+  ...SECRET_VARIABLES,
+  ...(['QUITTANCE_MAINNET_NODES', 'QUITTANCE_NILE_NODES', 'QUITTANCE_DEVNET_NODES'] as const),
+];
+
+/** What may stand in a file instead: `DATABASE_URL_FILE` holds the path of one with what `DATABASE_URL` takes. */
 export const FILE_VARIABLES: ReadonlyMap<string, Variable> = new Map(
-  SECRET_VARIABLES.map((variable) => [`${variable}_FILE`, variable]),
+  IN_FILES.map((variable) => [`${variable}_FILE`, variable]),
 );
 
 function integer(minimum: number, maximum: number, fallback: number, what: string) {

@@ -48,6 +48,13 @@ test('commands, backups and connections that listen speak to a server with a ver
   expect(front.sent().includes(database.connection.database)).toBe(true);
 });
 
+test('a command takes the URL of its database from a file', async () => {
+  const file = join(newDirectory(), 'database-url');
+  writeFileSync(file, `${database.connectionString}\n`, { mode: 0o600 });
+  const { code, json } = await runCli(['project', 'list', '--json'], { env: { DATABASE_URL_FILE: file } });
+  expect({ code, json }).toEqual({ code: 0, json: { data: [] } });
+});
+
 test.each([
   ['of another authority', 'localhost', createCertificate(['localhost']).cert, /self-signed certificate.*sslrootcert/],
   ['for another name', 'db1.example.com', null, /certificate's altnames.*correct the host/],
