@@ -6,7 +6,7 @@ import { booleanParameter, integerParameter, type Parameters, textParameter } fr
 export const CONTROL_PATH = '/devnet/fork';
 
 export interface ControlAnswer {
-  readonly status: 200 | 409;
+  readonly status: 200 | 403 | 409;
   readonly body: object;
 }
 

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { foreignRequest } from '../runtime/foreign-request.ts';
 import { CONTROL_PATH, type ControlAnswer, forkOnRequest, isFromThisMachine } from './control.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import { faultsAt } from './faults.ts';
@@ -51,7 +52,7 @@ export async function startHttpServer(
   { host, port }: { readonly host: string; readonly port: number },
 ): Promise<Listener> {
   const server = createServer((request, response) => {
-    handle(request, response, context).catch((error: unknown) => {
+    handle(request, response, { ...context, host }).catch((error: unknown) => {
       // Only a fault of the devnet itself gets here; the page tells the developer what it was.
       if (!response.headersSent) response.writeHead(500, { 'content-type': 'text/html' });
       response.end(`<pre>${error instanceof Error ? error.stack : String(error)}</pre>`);
@@ -68,7 +69,11 @@ export async function startHttpServer(
   };
 }
 
-async function handle(request: IncomingMessage, response: ServerResponse, context: HttpContext): Promise<void> {
+async function handle(
+  request: IncomingMessage,
+  response: ServerResponse,
+  context: HttpContext & { readonly host: string },
+): Promise<void> {
   const { pathname: path, searchParams } = new URL(request.url ?? '/', 'http://devnet.invalid');
   const sickness = context.sickness();
   const faults = faultsAt(sickness.faults, path);
@@ -76,10 +81,13 @@ async function handle(request: IncomingMessage, response: ServerResponse, contex
   if (refuseWith(faults, response)) return;
   const { ledger, now, control } = context;
   if (control !== null && path === CONTROL_PATH && request.method === 'POST') {
-    const isAllowed = isFromThisMachine(request.socket.remoteAddress);
-    return isAllowed
-      ? answerControl(response, () => forkOnRequest(ledger, control.slotMs, parametersOf(body ?? '')))
-      : refuseMethod(response, 'GET', path);
+    if (!isFromThisMachine(request.socket.remoteAddress)) return refuseMethod(response, 'GET', path);
+    const foreign = foreignRequest(request, context.host);
+    return answerControl(response, () =>
+      foreign === null
+        ? forkOnRequest(ledger, control.slotMs, parametersOf(body ?? ''))
+        : { status: 403, body: { error: foreign } },
+    );
   }
   const isServed = ENDPOINTS.has(path) && context.apis.some((api) => path.startsWith(`${api}/`));
   if (!isServed || (request.method !== 'GET' && request.method !== 'POST')) {

@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest';
+import { request } from 'node:http';
+import { describe, expect, test } from 'vitest';
 import { isFromThisMachine } from '../../src/devnet/control.ts';
 import { askNode, askNodeText, payerOf, startTestDevnet } from '../support/devnet.ts';
 
@@ -59,4 +60,67 @@ test('only the first node obeys, only to POST, and only on this machine', async 
     false,
     false,
   ]);
+});
+
+describe('a page of another website', () => {
+  const OWN = { 'content-type': 'application/json' };
+
+  /** Sends the headers as they are, which fetch does not. */
+  const send = (url: string, headers: Record<string, string>, path = PATH) =>
+    new Promise<number | undefined>((resolve, reject) => {
+      const sending = request(url + path, { method: 'POST', headers: { ...OWN, ...headers } }, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      });
+      sending.on('error', reject).end('{"depth":1}');
+    });
+
+  test('forks nothing, neither under its own name nor by what browsers send without asking', async () => {
+    const devnet = await startTestDevnet();
+    devnet.mine(10);
+    const head = devnet.head();
+    const { port, host } = new URL(devnet.url);
+    const origin = 'https://evil.example';
+    for (const headers of [
+      { host: 'evil.example', origin, 'content-type': 'text/plain' },
+      { host: `evil.example:${port}` },
+      { host: `127.0.0.1.evil.example:${port}` },
+      { host: '127.0.0.1' },
+      { host: `127.0.0.1:${Number(port) + 1}` },
+      { host: `user@127.0.0.1:${port}` },
+      { origin },
+      { origin: 'null' },
+      { origin: `http://localhost:${port}` },
+      { origin: `https://${host}` },
+      { 'content-type': 'text/plain' },
+      { 'content-type': 'text/plain; a=application/json' },
+      { 'content-type': 'application/x-www-form-urlencoded' },
+      { 'content-type': 'application/json-seq' },
+    ]) {
+      expect([headers, await send(devnet.url, headers)]).toEqual([headers, 403]);
+    }
+    expect(devnet.head()).toEqual(head);
+  });
+
+  test('is told apart from a program of this machine, by any of its loopback names or the name that it listens on', async () => {
+    const devnet = await startTestDevnet({ host: 'localhost' });
+    devnet.mine(10);
+    const { port, host } = new URL(devnet.url);
+    for (const headers of [
+      { host: `127.0.0.1:${port}` },
+      { host: `[::1]:${port}` },
+      { host: `LocalHost:${port}` },
+      { origin: `http://${host}` },
+      { 'content-type': 'Application/JSON ; charset=utf-8' },
+    ]) {
+      devnet.mine();
+      expect([headers, await send(devnet.url, headers)]).toEqual([headers, 200]);
+    }
+  });
+
+  test('may ask what every real node answers to anybody: a wallet in a browser is another origin', async () => {
+    const devnet = await startTestDevnet();
+    const asked = { host: 'node.example', origin: 'https://shop.example', 'content-type': 'text/plain' };
+    expect(await send(devnet.url, asked, '/wallet/getnowblock')).toBe(200);
+  });
 });

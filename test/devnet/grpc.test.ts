@@ -324,6 +324,24 @@ test('a node that hangs or drips does not keep the devnet from stopping', async 
   for (const { status } of await Promise.all(calls)) expect(status).toBeUndefined();
 });
 
+test('a browser cannot call it: without TLS browsers speak HTTP/1.1, and HTTP/2 needs a content type that they ask for first', async () => {
+  const { devnet } = await paidDevnet();
+  const page = await fetch(devnet.grpcUrl.replace('grpc:', 'http:'), { method: 'POST', body: 'x' }).then(
+    ({ status }) => status,
+    () => 'no answer',
+  );
+  expect([403, 'no answer']).toContain(page);
+  const session = connect(devnet.grpcUrl.replace('grpc:', 'http:'));
+  const call = session.request({
+    ':method': 'POST',
+    ':path': '/protocol.Wallet/GetNowBlock2',
+    'content-type': 'text/plain',
+  });
+  const [{ ':status': status }] = await once(call.end(), 'response');
+  expect(status).toBe(415);
+  session.destroy();
+});
+
 test('lies are told by gRPC as by JSON', async () => {
   const { devnet, number } = await paidDevnet();
   const sick = async (fault: Fault) => {

@@ -35,7 +35,12 @@ export function temporaryDirectory(): string {
 
 /** POSTs to a node and returns what it says, whatever that is. */
 export async function askNodeText(url: string, path: string, body: object = {}) {
-  const { statusCode, body: answer } = await request(url + path, { method: 'POST', body: JSON.stringify(body) });
+  const headers = { 'content-type': 'application/json' };
+  const { statusCode, body: answer } = await request(url + path, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify(body),
+  });
   return { status: statusCode, text: await answer.text() };
 }
 

@@ -28,11 +28,12 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
+const JSON_TYPE = { 'content-type': 'application/json' };
 const bodyOf = (id: string, type = 'invoice.paid', invoiceId = 'inv_1') =>
   JSON.stringify({ id, type, data: { invoiceId } });
 async function post(id: string, body = bodyOf(id), secret = SECRET, atMs = NOW_MS): Promise<number> {
   const headers = signWebhook({ id, timestampSeconds: atMs / 1000, body, secrets: [secret] });
-  return (await fetch(inbox.url, { method: 'POST', headers, body })).status;
+  return (await fetch(inbox.url, { method: 'POST', headers: { ...headers, ...JSON_TYPE }, body })).status;
 }
 async function list(query = ''): Promise<Listed> {
   const answer = await fetch(inbox.url + query);
@@ -76,7 +77,7 @@ describe('what does not verify', () => {
   test('is answered with 400 and the reason, and listed as not verified', async () => {
     expect(await post('evt_1', bodyOf('evt_1'), createWebhookSecret(randomBytes))).toBe(400);
     expect(await post('evt_2', bodyOf('evt_2'), SECRET, NOW_MS - 301_000)).toBe(400);
-    expect((await fetch(inbox.url, { method: 'POST', body: 'hello' })).status).toBe(400);
+    expect((await fetch(inbox.url, { method: 'POST', headers: JSON_TYPE, body: 'hello' })).status).toBe(400);
     expect(await list()).toMatchObject([
       { id: 'evt_1', verified: false, reason: expect.stringContaining('signature') },
       { id: 'evt_2', verified: false, reason: expect.stringContaining('timestamp') },
@@ -98,6 +99,38 @@ describe('what does not verify', () => {
     expect(listed).toHaveLength(101);
     expect(listed[0]).toMatchObject({ id: 'evt_true', verified: true });
     expect(listed.at(-1)).toMatchObject({ id: 'evt_119', body: 'x'.repeat(2048) });
+  });
+});
+
+describe('a page of another website', () => {
+  const ask = (method: string, headers: Record<string, string>, body = '') =>
+    new Promise<{ status: number | undefined; text: string }>((resolve, reject) => {
+      const sending = request(inbox.url, { method, headers }, async (response) => {
+        const chunks: Buffer[] = [];
+        for await (const chunk of response) chunks.push(chunk);
+        resolve({ status: response.statusCode, text: Buffer.concat(chunks).toString() });
+      });
+      sending.on('error', reject).end(body);
+    });
+
+  test('is shown no webhooks under its own name, once that name resolves to this machine', async () => {
+    await post('evt_1');
+    const { port } = new URL(inbox.url);
+    const answer = await ask('GET', { host: `evil.example:${port}` });
+    expect(answer).toEqual({ status: 403, text: expect.stringContaining('Host') });
+    expect(answer.text).not.toContain('evt_1');
+    expect((await ask('GET', { host: `LOCALHOST:${port}` })).status).toBe(200);
+  });
+
+  test('fills no list by what browsers send without asking', async () => {
+    const origin = 'https://evil.example';
+    const statuses = [
+      (await ask('POST', { 'content-type': 'text/plain' }, 'x')).status,
+      (await ask('POST', {}, 'x')).status,
+      (await ask('POST', { ...JSON_TYPE, origin }, 'x')).status,
+    ];
+    expect(statuses).toEqual([403, 403, 403]);
+    expect(await list()).toEqual([]);
   });
 });
 
@@ -145,7 +178,7 @@ describe('a restart', () => {
 
 describe('bounds', () => {
   test('a body over 64 KiB is refused and not kept', async () => {
-    const headers = { 'content-length': 64 * 1024 + 1 };
+    const headers = { ...JSON_TYPE, 'content-length': 64 * 1024 + 1 };
     const status = await new Promise((resolve, reject) => {
       const sending = request(inbox.url, { method: 'POST', headers }, (response) => resolve(response.statusCode));
       sending.on('error', reject).end(Buffer.alloc(64 * 1024 + 1));
@@ -157,7 +190,7 @@ describe('bounds', () => {
   test('other methods and paths are refused', async () => {
     const answer = await fetch(inbox.url, { method: 'DELETE' });
     expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, POST']);
-    expect((await fetch(`${inbox.url}other`, { method: 'POST' })).status).toBe(404);
+    expect((await fetch(`${inbox.url}other`, { method: 'POST', headers: JSON_TYPE })).status).toBe(404);
   });
 
   test('a port that is taken is named', async () => {

@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import { AppError } from '../../domain/errors.ts';
 import { toIso, unixMs } from '../../domain/time.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import { foreignRequest } from '../../runtime/foreign-request.ts';
 import { verifyWebhook } from '../../webhooks/sign.ts';
 
 export type InboxOptions = {
@@ -20,6 +21,7 @@ export type InboxOptions = {
 /**
  * A receiver for the sandbox, as an integrator should write one: it verifies the raw bytes before it parses, keeps a webhook
  * before it acknowledges, and takes a repeat for what it is. `POST /` receives; `GET /?type=…&invoiceId=…` lists, newest last.
+ * A page of another website gets 403: neither is it shown orders, nor can it fill the list.
  * Errors: `PORT_IN_USE`.
  */
 export async function startInbox(options: InboxOptions): Promise<{ url: string; stop(): Promise<void> }> {
@@ -70,6 +72,8 @@ async function handle(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
+  const foreign = foreignRequest(request, options.host);
+  if (foreign !== null) return answer(response, 403, { error: foreign });
   const url = new URL(request.url ?? '/', 'http://inbox');
   if (url.pathname !== '/') return answer(response, 404, { error: 'the inbox has one address: /' });
   if (request.method === 'GET') return answer(response, 200, { data: list(store, url.searchParams) });
