@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
 import { createLogger } from './log.ts';
 
@@ -65,5 +66,45 @@ describe('the log', () => {
     });
     expect(line).not.toContain(CANARY);
     expect(line.match(/\[redacted\]/g)?.length).toBeGreaterThanOrEqual(6);
+  });
+
+  // No measurement: what takes time in proportion to the length is done in a fraction of a second, what takes its square in minutes, and is ended.
+  test.each([
+    ['backslashes', '\\'],
+    ['quotes and backslashes', '\\"'],
+    ['names of secrets without values', '"apiKey":"'],
+    ['names of secrets in a text that holds JSON', '\\"apiKey\\"'],
+    ['white space after such a name', '\\"seed\\"'.padEnd(10_000)],
+    ['connection strings without an end', 'postgres://u:'],
+    ['the beginning of a key', 'qt_live_'],
+    ['words that announce credentials', 'bearer '],
+  ])('hostile lines of %s hold up nothing', (_, piece) => {
+    const hostile = piece.repeat(Math.ceil(30_000 / piece.length));
+    const write = () =>
+      captured((log) => {
+        for (let n = 0; n < 40; n++) log.warn(hostile);
+      });
+    const lines: string = runInNewContext('write()', { write }, { timeout: 20_000 });
+    expect(lines.split('\n')).toHaveLength(41);
+  });
+
+  test('a secret that is far too long, and deep down, is not shown by the cut', () => {
+    const seed = `"${CANARY} ${'\\'.repeat(40_000)}`;
+    expect(captured((log) => log.warn({ a: { b: { c: { d: { seed } } } } }))).not.toContain(CANARY);
+  });
+
+  test('a line that is far too long is cut, still one of JSON with its level and time, and shows no secret at the cut', () => {
+    const fill = 'x'.repeat(20_000);
+    for (let length = 11_000; length < 13_000; length += 7) {
+      const secrets = `${fill}${'y'.repeat(length)} postgres://u:${CANARY}@db Bearer ${CANARY} qt_live_${CANARY} ${fill.repeat(4)}`;
+      const line = captured((log) => log.warn(secrets));
+      expect(line).not.toContain(CANARY.slice(0, 4));
+      expect(line.length).toBeLessThan(66_000);
+      expect(JSON.parse(line)).toMatchObject({
+        level: 'warn',
+        time: expect.any(String),
+        msg: expect.stringMatching(/^a line of \d+ characters was cut$/),
+      });
+    }
   });
 });

@@ -55,12 +55,15 @@ const REDACTED_PATHS = SECRET_NAMES.flatMap((name) =>
 
 const names = SECRET_NAMES.join('|');
 
-/** Each pattern keeps its first group, which says what was removed. The line is JSON, so a quote inside a value reads `\"`. */
+/**
+ * Each pattern keeps its first group, which says what was removed. The line is JSON, so a quote inside a value reads `\"`.
+ * Texts of others are in it: none may take more than time in proportion to the length, whatever the line is.
+ */
 const SECRET_PATTERNS: readonly RegExp[] = [
   // {"apiKey":"…"}
-  new RegExp(`("(?:${names})":")(?:[^"\\\\]|\\\\.)+(?=")`, 'gi'),
-  // The same inside a text that holds JSON: {\"apiKey\":\"…\"}
-  new RegExp(`(\\\\+"(?:${names})\\\\+"\\s*:\\s*\\\\+")[^"\\\\]+`, 'gi'),
+  new RegExp(`("(?:${names})":")(?:[^"\\\\]|\\\\.)+`, 'gi'),
+  // The same inside a text that holds JSON: {\"apiKey\":\"…\"}. It begins with one backslash: with all of a run it would be tried at each.
+  new RegExp(`(\\\\"(?:${names})\\\\+"\\s*:\\s*\\\\+")[^"\\\\]+`, 'gi'),
   // qt_live_4fQ… and qt_test_…
   /(\bqt_(?:live|test)_)[A-Za-z0-9_-]+/g,
   // whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
@@ -75,6 +78,18 @@ const SECRET_PATTERNS: readonly RegExp[] = [
   /(\b(?:bearer|basic) )[A-Za-z0-9._~+/=-]{8,}/gi,
 ];
 
+/** A line is longer only if a text of others came into it uncut. */
+const MAX_LINE_CHARS = 65_536;
+
+/** Of a line that is too long, the beginning stands in one that says so; it ends where no secret is parted from its mark. */
 function scrub(line: string): string {
-  return SECRET_PATTERNS.reduce((text, pattern) => text.replace(pattern, `$1${REDACTED}`), line);
+  if (line.length <= MAX_LINE_CHARS) return redact(line);
+  const head = /^\{"level":"[a-z]{1,9}","time":"[^"]{1,40}",/.exec(line)?.[0] ?? '{';
+  const start = line.slice(0, MAX_LINE_CHARS / 2);
+  const whole = start.slice(0, Math.max(start.lastIndexOf(' '), start.lastIndexOf('"')) + 1);
+  return `${head}"msg":"a line of ${line.length} characters was cut","start":${JSON.stringify(redact(whole))}}\n`;
+}
+
+function redact(text: string): string {
+  return SECRET_PATTERNS.reduce((rest, pattern) => rest.replace(pattern, `$1${REDACTED}`), text);
 }
