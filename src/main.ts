@@ -59,6 +59,7 @@ async function runService(config: Config, log: Logger, fail: (error: unknown) =>
     const postgres = await startEmbeddedPostgres({
       dataDir: config.dataDir,
       log,
+      needsOwnUser: config.networks.mainnet !== undefined,
       onExit: (exit) => fail(endedByItself(config.dataDir, exit)),
     });
     try {

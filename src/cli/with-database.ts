@@ -99,7 +99,11 @@ async function withEmbedded<Output>(
     const log = createLogger({ level, destination: terminal.stderr });
     const isNew = !(await isClusterThere(config.dataDir));
     if (isNew) terminal.note('making a new database …');
-    const postgres = await startEmbeddedPostgres({ dataDir: config.dataDir, log });
+    const postgres = await startEmbeddedPostgres({
+      dataDir: config.dataDir,
+      log,
+      needsOwnUser: config.networks.mainnet !== undefined,
+    });
     try {
       const { connection } = postgres;
       return await withConnection(config, connection, async (db) => {

@@ -93,7 +93,7 @@ export async function startGuardian(options: {
   }).then(async (exit) => {
     child.stdin?.destroy();
     // A guardian that was killed could not stop postgres. Its watcher may be doing so already; another signal does no harm.
-    if (exit.signal !== null) await stopRemaining(data, socketDir);
+    if (exit.signal !== null) await stopRemaining(data, socketDir, user);
     return exit;
   });
   await new Promise<void>((resolve, reject) => {
@@ -120,7 +120,9 @@ async function stopGuardian(child: ChildProcess, exited: Promise<GuardianExit>):
   }
 }
 
-async function stopRemaining(data: string, socketDir: string): Promise<void> {
+async function stopRemaining(data: string, socketDir: string, user: SystemUser | undefined): Promise<void> {
   const postmaster = await readPostmaster(data).catch(() => undefined);
-  if (postmaster?.socketDir === socketDir) await stopPostmaster(data, postmaster.pid).catch(() => {});
+  if (postmaster?.socketDir === socketDir) {
+    await stopPostmaster(data, postmaster.pid, user).catch(() => {});
+  }
 }

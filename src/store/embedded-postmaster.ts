@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
-import { readFile, readlink, realpath, rm } from 'node:fs/promises';
+import { readFile, readlink, realpath, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { isRunning } from '../runtime/is-running.ts';
 import { EmbeddedPostgresError, errorCode } from './embedded-error.ts';
+import { runAs, type SystemUser } from './embedded-user.ts';
 
 /** What PostgreSQL writes of itself into its data directory (`miscinit.c CreateLockFile`). */
 export type Postmaster = { pid: number; socketDir: string; isReady: boolean };
@@ -27,27 +28,35 @@ export async function readPostmaster(data: string): Promise<Postmaster | undefin
 
 /**
  * Stops a PostgreSQL that outlived its Quittance (only possible if its guardian was killed with it) and removes its remains.
- * The caller holds the lock of the data directory.
+ * The caller holds the lock of the data directory. The file is the user's, who may have written anything into it: what it names is
+ * signalled and removed with the rights of that user alone.
  * Returns true if a postmaster.pid stands there that belongs to no process of this cluster.
  */
-export async function stopOrphan(data: string): Promise<boolean> {
+export async function stopOrphan(data: string, user: SystemUser | undefined): Promise<boolean> {
   const postmaster = await readPostmaster(data);
   if (postmaster === undefined) return false;
-  if (await isPostmasterOf(data, postmaster.pid)) await stopPostmaster(data, postmaster.pid);
+  if (await isPostmasterOf(data, postmaster.pid, user)) await stopPostmaster(data, postmaster.pid, user);
   if (basename(postmaster.socketDir).startsWith(SOCKET_DIR_PREFIX)) {
-    await rm(postmaster.socketDir, { recursive: true, force: true });
+    await runAs(user, '/bin/sh', ['-c', REMOVE_SOCKET, postmaster.socketDir]);
   }
   return (await readPostmaster(data)) !== undefined;
 }
 
-/** A process id is reused after a while: the process must also stand in the data directory, as every postmaster does. */
-async function isPostmasterOf(data: string, pid: number): Promise<boolean> {
+/** All that PostgreSQL makes in its socket directory. Whatever else stands there is not ours, and the directory then stays. */
+const REMOVE_SOCKET = 'test -L "$0" || { rm -f -- "$0/.s.PGSQL.5432" "$0/.s.PGSQL.5432.lock"; rmdir -- "$0"; }';
+
+/** A process id is reused after a while: the process must also be the user's and stand in the data directory, as every postmaster does. */
+async function isPostmasterOf(data: string, pid: number, user: SystemUser | undefined): Promise<boolean> {
   if (!isRunning(pid)) return false;
+  const uid = user?.uid ?? process.getuid?.();
   const cwd = await readlink(`/proc/${pid}/cwd`).catch(() => undefined);
-  if (cwd !== undefined) return cwd === (await realpath(data));
+  if (cwd !== undefined) {
+    return cwd === (await realpath(data)) && (await stat(`/proc/${pid}`).catch(() => undefined))?.uid === uid;
+  }
   // No /proc (macOS), or a process that just ended.
-  const command = await promisify(execFile)('ps', ['-o', 'command=', '-p', String(pid)]).catch(() => undefined);
-  return command?.stdout.includes(data) ?? false;
+  const found = await promisify(execFile)('ps', ['-o', 'uid=', '-o', 'command=', '-p', String(pid)]).catch(() => null);
+  const [, owner, command] = /^\s*(\d+)\s+(.*)/.exec(found?.stdout ?? '') ?? [];
+  return Number(owner) === uid && command?.includes(data) === true;
 }
 
 /** A fast shutdown aborts the running transactions and takes well under a second; the guardian uses the same time. */
@@ -56,16 +65,16 @@ const FAST_SHUTDOWN_MS = 5_000;
 const IMMEDIATE_SHUTDOWN_MS = 7_000;
 
 /** Stops it fast, and if that takes too long at once; its journal is replayed at the next start. */
-export async function stopPostmaster(data: string, pid: number): Promise<void> {
+export async function stopPostmaster(data: string, pid: number, user: SystemUser | undefined): Promise<void> {
   for (const [signal, patienceMs] of [
-    ['SIGINT', FAST_SHUTDOWN_MS],
-    ['SIGQUIT', IMMEDIATE_SHUTDOWN_MS],
-    ['SIGKILL', IMMEDIATE_SHUTDOWN_MS],
+    ['INT', FAST_SHUTDOWN_MS],
+    ['QUIT', IMMEDIATE_SHUTDOWN_MS],
+    ['KILL', IMMEDIATE_SHUTDOWN_MS],
   ] as const) {
     const deadlineMs = performance.now() + patienceMs;
-    if (!sendSignal(pid, signal)) return;
+    await runAs(user, '/bin/sh', ['-c', 'kill -s "$0" "$1"', signal, String(pid)]);
     while (performance.now() < deadlineMs) {
-      if (!(await isPostmasterOf(data, pid))) return;
+      if (!(await isPostmasterOf(data, pid, user))) return;
       await delay(10);
     }
   }
@@ -73,14 +82,4 @@ export async function stopPostmaster(data: string, pid: number): Promise<void> {
     'EMBEDDED_FAILED',
     `PostgreSQL (process ${pid}) on ${data} cannot be stopped. Stop it, then start again.`,
   );
-}
-
-/** False if there is no such process. */
-function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
-  try {
-    process.kill(pid, signal);
-    return true;
-  } catch (error) {
-    return errorCode(error) === 'EPERM';
-  }
 }

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { EmbeddedPostgresError, errorCode } from './embedded-error.ts';
 
 /** A user of the operating system, by its numbers. */
@@ -7,22 +7,43 @@ export type SystemUser = { name: string; uid: number; gid: number };
 
 /**
  * The user to run PostgreSQL as; undefined means as ourselves. PostgreSQL refuses to run as root (`main.c check_root`), so as root
- * it is the owner of an existing cluster, else `postgres`, else `nobody`.
+ * it is the owner of an existing cluster, else `quittance`, else `postgres`, else `nobody`. A number that no program has would be
+ * better than nobody, but initdb asks for a name.
  */
 export async function choosePostgresUser(
   clusterOwner: { uid: number; gid: number } | undefined,
 ): Promise<SystemUser | undefined> {
   if (process.getuid?.() !== 0) return undefined;
-  const users = parsePasswd(await readFile('/etc/passwd', 'utf8').catch(() => ''));
+  return pickUser(await readFile('/etc/passwd', 'utf8').catch(() => ''), clusterOwner);
+}
+
+const NAMES = ['quittance', 'postgres', 'nobody'];
+
+/** Of the users in the text of a passwd file. Error: EmbeddedPostgresError. */
+export function pickUser(passwd: string, clusterOwner: { uid: number; gid: number } | undefined): SystemUser {
+  const users = parsePasswd(passwd);
   if (clusterOwner && clusterOwner.uid !== 0) {
     return users.find((user) => user.uid === clusterOwner.uid) ?? { name: `uid ${clusterOwner.uid}`, ...clusterOwner };
   }
-  const user = users.find(({ name }) => name === 'postgres') ?? users.find(({ name }) => name === 'nobody');
+  const [user] = NAMES.flatMap((wanted) => users.filter(({ name }) => name === wanted));
   if (user) return user;
   throw new EmbeddedPostgresError(
     'EMBEDDED_UNSUPPORTED',
-    'PostgreSQL refuses to run as root, and /etc/passwd has neither a user "postgres" nor "nobody" to run it as. ' +
+    `PostgreSQL refuses to run as root, and /etc/passwd has no user to run it as (${NAMES.join(', ')}). ` +
       'Start Quittance as an ordinary user, or set DATABASE_URL.',
+  );
+}
+
+/** Of nobody, as whom anything may run: what belongs to it is read and changed by every other program of that user. */
+const NOBODY = 65_534;
+
+/** Why the user should not own a database, and what to do; undefined if nothing speaks against it. `home` is that of an existing cluster. */
+export function sharedUserProblem(user: SystemUser | undefined, home: string | undefined): string | undefined {
+  if (user === undefined || (user.name !== 'nobody' && user.uid !== NOBODY)) return undefined;
+  return (
+    `PostgreSQL runs as ${user.name}, as other programs may: each of them can read and change the database. Give it a user of its own: ` +
+    `stop Quittance and run "useradd --system --shell /usr/sbin/nologin quittance"` +
+    (home === undefined ? '' : `, then "chown -R quittance: ${home}"`)
   );
 }
 
@@ -81,6 +102,15 @@ export function runAs(
     child.once('error', (cause) => reject(spawnError(file, user, cause)));
     child.once('close', (code) => resolve({ code, output }));
   });
+}
+
+/**
+ * Deletes what the user may have written to, with the rights of that user alone: a directory can become a link to anywhere between
+ * our look and our step. Undefined is ourselves. What cannot be deleted stays.
+ */
+export async function removeAs(user: SystemUser | undefined, path: string): Promise<void> {
+  if (user === undefined) await rm(path, { recursive: true, force: true });
+  else await runAs(user, '/bin/sh', ['-c', 'rm -rf -- "$0"', path]);
 }
 
 /** Explains why a process could not even be started. */

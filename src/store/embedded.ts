@@ -1,4 +1,4 @@
-import { chown, mkdtemp, rm } from 'node:fs/promises';
+import { lchown, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -14,7 +14,7 @@ import { CLUSTER_IN_USE, type Guardian, startGuardian } from './embedded-guardia
 import { createCluster, removeDrafts } from './embedded-initialize.ts';
 import { logSize, readLogSince, trimLog, trimLogRegularly } from './embedded-log.ts';
 import { readPostmaster, SOCKET_DIR_PREFIX, stopOrphan } from './embedded-postmaster.ts';
-import { canWrite, choosePostgresUser, type SystemUser } from './embedded-user.ts';
+import { canWrite, choosePostgresUser, removeAs, type SystemUser, sharedUserProblem } from './embedded-user.ts';
 
 /** A running PostgreSQL of our own. `stop` is a fast shutdown within 5 s (12 s at the very most); a second call waits for the first. */
 export type EmbeddedPostgres = { connection: PostgresConnection; stop(): Promise<void> };
@@ -27,6 +27,7 @@ export type UnexpectedExit = { code: number | null; signal: NodeJS.Signals | nul
  * It listens on a Unix socket only and ends with this process, however that ends. `onExit` is called if it ends by itself.
  * `isDurable: false` gives up surviving a power failure for speed, for tests.
  * `sharedDir` is root's place for what the user of PostgreSQL must reach and cannot where it is.
+ * `needsOwnUser` refuses `nobody`, whose files every program of that user can read; else that is a warning.
  * Errors: DataDirError, EmbeddedPostgresError.
  */
 export async function startEmbeddedPostgres(options: {
@@ -35,6 +36,7 @@ export async function startEmbeddedPostgres(options: {
   onExit?: (exit: UnexpectedExit) => void;
   isDurable?: boolean;
   sharedDir?: string;
+  needsOwnUser?: boolean;
 }): Promise<EmbeddedPostgres> {
   const dataDir = resolve(options.dataDir);
   const lock = await lockDataDir(dataDir, 'postgres.lock');
@@ -73,10 +75,15 @@ const NOT_DURABLE = { fsync: 'off', synchronous_commit: 'off', full_page_writes:
 type Cluster = Awaited<ReturnType<typeof openCluster>>;
 
 /** Finds the cluster, or makes it on the first start. After this no other process works on it. */
-async function openCluster(options: { dataDir: string; sharedDir: string; log: Logger }) {
-  const { dataDir } = options;
+async function openCluster(options: { dataDir: string; sharedDir: string; log: Logger; needsOwnUser?: boolean }) {
+  const { dataDir, log } = options;
   const found = await findCluster(dataDir);
   const user = await choosePostgresUser(found?.owner);
+  const problem = sharedUserProblem(user, found?.home);
+  if (problem !== undefined && options.needsOwnUser) {
+    throw new EmbeddedPostgresError('EMBEDDED_UNSUPPORTED', `For a main network this is refused: ${problem}`);
+  }
+  if (problem !== undefined) log.warn(problem);
   const binaries = await findBinaries({ ...options, user });
   if (found === undefined) {
     const password = await readOrCreatePassword(dataDir);
@@ -86,7 +93,7 @@ async function openCluster(options: { dataDir: string; sharedDir: string; log: L
   const { home } = found;
   await checkCluster(found, user, binaries);
   await removeDrafts(home);
-  const hasStalePidFile = await stopOrphan(dataPath(home));
+  const hasStalePidFile = await stopOrphan(dataPath(home), user);
   const password = await readOrCreatePassword(dataDir, { home, user, binaries });
   return { home, user, binaries, password, hasStalePidFile };
 }
@@ -110,7 +117,7 @@ async function runServer(options: {
   const settings = { ...SETTINGS, ...(options.isDurable === false ? NOT_DURABLE : {}) };
   let guardian: Guardian | undefined;
   const cleanUp = async (): Promise<void> => {
-    await rm(socketDir, { recursive: true, force: true });
+    await removeAs(cluster.user, socketDir);
     await rm(connectionFile, { force: true });
     await options.unlock();
   };
@@ -154,7 +161,7 @@ async function createSocketDir(user: SystemUser | undefined): Promise<string> {
   const bytes = Buffer.byteLength(join(parent, SOCKET_DIR_PREFIX)) + UNIQUE_SUFFIX_LENGTH;
   if (bytes > MAX_SOCKET_DIR_BYTES || !(await canWrite(user, parent))) parent = '/tmp';
   const path = await mkdtemp(join(parent, SOCKET_DIR_PREFIX)); // mode 0700
-  if (user) await chown(path, user.uid, user.gid);
+  if (user) await lchown(path, user.uid, user.gid);
   return path;
 }
 

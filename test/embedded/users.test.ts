@@ -1,6 +1,23 @@
-import { chmod, chown, mkdir, readdir, readFile, realpath, rm, stat, truncate } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import {
+  chmod,
+  chown,
+  mkdir,
+  readdir,
+  readFile,
+  realpath,
+  rm,
+  stat,
+  symlink,
+  truncate,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { createLogger } from '../../src/runtime/log.ts';
+import { startEmbeddedPostgres } from '../../src/store/embedded.ts';
 import { copyProject, nativePath } from './project-copy.ts';
 import { IS_LINUX, IS_ROOT, makeDirectory, processesOf, query, ready, spawnServer, stop } from './server.ts';
 
@@ -55,6 +72,95 @@ describe.skipIf(!IS_ROOT || !IS_LINUX)('PostgreSQL started by root', () => {
       code: 'EMBEDDED_UNREACHABLE',
       message: expect.stringMatching(/belongs to uid \d+.*Start Quittance as the user that made it/),
     });
+  });
+
+  describe('believes nothing that its user can write', () => {
+    let dataDir: string;
+    let home: string;
+    let user: { uid: number; gid: number };
+    beforeAll(async () => {
+      dataDir = await makeDirectory();
+      await stop(await started(dataDir));
+      home = join(dataDir, 'postgres');
+      user = await stat(home);
+    });
+
+    /** As the user of PostgreSQL may at any time. */
+    async function plant(path: string, text: string): Promise<void> {
+      await writeFile(path, text);
+      await chown(path, user.uid, user.gid);
+    }
+
+    test('root deletes no directory that postmaster.pid names, neither itself nor behind a link', async () => {
+      const other = await makeDirectory(0o700);
+      const victims = [join(other, 'quittance-books'), join(other, 'quittance-more')];
+      for (const victim of victims) {
+        await mkdir(victim);
+        await writeFile(join(victim, '.s.PGSQL.5432'), 'kept');
+      }
+      const link = join(await makeDirectory(0o777), 'link');
+      await symlink(other, link);
+      for (const named of [victims[0], join(link, 'quittance-more')]) {
+        await plant(join(home, 'data', 'postmaster.pid'), `2147483646\n${home}/data\n0\n5432\n${named}\n\n0\nready\n`);
+        await stop(await started(dataDir));
+      }
+      for (const victim of victims) expect(await readFile(join(victim, '.s.PGSQL.5432'), 'utf8')).toBe('kept');
+    });
+
+    test('root ends no process that postmaster.pid names, though it stands in the data directory', async () => {
+      const bystander = spawn('sleep', ['60'], { cwd: join(home, 'data') });
+      const ended = once(bystander, 'exit');
+      await plant(join(home, 'data', 'postmaster.pid'), `${bystander.pid}\n${home}/data\n0\n5432\n\n\n0\nready\n`);
+      await stop(await started(dataDir));
+      expect(bystander.exitCode ?? bystander.signalCode).toBeNull();
+      bystander.kill('SIGTERM');
+      await ended;
+    });
+
+    test('root cuts no file that the log is a link to', async () => {
+      const log = join(home, 'postgres.log');
+      const victim = join(await makeDirectory(0o700), 'ledger');
+      await writeFile(victim, '');
+      await truncate(victim, 11 * 1024 * 1024);
+      await rm(log);
+      await symlink(victim, log);
+      expect(await spawnServer(dataDir).next()).toMatchObject({ kind: 'failed', code: 'EMBEDDED_FAILED' });
+      expect((await stat(victim)).size).toBe(11 * 1024 * 1024);
+      await rm(log);
+      await stop(await started(dataDir));
+    });
+
+    test('what is left of a first start goes with the rights of its user, who cannot have root delete another’s file', async () => {
+      const [draft, own] = [`${home}.draft-aaaaaa`, `${home}.draft-bbbbbb`];
+      for (const path of [draft, own]) {
+        await mkdir(join(path, 'sub'), { recursive: true });
+        await writeFile(join(path, 'sub', 'file'), '');
+      }
+      for (const path of [draft, own, join(own, 'sub'), join(own, 'sub', 'file')])
+        await chown(path, user.uid, user.gid);
+      await stop(await started(dataDir));
+      expect(existsSync(join(draft, 'sub', 'file'))).toBe(true);
+      expect(existsSync(own)).toBe(false);
+      await rm(draft, { recursive: true });
+    });
+  });
+
+  test('a main network is refused the user nobody, and told how to make another; the sandbox is warned', async () => {
+    const dataDir = await makeDirectory();
+    await chown(dataDir, NOBODY, NOBODY);
+    const earlier = spawnServer(dataDir, { uid: NOBODY, gid: NOBODY });
+    await ready(earlier);
+    await stop(earlier);
+    const lines: string[] = [];
+    const log = createLogger({ level: 'warn', destination: { write: (line: string) => void lines.push(line) } });
+    await expect(startEmbeddedPostgres({ dataDir, log, needsOwnUser: true })).rejects.toMatchObject({
+      code: 'EMBEDDED_UNSUPPORTED',
+      message: expect.stringMatching(/main network.*useradd --system.*chown -R quittance: .*postgres/),
+    });
+    expect(lines).toEqual([]);
+    const postgres = await startEmbeddedPostgres({ dataDir, log });
+    await postgres.stop();
+    expect(lines.join('')).toContain('each of them can read and change the database');
   });
 
   async function started(dataDir: string, script?: string) {
