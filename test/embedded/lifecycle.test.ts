@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs';
-import { appendFile, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { appendFile, lstat, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest';
 import { createLogger } from '../../src/runtime/log.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/store/embedded.ts';
 import { readRunningPostgres } from '../../src/store/embedded-connection.ts';
+import { copyProject, nativePath } from './project-copy.ts';
 import { IS_LINUX, makeDirectory, processesOf, query, ready, spawnServer, stop } from './server.ts';
 
 // Each test starts several servers, which on a machine busy with other things takes a while.
@@ -141,4 +142,17 @@ test('a temporary directory with a long path gives way to /tmp, for a socket has
   expect(host).toMatch(/^\/tmp\/quittance-\w{6}$/);
   await stop(server);
   expect(existsSync(host)).toBe(false);
+});
+
+test('after "npm ci --ignore-scripts" it makes the links that its package makes in an install script', async () => {
+  const project = await makeDirectory(0o755);
+  const script = await copyProject(project, { hasBinaries: true });
+  const links: { target: string }[] = JSON.parse(await readFile(join(nativePath(project), 'pg-symlinks.json'), 'utf8'));
+  const paths = links.map(({ target }) => join(nativePath(project), '..', target));
+  expect(paths.length).toBeGreaterThan(0);
+  for (const path of paths) await rm(path, { force: true });
+  const server = spawnServer(join(project, 'data'), { script });
+  expect(await query(await ready(server), 'select 1 as one')).toEqual([{ one: 1 }]);
+  await stop(server);
+  for (const path of paths) expect([path, (await lstat(path)).isSymbolicLink()]).toEqual([path, true]);
 });

@@ -1,0 +1,35 @@
+// Brings test/rules/production-packages.json up to date with the lock: what each package that an installation without
+// development packages has is licensed under, whether it runs an install script, when it was published and when it was taken
+// in. A package that stands there already keeps its line; only of a new one the registry is asked. The test beside the file judges it.
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const root = join(import.meta.dirname, '..');
+const file = join(root, 'test/rules/production-packages.json');
+const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+const known = JSON.parse(readFileSync(file, 'utf8'));
+const today = new Date().toISOString().slice(0, 10);
+
+const lines = {};
+for (const [path, { version, license, hasInstallScript, dev }] of Object.entries(packages)) {
+  if (path === '' || dev === true) continue;
+  const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
+  // MIT, installs by a script, published 2026-06-06, taken 2026-06-20: why, if those days are less than a week apart
+  const [dates = `published ${askDate(name, version)}, taken ${today}`] =
+    /(published [\d-]+, )?taken .*/.exec(known[`${name}@${version}`] ?? '') ?? [];
+  lines[`${name}@${version}`] = `${license}, ${hasInstallScript ? 'installs by a script, ' : ''}${dates}`;
+}
+const sorted = Object.fromEntries(Object.entries(lines).sort(([a], [b]) => (a < b ? -1 : 1)));
+writeFileSync(file, `${JSON.stringify(sorted, null, 2)}\n`);
+process.stdout.write(`${Object.keys(sorted).length} packages\n`);
+
+/** The day on which the registry says that it was published: `2026-06-06`. */
+function askDate(name, version) {
+  const script = process.env['npm_execpath'];
+  const [command, first] = script?.endsWith('.js') ? [process.execPath, [script]] : ['npm', []];
+  const times = JSON.parse(execFileSync(command, [...first, 'view', name, 'time', '--json'], { encoding: 'utf8' }));
+  const time = times[version];
+  if (typeof time !== 'string') throw new Error(`the registry does not say when ${name}@${version} was published`);
+  return time.slice(0, 10);
+}
