@@ -1,4 +1,3 @@
-import { fileURLToPath } from 'node:url';
 import type { BenchContext, BenchResult } from './bench-context.ts';
 import { measureMemory } from './memory.ts';
 import { judge, summarize, toMarkdown } from './report.ts';
@@ -8,16 +7,13 @@ const FULL: Plan = { invoiceCount: 1_000_000, connections: [1, 16, 64], rounds: 
 const QUICK: Plan = { invoiceCount: 50_000, connections: [1, 64], rounds: 2, seconds: 1, warmUpSeconds: 1 };
 const SETTLE_SECONDS = { full: 20, quick: 5 };
 
-const SOURCE_COMMAND = fileURLToPath(new URL('../bin/quittance.js', import.meta.url));
-
 /** Creating and reading invoices beside the bare baseline, and the memory of an idle process. About nine minutes. */
 export async function runApi(context: BenchContext): Promise<BenchResult> {
-  const { command, flags, onProgress } = context;
+  const { flags, onProgress } = context;
   const plan = flags.quick ? QUICK : FULL;
   onProgress('measuring the memory of an idle process');
   const memory = await measureMemory({
     ...context,
-    commands: { release: command, source: SOURCE_COMMAND },
     settleSeconds: flags.quick ? SETTLE_SECONDS.quick : SETTLE_SECONDS.full,
   });
   const samples = await measureRounds({ ...context, plan });

@@ -20,10 +20,8 @@ export type ServiceSetup = { env?: Record<string, string>; execArgv?: string[] }
 
 /** Runs a script of this folder and waits for its first message. */
 export async function startScript<Message>(name: string, env: Record<string, string>): Promise<[Child, Message]> {
-  const options: ForkOptions = {
-    execArgv: ['--import', 'tsx'],
-    env: { ...process.env, NODE_ENV: 'production', ...env },
-  };
+  // By the same --import as this process, which also runs TypeScript.
+  const options: ForkOptions = { env: { ...process.env, NODE_ENV: 'production', ...env } };
   const child = fork(fileURLToPath(new URL(name, import.meta.url)), [], options);
   const started = within(Promise.race([once(child, 'message'), failure(child)]), `${name} does not start`);
   const [message] = await started.catch((error: Error) => {

@@ -5,27 +5,23 @@ import { onServer } from './databases.ts';
 import { descendants, residentBytes } from './proc.ts';
 
 /** Resident memory of an idle API process, in bytes. `helpers` is that of the processes which it started itself. */
-export type Memory = { how: 'release' | 'source'; atStart: number; settled: number; helpers: number };
+export type Memory = { atStart: number; settled: number; helpers: number };
 
-/** Measures an API process that nobody calls, started from the release and from the source. */
+/** Measures an API process that nobody calls. */
 export async function measureMemory(options: {
-  commands: Record<Memory['how'], string>;
+  command: string;
   postgres: PostgresConnection;
   settleSeconds: number;
   onStart(child: Child): void;
-}): Promise<Memory[]> {
-  const { commands, postgres, settleSeconds, onStart } = options;
+}): Promise<Memory> {
+  const { command, postgres, settleSeconds, onStart } = options;
   await onServer(postgres, (client) => client.query('create database idle'));
-  const measured: Memory[] = [];
-  for (const how of ['release', 'source'] as const) {
-    const server = await startService(commands[how], { ...postgres, database: 'idle' });
-    onStart(server);
-    const atStart = await residentBytes(server.pid);
-    await delay(settleSeconds * 1000);
-    const settled = await residentBytes(server.pid);
-    const helpers = await Promise.all((await descendants(server.pid)).map(residentBytes));
-    measured.push({ how, atStart, settled, helpers: helpers.reduce((sum, bytes) => sum + bytes, 0) });
-    await server.stop();
-  }
-  return measured;
+  const server = await startService(command, { ...postgres, database: 'idle' });
+  onStart(server);
+  const atStart = await residentBytes(server.pid);
+  await delay(settleSeconds * 1000);
+  const settled = await residentBytes(server.pid);
+  const helpers = await Promise.all((await descendants(server.pid)).map(residentBytes));
+  await server.stop();
+  return { atStart, settled, helpers: helpers.reduce((sum, bytes) => sum + bytes, 0) };
 }

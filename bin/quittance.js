@@ -1,6 +1,5 @@
 #!/usr/bin/env node
 import { existsSync } from 'node:fs';
-import * as module from 'node:module';
 
 // Only syntax that old releases of Node can read stands here, so that they reach this message.
 const [major, minor] = process.versions.node.split('.').map(Number);
@@ -12,17 +11,22 @@ if (major < 20 || (major === 20 && minor < 19)) {
 }
 
 async function run() {
+  // A package is its build and has no sources. What a checkout runs is never older than its sources.
+  if (existsSync(new URL('../src/', import.meta.url))) await build();
   const built = new URL('../dist/cli/main.js', import.meta.url);
-  const source = new URL('../src/cli/main.ts', import.meta.url);
-  const isBuilt = existsSync(built);
-  if (!isBuilt) {
-    const { register } = await import('tsx/esm/api');
-    // The tsconfig.json of the working directory belongs to somebody else.
-    register({ tsconfig: false });
-    module.register('./package-hooks.js', import.meta.url);
-  }
-  const { main } = await import((isBuilt ? built : source).href);
+  const { main } = await import(built.href);
   process.exitCode = await main(process.argv.slice(2));
+}
+
+async function build() {
+  const { BuildError, buildDist } = await import('../build/build-dist.js');
+  try {
+    await buildDist();
+  } catch (error) {
+    if (!(error instanceof BuildError)) throw error;
+    console.error(`error: ${error.message}`);
+    process.exit(1);
+  }
 }
 
 run();

@@ -22,11 +22,10 @@ function spawnLocker(options: { uid?: number } = {}) {
     const { lockDataDir } = await import(${module});
     try { await lockDataDir(${JSON.stringify(dir)}); console.log('locked'); setInterval(() => {}, 1e6); }
     catch (error) { console.log(error.code + ' ' + error.message); }`;
-  const args = ['--import', import.meta.resolve('tsx'), '--input-type=module', '--eval', code];
+  const args = ['--import', import.meta.resolve('ts-blank-space/register'), '--input-type=module', '--eval', code];
   const child = spawn(process.execPath, args, {
     cwd: '/',
     stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, TSX_DISABLE_CACHE: '1' },
     ...options,
   });
   const outcome = once(child.stdout, 'data').then(([chunk]) => String(chunk).trim());

@@ -63,9 +63,13 @@ test('a network that is killed while it makes blocks has kept every block it sho
     import { startDevnet } from ${JSON.stringify(new URL('../../src/devnet/devnet.ts', import.meta.url).href)};
     const devnet = await startDevnet({ dataDir: ${JSON.stringify(dataDir)}, blockMs: 1 });
     setInterval(() => console.log(JSON.stringify(devnet.head())), 1);`;
-  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '--eval', program], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const child = spawn(
+    process.execPath,
+    ['--import', 'ts-blank-space/register', '--input-type=module', '--eval', program],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
   onTestFinished(() => void child.kill('SIGKILL'));
   const closed = once(child, 'close');
   const shown: ReturnType<Devnet['head']>[] = [];

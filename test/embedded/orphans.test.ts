@@ -145,7 +145,7 @@ describe.skipIf(!IS_LINUX)('no PostgreSQL outlives its Quittance', () => {
 
   test('a Node that ends without stopping it takes it along', async () => {
     const script = fileURLToPath(new URL('./server-process.ts', import.meta.url));
-    const child = spawn(process.execPath, ['--import', 'tsx', script, dataDir], {
+    const child = spawn(process.execPath, ['--import', 'ts-blank-space/register', script, dataDir], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     await once(child, 'exit');

@@ -45,15 +45,14 @@ export function spawnServer(
   const node = [
     process.execPath,
     '--import',
-    import.meta.resolve('tsx'),
+    import.meta.resolve('ts-blank-space/register'),
     script,
     dataDir,
     ...(sharedDir ? [sharedDir] : []),
   ];
   const child = spawn('/bin/sh', ['-c', `umask ${(options.umask ?? 0o022).toString(8)}; exec "$@"`, 'sh', ...node], {
     cwd: options.cwd ?? '/',
-    // tsx keeps a cache in the temporary directory.
-    env: { ...process.env, TMPDIR: inject('runDirectory'), TSX_DISABLE_CACHE: '1', ...options.env },
+    env: { ...process.env, TMPDIR: inject('runDirectory'), ...options.env },
     stdio: ['pipe', 'pipe', 'inherit'],
     detached: true,
     ...(uid === undefined ? {} : { uid }),

@@ -5,7 +5,7 @@ import { inject } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-/** The command as it runs in a checkout that was not built: the source, by tsx. */
+/** The command of this checkout, which builds what changed before it runs. */
 export const SOURCE_COMMAND = join(ROOT, 'bin/quittance.js');
 
 /** The command as built once for this test run from the source. It starts with a sixth of the work that tsx takes. */

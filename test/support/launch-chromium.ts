@@ -68,7 +68,7 @@ async function unpackOnce(directory: string): Promise<void> {
     }
     const script = fileURLToPath(new URL('./chromium-unpack.ts', import.meta.url));
     // The package unpacks into os.tmpdir() of its process, so it gets a process whose temporary directory is the draft.
-    await promisify(execFile)(process.execPath, ['--import', 'tsx', script, directory], {
+    await promisify(execFile)(process.execPath, ['--import', 'ts-blank-space/register', script, directory], {
       env: { ...process.env, TMPDIR: draft },
     });
     await rename(draft, directory);

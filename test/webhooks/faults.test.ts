@@ -177,7 +177,7 @@ test('a dispatcher that is killed between the send and its record is replaced: t
   const endpoint = await world.addEndpoint(receiver.url);
   const event = await world.addEvent([endpoint]);
   const child = fork(fileURLToPath(new URL('dispatcher-process.ts', import.meta.url)), [], {
-    execArgv: ['--import', 'tsx'],
+    execArgv: ['--import', 'ts-blank-space/register'],
     env: {
       ...process.env,
       TEST_DATABASE: JSON.stringify(world.connection),

@@ -1,0 +1,37 @@
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import { copyCheckout, linkProductionPackages, newFolder, productionPackages } from '../support/checkout-copy.ts';
+import { runProcess } from './run-cli.ts';
+
+const run = promisify(execFile);
+
+test('the package holds a build of the sources as they were when it was packed, and runs with what it depends on', async () => {
+  const checkout = await copyCheckout();
+  await run('npm', ['run', '--silent', 'build'], { cwd: checkout });
+  await writeFile(join(checkout, 'src/cli/version.ts'), "export const readVersion = (): string => 'newest';\n");
+  const folder = await newFolder();
+  await run('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: checkout });
+  const [archive = ''] = await readdir(folder);
+  await run('tar', ['-xzf', archive], { cwd: folder });
+  const modules = join(folder, 'node_modules');
+  await mkdir(modules);
+  await rename(join(folder, 'package'), join(modules, 'quittance'));
+  await linkProductionPackages(modules);
+
+  const names = await readdir(join(modules, 'quittance'), { recursive: true });
+  expect(names.filter((name) => /^(src|build|test)\b|\.ts$|\.test\.|\.draft$|built-from/.test(name))).toEqual([]);
+  const command = join(modules, 'quittance/bin/quittance.js');
+  expect(await runProcess(['--version'], { command })).toMatchObject({ code: 0, stdout: 'newest\n', stderr: '' });
+  const { code, stdout } = await runProcess(['chain', '--help'], { command });
+  expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('checkpoint') });
+});
+
+test('none of the packages that it depends on compiles', async () => {
+  const packages = await productionPackages();
+  expect(packages).toContain('fastify');
+  const compilers = /^(tsx|esbuild|@esbuild\/.*|typescript|ts-blank-space|ts-node|@swc\/.*|sucrase|@babel\/.*|amaro)$/;
+  expect(packages.filter((name) => compilers.test(name))).toEqual([]);
+});
