@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { SOURCE_COMMAND } from '../support/command.ts';
 import { type CliOutput, newDirectory, type ProcessOptions, runCli, runProcess } from './run-cli.ts';
 
-/** As in a checkout that was not built. */
+/** As in this checkout. */
 function runSource(args: readonly string[], options: ProcessOptions = {}): Promise<CliOutput> {
   return runProcess(args, { ...options, command: SOURCE_COMMAND });
 }
@@ -42,7 +42,7 @@ describe('quittance', () => {
     });
     expect(loaded.some((url) => url.includes('/commander/'))).toBe(true);
     const heavy =
-      /node_modules\/(pg|pino|fastify|typebox|undici|@noble|@scure|prom-client)\/|src\/(store|tron|domain(?!\/policy)|web)\//;
+      /node_modules\/(pg|pino|fastify|typebox|undici|@noble|@scure|prom-client)\/|dist\/(store|tron|domain(?!\/policy)|web)\//;
     expect(loaded.filter((url) => heavy.test(url))).toEqual([]);
   });
 
