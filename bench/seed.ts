@@ -19,7 +19,8 @@ export async function seedShop(db: Database): Promise<Shop> {
   const uuid = () => uuidV7(Date.now(), randomBytes(10));
   const [projectId, keyId] = [uuid(), uuid()];
   const project = { id: projectId, name: 'Benchmark', network: 'devnet', invoiceLifetimeMs: 30 * 60_000 } as const;
-  await insertProject(db, { ...project, maxSurchargeMicro: MAX_SURCHARGE_MICRO });
+  const limits = { maxSurchargeMicro: MAX_SURCHARGE_MICRO, maxUnpaid: null, maxUnpaidPerMinute: null };
+  await insertProject(db, { ...project, ...limits });
   const apiKey = formatApiKey('devnet', keyId, randomBytes(32));
   const secretSha256 = createHash('sha256').update(apiKey).digest();
   await insertApiKey(db, { id: keyId, projectId, name: 'bench', secretSha256, allowedCidrs: null, expiresAt: null });

@@ -9,6 +9,7 @@ import { FAILURE_LIMIT } from './api/guard.ts';
 import { registerHealth } from './api/health.ts';
 import { registerInvoices } from './api/invoices.ts';
 import { registerOpenApi } from './api/openapi.ts';
+import { createUnpaidRefusals } from './api/unpaid-refusals.ts';
 import { createKnownTerms } from './chain/fee-terms.ts';
 import { createNodePool, type NodePool } from './chain/node-pool.ts';
 import { SLOT_MS } from './chain/read-block.ts';
@@ -29,7 +30,10 @@ import type { Config, NetworkConfig } from './config.ts';
 import { AppError } from './domain/errors.ts';
 import type { Network } from './domain/network.ts';
 import { type UnixMs, unixMs } from './domain/time.ts';
+import { createRelief } from './payments/relief.ts';
+import { createUnpaidGate } from './payments/unpaid-gate.ts';
 import { startCapacityWatch } from './payments/watch-capacity.ts';
+import { startOrderFloodWatch } from './payments/watch-order-floods.ts';
 import { type Clock, systemClock } from './runtime/clock.ts';
 import type { KeyRing } from './runtime/key-ring.ts';
 import type { Logger } from './runtime/log.ts';
@@ -216,7 +220,10 @@ async function startApi(context: Context, keyRing: KeyRing | null): Promise<{ ur
     now,
     random,
     randomBelow: (n) => randomInt(n),
+    gate: createUnpaidGate({ db, now }),
+    relief: createRelief({ db, now, random, log }),
     onAmountRefused: createAmountRefusals({ db, log, metrics, now }),
+    onUnpaidRefused: createUnpaidRefusals({ db, log, metrics, now }),
     log,
   };
   registerInvoices(app, deps);
@@ -336,7 +343,8 @@ function startWatchers(context: Context): { stop(): Promise<void> }[] {
     });
     const reconciler = startReconciler({ ...context, network, pool, usdt, isLeader: watcher.isLeader });
     const capacity = startCapacityWatch({ ...context, network, isLeader: watcher.isLeader });
-    const parts = [watcher, reconciler, capacity];
+    const floods = startOrderFloodWatch({ ...context, network, isLeader: watcher.isLeader });
+    const parts = [watcher, reconciler, capacity, floods];
     // Together, for the watcher ends the requests to nodes that hang.
     return { stop: async () => void (await Promise.all(parts.map((part) => part.stop()))) };
   });

@@ -42,7 +42,8 @@ export async function createGrowthShop(db: Database, policy: Policy, addressCoun
     policy,
     invoiceLifetimeMs: 30 * 60_000,
   } as const;
-  await insertProject(db, { ...project, maxSurchargeMicro: MAX_SURCHARGE_MICRO });
+  const limits = { maxSurchargeMicro: MAX_SURCHARGE_MICRO, maxUnpaid: null, maxUnpaidPerMinute: null };
+  await insertProject(db, { ...project, ...limits });
   const secretSha256 = createHash('sha256')
     .update(formatApiKey('devnet', keyId, randomBytes(32)))
     .digest();

@@ -3,20 +3,18 @@ import { encodeId } from '../domain/ids.ts';
 import { formatAmount, type MicroUsdt } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
+import { adviseAddresses } from '../payments/advise-addresses.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { raiseAlarm } from '../store/alarms.ts';
 import type { Sql } from '../store/database.ts';
 import { noteRefusedAmount } from '../store/refused-amounts.ts';
+import { createSeldom } from './seldom.ts';
 
 /** An order that a shop could not take. */
 export type AmountRefusal = { projectId: string; network: Network; requestedMicro: MicroUsdt };
 
 export type AmountRefusalDeps = { db: Sql; log: Logger; metrics: Metrics; now(): UnixMs };
-
-const TELL_MS = 60_000;
-/** Projects that were told of, and when. */
-const MAX_REMEMBERED = 10_000;
 
 /**
  * Counts requests that found no free payable amount. Once a minute for each project at most it warns, notes the amount and raises
@@ -24,22 +22,20 @@ const MAX_REMEMBERED = 10_000;
  * database that fails meanwhile is logged, and the next refusal tries again.
  */
 export function createAmountRefusals({ db, log, metrics, now }: AmountRefusalDeps) {
-  const toldAt = new Map<string, UnixMs>();
+  const seldom = createSeldom(now);
   return async ({ projectId, network, requestedMicro }: AmountRefusal): Promise<void> => {
     const project = encodeId('prj', projectId);
     metrics.amountUnavailable.inc({ network, project });
-    const lastAt = toldAt.get(projectId);
-    if (lastAt !== undefined && now() - lastAt < TELL_MS) return;
-    if (toldAt.size >= MAX_REMEMBERED) toldAt.clear();
-    toldAt.set(projectId, now());
+    if (!seldom.isDue(projectId)) return;
     const amount = formatAmount(requestedMicro);
-    const detail = `${project} refused an invoice of ${amount} USDT (AMOUNT_UNAVAILABLE): no payable amount is free. Add addresses: quittance address add --project ${project} T…`;
-    log.warn({ project, network, amount }, detail);
+    const what = `${project} refused an invoice of ${amount} USDT (AMOUNT_UNAVAILABLE): no payable amount is free.`;
     try {
+      const detail = `${what} ${await adviseAddresses(db, projectId)}`;
+      log.warn({ project, network, amount }, detail);
       await noteRefusedAmount(db, projectId, requestedMicro, now());
       await raiseAlarm(db, network, { id: randomUUID(), kind: 'capacity-low', subject: project, detail });
     } catch (error) {
-      toldAt.delete(projectId);
+      seldom.forget(projectId);
       log.warn({ err: error, project }, 'the alarm of a refused invoice could not be raised');
     }
   };

@@ -1,12 +1,14 @@
 import type { UnixMs } from '../domain/time.ts';
+import type { OrderDeps } from '../payments/create-order.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Database } from '../store/database.ts';
 import type { Authenticator } from '../web/authenticate.ts';
 import type { TokenBuckets } from '../web/token-bucket.ts';
 import type { AmountRefusal } from './amount-refusals.ts';
+import type { UnpaidRefusal } from './unpaid-refusals.ts';
 
 /** What the API's routes need. */
-export type ApiDeps = {
+export type ApiDeps = Pick<OrderDeps, 'gate' | 'relief'> & {
   db: Database;
   publicUrl(): string;
   authenticator: Authenticator;
@@ -20,5 +22,7 @@ export type ApiDeps = {
   randomBelow(n: number): number;
   /** No payable amount was free. */
   onAmountRefused(refusal: AmountRefusal): Promise<void>;
+  /** The project has as many unpaid invoices as it may have. */
+  onUnpaidRefused(refusal: UnpaidRefusal): Promise<void>;
   log: Logger;
 };

@@ -4,7 +4,7 @@ import { assertNever } from '../domain/assert-never.ts';
 import { describePayment, projectInvoice } from '../domain/event.ts';
 import { decodeId, encodeId, NIL_UUID } from '../domain/ids.ts';
 import { formatAmount, type MicroUsdt } from '../domain/money.ts';
-import { type Created, createInvoice } from '../payments/create-invoice.ts';
+import { createOrder, type Ordered } from '../payments/create-order.ts';
 import { type FoundInvoice, findInvoiceByExternalId } from '../store/invoices.ts';
 import { findInvoicePayment } from '../store/payments.ts';
 import { createInvoiceReader } from '../store/read-invoices.ts';
@@ -12,7 +12,7 @@ import { headerValues } from '../web/header-values.ts';
 import { Problem, problemOf } from '../web/problem.ts';
 import type { ApiDeps } from './api-deps.ts';
 import { callerOf, createGuard } from './guard.ts';
-import { problemResponses } from './problem-responses.ts';
+import { creationResponses, problemResponses } from './problem-responses.ts';
 import { type CreateFields, readCreateInput } from './read-create-input.ts';
 import { invalidQuery, readQuery } from './read-query.ts';
 import { CreateInvoiceSchema, InvoiceListSchema, InvoiceSchema, InvoiceWithPaymentSchema } from './schemas.ts';
@@ -33,8 +33,9 @@ async function create(deps: ApiDeps, request: FastifyRequest, reply: FastifyRepl
   const idempotencyKey = readIdempotencyKey(request);
   const body = request.body instanceof Uint8Array ? request.body : new Uint8Array();
   const fields = readCreateInput(body);
-  const created = await createInvoice(deps, { ...caller, ...fields, idempotencyKey });
+  const created = await createOrder(deps, { ...caller, ...fields, idempotencyKey });
   if (created.kind === 'amount-unavailable') await deps.onAmountRefused({ ...caller, ...fields });
+  if (created.kind === 'limited') await deps.onUnpaidRefused({ ...caller, ...created });
   if (created.kind !== 'created' && created.kind !== 'replayed') {
     throw refusalOf(created, fields, deps, caller.keyId);
   }
@@ -70,7 +71,7 @@ function readIdempotencyKey(request: FastifyRequest): string {
 }
 
 function refusalOf(
-  created: Exclude<Created, { kind: 'created' } | { kind: 'replayed' }>,
+  created: Exclude<Ordered, { kind: 'created' } | { kind: 'replayed' }>,
   { requestedMicro }: CreateFields,
   deps: ApiDeps,
   keyId: string,
@@ -88,6 +89,8 @@ function refusalOf(
     }
     case 'amount-unavailable':
       return new Problem('AMOUNT_UNAVAILABLE', explainUnavailable(created, requestedMicro));
+    case 'limited':
+      return tooManyUnpaid(created);
     case 'key-not-valid':
       deps.authenticator.forget(keyId);
       return problemOf('unauthenticated');
@@ -97,7 +100,7 @@ function refusalOf(
 }
 
 function explainUnavailable(
-  { policy, addressesInUse }: Extract<Created, { kind: 'amount-unavailable' }>,
+  { policy, addressesInUse }: Extract<Ordered, { kind: 'amount-unavailable' }>,
   requestedMicro: MicroUsdt,
 ): string {
   const amount = `${formatAmount(requestedMicro)} USDT`;
@@ -108,6 +111,21 @@ function explainUnavailable(
         ? `The amount ${amount} is reserved on every address in use of the project (${addressesInUse}), and under its policy "exact" an address serves an amount once`
         : `All payable amounts for ${amount} are reserved on every address in use of the project (${addressesInUse})`;
   return `${reason}. The operator can add one with: quittance address add. Then retry with the same Idempotency-Key.`;
+}
+
+function tooManyUnpaid({ rule, limit, retryAfterSeconds }: Extract<Ordered, { kind: 'limited' }>): Problem {
+  const span = rule === 'unpaid' ? { words: '30 minutes', seconds: 1800 } : { words: 'minute', seconds: 60 };
+  return new Problem(
+    'TOO_MANY_UNPAID',
+    `Of the invoices that the project created in the last ${span.words}, ${limit} are unpaid, which is its limit. Nothing was used up: retry in ${retryAfterSeconds} s with the same Idempotency-Key.`,
+    {
+      headers: {
+        'Retry-After': String(retryAfterSeconds),
+        RateLimit: `"${rule}";r=0;t=${retryAfterSeconds}`,
+        'RateLimit-Policy': `"${rule}";q=${limit};w=${span.seconds}`,
+      },
+    },
+  );
 }
 
 async function read(deps: ApiDeps, findInvoice: ReturnType<typeof createInvoiceReader>, request: FastifyRequest) {
@@ -171,7 +189,7 @@ const createSchema = {
     }),
   }),
   body: CreateInvoiceSchema,
-  response: { 201: InvoiceSchema, ...problemResponses(400, 401, 409, 413, 415, 422, 429, 500, 503) },
+  response: { 201: InvoiceSchema, ...creationResponses(400, 401, 409, 413, 415, 422, 429, 500, 503) },
 };
 
 const readSchema = {

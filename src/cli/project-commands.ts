@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import { POLICIES } from '../domain/policy.ts';
+import { DEFAULT_UNPAID_LIMITS } from '../domain/unpaid.ts';
 import type { Print } from './option-parts.ts';
 import type { CreateProjectOptions } from './project/project.ts';
 import type { UpdateProjectOptions } from './project/update.ts';
@@ -11,6 +12,11 @@ const SURCHARGE_OPTION = [
   'with the policy tail, the most that is added to an amount to make it unique',
 ] as const;
 const LIFETIME_OPTION = ['--lifetime <duration>', 'how long an invoice waits: 5m to 30d'] as const;
+const UNPAID_OPTION = [
+  '--max-unpaid <n>',
+  'how many invoices of the last 30 minutes may be unpaid, so that nobody uses amounts up by ordering; or none',
+] as const;
+const UNPAID_PER_MINUTE_OPTION = ['--max-unpaid-per-minute <n>', 'the same of the last minute'] as const;
 const NAME_OPTION = ['--name <name>', 'what you call it, and what payers see: 1 to 100 characters'] as const;
 
 export function addProjectCommands(program: Command, terminal: Terminal, print: Print): void {
@@ -28,6 +34,8 @@ export function addProjectCommands(program: Command, terminal: Terminal, print: 
     .addOption(policyOption().default('tail'))
     .option(...SURCHARGE_OPTION, '0.01')
     .option(...LIFETIME_OPTION, '30m')
+    .option(...UNPAID_OPTION, String(DEFAULT_UNPAID_LIMITS.maxUnpaid))
+    .option(...UNPAID_PER_MINUTE_OPTION, String(DEFAULT_UNPAID_LIMITS.maxUnpaidPerMinute))
     .action(async (options: CreateProjectOptions) =>
       print((await import('./project/project.ts')).createProject(terminal, options)),
     );
@@ -40,6 +48,8 @@ export function addProjectCommands(program: Command, terminal: Terminal, print: 
     .addOption(policyOption())
     .option(...SURCHARGE_OPTION)
     .option(...LIFETIME_OPTION)
+    .option(...UNPAID_OPTION)
+    .option(...UNPAID_PER_MINUTE_OPTION)
     .option('--by <name>', 'who does this, for the record; else your user name')
     .action(async (projectId: string | undefined, options: UpdateProjectOptions) =>
       print((await import('./project/update.ts')).updateProject(terminal, projectId, options)),

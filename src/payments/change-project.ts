@@ -44,6 +44,8 @@ function settingsOf(project: Project): ProjectSettings {
     returnUrl: project.return_url,
     accent: project.accent,
     logoId: project.logo_id,
+    maxUnpaid: project.max_unpaid,
+    maxUnpaidPerMinute: project.max_unpaid_per_minute,
   };
 }
 

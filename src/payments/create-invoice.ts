@@ -63,11 +63,9 @@ export async function createInvoice(deps: CreateDeps, input: CreateInput): Promi
   // No row: a unique constraint held, nothing that was tried was free, the policy has changed, or the key was revoked. Each may
   // also happen between two statements, so all are asked in each round.
   for (let round = 1; ; round++) {
-    const key = await findValidApiKey(deps.db, input.keyId, now);
-    if (key === null) return { kind: 'key-not-valid' };
-    const holders = await findReserved(deps.db, input.projectId, input.idempotencyKey, input.externalId);
-    const repeated = judgeRepeat(holders, input);
-    if (repeated !== null) return repeated;
+    const earlier = await askAgain(deps, input, now);
+    if (earlier.kind !== 'new') return earlier;
+    const { key } = earlier;
     const allocated = await allocateNext(deps, invoice, key, round);
     if (allocated.kind === 'created') return allocated;
     if (allocated.kind === 'exhausted' || round === MAX_ROUNDS) {
@@ -75,4 +73,27 @@ export async function createInvoice(deps: CreateDeps, input: CreateInput): Promi
       return { kind: 'amount-unavailable', policy: key.policy, addressesInUse };
     }
   }
+}
+
+type KeyNotValid = Extract<Created, { kind: 'key-not-valid' }>;
+type ValidKey = NonNullable<Awaited<ReturnType<typeof findValidApiKey>>>;
+
+/** What was created with this idempotency key or external id before; `null` if nothing was. */
+export async function findEarlier(
+  deps: CreateDeps,
+  input: CreateInput,
+): Promise<KeyNotValid | Repeated<ReservedInvoice> | null> {
+  const earlier = await askAgain(deps, input, deps.now());
+  return earlier.kind === 'new' ? null : earlier;
+}
+
+async function askAgain(
+  { db }: CreateDeps,
+  input: CreateInput,
+  now: UnixMs,
+): Promise<KeyNotValid | Repeated<ReservedInvoice> | { kind: 'new'; key: ValidKey }> {
+  const key = await findValidApiKey(db, input.keyId, now);
+  if (key === null) return { kind: 'key-not-valid' };
+  const holders = await findReserved(db, input.projectId, input.idempotencyKey, input.externalId);
+  return judgeRepeat(holders, input) ?? { kind: 'new', key };
 }

@@ -1,7 +1,7 @@
 import { derivableAt } from '../domain/derivation-index.ts';
 import { uuidV7 } from '../domain/ids.ts';
 import type { Policy } from '../domain/policy.ts';
-import { findAccountKey, findFirstIndex, insertAccountKey } from '../store/account-keys.ts';
+import { claimAutoDerived, findAccountKey, findFirstIndex, insertAccountKey } from '../store/account-keys.ts';
 import { findAddresses, insertAddresses, type OwnedAddress } from '../store/addresses.ts';
 import type { Sql } from '../store/database.ts';
 import { insertOperatorActions } from '../store/operator-actions.ts';
@@ -23,10 +23,26 @@ export type Derived =
   | { kind: 'all-taken'; from: number; count: number }
   /** Nothing was added: after a restore a key yields addresses only as time passes. */
   | { kind: 'too-soon' }
-  | { kind: 'key-of-another-project' };
+  | { kind: 'key-of-another-project' }
+  /** Nothing was added by itself: others have done it, or the key may yield no more so. */
+  | { kind: 'not-wanted' };
 
-/** `isFresh`: the operator knows that no address of the key was ever used here, also not in what a restore lost. */
-type Wanted = { projectId: string; xpub: AccountXpub; count: number; policy: Policy | null; isFresh?: boolean };
+/**
+ * `isFresh`: the operator knows that no address of the key was ever used here, also not in what a restore lost. `autoDeriveLimit`: of a
+ * key that is new. `isStillWanted`: asked by what derives by itself, when nobody else can add addresses to the project any more.
+ */
+type Wanted = {
+  projectId: string;
+  xpub: AccountXpub;
+  count: number;
+  policy: Policy | null;
+  isFresh?: boolean;
+  autoDeriveLimit?: number;
+  isStillWanted?(tx: Sql, project: Project): Promise<boolean>;
+};
+
+/** How many addresses a new key may yield by itself, unless its operator says otherwise: for tail amounts of one price 90,000 invoices. */
+export const AUTO_DERIVE_LIMIT = 100;
 
 /** As many as one command imports; to derive them takes 10 to 20 seconds. */
 const MAX_LOOKED_AT = 10_000;
@@ -93,14 +109,17 @@ async function add(
   found: Found & { firstIndex: number },
 ): Promise<Derived | 'overtaken'> {
   const { db, now, random, operator } = operating;
-  const { projectId, xpub } = wanted;
+  const { projectId, xpub, isStillWanted, autoDeriveLimit = AUTO_DERIVE_LIMIT } = wanted;
   const { firstIndex } = found;
   try {
     return await db.transaction(async (tx) => {
       const project = await lockProject(tx, projectId);
-      await insertAccountKey(tx, { id: uuidV7(now(), random(10)), projectId, xpub, firstIndex });
+      if (isStillWanted !== undefined && !(await isStillWanted(tx, project))) return { kind: 'not-wanted' };
+      await insertAccountKey(tx, { id: uuidV7(now(), random(10)), projectId, xpub, firstIndex, autoDeriveLimit });
       const key = await findAccountKey(tx, project.network, xpub);
       if (key?.project_id !== projectId) return { kind: 'key-of-another-project' };
+      const isClaimed = isStillWanted === undefined || (await claimAutoDerived(tx, key.id, found.free.length));
+      if (!isClaimed) return { kind: 'not-wanted' };
       const policy = wanted.policy ?? project.policy;
       const entries = found.free.map((each) => ({ ...each, id: uuidV7(now(), random(10)) }));
       const inserted = await insertAddresses(tx, { projectId, policy, accountKeyId: key.id, entries });

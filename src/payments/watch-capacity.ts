@@ -1,4 +1,5 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { LOW_PERCENT } from '../domain/capacity.ts';
 import { encodeId } from '../domain/ids.ts';
 import { formatAmount } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
@@ -7,9 +8,11 @@ import type { Logger } from '../runtime/log.ts';
 import { type Loop, startLoop } from '../runtime/loop.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { countOpenAlarms, raiseAlarm, resolveAlarms } from '../store/alarms.ts';
-import { type CapacityProject, listCapacityProjects } from '../store/capacity.ts';
+import { type CapacityProject, findCapacityProject, listCapacityProjects } from '../store/capacity.ts';
 import type { Database } from '../store/database.ts';
+import { adviseAddresses } from './advise-addresses.ts';
 import { type AmountCapacity, type Capacity, measureCapacity } from './measure-capacity.ts';
+import { createRelief, type Relief } from './relief.ts';
 import { whileLeading } from './watching.ts';
 
 export type CapacityWatchDeps = {
@@ -35,7 +38,9 @@ const MAX_NAMED = 3;
 /** Measures each project of a network, at once and then every 15 minutes, while this process is the leader. Never ends by itself. */
 export function startCapacityWatch(options: CapacityWatchDeps): Loop {
   const { network, metrics, isLeader } = options;
-  const deps = { ...options, db: whileLeading(options.db, network, isLeader) };
+  const db = whileLeading(options.db, network, isLeader);
+  const { relieve } = createRelief({ ...options, db, random: randomBytes });
+  const deps = { ...options, db, relieve };
   const shown = new Set<string>();
   let dueMs = 0;
   let lookMs = 0;
@@ -66,13 +71,14 @@ export function startCapacityWatch(options: CapacityWatchDeps): Loop {
   });
 }
 
+type Measuring = CapacityWatchDeps & Pick<Relief, 'relieve'>;
 type Failure = { what: string; error: unknown };
 
 /**
  * One round; returns whether all could be asked. A project that cannot be measured keeps no other from it: what failed is
  * told once, at the end, and tried again with the next round.
  */
-async function measureAll(deps: CapacityWatchDeps, shown: Set<string>, shouldEnd: () => boolean): Promise<boolean> {
+async function measureAll(deps: Measuring, shown: Set<string>, shouldEnd: () => boolean): Promise<boolean> {
   const failures: Failure[] = [];
   let isWhole = true;
   try {
@@ -80,7 +86,7 @@ async function measureAll(deps: CapacityWatchDeps, shown: Set<string>, shouldEnd
       if (shouldEnd()) return false;
       const name = encodeId('prj', project.id);
       try {
-        const capacity = await measureCapacity(deps.db, project, deps.now());
+        const capacity = await measureRelieved(deps, project);
         // What this process saw is told only while it leads, and nothing once it is told to stop.
         if (shouldEnd()) return false;
         shown.add(name);
@@ -100,6 +106,18 @@ async function measureAll(deps: CapacityWatchDeps, shown: Set<string>, shouldEnd
     report(deps, failures);
   }
   return isWhole;
+}
+
+/** Measured again if a pool was 80 % taken and addresses could be derived. */
+async function measureRelieved({ db, now, relieve }: Measuring, project: CapacityProject): Promise<Capacity> {
+  const capacity = await measureCapacity(db, project, now());
+  const scarce = capacity.amounts.filter(({ total, free }) => total > 0n && free * 100n <= total * LOW_PERCENT);
+  if (scarce.length === 0) return capacity;
+  const { id: projectId, policy, max_surcharge_micro: maxSurchargeMicro } = project;
+  for (const { requestedMicro } of scarce) {
+    if (!(await relieve({ projectId, policy, maxSurchargeMicro, requestedMicro }))) return capacity;
+  }
+  return measureCapacity(db, (await findCapacityProject(db, projectId, now())) ?? project, now());
 }
 
 function report({ log, network }: CapacityWatchDeps, failures: readonly Failure[]): void {
@@ -146,13 +164,17 @@ async function tell(
     if (count > 0) log.info({ alarm: 'capacity-low', subject }, 'the alarm is over');
     return;
   }
-  const detail = describe(subject, project, capacity);
+  const detail = describe(subject, project, capacity, await adviseAddresses(db, project.id));
   const isNew = await raiseAlarm(db, network, { id: randomUUID(), kind: 'capacity-low', subject, detail });
   if (isNew) log.error({ alarm: 'capacity-low', subject }, detail);
 }
 
-function describe(projectId: string, { policy, active_addresses }: CapacityProject, { amounts }: Capacity): string {
-  const fix = `Add addresses: quittance address add --project ${projectId} T…`;
+function describe(
+  projectId: string,
+  { policy, active_addresses }: CapacityProject,
+  { amounts }: Capacity,
+  fix: string,
+): string {
   if (active_addresses === 0n) {
     return `${projectId} has no active address of its policy ${policy}, so no invoice can be created. ${fix}`;
   }

@@ -137,6 +137,12 @@ export function createMetrics() {
       labelNames: ['network', 'project'],
       registers,
     }),
+    unpaidRefused: new Counter({
+      name: 'quittance_unpaid_refused_total',
+      help: 'Requests for an invoice that were refused because the project has as many unpaid invoices as it may have',
+      labelNames: ['network', 'project'],
+      registers,
+    }),
     transfers: new Counter({
       name: 'quittance_transfers_total',
       help: 'Irreversible incoming transfers by what they were',

@@ -2,17 +2,25 @@ import type { Network } from '../domain/network.ts';
 import type { Sql } from './database.ts';
 import { type Row, statement } from './statement.ts';
 
-const columns = { id: 'uuid', project_id: 'uuid', xpub: 'text', next_index: 'int4', was_restored: 'bool' } as const;
+const columns = {
+  id: 'uuid',
+  project_id: 'uuid',
+  xpub: 'text',
+  next_index: 'int4',
+  was_restored: 'bool',
+  auto_derive_limit: 'int4',
+  auto_derived: 'int4',
+} as const;
 
 /**
  * A watch-only account key. `next_index` follows the highest index that an address was derived with, or is far above it after a
- * restore (`was_restored`).
+ * restore (`was_restored`). `auto_derived` addresses were derived by itself, of `auto_derive_limit` at most.
  */
 export type AccountKey = Row<typeof columns>;
 
 const SELECT = `select k.id, k.project_id, k.xpub,
    greatest(k.first_index, (select coalesce(max(derivation_index) + 1, 0) from addresses where account_key_id = k.id)) as next_index,
-   k.first_index > 0 as was_restored
+   k.first_index > 0 as was_restored, k.auto_derive_limit, k.auto_derived
    from account_keys k`;
 
 const find = statement('account-key-find', columns, `${SELECT} where k.network = $1 and k.xpub = $2`);
@@ -48,14 +56,42 @@ export async function findFirstIndex(db: Sql): Promise<number> {
 const insert = statement(
   'account-key-insert',
   {},
-  `insert into account_keys (id, project_id, network, xpub, first_index)
-   select $1, p.id, p.network, $3, $4 from projects p where p.id = $2 on conflict (network, xpub) do nothing`,
+  `insert into account_keys (id, project_id, network, xpub, first_index, auto_derive_limit)
+   select $1, p.id, p.network, $3, $4, $5 from projects p where p.id = $2 on conflict (network, xpub) do nothing`,
 );
 
+export type NewAccountKey = {
+  id: string;
+  projectId: string;
+  xpub: string;
+  firstIndex: number;
+  autoDeriveLimit: number;
+};
+
 /** Stores a key for a project, to derive from `firstIndex` on; does nothing if a project of this network has it. */
-export async function insertAccountKey(
-  tx: Sql,
-  { id, projectId, xpub, firstIndex }: { id: string; projectId: string; xpub: string; firstIndex: number },
-): Promise<void> {
-  await tx.run(insert, [id, projectId, xpub, firstIndex]);
+export async function insertAccountKey(tx: Sql, key: NewAccountKey): Promise<void> {
+  await tx.run(insert, [key.id, key.projectId, key.xpub, key.firstIndex, key.autoDeriveLimit]);
+}
+
+const claim = statement(
+  'account-key-claim-auto-derived',
+  { auto_derived: 'int4' },
+  `update account_keys set auto_derived = auto_derived + $2
+   where id = $1 and auto_derived + $2 <= auto_derive_limit returning auto_derived`,
+);
+
+/** Counts addresses that are derived by itself in this transaction; `false` if the key's limit forbids so many. */
+export async function claimAutoDerived(tx: Sql, id: string, count: number): Promise<boolean> {
+  return (await tx.run(claim, [id, count])).length === 1;
+}
+
+const changeLimit = statement(
+  'account-key-change-auto-derive-limit',
+  {},
+  'update account_keys set auto_derive_limit = $2 where id = $1',
+);
+
+/** Changes how many addresses a key may yield by itself in all. */
+export async function changeAutoDeriveLimit(tx: Sql, id: string, limit: number): Promise<void> {
+  await tx.run(changeLimit, [id, limit]);
 }

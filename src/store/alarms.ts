@@ -17,6 +17,7 @@ export const ALARM_KINDS = [
   'balance-differs',
   'address-blacklisted',
   'capacity-low',
+  'order-flood',
   'webhook-disabled',
   'database-restored',
 ] as const;
@@ -84,7 +85,7 @@ const open = statement(
     seen_count: 'int4',
   },
   `select id, kind, subject, detail, raised_at, seen_at, seen_count from alarms
-   where network = $1 and resolved_at is null order by kind in ('capacity-low', 'webhook-disabled'), raised_at, id limit 100`,
+   where network = $1 and resolved_at is null order by kind in ('capacity-low', 'order-flood', 'webhook-disabled'), raised_at, id limit 100`,
 );
 
 /** The open alarms of a network, oldest first, at most 100. Those of projects come last, because there may be many. */
@@ -98,6 +99,17 @@ export async function findOpenAlarms(db: Sql, network: Network): Promise<Alarm[]
     seenAt: row.seen_at,
     seenCount: row.seen_count,
   }));
+}
+
+const subjects = statement(
+  'alarm-subjects',
+  { subject: 'text' },
+  'select subject from alarms where network = $1 and kind = $2 and resolved_at is null order by raised_at, id limit 1000',
+);
+
+/** What the open alarms of a kind are about; the oldest 1,000. */
+export async function findAlarmSubjects(db: Sql, network: Network, kind: AlarmKind): Promise<string[]> {
+  return (await db.run(subjects, [network, kind])).map(({ subject }) => subject);
 }
 
 const count = statement(

@@ -1,5 +1,6 @@
 import type { Network } from '../domain/network.ts';
 import type { Policy } from '../domain/policy.ts';
+import { DEFAULT_UNPAID_LIMITS, type UnpaidLimits } from '../domain/unpaid.ts';
 import type { Brand } from './checkout.ts';
 import type { Sql } from './database.ts';
 import { type Parameter, type Row, statement } from './statement.ts';
@@ -15,6 +16,8 @@ const columns = {
   return_url: 'text?',
   accent: 'text?',
   logo_id: 'text?',
+  max_unpaid: 'int4?',
+  max_unpaid_per_minute: 'int4?',
   created_at: 'timestamptz',
 } as const;
 const COLUMNS = Object.keys(columns).join(', ');
@@ -22,27 +25,28 @@ const COLUMNS = Object.keys(columns).join(', ');
 export type Project = Row<typeof columns> & { network: Network; policy: Policy };
 
 /** What an operator may change of a project. */
-export type ProjectSettings = Brand & {
-  policy: Policy;
-  maxSurchargeMicro: bigint;
-  invoiceLifetimeMs: number;
-};
+export type ProjectSettings = Brand &
+  UnpaidLimits & {
+    policy: Policy;
+    maxSurchargeMicro: bigint;
+    invoiceLifetimeMs: number;
+  };
 
 const insert = statement(
   'project-insert',
   {},
   `insert into projects (id, network, name, policy, max_surcharge_micro, invoice_lifetime_ms, support_contact, return_url, accent,
-     logo_id)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) on conflict (id) do nothing`,
+     logo_id, max_unpaid, max_unpaid_per_minute)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) on conflict (id) do nothing`,
 );
 
-/** Creates a project, of policy `tail` and with no more than its name to show unless said otherwise; does nothing if one with this id exists. */
+/** Creates a project, of policy `tail`, with the usual limits and no more than its name to show unless said otherwise; does nothing if one with this id exists. */
 export async function insertProject(
   db: Sql,
   project: Partial<ProjectSettings> &
     Pick<ProjectSettings, 'name' | 'maxSurchargeMicro' | 'invoiceLifetimeMs'> & { id: string; network: Network },
 ): Promise<void> {
-  const settings = { policy: 'tail', ...NO_BRAND, ...project } as const;
+  const settings = { policy: 'tail', ...NO_BRAND, ...DEFAULT_UNPAID_LIMITS, ...project } as const;
   await db.run(insert, [project.id, project.network, ...valuesOf(settings)]);
 }
 
@@ -52,7 +56,7 @@ const update = statement(
   'project-update',
   {},
   `update projects set name = $2, policy = $3, max_surcharge_micro = $4, invoice_lifetime_ms = $5, support_contact = $6,
-     return_url = $7, accent = $8, logo_id = $9
+     return_url = $7, accent = $8, logo_id = $9, max_unpaid = $10, max_unpaid_per_minute = $11
    where id = $1`,
 );
 
@@ -62,7 +66,16 @@ export async function updateProject(tx: Sql, id: string, settings: ProjectSettin
 
 function valuesOf(settings: ProjectSettings): Parameter[] {
   const { name, policy, maxSurchargeMicro, invoiceLifetimeMs, supportContact, returnUrl, accent, logoId } = settings;
-  return [name, policy, maxSurchargeMicro, invoiceLifetimeMs, supportContact, returnUrl, accent, logoId];
+  const brand = [supportContact, returnUrl, accent, logoId];
+  return [
+    name,
+    policy,
+    maxSurchargeMicro,
+    invoiceLifetimeMs,
+    ...brand,
+    settings.maxUnpaid,
+    settings.maxUnpaidPerMinute,
+  ];
 }
 
 const selectOne = statement('project-select', columns, `select ${COLUMNS} from projects where id = $1`);

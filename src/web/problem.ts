@@ -61,6 +61,12 @@ export const PROBLEMS = {
     title: 'Too many requests',
     advice: 'Wait as long as Retry-After says, and retry with the same Idempotency-Key.',
   },
+  TOO_MANY_UNPAID: {
+    status: 429,
+    title: 'Too many invoices of the project are unpaid',
+    advice:
+      'Wait as long as Retry-After says, and retry with the same Idempotency-Key: nothing was used up. If your shop is not selling that much, somebody makes it create orders; bound what one visitor can start. If it is, the operator can raise the limits (quittance project update).',
+  },
   INTERNAL: {
     status: 500,
     title: 'Something is wrong on our side',

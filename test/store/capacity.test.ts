@@ -135,7 +135,14 @@ function countByHand(
 async function newProject(policy: Policy): Promise<{ project: TestProject; addresses: Address[] }> {
   const project = await createTestProject(db, { addressCount: 0, maxSurchargeMicro: SURCHARGE });
   const brand = { name: 'Shop', supportContact: null, returnUrl: null, accent: null, logoId: null };
-  const settings = { ...brand, policy, maxSurchargeMicro: SURCHARGE, invoiceLifetimeMs: 1_800_000 };
+  const settings = {
+    ...brand,
+    maxUnpaid: null,
+    maxUnpaidPerMinute: null,
+    policy,
+    maxSurchargeMicro: SURCHARGE,
+    invoiceLifetimeMs: 1_800_000,
+  };
   await updateProject(db, project.id, settings);
   const policies: Policy[] = ['tail', 'exact', policy, policy, policy];
   for (const [index, each] of policies.entries()) {

@@ -13,6 +13,7 @@ import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { parseAmount } from '../../src/domain/money.ts';
 import type { Network } from '../../src/domain/network.ts';
 import { unlimitedNode } from '../../src/domain/node.ts';
+import type { UnpaidLimits } from '../../src/domain/unpaid.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { type Service, type ServiceOptions, startService } from '../../src/service.ts';
 import { insertAddress } from '../../src/store/addresses.ts';
@@ -226,13 +227,19 @@ async function startParts(options: TestServiceOptions, cleanups: Cleanups): Prom
 
 export async function createTestProject(
   db: Database,
-  options: { addressCount?: number; network?: Network; maxSurchargeMicro?: bigint; invoiceLifetimeMs?: number } = {},
+  options: {
+    addressCount?: number;
+    network?: Network;
+    maxSurchargeMicro?: bigint;
+    invoiceLifetimeMs?: number;
+  } & Partial<UnpaidLimits> = {},
 ): Promise<TestProject> {
   const { network = 'devnet', addressCount = 1, maxSurchargeMicro = 10_000n } = options;
-  const { invoiceLifetimeMs = 30 * 60_000 } = options;
+  const { invoiceLifetimeMs = 30 * 60_000, maxUnpaid = null, maxUnpaidPerMinute = null } = options;
   const uuid = () => uuidV7(Date.now(), randomBytes(10));
   const [id, keyId] = [uuid(), uuid()];
-  await insertProject(db, { id, name: 'Test shop', network, maxSurchargeMicro, invoiceLifetimeMs });
+  const limits = { maxUnpaid, maxUnpaidPerMinute };
+  await insertProject(db, { id, name: 'Test shop', network, maxSurchargeMicro, invoiceLifetimeMs, ...limits });
   const apiKey = formatApiKey(network, keyId, randomBytes(32));
   const secretSha256 = createHash('sha256').update(apiKey).digest();
   await insertApiKey(db, { id: keyId, projectId: id, name: 'test', secretSha256, allowedCidrs: null, expiresAt: null });

@@ -1,6 +1,7 @@
 import { encodeId } from '../../domain/ids.ts';
 import type { Policy } from '../../domain/policy.ts';
-import { type Derived, deriveNextAddresses } from '../../payments/derive-addresses.ts';
+import { changeAutoDerivation } from '../../payments/change-auto-derivation.ts';
+import { AUTO_DERIVE_LIMIT, type Derived, deriveNextAddresses } from '../../payments/derive-addresses.ts';
 import { findAccountKey, listAccountKeys } from '../../store/account-keys.ts';
 import type { Database } from '../../store/database.ts';
 import type { Project } from '../../store/projects.ts';
@@ -19,7 +20,8 @@ import { confirmFirstAddress, WALLET_ADVICE } from './confirm.ts';
 export type DeriveAddressOptions = {
   project?: string;
   xpub?: string;
-  count: string;
+  count?: string;
+  autoLimit?: string;
   first?: string;
   policy?: Policy;
   by?: string;
@@ -32,7 +34,8 @@ const MAX_COUNT = 1000;
 /** Adds the next addresses of an account key; a key that is new must first be confirmed to be the wallet's. */
 export async function deriveProjectAddresses(terminal: Terminal, options: DeriveAddressOptions): Promise<Result> {
   const operator = readOperator(options.by, terminal.env);
-  const count = readCount(options.count);
+  const autoLimit = options.autoLimit === undefined ? null : readAutoLimit(options.autoLimit);
+  const count = options.count === undefined && autoLimit !== null ? null : readCount(options.count ?? '');
   const given = options.xpub === undefined ? null : readXpub(options.xpub.trim());
   const found = await withDatabase(terminal, async ({ db }) => {
     const project = await selectProject(db, options.project);
@@ -41,13 +44,22 @@ export async function deriveProjectAddresses(terminal: Terminal, options: Derive
   // The database is closed while a person looks into a wallet: another command or the service may need its directory.
   if (!found.isStored || options.first !== undefined) await confirmFirstAddress(terminal, found.xpub, options.first);
   return withDatabase(terminal, async ({ db }) => {
+    const { project, xpub, isStored } = found;
+    const projectId = project.id;
+    if (isStored && autoLimit !== null) {
+      const autoDerived = await changeAutoDerivation(operating(db, operator), { projectId, xpub, limit: autoLimit });
+      if (count === null) return presentLimit(project, autoDerived, autoLimit);
+    }
+    if (count === null) throw new CliError('INVALID_ARGUMENT', 'this key is new: give --count as well, 1 for example');
     const isFresh = options.fresh === true;
-    const wanted = { projectId: found.project.id, xpub: found.xpub, count, policy: options.policy ?? null, isFresh };
-    const outcome = await deriveNextAddresses(operating(db, operator), wanted);
+    const wanted = { projectId, xpub, count, policy: options.policy ?? null, isFresh };
+    const limit = autoLimit === null ? {} : { autoDeriveLimit: autoLimit };
+    const outcome = await deriveNextAddresses(operating(db, operator), { ...wanted, ...limit });
     if (outcome.kind === 'key-of-another-project') throw keyOfAnother();
     if (outcome.kind === 'all-taken') throw allTaken(outcome);
     if (outcome.kind === 'too-soon') throw tooSoon();
-    return present(outcome, count, found.isStored);
+    if (outcome.kind === 'not-wanted') throw new Error('addresses that a person wants are always wanted');
+    return present(outcome, count, isStored, autoLimit ?? AUTO_DERIVE_LIMIT);
   });
 }
 
@@ -58,6 +70,28 @@ function readCount(text: string): number {
     'INVALID_ARGUMENT',
     `--count is ${clip(text)}: give a number from 1 to ${MAX_COUNT}; the next call goes on where this one ends`,
   );
+}
+
+/** Addresses that one key may yield by itself in all. */
+const MAX_AUTO_LIMIT = 10_000;
+
+function readAutoLimit(text: string): number {
+  const limit = /^\d{1,5}$/.test(text) ? Number(text) : Number.POSITIVE_INFINITY;
+  if (limit <= MAX_AUTO_LIMIT) return limit;
+  throw new CliError(
+    'INVALID_ARGUMENT',
+    `--auto-limit is ${clip(text)}: give a number from 0 (never) to ${MAX_AUTO_LIMIT}`,
+  );
+}
+
+function presentLimit(project: Project, autoDerived: number, autoDeriveLimit: number): Result {
+  return {
+    data: { projectId: encodeId('prj', project.id), network: project.network, autoDerived, autoDeriveLimit },
+    text: `the key may yield ${autoDeriveLimit} addresses by itself, and has yielded ${autoDerived}`,
+    ...(autoDeriveLimit > 0
+      ? { next: 'have your wallet look as many addresses ahead, or its balance may look too small' }
+      : {}),
+  };
 }
 
 function readXpub(text: string): AccountXpub {
@@ -119,7 +153,12 @@ function tooSoon(): CliError {
 /** More would scroll away what was added. */
 const MAX_SHOWN = 10;
 
-function present(outcome: Extract<Derived, { kind: 'derived' }>, count: number, wasStored: boolean): Result {
+function present(
+  outcome: Extract<Derived, { kind: 'derived' }>,
+  count: number,
+  wasStored: boolean,
+  autoLimit: number,
+): Result {
   const { project, policy, added, skipped } = outcome;
   const more = skipped.length - MAX_SHOWN;
   const next = [
@@ -127,7 +166,7 @@ function present(outcome: Extract<Derived, { kind: 'derived' }>, count: number, 
       ? [`warning: only ${added.length} of ${count} were added; run the command again for the others`]
       : []),
     ...otherPolicyNote(policy, project),
-    ...(wasStored ? [] : [WALLET_ADVICE]),
+    ...(wasStored ? [] : [WALLET_ADVICE, autoNote(autoLimit)]),
     'a wallet may show only the first few: have it show as many as you added, or its balance will look too small',
   ];
   return {
@@ -150,4 +189,10 @@ function present(outcome: Extract<Derived, { kind: 'derived' }>, count: number, 
     ].join('\n'),
     next: next.join('\n'),
   };
+}
+
+function autoNote(limit: number): string {
+  return limit === 0
+    ? 'the key yields addresses only when you ask for them (--auto-limit)'
+    : `when payable amounts get scarce, up to ${limit} more are added by themselves: have your wallet look as far, or say --auto-limit 0`;
 }

@@ -39,3 +39,15 @@ export function readLifetimeOption(text: string, problems: Problem[]): number {
   }
   return lifetimeMs;
 }
+
+const MAX_UNPAID = 1_000_000;
+
+/** A limit of unpaid invoices; `null` for "none". */
+export function readUnpaidOption(subject: string, text: string, problems: Problem[]): number | null {
+  if (text === 'none') return null;
+  const limit = /^\d{1,7}$/.test(text) ? Number(text) : 0;
+  if (limit < 1 || limit > MAX_UNPAID) {
+    problems.push({ subject, message: `${subject} is ${clip(text)}: it takes 1 to ${MAX_UNPAID}, or none` });
+  }
+  return limit;
+}

@@ -3,6 +3,7 @@ import { encodeId, uuidV7 } from '../../domain/ids.ts';
 import { isNetwork, NETWORKS } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
 import { systemClock } from '../../runtime/clock.ts';
+import { listAccountKeys } from '../../store/account-keys.ts';
 import { countAddresses, countAddressesByProject } from '../../store/addresses.ts';
 import { listApiKeys } from '../../store/api-keys.ts';
 import { insertLogo } from '../../store/logos.ts';
@@ -15,7 +16,7 @@ import { formatFields, formatTable, type Result, type Terminal } from '../termin
 import { withDatabase } from '../with-database.ts';
 import { type BrandOptions, readBrandOptions, returnUrlProblem } from './brand-options.ts';
 import { describeProject, fieldsOfProject } from './describe-project.ts';
-import { readLifetimeOption, readNameOption, readSurchargeOption } from './options.ts';
+import { readLifetimeOption, readNameOption, readSurchargeOption, readUnpaidOption } from './options.ts';
 
 export type CreateProjectOptions = BrandOptions & {
   name: string;
@@ -23,6 +24,8 @@ export type CreateProjectOptions = BrandOptions & {
   policy: Policy;
   maxSurcharge: string;
   lifetime: string;
+  maxUnpaid: string;
+  maxUnpaidPerMinute: string;
 };
 
 export async function createProject(terminal: Terminal, options: CreateProjectOptions): Promise<Result> {
@@ -70,21 +73,27 @@ export async function listAllProjects(terminal: Terminal): Promise<Result> {
 export async function showProject(terminal: Terminal, projectId: string | undefined): Promise<Result> {
   return withDatabase(terminal, async ({ db }) => {
     const project = await selectProject(db, projectId);
-    const [addresses, keys, endpoints] = await Promise.all([
+    const [addresses, accountKeys, keys, endpoints] = await Promise.all([
       countAddresses(db, project.id),
+      listAccountKeys(db, project.id),
       listApiKeys(db, project.id),
       listWebhookEndpoints(db, project.id),
     ]);
     const now = systemClock.now();
+    const autoDerived = accountKeys.reduce((sum, key) => sum + key.auto_derived, 0);
+    const autoDeriveLimit = accountKeys.reduce((sum, key) => sum + key.auto_derive_limit, 0);
     const counts = {
       activeAddresses: addresses.active,
       retiredAddresses: addresses.retired,
+      autoDerived,
+      autoDeriveLimit,
       activeKeys: keys.filter((key) => key.revoked_at === null && (key.expires_at ?? Infinity) > now).length,
       webhookEndpoints: endpoints.filter(({ disabled_at }) => disabled_at === null).length,
     };
     const countFields = [
       ['active addresses', `${counts.activeAddresses.tail} tail, ${counts.activeAddresses.exact} exact`],
       ['retired addresses', String(counts.retiredAddresses)],
+      ['derived by itself', accountKeys.length === 0 ? null : `${autoDerived} of at most ${autoDeriveLimit}`],
       ['active keys', String(counts.activeKeys)],
       ['webhook endpoints', String(counts.webhookEndpoints)],
     ] as const;
@@ -103,6 +112,8 @@ async function readCreateOptions(options: CreateProjectOptions) {
     name: readNameOption(name, problems),
     maxSurchargeMicro: readSurchargeOption(maxSurcharge, problems),
     invoiceLifetimeMs: readLifetimeOption(lifetime, problems),
+    maxUnpaid: readUnpaidOption('--max-unpaid', options.maxUnpaid, problems),
+    maxUnpaidPerMinute: readUnpaidOption('--max-unpaid-per-minute', options.maxUnpaidPerMinute, problems),
     ...(await readBrandOptions(options, problems)),
   };
   if (!isNetwork(network)) {

@@ -11,13 +11,15 @@ import { formatFields, type Result, type Terminal } from '../terminal.ts';
 import { withDatabase } from '../with-database.ts';
 import { type BrandOptions, readBrandOptions, returnUrlProblem, type WantedBrand } from './brand-options.ts';
 import { describeProject, fieldsOfProject } from './describe-project.ts';
-import { readLifetimeOption, readNameOption, readSurchargeOption } from './options.ts';
+import { readLifetimeOption, readNameOption, readSurchargeOption, readUnpaidOption } from './options.ts';
 
 export type UpdateProjectOptions = BrandOptions & {
   name?: string;
   policy?: Policy;
   maxSurcharge?: string;
   lifetime?: string;
+  maxUnpaid?: string;
+  maxUnpaidPerMinute?: string;
   by?: string;
 };
 
@@ -50,20 +52,24 @@ export async function updateProject(
 
 /** All problems at once. */
 async function readUpdateOptions(options: UpdateProjectOptions): Promise<Partial<ProjectSettings> & WantedBrand> {
-  const { name, policy, maxSurcharge, lifetime } = options;
+  const { name, policy, maxSurcharge, lifetime, maxUnpaid, maxUnpaidPerMinute: perMinute } = options;
   const problems: Problem[] = [];
   const settings = {
     ...(name === undefined ? {} : { name: readNameOption(name, problems) }),
     ...(policy === undefined ? {} : { policy }),
     ...(maxSurcharge === undefined ? {} : { maxSurchargeMicro: readSurchargeOption(maxSurcharge, problems) }),
     ...(lifetime === undefined ? {} : { invoiceLifetimeMs: readLifetimeOption(lifetime, problems) }),
+    ...(maxUnpaid === undefined ? {} : { maxUnpaid: readUnpaidOption('--max-unpaid', maxUnpaid, problems) }),
+    ...(perMinute === undefined
+      ? {}
+      : { maxUnpaidPerMinute: readUnpaidOption('--max-unpaid-per-minute', perMinute, problems) }),
     ...(await readBrandOptions(options, problems)),
   };
   if (problems.length > 0) throw notChanged(problems);
   if (Object.keys(settings).length > 0) return settings;
   throw new CliError(
     'INVALID_ARGUMENT',
-    'nothing was said to change: give --policy, --max-surcharge, --lifetime, --name, --support, --return-url, --accent or --logo',
+    'nothing was said to change: give --policy, --max-surcharge, --lifetime, --max-unpaid, --max-unpaid-per-minute, --name, --support, --return-url, --accent or --logo',
   );
 }
 

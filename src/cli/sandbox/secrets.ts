@@ -87,6 +87,8 @@ export async function seedSandbox(
     network: 'devnet',
     maxSurchargeMicro: 10_000n,
     invoiceLifetimeMs: 30 * 60_000,
+    maxUnpaid: null,
+    maxUnpaidPerMinute: null,
   });
   await insertApiKey(db, {
     id: secrets.keyId,

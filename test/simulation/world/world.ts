@@ -301,6 +301,8 @@ async function furnish({ db, random, keyRing, receivers }: Furnishing) {
       network: NETWORK,
       maxSurchargeMicro: 10_000n,
       invoiceLifetimeMs: INVOICE_LIFETIME_MS,
+      maxUnpaid: null,
+      maxUnpaidPerMinute: null,
     });
     const apiKey = formatApiKey(NETWORK, shop.keyId, random.bytes(32));
     const secretSha256 = createHash('sha256').update(apiKey).digest();

@@ -1,0 +1,38 @@
+import { randomUUID } from 'node:crypto';
+import { encodeId } from '../domain/ids.ts';
+import { formatAmount } from '../domain/money.ts';
+import type { Network } from '../domain/network.ts';
+import type { UnpaidRule } from '../domain/unpaid.ts';
+import { raiseAlarm } from '../store/alarms.ts';
+import { findBusiestUnpaid } from '../store/unpaid.ts';
+import type { AmountRefusalDeps } from './amount-refusals.ts';
+import { createSeldom } from './seldom.ts';
+
+/** An order beyond a limit. */
+export type UnpaidRefusal = { projectId: string; network: Network; rule: UnpaidRule; limit: number };
+
+/**
+ * Counts requests beyond the limits of unpaid invoices. Once a minute for each project at most it warns and raises the alarm
+ * `order-flood`, which the process that follows the network ends. That is beside the answer, as with refused amounts.
+ */
+export function createUnpaidRefusals({ db, log, metrics, now }: AmountRefusalDeps) {
+  const seldom = createSeldom(now);
+  return async ({ projectId, network, rule, limit }: UnpaidRefusal): Promise<void> => {
+    const project = encodeId('prj', projectId);
+    metrics.unpaidRefused.inc({ network, project });
+    if (!seldom.isDue(projectId)) return;
+    try {
+      const busiest = await findBusiestUnpaid(db, projectId, now());
+      const amount =
+        busiest === null ? '' : `, ${busiest.count} of them lately for ${formatAmount(busiest.requestedMicro)} USDT`;
+      const [span, option] =
+        rule === 'unpaid' ? ['30 minutes', '--max-unpaid'] : ['the last minute', '--max-unpaid-per-minute'];
+      const detail = `${project} has ${limit} unpaid invoices of ${span}, which is its limit${amount}; more are refused (TOO_MANY_UNPAID). If nobody sells that much, somebody makes the shop create orders: bound what one visitor can start there, see docs/amounts.md. If it is a sale, raise the limit: quittance project update ${project} ${option} ${limit * 2}`;
+      log.warn({ project, network, rule, limit }, detail);
+      await raiseAlarm(db, network, { id: randomUUID(), kind: 'order-flood', subject: project, detail });
+    } catch (error) {
+      seldom.forget(projectId);
+      log.warn({ err: error, project }, 'the alarm of an order flood could not be raised');
+    }
+  };
+}

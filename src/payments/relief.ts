@@ -1,0 +1,148 @@
+import { LOW_PERCENT } from '../domain/capacity.ts';
+import { countCodeWords, wordRange } from '../domain/code-word.ts';
+import { encodeId } from '../domain/ids.ts';
+import { formatAmount, type MicroUsdt } from '../domain/money.ts';
+import type { Policy } from '../domain/policy.ts';
+import type { UnixMs } from '../domain/time.ts';
+import type { Logger } from '../runtime/log.ts';
+import { listAccountKeys } from '../store/account-keys.ts';
+import { countReserved } from '../store/capacity.ts';
+import type { Database, Sql } from '../store/database.ts';
+import type { AccountXpub } from '../tron/account-xpub.ts';
+import { deriveNextAddresses } from './derive-addresses.ts';
+
+/** What a project has for invoices of one amount. */
+export type AmountPool = { projectId: string; policy: Policy; maxSurchargeMicro: bigint; requestedMicro: MicroUsdt };
+
+export type Relief = {
+  /** Says that an invoice was created. Looks at its pool now and then, beside the answer. */
+  noteCreated(pool: AmountPool): void;
+  /** Derives addresses if 80 % of a pool are taken. `false`: no key of the project may yield any. */
+  relieve(pool: AmountPool): Promise<boolean>;
+};
+
+export type ReliefDeps = { db: Database; now(): UnixMs; random(bytes: number): Uint8Array; log: Logger };
+
+/** Who is named in the record of what was derived. */
+const BY_ITSELF = 'quittance';
+/** To four addresses in use one is added, so that two thirds of the pool are taken; 25 take 25 ms. */
+const IN_USE_PER_ADDED = 4n;
+const MAX_ADDED = 25;
+/** Invoices of one amount that a process creates before its first look: a twentieth of what an address can take. */
+const FIRST_LOOK_SHARE = 20n;
+/** How long it is remembered that nothing can be derived for a project. */
+const BARE_MS = 1000;
+const MAX_REMEMBERED = 10_000;
+
+/**
+ * Adds addresses by itself where payable amounts get scarce. Every process may; the project's lock lets one do it at a time, and who
+ * comes next finds that there is enough. An address of a project that has none in use is never derived: its operator wants none, or the
+ * ledger was restored.
+ */
+export function createRelief(deps: ReliefDeps): Relief {
+  const { now, log } = deps;
+  const untilLook = new Map<string, number>();
+  const bareUntil = new Map<string, number>();
+  const underWay = new Map<string, Promise<Pool | null>>();
+  const lookOnce = async (pool: AmountPool): Promise<Pool | null> => {
+    const { projectId } = pool;
+    if ((bareUntil.get(projectId) ?? 0) > now()) return null;
+    const found = await look(deps, pool);
+    if (found === null) remember(bareUntil, projectId, now() + BARE_MS);
+    return found;
+  };
+  const join = (pool: AmountPool) => {
+    const name = nameOf(pool);
+    const running = underWay.get(name) ?? lookOnce(pool).finally(() => underWay.delete(name));
+    underWay.set(name, running);
+    return running;
+  };
+  return {
+    relieve: async (pool) => (await join(pool)) !== null,
+    noteCreated: (pool) => {
+      const name = nameOf(pool);
+      const left = (untilLook.get(name) ?? firstLook(pool)) - 1;
+      remember(untilLook, name, left > 0 ? left : firstLook(pool));
+      if (left > 0) return;
+      join(pool).then(
+        // Other processes use it up too.
+        (found) => found !== null && remember(untilLook, name, Math.max(1, Number(spareOf(found) / 2n))),
+        (error: unknown) => log.warn({ err: error }, 'whether payable amounts get scarce could not be seen'),
+      );
+    },
+  };
+}
+
+function nameOf({ projectId, requestedMicro }: AmountPool): string {
+  return `${projectId} ${requestedMicro}`;
+}
+
+/** The least recently used is forgotten first. */
+function remember(map: Map<string, number>, name: string, value: number): void {
+  map.delete(name);
+  map.set(name, value);
+  if (map.size > MAX_REMEMBERED) map.delete(map.keys().next().value ?? name);
+}
+
+/** How many payable amounts an address has for the amount. */
+function wordsOf({ policy, maxSurchargeMicro, requestedMicro }: AmountPool): bigint {
+  return policy === 'exact' ? 1n : countCodeWords(wordRange(requestedMicro, maxSurchargeMicro));
+}
+
+function firstLook(pool: AmountPool): number {
+  return Math.max(2, Number(wordsOf(pool) / FIRST_LOOK_SHARE));
+}
+
+type Pool = { addresses: bigint; total: bigint; free: bigint };
+
+async function measure(db: Sql, pool: AmountPool): Promise<Pool> {
+  const { projectId, policy, requestedMicro } = pool;
+  const range = wordRange(requestedMicro, policy === 'exact' ? 1n : pool.maxSurchargeMicro);
+  const [{ addresses, reserved } = { addresses: 0n, reserved: 0n }] = await countReserved(db, projectId, policy, [
+    range,
+  ]);
+  const total = addresses * wordsOf(pool);
+  return { addresses, total, free: total > reserved ? total - reserved : 0n };
+}
+
+/** What may still be taken before 80 % are; below 0 where more is taken. */
+function spareOf({ total, free }: Pool): bigint {
+  return free - (total * LOW_PERCENT) / 100n;
+}
+
+function isScarce(pool: Pool): boolean {
+  return pool.addresses > 0n && spareOf(pool) <= 0n;
+}
+
+/** What a pool has, after addresses were derived if it was scarce. `null`: none can be. */
+async function look({ db, now, random, log }: ReliefDeps, pool: AmountPool): Promise<Pool | null> {
+  const { projectId } = pool;
+  const keys = await listAccountKeys(db, projectId);
+  const key = keys.find(({ auto_derived, auto_derive_limit }) => auto_derived < auto_derive_limit);
+  if (key === undefined) return null;
+  const found = await measure(db, pool);
+  if (found.addresses === 0n) return null;
+  if (!isScarce(found)) return found;
+  const wanted = Number((found.addresses + IN_USE_PER_ADDED - 1n) / IN_USE_PER_ADDED);
+  const count = Math.min(wanted, MAX_ADDED, key.auto_derive_limit - key.auto_derived);
+  const derived = await deriveNextAddresses(
+    { db, now, random, operator: BY_ITSELF },
+    {
+      projectId,
+      xpub: key.xpub as AccountXpub,
+      count,
+      policy: null,
+      isStillWanted: async (tx, { policy, max_surcharge_micro: maxSurchargeMicro }) =>
+        isScarce(await measure(tx, { ...pool, policy, maxSurchargeMicro })),
+    },
+  );
+  const facts = { project: encodeId('prj', projectId), amount: formatAmount(pool.requestedMicro) };
+  if (derived.kind === 'derived') {
+    const addresses = derived.added.map(({ address }) => address);
+    log.warn({ ...facts, addresses }, '80 % of the payable amounts of an amount are taken: addresses were derived');
+  } else if (derived.kind !== 'not-wanted') {
+    log.warn({ ...facts, why: derived.kind }, 'payable amounts are scarce, and no address could be derived');
+    return null;
+  }
+  return measure(db, pool);
+}

@@ -1,0 +1,97 @@
+import type { UnixMs } from '../domain/time.ts';
+import { MINUTE_MS, tightest, UNPAID_MS, type UnpaidRule } from '../domain/unpaid.ts';
+import type { Sql } from '../store/database.ts';
+import { countUnpaid, type Unpaid } from '../store/unpaid.ts';
+
+/** A limit that is reached, and when one more may be let in at the latest, as far as a minute ahead. */
+export type LimitReached = { rule: UnpaidRule; limit: number; retryAfterSeconds: number };
+
+/** `leave` is to be called once what was let in is over, whatever came of it. */
+export type Entered = { kind: 'pass'; leave(): void } | ({ kind: 'limited' } & LimitReached);
+
+export type UnpaidGate = { enter(projectId: string): Promise<Entered> };
+
+/** How old a count may be. Where counting takes long, it takes a twentieth of the time at most. */
+const FRESH_MS = { least: 1000, most: 10_000 };
+const REST_PER_LOOK = 20;
+/** Of one request, while creations are under way that a count may hold or not. */
+const MAX_LOOKS = 5;
+/** A payment makes room sooner than age does, so nobody is sent away for longer. */
+const LONGEST_RETRY_S = 60;
+const MAX_REMEMBERED = 10_000;
+
+type Look = { unpaid: Unpaid; at: UnixMs; freshMs: number };
+/** `allowance`: how many may pass before the next look. */
+type Known = { last: Look | null; allowance: number; begun: number; ended: number; looking: Promise<void> | null };
+
+/**
+ * Lets invoices be created while a project is within its limits. The database is asked beside creation and not within it: once a second,
+ * and when half of what was left at the last look is used up. What other processes create in the meantime is seen by the next look, so
+ * n processes may exceed a limit by (n − 1) / 2 of what was left, once.
+ */
+export function createUnpaidGate({ db, now }: { db: Sql; now(): UnixMs }): UnpaidGate {
+  const projects = new Map<string, Known>();
+  const look = async (projectId: string, known: Known) => {
+    const { ended } = known;
+    const [at, startMs] = [now(), performance.now()];
+    const unpaid = await countUnpaid(db, projectId, at);
+    if (unpaid === null) throw new Error(`project ${projectId} vanished; projects are never deleted`);
+    const restMs = (performance.now() - startMs) * REST_PER_LOOK;
+    known.last = { unpaid, at, freshMs: Math.min(Math.max(FRESH_MS.least, restMs), FRESH_MS.most) };
+    // Of those under way since the look began some may be counted already; counted twice, they only cause another look.
+    const left = leftOf(unpaid) - (known.begun - ended);
+    known.allowance = Math.max(0, Math.ceil(left / 2));
+  };
+  const lookOnce = (projectId: string, known: Known) => {
+    known.looking ??= look(projectId, known).finally(() => {
+      known.looking = null;
+    });
+    return known.looking;
+  };
+  return {
+    enter: async (projectId) => {
+      const known = recall(projects, projectId);
+      for (let looks = 0; ; looks += 1) {
+        const { last } = known;
+        const isFresh = last !== null && Math.abs(now() - last.at) < last.freshMs;
+        if (last !== null && known.allowance > 0) {
+          // Nobody waits for it. If it fails, the next request tries again.
+          if (!isFresh) lookOnce(projectId, known).catch(() => undefined);
+          known.allowance -= 1;
+          known.begun += 1;
+          const leave = () => {
+            known.ended += 1;
+          };
+          return { kind: 'pass', leave };
+        }
+        if (isFresh && (leftOf(last.unpaid) <= 0 || looks === MAX_LOOKS)) return limited(last.unpaid, now());
+        await lookOnce(projectId, known);
+      }
+    },
+  };
+}
+
+function recall(projects: Map<string, Known>, projectId: string): Known {
+  const found = projects.get(projectId);
+  if (found !== undefined) return found;
+  if (projects.size >= MAX_REMEMBERED) projects.clear();
+  const known = { last: null, allowance: 0, begun: 0, ended: 0, looking: null };
+  projects.set(projectId, known);
+  return known;
+}
+
+function leftOf(unpaid: Unpaid): number {
+  return tightest(unpaid, unpaid)?.left ?? Number.POSITIVE_INFINITY;
+}
+
+function limited(unpaid: Unpaid, now: UnixMs): Entered {
+  const reached = tightest(unpaid, unpaid);
+  if (reached === null) throw new Error('a project without limits has none that is reached');
+  const { rule, limit, left } = reached;
+  const [oldestAt, windowMs] =
+    rule === 'unpaid' ? [unpaid.oldestAt, UNPAID_MS] : [unpaid.oldestLastMinuteAt, MINUTE_MS];
+  // With something left, it is those under way that may use it up.
+  const waitMs = left > 0 ? 0 : (oldestAt ?? now) + windowMs - now;
+  const retryAfterSeconds = Math.min(Math.max(1, Math.ceil(waitMs / 1000)), LONGEST_RETRY_S);
+  return { kind: 'limited', rule, limit, retryAfterSeconds };
+}
