@@ -17,6 +17,7 @@ test('every refusal is counted; the log hears once a minute of each project, and
   let isDown = false;
   const run = async ({ name }: { name: string }, parameters: unknown[]) => {
     if (isDown) throw new Error('the database is away');
+    if (name === 'account-key-list') return [];
     return [name === 'alarm-raise' ? raised.push(parameters[3]) : noted.push(parameters[1])];
   };
   const db = { run } as unknown as Sql;

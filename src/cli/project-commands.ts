@@ -1,6 +1,5 @@
 import { type Command, Option } from 'commander';
 import { POLICIES } from '../domain/policy.ts';
-import { DEFAULT_UNPAID_LIMITS } from '../domain/unpaid.ts';
 import type { Print } from './option-parts.ts';
 import type { CreateProjectOptions } from './project/project.ts';
 import type { UpdateProjectOptions } from './project/update.ts';
@@ -34,8 +33,8 @@ export function addProjectCommands(program: Command, terminal: Terminal, print: 
     .addOption(policyOption().default('tail'))
     .option(...SURCHARGE_OPTION, '0.01')
     .option(...LIFETIME_OPTION, '30m')
-    .option(...UNPAID_OPTION, String(DEFAULT_UNPAID_LIMITS.maxUnpaid))
-    .option(...UNPAID_PER_MINUTE_OPTION, String(DEFAULT_UNPAID_LIMITS.maxUnpaidPerMinute))
+    .option(...UNPAID_OPTION, '600')
+    .option(...UNPAID_PER_MINUTE_OPTION, '120')
     .action(async (options: CreateProjectOptions) =>
       print((await import('./project/project.ts')).createProject(terminal, options)),
     );

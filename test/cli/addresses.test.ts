@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { HDKey } from '@scure/bip32';
 import { afterAll, expect, test, vi } from 'vitest';
 import { startDevnet } from '../../src/devnet/devnet.ts';
 import { decodeId, encodeId, uuidV7 } from '../../src/domain/ids.ts';
@@ -237,6 +238,27 @@ test('deriving passes over any number of addresses that were imported before, an
   expect(json).toMatchObject({ added: [{ derivationIndex: 1102 }, { derivationIndex: 1103 }], skipped: [] });
 });
 
+test('how many addresses a key may yield by itself is said when it is added, shown, changed alone, and on record', async () => {
+  const id = await newProject();
+  const xpub = HDKey.fromMasterSeed(randomBytes(32)).derive("m/44'/195'/0'").publicExtendedKey as AccountXpub;
+  const [first] = deriveAddresses(xpub, 0, 1);
+  const derive = (...args: string[]) => cli(['address', 'derive', '--project', id, ...args]);
+  const isNew = ['--xpub', xpub, '--first', first?.address ?? ''];
+  const [alone, wrong] = [await derive(...isNew, '--auto-limit', '5'), await derive('--auto-limit', '10001')];
+  expect(alone).toMatchObject({ code: 2, stderr: expect.stringContaining('give --count as well') });
+  expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('--auto-limit is "10001"') });
+  const added = await derive(...isNew, '--count', '1');
+  expect(added.stderr).toContain('up to 100 more are added by themselves');
+  const show = () => cli(['project', 'show', id]);
+  expect((await show()).stdout).toMatch(/^derived by itself +0 of at most 100$/m);
+  const changed = await derive('--auto-limit', '20', '--by', 'Ann', '--json');
+  expect(changed.json).toMatchObject({ autoDerived: 0, autoDeriveLimit: 20 });
+  expect((await show()).stdout).toMatch(/^derived by itself +0 of at most 20$/m);
+  expect(await listOperatorActions(db, id)).toMatchObject([
+    { action: 'project.changed', actedBy: 'Ann', detail: { autoDeriveLimit: { from: 100, to: 20 } } },
+  ]);
+});
+
 test('an account key that is none, or can spend, is refused and never repeated', async () => {
   const id = await newProject();
   const derive = (xpub: string) => cli(['address', 'derive', '--project', id, '--xpub', xpub, '--count', '1']);
@@ -286,11 +308,17 @@ test('a change of policy says whether addresses of it are there, and is on recor
   const update = (...args: string[]) => cli(['project', 'update', id, ...args]);
   const changed = await update('--policy', 'exact', '--by', 'Ann');
   expect(changed.stderr).toContain(`quittance address add --project ${id} --policy exact`);
-  const json = (await update('--policy', 'tail', '--lifetime', '1h', '--json')).json;
+  const wanted = ['--policy', 'tail', '--lifetime', '1h', '--max-unpaid', 'none', '--max-unpaid-per-minute', '240'];
+  const json = (await update(...wanted, '--json')).json;
   expect(json).toMatchObject({
     policy: 'tail',
     activeAddresses: { tail: 1, exact: 0 },
-    changed: { policy: { from: 'exact', to: 'tail' }, lifetimeMs: { from: 1_800_000, to: 3_600_000 } },
+    changed: {
+      policy: { from: 'exact', to: 'tail' },
+      lifetimeMs: { from: 1_800_000, to: 3_600_000 },
+      maxUnpaid: { from: 600, to: null },
+      maxUnpaidPerMinute: { from: 120, to: 240 },
+    },
   });
   expect((await update('--policy', 'tail')).stderr).toContain('nothing changed');
   expect(await listOperatorActions(db, id)).toMatchObject([

@@ -72,7 +72,8 @@ let [live, other] = ['', ''];
 
 test('project create prints the project; alone, it need not be named', async () => {
   const args = ['--name', ' Döner & Söhne ', '--network', 'nile', '--max-surcharge', '0.05', '--lifetime', '2h'];
-  const { code, json } = await cli('project', 'create', ...args, '--json');
+  const limits = ['--max-unpaid', '50', '--max-unpaid-per-minute', 'none'];
+  const { code, json } = await cli('project', 'create', ...args, ...limits, '--json');
   expect(code).toBe(0);
   expect(json).toEqual({
     projectId: expect.stringMatching(/^prj_[0-9a-z]{26}$/),
@@ -81,6 +82,8 @@ test('project create prints the project; alone, it need not be named', async () 
     policy: 'tail',
     maxSurcharge: '0.050000',
     lifetimeMs: 7_200_000,
+    maxUnpaid: 50,
+    maxUnpaidPerMinute: null,
     supportContact: null,
     returnUrl: null,
     accent: null,
@@ -92,12 +95,16 @@ test('project create prints the project; alone, it need not be named', async () 
     ...json,
     activeAddresses: { tail: 0, exact: 0 },
     retiredAddresses: 0,
+    autoDerived: 0,
+    autoDeriveLimit: 0,
     activeKeys: 0,
     webhookEndpoints: 0,
   });
   const { stdout } = await cli('project', 'show', project);
   expect(stdout).toMatch(new RegExp(`^project +${project}$`, 'm'));
   expect(stdout).toMatch(/^invoice lifetime +2h$/m);
+  expect(stdout).toMatch(/^max unpaid +50 of the last 30 minutes$/m);
+  expect(stdout).toMatch(/^max unpaid a minute +no limit$/m);
 });
 
 test('with several projects, a command lists them and asks for one', async () => {
@@ -116,9 +123,11 @@ test('with several projects, a command lists them and asks for one', async () =>
 describe('after that', () => {
   test('project create reports every wrong option at once', async () => {
     const args = ['--name', 'a\nb', '--network', 'main', '--max-surcharge', '2', '--lifetime', '4m'];
-    const { code, stderr } = await cli('project', 'create', ...args);
+    const limits = ['--max-unpaid', '0', '--max-unpaid-per-minute', 'all'];
+    const { code, stderr } = await cli('project', 'create', ...args, ...limits);
     expect(code).toBe(2);
-    for (const option of ['--name', '--network is "main"', '--max-surcharge is "2"', '--lifetime is "4m"']) {
+    const wrong = ['--name', '--network is "main"', '--max-surcharge is "2"', '--lifetime is "4m"'];
+    for (const option of [...wrong, '--max-unpaid is "0"', '--max-unpaid-per-minute is "all"']) {
       expect(stderr).toContain(option);
     }
   });

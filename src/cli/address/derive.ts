@@ -35,35 +35,36 @@ const MAX_COUNT = 1000;
 export async function deriveProjectAddresses(terminal: Terminal, options: DeriveAddressOptions): Promise<Result> {
   const operator = readOperator(options.by, terminal.env);
   const autoLimit = options.autoLimit === undefined ? null : readAutoLimit(options.autoLimit);
-  const count = options.count === undefined && autoLimit !== null ? null : readCount(options.count ?? '');
+  const count = options.count === undefined && autoLimit !== null ? null : readCount(options.count);
   const given = options.xpub === undefined ? null : readXpub(options.xpub.trim());
   const found = await withDatabase(terminal, async ({ db }) => {
     const project = await selectProject(db, options.project);
     return { project, ...(await findKey(db, project, given)) };
   });
+  if (!found.isStored && count === null) {
+    throw new CliError('INVALID_ARGUMENT', 'this key is new: give --count as well, 1 for example');
+  }
   // The database is closed while a person looks into a wallet: another command or the service may need its directory.
   if (!found.isStored || options.first !== undefined) await confirmFirstAddress(terminal, found.xpub, options.first);
   return withDatabase(terminal, async ({ db }) => {
     const { project, xpub, isStored } = found;
     const projectId = project.id;
-    if (isStored && autoLimit !== null) {
-      const autoDerived = await changeAutoDerivation(operating(db, operator), { projectId, xpub, limit: autoLimit });
-      if (count === null) return presentLimit(project, autoDerived, autoLimit);
-    }
-    if (count === null) throw new CliError('INVALID_ARGUMENT', 'this key is new: give --count as well, 1 for example');
+    const by = operating(db, operator);
+    const limit = autoLimit ?? AUTO_DERIVE_LIMIT;
+    const yielded = isStored && autoLimit !== null ? await changeAutoDerivation(by, { projectId, xpub, limit }) : 0;
+    if (count === null) return presentLimit(project, yielded, limit);
     const isFresh = options.fresh === true;
-    const wanted = { projectId, xpub, count, policy: options.policy ?? null, isFresh };
-    const limit = autoLimit === null ? {} : { autoDeriveLimit: autoLimit };
-    const outcome = await deriveNextAddresses(operating(db, operator), { ...wanted, ...limit });
+    const wanted = { projectId, xpub, count, policy: options.policy ?? null, isFresh, autoDeriveLimit: limit };
+    const outcome = await deriveNextAddresses(by, wanted);
     if (outcome.kind === 'key-of-another-project') throw keyOfAnother();
     if (outcome.kind === 'all-taken') throw allTaken(outcome);
     if (outcome.kind === 'too-soon') throw tooSoon();
     if (outcome.kind === 'not-wanted') throw new Error('addresses that a person wants are always wanted');
-    return present(outcome, count, isStored, autoLimit ?? AUTO_DERIVE_LIMIT);
+    return present(outcome, count, isStored, limit);
   });
 }
 
-function readCount(text: string): number {
+function readCount(text = ''): number {
   const count = /^\d{1,4}$/.test(text) ? Number(text) : 0;
   if (count >= 1 && count <= MAX_COUNT) return count;
   throw new CliError(
