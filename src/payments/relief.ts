@@ -12,7 +12,7 @@ import type { AccountXpub } from '../tron/account-xpub.ts';
 import { deriveNextAddresses } from './derive-addresses.ts';
 
 /** What a project has for invoices of one amount. */
-export type AmountPool = { projectId: string; policy: Policy; maxSurchargeMicro: bigint; requestedMicro: MicroUsdt };
+type AmountPool = { projectId: string; policy: Policy; maxSurchargeMicro: bigint; requestedMicro: MicroUsdt };
 
 export type Relief = {
   /** Says that an invoice was created. Looks at its pool now and then, beside the answer. */
@@ -28,8 +28,8 @@ const BY_ITSELF = 'quittance';
 /** To four addresses in use one is added, so that two thirds of the pool are taken; 25 take 25 ms. */
 const IN_USE_PER_ADDED = 4n;
 const MAX_ADDED = 25;
-/** Invoices of one amount that a process creates before its first look: a twentieth of what an address can take. */
-const FIRST_LOOK_SHARE = 20n;
+/** Invoices of one amount that a process creates before its first look: 45, a twentieth of what an address can take, with the default surcharge. */
+const MICRO_PER_FIRST_LOOK = 222n;
 /** How long it is remembered that nothing can be derived for a project. */
 const BARE_MS = 1000;
 const MAX_REMEMBERED = 10_000;
@@ -89,8 +89,8 @@ function wordsOf({ policy, maxSurchargeMicro, requestedMicro }: AmountPool): big
   return policy === 'exact' ? 1n : countCodeWords(wordRange(requestedMicro, maxSurchargeMicro));
 }
 
-function firstLook(pool: AmountPool): number {
-  return Math.max(2, Number(wordsOf(pool) / FIRST_LOOK_SHARE));
+function firstLook({ policy, maxSurchargeMicro }: AmountPool): number {
+  return policy === 'exact' ? 2 : Math.max(2, Number(maxSurchargeMicro / MICRO_PER_FIRST_LOOK));
 }
 
 type Pool = { addresses: bigint; total: bigint; free: bigint };

@@ -7,7 +7,7 @@ import { countUnpaid, type Unpaid } from '../store/unpaid.ts';
 export type LimitReached = { rule: UnpaidRule; limit: number; retryAfterSeconds: number };
 
 /** `leave` is to be called once what was let in is over, whatever came of it. */
-export type Entered = { kind: 'pass'; leave(): void } | ({ kind: 'limited' } & LimitReached);
+type Entered = { kind: 'pass'; leave(): void } | ({ kind: 'limited' } & LimitReached);
 
 export type UnpaidGate = { enter(projectId: string): Promise<Entered> };
 
