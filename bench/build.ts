@@ -17,7 +17,7 @@ export async function buildRelease(parent: string): Promise<{ command: string; r
     await promisify(execFile)(process.execPath, [join(ROOT, 'bin/quittance.js'), '--version']);
     for (const name of ['bin', 'dist', 'package.json'])
       await cp(join(ROOT, name), join(folder, name), { recursive: true });
-    for (const name of ['migrations', 'public']) await symlink(join(ROOT, name), join(folder, name));
+    for (const name of ['migrations', 'deploy', 'public']) await symlink(join(ROOT, name), join(folder, name));
     return { command: join(folder, 'bin', 'quittance.js'), remove };
   } catch (error) {
     await remove();

@@ -10,6 +10,7 @@ import { runApi } from './api.ts';
 import type { BenchContext } from './bench-context.ts';
 import { buildRelease } from './build.ts';
 import { runCheckout } from './checkout/run.ts';
+import { runFloods } from './floods/run.ts';
 import { runGrowth } from './growth/run.ts';
 import { runIngest } from './ingest/run.ts';
 import { runMisattribution } from './misattribution/run.ts';
@@ -21,7 +22,7 @@ import { runWebhooks } from './webhooks/run.ts';
 
 /**
  * `npm run bench` measures, prints tables, and writes bench/results/<name>-<time>.json. The names are `api` (the default), `ingest`,
- * `growth`, `misattribution`, `webhooks`, `checkout`, `paint`, `sizes`, `overload` and `soak`. `--quick` is a short run that shows whether everything works and roughly how fast; its figures are no record.
+ * `growth`, `misattribution`, `webhooks`, `checkout`, `paint`, `sizes`, `overload`, `floods` and `soak`. `--quick` is a short run that shows whether everything works and roughly how fast; its figures are no record.
  * `soak` takes as long as `--minutes` says, 20 if it says nothing. For `ingest`, `--full` replays a whole day, and `--profile` writes a CPU profile of the service while it catches up from two nodes.
  */
 const BENCHES = {
@@ -34,6 +35,7 @@ const BENCHES = {
   paint: async () => runPaint(await prepare()),
   sizes: async () => runSizes({ postgres: await startPostgres(), isQuick: flags.quick, onProgress: progress }),
   overload: async () => runOverload(await prepare()),
+  floods: async () => runFloods(await prepare()),
   soak: async () => runSoak({ ...(await prepare()), minutes: Number(flags.minutes) }),
 };
 type Bench = keyof typeof BENCHES;
@@ -111,7 +113,7 @@ async function startPostgres(): Promise<PostgresConnection> {
     log: createLogger({ level: 'warn' }),
   });
   toStop.push(() => postgres.stop());
-  return postgres.connection;
+  return postgres.owner;
 }
 
 function progress(text: string): void {

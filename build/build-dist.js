@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -74,12 +74,13 @@ function outputOf(name) {
   return name.replace(/\.ts$/, '.js');
 }
 
+/** Of this checkout alone: Node looks for a package in each folder above as well, and above one in /tmp anybody may put it. */
+const BUILDERS = ['ts-blank-space', 'typescript'];
 const { devDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 /** What builds: this file, and the packages that it uses. */
 const BUILDER = [
   readFileSync(fileURLToPath(import.meta.url), 'utf8'),
-  devDependencies['ts-blank-space'],
-  devDependencies.typescript,
+  ...BUILDERS.map((name) => devDependencies[name]),
 ].join('\0');
 
 function digestOf(source, output) {
@@ -89,6 +90,7 @@ function digestOf(source, output) {
 /** From the path inside src/ to the JavaScript. */
 async function build(names, sources) {
   if (names.length === 0) return new Map();
+  if (!BUILDERS.every((name) => existsSync(join(ROOT, 'node_modules', name)))) throw notInstalled();
   const { eraseTypes } = await import('./erase-types.js');
   const results = names.map((name) => [name, eraseTypes(join('src', name), sources.get(name))]);
   const problems = results.flatMap(([, result]) => result.problems);
@@ -120,14 +122,16 @@ function isInUse(draft) {
   return found !== undefined && Date.now() - found.mtimeMs < DRAFT_LIMIT_MS;
 }
 
+const STATE = 'dist/ is not what the sources in src/ build to';
+
+function notInstalled() {
+  const fix = 'run "npm ci --include=dev", then "npm run build"; "npm prune --omit=dev" may remove them again';
+  return new BuildError(`${STATE}, and the packages that build are not installed: ${fix}`);
+}
+
 function explain(error) {
   const { code, path = DIST } = error;
-  const state = 'dist/ is not what the sources in src/ build to';
-  if (code === 'ERR_MODULE_NOT_FOUND') {
-    const fix = 'run "npm ci" without --omit=dev, then "npm run build"; "npm prune --omit=dev" may remove them again';
-    return new BuildError(`${state}, and the packages that build are not installed: ${fix}`);
-  }
   if (!['EACCES', 'EPERM', 'EROFS'].includes(code)) return error;
   const fix = 'run "npm run build" as the user who owns it';
-  return new BuildError(`${state}, and uid ${process.getuid?.()} may not read or write ${path} (${code}): ${fix}`);
+  return new BuildError(`${STATE}, and uid ${process.getuid?.()} may not read or write ${path} (${code}): ${fix}`);
 }

@@ -28,8 +28,10 @@ const TWO = { QUITTANCE_NILE_NODES: 'https://a.example,https://b.test' };
 const KEYS = [1, 2, 3, 4, 5].map((byte) => Buffer.alloc(32, byte));
 const BASE64 = KEYS.map((key) => key.toString('base64'));
 const [FIRST_KEY = '', SECOND_KEY = ''] = BASE64;
+const AGE_KEY = `age1${'p'.repeat(58)}`;
 const HEX_KEY = KEYS[0]?.toString('hex') ?? '';
 const DATABASE = { DATABASE_URL: 'postgres://u:p@localhost/quittance' };
+const OWNER = { DATABASE_OWNER_URL: 'postgres://o:p@localhost/quittance' };
 
 test('an empty environment is the sandbox with every default', () => {
   expect(accepted({ PATH: '/bin', HOME: '/root' })).toEqual({
@@ -39,6 +41,7 @@ test('an empty environment is the sandbox with every default', () => {
     publicUrl: null,
     dataDir: join(process.cwd(), '.quittance'),
     databaseUrl: null,
+    databaseOwnerUrl: null,
     databasePoolSize: 10,
     roles: ['api', 'watcher', 'webhooks'],
     networks: {},
@@ -47,6 +50,7 @@ test('an empty environment is the sandbox with every default', () => {
     logLevel: 'info',
     trustProxy: [],
     masterKeys: null,
+    backupRecipients: [],
     webhooks: { localTargets: true, retentionDays: 90 },
     rateLimit: { perSecond: 100, burst: 200 },
   });
@@ -88,6 +92,10 @@ const good: [env: NodeJS.ProcessEnv, expected: object][] = [
   [{ DATABASE_URL: 'postgresql://u@[::1]/db' }, { databaseUrl: 'postgresql://u@[::1]/db' }],
   [{ DATABASE_URL: 'postgres://u:p@%2Ftmp%2Fx:5432/db' }, { databaseUrl: 'postgres://u:p@%2Ftmp%2Fx:5432/db' }],
   [{ DATABASE_URL: 'postgres:///db?host=/tmp' }, { databaseUrl: 'postgres:///db?host=/tmp' }],
+  [
+    { ...DATABASE, ...OWNER },
+    { databaseUrl: DATABASE.DATABASE_URL, databaseOwnerUrl: OWNER.DATABASE_OWNER_URL },
+  ],
   [{ QUITTANCE_DATABASE_POOL: '2' }, { databasePoolSize: 2 }],
   [{ ...NILE, ...DATABASE, QUITTANCE_ROLES: 'watcher, webhooks' }, { roles: ['watcher', 'webhooks'] }],
   [{ QUITTANCE_ROLES: 'webhooks,api,watcher' }, { roles: ['webhooks', 'api', 'watcher'] }],
@@ -99,6 +107,10 @@ const good: [env: NodeJS.ProcessEnv, expected: object][] = [
   [{ QUITTANCE_MASTER_KEY: FIRST_KEY }, { masterKeys: [FIRST_KEY] }],
   [{ QUITTANCE_MASTER_KEY: ` ${SECOND_KEY} , ${HEX_KEY} ` }, { masterKeys: [SECOND_KEY, HEX_KEY] }],
   [{ QUITTANCE_MASTER_KEY: HEX_KEY.toUpperCase() }, { masterKeys: [HEX_KEY.toUpperCase()] }],
+  [
+    { QUITTANCE_BACKUP_RECIPIENT: `${AGE_KEY}, age1${'q'.repeat(58)}` },
+    { backupRecipients: [AGE_KEY, `age1${'q'.repeat(58)}`] },
+  ],
   [{ QUITTANCE_WEBHOOK_LOCAL_TARGETS: 'deny' }, { webhooks: { localTargets: false } }],
   [{ ...NILE }, { webhooks: { localTargets: false } }],
   [{ ...NILE, QUITTANCE_WEBHOOK_LOCAL_TARGETS: 'allow' }, { webhooks: { localTargets: true } }],
@@ -263,6 +275,8 @@ const bad: [variable: string, value: string, says: string, rest?: NodeJS.Process
   ['QUITTANCE_DATABASE_POOL', '101', 'from 2 to 100'],
   ['QUITTANCE_ROLES', 'api,worker', '"worker" must be one of api, watcher, webhooks'],
   ['QUITTANCE_ROLES', 'api,api,watcher', 'each role at most once'],
+  ['DATABASE_OWNER_URL', 'mysql://u:p@h/db', 'only PostgreSQL is supported', DATABASE],
+  ['DATABASE_OWNER_URL', OWNER.DATABASE_OWNER_URL, 'means nothing without DATABASE_URL'],
   ['QUITTANCE_ROLES', 'api', 'set DATABASE_URL', NILE],
   ['QUITTANCE_ROLES', 'api', 'the sandbox runs all roles in one process', DATABASE],
   ['QUITTANCE_MAINNET_NODES', 'api.trongrid.io', 'write for example grpcs://node.example.com:50051'],
@@ -348,6 +362,9 @@ const bad: [variable: string, value: string, says: string, rest?: NodeJS.Process
   ['QUITTANCE_MASTER_KEY', `${FIRST_KEY},${FIRST_KEY}`, '1 to 4 different keys'],
   ['QUITTANCE_MASTER_KEY', `${FIRST_KEY},${HEX_KEY}`, 'holds one key twice'],
   ['QUITTANCE_MASTER_KEY', BASE64.join(), '1 to 4 different keys'],
+  ['QUITTANCE_BACKUP_RECIPIENT', 'age1short', 'no public key of age'],
+  ['QUITTANCE_BACKUP_RECIPIENT', `AGE-SECRET-KEY-1${'Q'.repeat(58)}`, 'is a secret key'],
+  ['QUITTANCE_BACKUP_RECIPIENT', `${AGE_KEY},${AGE_KEY}`, '1 to 20 different'],
   ['QUITTANCE_WEBHOOK_LOCAL_TARGETS', 'yes', 'one of allow, deny'],
   ['QUITTANCE_DELIVERY_RETENTION_DAYS', '0', 'from 1 to 3650'],
   ['QUITTANCE_DELIVERY_RETENTION_DAYS', '3651', 'from 1 to 3650'],
@@ -469,7 +486,8 @@ test('no message holds a password, a key or a token, however the value is broken
     `https://a.example#key=x#${secret}`,
     `https://a.example#rps=${secret}`,
   ];
-  const variables = ['DATABASE_URL', 'QUITTANCE_MAINNET_NODES', 'QUITTANCE_NILE_NODES', 'QUITTANCE_DEVNET_NODES'];
+  const nodes = ['QUITTANCE_MAINNET_NODES', 'QUITTANCE_NILE_NODES', 'QUITTANCE_DEVNET_NODES'];
+  const variables = ['DATABASE_URL', 'DATABASE_OWNER_URL', ...nodes];
   for (const value of broken) {
     for (const variable of variables) {
       const errors = refused({ [variable]: value });
@@ -519,6 +537,8 @@ test('settings that have no effect, and a missing public URL, are worth a warnin
   const masterKey = { QUITTANCE_MASTER_KEY: FIRST_KEY, QUITTANCE_PUBLIC_URL: 'https://p.example' };
   expect(warned({ ...TWO, ...DATABASE, ...masterKey })).toEqual([]);
   expect(warned({ ...TWO, ...DATABASE, ...masterKey, QUITTANCE_ROLES: 'watcher' })).toEqual(['QUITTANCE_MASTER_KEY']);
+  // A service that has it has what it never needs.
+  expect(warned({ ...TWO, ...DATABASE, ...OWNER, ...masterKey })).toEqual(['DATABASE_OWNER_URL']);
   // It signs receipts.
   expect(warned({ ...TWO, ...DATABASE, ...masterKey, QUITTANCE_ROLES: 'api,watcher' })).toEqual([]);
   const local = { QUITTANCE_WEBHOOK_LOCAL_TARGETS: 'allow', QUITTANCE_PUBLIC_URL: 'https://p.example' };

@@ -32,6 +32,8 @@ export type Config = Readonly<{
   dataDir: string;
   /** `null` stands for the embedded PostgreSQL in `dataDir`. */
   databaseUrl: string | null;
+  /** For commands that change the schema; `null`: they use `databaseUrl`. */
+  databaseOwnerUrl: string | null;
   databasePoolSize: number;
   roles: readonly Role[];
   networks: Readonly<Partial<Record<Network, NetworkConfig>>>;
@@ -39,10 +41,12 @@ export type Config = Readonly<{
   /** `null`: metrics are off. */
   metrics: Readonly<{ host: string; port: number }> | null;
   logLevel: Settings['QUITTANCE_LOG_LEVEL'];
-  /** What Fastify's `trustProxy` takes: IP addresses, CIDR blocks, `loopback`. */
+  /** IP addresses, CIDR blocks, `loopback`. */
   trustProxy: readonly string[];
   /** As written: what must not stand in the database as plain text is sealed with the first. `null`: not set. */
   masterKeys: readonly string[] | null;
+  /** Public keys of age that backups are encrypted to; none: they are not. */
+  backupRecipients: readonly string[];
   webhooks: Readonly<{
     /** Whether webhooks of projects on test networks may go to this machine itself, and by http. */
     localTargets: boolean;
@@ -79,6 +83,7 @@ function compose(settings: Settings): Config {
     publicUrl: publicUrl === undefined ? null : new URL(publicUrl).origin,
     dataDir: resolve(settings.QUITTANCE_DATA_DIR),
     databaseUrl: settings.DATABASE_URL ?? null,
+    databaseOwnerUrl: settings.DATABASE_OWNER_URL ?? null,
     databasePoolSize: settings.QUITTANCE_DATABASE_POOL,
     roles: settings.QUITTANCE_ROLES,
     networks,
@@ -87,6 +92,7 @@ function compose(settings: Settings): Config {
     logLevel: settings.QUITTANCE_LOG_LEVEL,
     trustProxy: settings.QUITTANCE_TRUST_PROXY,
     masterKeys: settings.QUITTANCE_MASTER_KEY ?? null,
+    backupRecipients: settings.QUITTANCE_BACKUP_RECIPIENT ?? [],
     webhooks: {
       localTargets: (settings.QUITTANCE_WEBHOOK_LOCAL_TARGETS ?? (sandbox ? 'allow' : 'deny')) === 'allow',
       retentionDays: settings.QUITTANCE_DELIVERY_RETENTION_DAYS,

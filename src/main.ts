@@ -66,6 +66,7 @@ async function runService(config: Config, log: Logger, fail: (error: unknown) =>
       const service = await startService({
         config,
         connection: postgres.connection,
+        owner: postgres.owner,
         keyRing: await keysOf(config, log),
         log,
       });

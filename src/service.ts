@@ -26,13 +26,16 @@ import { registerReceipts } from './checkout/receipt-routes.ts';
 import { createReceiptSigner, type ReceiptSigner } from './checkout/receipt-signer.ts';
 import { registerCheckout } from './checkout/register.ts';
 import { serveRobots } from './checkout/robots.ts';
+import { tryReceiptKey } from './checkout/seal-receipt-key.ts';
 import type { Config, NetworkConfig } from './config.ts';
 import { AppError } from './domain/errors.ts';
 import type { Network } from './domain/network.ts';
 import { type UnixMs, unixMs } from './domain/time.ts';
 import { createRelief } from './payments/relief.ts';
+import { createDamageTeller } from './payments/tell-damaged-address.ts';
 import { createUnpaidGate } from './payments/unpaid-gate.ts';
 import { startCapacityWatch } from './payments/watch-capacity.ts';
+import { startGuaranteeWatch } from './payments/watch-guarantees.ts';
 import { startOrderFloodWatch } from './payments/watch-order-floods.ts';
 import { type Clock, systemClock } from './runtime/clock.ts';
 import type { KeyRing } from './runtime/key-ring.ts';
@@ -41,18 +44,20 @@ import { startLoop } from './runtime/loop.ts';
 import { createMetrics, type Metrics } from './runtime/metrics.ts';
 import { pooledRandom } from './runtime/random.ts';
 import { createAdmission } from './store/admit-server.ts';
-import { findValidApiKey, touchApiKeys } from './store/api-keys.ts';
+import { findNewestApiKeys, findValidApiKey, touchApiKeys } from './store/api-keys.ts';
 import { claimLedger } from './store/claim-ledger.ts';
 import { CONNECT_TIMEOUT_MS, type Connection, type Database, openDatabase } from './store/database.ts';
 import { migrate } from './store/migrate.ts';
 import { accountToAddress } from './tron/address.ts';
-import { createAuthenticator } from './web/authenticate.ts';
+import { createAuthenticator, MAX_REMEMBERED } from './web/authenticate.ts';
 import { startMetricsServer } from './web/metrics-server.ts';
 import { createServer } from './web/server.ts';
 import { createTokenBuckets } from './web/token-bucket.ts';
 import { startDispatcher } from './webhooks/dispatcher.ts';
-import { prepareSecrets } from './webhooks/prepare-secrets.ts';
+import { refuseMissingKeys } from './webhooks/refuse-missing-keys.ts';
 import { startRetention } from './webhooks/retention.ts';
+import { sealPlainSecrets } from './webhooks/seal-plain-secrets.ts';
+import { startSecretWatch } from './webhooks/watch-secrets.ts';
 
 export type ServiceOptions = {
   config: Pick<
@@ -69,6 +74,8 @@ export type ServiceOptions = {
     | 'webhooks'
   >;
   connection: Connection;
+  /** Brings the schema up to this release. Without it `connection` does, if it may; the service itself needs no such right. */
+  owner?: Connection;
   /** Opens what is sealed in the database. With `null` receipts are not signed, and the role `webhooks` does not start. */
   keyRing: KeyRing | null;
   log: Logger;
@@ -91,7 +98,10 @@ export type Service = {
 const DATABASE_WAIT_MS = 10_000;
 const DATABASE_RETRY_MS = 1000;
 const MAX_BUCKETS = 10_000;
+/** So long a new key can be a stranger's, which is refused where others of its network use up what wrong keys may ask. */
 const TOUCH_KEYS_MS = 30_000;
+/** More than an outage of the database lasts, in which no key is made. */
+const NEW_KEY_S = 600;
 /** Of ten connections three, which is as many statements as watcher and webhooks have under way at a time as a rule. */
 const RESERVED_SHARE = 0.3;
 const LEAST_DIVIDED = 4;
@@ -107,7 +117,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     await Promise.all([...new Set([db, requestDb])].map((pool) => pool.close()));
   };
   try {
-    const applied = await migratePatiently(db, log);
+    const applied = await prepareSchema(options, db);
     if (applied.length > 0) log.info({ migrations: applied }, 'the database schema was brought up to date');
     await claimLedger(db, log);
     const context = createContext(options, db, metrics);
@@ -133,8 +143,13 @@ export async function startService(options: ServiceOptions): Promise<Service> {
  * Where requests share the process with the watcher or the webhooks, those have connections of their own, so that they never stand in a
  * line behind requests. Pools that are too small for that are shared.
  */
-function openPools({ config, connection, log }: ServiceOptions): { db: Database; requestDb: Database } {
+function openPools({ config, connection, log, clock = systemClock }: ServiceOptions): {
+  db: Database;
+  requestDb: Database;
+} {
   const admission = createAdmission(CONNECT_TIMEOUT_MS);
+  let db: Database;
+  const onDamagedAddress = createDamageTeller({ db: () => db, log, now: () => unixMs(clock.now()) });
   const open = (poolSize: number) =>
     openDatabase({
       connection,
@@ -142,14 +157,16 @@ function openPools({ config, connection, log }: ServiceOptions): { db: Database;
       poolSize,
       applicationName: 'quittance',
       onError: (error) => log.warn({ err: error }, 'a database connection was lost'),
+      onDamagedAddress,
     });
   const { roles, databasePoolSize } = config;
   if (!roles.includes('api') || roles.length === 1 || databasePoolSize < LEAST_DIVIDED) {
-    const db = open(databasePoolSize);
+    db = open(databasePoolSize);
     return { db, requestDb: db };
   }
   const reserved = Math.max(2, Math.floor(databasePoolSize * RESERVED_SHARE));
-  return { db: open(reserved), requestDb: open(databasePoolSize - reserved) };
+  db = open(reserved);
+  return { db, requestDb: open(databasePoolSize - reserved) };
 }
 
 type Context = ReturnType<typeof createContext>;
@@ -187,13 +204,28 @@ function createPools({
   });
 }
 
-async function migratePatiently(db: Database, log: Logger): Promise<string[]> {
+async function prepareSchema(options: ServiceOptions, db: Database): Promise<string[]> {
+  const { owner, log } = options;
+  if (owner === undefined) return migratePatiently(db, options);
+  const onError = (error: Error) => log.warn({ err: error }, 'a database connection was lost');
+  const ownDb = openDatabase({ connection: owner, poolSize: 1, applicationName: 'quittance', onError });
+  return migratePatiently(ownDb, options).finally(() => ownDb.close());
+}
+
+async function migratePatiently(db: Database, { log, keyRing, clock }: ServiceOptions): Promise<string[]> {
+  const now = () => unixMs((clock ?? systemClock).now());
   const deadline = performance.now() + DATABASE_WAIT_MS;
   for (;;) {
     try {
       return await migrate(db, {
         onBegin: (migrations) =>
           log.info({ migrations }, 'bringing the database schema up to date; with a large ledger this takes minutes'),
+        ...(keyRing === null
+          ? {}
+          : {
+              sealPlainSecrets: (tx) =>
+                sealPlainSecrets(tx, { keyRing: async () => keyRing, log, now, random: pooledRandom }),
+            }),
       });
     } catch (error) {
       const isAway = error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE';
@@ -206,16 +238,27 @@ async function migratePatiently(db: Database, log: Logger): Promise<string[]> {
 
 async function startApi(context: Context, keyRing: KeyRing | null): Promise<{ url: string; stop(): Promise<void> }> {
   const { config, db, metrics, log, now, random, publicUrl } = context;
-  const app = createServer({ ...context, trustProxy: config.trustProxy, isShared: config.roles.length > 1 });
-  const authenticator = createAuthenticator({ findValidKey: (id, at) => findValidApiKey(db, id, at), now });
+  const failureBuckets = createTokenBuckets(FAILURE_LIMIT.perSecond, FAILURE_LIMIT.burst, MAX_BUCKETS);
+  const authenticator = createAuthenticator({
+    findValidKey: (id, at) => findValidApiKey(db, id, at),
+    failureBuckets,
+    now,
+  });
+  const learnKeys = async (oldestSeconds: number) =>
+    authenticator.learn(await findNewestApiKeys(db, now(), { oldestSeconds, limit: MAX_REMEMBERED }));
+  await learnKeys(Number.POSITIVE_INFINITY);
+  const { recognize } = authenticator;
+  const app = createServer({
+    ...{ ...context, recognize },
+    ...{ trustProxy: config.trustProxy, isShared: config.roles.length > 1 },
+  });
   const { perSecond, burst } = config.rateLimit;
-  await registerOpenApi(app, publicUrl);
+  await registerOpenApi(app, { publicUrl, now });
   const deps: ApiDeps = {
     db,
     publicUrl,
     authenticator,
     keyBuckets: createTokenBuckets(perSecond, burst, MAX_BUCKETS),
-    failureBuckets: createTokenBuckets(FAILURE_LIMIT.perSecond, FAILURE_LIMIT.burst, MAX_BUCKETS),
     rateLimit: config.rateLimit,
     now,
     random,
@@ -234,10 +277,11 @@ async function startApi(context: Context, keyRing: KeyRing | null): Promise<{ ur
   registerPages(app, context, signer);
   const url = await listen(app, config);
   const touching = startLoop({
-    name: 'last-used times of keys',
+    name: 'new keys, and last-used times',
     log,
     maxPauseMs: TOUCH_KEYS_MS,
     run: async () => {
+      await learnKeys(NEW_KEY_S);
       const used = authenticator.takeUsed();
       if (used.length > 0) await touchApiKeys(db, used, now());
       return TOUCH_KEYS_MS;
@@ -314,20 +358,24 @@ async function startMetrics({ config, metrics }: Context, pools: Database[]) {
   });
 }
 
-async function startWebhooks({ config, db, clock, log, metrics, now, random }: Context, keyRing: KeyRing | null) {
+async function startWebhooks({ config, db, clock, log, metrics, now }: Context, keyRing: KeyRing | null) {
   if (keyRing === null) throw new Error('the role webhooks needs a key ring');
-  await prepareSecrets({ db, keyRing, log, now, random });
+  await refuseMissingKeys({ db, keyRing }, now());
   const { localTargets, retentionDays } = config.webhooks;
   const dispatcher = startDispatcher({ db, clock, log, metrics, random: Math.random, keyRing, localTargets });
   const retention = startRetention({ db, clock, log, days: retentionDays });
+  const secretWatch = startSecretWatch({
+    ...{ db, keyRing, log, networks: Object.keys(config.networks) as Network[] },
+    tryReceiptKey: () => tryReceiptKey(db, keyRing),
+  });
   return {
     stop: async () => {
-      await Promise.all([dispatcher.stop(), retention.stop()]);
+      await Promise.all([dispatcher.stop(), retention.stop(), secretWatch.stop()]);
     },
   };
 }
 
-/** One watcher for each network, and beside it the comparison of the books with the chain. */
+/** One watcher for each network, and beside it the comparisons: of the books with the chain, of the schema with the release. */
 function startWatchers(context: Context): { stop(): Promise<void> }[] {
   return context.pools.map(({ network, pool, usdt, agreement }) => {
     const watcher = startWatcher({
@@ -344,7 +392,8 @@ function startWatchers(context: Context): { stop(): Promise<void> }[] {
     const reconciler = startReconciler({ ...context, network, pool, usdt, isLeader: watcher.isLeader });
     const capacity = startCapacityWatch({ ...context, network, isLeader: watcher.isLeader });
     const floods = startOrderFloodWatch({ ...context, network, isLeader: watcher.isLeader });
-    const parts = [watcher, reconciler, capacity, floods];
+    const guarantees = startGuaranteeWatch({ ...context, network, isLeader: watcher.isLeader });
+    const parts = [watcher, reconciler, capacity, floods, guarantees];
     // Together, for the watcher ends the requests to nodes that hang.
     return { stop: async () => void (await Promise.all(parts.map((part) => part.stop()))) };
   });

@@ -14,6 +14,8 @@ import type { Programs } from './requirements.ts';
 export type Cluster = {
   /** For Quittance: by the proxy, to the primary. */
   databaseUrl: string;
+  /** The same way, as the user who owns the tables: for what migrates. */
+  databaseOwnerUrl: string;
   directory: string;
   members: readonly Member[];
   /** As superuser, straight to one member. */
@@ -77,7 +79,7 @@ async function startParts({ programs, user, directory, stops, stop }: Parts): Pr
   const configFile = join(directory, 'patroni.yml');
   const config = await readFile(new URL('patroni.yml', import.meta.url), 'utf8');
   await writeFile(configFile, config.replaceAll(TLS_DIRECTORY, tls.directory));
-  const passwords = { superuser: secret(), replication: secret(), quittance: secret() };
+  const passwords = { superuser: secret(), replication: secret(), quittance: secret(), owner: secret() };
   const members: Member[] = [];
   // Together, or the last ones would change the primary while the first ones stop.
   stops.push(() => Promise.all(members.map((member) => member.stop())));
@@ -118,6 +120,7 @@ async function startParts({ programs, user, directory, stops, stop }: Parts): Pr
   const look = () => Promise.all(members.map(stateOf));
   const cluster: Cluster = {
     databaseUrl: `postgres://quittance:${passwords.quittance}@${bind}/quittance?sslmode=verify-full&sslrootcert=${tls.caFile}`,
+    databaseOwnerUrl: `postgres://quittance_owner:${passwords.owner}@${bind}/quittance?sslmode=verify-full&sslrootcert=${tls.caFile}`,
     directory,
     members,
     connectionOf: ({ port }) => superuser(port, 'quittance'),
@@ -126,7 +129,7 @@ async function startParts({ programs, user, directory, stops, stop }: Parts): Pr
     stop,
   };
   const primary = await cluster.untilWhole();
-  await createDatabase(superuser(primary.port, 'postgres'), passwords.quittance);
+  await createDatabase(superuser(primary.port, 'postgres'), passwords);
   return cluster;
 }
 
@@ -188,12 +191,19 @@ function proxyEnvironment(bind: string, members: readonly Member[]): Record<stri
   return { BIND: bind, ...Object.fromEntries(entries) };
 }
 
-async function createDatabase(connection: pg.ClientConfig, password: string): Promise<void> {
+/** As docs/operations.md says: the service owns nothing. */
+async function createDatabase(
+  connection: pg.ClientConfig,
+  passwords: { quittance: string; owner: string },
+): Promise<void> {
   const client = new pg.Client(connection);
   await client.connect();
   try {
-    await client.query(`create role quittance login password '${password}'`);
-    await client.query('create database quittance owner quittance');
+    await client.query(
+      `create role quittance_owner login password '${passwords.owner}'; create role quittance_runtime;
+       create role quittance login password '${passwords.quittance}' in role quittance_runtime`,
+    );
+    await client.query('create database quittance owner quittance_owner');
   } finally {
     await client.end();
   }

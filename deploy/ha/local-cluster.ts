@@ -15,6 +15,10 @@ const cluster = await startCluster(programs);
 const lines = cluster.members.map(
   ({ name, port, restUrl }) => `${name}: PostgreSQL on 127.0.0.1:${port}, Patroni ${restUrl}`,
 );
-console.log([`DATABASE_URL=${cluster.databaseUrl}`, ...lines, `logs in ${cluster.directory}`].join('\n'));
+const urls = [
+  `DATABASE_URL=${cluster.databaseUrl}`,
+  `DATABASE_OWNER_URL=${cluster.databaseOwnerUrl}  (for "quittance migrate", first)`,
+];
+console.log([...urls, ...lines, `logs in ${cluster.directory}`].join('\n'));
 await stopped;
 await cluster.stop();

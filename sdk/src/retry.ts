@@ -10,6 +10,11 @@ export function isTransient(status: number): boolean {
   return TRANSIENT.includes(status);
 }
 
+/** Whether a limit lasts longer than we wait, so that the caller hears of it at once: a shop has as many unpaid invoices as it may. */
+export function isLongLimit(status: number, retryAfter: string | null, now: number): boolean {
+  return status === 429 && retryAfterMs(retryAfter, now) > LONGEST_WAIT_MS;
+}
+
 /** How long to wait after attempt number `attempt` (from 0) failed: twice as long each time, half of it at random. */
 export function retryWaitMs(attempt: number, retryAfter: string | null, now: number, random: number): number {
   const backoffMs = Math.min(FIRST_WAIT_MS * 2 ** attempt, LONGEST_BACKOFF_MS);

@@ -1,7 +1,7 @@
 import { QuittanceError } from './error.ts';
 import { readAnswer } from './read-answer.ts';
 import { readBounded } from './read-bounded.ts';
-import { isTransient, retryWaitMs } from './retry.ts';
+import { isLongLimit, isTransient, retryWaitMs } from './retry.ts';
 import type { Settings } from './settings.ts';
 
 /** The largest page of the feed is 100 events of less than 20 KB. */
@@ -79,7 +79,8 @@ function judge(what: string, response: Response, body: Uint8Array | null): Attem
   }
   const answer = readAnswer(what, response, body);
   if (!(answer instanceof QuittanceError)) return { kind: 'answered', answer };
-  return { kind: 'failed', error: answer, isTransient: isTransient(status), retryAfter };
+  const isWorthIt = isTransient(status) && !isLongLimit(status, retryAfter, Date.now());
+  return { kind: 'failed', error: answer, isTransient: isWorthIt, retryAfter };
 }
 
 /** `fetch` hides why in the cause: `fetch failed` is caused by `connect ECONNREFUSED 127.0.0.1:80`. */

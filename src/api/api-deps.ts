@@ -14,8 +14,6 @@ export type ApiDeps = Pick<OrderDeps, 'gate' | 'relief'> & {
   authenticator: Authenticator;
   /** One bucket a key. */
   keyBuckets: TokenBuckets;
-  /** One bucket a client address, for failed authentication only. */
-  failureBuckets: TokenBuckets;
   rateLimit: { perSecond: number; burst: number };
   now(): UnixMs;
   random(bytes: number): Uint8Array;

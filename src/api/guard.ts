@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { findValidApiKey } from '../store/api-keys.ts';
 import type { Caller } from '../web/authenticate.ts';
-import { clientNetwork } from '../web/client-network.ts';
+import { noteCaller } from '../web/bound-connections.ts';
+import { clientOf } from '../web/client-address.ts';
 import { checkJsonHeaders, singleHeader } from '../web/json-headers.ts';
 import { problemOf } from '../web/problem.ts';
 import { refuseLimited } from '../web/refuse-limited.ts';
@@ -26,11 +27,11 @@ export function createGuard(deps: ApiDeps) {
   return {
     onRequest: async (request: GuardedRequest, reply: FastifyReply): Promise<void> => {
       reply.header('Cache-Control', 'no-store');
-      const caller = await deps.authenticator.authenticate(singleHeader(request, 'x-api-key'), request.ip);
-      if (caller === null) {
-        refuseLimited(deps.failureBuckets.take(clientNetwork(request.ip), deps.now()), FAILURE_LIMIT);
-        throw problemOf('unauthenticated');
-      }
+      const found = await deps.authenticator.authenticate(singleHeader(request, 'x-api-key'), clientOf(request));
+      if (found.kind === 'limited') refuseLimited(found, FAILURE_LIMIT);
+      if (found.kind !== 'caller') throw problemOf('unauthenticated');
+      const { caller } = found;
+      noteCaller(request.raw.socket);
       refuseLimited(deps.keyBuckets.take(caller.keyId, deps.now()), deps.rateLimit);
       request[CALLER] = caller;
       if (request.method === 'POST') checkJsonHeaders(request, MAX_BODY_BYTES);
@@ -56,5 +57,5 @@ async function confirmKey({ db, authenticator, now }: ApiDeps, keyId: string): P
   throw problemOf('unauthenticated');
 }
 
-/** Failed authentications that one client address may make: enough for a mistake in a loop, useless for guessing. */
+/** Failed authentications that one client network may make: enough for a mistake in a loop, useless for guessing. */
 export const FAILURE_LIMIT = { perSecond: 5, burst: 20 };

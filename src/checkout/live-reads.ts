@@ -1,3 +1,4 @@
+import { AppError } from '../domain/errors.ts';
 import type { Network } from '../domain/network.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { type ChainHead, type CheckoutInvoice, readChainHeads, readCheckoutInvoices } from '../store/checkout.ts';
@@ -40,10 +41,10 @@ export function createLiveReads({
   const readNext = async () => {
     let batch = new Map<string, Waiting[]>();
     try {
-      const invoices = await inTurn('invoices', () => {
+      const invoices = await inTurn('invoices', async () => {
         // Taken no sooner than this: what was asked while another query was under way goes along.
         batch = takeFirst(due, MAX_TOGETHER);
-        return readCheckoutInvoices(db, [...batch.keys()]);
+        return readTogether(db, batch);
       });
       const found = new Map(invoices.map((invoice) => [invoice.checkoutToken, invoice]));
       for (const [token, all] of batch) for (const { resolve } of all) resolve(found.get(token) ?? null);
@@ -67,6 +68,31 @@ export function createLiveReads({
       }),
     readHeads: () => inTurn('heads', () => readChainHeads(db)),
   };
+}
+
+/** A damaged address fails what is read with it: then each link is read alone, and only those that have it fail. */
+async function readTogether(db: Database, batch: Map<string, Waiting[]>): Promise<CheckoutInvoice[]> {
+  const tokens = [...batch.keys()];
+  try {
+    return await readCheckoutInvoices(db, tokens);
+  } catch (error) {
+    if (!isDamaged(error)) throw error;
+  }
+  const found: CheckoutInvoice[] = [];
+  for (const token of tokens) {
+    try {
+      found.push(...(await readCheckoutInvoices(db, [token])));
+    } catch (error) {
+      if (!isDamaged(error)) throw error;
+      for (const { reject } of batch.get(token) ?? []) reject(error);
+      batch.delete(token);
+    }
+  }
+  return found;
+}
+
+export function isDamaged(error: unknown): boolean {
+  return error instanceof AppError && error.code === 'ADDRESS_DAMAGED';
 }
 
 function takeFirst<Key, Value>(from: Map<Key, Value>, count: number): Map<Key, Value> {

@@ -4,7 +4,7 @@ import type { Logger } from '../runtime/log.ts';
 import { startLoop } from '../runtime/loop.ts';
 import { type ChainHead, INVOICES_CHANNEL } from '../store/checkout.ts';
 import type { Database } from '../store/database.ts';
-import type { LiveReads } from './live-reads.ts';
+import { isDamaged, type LiveReads } from './live-reads.ts';
 import type { LiveRegistry, OpenLink } from './live-registry.ts';
 import { viewCheckout } from './view.ts';
 
@@ -70,7 +70,7 @@ export function startLiveUpdates(options: LiveUpdatesOptions): LiveUpdates {
     const links = [...stale].slice(0, MAX_TOGETHER);
     for (const link of links) stale.delete(link);
     try {
-      await Promise.all(links.filter(({ pages }) => pages.size > 0).map(read));
+      await Promise.all(links.filter(({ pages }) => pages.size > 0).map((link) => read(link).catch(unlessDamaged)));
     } catch (error) {
       for (const link of links) stale.add(link);
       throw error;
@@ -104,6 +104,11 @@ export function startLiveUpdates(options: LiveUpdatesOptions): LiveUpdates {
       return loop.stop();
     },
   };
+}
+
+/** What an open page shows was read before the address was changed. It is not told of more, and turns blind, until that is repaired. */
+function unlessDamaged(error: unknown): void {
+  if (!isDamaged(error)) throw error;
 }
 
 /** Returns the links whose invoices must be read, for the block of their transfer may be another now. */

@@ -6,8 +6,7 @@ import { Problem } from '../web/problem.ts';
 /** The bytes never change. Whatever they hold: they are a picture and nothing else, and only our own pages show them. */
 const LOGO_HEADERS = {
   'Cache-Control': 'public, max-age=31536000, immutable',
-  'X-Content-Type-Options': 'nosniff',
-  'Content-Security-Policy': "default-src 'none'; sandbox",
+  'Content-Security-Policy': "default-src 'none'; sandbox; frame-ancestors 'none'",
   'Cross-Origin-Resource-Policy': 'same-origin',
 };
 

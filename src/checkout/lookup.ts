@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { isCheckoutToken } from '../domain/checkout-token.ts';
 import type { UnixMs } from '../domain/time.ts';
 import { type LookUpDeps, lookUpTransaction } from '../payments/look-up-transaction.ts';
-import { clientNetwork } from '../web/client-network.ts';
+import { clientOf } from '../web/client-address.ts';
 import { readJsonObject } from '../web/json-body.ts';
 import { checkJsonHeaders } from '../web/json-headers.ts';
 import { Problem } from '../web/problem.ts';
@@ -21,13 +21,13 @@ const LIMIT: RateLimit = { perSecond: 1, burst: 10 };
 const MAX_BUCKETS = 10_000;
 
 /** How often clients and links may ask, in whatever form. */
-export type LookupLimits = { takeOfClient(ip: string): Verdict; takeOfLink(checkoutToken: string): Verdict };
+export type LookupLimits = { takeOfClient(network: string): Verdict; takeOfLink(checkoutToken: string): Verdict };
 
 export function createLookupLimits(now: () => UnixMs): LookupLimits {
   const byClient = createTokenBuckets(LIMIT.perSecond, LIMIT.burst, MAX_BUCKETS);
   const byLink = createTokenBuckets(LIMIT.perSecond, LIMIT.burst, MAX_BUCKETS);
   return {
-    takeOfClient: (ip) => byClient.take(clientNetwork(ip), now()),
+    takeOfClient: (network) => byClient.take(network, now()),
     takeOfLink: (token) => byLink.take(token, now()),
   };
 }
@@ -41,7 +41,7 @@ export function registerLookup(app: FastifyInstance, deps: LookupRouteDeps): voi
     schema: { hide: true },
     onRequest: async (request, reply) => {
       reply.headers(DATA_HEADERS);
-      refuseLimited(deps.limits.takeOfClient(request.ip), LIMIT);
+      refuseLimited(deps.limits.takeOfClient(clientOf(request).network), LIMIT);
       // A page of another origin cannot send this type without being asked for permission, which nobody gives.
       checkJsonHeaders(request, MAX_BODY_BYTES);
     },

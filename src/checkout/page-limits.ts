@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { UnixMs } from '../domain/time.ts';
-import { clientNetwork } from '../web/client-network.ts';
+import { clientOf } from '../web/client-address.ts';
 import { Problem } from '../web/problem.ts';
 import { type RateLimit, refuseLimited } from '../web/refuse-limited.ts';
 import { createTokenBuckets } from '../web/token-bucket.ts';
@@ -31,7 +31,7 @@ export function limitPages(app: FastifyInstance, { now }: { now(): UnixMs }): vo
   app.addHook('onRequest', (request, reply, done) => {
     const { url = '' } = request.routeOptions;
     if (!(url.startsWith('/c/') || OTHERS.has(url)) || url === '/c/:token/lookup') return done();
-    const verdict = buckets.take(clientNetwork(request.ip), now());
+    const verdict = buckets.take(clientOf(request).network, now());
     if (verdict.kind === 'pass') return done();
     if (PAGES.has(url)) {
       answerUnavailable(request, reply.code(429), verdict.retryAfterSeconds).catch(done);

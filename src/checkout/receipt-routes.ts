@@ -53,7 +53,7 @@ export function registerReceipts(app: FastifyInstance, deps: ReceiptDeps): void 
   });
   app.get('/.well-known/quittance-receipt-keys.json', { schema }, async (_request, reply) => {
     const keys = toJwkSet(await readPublicReceiptKeys(deps.db));
-    return reply.headers({ 'Cache-Control': KEYS_CACHE, 'X-Content-Type-Options': 'nosniff' }).send(keys);
+    return reply.header('Cache-Control', KEYS_CACHE).send(keys);
   });
 }
 

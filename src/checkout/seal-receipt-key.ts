@@ -83,6 +83,16 @@ export async function openReceiptKey(keyRing: KeyRing, stored: CurrentReceiptKey
   return opened.kind === 'ok' ? { kind: 'ok', key: receiptKeyOf(opened.plain) } : opened;
 }
 
+/** Whether the key that signs receipts now opens; `null`: there is none yet. */
+export async function tryReceiptKey(
+  db: Sql,
+  keyRing: KeyRing,
+): Promise<{ kind: OpenedReceiptKey['kind']; masterKeyId: string } | null> {
+  const stored = await findCurrentReceiptKey(db);
+  if (stored === null) return null;
+  return { kind: (await openReceiptKey(keyRing, stored)).kind, masterKeyId: stored.masterKeyId };
+}
+
 /** Bound to the ciphertext: moved to another row or column it does not open. */
 function placeOf(id: string): string {
   return `receipt_keys.sealed:${id}`;

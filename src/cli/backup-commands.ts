@@ -2,29 +2,43 @@ import type { Command } from 'commander';
 import type { AcceptOptions } from './backup/accept.ts';
 import type { BackupOptions } from './backup/create.ts';
 import type { RestoreOptions } from './backup/restore.ts';
-import type { Print } from './option-parts.ts';
+import type { VerifyOptions } from './backup/verify.ts';
+import { collect, type Print } from './option-parts.ts';
 import type { Terminal } from './terminal.ts';
+
+const IDENTITY_OPTION = ['--identity <file>', 'a file with a secret key of age, for an encrypted backup'] as const;
 
 const BY_OPTION = ['--by <name>', 'who does it, for the record; else your user name'] as const;
 
 export function addBackupCommands(program: Command, terminal: Terminal, print: Print): void {
-  program
+  const backup = program
     .command('backup')
     .description('write the whole ledger to a file while the service runs, or check such a file')
     .option('--to <file>', 'the file to write; else quittance-<time>.backup in this directory')
     .option('--final', 'the ledger moves: close it here for ever, so that the restored one keeps its addresses')
     .option('--verify <file>', 'restore a backup to a scratch database, and compare it with the ledger and the chain')
+    .option('--recipient <age1…>', 'encrypt to this public key; else to QUITTANCE_BACKUP_RECIPIENT', collect)
     .option('--no-chain', 'with --verify: do not read the chain since the backup')
-    .action(async (options: BackupOptions & { verify?: string; chain: boolean }) => {
+    .option('--unauthenticated', 'with --verify: examine also what no master key vouches for')
+    .option(...IDENTITY_OPTION)
+    .action(async (options: BackupOptions & VerifyOptions & { verify?: string }) => {
       if (options.verify === undefined) {
         return print((await import('./backup/create.ts')).createBackup(terminal, options));
       }
       await print((await import('./backup/verify.ts')).verifyBackup(terminal, options.verify, options));
     });
+  backup
+    .command('keygen')
+    .description('make a pair of keys for encrypted backups; any machine will do')
+    .argument('<file>', 'the new file for the secret key')
+    .action(async (file: string) => print((await import('./backup/keygen.ts')).createBackupKey(file)));
   const restore = program
     .command('restore')
     .description('load a backup into an empty database; stop the service first')
     .argument('<file>', 'a file that "quittance backup" wrote')
+    .option(...IDENTITY_OPTION)
+    .option('--unauthenticated', 'take also what no master key vouches for')
+    .option('--reason <text>', 'with --unauthenticated: why, for the record')
     .option(...BY_OPTION)
     .action(async (file: string, options: RestoreOptions) =>
       print((await import('./backup/restore.ts')).runRestore(terminal, file, options)),

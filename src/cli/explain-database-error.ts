@@ -2,13 +2,20 @@ import type { Config } from '../config.ts';
 import { AppError } from '../domain/errors.ts';
 import { CliError } from './cli-error.ts';
 
-/** Adds to an error of the database what an operator can do about it; returns any other error as it is. */
-export function explainDatabaseError(error: unknown, config: Config): unknown {
+/**
+ * Adds to an error of the database what an operator can do about it; returns any other error as it is. `databaseUrl` is what was
+ * connected to, and stands in `variable`.
+ */
+export function explainDatabaseError(
+  error: unknown,
+  config: Pick<Config, 'databaseUrl'>,
+  variable: 'DATABASE_URL' | 'DATABASE_OWNER_URL' = 'DATABASE_URL',
+): unknown {
   if (config.databaseUrl !== null && isForbidden(error)) {
     const server = describeServer(config.databaseUrl);
     return new CliError(
       'DATABASE_UNAVAILABLE',
-      `the database ${server} refuses the user of DATABASE_URL: ${error.message}; make that user the owner of the database ("alter database … owner to …")`,
+      `the database ${server} refuses the user of ${variable}: ${error.message}; ${variable === 'DATABASE_URL' ? NOT_GRANTED : NOT_OWNED}`,
       { cause: error },
     );
   }
@@ -18,7 +25,10 @@ export function explainDatabaseError(error: unknown, config: Config): unknown {
   }
   const { cause } = error;
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
-  const fix = FIXES[code] ?? 'check that the server runs and that DATABASE_URL is right';
+  const fix = (FIXES[code] ?? 'check that the server runs and that DATABASE_URL is right').replace(
+    'DATABASE_URL',
+    variable,
+  );
   const server = describeServer(config.databaseUrl);
   const reason = cause instanceof Error && cause.message !== '' ? cause.message : code;
   return new CliError('DATABASE_UNAVAILABLE', `the database ${server} does not answer: ${reason}; ${fix}`, {
@@ -26,10 +36,11 @@ export function explainDatabaseError(error: unknown, config: Config): unknown {
   });
 }
 
-/**
- * PostgreSQL's codes for "permission denied" and, where the user may not even see the schema, "no schema has been selected".
- * The owner of a database may do everything that Quittance does.
- */
+const NOT_GRANTED =
+  'what changes the tables (migrate, restore, restore accept, backup --final) takes DATABASE_OWNER_URL, the URL of the user who owns them; for all else make the user of DATABASE_URL a member of the role quittance_runtime, and run "quittance migrate" with DATABASE_OWNER_URL';
+const NOT_OWNED = 'give the URL of the user who owns the database ("alter database … owner to …") and its tables';
+
+/** PostgreSQL's codes for "permission denied" and, where the user may not even see the schema, "no schema has been selected". */
 const FORBIDDEN = ['42501', '3F000'];
 
 function isForbidden(error: unknown): error is Error {

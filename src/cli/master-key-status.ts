@@ -4,7 +4,7 @@ import type { KeyRing, KeySource } from '../runtime/key-ring.ts';
 import { openKeyRing } from '../runtime/open-key-ring.ts';
 import { findCurrentReceiptKey } from '../store/receipt-keys.ts';
 import { countSecretsByKey } from '../store/webhook-secrets.ts';
-import { tellMissingKeys } from '../webhooks/prepare-secrets.ts';
+import { tellMissingKeys } from '../webhooks/refuse-missing-keys.ts';
 import { EXIT } from './cli-error.ts';
 import { tellMissingReceiptKey } from './receipt/missing-key.ts';
 import { formatFields, formatTable, type Result, type Terminal } from './terminal.ts';

@@ -18,6 +18,7 @@ const SECRETS: readonly (readonly [string, string])[] = [
   ['an extended private key', `zprv${'s'.repeat(107)}`],
   ['a wallet file', '{"version":3,"Crypto":{"cipher":"aes-128-ctr"}}'],
   ['a wallet file', ' {"mnemonic": "…"}'],
+  ['a secret key of age', `AGE-SECRET-KEY-1${'Q'.repeat(58)}`],
   ['a secret of Quittance', 'qt_live_x'],
   ['a secret of Quittance', 'whsec_x'],
   ['a seed phrase', WORDS],

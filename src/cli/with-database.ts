@@ -1,12 +1,17 @@
+import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Config } from '../config.ts';
+import { unixMs } from '../domain/time.ts';
+import { systemClock } from '../runtime/clock.ts';
 import { DataDirError, dataDirError, lockDataDir } from '../runtime/instance-lock.ts';
 import { createLogger } from '../runtime/log.ts';
+import { requireKeyRing } from '../runtime/open-key-ring.ts';
 import { type Connection, type Database, openDatabase } from '../store/database.ts';
 import { startEmbeddedPostgres } from '../store/embedded.ts';
 import { findCluster } from '../store/embedded-cluster.ts';
 import { readRunningPostgres } from '../store/embedded-connection.ts';
-import { migrate, pendingMigrations } from '../store/migrate.ts';
+import { type MigrationHooks, migrate, pendingMigrations } from '../store/migrate.ts';
+import { sealPlainSecrets } from '../webhooks/seal-plain-secrets.ts';
 import { CliError } from './cli-error.ts';
 import { explainDatabaseError } from './explain-database-error.ts';
 import { loadConfig } from './load-config.ts';
@@ -29,13 +34,16 @@ type Options = {
   mayCreate: boolean;
   /** Whether missing migrations are applied. A data directory that the command makes gets them always. */
   mayMigrate: boolean;
+  /** Whether the command changes the schema, or what the service itself never may: it works as DATABASE_OWNER_URL, where that is set. */
+  asOwner?: boolean;
   /** Whether the command takes a database of whatever release, or without any table of ours. */
   takesAnySchema?: boolean;
 };
 
 /**
- * Runs a command's work on the database that the service uses here: DATABASE_URL, else the embedded PostgreSQL of the
- * instance that runs on the data directory, else one started for as long as the work takes.
+ * Runs a command's work on the database that the service uses here, as the user of the service unless the command says otherwise:
+ * DATABASE_URL, else the embedded PostgreSQL of the instance that runs on the data directory, else one started for as long as the work
+ * takes.
  */
 export async function withDatabase<Output>(
   terminal: Terminal,
@@ -44,9 +52,9 @@ export async function withDatabase<Output>(
 ): Promise<Output> {
   const config = loadConfig(terminal);
   if (config.databaseUrl !== null) {
-    const connection = config.databaseUrl;
+    const connection = (options.asOwner === true ? config.databaseOwnerUrl : null) ?? config.databaseUrl;
     return withConnection(config, connection, async (db) => {
-      const applied = options.mayMigrate ? await migrate(db) : [];
+      const applied = options.mayMigrate ? await migrate(db, sealingWith(config, terminal)) : [];
       if (options.takesAnySchema !== true) await refusePending(db, 'run "quittance migrate"');
       return work({ db, connection, config, applied, kind: 'external', isStartedHere: false });
     });
@@ -76,7 +84,7 @@ async function withEmbedded<Output>(
   terminal: Terminal,
   config: Config,
   work: (database: CommandDatabase) => Promise<Output>,
-  { mayMigrate, takesAnySchema = false, endTurn }: Options & { endTurn: () => Promise<void> },
+  { mayMigrate, asOwner = false, takesAnySchema = false, endTurn }: Options & { endTurn: () => Promise<void> },
 ): Promise<Output> {
   const found = await lockPatiently(config.dataDir, 'instance.lock', () => readRunningPostgres(config.dataDir));
   if (found.kind === 'running') {
@@ -85,7 +93,7 @@ async function withEmbedded<Output>(
     const { connection } = found;
     return withConnection(config, connection, async (db) => {
       const deadlineMs = performance.now() + MIGRATION_PATIENCE_MS;
-      while ((await countPending(db)) !== 0 && performance.now() < deadlineMs) await delay(LOCK_POLL_MS);
+      while ((await isBehind(db)) && performance.now() < deadlineMs) await delay(LOCK_POLL_MS);
       await refusePending(
         db,
         'the running instance is still bringing it in, or is an older release: then restart it with this one',
@@ -105,19 +113,35 @@ async function withEmbedded<Output>(
       needsOwnUser: config.networks.mainnet !== undefined,
     });
     try {
-      const { connection } = postgres;
-      return await withConnection(config, connection, async (db) => {
-        const applied = isNew || mayMigrate ? await migrate(db) : [];
+      const { owner } = postgres;
+      const applied = await withConnection(config, owner, async (db) => {
+        const names = isNew || mayMigrate ? await migrate(db, sealingWith(config, terminal)) : [];
         // There is no way back from a migration, and who only wants to read has not asked for one.
         if (!takesAnySchema) await refusePending(db, 'start this release, or run "quittance migrate"');
-        return work({ db, connection, config, applied, kind: 'embedded', isStartedHere: true });
+        return names;
       });
+      const connection = asOwner ? owner : postgres.connection;
+      return await withConnection(config, connection, (db) =>
+        work({ db, connection, config, applied, kind: 'embedded', isStartedHere: true }),
+      );
     } finally {
       await postgres.stop();
     }
   } finally {
     await found.release();
   }
+}
+
+/** What a release before sealed secrets left is sealed with the key of this environment. */
+export function sealingWith(config: Config, { stderr, note }: Terminal): MigrationHooks {
+  const now = () => unixMs(systemClock.now());
+  const keyRing = () => requireKeyRing(config, note);
+  return {
+    sealPlainSecrets: (tx) => {
+      const log = createLogger({ level: config.logLevel, destination: stderr });
+      return sealPlainSecrets(tx, { keyRing, log, now, random: randomBytes });
+    },
+  };
 }
 
 async function isClusterThere(dataDir: string): Promise<boolean> {
@@ -175,7 +199,9 @@ async function withConnection<Output>(
   try {
     return await work(db);
   } catch (error) {
-    throw explainDatabaseError(error, config);
+    if (typeof connection !== 'string') throw explainDatabaseError(error, { databaseUrl: null });
+    const variable = connection === config.databaseUrl ? 'DATABASE_URL' : 'DATABASE_OWNER_URL';
+    throw explainDatabaseError(error, { databaseUrl: connection }, variable);
   } finally {
     await db.close();
   }
@@ -183,6 +209,8 @@ async function withConnection<Output>(
 
 /** SQLSTATE of a table that does not exist: the database has never been migrated. */
 const UNDEFINED_TABLE = '42P01';
+/** SQLSTATE of a table of which nothing was granted yet. */
+const FORBIDDEN = '42501';
 
 async function refusePending(db: Database, fix: string): Promise<void> {
   const count = await countPending(db);
@@ -191,10 +219,25 @@ async function refusePending(db: Database, fix: string): Promise<void> {
   throw new CliError('MIGRATIONS_PENDING', `the database ${what}: ${fix}`);
 }
 
+/** Whether an instance that runs has yet to bring something in: migrations, and at the first start of this release the grants. */
+async function isBehind(db: Database): Promise<boolean> {
+  return countPending(db).then(
+    (count) => count !== 0,
+    (error: unknown) => {
+      if (codeOf(error) === FORBIDDEN) return true;
+      throw error;
+    },
+  );
+}
+
 /** `null`: there is no table at all. */
 function countPending(db: Database): Promise<number | null> {
   return pendingMigrations(db).catch((error: unknown) => {
-    if (error instanceof Error && 'code' in error && error.code === UNDEFINED_TABLE) return null;
+    if (codeOf(error) === UNDEFINED_TABLE) return null;
     throw error;
   });
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
 }

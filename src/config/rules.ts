@@ -11,7 +11,7 @@ export const DEFAULT_METRICS_PORT = 9464;
 
 const NODE_VARIABLES = ['QUITTANCE_MAINNET_NODES', 'QUITTANCE_NILE_NODES', 'QUITTANCE_DEVNET_NODES'] as const;
 /** Variables that hold the URL of a database. */
-const DATABASE_VARIABLES = ['DATABASE_URL'] as const;
+const DATABASE_VARIABLES = ['DATABASE_URL', 'DATABASE_OWNER_URL'] as const;
 
 /** Variables that are right each for itself and wrong together. */
 export function contradictions({ settings, present }: ReadSettings): ConfigProblem[] {
@@ -25,6 +25,12 @@ export function contradictions({ settings, present }: ReadSettings): ConfigProbl
     add('QUITTANCE_DEVNET_USDT', 'means nothing without QUITTANCE_DEVNET_NODES: set that too, or unset this.');
   }
   for (const { variable, message } of nodeProblems({ settings, present })) add(variable, message);
+  if (isSet('DATABASE_OWNER_URL') && !isSet('DATABASE_URL')) {
+    add(
+      'DATABASE_OWNER_URL',
+      'means nothing without DATABASE_URL, which the service and most commands use: set that too.',
+    );
+  }
   for (const { variable, message } of transportProblems({ settings, present })) add(variable, message);
   const masterKeys = settings.QUITTANCE_MASTER_KEY ?? [];
   if (new Set(masterKeys.map((text) => parseMasterKey(text)?.id)).size < masterKeys.length) {
@@ -122,6 +128,12 @@ export function idleSettings({ settings, present }: ReadSettings): ConfigProblem
     warn(
       'DATABASE_URL',
       'is not set: the embedded PostgreSQL, which bundles old libraries, will hold the invoices of mainnet. Use a PostgreSQL of your own, whose libraries your system keeps up to date (docs/security.md).',
+    );
+  }
+  if (present.has('DATABASE_OWNER_URL')) {
+    warn(
+      'DATABASE_OWNER_URL',
+      'is set for a service, which never uses it: keep it from here, so that whoever breaks into the service owns no table.',
     );
   }
   for (const variable of ['QUITTANCE_DEVNET_BLOCK_MS', 'QUITTANCE_DEVNET_PRODUCERS'] as const) {

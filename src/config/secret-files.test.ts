@@ -9,14 +9,23 @@ import { FILE_VARIABLES } from './settings.ts';
 const KEY = Buffer.alloc(32, 7).toString('base64');
 const GOOD: Record<string, string> = {
   DATABASE_URL: 'postgres://u:h0rse@localhost/q',
+  DATABASE_OWNER_URL: 'postgres://o:h0rse@localhost/q',
   QUITTANCE_TRON_API_KEY: 'h0rse-key',
   QUITTANCE_MASTER_KEY: KEY,
+  QUITTANCE_BACKUP_RECIPIENT: 'age194n2j79vnualseq7lw0ca8lc700fudxw5555uzd63csgd59cmvsqjdv4w6',
   QUITTANCE_MAINNET_NODES: 'https://a.example#key=h0rse,https://b.test/h0rse',
   QUITTANCE_NILE_NODES: 'https://nile.trongrid.io',
   QUITTANCE_DEVNET_NODES: 'http://127.0.0.1:9090/h0rse',
 };
 const NODES = { QUITTANCE_NILE_NODES: GOOD['QUITTANCE_NILE_NODES'] };
 const USDT = { QUITTANCE_DEVNET_USDT: 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t' };
+
+/** What makes no sense without another. */
+const NEEDS: Record<string, Record<string, string | undefined>> = {
+  QUITTANCE_DEVNET_NODES: USDT,
+  QUITTANCE_TRON_API_KEY: NODES,
+  DATABASE_OWNER_URL: { DATABASE_URL: GOOD['DATABASE_URL'] },
+};
 
 const directory = mkdtempSync(join(tmpdir(), 'quittance-secrets-'));
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -58,7 +67,7 @@ test('an empty variable counts as unset, on either side', () => {
 
 describe.each(Object.entries(GOOD))('%s_FILE', (secret, text) => {
   const variable = `${secret}_FILE`;
-  const rest = secret === 'QUITTANCE_DEVNET_NODES' ? USDT : secret === 'QUITTANCE_TRON_API_KEY' ? NODES : {};
+  const rest = NEEDS[secret] ?? {};
   const refusal = (says: RegExp) => [{ variable, message: expect.stringMatching(says) }];
 
   test('beside the variable itself is refused, for one of them would be ignored', () => {

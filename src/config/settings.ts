@@ -15,6 +15,7 @@ export const Settings = Type.Object({
   QUITTANCE_PUBLIC_URL: Type.Optional(checked(Type.String(), publicUrlProblem)),
   QUITTANCE_DATA_DIR: checked(Type.String({ default: '.quittance' }), dataDirProblem),
   DATABASE_URL: Type.Optional(checked(Type.String(), databaseUrlProblem)),
+  DATABASE_OWNER_URL: Type.Optional(checked(Type.String(), databaseUrlProblem)),
   QUITTANCE_DATABASE_POOL: integer(2, 100, 10, 'connections of this process'),
   QUITTANCE_ROLES: Type.Array(
     Type.Enum(['api', 'watcher', 'webhooks'], { description: 'one of api, watcher, webhooks' }),
@@ -52,6 +53,14 @@ export const Settings = Type.Object({
       description: 'a comma-separated list of 1 to 4 different keys, of which the first seals and all open',
     }),
   ),
+  QUITTANCE_BACKUP_RECIPIENT: Type.Optional(
+    Type.Array(checked(Type.String(), recipientProblem), {
+      minItems: 1,
+      maxItems: 20,
+      uniqueItems: true,
+      description: 'a comma-separated list of 1 to 20 different public keys of age',
+    }),
+  ),
   QUITTANCE_WEBHOOK_LOCAL_TARGETS: Type.Optional(
     Type.Enum(['allow', 'deny'], {
       description: 'one of allow, deny (http and loopback, for projects of test networks)',
@@ -68,7 +77,14 @@ export type Variable = keyof Settings;
 export const VARIABLES = Object.keys(Settings.properties) as Variable[];
 
 /** Variables whose text never appears in a message. */
-export const SECRET_VARIABLES: readonly Variable[] = ['DATABASE_URL', 'QUITTANCE_TRON_API_KEY', 'QUITTANCE_MASTER_KEY'];
+export const SECRET_VARIABLES: readonly Variable[] = [
+  'DATABASE_URL',
+  'DATABASE_OWNER_URL',
+  'QUITTANCE_TRON_API_KEY',
+  'QUITTANCE_MASTER_KEY',
+  // Somebody may give the secret key by mistake.
+  'QUITTANCE_BACKUP_RECIPIENT',
+];
 
 /** The URL of a node may hold a key, too. */
 const IN_FILES: readonly Variable[] = [
@@ -118,6 +134,16 @@ function contractProblem(text: string): string | null {
 function masterKeyProblem(text: string): string | null {
   if (parseMasterKey(text) !== null) return null;
   return `has an entry of ${text.length} characters that is not 32 bytes in base64 or hexadecimal; make one with: openssl rand -base64 32`;
+}
+
+/** `age1…`; whether the key is one shows when a backup is made. Those that are safe from quantum computers have 1,959 characters. */
+function recipientProblem(text: string): string | null {
+  if (text.startsWith('AGE-SECRET-KEY-')) {
+    return 'is a secret key: it must not be on this machine; give the public key, which begins with age1';
+  }
+  return /^age1[0-9a-z]{50,3000}$/.test(text)
+    ? null
+    : 'has an entry that is no public key of age (age1…); make a pair with: quittance backup keygen';
 }
 
 function proxyProblem(text: string): string | null {

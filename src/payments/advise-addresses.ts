@@ -7,7 +7,7 @@ export async function adviseAddresses(db: Sql, projectId: string): Promise<strin
   const project = encodeId('prj', projectId);
   const add = `Add addresses: quittance address add --project ${project} T…`;
   const spent = (await listAccountKeys(db, projectId)).find(
-    ({ auto_derived, auto_derive_limit: limit }) => limit > 0 && auto_derived >= limit,
+    ({ is_in_use, auto_derived, auto_derive_limit: limit }) => is_in_use && limit > 0 && auto_derived >= limit,
   );
   if (spent === undefined) return add;
   return `Its account key has yielded ${spent.auto_derived} addresses by itself, which is its limit: raise it with quittance address derive --project ${project} --auto-limit ${spent.auto_derive_limit + RAISED_BY}, if your wallet shows as many. Or: ${add}`;

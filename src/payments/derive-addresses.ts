@@ -24,7 +24,7 @@ export type Derived =
   /** Nothing was added: after a restore a key yields addresses only as time passes. */
   | { kind: 'too-soon' }
   | { kind: 'key-of-another-project' }
-  /** Nothing was added by itself: others have done it, or the key may yield no more so. */
+  /** Nothing was added by itself: others have done it, or the key may yield no more so, or is not in use any more. */
   | { kind: 'not-wanted' };
 
 /**
@@ -118,7 +118,8 @@ async function add(
       await insertAccountKey(tx, { id: uuidV7(now(), random(10)), projectId, xpub, firstIndex, autoDeriveLimit });
       const key = await findAccountKey(tx, project.network, xpub);
       if (key?.project_id !== projectId) return { kind: 'key-of-another-project' };
-      const isClaimed = isStillWanted === undefined || (await claimAutoDerived(tx, key.id, found.free.length));
+      const isClaimed =
+        isStillWanted === undefined || (key.is_in_use && (await claimAutoDerived(tx, key.id, found.free.length)));
       if (!isClaimed) return { kind: 'not-wanted' };
       const policy = wanted.policy ?? project.policy;
       const entries = found.free.map((each) => ({ ...each, id: uuidV7(now(), random(10)) }));

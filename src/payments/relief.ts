@@ -36,8 +36,8 @@ const MAX_REMEMBERED = 10_000;
 
 /**
  * Adds addresses by itself where payable amounts get scarce. Every process may; the project's lock lets one do it at a time, and who
- * comes next finds that there is enough. An address of a project that has none in use is never derived: its operator wants none, or the
- * ledger was restored.
+ * comes next finds that there is enough. Of a key that has no address in use none is ever derived: its operator has left that wallet,
+ * or wants no invoices, or the ledger was restored.
  */
 export function createRelief(deps: ReliefDeps): Relief {
   const { now, log } = deps;
@@ -118,7 +118,7 @@ function isScarce(pool: Pool): boolean {
 async function look({ db, now, random, log }: ReliefDeps, pool: AmountPool): Promise<Pool | null> {
   const { projectId } = pool;
   const keys = await listAccountKeys(db, projectId);
-  const key = keys.find(({ auto_derived, auto_derive_limit }) => auto_derived < auto_derive_limit);
+  const key = keys.find((each) => each.is_in_use && each.auto_derived < each.auto_derive_limit);
   if (key === undefined) return null;
   const found = await measure(db, pool);
   if (found.addresses === 0n) return null;

@@ -14,15 +14,20 @@ export type UnpaidGate = { enter(projectId: string): Promise<Entered> };
 /** How old a count may be. Where counting takes long, it takes a twentieth of the time at most. */
 const FRESH_MS = { least: 1000, most: 10_000 };
 const REST_PER_LOOK = 20;
-/** Of one request, while creations are under way that a count may hold or not. */
-const MAX_LOOKS = 5;
 /** A payment makes room sooner than age does, so nobody is sent away for longer. */
 const LONGEST_RETRY_S = 60;
 const MAX_REMEMBERED = 10_000;
 
 type Look = { unpaid: Unpaid; at: UnixMs; freshMs: number };
-/** `allowance`: how many may pass before the next look. */
-type Known = { last: Look | null; allowance: number; begun: number; ended: number; looking: Promise<void> | null };
+/** `allowance`: how many may pass before the next look. `waiting`: who waits until one of those under way is over. */
+type Known = {
+  last: Look | null;
+  allowance: number;
+  begun: number;
+  ended: number;
+  looking: Promise<void> | null;
+  waiting: (() => void)[];
+};
 
 /**
  * Lets invoices be created while a project is within its limits. The database is asked beside creation and not within it: once a second,
@@ -38,7 +43,7 @@ export function createUnpaidGate({ db, now }: { db: Sql; now(): UnixMs }): Unpai
     if (unpaid === null) throw new Error(`project ${projectId} vanished; projects are never deleted`);
     const restMs = (performance.now() - startMs) * REST_PER_LOOK;
     known.last = { unpaid, at, freshMs: Math.min(Math.max(FRESH_MS.least, restMs), FRESH_MS.most) };
-    // Of those under way since the look began some may be counted already; counted twice, they only cause another look.
+    // Of those under way since the look began some may be counted already; counted twice, they only cause another look, once they are over.
     const left = leftOf(unpaid) - (known.begun - ended);
     known.allowance = Math.max(0, Math.ceil(left / 2));
   };
@@ -51,7 +56,7 @@ export function createUnpaidGate({ db, now }: { db: Sql; now(): UnixMs }): Unpai
   return {
     enter: async (projectId) => {
       const known = recall(projects, projectId);
-      for (let looks = 0; ; looks += 1) {
+      for (;;) {
         const { last } = known;
         const isFresh = last !== null && Math.abs(now() - last.at) < last.freshMs;
         if (last !== null && known.allowance > 0) {
@@ -61,10 +66,13 @@ export function createUnpaidGate({ db, now }: { db: Sql; now(): UnixMs }): Unpai
           known.begun += 1;
           const leave = () => {
             known.ended += 1;
+            for (const wake of known.waiting.splice(0)) wake();
           };
           return { kind: 'pass', leave };
         }
-        if (isFresh && (leftOf(last.unpaid) <= 0 || looks === MAX_LOOKS)) return limited(last.unpaid, now());
+        if (isFresh && leftOf(last.unpaid) <= 0) return limited(last.unpaid, now());
+        // With something left it is those under way that may use it up. Nobody passes meanwhile, so they come to an end.
+        if (isFresh && known.begun > known.ended) await new Promise<void>((wake) => known.waiting.push(wake));
         await lookOnce(projectId, known);
       }
     },
@@ -75,7 +83,7 @@ function recall(projects: Map<string, Known>, projectId: string): Known {
   const found = projects.get(projectId);
   if (found !== undefined) return found;
   if (projects.size >= MAX_REMEMBERED) projects.clear();
-  const known = { last: null, allowance: 0, begun: 0, ended: 0, looking: null };
+  const known = { last: null, allowance: 0, begun: 0, ended: 0, looking: null, waiting: [] };
   projects.set(projectId, known);
   return known;
 }
@@ -87,11 +95,10 @@ function leftOf(unpaid: Unpaid): number {
 function limited(unpaid: Unpaid, now: UnixMs): Entered {
   const reached = tightest(unpaid, unpaid);
   if (reached === null) throw new Error('a project without limits has none that is reached');
-  const { rule, limit, left } = reached;
+  const { rule, limit } = reached;
   const [oldestAt, windowMs] =
     rule === 'unpaid' ? [unpaid.oldestAt, UNPAID_MS] : [unpaid.oldestLastMinuteAt, MINUTE_MS];
-  // With something left, it is those under way that may use it up.
-  const waitMs = left > 0 ? 0 : (oldestAt ?? now) + windowMs - now;
+  const waitMs = (oldestAt ?? now) + windowMs - now;
   const retryAfterSeconds = Math.min(Math.max(1, Math.ceil(waitMs / 1000)), LONGEST_RETRY_S);
   return { kind: 'limited', rule, limit, retryAfterSeconds };
 }

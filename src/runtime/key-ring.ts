@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
 
 /** 32 bytes, and the 16 hex digits by which rows name it. The id tells nothing about the key. */
 export type MasterKey = { id: string; bytes: Buffer };
@@ -78,6 +78,11 @@ export function unseal(ring: KeyRing, { keyId, sealed }: Sealed, place: string):
     // The only thing that `final` throws for is a tag that does not fit.
     return { kind: 'damaged' };
   }
+}
+
+/** A key of its own for one purpose (HKDF-SHA-256, RFC 5869). Whoever has it learns nothing of the master key or of other purposes. */
+export function deriveKey(key: MasterKey, { purpose, salt }: { purpose: string; salt: string }): Buffer {
+  return Buffer.from(hkdfSync('sha256', key.bytes, salt, purpose, KEY_BYTES));
 }
 
 const KEY_BYTES = 32;

@@ -18,7 +18,7 @@ export function createMetrics() {
     }),
     requestsShed: new Counter({
       name: 'quittance_http_shed_total',
-      help: 'Requests answered 503 OVERLOADED, by line (api, page, live) and reason: lag of the event loop, line full, waited too late',
+      help: 'Requests answered 503 OVERLOADED, by line (api, page, live, and stranger: without a key that is known) and reason: lag of the event loop, line full, waited too late',
       labelNames: ['line', 'reason'],
       registers,
     }),

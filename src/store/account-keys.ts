@@ -10,17 +10,20 @@ const columns = {
   was_restored: 'bool',
   auto_derive_limit: 'int4',
   auto_derived: 'int4',
+  is_in_use: 'bool',
 } as const;
 
 /**
  * A watch-only account key. `next_index` follows the highest index that an address was derived with, or is far above it after a
- * restore (`was_restored`). `auto_derived` addresses were derived by itself, of `auto_derive_limit` at most.
+ * restore (`was_restored`). `auto_derived` addresses were derived by itself, of `auto_derive_limit` at most. `is_in_use`: an address of
+ * it is not retired.
  */
 export type AccountKey = Row<typeof columns>;
 
 const SELECT = `select k.id, k.project_id, k.xpub,
    greatest(k.first_index, (select coalesce(max(derivation_index) + 1, 0) from addresses where account_key_id = k.id)) as next_index,
-   k.first_index > 0 as was_restored, k.auto_derive_limit, k.auto_derived
+   k.first_index > 0 as was_restored, k.auto_derive_limit, k.auto_derived,
+   exists (select from addresses a where a.account_key_id = k.id and a.retired_at is null) as is_in_use
    from account_keys k`;
 
 const find = statement('account-key-find', columns, `${SELECT} where k.network = $1 and k.xpub = $2`);

@@ -2,12 +2,13 @@ import type { Network } from '../domain/network.ts';
 import type { Policy } from '../domain/policy.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { AccountHex, TronAddress } from '../tron/address.ts';
+import { addressColumn, type DamagedAddress, readAddress } from './address-column.ts';
 import type { Sql } from './database.ts';
 import { type Row, statement } from './statement.ts';
 
 const columns = {
   id: 'uuid',
-  address: 'text',
+  address: 'address',
   policy: 'text',
   position: 'int4',
   created_at: 'timestamptz',
@@ -15,9 +16,15 @@ const columns = {
   account_key_id: 'uuid?',
   derivation_index: 'int4?',
 } as const;
-const COLUMNS = Object.keys(columns).join(', ');
+const COLUMNS = namesOf(columns);
 
 export type ListedAddress = Row<typeof columns> & { policy: Policy };
+
+function namesOf(of: Record<string, unknown>): string {
+  return Object.keys(of)
+    .map((name) => (name === 'address' ? `${addressColumn('addresses')} as address` : name))
+    .join(', ');
+}
 
 /** The most addresses that are listed at once. */
 export const MAX_LISTED = 10_000;
@@ -49,7 +56,7 @@ export type NewAddresses = {
 // In the order of the accounts, so that two projects which add the same ones wait for, and do not block, each other.
 const insert = statement(
   'address-insert',
-  { address: 'text' },
+  { address: 'address' },
   `insert into addresses (id, project_id, network, account, address, policy, account_key_id, derivation_index, position)
    select e.id, p.id, p.network, decode(e.account, 'hex'), e.address, coalesce($2::text, p.policy), $3::uuid, e.index,
      (select coalesce(max(position), 0) from addresses where project_id = p.id) + e.place::int4
@@ -58,7 +65,7 @@ const insert = statement(
    where p.id = $1
    order by e.account
    on conflict (network, account) do nothing
-   returning address`,
+   returning ${addressColumn('addresses')} as address`,
 );
 
 /**
@@ -75,7 +82,7 @@ export async function insertAddresses(db: Sql, { projectId, policy, accountKeyId
     entries.map(({ address }) => address),
     entries.map(({ index }) => (index === null ? null : BigInt(index))),
   ]);
-  return rows.map(({ address }) => address as TronAddress);
+  return rows.map(({ address }) => address);
 }
 
 /** Adds one address; `false` if a project of this network has it already. */
@@ -96,7 +103,7 @@ export async function insertAddress(
 const ownedColumns = {
   id: 'uuid',
   project_id: 'uuid',
-  address: 'text',
+  address: 'address',
   policy: 'text',
   retired_at: 'timestamptz?',
   barred_at: 'timestamptz?',
@@ -108,7 +115,7 @@ export type OwnedAddress = Row<typeof ownedColumns> & { policy: Policy };
 const find = statement(
   'address-find',
   ownedColumns,
-  `select ${Object.keys(ownedColumns).join(', ')} from addresses
+  `select ${namesOf(ownedColumns)} from addresses
    where network = $1 and account in (select decode(a, 'hex') from unnest($2::text[]) a)`,
 );
 
@@ -176,4 +183,26 @@ const activate = statement(
 /** Takes retired addresses (by their UUIDs) into use again. Returns those that were retired. */
 export async function markInUse(tx: Sql, ids: readonly string[]): Promise<Set<string>> {
   return new Set((await tx.run(activate, [ids])).map(({ id }) => id));
+}
+
+const selectTexts = statement(
+  'address-texts',
+  { id: 'uuid', address: 'text' },
+  `select id, ${addressColumn('addresses')} as address from addresses where network = $1 and id > $2 order by id limit 500`,
+);
+
+const FIRST_UUID = '00000000-0000-0000-0000-000000000000';
+
+/** Those of a network's addresses, in use or not, whose text is not that of their account: the first `limit`, in no order of meaning. */
+export async function findDamagedAddresses(db: Sql, network: Network, limit: number): Promise<DamagedAddress[]> {
+  const damaged: DamagedAddress[] = [];
+  for (let after: string | undefined = FIRST_UUID; after !== undefined && damaged.length < limit; ) {
+    const rows: { id: string; address: string }[] = await db.run(selectTexts, [network, after]);
+    for (const { address } of rows) {
+      const read = readAddress(address);
+      if (read.kind === 'damaged') damaged.push(read);
+    }
+    after = rows.at(-1)?.id;
+  }
+  return damaged.slice(0, limit);
 }

@@ -16,9 +16,12 @@ export const ALARM_KINDS = [
   'payment-denied',
   'balance-differs',
   'address-blacklisted',
+  'address-damaged',
+  'schema-changed',
   'capacity-low',
   'order-flood',
   'webhook-disabled',
+  'secret-damaged',
   'database-restored',
 ] as const;
 
@@ -85,7 +88,7 @@ const open = statement(
     seen_count: 'int4',
   },
   `select id, kind, subject, detail, raised_at, seen_at, seen_count from alarms
-   where network = $1 and resolved_at is null order by kind in ('capacity-low', 'order-flood', 'webhook-disabled'), raised_at, id limit 100`,
+   where network = $1 and resolved_at is null order by kind in ('capacity-low', 'order-flood', 'webhook-disabled', 'secret-damaged'), raised_at, id limit 100`,
 );
 
 /** The open alarms of a network, oldest first, at most 100. Those of projects come last, because there may be many. */

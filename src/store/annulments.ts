@@ -1,5 +1,6 @@
 import type { InvoiceStatus } from '../domain/invoice.ts';
 import type { Network } from '../domain/network.ts';
+import { addressColumn } from './address-column.ts';
 import type { LedgerTransfer } from './chain-ledger.ts';
 import type { Sql } from './database.ts';
 import { type Annulment, outgoingAnnulment, outgoingStands, stands } from './standing.ts';
@@ -115,8 +116,8 @@ export async function insertAnnulments(
 
 const takenBack = statement(
   'annulment-taken-back',
-  { side: 'text', tx_id: 'text', log_index: 'int4', block_id: 'text', address: 'text', amount_micro: 'numeric' },
-  `select t.side, encode(t.tx_id, 'hex') as tx_id, t.log_index, encode(t.block_id, 'hex') as block_id, a.address, t.amount_micro
+  { side: 'text', tx_id: 'text', log_index: 'int4', block_id: 'text', address: 'address', amount_micro: 'numeric' },
+  `select t.side, encode(t.tx_id, 'hex') as tx_id, t.log_index, encode(t.block_id, 'hex') as block_id, ${addressColumn('a')} as address, t.amount_micro
    from (
      select 'in' as side, t.tx_id, t.log_index, t.block_id, t.address_id, t.amount_micro
      from transfers t join transfer_annulments n on n.transfer_id = t.id
@@ -140,7 +141,7 @@ export async function findTakenBack(
     txId: row.tx_id,
     logIndex: row.log_index,
     blockId: row.block_id,
-    address: row.address as LedgerTransfer['address'],
+    address: row.address,
     amountMicro: row.amount_micro,
   }));
 }

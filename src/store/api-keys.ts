@@ -40,18 +40,20 @@ export async function insertApiKey(
   await db.run(insert, [key.id, key.projectId, key.name, key.secretSha256, key.allowedCidrs, expiresAt]);
 }
 
+const keyColumns = {
+  id: 'uuid',
+  project_id: 'uuid',
+  network: 'text',
+  secret_sha256: 'bytea',
+  allowed_cidrs: 'text[]?',
+  expires_at: 'timestamptz?',
+  policy: 'text',
+  max_surcharge_micro: 'int8',
+} as const;
+
 const select = statement(
   'api-key-authenticate',
-  {
-    id: 'uuid',
-    project_id: 'uuid',
-    network: 'text',
-    secret_sha256: 'bytea',
-    allowed_cidrs: 'text[]?',
-    expires_at: 'timestamptz?',
-    policy: 'text',
-    max_surcharge_micro: 'int8',
-  },
+  keyColumns,
   `select k.id, k.project_id, k.network, k.secret_sha256, k.allowed_cidrs, k.expires_at, p.policy, p.max_surcharge_micro
    from api_keys k join projects p on p.id = k.project_id
    where k.id = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $2)`,
@@ -60,7 +62,29 @@ const select = statement(
 /** A key that is neither revoked nor expired, with what a request of its project needs to know. */
 export async function findValidApiKey(db: Sql, id: string, now: UnixMs) {
   const [row] = await db.run(select, [id, new Date(now)]);
-  if (row === undefined) return null;
+  return row === undefined ? null : toKey(row);
+}
+
+const selectNewest = statement(
+  'api-key-newest',
+  keyColumns,
+  `select k.id, k.project_id, k.network, k.secret_sha256, k.allowed_cidrs, k.expires_at, p.policy, p.max_surcharge_micro
+   from api_keys k join projects p on p.id = k.project_id
+   where k.revoked_at is null and (k.expires_at is null or k.expires_at > $1)
+     and extract(epoch from now() - k.created_at) < $2::float8
+   order by coalesce(k.last_used_at, k.created_at) desc limit $3`,
+);
+
+/** The valid keys that were used or made last, of those that are not older. */
+export async function findNewestApiKeys(
+  db: Sql,
+  now: UnixMs,
+  { oldestSeconds, limit }: { oldestSeconds: number; limit: number },
+) {
+  return (await db.run(selectNewest, [new Date(now), oldestSeconds, limit])).map(toKey);
+}
+
+function toKey(row: Row<typeof keyColumns>) {
   return {
     id: row.id,
     projectId: row.project_id,

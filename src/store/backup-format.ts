@@ -1,17 +1,21 @@
-import { createHash, type Hash } from 'node:crypto';
-import { Transform } from 'node:stream';
 import type { LedgerCursor } from './backup-totals.ts';
 import type { AppliedMigration } from './migrate.ts';
 
 /**
- * A backup file: MAGIC, then frames compressed by gzip, then the SHA-256 of all before. A frame is a letter, the length of what
- * follows (4 bytes, big-endian), and that: `h` the header, for each table `t` (its name and columns), `d` … (rows as `copy … to
- * stdout` writes them) and `e` (their count), and at last `z` (the count of tables). JSON but for the rows.
+ * A backup file: a magic, then frames compressed by gzip, then a trailer. The trailer is, where a master key was at hand (format 2),
+ * the id of that key (8 bytes) and a MAC (32 bytes, see backup-mac.ts), and in both formats the SHA-256 of all before. A frame is a
+ * letter, the length of what follows (4 bytes, big-endian), and that: `h` the header, for each table `t` (its name and columns), `d` …
+ * (rows as `copy … to stdout` writes them) and `e` (their count), and at last `z` (the count of tables). JSON but for the rows.
+ * All of it may stand within a file of age (see backup-encryption.ts).
  */
 export const MAGIC = Buffer.from('quittance-backup 1\n');
+/** Of a file with a MAC. As long as the other one. */
+export const MAC_MAGIC = Buffer.from('quittance-backup 2\n');
 /** What every format begins with; its number follows. */
 export const ANY_MAGIC = Buffer.from('quittance-backup ');
 export const DIGEST_BYTES = 32;
+export const KEY_ID_BYTES = 8;
+export const MAC_BYTES = 32;
 
 export type BackupHeader = {
   /** Of the program that made it. */
@@ -43,8 +47,14 @@ export type Frame =
   | { type: 'e'; rowCount: number }
   | { type: 'z'; tableCount: number };
 
-/** Longest frame: a chunk of rows is some ten kilobytes, and a header of thousands of projects some megabytes. */
-export const MAX_FRAME_BYTES = 64 * 1024 * 1024;
+/** Longest frame of each type: a header of thousands of projects is some megabytes, and a chunk of rows some ten kilobytes. */
+export const MAX_FRAME_BYTES: Readonly<Record<string, number>> = {
+  h: 16 * 1024 * 1024,
+  d: 64 * 1024 * 1024,
+  t: 64 * 1024,
+  e: 64 * 1024,
+  z: 64 * 1024,
+};
 export const FRAME_HEAD_BYTES = 5;
 
 export function encodeFrame(frame: Frame): Buffer[] {
@@ -54,17 +64,4 @@ export function encodeFrame(frame: Frame): Buffer[] {
   head.write(type, 'latin1');
   head.writeUInt32BE(body.length, 1);
   return [head, body];
-}
-
-/** Passes bytes on and hashes them; with `appendsDigest` the digest follows the last one. */
-export function hashing(hash: Hash = createHash('sha256'), { appendsDigest = false } = {}): Transform {
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      hash.update(chunk);
-      done(null, chunk);
-    },
-    flush(done) {
-      done(null, appendsDigest ? hash.digest() : undefined);
-    },
-  });
 }

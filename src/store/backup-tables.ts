@@ -51,7 +51,7 @@ const list = statement(
   { name: 'text', columns: 'text[]' },
   `select c.relname::text as name, array_agg(a.attname::text order by a.attnum) as columns
    from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
-   where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r' and c.relname = any($1::text[])
+   where c.relnamespace = quote_ident(current_schema())::regnamespace and c.relkind = 'r' and c.relname = any($1::text[])
    group by c.relname`,
 );
 
@@ -75,14 +75,19 @@ export async function hasProjects(db: Sql): Promise<boolean> {
 }
 
 const functions = statement(
-  'backup-trigger-functions',
+  'backup-functions',
   { name: 'text' },
-  `select distinct p.oid::regprocedure::text as name
-   from pg_trigger t join pg_class c on c.oid = t.tgrelid join pg_proc p on p.oid = t.tgfoid
-   where c.relnamespace = current_schema()::regnamespace and c.relname = any($1::text[]) and not t.tgisinternal`,
+  `select p.oid::regprocedure::text as name from pg_proc p
+   where p.pronamespace = quote_ident(current_schema())::regnamespace and p.oid in (
+     select t.tgfoid from pg_trigger t join pg_class c on c.oid = t.tgrelid
+     where c.relnamespace = quote_ident(current_schema())::regnamespace and c.relname = any($1::text[])
+     union
+     select d.refobjid from pg_constraint o join pg_class c on c.oid = o.conrelid
+       join pg_depend d on d.classid = 'pg_constraint'::regclass and d.objid = o.oid and d.refclassid = 'pg_proc'::regclass
+     where c.relnamespace = quote_ident(current_schema())::regnamespace and c.relname = any($1::text[]))`,
 );
 
-/** Removes tables of ours and the functions of their triggers: a backup is loaded into the schema that it was made of. */
+/** Removes tables of ours and the functions of their triggers and constraints: a backup is loaded into the schema that it was made of. */
 export async function dropTables(tx: Sql, names: readonly string[]): Promise<void> {
   if (names.length === 0) return;
   const used = await tx.run(functions, [names]);
@@ -95,7 +100,7 @@ const sequences = statement(
   { table: 'text', column: 'text' },
   `select c.relname::text as table, a.attname::text as column
    from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attidentity <> '' and not a.attisdropped
-   where c.relnamespace = current_schema()::regnamespace and c.relname = any($1::text[])`,
+   where c.relnamespace = quote_ident(current_schema())::regnamespace and c.relname = any($1::text[])`,
 );
 
 /** Lets the numbers that PostgreSQL gives out go on after the highest one of each table. */

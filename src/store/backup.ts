@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import { access, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -5,14 +6,27 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { toIso, type UnixMs } from '../domain/time.ts';
+import type { MasterKey } from '../runtime/key-ring.ts';
 import { syncDirectory } from '../runtime/private-file.ts';
-import { type BackupHeader, encodeFrame, type Frame, hashing, MAGIC } from './backup-format.ts';
+import { encryptTo } from './backup-encryption.ts';
+import { type BackupHeader, encodeFrame, type Frame, MAC_MAGIC, MAGIC } from './backup-format.ts';
+import { macOf } from './backup-mac.ts';
 import { type BackupSession, inBackupSession } from './backup-session.ts';
 import { type BackupTable, copyOutText, findBackupTables } from './backup-tables.ts';
 import { findCursors, findSealingKeys, sumLedger } from './backup-totals.ts';
 import type { Connection } from './database.ts';
 import { findLedgerIdentity } from './ledger-identity.ts';
 import { findApplied } from './migrate.ts';
+
+/** Who is to know that a backup is ours, and who can read it. */
+export type Protection = {
+  /** `null`: no MAC, so whoever can write to the file can change it unnoticed. */
+  masterKey: MasterKey | null;
+  /** Public keys of age; with none it is not encrypted. */
+  recipients: readonly string[];
+};
+
+const UNPROTECTED: Protection = { masterKey: null, recipients: [] };
 
 export type BackupMade = { header: BackupHeader; rowCounts: Record<string, number>; bytes: number };
 
@@ -28,15 +42,16 @@ export async function writeBackup(options: {
   path: string;
   release: string;
   now: UnixMs;
+  protection?: Protection;
 }): Promise<BackupMade> {
-  const { path } = options;
+  const { path, protection } = options;
   if (await isThere(path)) throw new FileExists(path);
   const draft = `${path}.${process.pid}.draft`;
   try {
     const mode = 'isolation level repeatable read read only';
     const made = await inBackupSession(options.connection, mode, async (session) => {
       const header = await readHeader(session, options);
-      return { header, rowCounts: await writeRows(session, draft, header) };
+      return { header, rowCounts: await writeRows(session, draft, header, protection) };
     });
     const { size } = await sync(draft);
     await rename(draft, path);
@@ -56,22 +71,44 @@ export async function writeRows(
   session: BackupSession,
   path: string,
   header: BackupHeader,
+  { masterKey, recipients }: Protection = UNPROTECTED,
 ): Promise<Record<string, number>> {
   const tables = await findBackupTables(session);
   const rowCounts: Record<string, number> = {};
-  const frames = async function* (): AsyncGenerator<Buffer> {
-    const gzip = createGzip({ level: COMPRESSION_LEVEL });
-    const source = Readable.from(encodeAll(session, header, tables, rowCounts), { objectMode: false });
-    const compressed = pipeline(source, gzip);
-    // It fails the reading below, too.
-    compressed.catch(() => undefined);
-    yield MAGIC;
-    yield* gzip;
-    await compressed;
-  };
+  const rows = encodeAll(session, header, tables, rowCounts);
+  const bytes = sealed(compressed(rows), masterKey, header.ledger?.id ?? null);
   const file = createWriteStream(path, { flags: 'wx', mode: 0o600 });
-  await pipeline(frames, hashing(undefined, { appendsDigest: true }), file);
+  await pipeline(recipients.length === 0 ? bytes : encryptTo(recipients, bytes), file);
   return rowCounts;
+}
+
+async function* compressed(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  const gzip = createGzip({ level: COMPRESSION_LEVEL });
+  const compressing = pipeline(Readable.from(source, { objectMode: false }), gzip);
+  // It fails the reading below, too.
+  compressing.catch(() => undefined);
+  yield* gzip;
+  await compressing;
+}
+
+/** Puts what a file begins with before the bytes, and the trailer behind them. */
+async function* sealed(
+  source: AsyncIterable<Buffer>,
+  masterKey: MasterKey | null,
+  ledgerId: string | null,
+): AsyncGenerator<Buffer> {
+  const hash = createHash('sha256');
+  const hashed = (bytes: Buffer) => {
+    hash.update(bytes);
+    return bytes;
+  };
+  yield hashed(masterKey === null ? MAGIC : MAC_MAGIC);
+  for await (const bytes of source) yield hashed(bytes);
+  if (masterKey !== null) {
+    const mac = macOf(masterKey, ledgerId, hash.copy().digest());
+    yield hashed(Buffer.concat([Buffer.from(masterKey.id, 'hex'), mac]));
+  }
+  yield hash.digest();
 }
 
 async function readHeader(

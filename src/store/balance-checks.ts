@@ -2,6 +2,7 @@ import type { Books } from '../domain/books.ts';
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { AccountHex, TronAddress } from '../tron/address.ts';
+import { addressColumn } from './address-column.ts';
 import type { Sql } from './database.ts';
 import { outgoingStands, stands } from './standing.ts';
 import { type Row, statement } from './statement.ts';
@@ -21,13 +22,13 @@ const columns = {
   id: 'uuid',
   project_id: 'uuid',
   account: 'text',
-  address: 'text',
+  address: 'address',
   opening_block: 'int8?',
   opening_micro: 'numeric?',
   good_block: 'int8?',
 } as const;
 
-const SELECT = `select a.id, a.project_id, encode(a.account, 'hex') as account, a.address, b.opening_block, b.opening_micro,
+const SELECT = `select a.id, a.project_id, encode(a.account, 'hex') as account, ${addressColumn('a')} as address, b.opening_block, b.opening_micro,
      b.good_block
    from addresses a left join balance_checks b on b.address_id = a.id`;
 
@@ -61,7 +62,7 @@ function toBooked(row: Row<typeof columns>): BookedAddress {
     id: row.id,
     projectId: row.project_id,
     account: row.account as AccountHex,
-    address: row.address as TronAddress,
+    address: row.address,
     opening:
       opening_block === null || opening_micro === null ? null : { block: Number(opening_block), micro: opening_micro },
     goodBlock: good_block === null ? null : Number(good_block),

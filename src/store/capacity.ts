@@ -4,6 +4,7 @@ import type { MicroUsdt } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
 import type { Policy } from '../domain/policy.ts';
 import type { UnixMs } from '../domain/time.ts';
+import { addressColumn } from './address-column.ts';
 import type { Sql } from './database.ts';
 import { type Row, statement } from './statement.ts';
 
@@ -198,8 +199,8 @@ function bounds(ranges: readonly WordRange[]): [bigint[], bigint[]] {
 
 const selectAddresses = statement(
   'capacity-addresses',
-  { address: 'text', position: 'int4', reserved: 'int8' },
-  `select a.address, a.position, taken.count as reserved
+  { address: 'address', position: 'int4', reserved: 'int8' },
+  `select ${addressColumn('a')} as address, a.position, taken.count as reserved
    from addresses a
    cross join lateral (
      select count(*) from invoices i

@@ -1,6 +1,7 @@
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { AccountHex, TronAddress } from '../tron/address.ts';
+import { addressColumn } from './address-column.ts';
 import type { Sql } from './database.ts';
 import { outgoingStands, stands } from './standing.ts';
 import { statement } from './statement.ts';
@@ -25,11 +26,11 @@ const inRange = statement(
     log_index: 'int4',
     block_number: 'int8',
     block_id: 'text',
-    address: 'text',
+    address: 'address',
     amount_micro: 'numeric',
   },
   `select t.side, encode(t.tx_id, 'hex') as tx_id, t.log_index, t.block_number, encode(t.block_id, 'hex') as block_id,
-     a.address, t.amount_micro
+     ${addressColumn('a')} as address, t.amount_micro
    from addresses a
    cross join lateral (
      select 'in' as side, tx_id, log_index, block_number, block_id, amount_micro from transfers t
@@ -49,15 +50,15 @@ export async function findLedgerRange(db: Sql, network: Network, from: number, t
     logIndex: row.log_index,
     blockNumber: Number(row.block_number),
     blockId: row.block_id,
-    address: row.address as TronAddress,
+    address: row.address,
     amountMicro: row.amount_micro,
   }));
 }
 
 const ours = statement(
   'ledger-addresses',
-  { account: 'text', address: 'text', created_at: 'timestamptz' },
-  `select encode(a.account, 'hex') as account, a.address, a.created_at from addresses a
+  { account: 'text', address: 'address', created_at: 'timestamptz' },
+  `select encode(a.account, 'hex') as account, ${addressColumn('a')} as address, a.created_at from addresses a
    where a.network = $1 and a.account in (select decode(account, 'hex') from unnest($2::text[]) as t(account))`,
 );
 
@@ -68,7 +69,5 @@ export async function findOurAddresses(
   accounts: AccountHex[],
 ): Promise<Map<AccountHex, { address: TronAddress; createdAt: UnixMs }>> {
   const rows = await db.run(ours, [network, accounts]);
-  return new Map(
-    rows.map((row) => [row.account as AccountHex, { address: row.address as TronAddress, createdAt: row.created_at }]),
-  );
+  return new Map(rows.map((row) => [row.account as AccountHex, { address: row.address, createdAt: row.created_at }]));
 }

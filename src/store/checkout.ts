@@ -2,6 +2,7 @@ import { hadPayment, type InvoiceStatus } from '../domain/invoice.ts';
 import { type MicroUsdt, microUsdt } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
+import { addressColumn } from './address-column.ts';
 import type { Sql } from './database.ts';
 import {
   JOIN_HEAD,
@@ -64,7 +65,7 @@ const columns = {
   event_count: 'int4',
   requested_micro: 'int8',
   payable_micro: 'int8',
-  address: 'text',
+  address: 'address',
   project_name: 'text',
   support_contact: 'text?',
   return_url: 'text?',
@@ -80,7 +81,7 @@ const columns = {
 } as const;
 
 const SELECT = `select i.id, i.network, i.status, i.checkout_token, i.expires_at, i.event_count, i.requested_micro,
-     i.payable_micro, a.address, p.name as project_name, p.support_contact, p.return_url, p.accent, p.logo_id,
+     i.payable_micro, ${addressColumn('a')} as address, p.name as project_name, p.support_contact, p.return_url, p.accent, p.logo_id,
      (select encode(d.tx_id, 'hex') from transfers d
       where d.project_id = i.project_id and d.invoice_id = i.id and d.kind = 'duplicate' and ${stands('d')}
         and not exists (select from transfer_resolutions r where r.transfer_id = d.id)

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { AppError } from '../domain/errors.ts';
+import { type DamagedAddress, describeDamaged, readAddress } from './address-column.ts';
 import { type Admission, createAdmission } from './admit-server.ts';
 import type { ColumnType, Parameter, Row, Statement } from './statement.ts';
 
@@ -38,6 +39,8 @@ export type DatabaseOptions = {
   admission?: Admission;
   /** Called when an idle connection breaks; queries report their own errors. */
   onError(error: Error): void;
+  /** Called with each statement that fails because of one. */
+  onDamagedAddress?(damaged: DamagedAddress): void;
 };
 
 /** How long a request waits for a free connection before it answers 503: shorter than any client's patience. */
@@ -98,9 +101,9 @@ export function openDatabase(options: DatabaseOptions): Database {
   pool.on('error', options.onError);
   const listeners: (() => Promise<void>)[] = [];
   return {
-    ...sqlOn(pool),
-    transaction: (work) => inTransaction(pool, WRITING, work),
-    snapshot: (work) => inTransaction(pool, READING, work),
+    ...sqlOn(pool, options.onDamagedAddress),
+    transaction: (work) => inTransaction(pool, WRITING, work, options.onDamagedAddress),
+    snapshot: (work) => inTransaction(pool, READING, work, options.onDamagedAddress),
     listen: (channel, onNotify) => {
       listeners.push(keepListening(clientConfig, channel, onNotify, options.onError));
     },
@@ -112,16 +115,56 @@ export function openDatabase(options: DatabaseOptions): Database {
   };
 }
 
-/** Statements on a pool or on one connection. */
-export function sqlOn(queryable: pg.Pool | pg.ClientBase): Sql {
+/** Statements on a pool or on one connection. Error beside those of PostgreSQL: `ADDRESS_DAMAGED`. */
+export function sqlOn(queryable: pg.Pool | pg.ClientBase, onDamagedAddress?: OnDamagedAddress): Sql {
   return {
-    run: (statement, parameters) => runOn(queryable, statement, parameters),
+    run: async (statement, parameters) => {
+      const rows = await runOn(queryable, statement, parameters);
+      readAddresses(statement, rows, onDamagedAddress);
+      return rows;
+    },
     script: async (text) => {
       // The types do not know that a query has a timeout of its own.
       const query: pg.QueryConfig & { query_timeout: number } = { text, query_timeout: SCRIPT_TIMEOUT_MS };
       await (queryable as pg.Pool).query(query).catch(rethrow);
     },
   };
+}
+
+type OnDamagedAddress = DatabaseOptions['onDamagedAddress'];
+
+/** By the columns of a statement. */
+const addressColumnsOf = new WeakMap<Statement['columns'], string[]>();
+
+function findAddressColumns(columns: Statement['columns']): string[] {
+  const found = Object.keys(columns).filter((name) => columns[name]?.startsWith('address'));
+  addressColumnsOf.set(columns, found);
+  return found;
+}
+
+/** Puts the address in the place of what a column of the type `address` holds. */
+function readAddresses(
+  { name, columns }: Statement,
+  rows: Record<string, unknown>[],
+  onDamaged: OnDamagedAddress = () => undefined,
+): void {
+  const ofAddresses = addressColumnsOf.get(columns) ?? findAddressColumns(columns);
+  if (ofAddresses.length === 0) return;
+  for (const row of rows) {
+    for (const column of ofAddresses) {
+      const value = row[column];
+      if (value === null && columns[column] === 'address') {
+        throw new AppError('ADDRESS_DAMAGED', `an address in the database has no account or no text (${name})`);
+      }
+      if (typeof value !== 'string') continue;
+      const read = readAddress(value);
+      if (read.kind === 'damaged') {
+        onDamaged(read);
+        throw new AppError('ADDRESS_DAMAGED', `${describeDamaged(read)} (${name})`);
+      }
+      row[column] = read.address;
+    }
+  }
 }
 
 async function runOn<Columns extends Record<string, ColumnType>>(
@@ -151,6 +194,7 @@ async function inTransaction<Result>(
   pool: pg.Pool,
   begin: typeof WRITING | typeof READING,
   work: (tx: Sql) => Promise<Result>,
+  onDamagedAddress: OnDamagedAddress,
 ): Promise<Result> {
   const client = await pool.connect().catch(rethrow);
   // The pool listens only while a connection is idle, and an error event that nobody hears would end the process. The
@@ -160,7 +204,7 @@ async function inTransaction<Result>(
   try {
     await client.query(begin).catch(rethrow);
     try {
-      const result = await work(sqlOn(client));
+      const result = await work(sqlOn(client, onDamagedAddress));
       await client.query('commit').catch(rethrow);
       broken = false;
       return result;

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { lchown, lstat, mkdtemp, readdir, realpath, rename, rm, rmdir, stat } from 'node:fs/promises';
+import { lchown, mkdtemp, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Logger } from '../runtime/log.ts';
 import { syncDirectory, writePrivateFile } from '../runtime/private-file.ts';
@@ -7,7 +7,7 @@ import { type Binaries, isOurs } from './embedded-binaries.ts';
 import { DATABASE, dataPath, LOCATION_FILE, runSingleUser, SUPERUSER } from './embedded-cluster.ts';
 import { EmbeddedPostgresError } from './embedded-error.ts';
 import { explainFailure } from './embedded-failure.ts';
-import { canReach, removeAs, runAs, type SystemUser } from './embedded-user.ts';
+import { canReach, removeAsOwner, runAs, type SystemUser } from './embedded-user.ts';
 
 /** Makes the cluster: aside first, then renamed, so that a crash at any moment leaves either none or a whole one. */
 export async function createCluster(options: {
@@ -28,7 +28,7 @@ export async function createCluster(options: {
     await initialize(draft, { password, user, binaries });
     await rename(draft, home);
   } catch (error) {
-    await removeDraft(draft);
+    await removeAsOwner(draft);
     throw error;
   }
   await syncDirectory(dirname(home));
@@ -120,14 +120,6 @@ async function initialize(
 export async function removeDrafts(home: string): Promise<void> {
   for (const name of await readdir(dirname(home))) {
     if (!name.startsWith(`${basename(home)}.draft-`)) continue;
-    await removeDraft(join(dirname(home), name));
+    await removeAsOwner(join(dirname(home), name));
   }
-}
-
-/** Its content was made by its owner, who could put a link to anywhere into our way: it goes with that user's rights. */
-async function removeDraft(draft: string): Promise<void> {
-  const { uid, gid } = await lstat(draft);
-  await removeAs(uid === process.getuid?.() ? undefined : { name: `uid ${uid}`, uid, gid }, draft).catch(() => {});
-  // Of a directory that is not the user's, as the one above may be, only we can take it.
-  await rmdir(draft).catch(() => {});
 }

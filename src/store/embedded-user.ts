@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { readFile, rm } from 'node:fs/promises';
+import { lstat, readFile, rm, rmdir } from 'node:fs/promises';
 import { EmbeddedPostgresError, errorCode } from './embedded-error.ts';
 
 /** A user of the operating system, by its numbers. */
@@ -111,6 +111,18 @@ export function runAs(
 export async function removeAs(user: SystemUser | undefined, path: string): Promise<void> {
   if (user === undefined) await rm(path, { recursive: true, force: true });
   else await runAs(user, '/bin/sh', ['-c', 'rm -rf -- "$0"', path]);
+}
+
+/** Deletes a directory with the rights of whoever owns it, as `removeAs` does. False: something of it stays. */
+export async function removeAsOwner(path: string): Promise<boolean> {
+  const { uid, gid } = await lstat(path);
+  await removeAs(uid === process.getuid?.() ? undefined : { name: `uid ${uid}`, uid, gid }, path).catch(() => {});
+  // Of a directory that is not the user's, as the one above may be, only we can take it.
+  await rmdir(path).catch(() => {});
+  return lstat(path).then(
+    () => false,
+    () => true,
+  );
 }
 
 /** Explains why a process could not even be started. */

@@ -14,10 +14,14 @@ import { CLUSTER_IN_USE, type Guardian, startGuardian } from './embedded-guardia
 import { createCluster, removeDrafts } from './embedded-initialize.ts';
 import { logSize, readLogSince, trimLog, trimLogRegularly } from './embedded-log.ts';
 import { readPostmaster, SOCKET_DIR_PREFIX, stopOrphan } from './embedded-postmaster.ts';
+import { makeRuntimeUser } from './embedded-runtime-user.ts';
 import { canWrite, choosePostgresUser, removeAs, type SystemUser, sharedUserProblem } from './embedded-user.ts';
 
-/** A running PostgreSQL of our own. `stop` is a fast shutdown within 5 s (12 s at the very most); a second call waits for the first. */
-export type EmbeddedPostgres = { connection: PostgresConnection; stop(): Promise<void> };
+/**
+ * A running PostgreSQL of our own. `connection` is for the service and commands, and owns nothing; `owner` is the superuser, for what
+ * makes and changes the tables: commands do not find it while a service runs. `stop` is a fast shutdown within 5 s (12 s at the very most); a second call waits for the first.
+ */
+export type EmbeddedPostgres = { connection: PostgresConnection; owner: PostgresConnection; stop(): Promise<void> };
 
 /** How a PostgreSQL ended that nobody stopped; `logTail` is the end of its log. */
 export type UnexpectedExit = { code: number | null; signal: NodeJS.Signals | null; logTail: string };
@@ -113,7 +117,8 @@ async function runServer(options: {
   const logStart = await logSize(home);
   await rm(connectionFile, { force: true });
   const socketDir = await createSocketDir(cluster.user);
-  const connection = { host: socketDir, port: Number(SETTINGS.port), user: SUPERUSER, password, database: DATABASE };
+  const owner = { host: socketDir, port: Number(SETTINGS.port), user: SUPERUSER, password, database: DATABASE };
+  let connection: PostgresConnection;
   const settings = { ...SETTINGS, ...(options.isDurable === false ? NOT_DURABLE : {}) };
   let guardian: Guardian | undefined;
   const cleanUp = async (): Promise<void> => {
@@ -124,8 +129,9 @@ async function runServer(options: {
   try {
     guardian = await startGuardian({ ...cluster, socketDir, connectionFile, settings });
     await becomeReady(home, socketDir, guardian, logStart);
-    const refusal = await tryToConnect(connection);
+    const refusal = await tryToConnect(owner);
     if (refusal) throw connectionRefused(dataDir, refusal);
+    connection = await makeRuntimeUser(owner);
     await writePrivateFile(connectionFile, JSON.stringify(connection));
   } catch (error) {
     await guardian?.stop();
@@ -143,6 +149,7 @@ async function runServer(options: {
   ended.catch((error) => log.error({ err: error }, 'cannot clean up after the embedded PostgreSQL'));
   return {
     connection,
+    owner,
     async stop() {
       isStopping = true;
       await guardian.stop();

@@ -4,6 +4,7 @@ import type { Network } from '../domain/network.ts';
 import type { Policy } from '../domain/policy.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { AccountHex, TronAddress } from '../tron/address.ts';
+import { addressColumn } from './address-column.ts';
 import type { Sql } from './database.ts';
 import {
   ANNULMENT_COLUMNS,
@@ -43,7 +44,7 @@ const columns = {
   project_id: 'uuid',
   project_name: 'text',
   network: 'text',
-  address: 'text',
+  address: 'address',
   policy: 'text',
   position: 'int4',
   created_at: 'timestamptz',
@@ -61,7 +62,7 @@ const columns = {
 const select = statement(
   'explain-address-select',
   columns,
-  `select a.id, a.project_id, p.name as project_name, a.network, a.address, a.policy, a.position, a.created_at, a.retired_at,
+  `select a.id, a.project_id, p.name as project_name, a.network, ${addressColumn('a')} as address, a.policy, a.position, a.created_at, a.retired_at,
      k.xpub, a.derivation_index, b.balance_micro, b.expected_micro, b.checked_block, b.good_block, b.node, b.checked_at
    from addresses a
    join projects p on p.id = a.project_id
@@ -83,7 +84,7 @@ export async function findExplainedAddresses(
     projectId: row.project_id,
     projectName: row.project_name,
     network: row.network as Network,
-    address: row.address as TronAddress,
+    address: row.address,
     policy: row.policy as Policy,
     position: row.position,
     createdAt: row.created_at,
@@ -165,7 +166,7 @@ export type ExplainedOutgoing = {
 const outgoingColumns = {
   project_id: 'uuid',
   network: 'text',
-  address: 'text',
+  address: 'address',
   to_address: 'text',
   tx_id: 'text',
   log_index: 'int4',
@@ -177,7 +178,7 @@ const outgoingColumns = {
   nodes: 'text[]',
   ...annulmentColumns,
 } as const;
-const OUTGOING = `select o.project_id, o.network, a.address, o.to_address, encode(o.tx_id, 'hex') as tx_id, o.log_index,
+const OUTGOING = `select o.project_id, o.network, ${addressColumn('a')} as address, o.to_address, encode(o.tx_id, 'hex') as tx_id, o.log_index,
      o.block_number, encode(o.block_id, 'hex') as block_id, o.block_time, o.amount_micro, o.verified, o.nodes, ${ANNULMENT_COLUMNS}`;
 const WITH_ANNULMENT = `left join outgoing_annulments n on ${outgoingAnnulment('o')}`;
 
@@ -236,7 +237,7 @@ function toOutgoing(row: Row<typeof outgoingColumns>): ExplainedOutgoing {
   return {
     projectId: row.project_id,
     network: row.network as Network,
-    address: row.address as TronAddress,
+    address: row.address,
     to: row.to_address,
     txId: row.tx_id,
     logIndex: row.log_index,

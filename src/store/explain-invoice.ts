@@ -4,6 +4,7 @@ import type { Network } from '../domain/network.ts';
 import type { Policy } from '../domain/policy.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { TronAddress } from '../tron/address.ts';
+import { addressColumn } from './address-column.ts';
 import type { Sql } from './database.ts';
 import { statement } from './statement.ts';
 
@@ -88,13 +89,13 @@ const select = statement(
     event_count: 'int4',
     paid_transfer_id: 'uuid?',
     address_id: 'uuid',
-    address: 'text',
+    address: 'address',
     policy: 'text',
     retired_at: 'timestamptz?',
   },
   `select i.id, i.project_id, p.name as project_name, i.network, i.external_id, i.idempotency_key, i.api_key_id,
      k.name as api_key_name, i.requested_micro, i.payable_micro, i.status, i.created_at, i.expires_at, i.event_count,
-     i.paid_transfer_id, i.address_id, a.address, a.policy, a.retired_at
+     i.paid_transfer_id, i.address_id, ${addressColumn('a')} as address, a.policy, a.retired_at
    from invoices i
    join projects p on p.id = i.project_id
    join addresses a on a.id = i.address_id
@@ -123,7 +124,7 @@ export async function findExplainedInvoice(db: Sql, projectId: string, id: strin
     paidTransferId: row.paid_transfer_id,
     address: {
       id: row.address_id,
-      address: row.address as TronAddress,
+      address: row.address,
       policy: row.policy as Policy,
       retiredAt: row.retired_at,
     },

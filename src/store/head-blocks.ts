@@ -64,9 +64,7 @@ function toKey(row: { project_id: string; invoice_id: string }): InvoiceKey {
 const removeAbove = statement(
   'head-block-delete-above',
   {},
-  `delete from head_blocks where network = $1 and number > $2 and not exists (
-     select from jsonb_array_elements($3::text::jsonb) k
-     where (k->>'number')::int8 = head_blocks.number and decode(k->>'id', 'hex') = head_blocks.block_id)`,
+  'select from forget_head_blocks_above($1, $2, $3::text::jsonb)',
 );
 
 /** Forgets examined blocks above a height, with their sightings, save those of `kept`: they were orphaned, or are written anew. */
@@ -83,11 +81,7 @@ export async function deleteHeadBlocksAbove(
   ]);
 }
 
-const removeUpTo = statement(
-  'head-block-delete-up-to',
-  {},
-  'delete from head_blocks where network = $1 and number <= $2',
-);
+const removeUpTo = statement('head-block-delete-up-to', {}, 'select from forget_head_blocks_up_to($1, $2)');
 
 /** Forgets examined blocks up to a height, with their sightings: the solid chain speaks for them now. */
 export async function deleteHeadBlocksUpTo(tx: Sql, network: Network, number: number): Promise<void> {

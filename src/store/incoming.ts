@@ -3,6 +3,7 @@ import type { InvoiceStatus } from '../domain/invoice.ts';
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { TronAddress } from '../tron/address.ts';
+import { addressColumn } from './address-column.ts';
 import type { Sql } from './database.ts';
 import { stands } from './standing.ts';
 import { statement } from './statement.ts';
@@ -28,13 +29,13 @@ const select = statement(
     index: 'int8',
     project_id: 'uuid',
     address_id: 'uuid',
-    address: 'text',
+    address: 'address',
     address_created_at: 'timestamptz',
     invoice_id: 'uuid?',
     invoice_status: 'text?',
     invoice_created_at: 'timestamptz?',
   },
-  `select t.index, a.project_id, a.id as address_id, a.address, a.created_at as address_created_at,
+  `select t.index, a.project_id, a.id as address_id, ${addressColumn('a')} as address, a.created_at as address_created_at,
      i.id as invoice_id, i.status as invoice_status, i.created_at as invoice_created_at
    from rows from (unnest($2::text[]), unnest($3::int8[]), unnest($4::text[]), unnest($5::int8[]),
      unnest($6::text[])) with ordinality as t(account, amount, tx_id, log_index, block_id, index)
@@ -75,7 +76,7 @@ export async function findIncoming(
     index: Number(row.index) - 1,
     projectId: row.project_id,
     addressId: row.address_id,
-    address: row.address as TronAddress,
+    address: row.address,
     addressCreatedAt: row.address_created_at,
     invoice: toInvoice(row),
   }));

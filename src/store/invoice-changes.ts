@@ -2,6 +2,7 @@ import type { InvoiceStatus } from '../domain/invoice.ts';
 import { type MicroUsdt, microUsdt } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
+import { addressColumn } from './address-column.ts';
 import type { Sql } from './database.ts';
 import { statement } from './statement.ts';
 
@@ -28,12 +29,12 @@ const columns = {
   expires_at: 'timestamptz',
   requested_micro: 'int8',
   payable_micro: 'int8',
-  address: 'text',
+  address: 'address',
   event_count: 'int4',
 } as const;
 
 const SELECT = `select i.id, i.project_id, i.external_id, i.status, i.checkout_token, i.expires_at, i.requested_micro,
-     i.payable_micro, a.address, i.event_count
+     i.payable_micro, ${addressColumn('a')} as address, i.event_count
    from invoices i join addresses a on a.id = i.address_id`;
 
 const selectByIds = statement(

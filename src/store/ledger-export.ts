@@ -1,6 +1,7 @@
 import type { MicroUsdt } from '../domain/money.ts';
 import type { ResolutionKind } from '../domain/resolution.ts';
 import type { UnixMs } from '../domain/time.ts';
+import { addressColumn } from './address-column.ts';
 import type { Sql } from './database.ts';
 import { outgoingStands, stands } from './standing.ts';
 import { type Row, statement } from './statement.ts';
@@ -63,6 +64,7 @@ const selectIncoming = statement(
   {
     id: 'uuid',
     ...shared,
+    to_address: 'address',
     kind: 'text',
     invoice_id: 'uuid?',
     external_id: 'text?',
@@ -74,7 +76,7 @@ const selectIncoming = statement(
     for_external_id: 'text?',
   },
   `select t.id, encode(t.tx_id, 'hex') as tx_id, t.log_index, t.block_number, t.block_time, t.recorded_at, t.from_address,
-     a.address as to_address, t.amount_micro, t.verified, t.kind, i.id as invoice_id, i.external_id, r.resolution, r.note,
+     ${addressColumn('a')} as to_address, t.amount_micro, t.verified, t.kind, i.id as invoice_id, i.external_id, r.resolution, r.note,
      r.resolved_by, r.resolved_at, f.id as for_invoice_id, f.external_id as for_external_id
    from (
      select * from transfers u
@@ -153,9 +155,9 @@ export async function findNewestOutgoing(db: Sql, projectId: string): Promise<Ch
 
 const selectOutgoing = statement(
   'export-outgoing',
-  shared,
+  { ...shared, from_address: 'address' },
   `select encode(t.tx_id, 'hex') as tx_id, t.log_index, t.block_number, t.block_time, t.recorded_at,
-     a.address as from_address, t.to_address, t.amount_micro, t.verified
+     ${addressColumn('a')} as from_address, t.to_address, t.amount_micro, t.verified
    from (
      select * from outgoing_transfers u
      where project_id = $1 and ${outgoingStands('u')} and (block_number, tx_id, log_index) > ($2::int8, decode($3, 'hex'), $4::int4)

@@ -4,6 +4,7 @@ import { microUsdt } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
 import type { LedgerFacts } from '../domain/transaction-facts.ts';
 import type { AccountHex } from '../tron/address.ts';
+import { addressColumn } from './address-column.ts';
 import type { Sql } from './database.ts';
 import { stands } from './standing.ts';
 import { type Row, statement } from './statement.ts';
@@ -18,6 +19,7 @@ const columns = {
   requested_micro: 'int8',
   payable_micro: 'int8',
   account: 'text',
+  address: 'address',
   solid_number: 'int8?',
   head_number: 'int8?',
   head_time: 'timestamptz?',
@@ -33,7 +35,7 @@ const columns = {
 const select = statement(
   'lookup-select',
   columns,
-  `select i.network, i.status, i.created_at, i.requested_micro, i.payable_micro, encode(a.account, 'hex') as account,
+  `select i.network, i.status, i.created_at, i.requested_micro, i.payable_micro, encode(a.account, 'hex') as account, ${addressColumn('a')} as address,
      c.solid_number, coalesce(h.number, c.solid_number) as head_number, coalesce(h.block_time, c.solid_time) as head_time,
      coalesce(encode(paid.tx_id, 'hex'), first.tx_id) as paying_tx_id, t.kind, t.block_number, t.block_time
    from invoices i

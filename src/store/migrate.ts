@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { AppError } from '../domain/errors.ts';
 import type { Database, Sql } from './database.ts';
+import { findOwnership, grantRuntimeRole, RUNTIME_ROLE } from './runtime-role.ts';
+import { refuseChangedSchema } from './schema-changes.ts';
 import { statement } from './statement.ts';
 
 const FOLDER = new URL('../../migrations/', import.meta.url);
@@ -24,18 +26,28 @@ export async function readMigrations(folder: URL = FOLDER): Promise<Migration[]>
 }
 
 /**
- * Brings the schema up to this release in one transaction and returns the names of the applied migrations.
- * Safe to call from many processes at once. Errors: `SCHEMA_NEWER` when the database has migrations that this release
- * does not know, `SCHEMA_CHANGED` when an applied one differs from its file. `onBegin` hears of work that may take minutes.
+ * Brings the schema and the grants of the runtime role up to this release in one transaction, and returns the names of the applied
+ * migrations. Safe to call from many processes at once, and by a user who owns nothing where nothing is missing. Errors:
+ * `MIGRATIONS_PENDING` for such a user where something is, `SCHEMA_NEWER` when the database has migrations that this release does not
+ * know, `SCHEMA_CHANGED` when an applied one differs from its file, or the schema is not what they made: then nothing is applied, and
+ * the release of before goes on; `MIGRATION_REFUSED` for data that a migration does not take. `onBegin` hears of work that may take minutes. With `migrations`, for the state of an older release,
+ * nothing is granted and the schema is not examined.
  */
 export async function migrate(
   db: Database,
-  { migrations, onBegin }: { migrations?: Migration[]; onBegin?: (names: string[]) => void } = {},
+  { migrations, ...hooks }: MigrationHooks & { migrations?: Migration[] } = {},
 ): Promise<string[]> {
   const known = migrations ?? (await readMigrations());
   for (let attempt = 1; ; attempt++) {
     try {
-      return await migrateOnce(db, known, onBegin);
+      return await db.transaction(async (tx) => {
+        const applied = await migrateWithin(tx, known, hooks);
+        if (migrations === undefined) {
+          await refuseChangedSchema(tx);
+          if ((await findOwnership(tx)).isOwner) await grantRuntimeRole(tx).catch(rethrow);
+        }
+        return applied;
+      });
     } catch (error) {
       // Beside a running process of the former release, whose transactions lock the same tables in another order.
       if (attempt === MAX_ATTEMPTS || !isDeadlock(error)) throw error;
@@ -52,26 +64,58 @@ function isDeadlock(error: unknown): boolean {
   return code === DEADLOCK || cause?.code === DEADLOCK;
 }
 
-function migrateOnce(db: Database, known: Migration[], onBegin?: (names: string[]) => void): Promise<string[]> {
-  return db.transaction((tx) => migrateWithin(tx, known, onBegin));
-}
+export type MigrationHooks = {
+  onBegin?: (names: string[]) => void;
+  /** Seals the secrets that releases before 0004 stored as plain text. Without it a ledger that has such is refused. */
+  sealPlainSecrets?: (tx: Sql) => Promise<void>;
+};
 
-/** `migrate` in the caller's transaction, at whose end other processes go on that would migrate. */
+/** The migration that made the table of sealed secrets: until it is applied, plain ones are those of a former release. */
+const TABLE_OF_SEALED_SECRETS = 4;
+/** Raised by a migration that finds what it must not touch. */
+const REFUSED = 'QT008';
+
+/** `migrate` in the caller's transaction, at whose end other processes go on that would migrate. Grants nothing. */
 export async function migrateWithin(
   tx: Sql,
   known: Migration[],
-  onBegin?: (names: string[]) => void,
+  { onBegin, sealPlainSecrets }: MigrationHooks = {},
 ): Promise<string[]> {
   await lockMigrations(tx);
-  await tx.script(CREATE_TABLE);
-  const applied = await readApplied(tx, known);
+  const { isMade, isOwner, mayRead } = await findOwnership(tx);
+  if (isMade && !mayRead) throw nothingGranted();
+  const applied = isMade ? await readApplied(tx, known) : new Set();
   const missing = known.filter(({ version }) => !applied.has(version));
+  if (missing.length > 0 && !isOwner) throw pendingForOthers(missing, isMade);
+  if (!isMade) await tx.script(CREATE_TABLE);
   if (missing.length > 0) onBegin?.(missing.map(({ name }) => name));
   for (const { version, name, sha256, text } of missing) {
-    await tx.script(`set local statement_timeout = '1h'; ${text}`);
+    await tx
+      .script(`set local statement_timeout = '1h'; set local quote_all_identifiers = off; ${text}`)
+      .catch(rethrow);
     await tx.run(insertApplied, [version, name, sha256]);
+    if (version === TABLE_OF_SEALED_SECRETS) await sealPlainSecrets?.(tx);
   }
   return missing.map(({ name }) => name);
+}
+
+function pendingForOthers(missing: readonly Migration[], isMade: boolean): AppError {
+  const what = isMade ? `lacks ${missing.map(({ name }) => name).join(', ')}` : 'has no tables of Quittance yet';
+  return new AppError(
+    'MIGRATIONS_PENDING',
+    `the database ${what}, and the user of DATABASE_URL does not own it: run "quittance migrate" with DATABASE_OWNER_URL, the URL of a user who does`,
+  );
+}
+
+function nothingGranted(): AppError {
+  return new AppError(
+    'MIGRATIONS_PENDING',
+    `nothing of this database was granted to the user of DATABASE_URL: make it a member of the role ${RUNTIME_ROLE} (grant ${RUNTIME_ROLE} to …), then run "quittance migrate" with DATABASE_OWNER_URL, the URL of the user who owns the tables`,
+  );
+}
+
+function rethrow(error: Error & { code?: string }): never {
+  throw error.code === REFUSED ? new AppError('MIGRATION_REFUSED', error.message, { cause: error }) : error;
 }
 
 /** Keeps the schema as it is for other processes until the caller's transaction ends. */
@@ -80,12 +124,12 @@ export async function lockMigrations(tx: Sql): Promise<void> {
 }
 
 /** The number of migrations that this release has and the database lacks. Throws as `migrate` does. */
-export async function pendingMigrations(db: Database, migrations?: Migration[]): Promise<number> {
+export async function pendingMigrations(db: Sql, migrations?: Migration[]): Promise<number> {
   const known = migrations ?? (await readMigrations());
   return known.length - (await readApplied(db, known)).size;
 }
 
-const CREATE_TABLE = `create table if not exists schema_migrations (
+const CREATE_TABLE = `create table schema_migrations (
   version integer primary key, name text not null, sha256 text not null, applied_at timestamptz not null default now())`;
 
 const selectApplied = statement(

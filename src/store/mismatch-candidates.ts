@@ -4,6 +4,7 @@ import type { Suspect } from '../domain/mismatch/facts.ts';
 import { microUsdt } from '../domain/money.ts';
 import type { Policy } from '../domain/policy.ts';
 import type { UnixMs } from '../domain/time.ts';
+import { addressColumn } from './address-column.ts';
 import type { Sql } from './database.ts';
 import { outgoingStands, stands } from './standing.ts';
 import { type Row, statement } from './statement.ts';
@@ -31,7 +32,7 @@ const selectTransfers = statement(
     project_id: 'uuid',
     address_id: 'uuid',
     from_address: 'text',
-    address: 'text',
+    address: 'address',
     block_time: 'timestamptz',
     amount_micro: 'numeric',
     policy: 'text',
@@ -40,7 +41,7 @@ const selectTransfers = statement(
     is_from_recipient: 'bool',
     invoice_id: 'uuid?',
   },
-  `select t.id, t.project_id, t.address_id, t.from_address, a.address, t.block_time, t.amount_micro, a.policy,
+  `select t.id, t.project_id, t.address_id, t.from_address, ${addressColumn('a')} as address, t.block_time, t.amount_micro, a.policy,
      p.max_surcharge_micro,
      (select true from addresses o where o.project_id = t.project_id and left(o.address, 4) = left(t.from_address, 4)
         and right(o.address, 4) = right(t.from_address, 4) and o.address = t.from_address limit 1) is not null as is_from_ours,
@@ -77,13 +78,13 @@ const suspectColumns = {
   status: 'text',
   requested_micro: 'int8',
   payable_micro: 'int8',
-  address: 'text',
+  address: 'address',
   created_at: 'timestamptz',
   expires_at: 'timestamptz',
   paid_at: 'timestamptz?',
   paid_from: 'text?',
 } as const;
-const SUSPECT = `q.question::int4 as question, i.id, i.external_id, i.status, i.requested_micro, i.payable_micro, a.address,
+const SUSPECT = `q.question::int4 as question, i.id, i.external_id, i.status, i.requested_micro, i.payable_micro, ${addressColumn('a')} as address,
      i.created_at, i.expires_at, p.block_time as paid_at, p.from_address as paid_from`;
 const WITH_ADDRESS_AND_PAYMENT = `join addresses a on a.id = i.address_id
    left join lateral (select block_time, from_address from transfers where id = i.paid_transfer_id limit 1) p on true`;

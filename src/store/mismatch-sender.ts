@@ -1,4 +1,5 @@
 import type { UnixMs } from '../domain/time.ts';
+import { addressColumn } from './address-column.ts';
 import type { Sql } from './database.ts';
 import { outgoingStands, stands } from './standing.ts';
 import { statement } from './statement.ts';
@@ -62,11 +63,8 @@ const IMITATED_FROM_MICRO = 1_000_000n;
 
 const selectResembled = statement(
   'mismatch-resembled',
-  { transfer_id: 'uuid', resembled: 'text?' },
-  `select q.id as transfer_id, coalesce(
-     (select a.address from addresses a
-      where a.project_id = q.project_id and left(a.address, 4) = left(q.sender, 4)
-        and right(a.address, 4) = right(q.sender, 4) and a.address <> q.sender limit 1),
+  { transfer_id: 'uuid', own: 'address?', strange: 'text?' },
+  `select q.id as transfer_id, o.address as own, case when o.address is null then coalesce(
      (select to_address from (
         select to_address, amount_micro from outgoing_transfers o
         where project_id = q.project_id and ${outgoingStands('o')} and left(to_address, 4) = left(q.sender, 4)
@@ -78,8 +76,12 @@ const selectResembled = statement(
         where project_id = q.project_id and ${stands('t')} and left(from_address, 4) = left(q.sender, 4)
           and right(from_address, 4) = right(q.sender, 4) and block_time < q.at
         order by block_time desc limit ${SIBLINGS_READ}) newest
-      where from_address <> q.sender and amount_micro >= $5 limit 1)) as resembled
-   from unnest($1::uuid[], $2::uuid[], $3::text[], $4::timestamptz[]) as q (id, project_id, sender, at)`,
+      where from_address <> q.sender and amount_micro >= $5 limit 1)) end as strange
+   from unnest($1::uuid[], $2::uuid[], $3::text[], $4::timestamptz[]) as q (id, project_id, sender, at)
+   left join lateral (
+     select ${addressColumn('a')} as address from addresses a
+     where a.project_id = q.project_id and left(a.address, 4) = left(q.sender, 4)
+       and right(a.address, 4) = right(q.sender, 4) and a.address <> q.sender limit 1) o on true`,
 );
 
 /**
@@ -91,5 +93,5 @@ export async function findResembled(
   questions: readonly SenderQuestion[],
 ): Promise<{ transferId: string; resembled: string | null }[]> {
   const rows = await db.run(selectResembled, [...parametersOf(questions), IMITATED_FROM_MICRO]);
-  return rows.map((row) => ({ transferId: row.transfer_id, resembled: row.resembled }));
+  return rows.map((row) => ({ transferId: row.transfer_id, resembled: row.own ?? row.strange }));
 }

@@ -1,6 +1,7 @@
 import type { ProjectedInvoice, SeenTransfer } from '../domain/event.ts';
 import type { InvoiceStatus } from '../domain/invoice.ts';
 import { type MicroUsdt, microUsdt } from '../domain/money.ts';
+import { addressColumn } from './address-column.ts';
 import type { Sql } from './database.ts';
 import {
   JOIN_HEAD,
@@ -27,14 +28,14 @@ const columns = {
   expires_at: 'timestamptz',
   requested_micro: 'int8',
   payable_micro: 'int8',
-  address: 'text',
+  address: 'address',
   ...payingTransferColumns,
   late: 'bool?',
   head_number: 'int8?',
 } as const;
 
 const SELECT = `select i.id, i.external_id, i.status, i.checkout_token, i.expires_at, i.requested_micro,
-     i.payable_micro, a.address, ${PAYING_TRANSFER_COLUMNS}, t.block_time > i.expires_at as late,
+     i.payable_micro, ${addressColumn('a')} as address, ${PAYING_TRANSFER_COLUMNS}, t.block_time > i.expires_at as late,
      coalesce(h.number, c.solid_number) as head_number
    from invoices i
    join addresses a on a.id = i.address_id

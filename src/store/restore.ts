@@ -1,7 +1,9 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { AppError } from '../domain/errors.ts';
+import type { KeyRing } from '../runtime/key-ring.ts';
 import type { BackupHeader, Frame } from './backup-format.ts';
+import { type Authenticity, admitBackup, type BackupSeal } from './backup-mac.ts';
 import { checkBackup, damaged, readFrames } from './backup-read.ts';
 import { type BackupSession, inBackupSession } from './backup-session.ts';
 import {
@@ -14,23 +16,37 @@ import {
   hasProjects,
 } from './backup-tables.ts';
 import type { Connection, Sql } from './database.ts';
-import { lockMigrations, type Migration, migrateWithin, readMigrations } from './migrate.ts';
+import { lockMigrations, type Migration, type MigrationHooks, migrateWithin, readMigrations } from './migrate.ts';
+import { grantRuntimeRole } from './runtime-role.ts';
 
-export type Restored = { header: BackupHeader; rowCounts: Record<string, number>; applied: string[] };
+export type Restored = {
+  header: BackupHeader;
+  authenticity: Authenticity;
+  rowCounts: Record<string, number>;
+  applied: string[];
+};
 
 /**
  * Loads a backup into an empty database and brings it up to this release, in one transaction, at whose end `finish` is called.
  * The file is read to its end before anything is written, and again while it is loaded.
- * Errors: `BACKUP_DAMAGED`, `DATABASE_NOT_EMPTY`, `SCHEMA_NEWER` for a backup of a newer release, `SCHEMA_CHANGED`.
+ * Errors: `BACKUP_DAMAGED`, `BACKUP_TAMPERED`, `BACKUP_UNAUTHENTICATED`, `BACKUP_ENCRYPTED`, `DATABASE_NOT_EMPTY`, `SCHEMA_NEWER` for a backup of a newer release, `SCHEMA_CHANGED`.
  */
 export async function restoreBackup<Finished>(options: {
   connection: Connection;
   path: string;
-  finish: (tx: Sql, header: BackupHeader) => Promise<Finished>;
+  /** Of which one must have made the backup. */
+  keyRing?: KeyRing | null;
+  /** Takes also what no key at hand vouches for. */
+  takesUnauthenticated?: boolean;
+  /** Secret keys of age, for an encrypted one. */
+  identities?: readonly string[];
+  finish: (tx: Sql, header: BackupHeader, authenticity: Authenticity) => Promise<Finished>;
   migrations?: Migration[];
+  hooks?: MigrationHooks;
 }): Promise<Restored & { finished: Finished }> {
-  const { connection, path } = options;
-  const header = await checkBackup(path);
+  const { connection, path, keyRing = null, identities = [] } = options;
+  const { header, seal, authenticity } = await checkBackup(path, { keyRing, identities });
+  admitBackup(path, authenticity, options.takesUnauthenticated === true);
   const known = options.migrations ?? (await readMigrations());
   const ofFile = matchMigrations(path, header, known);
   return inBackupSession(connection, 'isolation level read committed', async (session) => {
@@ -38,16 +54,17 @@ export async function restoreBackup<Finished>(options: {
     await makeRoom(session);
     await migrateWithin(session, ofFile);
     await session.script('set local statement_timeout = 0');
-    const rowCounts = await load(session, path);
+    const rowCounts = await load(session, path, { seal, identities });
     // What refers to a row that is not there is found now, and no check is pending when migrations change the tables.
     await session.script('set constraints all immediate');
     await advanceSequences(session);
-    const applied = await migrateWithin(session, known);
+    const applied = await migrateWithin(session, known, options.hooks);
+    if (options.migrations === undefined) await grantRuntimeRole(session);
     await session.script('set local statement_timeout = 0');
-    const finished = await options.finish(session, header);
+    const finished = await options.finish(session, header, authenticity);
     // Without statistics the first minutes on a large ledger would be slow.
     await session.script('analyze');
-    return { header, rowCounts, applied, finished };
+    return { header, authenticity, rowCounts, applied, finished };
   });
 }
 
@@ -84,13 +101,22 @@ async function makeRoom(session: BackupSession): Promise<void> {
 }
 
 /** Copies the rows of each table, while constraints and triggers of the schema judge them as they judge every other row. */
-async function load(session: BackupSession, path: string): Promise<Record<string, number>> {
+async function load(
+  session: BackupSession,
+  path: string,
+  { seal, identities }: { seal: BackupSeal; identities: readonly string[] },
+): Promise<Record<string, number>> {
   const tables = new Map((await findBackupTables(session)).map((table) => [table.name, table]));
   const rowCounts: Record<string, number> = {};
-  const frames = readFrames(path);
-  for await (const frame of frames) {
-    if (frame.type !== 't') continue;
-    const { name, columns } = frame.table;
+  const frames = readFrames(path, identities);
+  for (;;) {
+    const next = await frames.next();
+    if (next.done === true) {
+      if (next.value.digest.equals(seal.digest)) break;
+      throw damaged(path, 'it became another file while it was read');
+    }
+    if (next.value.type !== 't') continue;
+    const { name, columns } = next.value.table;
     const table = tables.get(name);
     if (table === undefined || table.columns.join() !== columns.join()) {
       throw damaged(path, `its table ${name} is not as the schema has it`);
@@ -107,7 +133,7 @@ async function loadTable(
   session: BackupSession,
   path: string,
   table: BackupTable,
-  frames: AsyncGenerator<Frame>,
+  frames: AsyncGenerator<Frame, BackupSeal>,
 ): Promise<number> {
   let expected = -1;
   const rows = async function* (): AsyncGenerator<Buffer> {

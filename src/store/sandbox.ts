@@ -4,9 +4,8 @@ import { statement } from './statement.ts';
 
 const bringForward = statement(
   'sandbox-invoice-bring-deadline-forward',
-  { expires_at: 'timestamptz' },
-  `update invoices set expires_at = least(expires_at, $2)
-   where checkout_token = $1 and network = 'devnet' and status = 'PENDING' returning expires_at`,
+  { expires_at: 'timestamptz?' },
+  'select hurry_devnet_invoice($1, $2) as expires_at',
 );
 
 /**

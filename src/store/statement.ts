@@ -1,9 +1,12 @@
 import type { UnixMs } from '../domain/time.ts';
+import type { TronAddress } from '../tron/address.ts';
 
 /** PostgreSQL column types and what they are in TypeScript. The parsers stand in `database.ts`. */
 type ColumnTypes = {
   uuid: string;
   text: string;
+  /** One of ours, in SQL `addressColumn`: read only where its text and its account fit. */
+  address: TronAddress;
   'text[]': string[];
   'int8[]': bigint[];
   int4: number;

@@ -2,6 +2,7 @@ import type { InvoiceStatus } from '../domain/invoice.ts';
 import type { MicroUsdt } from '../domain/money.ts';
 import type { ResolutionKind } from '../domain/resolution.ts';
 import type { UnixMs } from '../domain/time.ts';
+import { addressColumn } from './address-column.ts';
 import type { Sql } from './database.ts';
 import { stands } from './standing.ts';
 import { type Row, statement } from './statement.ts';
@@ -45,7 +46,7 @@ const listed = {
   log_index: 'int4',
   block_time: 'timestamptz',
   from_address: 'text',
-  to_address: 'text',
+  to_address: 'address',
   amount_micro: 'numeric',
   kind: 'text',
   invoice_id: 'uuid?',
@@ -59,7 +60,7 @@ const listed = {
 const listText = (
   only: string,
 ) => `select t.id, encode(t.tx_id, 'hex') as tx_id, t.log_index, t.block_time, t.from_address,
-     a.address as to_address, t.amount_micro, t.kind, i.id as invoice_id, i.external_id, i.status as invoice_status,
+     ${addressColumn('a')} as to_address, t.amount_micro, t.kind, i.id as invoice_id, i.external_id, i.status as invoice_status,
      r.resolution
    from (
      select * from transfers u
@@ -174,7 +175,7 @@ const lock = statement(
   { id: 'uuid', project_id: 'uuid', kind: 'text', is_annulled: 'bool', external_id: 'text?' },
   `select t.id, t.project_id, t.kind, not ${stands('t')} as is_annulled,
      (select external_id from invoices where project_id = t.project_id and id = t.invoice_id) as external_id
-   from transfers t where t.id = any($1::uuid[]) order by t.id for no key update of t`,
+   from lock_transfers($1::uuid[]) locked join transfers t on t.id = locked order by t.id`,
 );
 
 export type LockedTransfer = {

@@ -5,6 +5,7 @@ import { type MicroUsdt, microUsdt } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { AccountHex, TronAddress } from '../tron/address.ts';
+import { addressColumn } from './address-column.ts';
 import type { Sql } from './database.ts';
 import { ANNULMENT_COLUMNS, type Annulment, annulmentColumns, toAnnulment } from './standing.ts';
 import { type Row, statement } from './statement.ts';
@@ -44,7 +45,7 @@ const columns = {
   project_id: 'uuid',
   project_name: 'text',
   network: 'text',
-  address: 'text',
+  address: 'address',
   retired_at: 'timestamptz?',
   tx_id: 'text',
   log_index: 'int4',
@@ -67,7 +68,7 @@ const columns = {
 } as const;
 
 // The event of a decision is written by the watcher's clock, as all other events are; the row has the database's.
-const SELECT = `select t.id, t.project_id, p.name as project_name, t.network, a.address, a.retired_at, encode(t.tx_id, 'hex') as tx_id,
+const SELECT = `select t.id, t.project_id, p.name as project_name, t.network, ${addressColumn('a')} as address, a.retired_at, encode(t.tx_id, 'hex') as tx_id,
      t.log_index, t.block_number, encode(t.block_id, 'hex') as block_id, t.block_time, t.from_address, t.amount_micro,
      t.kind, coalesce(e.created_at, t.recorded_at) as decided_at, t.recorded_at, encode(t.producer, 'hex') as producer,
      t.verified, t.nodes, t.invoice_id, i.external_id, i.status as invoice_status, i.expires_at,
@@ -147,7 +148,7 @@ function toTransfer(row: Row<typeof columns>): TransferRecord {
     projectId: row.project_id,
     projectName: row.project_name,
     network: row.network as Network,
-    address: row.address as TronAddress,
+    address: row.address,
     retiredAt: row.retired_at,
     txId: row.tx_id,
     logIndex: row.log_index,

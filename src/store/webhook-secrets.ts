@@ -1,3 +1,4 @@
+import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { Sql } from './database.ts';
 import { type Row, statement } from './statement.ts';
@@ -43,6 +44,36 @@ const selectActive = statement(
 /** The secrets with which the endpoints' webhooks are signed at `now`: of each endpoint the current one, then those that end. */
 export async function findActiveSecrets(db: Sql, endpointIds: readonly string[], now: UnixMs): Promise<StoredSecret[]> {
   return db.run(selectActive, [endpointIds, new Date(now)]);
+}
+
+const selectCurrent = statement(
+  'webhook-secrets-current',
+  {
+    ...{ of_endpoint: 'uuid', of_project: 'uuid', network: 'text' },
+    ...{ id: 'uuid?', endpoint_id: 'uuid?', master_key_id: 'text?', sealed: 'bytea?', created_at: 'timestamptz?' },
+  },
+  `select w.id as of_endpoint, w.project_id as of_project, w.network,
+     s.id, s.endpoint_id, s.master_key_id, s.sealed, s.created_at
+   from webhook_endpoints w left join webhook_secrets s on s.endpoint_id = w.id and s.ends_at is null
+   where w.disabled_at is null and w.id > $1 order by w.id limit 1000`,
+);
+
+/** What 1,000 enabled endpoints behind the id `after` sign with now; `secret` is `null` where there is none. */
+export async function findCurrentSecrets(
+  db: Sql,
+  after: string,
+): Promise<{ endpointId: string; projectId: string; network: Network; secret: StoredSecret | null }[]> {
+  return (await db.run(selectCurrent, [after])).map((row) => {
+    const { id, endpoint_id, master_key_id, sealed, created_at } = row;
+    const isThere =
+      id !== null && endpoint_id !== null && master_key_id !== null && sealed !== null && created_at !== null;
+    return {
+      endpointId: row.of_endpoint,
+      projectId: row.of_project,
+      network: row.network as Network,
+      secret: isThere ? { id, endpoint_id, master_key_id, sealed, created_at, ends_at: null } : null,
+    };
+  });
 }
 
 const selectNewest = statement(
@@ -151,18 +182,14 @@ export async function stopSealing(tx: Sql): Promise<void> {
 
 const selectPlain = statement(
   'webhook-secrets-plain',
-  { id: 'uuid', secret: 'text?', is_replaced: 'bool' },
-  `select id, secret,
-     exists (select from webhook_secrets s where s.endpoint_id = w.id and s.ends_at is null) as is_replaced
-   from webhook_endpoints w where secret is not null order by id limit 500 for update`,
+  { id: 'uuid', secret: 'text?' },
+  `select id, secret from webhook_endpoints where secret is not null order by id limit 500 for update`,
 );
 
-/** Up to 500 endpoints whose secret a former release stored as plain text, locked until the transaction ends. */
-export async function lockPlainSecrets(
-  tx: Sql,
-): Promise<{ endpointId: string; secret: string; isReplaced: boolean }[]> {
+/** Up to 500 endpoints whose secret a release before 0004 stored as plain text. Later ones can have none, by a constraint. */
+export async function lockPlainSecrets(tx: Sql): Promise<{ endpointId: string; secret: string }[]> {
   const rows = await tx.run(selectPlain, []);
-  return rows.map((row) => ({ endpointId: row.id, secret: row.secret ?? '', isReplaced: row.is_replaced }));
+  return rows.map((row) => ({ endpointId: row.id, secret: row.secret ?? '' }));
 }
 
 const clearPlain = statement(

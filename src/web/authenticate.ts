@@ -1,9 +1,11 @@
 import { hash, timingSafeEqual } from 'node:crypto';
-import { BlockList, isIP } from 'node:net';
 import { readApiKey } from '../domain/api-key.ts';
 import type { Network } from '../domain/network.ts';
 import type { Policy } from '../domain/policy.ts';
 import type { UnixMs } from '../domain/time.ts';
+import { createAddressList } from './address-list.ts';
+import type { Client } from './client-address.ts';
+import type { TokenBuckets, Verdict } from './token-bucket.ts';
 
 /** A key as the database knows it: valid when it was read. */
 export type KnownKey = {
@@ -20,61 +22,116 @@ export type KnownKey = {
 /** Who is calling. */
 export type Caller = Pick<KnownKey, 'projectId' | 'network' | 'policy' | 'maxSurchargeMicro'> & { keyId: string };
 
+/** `limited`: too many of its network's keys were wrong; nobody has looked at this one. */
+type Authentication = { kind: 'caller'; caller: Caller } | { kind: 'refused' } | Exclude<Verdict, { kind: 'pass' }>;
+
 export type Authenticator = {
-  /** The caller, or `null` for every kind of refusal. `header` is the raw X-Api-Key, `ip` the client's address. */
-  authenticate(header: string | undefined, ip: string): Promise<Caller | null>;
+  /** Who calls. `header` is the raw X-Api-Key. */
+  authenticate(header: string | undefined, client: Client): Promise<Authentication>;
+  /**
+   * The id of a key that was valid when it was read last, and may be used from there: who found one that may not takes no turns of its
+   * owner's. Asks the memory alone, so it says nothing of what was revoked since.
+   */
+  recognize(header: string, client: Client): string | null;
+  /** Keys that are valid, the newest first, so that their callers are no strangers before their first request. */
+  learn(keys: readonly KnownKey[]): void;
   /** Forgets a key that turned out to be revoked. */
   forget(keyId: string): void;
   /** The ids of keys used since the last call, for the coarse last-used time. */
   takeUsed(): string[];
 };
 
-type Remembered = { key: KnownKey; addresses: BlockList | null; readAt: number };
+type Remembered = { key: KnownKey; isAllowedFrom: ((ip: string) => boolean) | null; readAt: number };
 
 /**
  * A remembered key spares a round trip. It never decides alone: each statement that creates or reads checks in the database
  * that the key is still valid, so a revoked key is refused at once. This only bounds how long project settings are stale.
  */
-const REMEMBER_MS = 10_000;
-const MAX_REMEMBERED = 10_000;
+const FRESH_MS = 10_000;
+/** An id that nobody has is not asked for again so soon. Nobody gets the key before its id is there. */
+const ABSENT_MS = 10_000;
+export const MAX_REMEMBERED = 10_000;
 
+/**
+ * Tells who calls. A key that was valid before is read again without asking anybody; for any other the bucket of its client's network
+ * must have a token, which it gets back if the key is valid. So wrong keys cost the database no more than the bucket allows.
+ */
 export function createAuthenticator(deps: {
   findValidKey(id: string, now: UnixMs): Promise<KnownKey | null>;
+  /** One bucket a client network. */
+  failureBuckets: TokenBuckets;
   now(): UnixMs;
 }): Authenticator {
+  const { failureBuckets, now } = deps;
   const remembered = new Map<string, Remembered>();
+  const absent = new Map<string, number>();
+  const reading = new Map<string, Promise<Remembered | null>>();
   const used = new Set<string>();
-  const recall = async (id: string): Promise<Remembered | null> => {
-    const found = remembered.get(id);
-    const now = deps.now();
-    if (found !== undefined && now - found.readAt < REMEMBER_MS) return found;
+  const remember = (key: KnownKey, readAt: number): Remembered => {
+    const { allowedCidrs } = key;
+    const entry = { key, isAllowedFrom: allowedCidrs && createAddressList(allowedCidrs), readAt };
+    keepNewest(remembered, key.id, entry);
+    return entry;
+  };
+  const read = async (id: string): Promise<Remembered | null> => {
+    const readAt = now();
+    const key = await deps.findValidKey(id, readAt);
+    if (key !== null) return remember(key, readAt);
     remembered.delete(id);
-    const key = await deps.findValidKey(id, now);
-    if (key === null) return null;
-    const fresh = { key, addresses: toBlockList(key.allowedCidrs), readAt: now };
-    if (remembered.size >= MAX_REMEMBERED) remembered.clear();
-    remembered.set(id, fresh);
-    return fresh;
+    keepNewest(absent, id, readAt);
+    return null;
+  };
+  const readOnce = (id: string) => {
+    const found = reading.get(id) ?? read(id).finally(() => reading.delete(id));
+    reading.set(id, found);
+    return found;
+  };
+  /** What is known without a query; `undefined` if that is nothing. */
+  const recall = (id: string): Remembered | null | undefined => {
+    const found = remembered.get(id);
+    if (found !== undefined && now() - found.readAt < FRESH_MS) return found;
+    const absentAt = absent.get(id);
+    return absentAt !== undefined && now() - absentAt < ABSENT_MS ? null : undefined;
+  };
+  const recognize = (id: string, digest: Uint8Array, { ip }: Client): boolean => {
+    const found = remembered.get(id);
+    return found !== undefined && isGood(found, digest, ip, now());
+  };
+  const refuse = ({ network }: Client): Authentication => {
+    const verdict = failureBuckets.take(network, now());
+    return verdict.kind === 'pass' ? { kind: 'refused' } : verdict;
   };
   return {
-    authenticate: async (header, ip) => {
-      const parsed = header === undefined ? null : readApiKey(header);
-      if (header === undefined || parsed === null) return null;
-      const known = await recall(parsed.keyUuid);
-      if (known === null) return null;
-      const { key, addresses } = known;
-      const presented = hash('sha256', header, 'buffer');
-      if (!timingSafeEqual(presented, key.secretSha256)) return null;
-      if (key.expiresAt !== null && key.expiresAt <= deps.now()) return null;
-      if (addresses !== null && !addresses.check(ip, isIP(ip) === 6 ? 'ipv6' : 'ipv4')) return null;
-      used.add(key.id);
-      return {
-        keyId: key.id,
-        projectId: key.projectId,
-        network: key.network,
-        policy: key.policy,
-        maxSurchargeMicro: key.maxSurchargeMicro,
-      };
+    authenticate: async (header, client) => {
+      const id = header === undefined ? undefined : readApiKey(header)?.keyUuid;
+      if (header === undefined || id === undefined) return refuse(client);
+      const digest = hash('sha256', header, 'buffer');
+      const recalled = recall(id);
+      // Who asks for what is being read costs nothing more.
+      const isPaid = recalled === undefined && !reading.has(id) && !recognize(id, digest, client);
+      if (isPaid) {
+        const verdict = failureBuckets.take(client.network, now());
+        if (verdict.kind === 'limited') return verdict;
+      }
+      let isWrong = false;
+      try {
+        const found = recalled === undefined ? await readOnce(id) : recalled;
+        isWrong = found === null || !isGood(found, digest, client.ip, now());
+        if (found === null || isWrong) return isPaid ? { kind: 'refused' } : refuse(client);
+        used.add(id);
+        const { projectId, network, policy, maxSurchargeMicro } = found.key;
+        return { kind: 'caller', caller: { keyId: id, projectId, network, policy, maxSurchargeMicro } };
+      } finally {
+        // Also when the database does not answer, which is nobody's wrong key.
+        if (isPaid && !isWrong) failureBuckets.giveBack(client.network);
+      }
+    },
+    recognize: (header, client) => {
+      const id = readApiKey(header)?.keyUuid;
+      return id !== undefined && recognize(id, hash('sha256', header, 'buffer'), client) ? id : null;
+    },
+    learn: (keys) => {
+      for (const key of keys.toReversed()) if (!remembered.has(key.id)) remember(key, Number.NEGATIVE_INFINITY);
     },
     forget: (keyId) => {
       remembered.delete(keyId);
@@ -87,14 +144,15 @@ export function createAuthenticator(deps: {
   };
 }
 
-/** The addresses a key may be used from; `null` means from everywhere. Entries were validated when the key was made. */
-function toBlockList(cidrs: string[] | null): BlockList | null {
-  if (cidrs === null) return null;
-  const list = new BlockList();
-  for (const cidr of cidrs) {
-    const [address = '', prefix] = cidr.split('/');
-    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
-    list.addSubnet(address, prefix === undefined ? (family === 'ipv6' ? 128 : 32) : Number(prefix), family);
-  }
-  return list;
+function isGood({ key, isAllowedFrom }: Remembered, digest: Uint8Array, ip: string, now: UnixMs): boolean {
+  if (!timingSafeEqual(digest, key.secretSha256)) return false;
+  if (key.expiresAt !== null && key.expiresAt <= now) return false;
+  return isAllowedFrom === null || isAllowedFrom(ip);
+}
+
+/** A map keeps the order in which its entries were put there, so its first is the oldest. */
+function keepNewest<Value>(map: Map<string, Value>, id: string, value: Value): void {
+  map.delete(id);
+  map.set(id, value);
+  if (map.size > MAX_REMEMBERED) map.delete(map.keys().next().value ?? id);
 }

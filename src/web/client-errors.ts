@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { ANSWER_HEADERS } from './answer-headers.ts';
 import { Problem, problemBody } from './problem.ts';
 
 type ClientError = Error & { code?: string };
@@ -73,6 +74,7 @@ function write({ code }: ClientError, { publicUrl, newRequestId }: Deps): string
     'Content-Type: application/problem+json; charset=utf-8',
     `Content-Length: ${Buffer.byteLength(body)}`,
     'Connection: close',
+    ...Object.entries(ANSWER_HEADERS).map(([name, value]) => `${name}: ${value}`),
   ];
   return `HTTP/1.1 ${status}\r\n${headers.join('\r\n')}\r\n\r\n${body}`;
 }

@@ -1,8 +1,8 @@
 import { isIP } from 'node:net';
 
-/** The part of a client's address by which requests are counted: an IPv6 client owns a whole /64, however its address is written. */
+/** The part of a plain address by which requests are counted: an IPv6 client owns a whole /64, however its address is written. */
 export function clientNetwork(ip: string): string {
-  if (isIP(ip) !== 6 || ip.includes('.')) return ip;
+  if (isIP(ip) !== 6) return ip;
   const [head = '', tail] = ip.split('::');
   const [left, right] = [groupsOf(head), groupsOf(tail ?? '')];
   const zeros = tail === undefined ? 0 : 8 - left.length - right.length;
@@ -10,5 +10,8 @@ export function clientNetwork(ip: string): string {
 }
 
 function groupsOf(text: string): number[] {
-  return text === '' ? [] : text.split(':').map((group) => Number.parseInt(group, 16));
+  // The last two may be written as an IPv4 address, and are of no network.
+  return text === ''
+    ? []
+    : text.split(':').flatMap((group) => (group.includes('.') ? [0, 0] : [Number.parseInt(group, 16)]));
 }

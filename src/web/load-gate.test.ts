@@ -4,30 +4,33 @@ import { eventually } from '../../test/support/service.ts';
 import { createLoadGate, type GateLimits, type Line } from './load-gate.ts';
 
 const SMALL: GateLimits = {
-  lagMs: { api: 100, page: 200, live: 200 },
+  lagMs: { api: 100, page: 200, live: 200, stranger: 50 },
   few: 0,
-  underWay: { api: 4, page: 6, live: Number.POSITIVE_INFINITY },
-  room: { api: 3, page: 20, live: 20 },
+  underWay: { api: 4, page: 6, live: Number.POSITIVE_INFINITY, stranger: 4 },
+  strangers: 3,
+  room: { api: 3, page: 20, live: 20, stranger: 3 },
   maxWaitMs: 60_000,
   perTurn: 2,
   holdMs: 0,
   held: 100,
 };
 
-const LARGE = { api: 20, page: 20, live: 20 };
+const LARGE = { api: 20, page: 20, live: 20, stranger: 20 };
 
 /** A gate with a lag that the test sets, and what became of each request, in order. */
 function openGate(limits: Partial<GateLimits> = {}) {
   const seen: string[] = [];
   const state = { lagMs: 0 };
   const gate = createLoadGate({ lagMs: () => state.lagMs }, { ...SMALL, ...limits });
-  const enter = (name: string, line: Line = 'api', isGone = false) =>
+  const enter = (name: string, line: Line = 'api', isGone = false, client = 'a client') =>
     gate.enter(line, {
+      client,
       begin: () => seen.push(`${name} begins`),
       refuse: (why) => seen.push(`${name} is refused: ${why}`),
       isGone: () => isGone,
     });
-  return { gate, enter, seen, state };
+  const enterOf = (client: string, line: Line, name: string) => enter(name, line, false, client);
+  return { gate, enter, enterOf, seen, state };
 }
 
 const turns = async (count: number) => {
@@ -100,6 +103,20 @@ test('a lag refuses nobody while few are in the house', async () => {
   expect(seen.toSorted()).toEqual(['a begins', 'b begins', 'c is refused: lag']);
 });
 
+test('however many strangers are in the house, a lag refuses no caller and no page while those are few', async () => {
+  const { enter, seen, state } = openGate({ room: LARGE, perTurn: 10, few: 3 });
+  for (const name of ['a', 'b', 'c', 'd', 'e']) enter(name, 'stranger');
+  state.lagMs = 1000;
+  enter('an order');
+  enter('a page', 'page');
+  enter('f', 'stranger');
+  await eventually(
+    () => seen,
+    (all) => all.includes('f is refused: lag'),
+  );
+  expect(seen.slice(0, 2)).toEqual(['a page begins', 'an order begins']);
+});
+
 test('pages go first, and have room where the API has none', async () => {
   const { enter, seen } = openGate({ room: LARGE, perTurn: 10 });
   for (const name of ['a', 'b', 'c', 'd', 'e']) enter(name);
@@ -144,6 +161,86 @@ test('who hung up takes no place', async () => {
   await turns(2);
   expect(seen).toEqual(['a is refused: gone']);
   expect(gate.load().underWay).toBe(0);
+});
+
+test.each<Line>(['api', 'page', 'live', 'stranger'])(
+  'the clients of a line take turns, so one who asks once is not behind all that another asked before: %s',
+  async (line) => {
+    const { enterOf, seen } = openGate({ room: LARGE, perTurn: 3 });
+    for (const name of ['a', 'b', 'c']) enterOf('one', line, name);
+    enterOf('another', line, 'd');
+    await nextTurn();
+    expect(seen).toEqual(['a begins', 'd begins', 'b begins']);
+  },
+);
+
+test.each<Line>(['api', 'page', 'live', 'stranger'])(
+  'in a full line who has most there makes room for who has less, and only then: %s',
+  async (line) => {
+    const room = { api: 4, page: 4, live: 4, stranger: 4 };
+    const { enterOf, seen } = openGate({ room, strangers: 4, perTurn: 10 });
+    for (const name of ['a', 'b', 'c', 'd', 'e']) enterOf('one', line, name);
+    for (const name of ['f', 'g', 'h']) enterOf('another', line, name);
+    await eventually(
+      () => seen,
+      (all) => all.length === 8,
+    );
+    const refused = ['a', 'b', 'e', 'h'].map((name) => `${name} is refused: full`);
+    const begun = ['c', 'd', 'f', 'g'].map((name) => `${name} begins`);
+    expect(seen.toSorted()).toEqual([...refused, ...begun].sort());
+  },
+);
+
+test('callers whose key is known go before strangers, whichever network both come from', async () => {
+  const { enterOf, seen } = openGate({ room: LARGE });
+  for (const name of ['junk', 'more junk']) enterOf('a network', 'stranger', name);
+  for (const name of ['an order', 'another order']) enterOf('a key', 'api', name);
+  await nextTurn();
+  expect(seen).toEqual(['an order begins', 'another order begins']);
+});
+
+test('strangers who are under way leave callers places, which callers need not leave them', async () => {
+  const { gate, enter, seen } = openGate({ room: LARGE, perTurn: 10 });
+  for (const name of ['a', 'b', 'c', 'd']) enter(name, 'stranger');
+  await turns(2);
+  expect(seen).not.toContain('d begins');
+  for (const name of ['an order', 'another order']) enter(name);
+  await turns(2);
+  expect(seen.slice(3)).toEqual(['an order begins']);
+  gate.end('stranger');
+  await turns(2);
+  expect(seen.slice(4)).toEqual(['another order begins']);
+});
+
+test('strangers who fill their line take no room of callers, and are refused at a lag at which callers are not', async () => {
+  const { enterOf, seen, state } = openGate({ perTurn: 10 });
+  for (const name of ['a', 'b', 'c', 'd']) enterOf('a network', 'stranger', name);
+  for (const name of ['an order', 'another order']) enterOf('a key', 'api', name);
+  state.lagMs = 75;
+  enterOf('another network', 'stranger', 'e');
+  enterOf('a key', 'api', 'a third order');
+  await eventually(
+    () => seen,
+    (all) => all.length === 6,
+  );
+  expect(seen.filter((text) => text.includes('refused')).toSorted()).toEqual([
+    'd is refused: full',
+    'e is refused: lag',
+  ]);
+});
+
+test('however many callers and pages come, every sixteenth that begins is a stranger', async () => {
+  const room = { api: 40, page: 40, live: 40, stranger: 40 };
+  const underWay = { api: 40, page: 40, live: 40, stranger: 40 };
+  const { enterOf, seen } = openGate({ room, underWay, strangers: 40, perTurn: 16 });
+  for (let number = 0; number < 16; number += 1) {
+    enterOf('a key', 'api', 'an order');
+    enterOf('a network', 'page', 'a page');
+  }
+  enterOf('a network', 'stranger', 'a stranger');
+  await nextTurn();
+  expect(seen.filter((text) => text === 'an order begins')).toHaveLength(3);
+  expect(seen.at(-1)).toBe('a stranger begins');
 });
 
 test('as many refusals are kept back as there is room for, the others are not', async () => {

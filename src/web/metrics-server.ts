@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
 import { AppError } from '../domain/errors.ts';
+import { ANSWER_HEADERS } from './answer-headers.ts';
 
 /** Serves `GET /metrics` for Prometheus and `GET /healthz` on an internal port of their own. `refresh` runs before each read. */
 export async function startMetricsServer(
@@ -10,6 +11,7 @@ export async function startMetricsServer(
   refresh: () => void,
 ): Promise<{ url: string; stop(): Promise<void> }> {
   const server = createServer((request, response) => {
+    for (const [name, value] of Object.entries(ANSWER_HEADERS)) response.setHeader(name, value);
     if (request.url === '/healthz') {
       response.end('ok\n');
       return;

@@ -129,9 +129,18 @@ export function problemBody(problem: Problem, publicUrl: string, requestId: stri
 /** How long a client should wait when the service is not available: the time a database failover takes. */
 const UNAVAILABLE_RETRY_SECONDS = 5;
 
+/** An operator has to look. */
+const DAMAGED_RETRY_SECONDS = 60;
+
 /** The problem for a failure that has a name in the program. */
-export function problemOf(kind: 'unavailable' | 'internal' | 'unauthenticated'): Problem {
+export function problemOf(kind: 'unavailable' | 'address-damaged' | 'internal' | 'unauthenticated'): Problem {
   switch (kind) {
+    case 'address-damaged':
+      return new Problem(
+        'UNAVAILABLE',
+        'The address of this invoice was changed in the database, so it is not shown, and must not be paid. The operator has been told.',
+        { headers: { 'Retry-After': String(DAMAGED_RETRY_SECONDS) } },
+      );
     case 'unavailable':
       return new Problem('UNAVAILABLE', 'The database does not answer. Nothing was changed; retry in a few seconds.', {
         headers: { 'Retry-After': String(UNAVAILABLE_RETRY_SECONDS) },

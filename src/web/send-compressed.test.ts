@@ -1,12 +1,15 @@
-import { gunzipSync } from 'node:zlib';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import Fastify from 'fastify';
 import { expect, test } from 'vitest';
 import { sendCompressed } from './send-compressed.ts';
 
 const TEXT = 'Waiting for your payment. '.repeat(50);
+/** Other bytes than are made of it for a request. */
+const COMPRESSED = gzipSync(TEXT, { level: 1 });
 
 const app = Fastify();
 app.get('/', (request, reply) => sendCompressed(request, reply.type('text/html; charset=utf-8'), TEXT));
+app.get('/same', (request, reply) => sendCompressed(request, reply.type('text/html'), TEXT, COMPRESSED));
 
 async function get(acceptEncoding?: string, method: 'GET' | 'HEAD' = 'GET') {
   const headers = acceptEncoding === undefined ? {} : { 'accept-encoding': acceptEncoding };
@@ -51,6 +54,12 @@ test('caches are told that the answer depends on what the client takes and reads
   for (const accept of ['gzip', 'identity']) {
     expect((await get(accept)).headers['vary']).toBe('Accept-Encoding, Accept-Language');
   }
+});
+
+test('what is always the same is not compressed for each request', async () => {
+  const answer = await app.inject({ url: '/same', headers: { 'accept-encoding': 'gzip' } });
+  expect(answer.rawPayload).toEqual(COMPRESSED);
+  expect((await app.inject('/same')).body).toBe(TEXT);
 });
 
 test('HEAD says how long the compressed answer is', async () => {

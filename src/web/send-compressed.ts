@@ -7,13 +7,17 @@ const TAKES_GZIP = /(?:^|[\s,])gzip\s*(?:;\s*q=(?!0(?:\.0{0,3})?\s*(?:,|$))[\d.]
 
 const compress = promisify(gzip);
 
-/** Sends a text as it is, or compressed where the client takes that: most pages are read on phones. The type must be set. */
+/**
+ * Sends a text as it is, or compressed where the client takes that: most pages are read on phones. The type must be set. A text that is
+ * always the same comes with what it is compressed to.
+ */
 export async function sendCompressed(
   request: FastifyRequest,
   reply: FastifyReply,
   text: string,
+  compressed?: Buffer,
 ): Promise<FastifyReply> {
   reply.header('Vary', 'Accept-Encoding, Accept-Language');
   if (!TAKES_GZIP.test(String(request.headers['accept-encoding'] ?? ''))) return reply.send(text);
-  return reply.header('Content-Encoding', 'gzip').send(await compress(text));
+  return reply.header('Content-Encoding', 'gzip').send(compressed ?? (await compress(text)));
 }

@@ -5,6 +5,9 @@ import { encodeId, uuidV7 } from '../domain/ids.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
+import { ANSWER_HEADERS } from './answer-headers.ts';
+import { boundConnections } from './bound-connections.ts';
+import { type Client, proxiesOf, readClients } from './client-address.ts';
 import { createClientErrors } from './client-errors.ts';
 import { LIMITS, LIMITS_BESIDE_OTHERS } from './load-gate.ts';
 import { startLoopLag } from './loop-lag.ts';
@@ -25,6 +28,8 @@ export type ServerOptions = {
   lagMs?(): number;
   /** Whether this process has more to do than to answer requests. */
   isShared?: boolean;
+  /** Whose key it is, if it is known as valid. Its requests do not stand behind those of strangers. */
+  recognize?(apiKey: string, client: Client): string | null;
 };
 
 export const MAX_BODY_BYTES = 16 * 1024;
@@ -33,14 +38,13 @@ const REQUEST_TIMEOUT_MS = 15_000;
 /** How often it is looked for requests that take longer; Node's own 30 s would let them take three times as long. */
 const CHECK_MS = 5000;
 const KEEP_ALIVE_MS = 65_000;
-/** 10,000 streams of open pages, and the others. Each takes some 10 KiB at rest; what comes beyond is closed at once. */
-const MAX_CONNECTIONS = 12_000;
 
 const STARTED_MS = Symbol('started');
 type TimedRequest = FastifyRequest & { [STARTED_MS]?: number };
 
 /** The HTTP server with what all routes share: request ids, problem+json, 404 and 405, metrics, limits. */
 export function createServer(options: ServerOptions): FastifyInstance {
+  const isProxy = proxiesOf(options.trustProxy);
   const clientErrors = createClientErrors({ ...options, newRequestId: () => newRequestId(options) });
   const app = Fastify({
     logger: false,
@@ -55,7 +59,6 @@ export function createServer(options: ServerOptions): FastifyInstance {
       maxHeaderSize: 16 * 1024,
       requireHostHeader: false,
     },
-    trustProxy: options.trustProxy.length === 0 ? false : [...options.trustProxy],
     genReqId: () => newRequestId(options),
     // Any text can stand where an id is expected, and the answer is "not found", also for text that does not decode.
     routerOptions: { maxParamLength: 16 * 1024 },
@@ -69,17 +72,18 @@ export function createServer(options: ServerOptions): FastifyInstance {
   app.setSerializerCompiler(() => JSON.stringify);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
-  app.server.maxConnections = MAX_CONNECTIONS;
+  boundConnections(app.server, { ...options, isProxy });
   clientErrors.follow(app.server);
   bearOddRequests(app);
   endConnectionsAtStop(app);
   const allowed = trackMethods(app);
   app.addHook('onRequest', (request: TimedRequest, reply, done) => {
     request[STARTED_MS] = performance.now();
-    reply.header('X-Request-Id', request.id);
+    reply.header('X-Request-Id', request.id).headers(ANSWER_HEADERS);
     checkHost(request.raw);
     done();
   });
+  readClients(app, isProxy);
   boundUnsentAnswers(app);
   shedLoad(app, {
     ...options,
@@ -150,6 +154,8 @@ function toProblem(error: unknown, request: FastifyRequest, { log }: ServerOptio
     log.warn({ requestId: request.id, err: error }, 'a request was refused: the database does not answer');
     return problemOf('unavailable');
   }
+  // The log and the alarm come from the database's side, for other readers as well.
+  if (error instanceof AppError && error.code === 'ADDRESS_DAMAGED') return problemOf('address-damaged');
   if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
     return new Problem('INVALID_REQUEST', `The request could not be read: ${(error as Error).message.slice(0, 200)}`);
   }

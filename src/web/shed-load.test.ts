@@ -22,7 +22,8 @@ async function startServer() {
   const metrics = createMetrics();
   const app = createServer({
     publicUrl: () => 'http://localhost',
-    trustProxy: [],
+    trustProxy: ['loopback'],
+    recognize: (apiKey) => (apiKey === 'known' ? 'key' : null),
     now: () => unixMs(0),
     random: (bytes) => new Uint8Array(bytes),
     log: createLogger({ level: 'silent' }),
@@ -54,7 +55,8 @@ const post = (url: string, path = '/v1/invoices') => fetch(url + path, { method:
 
 test('an event loop that lags: 503 OVERLOADED with Retry-After before anything is done, health is answered, and it ends by itself', async () => {
   const { state, url, metrics } = await startServer();
-  const busy = Array.from({ length: LIMITS.few }, () => fetch(`${url}/slow`));
+  const headers = { 'x-api-key': 'known' };
+  const busy = Array.from({ length: LIMITS.few }, () => fetch(`${url}/slow`, { headers }));
   await eventually(
     () => state.work,
     (work) => work === LIMITS.few,
@@ -85,18 +87,39 @@ test('an event loop that lags: 503 OVERLOADED with Retry-After before anything i
 
 test('what is refused because everything is full was not begun, and what waited is answered', async () => {
   const { state, app } = await startServer();
-  const count = LIMITS.room.api + 1;
+  const count = LIMITS.room.stranger + 1;
   const answers = Array.from({ length: count }, () => app.inject('/slow').then((answer) => answer));
   const refused = await Promise.race(answers);
   expect(refused.statusCode).toBe(503);
   await eventually(
     () => state.work,
-    (work) => work >= LIMITS.underWay.api,
+    (work) => work >= LIMITS.strangers,
   );
-  expect(state.work).toBe(LIMITS.underWay.api);
+  expect(state.work).toBe(LIMITS.strangers);
   state.release();
   const statuses = (await Promise.all(answers)).map(({ statusCode }) => statusCode);
-  expect(statuses.filter((status) => status === 200)).toHaveLength(LIMITS.room.api);
+  expect(statuses.filter((status) => status === 200)).toHaveLength(LIMITS.room.stranger);
+});
+
+test('junk that fills its line refuses nobody of another network, and holds up no caller whose key is known, not even of its own', async () => {
+  const { state, app } = await startServer();
+  const from = (ip: string) => ({ 'x-forwarded-for': ip });
+  const junk = Array.from({ length: LIMITS.room.stranger }, () =>
+    app.inject({ url: '/slow', headers: from('198.51.100.1') }).then((answer) => answer),
+  );
+  await eventually(
+    () => state.work,
+    (work) => work === LIMITS.strangers,
+  );
+  const known = { ...from('198.51.100.1'), 'x-api-key': 'known' };
+  const order = await app.inject({ method: 'POST', url: '/v1/invoices', headers: known, body: '{}' });
+  expect(order.statusCode).toBe(200);
+  const other = app.inject({ url: '/slow', headers: from('198.51.100.2') }).then((answer) => answer);
+  expect((await Promise.race(junk)).statusCode).toBe(503);
+  state.release();
+  expect((await other).statusCode).toBe(200);
+  const statuses = (await Promise.all(junk)).map(({ statusCode }) => statusCode);
+  expect(statuses.filter((status) => status !== 200)).toEqual([503]);
 });
 
 test.each([
@@ -104,24 +127,24 @@ test.each([
   ['with requests behind each other', 'GET /slow HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2)],
 ])('clients that hang up %s leave no place taken', async (_what, bytes) => {
   const { state, app, port } = await startServer();
-  const sockets = Array.from({ length: LIMITS.underWay.api }, () => connect(port, '127.0.0.1'));
+  const sockets = Array.from({ length: LIMITS.strangers }, () => connect(port, '127.0.0.1'));
   await Promise.all(sockets.map((socket) => once(socket, 'connect')));
   for (const socket of sockets) socket.write(bytes);
   await eventually(
     () => state.work,
-    (work) => work >= LIMITS.underWay.api,
+    (work) => work >= LIMITS.strangers,
   );
   for (const socket of sockets) socket.destroy();
   state.release();
   // As many requests as there are places begin, so all are free again. Were one not, the last request would wait in vain.
-  const answers = await Promise.all(Array.from({ length: LIMITS.underWay.api }, () => app.inject('/slow')));
+  const answers = await Promise.all(Array.from({ length: LIMITS.strangers }, () => app.inject('/slow')));
   expect(answers.every(({ statusCode }) => statusCode === 200)).toBe(true);
 });
 
 test('bodies that come slowly take no places, and are answered when they have come', async () => {
   const { state, port, url } = await startServer();
   const head = 'POST /v1/invoices HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{';
-  const sockets = Array.from({ length: LIMITS.room.api }, () => connect(port, '127.0.0.1').setEncoding('latin1'));
+  const sockets = Array.from({ length: LIMITS.room.stranger }, () => connect(port, '127.0.0.1').setEncoding('latin1'));
   for (const socket of sockets) socket.write(head);
   await eventually(
     () => state.work,

@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
+import { type Client, clientOf } from './client-address.ts';
+import { singleHeader } from './json-headers.ts';
 import { createLoadGate, type GateLimits, type Line, type Refusal } from './load-gate.ts';
 import { Problem } from './problem.ts';
 
@@ -10,12 +12,14 @@ export type ShedLoadDeps = {
   log: Logger;
   metrics: Pick<Metrics, 'requestsShed'>;
   limits: GateLimits;
+  /** Whose key it is, if it is known as valid; asked of the memory alone. Without it all callers are strangers. */
+  recognize?(apiKey: string, client: Client): string | null;
 };
 
 /** What load balancers ask. The answer under load is what they ask for. */
 const NEVER_SHED = new Set(['/healthz', '/readyz']);
 /** Beside what stands below `/c/`. */
-const OF_PAGES = new Set(['/logos/:id', '/.well-known/quittance-receipt-keys.json']);
+const OF_PAGES = new Set(['/assets/checkout.js', '/logos/:id', '/.well-known/quittance-receipt-keys.json']);
 /** From 1 to this many seconds, at random, so that those who were refused together do not come back together. */
 const LONGEST_RETRY_S = 4;
 const LOG_MS = 60_000;
@@ -29,28 +33,29 @@ type CountedRequest = FastifyRequest & { [BEGUN]?: Line; [READING]?: Line };
  * Answers `503 OVERLOADED` to what is too much for the process, before authentication and before a body is read. Register it before
  * every other hook that costs anything.
  */
-export function shedLoad(app: FastifyInstance, { lagMs, log, metrics, limits }: ShedLoadDeps): void {
+export function shedLoad(app: FastifyInstance, { lagMs, log, metrics, limits, recognize }: ShedLoadDeps): void {
   const gate = createLoadGate({ lagMs }, limits);
   let loggedMs = Number.NEGATIVE_INFINITY;
   let refused = 0;
-  const tell = (line: Line, why: Refusal) => {
+  const tell = (line: Line, client: string, why: Refusal) => {
     metrics.requestsShed.inc({ line, reason: why });
     refused += 1;
     if (performance.now() - loggedMs < LOG_MS) return;
     loggedMs = performance.now();
-    log.warn({ line, why, refused, ...gate.load() }, 'more requests came than can be served');
+    log.warn({ line, client, why, refused, ...gate.load() }, 'more requests came than can be served');
     refused = 0;
   };
   app.addHook('onRequest', (request: CountedRequest, reply, done) => {
-    const line = lineOf(request.routeOptions.url);
+    const { line, client } = placeOf(request, recognize);
     if (line === null) return done();
     gate.enter(line, {
+      client,
       begin: () => {
         request[BEGUN] = line;
         done();
       },
       refuse: (why, isHeld) => {
-        if (why !== 'gone') tell(line, why);
+        if (why !== 'gone') tell(line, client, why);
         // With so many that even the refusals wait no more, a new connection is what slows the client down.
         if (!isHeld) reply.header('Connection', 'close');
         done(overloaded());
@@ -87,11 +92,22 @@ export function shedLoad(app: FastifyInstance, { lagMs, log, metrics, limits }: 
   });
 }
 
+/** Where a request waits, and with whom it takes turns: callers with those of other keys, everybody else with other networks. */
+function placeOf(request: FastifyRequest, recognize: ShedLoadDeps['recognize']): { line: Line | null; client: string } {
+  const line = lineOf(request.routeOptions.url);
+  const from = clientOf(request);
+  const { network } = from;
+  if (line !== 'stranger') return { line, client: network };
+  const apiKey = recognize && singleHeader(request, 'x-api-key');
+  const keyId = (apiKey && recognize?.(apiKey, from)) ?? null;
+  return keyId === null ? { line, client: network } : { line: 'api', client: keyId };
+}
+
 function lineOf(route: string | undefined): Line | null {
-  if (route === undefined) return 'api';
+  if (route === undefined) return 'stranger';
   if (NEVER_SHED.has(route)) return null;
   if (route === '/c/:token/live') return 'live';
-  return route.startsWith('/c/') || OF_PAGES.has(route) ? 'page' : 'api';
+  return route.startsWith('/c/') || OF_PAGES.has(route) ? 'page' : 'stranger';
 }
 
 function overloaded(): Problem {

@@ -1,20 +1,24 @@
 /** Whether a request may pass; if not, in how many seconds one may. */
 export type Verdict = { kind: 'pass' } | { kind: 'limited'; retryAfterSeconds: number };
 
-export type TokenBuckets = { take(name: string, nowMs: number): Verdict };
+export type TokenBuckets = {
+  take(name: string, nowMs: number): Verdict;
+  /** Undoes a `take` that passed. */
+  giveBack(name: string): void;
+};
 
 /**
  * Token buckets by name: `burst` requests at once, refilled with `perSecond`. At most `maxBuckets` names are remembered, the
  * least recently used is forgotten first: a forgotten one starts full, which errs on the side of the caller.
  */
 export function createTokenBuckets(perSecond: number, burst: number, maxBuckets: number): TokenBuckets {
-  const buckets = new Map<string, { tokens: number; filledMs: number }>();
+  const buckets = new Map<string, { name: string; tokens: number; filledMs: number }>();
   return {
     take: (name, nowMs) => {
-      const bucket = buckets.get(name) ?? { tokens: burst, filledMs: nowMs };
+      const bucket = buckets.get(name) ?? { name: copyOf(name), tokens: burst, filledMs: nowMs };
       // Re-inserted at the end: a Map iterates in order of insertion, so the first is the least recently used.
       buckets.delete(name);
-      buckets.set(name, bucket);
+      buckets.set(bucket.name, bucket);
       if (buckets.size > maxBuckets) buckets.delete(buckets.keys().next().value ?? name);
       const elapsedSeconds = Math.max(0, nowMs - bucket.filledMs) / 1000;
       bucket.tokens = Math.min(burst, bucket.tokens + elapsedSeconds * perSecond);
@@ -25,5 +29,14 @@ export function createTokenBuckets(perSecond: number, burst: number, maxBuckets:
       }
       return { kind: 'limited', retryAfterSeconds: Math.max(1, Math.ceil((1 - bucket.tokens) / perSecond)) };
     },
+    giveBack: (name) => {
+      const bucket = buckets.get(name);
+      if (bucket !== undefined) bucket.tokens = Math.min(burst, bucket.tokens + 1);
+    },
   };
+}
+
+/** What is cut out of a string keeps all of it in memory in V8, here a whole URL or header of 16 KiB. */
+function copyOf(text: string): string {
+  return Buffer.from(text, 'utf16le').toString('utf16le');
 }

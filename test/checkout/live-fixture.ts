@@ -52,7 +52,7 @@ export async function createLiveFixture(): Promise<LiveFixture> {
     applicationName: 'live pages test',
     onError: () => undefined,
   });
-  const client = new pg.Client(database.connection);
+  const client = new pg.Client(database.owner);
   client.on('error', () => undefined);
   await client.connect();
   const { id: projectId } = await createTestProject(db);

@@ -12,12 +12,14 @@ import { newDirectory, runCli, startProcess } from './run-cli.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
 
+const QUITTANCE_MASTER_KEY = 'A'.repeat(43).concat('=');
+
 test('a restore that is killed leaves the database empty, and the next one succeeds', async () => {
   const source = await newLedger();
   await fillLedger(source.client, (await readMigrations()).length);
   const folder = newDirectory();
   const file = join(folder, 'ledger.backup');
-  await runCli(['backup', '--to', file], { env: { DATABASE_URL: source.connectionString } });
+  await runCli(['backup', '--to', file], { env: { DATABASE_URL: source.connectionString, QUITTANCE_MASTER_KEY } });
   const target = await newLedger();
   const watching = await newLedger();
   // It is held where all but the last tables are loaded: a trigger's function waits for a lock of ours.
@@ -25,7 +27,9 @@ test('a restore that is killed leaves the database empty, and the next one succe
   await target.client.query(`create function wait() returns event_trigger language plpgsql as $$ begin
     if tg_tag = 'ALTER TABLE' then perform pg_advisory_xact_lock(77); end if; end $$;
     create event trigger hold on ddl_command_start execute function wait()`);
-  const child = startProcess(['restore', file], { env: { DATABASE_URL: target.connectionString } });
+  const child = startProcess(['restore', file], {
+    env: { DATABASE_URL: target.connectionString, DATABASE_OWNER_URL: target.ownerString, QUITTANCE_MASTER_KEY },
+  });
   const ended = new Promise((resolve) => child.once('close', resolve));
   const isWaiting = async (wanted: number) =>
     eventually(
@@ -43,7 +47,7 @@ test('a restore that is killed leaves the database empty, and the next one succe
   await target.client.query('drop event trigger hold; select pg_advisory_unlock(77)');
   await isWaiting(0);
   expect((await target.client.query('select from projects')).rowCount).toBe(0);
-  const env = { DATABASE_URL: target.connectionString };
+  const env = { DATABASE_URL: target.connectionString, DATABASE_OWNER_URL: target.ownerString, QUITTANCE_MASTER_KEY };
   expect(await runCli(['restore', file, '--json'], { env })).toMatchObject({
     code: 0,
     json: { rowCounts: { projects: 2, invoices: 6 }, missingMasterKeyIds: ['0123456789abcdef'] },
@@ -53,7 +57,7 @@ test('a restore that is killed leaves the database empty, and the next one succe
 test('the embedded database is backed up while it runs, and moves to another data directory', async () => {
   const [from, to] = [join(newDirectory(), 'data'), join(newDirectory(), 'data')];
   const file = join(newDirectory(), 'moved.backup');
-  const at = (QUITTANCE_DATA_DIR: string) => ({ env: { QUITTANCE_DATA_DIR } });
+  const at = (QUITTANCE_DATA_DIR: string) => ({ env: { QUITTANCE_DATA_DIR, QUITTANCE_MASTER_KEY } });
   const project = ['project', 'create', '--name', 'Shop', '--network', 'nile', '--json'];
   expect((await runCli(project, at(from))).code).toBe(0);
   const log = createLogger({ level: 'silent' });
@@ -81,7 +85,7 @@ test('every role and every command refuses a database of a newer release', async
   const env = {
     DATABASE_URL: database.connectionString,
     QUITTANCE_NILE_NODES: 'http://127.0.0.1:1',
-    QUITTANCE_MASTER_KEY: 'A'.repeat(43).concat('='),
+    QUITTANCE_MASTER_KEY,
   };
   const T = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH';
   const id = (prefix: string) => `${prefix}_01k6s0000000000000000000aa`;

@@ -51,7 +51,7 @@ async function newProject(policy: Policy, addressCount: number): Promise<{ id: s
 function take(address: Address | undefined, requested: bigint, payable: bigint, daysAgo: number): Promise<unknown> {
   const at = Date.now() - daysAgo * 86_400_000;
   const id = uuidV7(at, randomBytes(10));
-  return withClient(database.connection, (client) =>
+  return withClient(database.owner, (client) =>
     client.query(
       `insert into invoices (id, project_id, network, address_id, idempotency_key, external_id, requested_micro,
          payable_micro, checkout_token, created_at, expires_at)
@@ -65,7 +65,7 @@ function take(address: Address | undefined, requested: bigint, payable: bigint, 
 /** When a project was made, to the millisecond, as the database has it. */
 async function createdAtOf(projectId: string): Promise<string> {
   const [row] = await withClient(
-    database.connection,
+    database.owner,
     async (client) =>
       (await client.query('select created_at from projects where id = $1', [decodeId('prj', projectId)])).rows,
   );
@@ -154,7 +154,7 @@ test('one amount is shown on each active address and in all, under both policies
   const { id, addresses } = await newProject('tail', 3);
   for (let i = 0; i < 9; i++) await take(addresses[0], 25_000_000n, wordAt(25_000_000n, i), 40);
   await take(addresses[2], 25_000_000n, wordAt(25_000_000n, 4), 1);
-  await withClient(database.connection, (client) =>
+  await withClient(database.owner, (client) =>
     client.query('update addresses set retired_at = now() where id = $1', [addresses[1]?.id]),
   );
   const { json } = await capacity('--project', id, '--amount', '25', '--json');

@@ -1,13 +1,13 @@
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
-import { mkdir, rm } from 'node:fs/promises';
+import { cp, mkdir, rm } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { whyNoStrace } from '../processes/wal-trace.ts';
-import { copyCheckout, copyCopy, linkProductionPackages } from '../support/checkout-copy.ts';
+import { copyCheckout, copyCopy, linkProductionPackages, newFolder } from '../support/checkout-copy.ts';
 import { newDirectory, runProcess } from './run-cli.ts';
 
 const IS_ROOT = process.getuid?.() === 0;
@@ -156,7 +156,7 @@ describe('a checkout that cannot build says why and what to do, and runs nothing
     const expected = {
       code: 1,
       stdout: '',
-      stderr: expect.stringMatching(/npm ci.*without --omit=dev.*npm run build/),
+      stderr: expect.stringMatching(/npm ci --include=dev.*npm run build/),
     };
     expect(await runVersion(checkout)).toMatchObject(expected);
     await rm(join(checkout, 'dist'), { recursive: true });
@@ -189,6 +189,23 @@ describe('a checkout that cannot build says why and what to do, and runs nothing
 });
 
 describe('of what others left among the temporary files', () => {
+  test('no package is run that lies above a checkout there, which lacks its own', async () => {
+    const above = await newFolder();
+    const checkout = join(above, 'checkout');
+    await cp(built, checkout, { recursive: true, verbatimSymlinks: true });
+    await rm(join(checkout, 'node_modules'));
+    await linkProductionPackages(join(checkout, 'node_modules'));
+    for (const name of ['ts-blank-space', 'typescript']) {
+      const planted = join(above, 'node_modules', name);
+      await mkdir(planted, { recursive: true });
+      writeFileSync(join(planted, 'package.json'), JSON.stringify({ name, main: './index.cjs' }));
+      writeFileSync(join(planted, 'index.cjs'), "process.stdout.write('code of nobody\\n');");
+    }
+    change(checkout, 'String(version)', "'other-version'");
+    const refused = { code: 1, stdout: '', stderr: expect.stringContaining('packages that build are not installed') };
+    expect(await runVersion(checkout)).toMatchObject(refused);
+  });
+
   test('no file is run: a start looks for none, and leaves none', async () => {
     const checkout = await copyCopy(bare);
     const temporary = newDirectory();

@@ -14,13 +14,13 @@ import { newDirectory, runCli, runProcess } from './run-cli.ts';
 const databases: TestDatabase[] = [];
 afterAll(() => Promise.all(databases.map((database) => database.drop())));
 
-async function newDatabase(...changes: string[]): Promise<{ DATABASE_URL: string }> {
+async function newDatabase(...changes: string[]): Promise<{ DATABASE_URL: string; DATABASE_OWNER_URL: string }> {
   const database = await createTestDatabase();
   databases.push(database);
-  await withClient(database.connection, async (client) => {
+  await withClient(database.owner, async (client) => {
     for (const change of changes) await client.query(change);
   });
-  return { DATABASE_URL: database.connectionString };
+  return { DATABASE_URL: database.connectionString, DATABASE_OWNER_URL: database.ownerString };
 }
 
 const CREATE = ['project', 'create', '--name', 'Shop', '--network', 'nile', '--json'];
@@ -47,12 +47,20 @@ describe('with DATABASE_URL', () => {
           '0005_checkout.sql',
           '0006_backup.sql',
           '0007_repair.sql',
+          '0008_doors.sql',
         ],
       },
     });
     const second = await runCli(['migrate'], { env });
     expect(second).toMatchObject({ code: 0, stdout: 'the schema is up to date\n' });
     expect((await runCli(CREATE, { env })).code).toBe(0);
+  });
+
+  test('migrate says what somebody changed of the schema', async () => {
+    const env = await newDatabase('drop index transfers_pay_once');
+    const { code, json } = await runCli(['migrate', '--json'], { env });
+    expect({ code, error: json.error.code }).toEqual({ code: 1, error: 'SCHEMA_CHANGED' });
+    expect(json.error.message).toContain('index transfers.transfers_pay_once is missing');
   });
 
   test('a database of a newer release is refused with the fix', async () => {
@@ -105,9 +113,9 @@ describe('with DATABASE_URL', () => {
     [url.username, url.password] = [role, 'h0rse'];
     const { code, json, stderr } = await runCli(['migrate', '--json'], { env: { DATABASE_URL: url.href } });
     if (database !== undefined)
-      await withClient(database.connection, (client) => client.query(`drop owned by ${role}; drop role ${role}`));
-    expect({ code, stderr }).toEqual({ code: 5, stderr: '' });
-    expect(json.error.message).toMatch(/permission denied.*owner of the database/);
+      await withClient(database.owner, (client) => client.query(`drop owned by ${role}; drop role ${role}`));
+    expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
+    expect(json.error.message).toMatch(/no tables of Quittance yet.* run "quittance migrate" with DATABASE_OWNER_URL/);
   });
 });
 
@@ -133,7 +141,7 @@ describe('with the embedded database', () => {
     const lock = await lockDataDir(dataDir);
     const postgres = await startEmbeddedPostgres({ dataDir, log: createLogger({ level: 'warn' }), isDurable: false });
     const db = openDatabase({
-      connection: postgres.connection,
+      connection: postgres.owner,
       poolSize: 2,
       applicationName: 'test',
       onError: () => {},
@@ -159,7 +167,7 @@ describe('with the embedded database', () => {
     const dataDir = join(newDirectory(), 'data');
     const postgres = await startEmbeddedPostgres({ dataDir, log: createLogger({ level: 'warn' }), isDurable: false });
     const db = openDatabase({
-      connection: postgres.connection,
+      connection: postgres.owner,
       poolSize: 1,
       applicationName: 'test',
       onError: () => {},
@@ -185,6 +193,7 @@ describe('with the embedded database', () => {
         '0005_checkout.sql',
         '0006_backup.sql',
         '0007_repair.sql',
+        '0008_doors.sql',
       ],
     });
     expect((await runProcess(['project', 'list', '--json'], { env })).code).toBe(0);

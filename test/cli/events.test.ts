@@ -181,7 +181,7 @@ describe('events tail', () => {
     const dataDir = join(newDirectory(), 'data');
     const postgres = await startEmbeddedPostgres({ dataDir, log: createLogger({ level: 'warn' }), isDurable: false });
     const own = openDatabase({
-      connection: postgres.connection,
+      connection: postgres.owner,
       poolSize: 1,
       applicationName: 'test',
       onError: () => {},

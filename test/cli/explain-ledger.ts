@@ -61,7 +61,7 @@ export async function createLedger() {
   let count = 0;
   const newId = (time: UnixMs) => uuidV7(time, new Uint8Array(10), ++count);
   const sql = (text: string, values: unknown[] = []) =>
-    withClient(database.connection, async (client) => (await client.query(text, values)).rows);
+    withClient(database.owner, async (client) => (await client.query(text, values)).rows);
   const time = (ms: UnixMs | null) => (ms === null ? null : new Date(ms).toISOString());
 
   const addEvent = async (
@@ -89,7 +89,7 @@ export async function createLedger() {
     newId,
     /** Reads, and changes the ledger when the reading has come as far as a table. */
     whileWaiting: <Read>(table: string, read: () => Promise<Read>, change: () => Promise<unknown>) =>
-      whileWaiting(database.connection, table, read, change),
+      whileWaiting(database.owner, table, read, change),
     addProject: async (name = 'Shop'): Promise<Project> => {
       const id = newId(at('08:00:00'));
       const values = [id, name, time(at('08:00:00'))];
@@ -181,7 +181,7 @@ export async function createLedger() {
     ): Promise<Transfer> => {
       const id = newId(payment.decidedAt);
       const { to, amount, tx, logIndex = 0, block, from = 0xbb } = payment;
-      await withClient(database.connection, async (client) => {
+      await withClient(database.owner, async (client) => {
         await client.query('begin');
         await client.query(
           `insert into transfers (id, project_id, network, address_id, tx_id, log_index, block_number, block_id, block_time,
@@ -241,10 +241,11 @@ export async function createLedger() {
     },
     addEndpoint: async (project: Project, url = 'https://shop.example/hook'): Promise<string> => {
       const id = newId(at('08:15:00'));
-      await sql(
-        `insert into webhook_endpoints (id, project_id, network, url, secret) values ($1, $2, 'devnet', $3, 'whsec_')`,
-        [id, project.id, url],
-      );
+      await sql(`insert into webhook_endpoints (id, project_id, network, url) values ($1, $2, 'devnet', $3)`, [
+        id,
+        project.id,
+        url,
+      ]);
       return id;
     },
     addDelivery: async (

@@ -50,7 +50,7 @@ async function addAddress(projectId: string, address: string): Promise<void> {
 }
 
 function query(text: string, values: unknown[]): Promise<Record<string, unknown>[]> {
-  return withClient(database.connection, async (client) => (await client.query(text, values)).rows);
+  return withClient(database.owner, async (client) => (await client.query(text, values)).rows);
 }
 
 test('with no project yet, commands say how to make one', async () => {

@@ -84,7 +84,7 @@ test('keys of the setting: everything is sealed under the first, the others can 
     ...(keys.length === 0 ? {} : { QUITTANCE_MASTER_KEY: text(...keys) }),
   });
   const db = openPool(external.connection);
-  const endpoints = await addEndpoints(db, external.connection, createKeyRing([older]), 3);
+  const endpoints = await addEndpoints(db, external.owner, createKeyRing([older]), 3);
 
   expect(await statusOf(env(older, newer))).toMatchObject({
     exitCode: 0,
@@ -128,9 +128,9 @@ test('the key file: a rotation beside a running service, cut off after each step
     await postgres.stop();
     await lock.release();
   });
+  await migrate(openPool(postgres.owner));
   const db = openPool(postgres.connection);
-  await migrate(db);
-  const client = new pg.Client(postgres.connection);
+  const client = new pg.Client(postgres.owner);
   await client.connect();
   onTestFinished(() => client.end());
   const settings = { masterKeys: null, databaseUrl: null, dataDir };
@@ -143,7 +143,7 @@ test('the key file: a rotation beside a running service, cut off after each step
   expect(await openKeyRing(settings, { mayCreate: false })).toBeNull();
 
   const service = await requireKeyRing(settings);
-  const endpoints = await addEndpoints(db, postgres.connection, service, 3);
+  const endpoints = await addEndpoints(db, postgres.owner, service, 3);
   const expected = endpoints.map(({ secret }) => secret).sort();
   const [first = ''] = linesOf();
 

@@ -27,6 +27,11 @@ test('the package holds a build of the sources as they were when it was packed, 
   expect(await runProcess(['--version'], { command })).toMatchObject({ code: 0, stdout: 'newest\n', stderr: '' });
   const { code, stdout } = await runProcess(['chain', '--help'], { command });
   expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('checkpoint') });
+
+  // What the sandbox says to paste is there: npm knows no script of ours where a package is installed.
+  const sandbox = { baseUrl: 'http://127.0.0.1:8080', apiKey: 'qt_test_1', inboxUrl: 'http://127.0.0.1:8081/' };
+  const { quickStart: ofPackage } = await import(join(modules, 'quittance/dist/cli/sandbox/quick-start.js'));
+  expect(ofPackage(sandbox, 'order-1')).toContain('   npx quittance sandbox pay order-1\n');
 });
 
 test('none of the packages that it depends on compiles', async () => {

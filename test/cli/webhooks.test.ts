@@ -46,7 +46,7 @@ async function json(...args: string[]) {
 }
 
 function query(text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
-  return withClient(database.connection, async (client) => (await client.query(text, values)).rows);
+  return withClient(database.owner, async (client) => (await client.query(text, values)).rows);
 }
 
 async function newProject(network: 'nile' | 'mainnet' = 'nile'): Promise<{ id: string; projectId: string }> {
@@ -496,7 +496,7 @@ test('deliveries show tells one moment, also while the outcome of an attempt is 
   await newEndpoint(project.projectId);
   const event = await newEvent(project, Date.now());
   const shown = await whileWaiting(
-    database.connection,
+    database.owner,
     'delivery_attempts',
     () => json('deliveries', 'show', event.evt),
     (client) =>

@@ -154,6 +154,19 @@ describe('GET /openapi.json', () => {
     );
   });
 
+  test('has a tag by which it is asked whether it changed, and is the same text each time', async () => {
+    const url = `${service.url}/openapi.json`;
+    const { headers, text } = await ask(url);
+    const tag = String(headers['etag']);
+    expect(tag).toMatch(/^"[^"]{16,}"$/);
+    for (const named of [tag, `W/${tag}`, `"another", ${tag}`, '*']) {
+      const reply = await ask(url, { headers: { 'if-none-match': named } });
+      expect([reply.status, reply.text, reply.headers['etag']], named).toEqual([304, '', tag]);
+    }
+    const changed = await ask(url, { headers: { 'if-none-match': '"another"' } });
+    expect([changed.status, changed.text]).toEqual([200, text]);
+  });
+
   test('describes both stable endpoints with their headers, bodies and every error status', async () => {
     const { paths } = (await ask(`${service.url}/openapi.json`)).body;
     const create = paths['/v1/invoices'].post;

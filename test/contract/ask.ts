@@ -36,9 +36,17 @@ export async function ask(url: string, { method = 'GET', headers = {}, body }: A
   const text = await response.body.text();
   const reply = { status: response.statusCode, headers: response.headers, text, body: parse(text) };
   expect(reply.headers['x-request-id'], 'every response carries X-Request-Id').toMatch(REQUEST_ID);
+  expectOnlyAnswer(reply.headers);
   const cors = Object.keys(reply.headers).filter((name) => name.startsWith('access-control-'));
   expect(cors, 'no CORS').toEqual([]);
   return reply;
+}
+
+/** No browser takes an answer for another type than its own, or shows it in a frame. */
+export function expectOnlyAnswer(headers: Reply['headers']): void {
+  expect(headers['x-content-type-options']).toBe('nosniff');
+  expect(headers['content-security-policy']).toContain("frame-ancestors 'none'");
+  expect(headers['content-security-policy']).toContain("default-src 'none'");
 }
 
 /** What a correct request says, with an external id of its own. */

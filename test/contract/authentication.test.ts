@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { formatApiKey } from '../../src/domain/api-key.ts';
 import { uuidV7 } from '../../src/domain/ids.ts';
@@ -171,11 +172,39 @@ describe('keys', () => {
     }
   });
 
-  test('an address that a proxy garbled is on no list, and is no failure of ours', async () => {
-    const { apiKey } = await addKey(proxied.db, proxied.project.id, { allowedCidrs: ['10.1.0.0/16'] });
-    for (const ip of ['unknown', '_hidden', '10.1.2.3:4711', '', '999.1.1.1', 'x'.repeat(500)]) {
-      expectProblem(await from(ip, apiKey), 401, 'UNAUTHENTICATED');
+  test('a proxy that writes the port, the zone, or IPv4 as IPv6 names the same address', async () => {
+    const allowedCidrs = ['10.1.0.0/16', '2001:db8::/32', 'fe80::/10'];
+    const { apiKey } = await addKey(proxied.db, proxied.project.id, { allowedCidrs });
+    for (const ip of [
+      '10.1.2.3:4711',
+      '[::ffff:10.1.2.3]:4711',
+      '::FFFF:a01:203',
+      '[2001:db8::7]:4711',
+      'fe80::1%eth0',
+    ]) {
+      expect((await from(ip, apiKey)).status, ip).toBe(404);
     }
+    expectProblem(await from('10.2.0.1:4711', apiKey), 401, 'UNAUTHENTICATED');
+  });
+
+  test('what is no address where a trusted proxy writes its client is refused, and what stands before that is not looked at', async () => {
+    const { apiKey } = await addKey(proxied.db, proxied.project.id, { allowedCidrs: ['10.1.0.0/16'] });
+    for (const ip of [
+      'unknown',
+      '_hidden',
+      '999.1.1.1',
+      '10.1.2.3:',
+      'x'.repeat(500),
+      '10.1.2.3, unknown, 127.0.0.1',
+    ]) {
+      const { detail } = expectProblem(await from(ip, apiKey), 400, 'INVALID_REQUEST');
+      expect(detail).toContain('X-Forwarded-For');
+    }
+    expect((await from('unknown, 10.1.2.3', apiKey)).status).toBe(404);
+    expect((await from('unknown, 10.1.2.3:4711, 127.0.0.1', apiKey)).status).toBe(404);
+    expectProblem(await from('', apiKey), 401, 'UNAUTHENTICATED');
+    const direct = { 'x-api-key': service.project.apiKey, 'x-forwarded-for': 'unknown' };
+    expect((await ask(`${service.url}/v1/invoices/none`, { headers: direct })).status).toBe(404);
   });
 
   test('X-Forwarded-For is believed only from a proxy that the operator named', async () => {
@@ -207,10 +236,56 @@ describe('a token bucket per IP for failed authentication', () => {
     expect(reply.headers['ratelimit-policy']).toBeDefined();
   });
 
-  test('another address and a valid key from the same address are not affected', async () => {
+  test('another address, and a key from the same address that is known as valid, are not affected', async () => {
+    expect((await from('192.0.2.9', proxied.project.apiKey)).status).toBe(404);
+    // What is remembered of it is too old to be used.
+    proxied.clock.advance(60_000);
     await exhaust('192.0.2.2');
     expectProblem(await wrong('192.0.2.3'), 401, 'UNAUTHENTICATED');
     expect((await from('192.0.2.2', proxied.project.apiKey)).status).toBe(404);
+  });
+
+  test('a process knows the keys that are valid when it starts', async () => {
+    const { apiKey } = await addKey(proxied.db, proxied.project.id);
+    const revoked = await addKey(proxied.db, proxied.project.id);
+    await revokeApiKey(proxied.db, revoked.keyId, unixMs(proxied.clock.now()));
+    await proxied.restart();
+    await exhaust('192.0.2.5');
+    expect((await from('192.0.2.5', apiKey)).status).toBe(404);
+    expectProblem(await from('192.0.2.5', revoked.apiKey), 429, 'RATE_LIMITED');
+  });
+
+  test('a valid key that a process does not know yet waits as long as Retry-After says, uses up nothing, and is known from then on', async () => {
+    const { apiKey } = await addKey(proxied.db, proxied.project.id);
+    const { headers } = await exhaust('192.0.2.6');
+    expectProblem(await from('192.0.2.6', apiKey), 429, 'RATE_LIMITED');
+    proxied.clock.advance(Number(headers['retry-after']) * 1000);
+    expect((await from('192.0.2.6', apiKey)).status).toBe(404);
+    await exhaust('192.0.2.6');
+    expect((await from('192.0.2.6', apiKey)).status).toBe(404);
+  });
+
+  test('a new key is valid in a hundred requests at once', async () => {
+    const { apiKey } = await addKey(proxied.db, proxied.project.id);
+    const replies = await Promise.all(Array.from({ length: 100 }, () => from('192.0.2.7', apiKey)));
+    expect(replies.map(({ status }) => status)).toEqual(Array(100).fill(404));
+  });
+
+  test('a wrong key costs no query when its bucket is empty, nor when its id was asked for a moment ago', async () => {
+    const newKey = () => formatApiKey('devnet', uuidV7(Date.now(), randomBytes(10)), randomBytes(32));
+    const asked = newKey();
+    expectProblem(await from('192.0.2.10', asked), 401, 'UNAUTHENTICATED');
+    await exhaust('192.0.2.8');
+    const operator = new pg.Client({ connectionString: proxied.ownerString });
+    await operator.connect();
+    try {
+      // Who asks for a key now waits until the database gives it up, and is told 503.
+      await operator.query('begin; lock table api_keys in access exclusive mode');
+      for (let i = 0; i < 3; i++) expectProblem(await from('192.0.2.8', newKey()), 429, 'RATE_LIMITED');
+      expectProblem(await from('192.0.2.10', asked), 401, 'UNAUTHENTICATED');
+    } finally {
+      await operator.end();
+    }
   });
 
   test('it fills again with time', async () => {

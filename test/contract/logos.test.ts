@@ -39,7 +39,7 @@ function startServer() {
 }
 
 function removeLogos(): Promise<unknown> {
-  return withClient(database.connection, (client) => client.query('delete from logos'));
+  return withClient(database.owner, (client) => client.query('delete from logos'));
 }
 
 test('a logo is served as the picture that it is, for ever, and as nothing else', async () => {
@@ -53,7 +53,7 @@ test('a logo is served as the picture that it is, for ever, and as nothing else'
     'content-length': String(LOGOS.webp.length),
     'cache-control': 'public, max-age=31536000, immutable',
     'x-content-type-options': 'nosniff',
-    'content-security-policy': "default-src 'none'; sandbox",
+    'content-security-policy': "default-src 'none'; sandbox; frame-ancestors 'none'",
     'cross-origin-resource-policy': 'same-origin',
   });
   const head = await app.inject({ method: 'HEAD', url: `/logos/${id}` });

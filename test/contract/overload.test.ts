@@ -1,6 +1,9 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { payScenario } from '../../src/devnet/pay-scenario.ts';
+import { CONNECTION_LIMITS } from '../../src/web/bound-connections.ts';
 import {
   call,
   createInvoice,
@@ -20,7 +23,7 @@ let service: TestService;
 let operator: pg.Client;
 beforeAll(async () => {
   service = await startTestService({ config: { databasePoolSize: 4 } });
-  operator = new pg.Client({ connectionString: service.connectionString });
+  operator = new pg.Client({ connectionString: service.ownerString });
   await operator.connect();
 });
 afterAll(async () => {
@@ -63,6 +66,23 @@ test('however many ask whether the service is ready, which is never refused, one
   expect(await countBlocked()).toBe(1);
   await operator.query('rollback');
   expect((await Promise.all(answers)).map(({ status }) => status)).toEqual(Array(REQUESTS).fill(200));
+});
+
+test('one address that opens connections and asks for nothing loses its oldest, and others are answered', async () => {
+  const port = Number(new URL(service.url).port);
+  const open = () => connect({ port, host: '127.0.0.1', localAddress: '127.0.0.9' }).on('error', () => undefined);
+  const oldest = open();
+  await once(oldest, 'connect');
+  // Before the server's time for a request is over, which it would be told.
+  const closed = once(oldest, 'close');
+  const sockets = Array.from({ length: CONNECTION_LIMITS.idleOfNetwork }, open);
+  try {
+    await closed;
+    expect(oldest.bytesRead).toBe(0);
+    expect((await createInvoice(service)).status).toBe(201);
+  } finally {
+    for (const socket of sockets) socket.destroy();
+  }
 });
 
 async function countBlocked(): Promise<number> {

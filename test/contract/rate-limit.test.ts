@@ -69,10 +69,22 @@ test('a request that was limited used up nothing', async () => {
   expect(reply.headers['idempotent-replayed']).toBeUndefined();
 });
 
-test('health and documentation are not limited', async () => {
-  for (const path of ['/healthz', '/readyz', '/openapi.json']) {
+test('health and documentation are not limited by key', async () => {
+  for (const path of ['/healthz', '/readyz', '/openapi.json', '/docs']) {
     for (let i = 0; i < BURST + 2; i++) expect((await ask(service.url + path)).status).toBe(200);
   }
+});
+
+test('the document of the API is limited by client network, and nothing else with it', async () => {
+  const statuses = [];
+  for (let i = 0; i < 100; i++) statuses.push((await ask(`${service.url}/openapi.json`)).status);
+  expect(new Set(statuses)).toEqual(new Set([200, 429]));
+  const limited = await ask(`${service.url}/openapi.json`);
+  expectProblem(limited, 429, 'RATE_LIMITED');
+  expect((await get(service, '/v1/invoices/none', project)).status).toBe(404);
+  expect((await ask(`${service.url}/docs`)).status).toBe(200);
+  service.clock.advance(Number(limited.headers['retry-after']) * 1000);
+  expect((await ask(`${service.url}/openapi.json`)).status).toBe(200);
 });
 
 test('the default is 100 requests/s with a burst of 200', async () => {

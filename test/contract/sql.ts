@@ -3,11 +3,11 @@ import type { TestService } from '../support/service.ts';
 
 /** Runs one statement on the service's database, for what only an operator can do. */
 export async function runSql(
-  service: Pick<TestService, 'connectionString'>,
+  service: Pick<TestService, 'ownerString'>,
   text: string,
   values: unknown[] = [],
 ): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: service.connectionString });
+  const client = new pg.Client({ connectionString: service.ownerString });
   await client.connect();
   try {
     return (await client.query(text, values)).rows;

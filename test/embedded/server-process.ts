@@ -28,7 +28,8 @@ try {
   };
   process.once('SIGTERM', stop);
   process.stdin.once('data', stop);
-  tell({ kind: 'ready', connection: postgres.connection });
+  // As the superuser: what is looked at is the server.
+  tell({ kind: 'ready', connection: postgres.owner });
 } catch (error) {
   const { code, message } = error as { code?: string; message: string };
   tell({ kind: 'failed', code, message });

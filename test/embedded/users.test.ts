@@ -14,8 +14,9 @@ import {
   truncate,
   writeFile,
 } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { withScratch } from '../../src/cli/backup/scratch.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { startEmbeddedPostgres } from '../../src/store/embedded.ts';
 import { copyProject, nativePath } from './project-copy.ts';
@@ -72,6 +73,28 @@ describe.skipIf(!IS_ROOT || !IS_LINUX)('PostgreSQL started by root', () => {
       code: 'EMBEDDED_UNREACHABLE',
       message: expect.stringMatching(/belongs to uid \d+.*Start Quittance as the user that made it/),
     });
+  });
+
+  test('root removes of the scratch databases in the temporary directory its own alone, and what is another user’s by their rights', async () => {
+    const shared = await makeDirectory(0o777);
+    vi.stubEnv('TMPDIR', shared);
+    const of = (name: string) => join(shared, `quittance-verify-2147483646-${name}`);
+    const [own, strangers, link, mixed] = [of('own'), of('strangers'), of('link'), of('mixed')];
+    const victim = await makeDirectory(0o700);
+    await writeFile(join(victim, 'books'), 'kept');
+    for (const path of [own, strangers]) await mkdir(join(path, 'data'), { recursive: true });
+    await chown(strangers, NOBODY, NOBODY);
+    await symlink(victim, link);
+    const cluster = join(mixed, 'shared', 'cluster');
+    await mkdir(join(cluster, 'roots', 'more'), { recursive: true });
+    await chown(cluster, NOBODY, NOBODY);
+    await withScratch({ stderr: process.stderr }, { needsOwnUser: false }, async () => undefined);
+    vi.unstubAllEnvs();
+    expect((await readdir(shared)).filter((name) => name.startsWith('quittance-verify-')).sort()).toEqual(
+      [link, mixed, strangers].map((path) => basename(path)),
+    );
+    expect(existsSync(join(cluster, 'roots', 'more'))).toBe(true);
+    expect(await readFile(join(victim, 'books'), 'utf8')).toBe('kept');
   });
 
   describe('believes nothing that its user can write', () => {

@@ -232,7 +232,7 @@ describe('a project that changes its policy', () => {
     const project = await createTestProject(service.db);
     await expect(
       runSql(service, "update addresses set policy = 'exact' where project_id = $1", [project.id]),
-    ).rejects.toThrow(/never changes/);
+    ).rejects.toThrow(/never changed/);
     await expect(runSql(service, 'delete from addresses where project_id = $1', [project.id])).rejects.toThrow(
       /never deleted/,
     );

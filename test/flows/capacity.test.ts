@@ -10,6 +10,7 @@ import { createMetrics } from '../../src/runtime/metrics.ts';
 import { insertAddress } from '../../src/store/addresses.ts';
 import { findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/store/alarms.ts';
 import { type AccountHex, accountToAddress } from '../../src/tron/address.ts';
+import { runSql } from '../contract/sql.ts';
 import {
   call,
   createInvoice,
@@ -201,8 +202,8 @@ test('a project that cannot be measured is logged once in a round and keeps no o
   // The refusals have raised them; only measuring raises them again.
   await service.db.script('update alarms set resolved_at = now() where resolved_at is null');
   // A width of nothing divides by zero in the database, for this project only.
-  await service.db.script(`alter table projects drop constraint projects_max_surcharge_micro_check;
-    update projects set max_surcharge_micro = 0 where id = '${broken.id}'`);
+  await runSql(service, 'alter table projects drop constraint projects_max_surcharge_micro_check');
+  await runSql(service, 'update projects set max_surcharge_micro = 0 where id = $1', [broken.id]);
   const lines: string[] = [];
   const log = createLogger({ level: 'warn', destination: { write: (line) => void lines.push(line) } });
   const told = () => lines.map((line) => JSON.parse(line)).filter(({ level }) => level === 'warn');
@@ -225,7 +226,12 @@ test('a project that cannot be measured is logged once in a round and keeps no o
   expect(told()[0].err.message).toContain('division by zero');
   expect(await alarmOf(before)).not.toBeNull();
   expect(await alarmOf(after)).not.toBeNull();
-  await service.db.script(`update projects set max_surcharge_micro = 100 where id = '${broken.id}'`);
+  await runSql(
+    service,
+    `update projects set max_surcharge_micro = 100 where id = '${broken.id}';
+     alter table projects add constraint projects_max_surcharge_micro_check
+      check (max_surcharge_micro between 100 and 1000000)`,
+  );
 });
 
 test.each(['is stopped', 'loses the lead'])('a process that %s while it measures tells nothing of it', async (what) => {
@@ -269,16 +275,20 @@ test('the metric of open alarms counts them all, however many there are', async 
 
 test('a service that is stopped while it measures ends, and leaves no connection', async () => {
   // Two, for a transaction sees the activity as it was when it first looked.
-  const [locker, viewer] = [new pg.Client(service.connectionString), new pg.Client(service.connectionString)];
-  await Promise.all([locker.connect(), viewer.connect()]);
+  const clients = [1, 2, 3].map(() => new pg.Client(service.ownerString));
+  const [locker, viewer, follower] = clients as [pg.Client, pg.Client, pg.Client];
+  await Promise.all(clients.map((client) => client.connect()));
   const activity = async (condition: string) => {
     const where = `datname = current_database() and application_name = 'quittance' and ${condition}`;
     return (await viewer.query(`select pid from pg_stat_activity where ${where}`)).rows.length;
   };
   try {
     await service.stopService();
-    await locker.query('begin; lock table api_keys in access exclusive mode');
+    // The start looks at all tables. It measures when it follows the network, which waits for the row of its lease.
+    await follower.query('begin; select from leases for update');
     await service.restart();
+    await locker.query('begin; lock table api_keys in access exclusive mode');
+    await follower.query('commit');
     const measuring = "wait_event_type = 'Lock' and query like '%as has_keys%'";
     await eventually(
       () => activity(measuring),
@@ -292,7 +302,7 @@ test('a service that is stopped while it measures ends, and leaves no connection
       (count) => count === 0,
     );
   } finally {
-    await Promise.all([locker.end(), viewer.end()]);
+    await Promise.all(clients.map((client) => client.end()));
     await service.restart();
   }
 });

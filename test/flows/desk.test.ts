@@ -21,7 +21,7 @@ let service: TestService;
 let client: pg.Client;
 beforeAll(async () => {
   service = await startTestService({ addressCount: 3 });
-  client = new pg.Client(service.connectionString);
+  client = new pg.Client(service.ownerString);
   await client.connect();
 });
 afterAll(async () => {

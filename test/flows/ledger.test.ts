@@ -12,7 +12,7 @@ beforeAll(async () => {
   await service.payer.transfer({ contract: service.devnet.usdtContract, to: address, amountMicro });
   service.devnet.mineUntilSolid();
   await untilStatus(service, paid, 'PAID');
-  client = new pg.Client(service.connectionString);
+  client = new pg.Client(service.ownerString);
   await client.connect();
 });
 afterAll(async () => {
@@ -39,7 +39,7 @@ test.each([
   [
     'the amount that an invoice reserves is never changed',
     `update invoices set payable_micro = payable_micro + 5 where status = 'PENDING'`,
-    /what invoice .* reserves is never changed/,
+    /payable_micro of invoices .* is never changed/,
   ],
   [
     'a recorded transfer is never changed',

@@ -317,7 +317,7 @@ test('a payment that the chain denies has no receipt any more, and its page lead
   await untilStatus(service, body.invoiceId, 'PAID');
   expect((await get(`${body.checkoutUrl}/receipt.json`)).status).toBe(200);
   expect((await get(body.checkoutUrl)).text).toContain('/receipt"');
-  const client = new pg.Client(service.connectionString);
+  const client = new pg.Client(service.ownerString);
   await client.connect();
   onTestFinished(() => client.end());
   await client.query(

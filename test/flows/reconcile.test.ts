@@ -15,7 +15,7 @@ let books: Books;
 let client: pg.Client;
 beforeAll(async () => {
   books = await startBooks();
-  client = new pg.Client(books.database.connectionString);
+  client = new pg.Client(books.database.ownerString);
   await client.connect();
 });
 afterAll(async () => {

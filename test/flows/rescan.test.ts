@@ -14,7 +14,7 @@ let books: Books;
 let client: pg.Client;
 beforeAll(async () => {
   books = await startBooks();
-  client = new pg.Client(books.database.connectionString);
+  client = new pg.Client(books.database.ownerString);
   await client.connect();
 });
 afterAll(async () => {
@@ -145,9 +145,9 @@ test('a rescan of blocks from before an invoice was created does not pay it', as
   const invoice = await openInvoice();
   // As if the address were older than this test; nothing that the program does can change it.
   await client.query(
-    `alter table addresses disable trigger addresses_are_for_life;
+    `alter table addresses disable trigger addresses_keep_what_they_are;
      update addresses set created_at = now() - interval '3 hours';
-     alter table addresses enable trigger addresses_are_for_life`,
+     alter table addresses enable trigger addresses_keep_what_they_are`,
   );
   await books.send(invoice.address, invoice.payableMicro);
   const range = await books.record(everything);
@@ -295,7 +295,7 @@ test('members of two sets of producers are not added up: blocks on which neither
     own.devnet.mineUntilSolid();
     const ledger = await own.read(own.devnet.solid().number);
     const set = 'update chain_cursors set solid_number = $1, solid_id = $2, solid_time = $3';
-    await withClient(own.database.connection, (client) =>
+    await withClient(own.database.owner, (client) =>
       client.query(set, [ledger.number, Buffer.from(ledger.id, 'hex'), new Date(ledger.time)]),
     );
     const read = verifyRange(own.rescanning(), { from, to }, quiet);

@@ -105,8 +105,14 @@ async function pairOf(shop: Shop, invoiceId: string): Promise<string> {
   return `${payment.address} ${payment.payableAmount}`;
 }
 
-const cli = (database: TestDatabase, ...args: string[]) =>
-  runCli([...args, '--json'], { env: { DATABASE_URL: database.connectionString } });
+const QUITTANCE_MASTER_KEY = Buffer.alloc(32, 1).toString('base64');
+
+const urlsOf = ({ connectionString, ownerString }: TestService) => ({ connectionString, ownerString });
+
+const cli = (database: Pick<TestDatabase, 'connectionString' | 'ownerString'>, ...args: string[]) =>
+  runCli([...args, '--json'], {
+    env: { DATABASE_URL: database.connectionString, DATABASE_OWNER_URL: database.ownerString, QUITTANCE_MASTER_KEY },
+  });
 
 describe('an old backup that is restored', () => {
   let service: TestService;
@@ -121,7 +127,7 @@ describe('an old backup that is restored', () => {
     const kept: Json[] = [];
     for (let i = 0; i < 5; i += 1) kept.push((await create(shop, `kept-${i}`)).body);
     const file = join(await newFolder(), 'nightly.backup');
-    const env = { DATABASE_URL: service.connectionString };
+    const env = { DATABASE_URL: service.connectionString, QUITTANCE_MASTER_KEY };
     expect(await runCli(['backup', '--to', file, '--json'], { env })).toMatchObject({
       code: 0,
       json: { final: false, rowCounts: { invoices: 5 } },
@@ -208,6 +214,7 @@ describe('an old backup that is restored', () => {
     const acknowledged = await runCli(['chain', 'acknowledge', '--alarm', 'database-restored', '--json'], {
       env: {
         DATABASE_URL: target.connectionString,
+        DATABASE_OWNER_URL: target.ownerString,
         QUITTANCE_DEVNET_NODES: service.devnet.url,
         QUITTANCE_DEVNET_USDT: service.devnet.usdtContract,
       },
@@ -218,7 +225,7 @@ describe('an old backup that is restored', () => {
   test('is refused while a service runs over the database', async () => {
     const target = await newDatabase();
     const file = join(await newFolder(), 'a.backup');
-    await runCli(['backup', '--to', file], { env: { DATABASE_URL: service.connectionString } });
+    await runCli(['backup', '--to', file], { env: { DATABASE_URL: service.connectionString, QUITTANCE_MASTER_KEY } });
     const over = await startOver(service, target, { roles: ['api'] });
     expect(await cli(target, 'restore', file)).toMatchObject({
       code: 4,
@@ -244,7 +251,7 @@ describe('a ledger that moves by a final backup', () => {
 
   test('creates no invoice any more where it was, and goes on with its addresses where it is restored', async () => {
     const { apiKey } = service.project;
-    const [source, target] = [{ connectionString: service.connectionString } as TestDatabase, await newDatabase()];
+    const [source, target] = [urlsOf(service), await newDatabase()];
     const before = await create({ url: service.url, apiKey }, 'before');
     const pair = await pairOf({ url: service.url, apiKey }, before.body.invoiceId);
     const file = join(await newFolder(), 'final.backup');
@@ -284,7 +291,7 @@ describe('a database that was copied or migrated around our commands', () => {
     const target = await newDatabase();
     const { database } = target.connection;
     const source = new URL(service.connectionString).pathname.slice(1);
-    const admin = { connectionString: service.connectionString.replace(source, 'postgres') };
+    const admin = { ownerString: service.ownerString.replace(source, 'postgres') };
     await runSql(admin, `drop database ${database}`);
     await runSql(admin, `create database ${database} template ${source}`);
     return target;
@@ -323,7 +330,7 @@ describe('a database that was copied or migrated around our commands', () => {
     expect(await cli(target, 'restore', 'accept', '--nothing-created-since')).toMatchObject({ code: 4 });
     await service.restart();
     await service.stopService();
-    const original = { connectionString: service.connectionString } as TestDatabase;
+    const original = urlsOf(service);
     expect(await cli(original, 'restore', 'accept', '--nothing-created-since')).toMatchObject({
       code: 4,
       json: { error: { message: expect.stringContaining('no copy') } },
@@ -393,8 +400,9 @@ describe('many restores', () => {
       const path = backups[below(backups.length)] ?? '';
       const next = await newLedger();
       await restoreBackup({
-        connection: next.connection,
+        connection: next.owner,
         path,
+        takesUnauthenticated: true,
         finish: async (tx, header) => {
           if (header.ledger === null) throw new Error('the backup has no ledger');
           await takeLedger(tx, header.ledger, { isAnew: true });

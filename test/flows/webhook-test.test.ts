@@ -110,7 +110,7 @@ test('a good receiver gets a signed ping, once, and it stands in the feed', asyn
   expect(shown.deliveries).toMatchObject([
     { endpointId: endpoint.id, status: 'delivered', attempts: [{ attempt: 1, status: 200, answer: 'fine' }] },
   ]);
-  const { rows } = await withClient(database.connection, (client) =>
+  const { rows } = await withClient(database.owner, (client) =>
     client.query('select max(position)::int as last, count(*)::int as count from events'),
   );
   expect(rows[0].last).toBe(rows[0].count);

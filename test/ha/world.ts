@@ -84,14 +84,12 @@ async function prepareShop(
     masterKey,
   }: { receiver: Receiver; secret: string; masterKey: ReturnType<typeof createMasterKey> },
 ): Promise<string> {
-  const db = openDatabase({
-    connection: cluster.databaseUrl,
-    poolSize: 2,
-    applicationName: 'test',
-    onError: () => undefined,
-  });
+  const open = (connection: string) =>
+    openDatabase({ connection, poolSize: 2, applicationName: 'test', onError: () => undefined });
+  const owner = open(cluster.databaseOwnerUrl);
+  await migrate(owner).finally(() => owner.close());
+  const db = open(cluster.databaseUrl);
   try {
-    await migrate(db);
     const project = await createTestProject(db, { addressCount: 4 });
     await db.script(`update projects set invoice_lifetime_ms = ${LIFETIME_MS}`);
     const keyRing = createKeyRing([masterKey]);

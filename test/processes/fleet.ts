@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { inject } from 'vitest';
 import { type Devnet, startDevnet } from '../../src/devnet/devnet.ts';
@@ -76,10 +77,11 @@ async function startParts(dice: Dice, firstWatcher: Failpoint | undefined, clean
   cleanups.push(() => devnet.stop());
   devnet.mineUntilSolid();
   const shops = await openShops(database.connection, { url: receiver.url, secret });
-  const client = new pg.Client(database.connection);
+  const client = new pg.Client(database.owner);
   await client.connect();
   cleanups.push(() => client.end());
   await client.query(WITNESS);
+  cleanups.push(await startWitness(database));
 
   const ports = await Promise.all(ROLES.map((role) => (role === 'api' ? findSteadyPort() : 0)));
   const urls = ports.flatMap((port) => (port === 0 ? [] : [`http://127.0.0.1:${port}`]));
@@ -114,18 +116,36 @@ async function startParts(dice: Dice, firstWatcher: Failpoint | undefined, clean
   };
 }
 
-/** The database's own record of who followed the chain since when, and of when blocks were examined. */
+/** Who followed the chain since when, and when blocks were examined, as seen from outside: triggers of others on our tables end a start. */
 const WITNESS = `
   create schema witness;
-  create table witness.leases (at timestamptz not null default clock_timestamp(), epoch bigint not null);
-  create table witness.progress (at timestamptz not null default clock_timestamp());
-  create function witness.see_lease() returns trigger language plpgsql as $$
-    begin insert into witness.leases (epoch) values (new.epoch); return null; end $$;
-  create function witness.see_progress() returns trigger language plpgsql as $$
-    begin insert into witness.progress default values; return null; end $$;
-  create trigger seen_first after insert on leases for each row execute function witness.see_lease();
-  create trigger seen after update on leases for each row when (old.epoch <> new.epoch) execute function witness.see_lease();
-  create trigger seen after insert on head_blocks for each statement execute function witness.see_progress();`;
+  create table witness.leases (at timestamptz not null default clock_timestamp(), name text not null, epoch bigint not null);
+  create table witness.progress (at timestamptz not null default clock_timestamp(), head bigint not null);`;
+const LOOK = `
+  insert into witness.leases (name, epoch)
+    select name, epoch from leases l where not exists (select from witness.leases where name = l.name and epoch = l.epoch);
+  insert into witness.progress (head)
+    select max(number) from head_blocks having max(number) > coalesce((select max(head) from witness.progress), 0)`;
+/** What is told of is seconds. */
+const LOOK_MS = 20;
+
+/** Looks again and again until what it returns is called. */
+async function startWitness({ owner }: TestDatabase): Promise<() => Promise<void>> {
+  const client = new pg.Client(owner);
+  await client.connect();
+  const stopping = new AbortController();
+  const looking = (async () => {
+    while (!stopping.signal.aborted) {
+      await client.query(LOOK);
+      await delay(LOOK_MS, undefined, { signal: stopping.signal }).catch(() => undefined);
+    }
+  })();
+  return async () => {
+    stopping.abort();
+    await looking;
+    await client.end();
+  };
+}
 
 function createStarter(options: { database: TestDatabase; devnet: Devnet; folder: string; publicUrl: string }) {
   const { database, devnet, folder, publicUrl } = options;

@@ -16,7 +16,7 @@ beforeAll(async () => {
   books = await startBooks();
   const { db, project } = books;
   await insertWebhookEndpoint(db, { id: randomUUID(), projectId: project.id, url: 'http://127.0.0.1:9/' });
-  client = new pg.Client(books.database.connection);
+  client = new pg.Client(books.database.owner);
   await client.connect();
   const [paid] = [await books.invoice(25_000_000n), await books.invoice(30_000_000n)];
   paidInvoice = paid.id;

@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { SUPERUSER } from '../../src/store/embedded-cluster.ts';
 import { connectionPath, type PostgresConnection } from '../../src/store/embedded-connection.ts';
 import { eventually } from '../support/service.ts';
 import type { Failpoint } from './failpoint.ts';
@@ -63,7 +65,8 @@ async function connect(dataDir: string, formerSocket: string | null): Promise<Li
   const text = await readFile(connectionPath(dataDir), 'utf8').catch(() => null);
   const connection = text === null ? null : (JSON.parse(text) as PostgresConnection);
   if (connection === null || connection.host === formerSocket) return null;
-  const client = new pg.Client(connection);
+  const password = (await readFile(join(dataDir, 'postgres.password'), 'utf8')).trim();
+  const client = new pg.Client({ ...connection, user: SUPERUSER, password });
   // It dies with the service; whoever asks it then sees that.
   client.on('error', () => undefined);
   const isThere = await client.connect().then(

@@ -7,6 +7,8 @@ import type { ApiDeps } from '../../src/api/api-deps.ts';
 import { registerEvents } from '../../src/api/events.ts';
 import { registerInvoices } from '../../src/api/invoices.ts';
 import { registerOpenApi } from '../../src/api/openapi.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import { readClients } from '../../src/web/client-address.ts';
 
 const TYPES_FILE = resolve(import.meta.dirname, '../../sdk/src/openapi.ts');
 
@@ -16,7 +18,8 @@ const HEADING =
 /** The SDK's types as the API's own document has them now. Needs neither network nor database. */
 export async function renderTypes(): Promise<string> {
   const app = Fastify();
-  await registerOpenApi(app, () => 'https://pay.example.com');
+  readClients(app, () => false);
+  await registerOpenApi(app, { publicUrl: () => 'https://pay.example.com', now: () => unixMs(0) });
   // Routes are registered to be described; none is called, so nothing of this is used.
   const unused = {} as ApiDeps;
   registerInvoices(app, unused);

@@ -119,6 +119,13 @@ describe('waiting between attempts', () => {
     expect(waits[1]).toBeLessThanOrEqual(1000);
   });
 
+  test('a limit that lasts longer than 30 s is thrown at once: no payer waits 90 s for the same refusal', async () => {
+    const limit = (seconds: string) => json(429, { code: 'TOO_MANY_UNPAID' }, { 'retry-after': seconds });
+    const { attempts, error, waits } = await send([limit('60'), ok]);
+    expect({ attempts, error, waits }).toMatchObject({ attempts: 1, error: { code: 'TOO_MANY_UNPAID' }, waits: [] });
+    expect(await send([limit('30'), ok])).toMatchObject({ attempts: 2, waits: [30_000] });
+  });
+
   test('without another way to wait, it really waits', async () => {
     vi.useRealTimers();
     server.answer(json(503, {}), ok);

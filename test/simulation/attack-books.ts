@@ -12,7 +12,7 @@ export async function createAttackBooks({ now }: { now(): UnixMs }) {
   const database = await createTestDatabase();
   const { connection } = database;
   const db = openDatabase({ connection, poolSize: 4, applicationName: 'attack', onError: () => undefined });
-  const client = new pg.Client(database.connectionString);
+  const client = new pg.Client(database.ownerString);
   await client.connect();
   const query = async (sql: string, values: unknown[] = []) => (await client.query(sql, values)).rows;
   const project = await createTestProject(db, { network: 'nile' });

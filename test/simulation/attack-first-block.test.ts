@@ -95,6 +95,7 @@ async function startWithInvoiceOf(chain: AttackChain, number: number, node = cre
   const made = await createAttackWorld({ chain, nodes: [node], agreement: 1, isFirstStart: true });
   world = made;
   await made.invoice();
+  await made.query('alter table invoices disable trigger invoices_keep_what_they_are', []);
   await made.query('update invoices set created_at = $1', [new Date(chain.at(number)?.time ?? 0)]);
   await made.step();
   expect(made.errors).toEqual([]);

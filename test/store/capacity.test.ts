@@ -41,7 +41,7 @@ type Address = { id: string; address: string; policy: Policy; isActive: boolean 
 type Invoice = { address: Address; requested: MicroUsdt; payable: bigint; at: UnixMs };
 
 function query(text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
-  return withClient(database.connection, async (client) => (await client.query(text, values)).rows);
+  return withClient(database.owner, async (client) => (await client.query(text, values)).rows);
 }
 
 async function addressesOf(project: TestProject): Promise<Address[]> {

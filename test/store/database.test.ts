@@ -3,7 +3,10 @@ import { migrate, readMigrations } from '../../src/store/migrate.ts';
 import { createTestDatabase, openTestDatabase } from '../support/postgres.ts';
 import { eventually } from '../support/service.ts';
 
-const statement = <Columns extends Record<string, 'int4' | 'int8' | 'bool'>>(columns: Columns, text: string) => ({
+const statement = <Columns extends Record<string, 'int4' | 'int8' | 'bool' | 'address' | 'address?'>>(
+  columns: Columns,
+  text: string,
+) => ({
   name: '',
   columns,
   text,
@@ -36,7 +39,7 @@ test('a connection that is lost between two statements of a transaction fails th
 
 test('a migration may take far longer than a statement, and reads what is committed whatever the database prefers', async () => {
   const database = await createTestDatabase();
-  const db = openTestDatabase(database);
+  const db = openTestDatabase({ connection: database.owner });
   const text = `do $$ begin
     if current_setting('statement_timeout') <> '1h' then raise exception 'only %', current_setting('statement_timeout'); end if;
     if current_setting('transaction_isolation') <> 'read committed' then raise exception 'not read committed'; end if;
@@ -57,7 +60,7 @@ test('a migration may take far longer than a statement, and reads what is commit
 
 test('a snapshot shows one moment however long it reads, whatever the database prefers, and takes no write', async () => {
   const database = await createTestDatabase();
-  const db = openTestDatabase(database, 2);
+  const db = openTestDatabase({ connection: database.owner }, 2);
   const count = statement({ count: 'int8' }, 'select count(*) from moments');
   const insert = statement({ moment: 'int4' }, 'insert into moments values (1) returning moment');
   try {
@@ -77,6 +80,27 @@ test('a snapshot shows one moment however long it reads, whatever the database p
     expect(await db.transaction((tx) => tx.run(patience, ['5s']))).toEqual([{ isSet: true }]);
     await expect(db.snapshot((tx) => tx.run(insert, []))).rejects.toThrow(/read-only transaction/);
     expect(await db.run(count, [])).toEqual([{ count: 1n }]);
+  } finally {
+    await db.close();
+    await database.drop();
+  }
+});
+
+test('an address comes from its account and its text together, or not at all', async () => {
+  const database = await createTestDatabase();
+  const db = openTestDatabase(database);
+  const usdt = 'a614f803b6fd780986a42c78ec9c7f77e6ded13c';
+  const read = (text: string) => db.run(statement({ address: 'address' }, `select ${text} as address`), []);
+  try {
+    const sound = [{ address: 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t' }];
+    expect(await read(`'mainnet ${usdt} TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t'`)).toEqual(sound);
+    for (const text of ['TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH', 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t ', '']) {
+      await expect(read(`'mainnet ${usdt} ${text}'`)).rejects.toMatchObject({ code: 'ADDRESS_DAMAGED' });
+    }
+    await expect(read('null::text')).rejects.toMatchObject({ code: 'ADDRESS_DAMAGED' });
+    expect(await db.run(statement({ address: 'address?' }, 'select null::text as address'), [])).toEqual([
+      { address: null },
+    ]);
   } finally {
     await db.close();
     await database.drop();

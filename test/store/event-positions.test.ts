@@ -18,7 +18,7 @@ let watching: pg.Client;
 beforeAll(async () => {
   database = await createTestDatabase();
   db = open(database, 20);
-  watching = new pg.Client(database.connection);
+  watching = new pg.Client(database.owner);
   await watching.connect();
 });
 afterAll(async () => {
@@ -27,7 +27,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-function open({ connection }: TestDatabase, poolSize: number): Database {
+function open({ connection }: Pick<TestDatabase, 'connection'>, poolSize: number): Database {
   return openDatabase({ connection, poolSize, applicationName: 'positions', onError: () => undefined });
 }
 
@@ -224,7 +224,7 @@ test('with 10 writers of this and the former release, commits and rollbacks, a r
         ]),
       );
       const isRolledBack = (index * 7 + round) % 5 === 0;
-      const client = new pg.Client(database.connection);
+      const client = new pg.Client(database.owner);
       await client.connect();
       try {
         await client.query('begin');
@@ -276,8 +276,8 @@ function onClient(client: pg.Client): Parameters<typeof recordEvents>[0] {
 
 test('the migration numbers the events there are by time, sequence and id, and they cannot be changed afterwards', async () => {
   const older = await createTestDatabase();
-  const olderDb = open(older, 1);
-  const client = new pg.Client(older.connection);
+  const olderDb = open({ connection: older.owner }, 1);
+  const client = new pg.Client(older.owner);
   await client.connect();
   try {
     await client.query('drop schema public cascade; create schema public');

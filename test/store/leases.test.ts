@@ -18,7 +18,7 @@ afterAll(async () => {
 const TTL_MS = 8000;
 /** Makes a lease end so much later, as when the database's clock was ahead when it was given. */
 const postpone = (name: string, seconds: number) =>
-  withClient(database.connection, (client) =>
+  withClient(database.owner, (client) =>
     client.query(`update leases set expires_at = expires_at + $2 * interval '1 second' where name = $1`, [
       name,
       seconds,

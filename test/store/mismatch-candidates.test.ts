@@ -34,7 +34,7 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
 function query(text: string, values: unknown[]): Promise<Record<string, unknown>[]> {
-  return withClient(database.connection, async (client) => (await client.query(text, values)).rows);
+  return withClient(database.owner, async (client) => (await client.query(text, values)).rows);
 }
 
 /** The invoices of one price with these payable amounts. */

@@ -21,7 +21,7 @@ let db: Database;
 let lines: string[];
 beforeEach(async () => {
   database = await createTestDatabase();
-  client = new pg.Client(database.connection);
+  client = new pg.Client(database.owner);
   await client.connect();
   const { connection } = database;
   db = openDatabase({ connection, poolSize: 6, applicationName: 'receipt keys', onError: () => undefined });

@@ -8,6 +8,7 @@ import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 const OIDS: Record<string, number> = {
   uuid: 2950,
   text: 25,
+  address: 25,
   'text[]': 1009,
   'int8[]': 1016,
   int4: 23,
@@ -51,12 +52,29 @@ test.each(allStatements)(
       name,
       oid: OIDS[type.replace('?', '')],
     }));
-    expect(fields).toEqual(declared);
+    expect(fields.map(({ name, oid }) => ({ name, oid }))).toEqual(declared);
   },
 );
 
+test('no statement gives the text of an address without its account, by which it is examined', async () => {
+  const { rows } = await client.query(
+    `select attrelid::int as table, attnum::int as column from pg_attribute where attrelid = 'addresses'::regclass and attname = 'address'`,
+  );
+  const bare: string[] = [];
+  for (const { name, text } of allStatements) {
+    const fields = await describeStatement(text);
+    if (fields.some(({ from }) => from.table === rows[0].table && from.column === rows[0].column)) bare.push(name);
+    // In an expression, too, only the one of `addressColumn`.
+    if (/\b(?:a|addresses)\.address as\b/.test(text.replaceAll(/\|\| ' ' \|\| (?:a|addresses)\.address as/g, '')))
+      bare.push(name);
+  }
+  expect(bare).toEqual([]);
+});
+
+type Field = { name: string; oid: number; from: { table: number; column: number } };
+
 /** What the wire protocol's Parse and Describe say about a statement, without executing it. */
-function describeStatement(text: string): Promise<{ name: string; oid: number }[]> {
+function describeStatement(text: string): Promise<Field[]> {
   return new Promise((resolve, reject) => {
     let fields: pg.FieldDef[] = [];
     let failure: Error | undefined;
@@ -75,7 +93,14 @@ function describeStatement(text: string): Promise<{ name: string; oid: number }[
       },
       handleReadyForQuery: () => {
         if (failure !== undefined) reject(failure);
-        else resolve(fields.map(({ name, dataTypeID }) => ({ name, oid: dataTypeID })));
+        else
+          resolve(
+            fields.map(({ name, dataTypeID: oid, tableID: table, columnID: column }) => ({
+              name,
+              oid,
+              from: { table, column },
+            })),
+          );
       },
     };
     client.query(description as unknown as pg.Submittable);

@@ -24,13 +24,13 @@ const migrations = await readMigrations();
 async function databaseOf(version: number): Promise<pg.Client> {
   const database = await createTestDatabase();
   onTestFinished(() => database.drop());
-  const client = new pg.Client(database.connection);
+  const client = new pg.Client(database.owner);
   await client.connect();
   onTestFinished(() => client.end());
   if (version === migrations.length) return client;
   await client.query('drop schema public cascade; create schema public');
   const options = { poolSize: 1, applicationName: 'upgrade', onError: () => undefined };
-  const db = openDatabase({ ...options, connection: database.connection });
+  const db = openDatabase({ ...options, connection: database.owner });
   await migrate(db, { migrations: migrations.slice(0, version) });
   await db.close();
   return client;

@@ -1,8 +1,16 @@
+import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { unixMs } from '../../src/domain/time.ts';
+import { createLogger } from '../../src/runtime/log.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
-import { type Migration, migrate, readMigrations } from '../../src/store/migrate.ts';
+import { type Migration, type MigrationHooks, migrate, readMigrations } from '../../src/store/migrate.ts';
+import { findActiveSecrets } from '../../src/store/webhook-secrets.ts';
+import { type AccountHex, accountToAddress } from '../../src/tron/address.ts';
+import { openEndpointSecrets } from '../../src/webhooks/endpoint-secrets.ts';
+import { sealPlainSecrets } from '../../src/webhooks/seal-plain-secrets.ts';
 import { fillLedger, readColumns, readRows } from '../support/full-ledger.ts';
+import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 
 const migrations = await readMigrations();
@@ -10,10 +18,10 @@ const migrations = await readMigrations();
 /** A database with the migrations up to `version`, filled as by a service of that release. */
 async function databaseOf(version: number): Promise<{ db: Database; client: pg.Client }> {
   const database = await createTestDatabase();
-  const client = new pg.Client(database.connection);
+  const client = new pg.Client(database.owner);
   await client.connect();
-  const options = { poolSize: 2, applicationName: 'upgrade', onError: () => undefined };
-  const db = openDatabase({ ...options, connection: database.connection });
+  const options = { poolSize: 3, applicationName: 'upgrade', onError: () => undefined };
+  const db = openDatabase({ ...options, connection: database.owner });
   onTestFinished(async () => {
     await db.close();
     await client.end();
@@ -28,6 +36,16 @@ async function databaseOf(version: number): Promise<{ db: Database; client: pg.C
 /** What a migration fills or empties on purpose: column by column, as the release notes say. */
 const CHANGED: Record<string, string[]> = { schema_migrations: ['version', 'name', 'sha256', 'applied_at'] };
 
+/** What releases before sealed secrets stored as plain text, which the upgrade seals. */
+const withoutPlainSecrets = (columns: Map<string, string[]>) =>
+  new Map([...columns].map(([table, names]) => [table, names.filter((name) => `${table}.${name}` !== PLAIN)]));
+const PLAIN = 'webhook_endpoints.secret';
+const log = createLogger({ level: 'silent' });
+const now = () => unixMs(Date.now());
+const SEALING: MigrationHooks = {
+  sealPlainSecrets: (tx) => sealPlainSecrets(tx, { keyRing: async () => TEST_KEY_RING, log, now, random: randomBytes }),
+};
+
 /** Written by a service at its start. */
 const BY_SERVICES = 'ledger_identity';
 
@@ -39,13 +57,13 @@ describe('the data of each release', () => {
     async (version) => {
       const { db, client } = await databaseOf(version);
       const before = await readColumns(client);
-      const kept = new Map([...before].filter(([table]) => CHANGED[table] === undefined));
+      const kept = withoutPlainSecrets(new Map([...before].filter(([table]) => CHANGED[table] === undefined)));
       const rows = await readRows(client, kept);
       for (const [table, found] of Object.entries(rows)) {
         if (table !== BY_SERVICES) expect(found, table).not.toEqual([]);
       }
 
-      expect(await migrate(db)).toEqual(migrations.slice(version).map(({ name }) => name));
+      expect(await migrate(db, SEALING)).toEqual(migrations.slice(version).map(({ name }) => name));
 
       expect(await readRows(client, kept)).toEqual(rows);
       expect(await refused(client, 'update invoices set payable_micro = payable_micro + 1')).toMatch(/never changed/);
@@ -74,7 +92,7 @@ async function refused(client: pg.Client, text: string): Promise<string> {
 describe('a database that is upgraded while the former release runs on it', () => {
   test('events that existed before get positions in the order of their times, and the next one follows', async () => {
     const { db, client } = await databaseOf(3);
-    await migrate(db);
+    await migrate(db, SEALING);
     const { rows } = await client.query(
       'select position::int, body is not null as kept from events order by created_at',
     );
@@ -93,5 +111,89 @@ describe('a database that is upgraded while the former release runs on it', () =
     };
     await expect(migrate(db, { migrations: [...migrations, broken] })).rejects.toThrow(/division by zero/);
     expect(await readRows(client, await readColumns(client))).toEqual(before);
+  });
+});
+
+test('an address that is not that of its account ends the upgrade, which names it and changes nothing', async () => {
+  const { db, client } = await databaseOf(7);
+  const before = await readRows(client, await readColumns(client));
+  const thief = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH';
+  await client.query('alter table addresses disable trigger addresses_are_for_life');
+  const { rows } = await client.query(
+    'update addresses set address = $1 where position = 2 returning id, encode(account, $2) as account',
+    [thief, 'hex'],
+  );
+  const [{ id, account }] = rows;
+  await expect(migrate(db)).rejects.toThrow(
+    `${thief} has the account of ${accountToAddress(account as AccountHex)} (id ${id})`,
+  );
+  expect((await readRows(client, await readColumns(client)))['schema_migrations']).toEqual(before['schema_migrations']);
+});
+
+test('an address whose text somebody changed is refused by the upgrade, which names both and what to do', async () => {
+  const { db, client } = await databaseOf(7);
+  await client.query(`alter table addresses disable trigger addresses_are_for_life;
+    update addresses set address = 'TEmRq8MJb2zu3ot9fb2v9XPdT8oiRjXXJ5' where id = (select id from addresses limit 1)`);
+  await expect(migrate(db, SEALING)).rejects.toMatchObject({
+    code: 'MIGRATION_REFUSED',
+    message: expect.stringMatching(
+      /somebody changed addresses: TEmRq8MJb2zu3ot9fb2v9XPdT8oiRjXXJ5 has the account of T/,
+    ),
+  });
+});
+
+describe('secrets of webhooks that a release stored as plain text', () => {
+  const insertPlain = `insert into webhook_endpoints (id, project_id, network, url, secret)
+    select gen_random_uuid(), project_id, network, 'https://a.example/', 'whsec_' || encode(sha256(n::text::bytea), 'base64')
+    from webhook_endpoints, generate_series(1, 300) n`;
+  const plainOnes = async (client: pg.Client) =>
+    (await client.query('select id, secret from webhook_endpoints where secret is not null order by id')).rows;
+
+  test('are sealed by the upgrade, once, however many processes start together, and sign as before', async () => {
+    const { db, client } = await databaseOf(3);
+    await client.query(insertPlain);
+    const before = await plainOnes(client);
+    expect(before).toHaveLength(602);
+    await Promise.all([migrate(db, SEALING), migrate(db, SEALING), migrate(db, SEALING)]);
+    const ids = before.map(({ id }) => id);
+    const sealed = await findActiveSecrets(db, ids, now());
+    const opened = await openEndpointSecrets(TEST_KEY_RING, sealed);
+    const found = sealed.map(({ endpoint_id: id }, index) => {
+      const each = opened[index];
+      return { id, secret: each?.kind === 'ok' ? each.secret : null };
+    });
+    expect(found).toEqual(before);
+    expect(await plainOnes(client)).toEqual([]);
+  });
+
+  test('are kept as they are where no master key is at hand: the upgrade is refused, and says what to do', async () => {
+    const { db, client } = await databaseOf(3);
+    const before = await readRows(client, await readColumns(client));
+    await expect(migrate(db)).rejects.toMatchObject({
+      code: 'MIGRATION_REFUSED',
+      message: expect.stringContaining('upgrade it with QUITTANCE_MASTER_KEY set'),
+    });
+    expect(await readRows(client, await readColumns(client))).toEqual(before);
+  });
+
+  test('are not taken for ours once there were sealed ones: somebody may have put them there', async () => {
+    const { db, client } = await databaseOf(migrations.length - 1);
+    await client.query(`delete from webhook_secrets; ${insertPlain}`);
+    const before = await plainOnes(client);
+    await expect(migrate(db, SEALING)).rejects.toMatchObject({ code: 'MIGRATION_REFUSED' });
+    expect(await plainOnes(client)).toEqual(before);
+    expect((await client.query('select from webhook_secrets')).rowCount).toBe(0);
+  });
+
+  test('and are malformed never signed: the upgrade forgets them, and the log names the endpoint', async () => {
+    const { db, client } = await databaseOf(3);
+    await client.query(`update webhook_endpoints set secret = 'whsec_h0rse' where disabled_at is null`);
+    const lines: string[] = [];
+    const told = createLogger({ level: 'info', destination: { write: (line) => void lines.push(line) } });
+    const deps = { keyRing: async () => TEST_KEY_RING, log: told, now, random: randomBytes };
+    await migrate(db, { sealPlainSecrets: (tx) => sealPlainSecrets(tx, deps) });
+    expect(lines.filter((line) => line.includes('malformed'))).toHaveLength(1);
+    expect(lines.join('')).not.toContain('h0rse');
+    expect((await client.query('select from webhook_secrets')).rowCount).toBe(1);
   });
 });

@@ -39,7 +39,8 @@ async function findOrBuild(folder: string, external: string[]): Promise<string> 
 /** Lays out a folder as a release, whose bin/quittance.js finds the build. */
 async function build(folder: string, external: string[]): Promise<void> {
   for (const name of ['bin', 'package.json']) await cp(join(ROOT, name), join(folder, name), { recursive: true });
-  for (const name of ['migrations', 'public', 'node_modules']) await symlink(join(ROOT, name), join(folder, name));
+  for (const name of ['migrations', 'public', 'deploy', 'node_modules'])
+    await symlink(join(ROOT, name), join(folder, name));
   const esbuild = await import('esbuild');
   await esbuild.build({
     entryPoints: [join(ROOT, 'src/cli/main.ts')],

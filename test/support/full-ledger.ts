@@ -1,8 +1,11 @@
 import type pg from 'pg';
+import { type AccountHex, accountToAddress } from '../../src/tron/address.ts';
 
 /** A UUID of a test's own; ids of different things begin with another digit. */
 export const uuid = (n: number) => `00000000-0000-7000-8000-${n.toString(16).padStart(12, '0')}`;
 const bytes = (length: number, n: number) => `\\x${n.toString(16).padStart(length * 2, '0')}`;
+/** The address of which the account is the number `n`. */
+export const addressOf = (n: number) => accountToAddress(bytes(20, n).slice(2) as AccountHex);
 
 export const PROJECT = uuid(0x1001);
 const KEY = uuid(0x2001);
@@ -79,7 +82,7 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
       position: n,
       created_at: AT,
     },
-    ...{ address: `T${String(n).padStart(33, 'a')}`, policy: 'tail', ...extra },
+    ...{ address: addressOf(n), policy: 'tail', ...extra },
   });
   await insert(
     'addresses',

@@ -4,21 +4,22 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { onTestFinished } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
-import { type BackupMade, writeBackup } from '../../src/store/backup.ts';
+import { type BackupMade, type Protection, writeBackup } from '../../src/store/backup.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { createTestDatabase, type TestDatabase } from './postgres.ts';
 
+/** `db` and `client` are the owner's. */
 export type LedgerDatabase = TestDatabase & { db: Database; client: pg.Client };
 
 /** A database of one test, migrated and empty, with a plain connection beside ours. */
 export async function newLedger(): Promise<LedgerDatabase> {
   const database = await createTestDatabase();
   onTestFinished(() => database.drop());
-  const client = new pg.Client(database.connection);
+  const client = new pg.Client(database.owner);
   client.on('error', () => undefined); // A test may end it.
   await client.connect();
   const options = { poolSize: 4, applicationName: 'test', onError: () => undefined };
-  const db = openDatabase({ ...options, connection: database.connection });
+  const db = openDatabase({ ...options, connection: database.owner });
   onTestFinished(async () => {
     await db.close();
     await client.end();
@@ -33,7 +34,8 @@ export async function newFolder(): Promise<string> {
   return folder;
 }
 
-/** Writes a backup of a test's database. */
-export async function backUp({ connection }: TestDatabase, path: string): Promise<BackupMade> {
-  return writeBackup({ connection, path, release: 'test', now: unixMs(Date.now()) });
+/** Writes a backup of a test's database, as the service's user. */
+export async function backUp({ connection }: TestDatabase, path: string, protection?: Protection): Promise<BackupMade> {
+  const more = protection === undefined ? {} : { protection };
+  return writeBackup({ connection, path, release: 'test', now: unixMs(Date.now()), ...more });
 }

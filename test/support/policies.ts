@@ -8,13 +8,12 @@ export const setPolicy = (service: TestService, project: TestProject, policy: Po
 
 /** Adds an address of a policy to a project. Nobody has its key. */
 export function addAddress(service: TestService, project: TestProject, policy: Policy) {
-  const account = randomBytes(20).toString('hex');
   return runSql(
     service,
     `insert into addresses (id, project_id, network, account, address, policy, position)
-     select gen_random_uuid(), p.id, p.network, decode($3, 'hex'), 'T' || substr($3, 1, 33), $2,
+     select gen_random_uuid(), p.id, p.network, $3, tron_address($3), $2,
        (select coalesce(max(position), 0) + 1 from addresses where project_id = p.id)
      from projects p where p.id = $1`,
-    [project.id, policy, account],
+    [project.id, policy, randomBytes(20)],
   );
 }

@@ -9,7 +9,10 @@ import { makeRunDirectory } from './run-directory.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
+    /** The superuser of the run's server. */
     postgres: PostgresConnection;
+    /** As whom the service works: a member of the group role that deploy/roles.sql grants to. It owns nothing. */
+    runtimeUser: Pick<PostgresConnection, 'user' | 'password'>;
     /** A directory of this test run, deleted at its end. */
     runDirectory: string;
   }
@@ -26,8 +29,10 @@ export default async function setUpPostgres(project: TestProject): Promise<() =>
   try {
     const log = createLogger({ level: 'warn' });
     postgres = await startEmbeddedPostgres({ dataDir: join(parent, 'data'), log, isDurable: false });
-    await createTemplate(postgres.connection);
-    project.provide('postgres', postgres.connection);
+    const { owner, connection } = postgres;
+    await createTemplate(owner, connection);
+    project.provide('postgres', owner);
+    project.provide('runtimeUser', { user: connection.user, password: connection.password });
     project.provide('runDirectory', parent);
     // A watched run that starts over has other source.
     project.onTestsRerun(() => rm(join(parent, 'command'), { recursive: true, force: true }));

@@ -5,10 +5,19 @@ import { type Database, openDatabase } from '../../src/store/database.ts';
 import type { PostgresConnection } from '../../src/store/embedded-connection.ts';
 import { TEMPLATE, withClient } from './postgres-template.ts';
 
-/** A database of one test file: migrated, empty, its own. `drop` closes the connections that are left. */
-export type TestDatabase = { connectionString: string; connection: PostgresConnection; drop(): Promise<void> };
+/**
+ * A database of one test file: migrated, empty, its own. `connection` is that of the service, which owns nothing and deletes nothing;
+ * `owner` is for what a test changes around the program. `drop` closes the connections that are left.
+ */
+export type TestDatabase = {
+  connectionString: string;
+  connection: PostgresConnection;
+  ownerString: string;
+  owner: PostgresConnection;
+  drop(): Promise<void>;
+};
 
-/** A pool on a test's database, which may be dropped under it. */
+/** A pool on a test's database, which may be dropped under it: the service's, or with `{ connection: database.owner }` the owner's. */
 export function openTestDatabase({ connection }: Pick<TestDatabase, 'connection'>, poolSize = 1): Database {
   return openDatabase({ connection, poolSize, applicationName: 'test', onError: () => undefined });
 }
@@ -16,13 +25,18 @@ export function openTestDatabase({ connection }: Pick<TestDatabase, 'connection'
 export async function createTestDatabase(): Promise<TestDatabase> {
   const server = inject('postgres');
   const database = `test_${randomUUID().replaceAll('-', '')}`;
-  await withClient(server, (client) =>
-    retryWhileBusy(() => client.query(`create database ${database} template ${TEMPLATE} strategy file_copy`)),
-  );
-  const connection = { ...server, database };
+  await withClient(server, async (client) => {
+    await retryWhileBusy(() => client.query(`create database ${database} template ${TEMPLATE} strategy file_copy`));
+    // What was granted on the template as a whole is not copied.
+    await client.query(`revoke temporary on database ${database} from public`);
+  });
+  const owner = { ...server, database };
+  const connection = { ...owner, ...inject('runtimeUser') };
   return {
     connectionString: connectionString(connection),
     connection,
+    ownerString: connectionString(owner),
+    owner,
     async drop() {
       await withClient(server, (client) => client.query(`drop database if exists ${database} with (force)`));
     },

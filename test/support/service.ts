@@ -66,6 +66,8 @@ export type TestService = {
   url: string;
   db: Database;
   connectionString: string;
+  /** For what a test changes around the service, whose own user may not. */
+  ownerString: string;
   devnet: Devnet;
   /** What each node of the pool can be bent with, in order of preference; the first is the devnet's own. */
   nodes: readonly { url: string; setFault(...faults: readonly Fault[]): void }[];
@@ -205,6 +207,7 @@ async function startParts(options: TestServiceOptions, cleanups: Cleanups): Prom
       return service.db;
     },
     connectionString: database.connectionString,
+    ownerString: database.ownerString,
     devnet,
     nodes,
     payer: createPayer({ nodeUrl: wallet.url, privateKey: devnet.payer.privateKey }),

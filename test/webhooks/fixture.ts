@@ -56,7 +56,7 @@ export async function recorded(metrics: Pick<Metrics, 'deliveryAttempts'>, attem
 /** A database of its own, a clock that tests move, and what they need to fill and run it. */
 export async function createWorld() {
   const database = await createTestDatabase();
-  const client = new pg.Client(database.connection);
+  const client = new pg.Client(database.owner);
   await client.connect();
   const clock = movableClock();
   const ends: (() => Promise<unknown>)[] = [];
@@ -66,8 +66,8 @@ export async function createWorld() {
   await sql(`insert into projects (id, name, network) values ($1, 'shop', 'devnet')`, [projectId]);
   const addressId = randomUUID();
   await sql(
-    `insert into addresses (id, project_id, network, account, address, position) values ($1, $2, 'devnet', $3, $4, 1)`,
-    [addressId, projectId, randomBytes(20), `T${'a'.repeat(33)}`],
+    `insert into addresses (id, project_id, network, account, address, position) values ($1, $2, 'devnet', $3, tron_address($3), 1)`,
+    [addressId, projectId, randomBytes(20)],
   );
 
   const open = (connection: PostgresConnection = database.connection): Database => {
@@ -154,7 +154,7 @@ export async function createWorld() {
     },
     /** Like `addEvent` without an invoice, over a connection of its own, while the world's is in a transaction. */
     addEventApart: async (endpoints: { id: string }[]) => {
-      const apart = new pg.Client(database.connection);
+      const apart = new pg.Client(database.owner);
       await apart.connect();
       const id = uuidV7(clock.now(), randomBytes(10));
       const at = new Date(clock.now());

@@ -5,21 +5,23 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { loadSandboxSecrets, seedSandbox } from '../../src/cli/sandbox/secrets.ts';
+import { readConfig } from '../../src/config.ts';
 import { encodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { keyFilePath, writeKeyFile } from '../../src/runtime/key-file.ts';
 import { createKeyRing, createMasterKey, type KeyRing, seal } from '../../src/runtime/key-ring.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { requireKeyRing } from '../../src/runtime/open-key-ring.ts';
+import { startService } from '../../src/service.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { insertWebhookEndpoint } from '../../src/store/webhook-endpoints.ts';
 import { countSecretsByKey, endWebhookSecrets, findActiveSecrets } from '../../src/store/webhook-secrets.ts';
 import { addWebhookEndpoint } from '../../src/webhooks/add-endpoint.ts';
 import { addEndpointSecret, openEndpointSecrets } from '../../src/webhooks/endpoint-secrets.ts';
-import { prepareSecrets } from '../../src/webhooks/prepare-secrets.ts';
+import { refuseMissingKeys } from '../../src/webhooks/refuse-missing-keys.ts';
 import { resealSecrets } from '../../src/webhooks/reseal-secrets.ts';
 import { createWebhookSecret } from '../../src/webhooks/sign.ts';
+import { startSecretWatch } from '../../src/webhooks/watch-secrets.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { eventually } from './fixture.ts';
 
@@ -27,26 +29,33 @@ const [older, newer] = [createMasterKey(), createMasterKey()];
 const OLDER = createKeyRing([older]);
 const BOTH = createKeyRing([newer, older]);
 
+const read = readConfig({ QUITTANCE_METRICS_PORT: 'off' });
+if (read.kind !== 'ok') throw new Error('the defaults are a configuration');
+const WEBHOOKS_ALONE = { config: { ...read.config, roles: ['webhooks'] as const } };
+
 let database: TestDatabase;
 let client: pg.Client;
 let db: Database;
 let projectId: string;
-let lines: string[];
 beforeEach(async () => {
   database = await createTestDatabase();
-  client = new pg.Client(database.connection);
+  client = new pg.Client(database.owner);
   await client.connect();
   const { connection } = database;
   db = openDatabase({ connection, poolSize: 6, applicationName: 'secrets', onError: () => undefined });
   projectId = randomUUID();
-  lines = [];
   await client.query("insert into projects (id, name, network) values ($1, 'shop', 'devnet')", [projectId]);
+  // What these tests do to sealed secrets, a plain statement cannot.
+  await client.query('alter table webhook_secrets disable trigger user');
 });
 afterEach(async () => {
   await db.close();
   await client.end();
   await database.drop();
 });
+
+/** A service does not start while guards are off. */
+const GUARDED = 'alter table webhook_secrets enable trigger user';
 
 const now = () => unixMs(Date.now());
 
@@ -56,24 +65,13 @@ async function addEndpoint(ring: KeyRing, secret = createWebhookSecret(randomByt
   return endpoint;
 }
 
-/** As the former release left it. */
-async function addPlainEndpoint(secret: string) {
-  const id = randomUUID();
-  await client.query(
-    `insert into webhook_endpoints (id, project_id, network, url, secret) values ($1, $2, 'devnet', 'https://a.example/', $3)`,
-    [id, projectId, secret],
-  );
-  return { id, secret };
-}
-
 async function open(ring: KeyRing, ...endpoints: { id: string }[]) {
   const ids = endpoints.map(({ id }) => id);
   return openEndpointSecrets(ring, await findActiveSecrets(db, ids, now()));
 }
 
 function prepare(keyRing: KeyRing) {
-  const log = createLogger({ level: 'trace', destination: { write: (line) => void lines.push(line) } });
-  return prepareSecrets({ db, keyRing, log, now, random: randomBytes });
+  return refuseMissingKeys({ db, keyRing }, now());
 }
 
 function newDirectory(): string {
@@ -130,7 +128,6 @@ test('a sealed secret that is moved to another row or endpoint, or sealed for an
 
 test('without its master key a secret does not open, and the start is refused with the key that is missing', async () => {
   const endpoint = await addEndpoint(OLDER);
-  const plain = await addPlainEndpoint(createWebhookSecret(randomBytes));
   const stranger = createKeyRing([newer]);
   expect(await open(stranger, endpoint)).toEqual([{ kind: 'unknown-key' }]);
   const refusal = { name: 'AppError', code: 'CONFIG_INVALID' };
@@ -142,75 +139,36 @@ test('without its master key a secret does not open, and the start is refused wi
   });
   const file = createKeyRing([newer], { kind: 'file', path: '/data/master-key' });
   await expect(prepare(file)).rejects.toThrow(/the file \/data\/master-key has .* from a backup/);
-  // The wrong process sealed nothing.
-  expect(await open(stranger, plain)).toEqual([]);
   await prepare(BOTH);
-  expect(await open(BOTH, endpoint, plain)).toHaveLength(2);
   // What signs nothing any more keeps nobody from starting.
   await endWebhookSecrets(db, endpoint.id, unixMs(Date.now() - 1));
-  await endWebhookSecrets(db, plain.id, unixMs(Date.now() - 1));
   await prepare(createKeyRing([createMasterKey()]));
 });
 
-test('plain secrets of the former release are sealed once, however many processes start, and still sign', async () => {
-  await client.query(
-    `insert into webhook_endpoints (id, project_id, network, url, secret)
-     select gen_random_uuid(), $1, 'devnet', 'https://a.example/', 'whsec_' || encode(sha256(n::text::bytea), 'base64')
-     from generate_series(1, 600) n`,
-    [projectId],
-  );
-  const { rows: before } = await client.query('select id, secret from webhook_endpoints');
-  await Promise.all([prepare(OLDER), prepare(OLDER), prepare(OLDER)]);
-  const sealed = await findActiveSecrets(
-    db,
-    before.map(({ id }) => id),
-    now(),
-  );
-  const secrets = new Map(before.map(({ id, secret }) => [id, secret]));
-  expect(sealed).toHaveLength(600);
-  for (const [index, opened] of (await openEndpointSecrets(OLDER, sealed)).entries()) {
-    expect(opened).toEqual({ kind: 'ok', secret: secrets.get(sealed[index]?.endpoint_id) });
-  }
-  const all = (await readAll()) + lines.join('');
-  for (const { secret } of before.slice(0, 20)) expectNoTrace(all, secret);
-  expect(lines.join('')).toContain('sealed now');
-  lines.length = 0;
-  await prepare(OLDER);
-  expect(lines).toEqual([]);
-});
-
-test('the sandbox of the former release keeps its endpoint and its secret', async () => {
-  const dataDir = newDirectory();
-  const sandbox = await loadSandboxSecrets(dataDir, Date.now());
-  await seedSandbox(db, OLDER, sandbox, 'http://127.0.0.1:1/');
+test('a secret that somebody plants as plain text is refused by the database, and no start takes one for ours', async () => {
+  const endpoint = await addEndpoint(OLDER);
   await client.query('delete from webhook_secrets');
-  await client.query('update webhook_endpoints set secret = $1', [sandbox.webhookSecret]);
-  await seedSandbox(db, OLDER, await loadSandboxSecrets(dataDir, Date.now()), 'http://127.0.0.1:2/');
-  await prepare(OLDER);
-  expect(await open(OLDER, { id: sandbox.endpointId })).toEqual([{ kind: 'ok', secret: sandbox.webhookSecret }]);
-});
-
-test('a plain secret that is malformed, or was replaced before it could be sealed, is forgotten and said', async () => {
-  const [malformed, replaced] = [await addPlainEndpoint('whsec_h0rse'), await addEndpoint(OLDER)];
-  await client.query('update webhook_endpoints set secret = $2 where id = $1', [
-    replaced.id,
-    createWebhookSecret(randomBytes),
-  ]);
-  await prepare(OLDER);
-  const [error, warning] = lines.filter((line) => line.includes('whe_')).sort();
-  const said = [error, warning].map((line) => JSON.parse(line ?? '{}'));
-  expect(said).toContainEqual(
-    expect.objectContaining({
-      level: 'error',
-      endpoint: encodeId('whe', malformed.id),
-      msg: expect.stringContaining('malformed'),
-    }),
+  await client.query(GUARDED);
+  const planted = createWebhookSecret(randomBytes);
+  const update = () => client.query('update webhook_endpoints set secret = $1', [planted]);
+  await expect(update()).rejects.toThrow(/^secret of webhook_endpoints \S+ is never changed/);
+  const insert = `insert into webhook_endpoints (id, project_id, network, url, secret)
+    select gen_random_uuid(), project_id, network, url, $1 from webhook_endpoints`;
+  const constraint = 'webhook_endpoints_no_plain_secret';
+  await expect(client.query(insert, [planted])).rejects.toMatchObject({ constraint });
+  // Not even where the owner of the tables took both off.
+  await client.query(
+    `alter table webhook_endpoints disable trigger user; alter table webhook_endpoints drop constraint ${constraint}`,
   );
-  expect(said).toContainEqual(expect.objectContaining({ level: 'warn', endpoint: encodeId('whe', replaced.id) }));
-  expect(lines.join('')).not.toContain('h0rse');
-  expect(await open(OLDER, malformed, replaced)).toEqual([{ kind: 'ok', secret: replaced.secret }]);
-  const { rows } = await client.query('select id from webhook_endpoints where secret is not null');
-  expect(rows).toEqual([]);
+  await update();
+  await client.query('alter table webhook_endpoints enable trigger user');
+  const { connection } = database;
+  const log = createLogger({ level: 'silent' });
+  await expect(startService({ ...WEBHOOKS_ALONE, connection, keyRing: OLDER, log })).rejects.toMatchObject({
+    code: 'SCHEMA_CHANGED',
+    message: expect.stringContaining(`constraint webhook_endpoints.${constraint} is missing`),
+  });
+  expect(await open(OLDER, endpoint)).toEqual([]);
 });
 
 test('resealing that is cut off is finished by the next one; secrets stay as they are and no trace is left', async () => {
@@ -285,4 +243,97 @@ test('a secret that is being sealed during a rotation is waited for, and the nex
   expect(await open(service, late)).toEqual([{ kind: 'ok', secret: late.secret }]);
   await addEndpoint(service);
   expect([...(await countSecretsByKey(db, now())).keys()]).toEqual([newer.id]);
+});
+
+/** The open alarms about secrets. */
+async function alarms(): Promise<{ subject: string; detail: string }[]> {
+  const { rows } = await client.query(
+    `select subject, detail from alarms where kind = 'secret-damaged' and resolved_at is null order by subject`,
+  );
+  return rows;
+}
+
+const silent = createLogger({ level: 'silent' });
+
+/** Lets a service send webhooks until the alarms are as they should be. */
+async function serve(keyRing: KeyRing, judge: () => Promise<void>): Promise<void> {
+  await client.query(GUARDED);
+  const service = await startService({ ...WEBHOOKS_ALONE, connection: database.connection, keyRing, log: silent });
+  try {
+    await eventually(judge);
+  } finally {
+    await service.stop();
+  }
+}
+
+test('sealed secrets that were moved are an alarm for each endpoint, which is over when they open again', async () => {
+  const [one, two, fine] = [await addEndpoint(OLDER), await addEndpoint(OLDER), await addEndpoint(OLDER)];
+  const swap = `update webhook_secrets s set sealed = o.sealed from webhook_secrets o
+    where s.endpoint_id = any($1) and o.endpoint_id = any($1) and o.endpoint_id <> s.endpoint_id`;
+  await client.query(swap, [[one.id, two.id]]);
+  const subjects = [one, two].map(({ id }) => encodeId('whe', id)).sort();
+  await serve(OLDER, async () => expect((await alarms()).map(({ subject }) => subject)).toEqual(subjects));
+  const [first] = await alarms();
+  expect(first?.detail).toContain(`${subjects[0]} of ${encodeId('prj', projectId)} does not open`);
+  expect(first?.detail).toContain(`quittance webhook rotate ${subjects[0]}`);
+  expect(first?.detail).not.toContain(encodeId('whe', fine.id));
+  await client.query(swap, [[one.id, two.id]]);
+  await serve(OLDER, async () => expect(await alarms()).toEqual([]));
+});
+
+test('a secret that is gone, or whose key is not here, is one alarm until it is mended; of a disabled endpoint it is none', async () => {
+  const [gone, foreign, disabled] = [await addEndpoint(OLDER), await addEndpoint(OLDER), await addEndpoint(OLDER)];
+  await client.query('delete from webhook_secrets where endpoint_id = any($1)', [[gone.id, disabled.id]]);
+  await client.query(`update webhook_secrets set master_key_id = repeat('0', 16) where endpoint_id = $1`, [foreign.id]);
+  await client.query(`update webhook_endpoints set disabled_at = now(), disabled_reason = 'x' where id = $1`, [
+    disabled.id,
+  ]);
+  const receipts = { kind: 'ok' as 'ok' | 'damaged', masterKeyId: older.id };
+  const watch = startSecretWatch({
+    ...{ db, keyRing: OLDER, log: silent, networks: ['devnet'], checkMs: 10 },
+    tryReceiptKey: async () => receipts,
+  });
+  const detailOf = async (subject: string) => (await alarms()).find((alarm) => alarm.subject === subject)?.detail;
+  try {
+    await eventually(async () => expect(await alarms()).toHaveLength(2));
+    expect(await detailOf(encodeId('whe', gone.id))).toContain('is not in the database any more');
+    expect(await detailOf(encodeId('whe', foreign.id))).toMatch(/under the master key 0{16}.* --key-is-lost/);
+    receipts.kind = 'damaged';
+    await eventually(async () => expect(await detailOf('receipts')).toContain('quittance receipt rotate'));
+    receipts.kind = 'ok';
+    await client.query('update webhook_secrets set master_key_id = $1', [older.id]);
+    const deps = { endpointId: gone.id, secret: gone.secret, now: now(), random: randomBytes };
+    await db.transaction((tx) => addEndpointSecret(tx, OLDER, deps));
+    await eventually(async () => expect(await alarms()).toEqual([]));
+  } finally {
+    await watch.stop();
+  }
+  const { rows } = await client.query('select subject, count(*)::int as count from alarms group by 1');
+  expect(rows.map(({ count }) => count)).toEqual([1, 1, 1]);
+});
+
+test('a process that has the key does not close what another one, which lacks it, goes on to say', async () => {
+  const endpoint = await addEndpoint(OLDER);
+  let rounds = 0;
+  const tryReceiptKey = async () => {
+    rounds += 1;
+    return null;
+  };
+  const start = (keyRing: KeyRing) =>
+    startSecretWatch({ db, keyRing, log: silent, networks: ['devnet'], checkMs: 10, tryReceiptKey });
+  const seen = async () => {
+    const { rows } = await client.query(`select resolved_at, seen_count from alarms where kind = 'secret-damaged'`);
+    return rows;
+  };
+  const well = start(OLDER);
+  // It has looked once, and found nothing.
+  await eventually(async () => expect(rounds).toBeGreaterThan(1));
+  const lacking = start(createKeyRing([newer]));
+  try {
+    await eventually(async () => expect((await seen())[0]?.seen_count).toBeGreaterThan(20));
+    expect(await seen()).toEqual([expect.objectContaining({ resolved_at: null })]);
+  } finally {
+    await Promise.all([well.stop(), lacking.stop()]);
+  }
+  expect((await alarms())[0]?.subject).toBe(encodeId('whe', endpoint.id));
 });

@@ -6,7 +6,7 @@ import { findLedgerIdentity, refuseForeignLedger, takeLedger } from '../../store
 import { CliError } from '../cli-error.ts';
 import { readOperator } from '../operator.ts';
 import type { Result, Terminal } from '../terminal.ts';
-import { withDatabase } from '../with-database.ts';
+import { type CommandDatabase, withDatabase } from '../with-database.ts';
 import { refuseRunning } from './refuse-running.ts';
 
 export type AcceptOptions = { retireAddresses?: boolean; nothingCreatedSince?: boolean; by?: string };
@@ -21,7 +21,7 @@ export async function acceptCopy(terminal: Terminal, options: AcceptOptions): Pr
     throw new CliError('USAGE', 'give one of --retire-addresses and --nothing-created-since; if in doubt, the first');
   }
   const operator = readOperator(options.by, terminal.env);
-  return withDatabase(terminal, async (database) => {
+  const work = async (database: CommandDatabase): Promise<Result> => {
     const { db } = database;
     await refuseRunning(database);
     const identity = await findLedgerIdentity(db);
@@ -44,7 +44,8 @@ export async function acceptCopy(terminal: Terminal, options: AcceptOptions): Pr
         ? 'add addresses that Quittance never had, or new invoices are refused: docs/backup.md'
         : 'never start a service over the other database again',
     };
-  });
+  };
+  return withDatabase(terminal, work, { mayCreate: false, mayMigrate: false, asOwner: true });
 }
 
 function nothingToAccept(reason: string): CliError {

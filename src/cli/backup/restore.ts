@@ -1,19 +1,25 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
-import { unixMs } from '../../domain/time.ts';
+import { uuidV7 } from '../../domain/ids.ts';
+import type { Network } from '../../domain/network.ts';
+import { type UnixMs, unixMs } from '../../domain/time.ts';
 import { type Secured, secureCopy } from '../../payments/secure-copy.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import { openKeyRing } from '../../runtime/open-key-ring.ts';
+import { raiseAlarm } from '../../store/alarms.ts';
 import type { BackupHeader } from '../../store/backup-format.ts';
+import type { Authenticity } from '../../store/backup-mac.ts';
 import type { Sql } from '../../store/database.ts';
 import { takeLedger } from '../../store/ledger-identity.ts';
-import { restoreBackup } from '../../store/restore.ts';
+import { type Restored, restoreBackup } from '../../store/restore.ts';
+import { findProjectNetworks } from '../../store/restore-safety.ts';
 import { readOperator } from '../operator.ts';
+import { readReason } from '../read-reason.ts';
 import { formatFields, type Result, type Terminal } from '../terminal.ts';
-import { type CommandDatabase, withDatabase } from '../with-database.ts';
+import { sealingWith, withDatabase } from '../with-database.ts';
+import { describeAuthenticity, type OpenOptions, readOpening } from './open-options.ts';
 import { refuseRunning } from './refuse-running.ts';
 
-export type RestoreOptions = { by?: string };
+export type RestoreOptions = OpenOptions & { by?: string; reason?: string };
 
 /**
  * Loads a backup into an empty database. Unless it was a final one, no address in it gets a new invoice ever again: payers may hold
@@ -24,40 +30,53 @@ export async function runRestore(terminal: Terminal, file: string, options: Rest
   const operator = readOperator(options.by, terminal.env);
   const now = () => unixMs(systemClock.now());
   const random = (bytes: number) => randomBytes(bytes);
-  const finish = async (tx: Sql, { ledger, takenAt }: BackupHeader): Promise<Secured> => {
+  const takesUnauthenticated = options.unauthenticated === true;
+  const reason = takesUnauthenticated ? readReason(options.reason) : '';
+  const finish = async (tx: Sql, { ledger, takenAt }: BackupHeader, { kind }: Authenticity): Promise<Secured> => {
     const { id, firstIndex } = ledger ?? { id: randomUUID(), firstIndex: 0 };
     await takeLedger(tx, { id, firstIndex }, { isAnew: true });
-    return ledger?.isFinal === true ? [] : secureCopy(tx, { now, random, operator }, `a backup of ${takenAt}`);
+    const origin = `a backup of ${takenAt}${kind === 'authentic' ? '' : ` that no master key vouches for (taken by ${operator}: ${reason})`}`;
+    if (ledger?.isFinal !== true) return secureCopy(tx, { now, random, operator }, origin);
+    if (kind !== 'authentic') await tellUnauthenticated(tx, origin, now());
+    return [];
   };
   return withDatabase(
     terminal,
     async (database) => {
       await refuseRunning(database);
-      const { connection } = database;
-      const { header, rowCounts, applied, finished } = await restoreBackup({ connection, path, finish });
-      const missing = await findMissingKeys(database, header, terminal);
-      return present(header, { rowCounts, applied, secured: finished, missing });
+      const { connection, config } = database;
+      const opening = await readOpening(terminal, config, options);
+      const restored = await restoreBackup({
+        connection,
+        path,
+        finish,
+        takesUnauthenticated,
+        hooks: sealingWith(config, terminal),
+        ...opening,
+      });
+      const missing = restored.header.masterKeyIds.filter((id) => opening.keyRing?.find(id) === undefined);
+      return present(restored, missing);
     },
-    { mayCreate: true, mayMigrate: false, takesAnySchema: true },
+    { mayCreate: true, mayMigrate: false, takesAnySchema: true, asOwner: true },
   );
 }
 
-/** Master keys without which something that is sealed in the backup stays closed. */
-async function findMissingKeys(
-  { config }: CommandDatabase,
-  { masterKeyIds }: BackupHeader,
-  terminal: Terminal,
-): Promise<string[]> {
-  if (masterKeyIds.length === 0) return [];
-  const ring = await openKeyRing(config, { mayCreate: false, warn: terminal.note });
-  return masterKeyIds.filter((id) => ring?.find(id) === undefined);
+/** After a restore of another kind `secureCopy` tells it, with what else is to be done. */
+async function tellUnauthenticated(tx: Sql, origin: string, now: UnixMs): Promise<void> {
+  for (const network of await findProjectNetworks(tx)) {
+    await raiseAlarm(tx, network as Network, {
+      id: uuidV7(now, randomBytes(10)),
+      kind: 'database-restored',
+      subject: new Date(now).toISOString(),
+      detail: `the database was restored from ${origin}: compare its addresses with those of your wallet ("quittance address list") and its keys and endpoints with those that you made, then close this with "quittance chain acknowledge --alarm database-restored --network ${network}"`,
+    });
+  }
 }
 
 function present(
-  header: BackupHeader,
-  found: { rowCounts: Record<string, number>; applied: string[]; secured: Secured; missing: string[] },
+  { header, authenticity, rowCounts, applied, finished: secured }: Restored & { finished: Secured },
+  missing: readonly string[],
 ): Result {
-  const { rowCounts, applied, secured, missing } = found;
   const isFinal = header.ledger?.isFinal === true;
   const barred = secured.reduce((sum, each) => sum + each.barred, 0);
   const { release, takenAt } = header;
@@ -66,6 +85,7 @@ function present(
       takenAt,
       release,
       final: isFinal,
+      authenticity: authenticity.kind,
       rowCounts,
       applied,
       barredAddresses: barred,
@@ -73,6 +93,7 @@ function present(
     },
     text: formatFields([
       ['backup of', `${takenAt}, made by release ${release}`],
+      ['authenticated', describeAuthenticity(authenticity)],
       ['invoices', String(rowCounts['invoices'] ?? 0)],
       ['transfers', String(rowCounts['transfers'] ?? 0)],
       ['migrations applied', applied.length === 0 ? null : applied.join(', ')],

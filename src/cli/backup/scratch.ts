@@ -1,18 +1,24 @@
-import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { chmod, lstat, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isRunning } from '../../runtime/is-running.ts';
 import { createLogger } from '../../runtime/log.ts';
 import { type Connection, type Database, openDatabase } from '../../store/database.ts';
 import { startEmbeddedPostgres } from '../../store/embedded.ts';
+import { removeAsOwner } from '../../store/embedded-user.ts';
 import type { Terminal } from '../terminal.ts';
 
 const PREFIX = 'quittance-verify-';
+/** In that of a scratch; what is directly below may be PostgreSQL's user's. */
+const DIRECTORIES = ['data', 'shared'] as const;
+
+export type Scratch = { connection: Connection; owner: Connection; open(): Database };
 
 /** Runs `work` with a database server of its own, which is gone afterwards with all that it held. */
 export async function withScratch<Output>(
   { stderr }: Pick<Terminal, 'stderr'>,
-  work: (scratch: { connection: Connection; open(): Database }) => Promise<Output>,
+  { needsOwnUser }: { needsOwnUser: boolean },
+  work: (scratch: Scratch) => Promise<Output>,
 ): Promise<Output> {
   await removeRemains();
   const parent = await mkdtemp(join(tmpdir(), `${PREFIX}${process.pid}-`));
@@ -20,12 +26,13 @@ export async function withScratch<Output>(
     // Root's PostgreSQL runs as another user, who must pass through; what holds the data stays closed.
     await chmod(parent, 0o711);
     const postgres = await startEmbeddedPostgres({
-      dataDir: join(parent, 'data'),
-      sharedDir: join(parent, 'shared'),
+      dataDir: join(parent, DIRECTORIES[0]),
+      sharedDir: join(parent, DIRECTORIES[1]),
       log: createLogger({ level: 'warn', destination: stderr }),
       isDurable: false,
+      needsOwnUser,
     });
-    const { connection } = postgres;
+    const { connection, owner } = postgres;
     const opened: Database[] = [];
     try {
       const open = () => {
@@ -38,20 +45,32 @@ export async function withScratch<Output>(
         opened.push(db);
         return db;
       };
-      return await work({ connection, open });
+      return await work({ connection, owner, open });
     } finally {
       await Promise.all(opened.map((db) => db.close()));
       await postgres.stop();
     }
   } finally {
-    await rm(parent, { recursive: true, force: true });
+    await removeScratch(parent);
   }
 }
 
-/** What was left by commands that were killed; the name holds the process id. */
+/** What was left by commands of this user that were killed; the name holds the process id, and anybody may make one. */
 async function removeRemains(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     const pid = Number(new RegExp(`^${PREFIX}(\\d+)-`).exec(name)?.[1]);
-    if (pid > 1 && !isRunning(pid)) await rm(join(tmpdir(), name), { recursive: true, force: true });
+    if (!(pid > 1) || isRunning(pid)) continue;
+    const path = join(tmpdir(), name);
+    const found = await lstat(path).catch(() => undefined);
+    if (found?.isDirectory() === true && found.uid === process.getuid?.()) await removeScratch(path);
   }
+}
+
+/** Root's PostgreSQL runs as a user who could put a link into our way: what is that user's goes with that user's rights, or stays. */
+async function removeScratch(parent: string): Promise<void> {
+  for (const directory of DIRECTORIES) {
+    const entries = await readdir(join(parent, directory)).catch(() => []);
+    for (const entry of entries) if (!(await removeAsOwner(join(parent, directory, entry)))) return;
+  }
+  await rm(parent, { recursive: true, force: true });
 }

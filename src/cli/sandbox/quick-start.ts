@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import type { SandboxFile } from './sandbox-file.ts';
 
 /** What a newcomer can paste, from the first invoice to its webhook. `order` is an external id that has no invoice yet. */
@@ -17,7 +18,7 @@ Quittance sandbox: a local TRON network, a demo project, test money only. Paste 
 
 3. Pay it (in this directory):
 
-   npm run quittance -- sandbox pay ${order}
+   ${quittanceCommand()} sandbox pay ${order}
 
 4. See the webhooks that arrived and were verified:
 
@@ -26,4 +27,9 @@ Quittance sandbox: a local TRON network, a demo project, test money only. Paste 
 Ctrl-C stops everything; the next start goes on where this one ended.
 
 `;
+}
+
+/** A package has no sources, and is no place for npm's scripts of ours. */
+function quittanceCommand(): string {
+  return existsSync(new URL('../../../src/', import.meta.url)) ? 'npm run quittance --' : 'npx quittance';
 }

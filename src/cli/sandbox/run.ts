@@ -1,8 +1,10 @@
+import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../../config.ts';
 import { startDevnet } from '../../devnet/devnet.ts';
 import { encodeId } from '../../domain/ids.ts';
+import { unixMs } from '../../domain/time.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { KeyRing } from '../../runtime/key-ring.ts';
 import { lockForService } from '../../runtime/lock-for-service.ts';
@@ -14,12 +16,13 @@ import { endedByItself } from '../../store/embedded-failure.ts';
 import { migrate } from '../../store/migrate.ts';
 import { parseAddress } from '../../tron/address.ts';
 import { openNewestSecrets } from '../../webhooks/endpoint-secrets.ts';
+import { sealPlainSecrets } from '../../webhooks/seal-plain-secrets.ts';
 import { startInbox } from './inbox.ts';
 import { openSandboxKeys } from './keys.ts';
 import { quickStart } from './quick-start.ts';
 import { removeSandboxFile, type SandboxFile, writeSandboxFile } from './sandbox-file.ts';
 import { sandboxNode } from './sandbox-node.ts';
-import { loadSandboxSecrets, type SandboxSecrets, seedSandbox } from './secrets.ts';
+import { loadSandboxSecrets, seedSandbox } from './secrets.ts';
 
 /**
  * Runs everything that a first try needs in one process: embedded PostgreSQL, a local TRON network, all roles, a demo
@@ -75,9 +78,11 @@ export async function runSandbox(
       );
     }
     const keyRing = await openSandboxKeys(config, (message) => log.warn(message));
+    await prepareTables(postgres.owner, keyRing, log);
     const db = openSandboxDatabase(postgres.connection, log);
     parts.push(() => db.close());
-    await seed(db, secrets, { keyRing, inboxUrl: inbox.url, log });
+    // Before the service starts, so that it sends nothing to where the inbox was the last time.
+    await seedSandbox(db, keyRing, secrets, inbox.url);
     // It may have been rotated by hand, as every endpoint's.
     currentSecret = async () =>
       (await openNewestSecrets({ db, keyRing }, secrets.endpointId)).find(({ endsAt }) => endsAt === null)?.secret ??
@@ -125,13 +130,14 @@ function openSandboxDatabase(connection: Connection, log: Logger): Database {
   return openDatabase({ connection, poolSize: 1, applicationName: 'quittance', onError });
 }
 
-/** Before the service starts, so that it sends nothing to where the inbox was the last time. */
-async function seed(
-  db: Database,
-  secrets: SandboxSecrets,
-  { keyRing, inboxUrl, log }: { keyRing: KeyRing; inboxUrl: string; log: Logger },
-): Promise<void> {
-  const applied = await migrate(db);
-  if (applied.length > 0) log.info({ migrations: applied }, 'the database schema was brought up to date');
-  await seedSandbox(db, keyRing, secrets, inboxUrl);
+async function prepareTables(owner: Connection, keyRing: KeyRing, log: Logger): Promise<void> {
+  const db = openSandboxDatabase(owner, log);
+  const now = () => unixMs(systemClock.now());
+  const deps = { keyRing: async () => keyRing, log, now, random: randomBytes };
+  try {
+    const applied = await migrate(db, { sealPlainSecrets: (tx) => sealPlainSecrets(tx, deps) });
+    if (applied.length > 0) log.info({ migrations: applied }, 'the database schema was brought up to date');
+  } finally {
+    await db.close();
+  }
 }

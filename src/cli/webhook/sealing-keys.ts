@@ -5,7 +5,7 @@ import type { KeyRing } from '../../runtime/key-ring.ts';
 import { openKeyRing, requireKeyRing } from '../../runtime/open-key-ring.ts';
 import type { Sql } from '../../store/database.ts';
 import { findCurrentReceiptKey } from '../../store/receipt-keys.ts';
-import { tellMissingKeys } from '../../webhooks/prepare-secrets.ts';
+import { tellMissingKeys } from '../../webhooks/refuse-missing-keys.ts';
 import { CliError } from '../cli-error.ts';
 import { tellMissingReceiptKey } from '../receipt/missing-key.ts';
 import type { Terminal } from '../terminal.ts';

@@ -23,7 +23,7 @@ export type Settling = {
 };
 
 export async function createSettling(database: TestDatabase): Promise<Settling> {
-  const client = new pg.Client(database.connectionString);
+  const client = new pg.Client(database.ownerString);
   await client.connect();
   let last: Promise<unknown> = Promise.resolve();
   /** One after the other, for a connection does one thing at a time. */

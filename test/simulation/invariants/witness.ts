@@ -46,7 +46,7 @@ create table witness.planned (event_id uuid, endpoint_id uuid, primary key (even
 create table witness.ended (event_id uuid, endpoint_id uuid, status text, primary key (event_id, endpoint_id));
 create table witness.setbacks (n bigint generated always as identity primary key, before bigint not null, after bigint);
 
-create function witness.take_down_transition() returns trigger language plpgsql as $$
+create function witness.take_down_transition() returns trigger language plpgsql security definer as $$
 begin
   if tg_op = 'UPDATE' and old.status = new.status then return null; end if;
   insert into witness.transitions (invoice_id, before, after, solid_number, examined_number, examined_id, examined_time)
@@ -59,7 +59,7 @@ begin
 end $$;
 create trigger witness_transition after insert or update of status on invoices for each row execute function witness.take_down_transition();
 
-create function witness.take_down_event() returns trigger language plpgsql as $$
+create function witness.take_down_event() returns trigger language plpgsql security definer as $$
 declare payment jsonb := case when new.type like 'invoice.%' then new.body::jsonb #> '{data,payment,transaction}' end;
 begin
   insert into witness.events values (new.id, new.project_id, new.position, md5(new.body), new.invoice_id, new.sequence, new.type,
@@ -73,7 +73,7 @@ end $$;
 create trigger witness_event after insert on events for each row execute function witness.take_down_event();
 
 -- An endpoint that was changed between the writing of an event and its commit may be told of it or not.
-create function witness.settle_event() returns trigger language plpgsql as $$
+create function witness.settle_event() returns trigger language plpgsql security definer as $$
 begin
   delete from witness.planned p where p.event_id = new.id and not exists (
     select from webhook_endpoints w where w.id = p.endpoint_id and w.disabled_at is null
@@ -83,14 +83,14 @@ end $$;
 create constraint trigger witness_event_settled after insert on events deferrable initially deferred
   for each row execute function witness.settle_event();
 
-create function witness.take_down_end() returns trigger language plpgsql as $$
+create function witness.take_down_end() returns trigger language plpgsql security definer as $$
 begin
   insert into witness.ended values (old.event_id, old.endpoint_id, old.status) on conflict do nothing;
   return null;
 end $$;
 create trigger witness_delivery_ended after delete on deliveries for each row execute function witness.take_down_end();
 
-create function witness.take_down_setback() returns trigger language plpgsql as $$
+create function witness.take_down_setback() returns trigger language plpgsql security definer as $$
 begin
   if tg_op = 'DELETE' then insert into witness.setbacks (before) values (old.solid_number);
   elsif new.solid_number < old.solid_number then

@@ -281,6 +281,8 @@ async function replaceClock(query: (sql: string) => Promise<unknown>, name: stri
     select setval('sim.clock', ${START_MS});
     create function sim.now() returns timestamptz language sql stable
       as $$ select to_timestamp(last_value / 1000.0) from sim.clock $$;
+    grant usage on schema sim to public;
+    grant select on sim.clock to public;
     alter database ${name} set search_path = sim, pg_catalog, public;
     alter database ${name} set plan_cache_mode = force_generic_plan`);
 }

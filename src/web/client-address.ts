@@ -1,0 +1,75 @@
+import { isIP } from 'node:net';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { createAddressList } from './address-list.ts';
+import { clientNetwork } from './client-network.ts';
+import { Problem } from './problem.ts';
+
+/** Who sent a request: the address, as `plainAddress` writes it, and the part of it by which requests are counted. */
+export type Client = { ip: string; network: string };
+
+const CLIENT = Symbol('client');
+type ReadRequest = FastifyRequest & { [CLIENT]?: Client };
+
+/** Who sent a request, behind the proxies that are trusted. */
+export function clientOf(request: ReadRequest): Client {
+  const client = request[CLIENT];
+  if (client === undefined) throw new Error('nobody has read whose request it is');
+  return client;
+}
+
+/** Reads who sends each request. Register it before every hook that asks for it. */
+export function readClients(app: FastifyInstance, isProxy: (ip: string) => boolean): void {
+  app.addHook('onRequest', (request: ReadRequest, _reply, done) => {
+    const ip = readClient(request, isProxy);
+    request[CLIENT] = { ip, network: clientNetwork(ip) };
+    done();
+  });
+}
+
+/** Whether an address is a proxy's whose X-Forwarded-For is believed. `loopback` stands for this machine. */
+export function proxiesOf(trustProxy: readonly string[]): (ip: string) => boolean {
+  if (trustProxy.length === 0) return () => false;
+  return createAddressList(trustProxy.flatMap((entry) => (entry === 'loopback' ? ['127.0.0.0/8', '::1'] : [entry])));
+}
+
+/**
+ * `X-Forwarded-For: 198.51.100.7:4711, 10.0.0.2`. Each proxy appends whom it was asked by, so it is read from its end, as far as those
+ * who wrote it are trusted. What stands before that anybody can have written, and is not looked at.
+ */
+function readClient({ raw, headers }: FastifyRequest, isProxy: (ip: string) => boolean): string {
+  let ip = plainAddress(raw.socket.remoteAddress ?? '') ?? '';
+  const header = headers['x-forwarded-for'];
+  if (header === undefined || !isProxy(ip)) return ip;
+  const entries = [header].flat().join().split(',');
+  while (entries.length > 0 && isProxy(ip)) {
+    const entry = (entries.pop() ?? '').trim();
+    if (entry === '') continue;
+    const address = plainAddress(entry);
+    if (address === null) throw unreadable(entry);
+    ip = address;
+  }
+  return ip;
+}
+
+function unreadable(entry: string): Problem {
+  const detail = `X-Forwarded-For has ${JSON.stringify(entry.slice(0, 100))} where a trusted proxy writes the address of its client; correct the proxy's settings.`;
+  return new Problem('INVALID_REQUEST', detail);
+}
+
+/** With a port, as load balancers write it, in the way that belongs to each kind of address. */
+const WITH_PORT = /^(?:\[([^\]]+)\](?::[0-9]{1,5})?|([0-9.]+):[0-9]{1,5})$/;
+/** An IPv4 address in IPv6, as a socket shows it that listens to both. */
+const MAPPED = /^(?:0{0,4}:){2,5}ffff:(?:([0-9.]+)|([0-9a-f]{1,4}):([0-9a-f]{1,4}))$/i;
+
+/** An IP address without port, brackets and zone, and IPv4 always as IPv4; `null` for anything else. */
+export function plainAddress(text: string): string | null {
+  const [, bracketed, dotted] = WITH_PORT.exec(text) ?? [];
+  const [address = ''] = (bracketed ?? dotted ?? text).split('%', 1);
+  // Brackets belong to IPv6.
+  if (isIP(address) === 0 || (bracketed !== undefined && isIP(address) === 4)) return null;
+  const [, last, high, low] = MAPPED.exec(address) ?? [];
+  if (last !== undefined) return last;
+  if (high === undefined || low === undefined) return address;
+  const bits = Number.parseInt(high, 16) * 0x1_00_00 + Number.parseInt(low, 16);
+  return [24, 16, 8, 0].map((shift) => (bits >>> shift) & 0xff).join('.');
+}

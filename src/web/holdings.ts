@@ -1,0 +1,72 @@
+/** Items by who holds them, each holder's in the order in which they came. Each call takes as long however many there are. */
+export type Holdings<Item> = {
+  add(holder: string, item: Item): void;
+  remove(holder: string, item: Item): void;
+  count(): number;
+  countOf(holder: string): number;
+  /** Takes the oldest item of the holder whose turn it is; the holders take turns. */
+  takeNext(): Item | undefined;
+  /** Takes the oldest item of one holder. */
+  takeOldest(holder: string): Item | undefined;
+  /** Who holds the most. */
+  largest(): string | undefined;
+  entries(): Iterable<[holder: string, item: Item]>;
+};
+
+export function createHoldings<Item>(): Holdings<Item> {
+  // A Map and a Set keep the order in which their entries were put there. The first holder of the map is the next.
+  const held = new Map<string, Set<Item>>();
+  /** The holders of so many items. */
+  const bySize: Set<string>[] = [];
+  let [count, most] = [0, 0];
+  const resize = (holder: string, from: number, to: number) => {
+    count += to - from;
+    bySize[from]?.delete(holder);
+    bySize[to] ??= new Set();
+    if (to > 0) bySize[to].add(holder);
+    // Sizes change by one, so whoever was the only largest is still among the largest.
+    if (to > most || (from === most && bySize[from]?.size === 0)) most = to;
+  };
+  const remove = (holder: string, item: Item) => {
+    const items = held.get(holder);
+    if (items === undefined || !items.delete(item)) return;
+    if (items.size === 0) held.delete(holder);
+    resize(holder, items.size + 1, items.size);
+  };
+  const takeOldest = (holder: string) => {
+    for (const item of held.get(holder) ?? []) {
+      remove(holder, item);
+      return item;
+    }
+    return undefined;
+  };
+  return {
+    add: (holder, item) => {
+      const items = held.get(holder) ?? new Set();
+      if (items.has(item)) return;
+      items.add(item);
+      held.set(holder, items);
+      resize(holder, items.size - 1, items.size);
+    },
+    remove,
+    count: () => count,
+    countOf: (holder) => held.get(holder)?.size ?? 0,
+    takeNext: () => {
+      for (const [holder, items] of held) {
+        const item = takeOldest(holder);
+        held.delete(holder);
+        if (items.size > 0) held.set(holder, items);
+        return item;
+      }
+      return undefined;
+    },
+    takeOldest,
+    largest: () => {
+      for (const holder of bySize[most] ?? []) return holder;
+      return undefined;
+    },
+    entries: function* () {
+      for (const [holder, items] of held) for (const item of items) yield [holder, item];
+    },
+  };
+}

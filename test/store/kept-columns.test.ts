@@ -1,0 +1,228 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readMigrations } from '../../src/store/migrate.ts';
+import { fillLedger, uuid } from '../support/full-ledger.ts';
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+
+/** What the service and its commands change in rows that are there. Everything else of these tables is for ever. */
+const CHANGING: Record<string, string[]> = {
+  account_keys: ['first_index', 'auto_derive_limit', 'auto_derived'],
+  addresses: ['retired_at', 'barred_at'],
+  alarms: ['detail', 'seen_at', 'seen_count', 'resolved_at'],
+  api_keys: ['last_used_at', 'revoked_at'],
+  balance_checks: [
+    ...['good_block', 'checked_block', 'balance_micro', 'expected_micro', 'node', 'checked_at', 'due_at'],
+  ],
+  chain_cursors: ['solid_number', 'solid_id', 'solid_time', 'updated_at', 'halted_at', 'halt_reason'],
+  deliveries: [
+    ...['status', 'attempt_count', 'next_attempt_at', 'created_at', 'finished_at', 'last_status', 'last_error'],
+    'max_attempts',
+  ],
+  event_streams: ['last_position'],
+  events: [],
+  invoices: ['status', 'event_count', 'paid_transfer_id', 'expires_at'],
+  ledger_identity: ['system_identifier', 'database_oid', 'timeline', 'taken_at', 'closed_at', 'first_index'],
+  logos: [],
+  operator_actions: [],
+  outgoing_annulments: [],
+  outgoing_corrections: [],
+  outgoing_transfers: [],
+  passed_blocks: [],
+  producer_sets: [],
+  projects: [
+    ...['name', 'policy', 'max_surcharge_micro', 'invoice_lifetime_ms', 'allocation_epoch', 'support_contact'],
+    ...['return_url', 'accent', 'logo_id', 'max_unpaid', 'max_unpaid_per_minute'],
+  ],
+  receipt_keys: ['master_key_id', 'sealed', 'retired_at'],
+  transfer_annulments: [],
+  transfer_resolutions: [],
+  transfers: [],
+  webhook_endpoints: [
+    ...['url', 'description', 'event_types', 'failing_since', 'consecutive_failures', 'open_until'],
+    ...['disabled_at', 'disabled_reason'],
+  ],
+  webhook_secrets: ['master_key_id', 'sealed', 'ends_at'],
+};
+
+/** The state of running processes, of which nothing must be believed later, and what grows old and is deleted. */
+const WORKING = [
+  ...['allocation_hints', 'chain_status', 'delivery_attempts', 'head_blocks', 'leases', 'producer_confirmations'],
+  ...['refused_amounts', 'schema_migrations', 'sightings'],
+];
+
+/** Another value of a column's type. */
+const OTHER: Record<string, (column: string) => string> = {
+  bigint: (column) => `coalesce(${column}, 0) + 1`,
+  boolean: (column) => `not ${column}`,
+  bytea: () => `decode('00', 'hex')`,
+  integer: (column) => `coalesce(${column}, 0) + 1`,
+  jsonb: () => `'{"other": 1}'`,
+  numeric: (column) => `${column} + 1`,
+  text: (column) => `coalesce(${column}, '') || 'x'`,
+  'text[]': () => `'{other}'`,
+  'timestamp with time zone': () => `'2020-01-01'`,
+  uuid: () => 'gen_random_uuid()',
+};
+
+let database: TestDatabase;
+let client: pg.Client;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  client = new pg.Client(database.owner);
+  await client.connect();
+  await fillLedger(client, (await readMigrations()).length);
+  await client.query('insert into ledger_identity (id, database_oid) values (gen_random_uuid(), 1)');
+  await client.query('update alarms set resolved_at = now()');
+  await client.query('update account_keys set first_index = 5');
+  await client.query('update event_streams set last_position = last_position + 1');
+});
+afterAll(async () => {
+  await client.end();
+  await database.drop();
+});
+
+async function columnsByTable(): Promise<Map<string, { column: string; type: string }[]>> {
+  const { rows } = await client.query<{ table: string; column: string; type: string }>(
+    `select c.relname::text as table, a.attname::text as column, format_type(a.atttypid, null) as type
+     from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+     where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' order by 1, a.attnum`,
+  );
+  const tables = new Map<string, { column: string; type: string }[]>();
+  for (const { table, ...column } of rows) tables.set(table, [...(tables.get(table) ?? []), column]);
+  return tables;
+}
+
+async function outcome(text: string): Promise<string> {
+  await client.query('begin');
+  const said = await client.query(text).then(
+    ({ rowCount }) => `done, ${rowCount} rows`,
+    ({ message }: Error) => message,
+  );
+  await client.query('rollback');
+  return said;
+}
+
+test('every column of the ledger that the service never changes is refused to every plain update, and no row is deleted', async () => {
+  const tables = await columnsByTable();
+  expect([...tables.keys()]).toEqual([...Object.keys(CHANGING), ...WORKING].sort());
+  let tried = 0;
+  for (const [table, changing] of Object.entries(CHANGING)) {
+    const columns = tables.get(table) ?? [];
+    expect(
+      changing.filter((name) => !columns.some(({ column }) => column === name)),
+      table,
+    ).toEqual([]);
+    for (const { column, type } of columns) {
+      if (changing.includes(column)) continue;
+      const other = OTHER[type];
+      if (other === undefined) throw new Error(`no other value of type ${type}`);
+      const generated = /can only be updated to DEFAULT/;
+      const said = await outcome(`update ${table} set ${column} = ${other(column)}`);
+      expect(said, `${table}.${column}`).toMatch(new RegExp(`never changed|${generated.source}`));
+      tried += 1;
+    }
+    // Those of long ago are deleted, and a logo is of no use to whoever deletes one that a project names.
+    if (table === 'deliveries' || table === 'logos') continue;
+    expect(await outcome(`delete from ${table}`), table).toMatch(/never deleted/);
+    expect(await outcome(`truncate ${table} cascade`), table).toMatch(/never deleted/);
+  }
+  expect(tried).toBeGreaterThan(150);
+});
+
+const INVOICE = uuid(0x5001);
+
+describe('what happened is never undone by a plain statement', () => {
+  test.each([
+    [
+      'the link of an order never leads to another one',
+      `update invoices set checkout_token = 'of-another-order-1' where id = '${INVOICE}'`,
+      /checkout_token of invoices .* is never changed/,
+    ],
+    [
+      'the deadline of a real network stays',
+      `update invoices set expires_at = expires_at + interval '10 years' where network = 'nile'`,
+      /expires_at of invoices .* is never changed/,
+    ],
+    [
+      'a revoked key stays revoked',
+      'update api_keys set revoked_at = null where revoked_at is not null',
+      /revoked_at of api_keys never goes back/,
+    ],
+    [
+      'the digest of a key is never replaced',
+      `update api_keys set secret_sha256 = decode(repeat('ab', 32), 'hex')`,
+      /secret_sha256 of api_keys .* is never changed/,
+    ],
+    [
+      'the addresses that a key is taken from are never widened',
+      `update api_keys set allowed_cidrs = '{0.0.0.0/0}'`,
+      /allowed_cidrs of api_keys .* is never changed/,
+    ],
+    [
+      'the key that addresses are derived from is never swapped',
+      `update account_keys set xpub = 'xpub' || repeat('7', 107)`,
+      /xpub of account_keys .* is never changed/,
+    ],
+    [
+      'a retired receipt key never signs again',
+      `update receipt_keys set retired_at = null where retired_at is not null`,
+      /retired_at of receipt_keys never goes back/,
+    ],
+    [
+      'an index that was passed over stays so',
+      'update account_keys set first_index = first_index - 1',
+      /first_index .* never goes/,
+    ],
+    [
+      'positions of events go forward',
+      'update event_streams set last_position = last_position - 1',
+      /last_position .* never goes/,
+    ],
+    [
+      'an alarm that is over is not opened again under its first time',
+      'update alarms set resolved_at = null where resolved_at is not null',
+      /resolved_at of alarms .* is never changed/,
+    ],
+    [
+      'an address is that of its account',
+      `insert into addresses (id, project_id, network, account, address, position)
+       select gen_random_uuid(), project_id, network, decode(repeat('cd', 20), 'hex'), address, 99 from addresses limit 1`,
+      /violates check constraint "addresses_text"/,
+    ],
+  ])('%s', async (_title, text, message) => {
+    expect(await outcome(text)).toMatch(message);
+  });
+
+  test('a closed ledger is not opened', async () => {
+    await client.query('begin');
+    await client.query('update ledger_identity set closed_at = now()');
+    await expect(client.query('update ledger_identity set closed_at = null')).rejects.toThrow(
+      /closed_at .* never goes/,
+    );
+    await client.query('rollback');
+  });
+});
+
+test('what somebody names like a function or a type of PostgreSQL’s own switches no guard off', async () => {
+  const role = `stranger_${randomUUID().replaceAll('-', '')}`;
+  const swap = `update invoices set checkout_token = checkout_token || 'x'`;
+  await client.query(
+    `create role ${role}; create schema ${role} authorization ${role}; grant create on schema public to ${role};
+     grant temporary on database ${database.owner.database} to ${role}; grant select, update on invoices to ${role}`,
+  );
+  const harmless = `(invoices) returns jsonb language sql immutable as $$ select '{}'::jsonb $$`;
+  for (const planted of [
+    `create function public.to_jsonb${harmless}`,
+    `create function ${role}.to_jsonb${harmless}; set local search_path = public, ${role}`,
+    'create domain pg_temp.jsonb as "char"',
+  ]) {
+    // A session compiles a guard once.
+    const stranger = new pg.Client(database.owner);
+    await stranger.connect();
+    await stranger.query(`begin; set local role ${role}; ${planted}`);
+    await expect(stranger.query(swap), planted).rejects.toThrow(/checkout_token of invoices .* is never changed/);
+    await stranger.end();
+  }
+  await client.query(`drop owned by ${role}; drop role ${role}`);
+});
