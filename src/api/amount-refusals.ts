@@ -6,10 +6,10 @@ import type { UnixMs } from '../domain/time.ts';
 import { adviseAddresses } from '../payments/advise-addresses.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
+import { createSeldom } from '../runtime/seldom.ts';
 import { raiseAlarm } from '../store/alarms.ts';
 import type { Sql } from '../store/database.ts';
 import { noteRefusedAmount } from '../store/refused-amounts.ts';
-import { createSeldom } from './seldom.ts';
 
 /** An order that a shop could not take. */
 export type AmountRefusal = { projectId: string; network: Network; requestedMicro: MicroUsdt };

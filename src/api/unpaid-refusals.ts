@@ -3,10 +3,10 @@ import { encodeId } from '../domain/ids.ts';
 import { formatAmount } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
 import type { UnpaidRule } from '../domain/unpaid.ts';
+import { createSeldom } from '../runtime/seldom.ts';
 import { raiseAlarm } from '../store/alarms.ts';
 import { findBusiestUnpaid } from '../store/unpaid.ts';
 import type { AmountRefusalDeps } from './amount-refusals.ts';
-import { createSeldom } from './seldom.ts';
 
 /** An order beyond a limit. */
 export type UnpaidRefusal = { projectId: string; network: Network; rule: UnpaidRule; limit: number };

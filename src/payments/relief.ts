@@ -4,6 +4,7 @@ import { encodeId } from '../domain/ids.ts';
 import { formatAmount, type MicroUsdt } from '../domain/money.ts';
 import type { Policy } from '../domain/policy.ts';
 import type { UnixMs } from '../domain/time.ts';
+import { keepNewest } from '../runtime/keep-newest.ts';
 import type { Logger } from '../runtime/log.ts';
 import { listAccountKeys } from '../store/account-keys.ts';
 import { countReserved } from '../store/capacity.ts';
@@ -48,7 +49,7 @@ export function createRelief(deps: ReliefDeps): Relief {
     const { projectId } = pool;
     if ((bareUntil.get(projectId) ?? 0) > now()) return null;
     const found = await look(deps, pool);
-    if (found === null) remember(bareUntil, projectId, now() + BARE_MS);
+    if (found === null) keepNewest(bareUntil, projectId, now() + BARE_MS, MAX_REMEMBERED);
     return found;
   };
   const join = (pool: AmountPool) => {
@@ -62,11 +63,12 @@ export function createRelief(deps: ReliefDeps): Relief {
     noteCreated: (pool) => {
       const name = nameOf(pool);
       const left = (untilLook.get(name) ?? firstLook(pool)) - 1;
-      remember(untilLook, name, left > 0 ? left : firstLook(pool));
+      keepNewest(untilLook, name, left > 0 ? left : firstLook(pool), MAX_REMEMBERED);
       if (left > 0) return;
       join(pool).then(
         // Other processes use it up too.
-        (found) => found !== null && remember(untilLook, name, Math.max(1, Number(spareOf(found) / 2n))),
+        (found) =>
+          found !== null && keepNewest(untilLook, name, Math.max(1, Number(spareOf(found) / 2n)), MAX_REMEMBERED),
         (error: unknown) => log.warn({ err: error }, 'whether payable amounts get scarce could not be seen'),
       );
     },
@@ -75,13 +77,6 @@ export function createRelief(deps: ReliefDeps): Relief {
 
 function nameOf({ projectId, requestedMicro }: AmountPool): string {
   return `${projectId} ${requestedMicro}`;
-}
-
-/** The least recently used is forgotten first. */
-function remember(map: Map<string, number>, name: string, value: number): void {
-  map.delete(name);
-  map.set(name, value);
-  if (map.size > MAX_REMEMBERED) map.delete(map.keys().next().value ?? name);
 }
 
 /** How many payable amounts an address has for the amount. */

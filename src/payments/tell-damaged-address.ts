@@ -2,31 +2,24 @@ import { randomUUID } from 'node:crypto';
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
+import { createSeldom } from '../runtime/seldom.ts';
 import { type DamagedAddress, describeDamaged } from '../store/address-column.ts';
 import { raiseAlarm } from '../store/alarms.ts';
 import type { Sql } from '../store/database.ts';
 import { accountToAddress } from '../tron/address.ts';
 
-/** Whoever opens a page meets the damage again; the operator is told once a minute. */
-const REPEAT_MS = 60_000;
-/** More at a time are not told apart. */
-const MAX_REMEMBERED = 1000;
-
 /** Raises the alarm `address-damaged` for what a statement met. Its subject is the address of the account. Never throws. */
 export function createDamageTeller(deps: { db(): Sql; log: Logger; now(): UnixMs }): (damaged: DamagedAddress) => void {
-  const told = new Map<string, UnixMs>();
+  // Whoever opens a page meets the damage again.
+  const seldom = createSeldom(deps.now);
   return (damaged) => {
-    const at = deps.now();
-    const last = told.get(damaged.account);
-    if (last !== undefined && at >= last && at - last < REPEAT_MS) return;
-    if (told.size >= MAX_REMEMBERED) told.clear();
-    told.set(damaged.account, at);
+    if (!seldom.isDue(damaged.account)) return;
     tellDamagedAddress(deps.db(), deps.log, damaged).catch((error: unknown) => {
       deps.log.warn(
         { err: error },
         'the alarm about a damaged address could not be raised; the next look at it tries again',
       );
-      told.delete(damaged.account);
+      seldom.forget(damaged.account);
     });
   };
 }

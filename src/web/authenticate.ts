@@ -3,6 +3,7 @@ import { readApiKey } from '../domain/api-key.ts';
 import type { Network } from '../domain/network.ts';
 import type { Policy } from '../domain/policy.ts';
 import type { UnixMs } from '../domain/time.ts';
+import { keepNewest } from '../runtime/keep-newest.ts';
 import { createAddressList } from './address-list.ts';
 import type { Client } from './client-address.ts';
 import type { TokenBuckets, Verdict } from './token-bucket.ts';
@@ -70,7 +71,7 @@ export function createAuthenticator(deps: {
   const remember = (key: KnownKey, readAt: number): Remembered => {
     const { allowedCidrs } = key;
     const entry = { key, isAllowedFrom: allowedCidrs && createAddressList(allowedCidrs), readAt };
-    keepNewest(remembered, key.id, entry);
+    keepNewest(remembered, key.id, entry, MAX_REMEMBERED);
     return entry;
   };
   const read = async (id: string): Promise<Remembered | null> => {
@@ -78,7 +79,7 @@ export function createAuthenticator(deps: {
     const key = await deps.findValidKey(id, readAt);
     if (key !== null) return remember(key, readAt);
     remembered.delete(id);
-    keepNewest(absent, id, readAt);
+    keepNewest(absent, id, readAt, MAX_REMEMBERED);
     return null;
   };
   const readOnce = (id: string) => {
@@ -148,11 +149,4 @@ function isGood({ key, isAllowedFrom }: Remembered, digest: Uint8Array, ip: stri
   if (!timingSafeEqual(digest, key.secretSha256)) return false;
   if (key.expiresAt !== null && key.expiresAt <= now) return false;
   return isAllowedFrom === null || isAllowedFrom(ip);
-}
-
-/** A map keeps the order in which its entries were put there, so its first is the oldest. */
-function keepNewest<Value>(map: Map<string, Value>, id: string, value: Value): void {
-  map.delete(id);
-  map.set(id, value);
-  if (map.size > MAX_REMEMBERED) map.delete(map.keys().next().value ?? id);
 }
