@@ -38,21 +38,15 @@ export function createClientErrors(deps: Deps) {
       if (connection.isOver) return;
       connection.isOver = true;
       const { newest } = connection;
-      // What cannot be read is the body of the newest request, which can have been answered before it came.
-      const isAnswered = newest !== null && !newest.request.complete && newest.response.headersSent;
-      const before = [...connection.open].filter(({ request, response }) => request.complete || response.headersSent);
-      let left = before.length;
       const end = () => {
-        if (left > 0) return;
-        if (isAnswered) socket.end();
+        const [before] = [...connection.open].filter(
+          ({ request, response }) => request.complete || response.headersSent,
+        );
+        if (before !== undefined) before.response.once('close', end);
+        // What cannot be read is the body of the newest request, which may have been answered before it came, or since.
+        else if (newest !== null && !newest.request.complete && newest.response.headersSent) socket.end();
         else socket.end(write(error, deps));
       };
-      for (const { response } of before) {
-        response.once('close', () => {
-          left -= 1;
-          end();
-        });
-      }
       end();
     },
   };
