@@ -58,14 +58,23 @@ test('requests that hold all connections of theirs hold up neither a payment nor
 });
 
 test('however many ask whether the service is ready, which is never refused, one looks at a time', async () => {
-  await operator.query('begin; lock table schema_migrations in access exclusive mode');
-  const answers = Array.from({ length: REQUESTS }, () => call(`${service.url}/readyz`));
-  await untilBlocked(1);
-  // One that looked as well would take the second connection. An invoice gets it.
-  expect((await createInvoice(service)).status).toBe(201);
-  expect(await countBlocked()).toBe(1);
-  await operator.query('rollback');
-  expect((await Promise.all(answers)).map(({ status }) => status)).toEqual(Array(REQUESTS).fill(200));
+  // Two connections, and no watcher, which compares the schema by itself and would be blocked as well.
+  const api = await startTestService({ config: { roles: ['api'], databasePoolSize: 2 } });
+  const migrating = new pg.Client({ connectionString: api.ownerString });
+  try {
+    await migrating.connect();
+    await migrating.query('begin; lock table schema_migrations in access exclusive mode');
+    const answers = Array.from({ length: REQUESTS }, () => call(`${api.url}/readyz`));
+    await untilBlocked(1, api);
+    // One that looked as well would take the second connection. An invoice gets it.
+    expect((await createInvoice(api)).status).toBe(201);
+    expect(await countBlocked(api)).toBe(1);
+    await migrating.query('rollback');
+    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual(Array(REQUESTS).fill(200));
+  } finally {
+    await migrating.end();
+    await api.stop();
+  }
 });
 
 test('one address that opens connections and asks for nothing loses its oldest, and others are answered', async () => {
@@ -85,9 +94,9 @@ test('one address that opens connections and asks for nothing loses its oldest, 
   }
 });
 
-async function countBlocked(): Promise<number> {
+async function countBlocked(of = service): Promise<number> {
   const rows = await runSql(
-    service,
+    of,
     // The watch of the capacity looks at the keys as well, now and then.
     `select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
      and query not like '%as has_keys%'`,
@@ -95,6 +104,9 @@ async function countBlocked(): Promise<number> {
   return rows.length;
 }
 
-async function untilBlocked(count: number): Promise<void> {
-  await eventually(countBlocked, (blocked) => blocked === count);
+async function untilBlocked(count: number, of = service): Promise<void> {
+  await eventually(
+    () => countBlocked(of),
+    (blocked) => blocked === count,
+  );
 }
