@@ -9,10 +9,14 @@ const mayImport = {
   payments: ['store', 'domain', 'tron'],
   chain: ['payments', 'store', 'domain', 'tron'],
   webhooks: ['store', 'domain'],
+  operator: ['payments', 'chain', 'webhooks', 'store', 'domain', 'tron'],
   web: ['domain'],
   api: ['web', 'payments', 'store', 'domain'],
   checkout: ['web', 'payments', 'store', 'domain'],
-  devnet: ['tron'],
+  admin: ['web', 'operator', 'domain'],
+  console: ['web', 'operator', 'domain'],
+  devnet: ['domain', 'tron'],
+  developer: ['devnet', 'service', 'operator', 'webhooks', 'store', 'domain', 'tron', 'config'],
   runtime: [],
 };
 
@@ -21,8 +25,11 @@ const folderRules = Object.entries(mayImport).map(([folder, allowed]) => ({
   comment: `src/${folder} may import only: ${['itself', 'runtime', ...allowed].join(', ')}`,
   severity: 'error',
   from: { path: `^src/${folder}/`, pathNot: '\\.test\\.ts$' },
-  to: { path: '^src/', pathNot: `^src/(${[folder, 'runtime', ...allowed].join('|')})/` },
+  to: { path: '^src/', pathNot: `^src/(${[folder, 'runtime', ...allowed].join('|')})(/|\\.ts$)` },
 }));
+
+/** The database, the nodes and a watcher are each opened in one place, and what payers are told is taken from one. */
+const opening = ['terminal/(with-database|with-nodes|follow-scratch|payer-words)'];
 
 /** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {
@@ -55,9 +62,42 @@ module.exports = {
       to: { path: '^src/runtime/' },
     },
     {
-      name: 'only-cli-and-tests-import-devnet',
+      name: 'cli-is-a-face',
+      comment: 'a command parses, calls a use case of src/operator and prints; what lies below is not its business',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(cli|devnet)/|\\.test\\.ts$' },
+      from: { path: '^src/cli/', pathNot: `^src/cli/(${opening.join('|')})|\\.test\\.ts$` },
+      to: { path: '^src/(store|payments|chain|webhooks|web|api|checkout|admin|console|service)(/|\\.ts$)' },
+    },
+    {
+      name: 'commands-are-apart',
+      comment: 'the folders of src/cli are the subjects of commands: they share src/cli/terminal and nothing else',
+      severity: 'error',
+      from: { path: '^src/cli/([^/]+)/', pathNot: '\\.test\\.ts$' },
+      to: { path: '^src/cli/[^/]+/', pathNot: '^src/cli/($1|terminal)/' },
+    },
+    {
+      name: 'service-runs-without-commands',
+      comment: 'nothing that a running service loads leads to commands, to tools of developers or to the local network',
+      severity: 'error',
+      from: { path: '^src/(main|service)\\.ts$' },
+      to: { path: '^src/(cli|developer|devnet)/', reachable: true },
+    },
+    {
+      name: 'only-commands-import-developer',
+      comment: 'the commands of developers, the start of the sandbox, and where commands find the network of a sandbox',
+      severity: 'error',
+      from: {
+        path: '^src/',
+        pathNot: '^src/(developer/|cli/(developer/|start\\.ts|terminal/select-network\\.ts))|\\.test\\.ts$',
+      },
+      to: { path: '^src/developer/' },
+    },
+    {
+      name: 'only-developer-imports-devnet',
+      comment:
+        'src/developer, its commands for the list of scenarios, and address/ for the contracts that take no payments',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/(devnet|developer|cli/(developer|address))/|\\.test\\.ts$' },
       to: { path: '^src/devnet/' },
     },
     {

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { configDefaults, defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/support/longest-first.ts';
+import { PATIENCE_MS } from './test/support/patience.ts';
 
 export default defineConfig({
   test: {
@@ -16,9 +17,10 @@ export default defineConfig({
     // Two more than there are cores: beside two that simulate, others mostly wait. More than four crowd PostgreSQL's connections.
     maxWorkers: Math.min(4, availableParallelism() + 2),
     sequence: { sequencer: LongestFirst },
-    // Ends what hangs; the longest take ten seconds, and a machine may be several times slower.
-    testTimeout: 90_000,
-    hookTimeout: 90_000,
+    // Ends what hangs; the longest take ten seconds, and beside other work on a machine many times that.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+    expect: { poll: { timeout: PATIENCE_MS } },
     teardownTimeout: 20_000,
   },
 });

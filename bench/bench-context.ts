@@ -1,4 +1,4 @@
-import type { PostgresConnection } from '../src/store/embedded-connection.ts';
+import type { PostgresConnection } from '../src/store/embedded/connection.ts';
 
 /** What each benchmark gets. */
 export type BenchContext = {

@@ -2,7 +2,7 @@ import { type ChildProcess, type ForkOptions, fork, spawn } from 'node:child_pro
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import type { PostgresConnection } from '../src/store/embedded-connection.ts';
+import type { PostgresConnection } from '../src/store/embedded/connection.ts';
 import { BENCH_MASTER_KEY } from './master-key.ts';
 
 /** A server under load, or the load's own process. `stop` waits until it is gone. */

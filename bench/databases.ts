@@ -1,7 +1,7 @@
 import pg from 'pg';
-import { openDatabase } from '../src/store/database.ts';
-import type { PostgresConnection } from '../src/store/embedded-connection.ts';
-import { migrate } from '../src/store/migrate.ts';
+import { openDatabase } from '../src/store/db/database.ts';
+import { migrate } from '../src/store/db/migrate.ts';
+import type { PostgresConnection } from '../src/store/embedded/connection.ts';
 import { type Shop, seedInvoices, seedShop } from './seed.ts';
 
 /** `fresh` starts without an invoice; `full` holds as many as the run is told. */

@@ -85,7 +85,7 @@ export function judge(lines: Line[], growth: Growth[], memory: Memory): Target[]
   return targets;
 }
 
-/** The tables in Markdown, as they stand in docs/performance.md. */
+/** The tables in Markdown, as they stand in docs/measurements/creating-and-reading.md. */
 export function toMarkdown(lines: Line[], growth: Growth[], memory: Memory, targets: Target[]): string {
   const rows = lines.map(({ work, tables, connections, ratio, sides: { service, baseline } }) => [
     `${work}, ${tables}`,

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { encodeId } from '../src/domain/ids.ts';
-import type { PostgresConnection } from '../src/store/embedded-connection.ts';
+import type { PostgresConnection } from '../src/store/embedded/connection.ts';
 import { type Child, type Server, startBaseline, startScript, startService } from './child.ts';
 import { createDatabases, onServer, SIDES, type Side, TABLES, type Tables } from './databases.ts';
 import type { LoadJob, LoadResult } from './load.ts';

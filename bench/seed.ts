@@ -3,10 +3,10 @@ import { secp256k1 } from '@noble/curves/secp256k1.js';
 import type { Client } from 'pg';
 import { formatApiKey } from '../src/domain/api-key.ts';
 import { uuidV7 } from '../src/domain/ids.ts';
-import { insertAddress } from '../src/store/addresses.ts';
-import { insertApiKey } from '../src/store/api-keys.ts';
-import type { Database } from '../src/store/database.ts';
-import { insertProject } from '../src/store/projects.ts';
+import { insertApiKey } from '../src/store/access/api-keys.ts';
+import type { Database } from '../src/store/db/database.ts';
+import { insertAddress } from '../src/store/ledger/addresses.ts';
+import { insertProject } from '../src/store/ledger/projects.ts';
 import { accountFromPublicKey, accountToAddress } from '../src/tron/address.ts';
 import { createPlacer, MAX_SURCHARGE_MICRO, type Place } from './prices.ts';
 

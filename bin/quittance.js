@@ -13,9 +13,15 @@ if (major < 20 || (major === 20 && minor < 19)) {
 async function run() {
   // A package is its build and has no sources. What a checkout runs is never older than its sources.
   if (existsSync(new URL('../src/', import.meta.url))) await build();
-  const built = new URL('../dist/cli/main.js', import.meta.url);
-  const { main } = await import(built.href);
-  process.exitCode = await main(process.argv.slice(2));
+  const args = process.argv.slice(2);
+  // To load every command takes as long as Node takes to start.
+  if (args.length === 1 && /^(-V|--version)$/.test(args[0]))
+    return console.log((await load('terminal/version')).readVersion());
+  process.exitCode = await (await load('main')).main(args);
+}
+
+function load(name) {
+  return import(new URL(`../dist/cli/${name}.js`, import.meta.url).href);
 }
 
 async function build() {

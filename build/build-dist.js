@@ -55,7 +55,7 @@ function look() {
 /** From the path inside src/ to the text. */
 function readSources() {
   const paths = readdirSync(SRC, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && /(?<!\.test)\.ts$/.test(entry.name))
+    .filter((entry) => entry.isFile() && /(?<!\.test)\.ts$|\.json$/.test(entry.name))
     .map((entry) => join(entry.parentPath, entry.name));
   return new Map(paths.map((path) => [relative(SRC, path), readFileSync(path, 'utf8')]));
 }
@@ -87,16 +87,29 @@ function digestOf(source, output) {
   return createHash('sha256').update(BUILDER).update(`\0${source}\0${output}`).digest('base64url');
 }
 
-/** From the path inside src/ to the JavaScript. */
+/** From the path inside src/ to the JavaScript, or to the JSON as it is. */
 async function build(names, sources) {
   if (names.length === 0) return new Map();
   if (!BUILDERS.every((name) => existsSync(join(ROOT, 'node_modules', name)))) throw notInstalled();
   const { eraseTypes } = await import('./erase-types.js');
-  const results = names.map((name) => [name, eraseTypes(join('src', name), sources.get(name))]);
+  const results = names.map((name) => {
+    const compile = name.endsWith('.json') ? checkJson : eraseTypes;
+    return [name, compile(join('src', name), sources.get(name))];
+  });
   const problems = results.flatMap(([, result]) => result.problems);
   if (problems.length === 0) return new Map(results.map(([name, { text }]) => [name, text]));
   const shown = problems.slice(0, MAX_PROBLEMS).join('\n');
   throw new BuildError(`the sources do not compile, and an older build is not run in their place:\n${shown}`);
+}
+
+/** The start would fail on it as well, but without the name of the file. */
+function checkJson(path, text) {
+  try {
+    JSON.parse(text);
+    return { text, problems: [] };
+  } catch (error) {
+    return { text: '', problems: [`${path}: ${error.message}`] };
+  }
 }
 
 /** In one step, because another process may be reading it. */

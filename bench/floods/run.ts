@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { startDevnet } from '../../src/devnet/devnet.ts';
-import type { PostgresConnection } from '../../src/store/embedded-connection.ts';
+import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
 import type { BenchContext, BenchResult } from '../bench-context.ts';
 import { ask, type Child, startScript, startService } from '../child.ts';
 import { onServer } from '../databases.ts';
@@ -54,14 +54,14 @@ export async function runFloods(context: BenchContext): Promise<BenchResult> {
       const length = SETTLE_S + seconds + 2;
       const flooding = attack && hear<AttackResult>(attacker, { ...attack, url, from: ATTACKER, seconds: length });
       await delay(SETTLE_S * 1000);
-      const told = await hear<HonestResult>(client, honest);
+      const reported = await hear<HonestResult>(client, honest);
       const { residentBytes: resident } = await look(service.pid, shop.connection);
       const flood = await flooding;
       if (flood === null) await delay(2000);
       const after = await look(service.pid, shop.connection);
       const passed = (after.atMs - before.atMs) / 1000;
       measured.push({
-        ...{ name, honest: told, flood, seconds: passed, residentBytes: resident },
+        ...{ name, honest: reported, flood, seconds: passed, residentBytes: resident },
         transactions: after.transactions - before.transactions,
         cpuShare: (after.cpuMs - before.cpuMs) / (10 * passed),
       });

@@ -3,7 +3,7 @@ import type { MicroUsdt } from '../../src/domain/money.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { createInvoice } from '../../src/payments/create-invoice.ts';
 import { pooledRandom } from '../../src/runtime/random.ts';
-import type { Database } from '../../src/store/database.ts';
+import type { Database } from '../../src/store/db/database.ts';
 import { MAX_SURCHARGE_MICRO } from '../prices.ts';
 import type { GrowthShop } from './shop.ts';
 

@@ -1,6 +1,6 @@
 import type { Watching } from '../../src/payments/watching.ts';
-import type { Database } from '../../src/store/database.ts';
-import type { PostgresConnection } from '../../src/store/embedded-connection.ts';
+import type { Database } from '../../src/store/db/database.ts';
+import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
 import { onServer } from '../databases.ts';
 import { createMany } from './create.ts';
 import { ADDRESS_COUNT, fillHistory, PRICE_COUNT, priceAt } from './fill.ts';

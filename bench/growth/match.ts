@@ -5,9 +5,9 @@ import { type UnixMs, unixMs } from '../../src/domain/time.ts';
 import { applySolidBlocks } from '../../src/payments/apply-solid-blocks.ts';
 import type { Watching } from '../../src/payments/watching.ts';
 import { pooledRandom } from '../../src/runtime/random.ts';
-import { findCursor, insertCursor } from '../../src/store/chain-cursor.ts';
-import type { Database } from '../../src/store/database.ts';
-import { acquireLease } from '../../src/store/leases.ts';
+import { findCursor, insertCursor } from '../../src/store/chain/cursor.ts';
+import { acquireLease } from '../../src/store/chain/leases.ts';
+import type { Database } from '../../src/store/db/database.ts';
 import type { AccountHex } from '../../src/tron/address.ts';
 import type { GrowthShop } from './shop.ts';
 

@@ -1,7 +1,7 @@
 import { pathToFileURL } from 'node:url';
 import { setFlagsFromString, writeHeapSnapshot } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { readConfig } from '../../src/config.ts';
+import { readConfig } from '../../src/config/config.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { openKeyRing } from '../../src/runtime/open-key-ring.ts';
 

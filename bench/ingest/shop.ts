@@ -1,11 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
+import { addWebhookEndpoint } from '../../src/operator/webhooks/add-endpoint.ts';
 import { createKeyRing, parseMasterKey } from '../../src/runtime/key-ring.ts';
-import { openDatabase } from '../../src/store/database.ts';
-import type { PostgresConnection } from '../../src/store/embedded-connection.ts';
-import { migrate } from '../../src/store/migrate.ts';
-import { addWebhookEndpoint } from '../../src/webhooks/add-endpoint.ts';
+import { openDatabase } from '../../src/store/db/database.ts';
+import { migrate } from '../../src/store/db/migrate.ts';
+import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
 import { createWebhookSecret } from '../../src/webhooks/sign.ts';
 import { onServer } from '../databases.ts';
 import { BENCH_MASTER_KEY } from '../master-key.ts';

@@ -1,9 +1,10 @@
+import { COMMON_FEES } from '../../src/domain/mismatch/fee-slips.ts';
+import { shortly } from '../../src/domain/mismatch/finding.ts';
 import { formatAmount, type MicroUsdt } from '../../src/domain/money.ts';
 import type { BenchResult } from '../bench-context.ts';
 import { createRandomStream } from '../ingest/random-stream.ts';
 import { table } from '../report.ts';
 import { measure, type Tally } from './measure.ts';
-import { FEES } from './mistakes.ts';
 import { countSameTails } from './same-tails.ts';
 import { reserve, SCHEMES, type Scheme } from './schemes.ts';
 import { PRICES } from './shop.ts';
@@ -20,7 +21,7 @@ export function runMisattribution(onProgress: (text: string) => void): BenchResu
     onProgress(`${PRICES.length} prices with ${perPrice} open invoices each`);
     return { occupancy, perPrice, figures: SCHEMES.map((scheme) => measureScheme(scheme, perPrice)) };
   });
-  const sameTails = countSameTails(['0.01', ...FEES]);
+  const sameTails = countSameTails(['0.01', ...COMMON_FEES.map(shortly)]);
   for (const { figures } of shops) assertExcluded(figures);
   const shares = shops.map(({ perPrice, figures }) => {
     return `${PRICES.length} prices, ${perPrice} open invoices each\n\n${showShares(figures)}`;

@@ -1,4 +1,4 @@
-import { FEES, feeMicro } from './mistakes.ts';
+import { COMMON_FEES } from '../../src/domain/mismatch/fee-slips.ts';
 
 const CENT_MICRO = 10_000n;
 
@@ -12,7 +12,7 @@ const ODD_CENTS = [499n, 999n, 1499n, 1999n, 4999n, 9999n];
  */
 export const PRICES: readonly bigint[] = [
   ...new Set([
-    ...ROUND_CENTS.flatMap((cents) => [cents * CENT_MICRO, ...FEES.map((fee) => cents * CENT_MICRO - feeMicro(fee))]),
+    ...ROUND_CENTS.flatMap((cents) => [cents * CENT_MICRO, ...COMMON_FEES.map((fee) => cents * CENT_MICRO - fee)]),
     ...ODD_CENTS.map((cents) => cents * CENT_MICRO),
   ]),
 ].sort((left, right) => (left < right ? -1 : 1));

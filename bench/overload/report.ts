@@ -43,7 +43,7 @@ export function judgeOverload(measured: Measured[]): Target[] {
   );
 }
 
-/** The tables in Markdown, as they stand in docs/performance.md. */
+/** The tables in Markdown, as they stand in docs/measurements/overload.md. */
 export function showOverload(measured: Measured[], targets: Target[]): string {
   const show = (latencies: number[]) => SHARES.map((share) => quantile(latencies, share).toFixed(1)).join(' / ');
   const rows = measured.flatMap(({ name, phases }) =>

@@ -39,7 +39,7 @@ export async function fillLedger(
   await client.query("set synchronous_commit = 'off'; set session_replication_role = 'replica'");
   const { rows } = await client.query<{ id: string }>('select id from webhook_endpoints');
   const endpoint = rows[0]?.id;
-  const tell = async (type: EventType, isPaid: boolean) => {
+  const report = async (type: EventType, isPaid: boolean) => {
     await client.query(INSERT_EVENTS, [shop.projectId, type, sampleBody(shop.projectId, type), isPaid]);
     await client.query(INSERT_DELIVERIES, [endpoint]);
     await client.query(LEASE);
@@ -63,12 +63,12 @@ export async function fillLedger(
     ]);
     await client.query('analyze fresh');
     await client.query(CONFIRM, [shop.projectId]);
-    await tell('invoice.confirming', true);
+    await report('invoice.confirming', true);
     await client.query(INSERT_TRANSFERS, [shop.projectId]);
     await client.query(PAY, [shop.projectId]);
-    await tell('invoice.paid', true);
+    await report('invoice.paid', true);
     await client.query(EXPIRE, [shop.projectId]);
-    await tell('invoice.expired', false);
+    await report('invoice.expired', false);
     await client.query('truncate fresh');
     const batch = start / BATCH + 1;
     if (batch % VACUUM_EVERY === 0) {

@@ -1,10 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Client } from 'pg';
 import { unixMs } from '../../src/domain/time.ts';
+import { addWebhookEndpoint } from '../../src/operator/webhooks/add-endpoint.ts';
 import { createKeyRing, parseMasterKey } from '../../src/runtime/key-ring.ts';
-import { openDatabase } from '../../src/store/database.ts';
-import type { PostgresConnection } from '../../src/store/embedded-connection.ts';
-import { addWebhookEndpoint } from '../../src/webhooks/add-endpoint.ts';
+import { openDatabase } from '../../src/store/db/database.ts';
+import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
 import { createWebhookSecret } from '../../src/webhooks/sign.ts';
 import { BENCH_MASTER_KEY } from '../master-key.ts';
 

@@ -5,7 +5,7 @@ import { microUsdt } from '../domain/money.ts';
 import { unixMs } from '../domain/time.ts';
 import { createLogger } from '../runtime/log.ts';
 import { createMetrics } from '../runtime/metrics.ts';
-import type { Sql } from '../store/database.ts';
+import type { Sql } from '../store/db/database.ts';
 import { createAmountRefusals } from './amount-refusals.ts';
 
 test('every refusal is counted; the log hears once a minute of each project, and so does the alarm', async () => {

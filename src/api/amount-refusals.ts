@@ -7,9 +7,9 @@ import { adviseAddresses } from '../payments/advise-addresses.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { createSeldom } from '../runtime/seldom.ts';
-import { raiseAlarm } from '../store/alarms.ts';
-import type { Sql } from '../store/database.ts';
-import { noteRefusedAmount } from '../store/refused-amounts.ts';
+import { raiseAlarm } from '../store/chain/alarms.ts';
+import type { Sql } from '../store/db/database.ts';
+import { noteRefusedAmount } from '../store/ledger/refused-amounts.ts';
 
 /** An order that a shop could not take. */
 export type AmountRefusal = { projectId: string; network: Network; requestedMicro: MicroUsdt };
@@ -17,9 +17,9 @@ export type AmountRefusal = { projectId: string; network: Network; requestedMicr
 export type AmountRefusalDeps = { db: Sql; log: Logger; metrics: Metrics; now(): UnixMs };
 
 /**
- * Counts requests that found no free payable amount. Once a minute for each project at most it warns, notes the amount and raises
- * the alarm `capacity-low`, which ends when the capacity is measured again and enough is free. That is beside the answer: a
- * database that fails meanwhile is logged, and the next refusal tries again.
+ * Counts requests that found no free payable amount. Once a minute for each project at most it warns, notes the amount and raises the
+ * alarm `capacity-low`, which ends when the capacity is measured again and enough is free. The answer does not depend on this: if the
+ * database fails meanwhile, the failure is logged, and the next refusal tries again.
  */
 export function createAmountRefusals({ db, log, metrics, now }: AmountRefusalDeps) {
   const seldom = createSeldom(now);

@@ -1,18 +1,17 @@
 import type { UnixMs } from '../domain/time.ts';
 import type { OrderDeps } from '../payments/create-order.ts';
 import type { Logger } from '../runtime/log.ts';
-import type { Database } from '../store/database.ts';
+import type { Database } from '../store/db/database.ts';
 import type { Authenticator } from '../web/authenticate.ts';
 import type { TokenBuckets } from '../web/token-bucket.ts';
 import type { AmountRefusal } from './amount-refusals.ts';
 import type { UnpaidRefusal } from './unpaid-refusals.ts';
 
-/** What the API's routes need. */
 export type ApiDeps = Pick<OrderDeps, 'gate' | 'relief'> & {
   db: Database;
   publicUrl(): string;
   authenticator: Authenticator;
-  /** One bucket a key. */
+  /** A bucket for each key. */
   keyBuckets: TokenBuckets;
   rateLimit: { perSecond: number; burst: number };
   now(): UnixMs;

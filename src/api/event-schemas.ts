@@ -6,7 +6,7 @@ import { InvoiceWithPaymentSchema, PaidPaymentSchema } from './schemas.ts';
 
 const endpointId = Type.String({ examples: ['whe_01k2m9t0b3e8zr6v5x4c7d1f2g'] });
 
-/** What an event of each type holds, for the feed and the webhooks. The titles become the names of types in generated clients. */
+/** The content of an event of each type, for the feed and the webhooks. The titles become the names of types in generated clients. */
 export const EVENT_SCHEMAS = {
   'invoice.confirming': invoiceEvent('invoice.confirming', 'CONFIRMING', {
     title: 'InvoiceConfirmingEvent',
@@ -66,7 +66,7 @@ export const EVENT_SCHEMAS = {
   }),
 } as const satisfies Record<EventType, object>;
 
-/** One page of the feed. */
+/** A page of the feed. */
 export const EventPageSchema = Type.Object(
   {
     data: Type.Array(Type.Union(Object.values(EVENT_SCHEMAS)), {

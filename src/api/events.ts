@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { assertNever } from '../domain/assert-never.ts';
 import { decodeId, encodeId, NIL_UUID } from '../domain/ids.ts';
-import { type FeedPage, findFeedPage } from '../store/event-feed.ts';
+import { type FeedPage, findFeedPage } from '../store/outbox/event-feed.ts';
 import { problemOf } from '../web/problem.ts';
 import type { ApiDeps } from './api-deps.ts';
 import { EventPageSchema } from './event-schemas.ts';
@@ -26,7 +26,8 @@ async function list(deps: ApiDeps, request: FastifyRequest, reply: FastifyReply)
   const { after, limit = String(DEFAULT_LIMIT) } = query;
   const isLimitValid = LIMIT.test(limit);
   if (!isLimitValid) errors.push(LIMIT_ERROR);
-  // Asked whatever else is wrong, so that all of it is told at once, and a malformed cursor takes as long as an unknown one.
+  // The feed is read even if the request has errors, so that the answer tells all of them at once, and a malformed cursor takes as long as
+  // an unknown one.
   const found = await findFeedPage(
     deps.db,
     {
@@ -58,7 +59,7 @@ const CURSOR_ERROR = {
   message: 'is not the id of an event of this project; send the id of the last event that you handled',
 };
 
-/** The bodies stand in the answer as they are stored, which is as webhooks carry them: not one byte is written anew. */
+/** The bodies stand in the answer exactly as they are stored, and as webhooks carry them. */
 function writePage({ bodies, hasMore, latestId }: FeedPage): string {
   const latest = JSON.stringify(latestId === null ? null : encodeId('evt', latestId));
   return `{"data":[${bodies.join(',')}],"hasMore":${hasMore},"latest":${latest}}`;

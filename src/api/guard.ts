@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { findValidApiKey } from '../store/api-keys.ts';
+import { findValidApiKey } from '../store/access/api-keys.ts';
 import type { Caller } from '../web/authenticate.ts';
 import { noteCaller } from '../web/bound-connections.ts';
 import { clientOf } from '../web/client-address.ts';
@@ -12,7 +12,7 @@ import type { ApiDeps } from './api-deps.ts';
 const CALLER = Symbol('caller');
 type GuardedRequest = FastifyRequest & { [CALLER]?: Caller };
 
-/** Who sent a request that passed the guard. */
+/** The caller of a request that passed the guard. */
 export function callerOf(request: GuardedRequest): Caller {
   const caller = request[CALLER];
   if (caller === undefined) throw new Error('the route has no guard');
@@ -44,7 +44,7 @@ export function createGuard(deps: ApiDeps) {
   };
 }
 
-/** Whether an answer tells only what is wrong with a request, so that no statement has looked at its key. */
+/** Whether an error only says what is wrong with the request, so that no statement has looked at its key. */
 function isAboutInput(error: unknown): boolean {
   const { status, statusCode } = error as { status?: unknown; statusCode?: unknown };
   return [400, 413, 415, 422].includes(Number(status ?? statusCode));

@@ -3,12 +3,12 @@ import { AppError } from '../domain/errors.ts';
 import type { Network } from '../domain/network.ts';
 import { toIso, type UnixMs } from '../domain/time.ts';
 import { coalesce } from '../runtime/coalesce.ts';
-import { type AlarmKind, countOpenAlarms } from '../store/alarms.ts';
-import { type ChainCursor, findCursor, findHalt } from '../store/chain-cursor.ts';
-import { type ChainStatus, findChainStatus, STATUS_SILENT_MS } from '../store/chain-status.ts';
-import type { Database } from '../store/database.ts';
-import { isLeaseHeld, watcherLease } from '../store/leases.ts';
-import { pendingMigrations } from '../store/migrate.ts';
+import { type AlarmKind, countOpenAlarms } from '../store/chain/alarms.ts';
+import { type ChainCursor, findCursor, findHalt } from '../store/chain/cursor.ts';
+import { isLeaseHeld, watcherLease } from '../store/chain/leases.ts';
+import { type ChainStatus, findChainStatus, STATUS_SILENT_MS } from '../store/chain/status.ts';
+import type { Database } from '../store/db/database.ts';
+import { pendingMigrations } from '../store/db/migrate.ts';
 
 /** Beyond this age of the newest examined block we say that we are blind, if no watcher says otherwise: 20 blocks of the real network. */
 const BLIND_AFTER_MS = 60_000;
@@ -21,7 +21,7 @@ type HealthDeps = { db: Database; networks: readonly Network[]; now(): UnixMs };
  */
 export function registerHealth(app: FastifyInstance, deps: HealthDeps): void {
   app.get('/healthz', { schema: { hide: true } }, async () => ({ status: 'ok' }));
-  // It is answered also where others are refused, so however many ask, one looks at a time.
+  // This is answered also where other requests are refused, so only one look runs at a time, however many ask.
   const lookOnce = coalesce<null, Readiness>({
     ...{ maxUnderWay: 1, maxTogether: Number.POSITIVE_INFINITY },
     answer: async (questions) => {
@@ -57,17 +57,17 @@ async function findProblem(db: Database): Promise<string | null> {
 }
 
 async function look({ db, now }: HealthDeps, network: Network): Promise<[Network, object]> {
-  // Of one moment, or it could be called blind beside alarms that are over.
+  // All reads are of one moment; otherwise the network could be called blind beside alarms that are over.
   const seen = await db.snapshot(async (tx) => ({
     cursor: await findCursor(tx, network),
-    told: await findChainStatus(tx, network),
+    reported: await findChainStatus(tx, network),
     halt: await findHalt(tx, network),
     alarms: await countOpenAlarms(tx, network),
     isLed: await isLeaseHeld(tx, watcherLease(network)),
   }));
-  const { cursor, told, alarms } = seen;
+  const { cursor, reported, alarms } = seen;
   const reason = whyBlind(seen, now());
-  const catchUp = isWatched(seen, now()) ? told?.status.catchUp : null;
+  const catchUp = isWatched(seen, now()) ? reported?.status.catchUp : null;
   return [
     network,
     {
@@ -82,7 +82,7 @@ async function look({ db, now }: HealthDeps, network: Network): Promise<[Network
             solidTime: toIso(cursor.solid.time),
           }),
       ...(catchUp ? { catchUp } : {}),
-      // Anyone may ask, so the kinds are told and what they are about stays with the operator.
+      // Anyone may ask, so the answer names the kinds of alarms; their subjects stay with the operator.
       alarms: [...alarms.keys()].sort(),
     },
   ];
@@ -90,17 +90,17 @@ async function look({ db, now }: HealthDeps, network: Network): Promise<[Network
 
 type Seen = {
   cursor: ChainCursor | null;
-  told: { updatedAt: UnixMs; status: ChainStatus } | null;
+  reported: { updatedAt: UnixMs; status: ChainStatus } | null;
   halt: object | null;
   alarms: ReadonlyMap<AlarmKind, number>;
   isLed: boolean;
 };
 
-function isWatched({ told, isLed }: Seen, now: UnixMs): boolean {
-  return isLed && told !== null && now - told.updatedAt <= STATUS_SILENT_MS;
+function isWatched({ reported, isLed }: Seen, now: UnixMs): boolean {
+  return isLed && reported !== null && now - reported.updatedAt <= STATUS_SILENT_MS;
 }
 
-/** What the watcher says; where none does, because none runs or it hangs, the age of the newest examined block. */
+/** The watcher decides. Where none reports, because none runs or it hangs, the age of the newest examined block decides. */
 function whyBlind(seen: Seen, now: UnixMs): string | null {
   const { cursor, halt, alarms } = seen;
   if (halt !== null || alarms.has('halted')) return 'the watcher is halted: run quittance chain status';

@@ -9,7 +9,7 @@ import { type RateLimit, refuseLimited } from '../web/refuse-limited.ts';
 import { createTokenBuckets } from '../web/token-bucket.ts';
 import { EVENT_SCHEMAS } from './event-schemas.ts';
 
-/** Of one client network. A program reads the document once, and a person with a browser a few times. */
+/** The limit of one client network. A program reads the document once, and a person with a browser a few times. */
 const LIMIT: RateLimit = { perSecond: 5, burst: 50 };
 const MAX_BUCKETS = 10_000;
 
@@ -70,7 +70,7 @@ function isNamed(tag: string, header: string | undefined): boolean {
   return named.includes(tag) || named.includes('*');
 }
 
-/** One webhook for each type of event. */
+/** A webhook for each type of event. */
 function describeWebhooks(): Record<string, object> {
   const webhooks = Object.entries(EVENT_SCHEMAS).map(([type, schema]) => {
     const { description } = schema as { description?: string };

@@ -1,7 +1,7 @@
 import { PROBLEMS, type ProblemCode } from '../web/problem.ts';
 import { ProblemSchema } from './schemas.ts';
 
-/** Its status is another code's on every route. */
+/** On every route its status also belongs to another code. */
 const OF_CREATION: ProblemCode = 'TOO_MANY_UNPAID';
 
 /** The error answers of a route for its schema, each with the codes it can carry. */
@@ -9,7 +9,7 @@ export function problemResponses(...statuses: number[]): Record<number, object> 
   return describe(statuses, (code) => code !== OF_CREATION);
 }
 
-/** Those of the route that creates invoices. */
+/** The error answers of the route that creates invoices. */
 export function creationResponses(...statuses: number[]): Record<number, object> {
   return describe(statuses, () => true);
 }

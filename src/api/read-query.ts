@@ -10,7 +10,7 @@ export function readQuery(request: FastifyRequest, known: string[]): Query {
   return query;
 }
 
-/** The same for who tells what is wrong with the values together with what is wrong with the names. */
+/** The same for a caller that reports wrong values together with wrong names. */
 export function inspectQuery(request: FastifyRequest, known: string[]): { query: Query; errors: FieldError[] } {
   const given = request.query as Record<string, string | string[] | undefined>;
   const errors = Object.entries(given).flatMap(([field, value]) => {
@@ -29,8 +29,8 @@ export function inspectQuery(request: FastifyRequest, known: string[]): { query:
 
 /** The answer to query parameters that cannot be used; each `message` goes on after the name of its field. */
 export function invalidQuery(errors: FieldError[]): Problem {
-  const told = errors.map(({ field, message }) => `${field} ${message}`).join('; ');
-  return new Problem('INVALID_REQUEST', `The query is not valid: ${told.slice(0, MAX_DETAIL)}.`, {
+  const reported = errors.map(({ field, message }) => `${field} ${message}`).join('; ');
+  return new Problem('INVALID_REQUEST', `The query is not valid: ${reported.slice(0, MAX_DETAIL)}.`, {
     extensions: { errors: errors.slice(0, MAX_ERRORS) },
   });
 }

@@ -47,7 +47,7 @@ const PaymentSchema = Type.Object(
   { title: 'Payment' },
 );
 
-/** Of an invoice that is paid, so that there is a transaction. */
+/** The payment of a paid invoice, so that there is a transaction. */
 export const PaidPaymentSchema = Type.Object({ ...paymentFields, transaction }, { title: 'PaidPayment' });
 
 export const InvoiceWithPaymentSchema = Type.Object(

@@ -4,8 +4,8 @@ import { formatAmount } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
 import type { UnpaidRule } from '../domain/unpaid.ts';
 import { createSeldom } from '../runtime/seldom.ts';
-import { raiseAlarm } from '../store/alarms.ts';
-import { findBusiestUnpaid } from '../store/unpaid.ts';
+import { raiseAlarm } from '../store/chain/alarms.ts';
+import { findBusiestUnpaid } from '../store/ledger/unpaid.ts';
 import type { AmountRefusalDeps } from './amount-refusals.ts';
 
 /** An order beyond a limit. */
@@ -13,7 +13,7 @@ export type UnpaidRefusal = { projectId: string; network: Network; rule: UnpaidR
 
 /**
  * Counts requests beyond the limits of unpaid invoices. Once a minute for each project at most it warns and raises the alarm
- * `order-flood`, which the process that follows the network ends. That is beside the answer, as with refused amounts.
+ * `order-flood`, which the process that follows the network ends. The answer does not depend on this, as with refused amounts.
  */
 export function createUnpaidRefusals({ db, log, metrics, now }: AmountRefusalDeps) {
   const seldom = createSeldom(now);

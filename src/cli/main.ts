@@ -1,10 +1,11 @@
-import { Command, CommanderError } from 'commander';
-import { CliError, describeError, EXIT, type ExitCode } from './cli-error.ts';
+import { Command, CommanderError } from '@commander-js/extra-typings';
+import { AppError } from '../domain/errors.ts';
+import { holdsKeyOrId, spotSecret } from '../operator/input/spot-secret.ts';
 import { addCommands } from './commands.ts';
-import { secretProblem } from './secret-problem.ts';
-import { holdsKeyOrId, spotSecret } from './spot-secret.ts';
-import { createTerminal, printError, type Surroundings, type Terminal } from './terminal.ts';
-import { readVersion } from './version.ts';
+import { describeError, EXIT, type ExitCode } from './terminal/describe-error.ts';
+import { secretProblem } from './terminal/secret-problem.ts';
+import { createTerminal, printError, type Surroundings, type Terminal } from './terminal/terminal.ts';
+import { readVersion } from './terminal/version.ts';
 
 /**
  * The `quittance` command. Returns the exit code; the process ends by itself once nothing is open any more.
@@ -56,17 +57,17 @@ function createProgram(terminal: Terminal): Command {
 const SHOWN = ['commander.helpDisplayed', 'commander.version'];
 
 /** Commander shows the help of a group that was called without a command, which is a mistake all the same. */
-function usageError(error: CommanderError): CliError {
-  if (error.code === 'commander.help') return new CliError('USAGE', 'a command is missing: choose one from the help');
+function usageError(error: CommanderError): AppError {
+  if (error.code === 'commander.help') return new AppError('USAGE', 'a command is missing: choose one from the help');
   // Commander repeats what it does not know.
   const secret = spotSecret(error.message);
   if (secret !== null) {
     const { message } = secretProblem('arguments', secret);
-    return new CliError('USAGE', holdsKeyOrId(error.message) ? `${message} ${ID_WITHOUT_COMMAND}` : message);
+    return new AppError('USAGE', holdsKeyOrId(error.message) ? `${message} ${ID_WITHOUT_COMMAND}` : message);
   }
   const [message = '', ...hints] = error.message.replace(/^error: /, '').split('\n');
   const hint = hints.length === 0 ? '' : ` ${hints.join(' ')}`;
-  return new CliError('USAGE', `${message}${hint}; --help shows how it is called`);
+  return new AppError('USAGE', `${message}${hint}; --help shows how it is called`);
 }
 
 /** For `quittance transfers <id>`, where the command before the id was forgotten. */

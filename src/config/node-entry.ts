@@ -4,7 +4,7 @@ import { httpUrl } from './url-problems.ts';
 
 export type ParsedNode = { kind: 'ok'; node: NodeSpec } | { kind: 'invalid'; reason: string };
 
-/** What TronGrid allows to a key: https://developers.tron.network/reference/rate-limits. Without one it allows less. */
+/** The limits of a TronGrid key: https://developers.tron.network/reference/rate-limits. Without a key TronGrid allows less. */
 const TRONGRID = { host: 'trongrid.io', requestsPerSecond: 15, requestsPerDay: 100_000, solidityPort: '50052' };
 /** The ports of java-tron's gRPC services (`node.rpc.port`, `node.rpc.solidityPort`). */
 const GRPC = { port: '50051', solidityPort: '50061' };

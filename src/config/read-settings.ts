@@ -1,12 +1,18 @@
-import type { TSchema } from 'typebox';
-import Type from 'typebox';
-import { Errors } from 'typebox/value';
 import { editDistance } from './edit-distance.ts';
 import { readSecretFiles } from './secret-files.ts';
-import { FILE_VARIABLES, SECRET_VARIABLES, Settings, VARIABLES, type Variable } from './settings.ts';
+import {
+  FILE_VARIABLES,
+  SECRET_VARIABLES,
+  SETTINGS,
+  type Setting,
+  type SettingProblem,
+  type Settings,
+  VARIABLES,
+  type Variable,
+} from './settings.ts';
 import { showValue } from './url-problems.ts';
 
-/** One thing that is wrong with the environment. `message` is a whole sentence with the fix and holds no secret. */
+/** A fault in the environment. `message` is a whole sentence with the fix and holds no secret. */
 export type ConfigProblem = { variable: string; message: string };
 
 /** `settings` holds the valid and the default values; `present` names the variables that are set, valid or not. */
@@ -17,25 +23,24 @@ export type ReadSettings = {
   warnings: ConfigProblem[];
 };
 
-/** Reads every variable by its schema. An empty variable counts as unset, as in compose files and unit files. */
+/** Reads every variable as it is declared. An empty variable counts as unset, as in compose files and unit files. */
 export function readSettings(env: NodeJS.ProcessEnv): ReadSettings {
   const settings: Record<string, unknown> = {};
   const present = new Set<Variable>();
   const files = readSecretFiles(env);
   const errors: ConfigProblem[] = [];
   for (const variable of VARIABLES) {
-    const schema: TSchema = Settings.properties[variable];
+    const setting: Setting<unknown> = SETTINGS[variable];
     const text = files.texts.get(variable) ?? env[variable]?.trim() ?? '';
     if (files.texts.has(variable)) present.add(variable);
     if (text === '') {
-      settings[variable] = 'default' in schema ? structuredClone(schema.default) : undefined;
+      settings[variable] = structuredClone(setting.fallback);
       continue;
     }
     present.add(variable);
-    const value = parseText(schema, text);
-    const problems = problemsOf(schema, value);
-    if (problems.length === 0) settings[variable] = value;
-    for (const problem of problems) errors.push({ variable, message: sentence(variable, text, problem) });
+    const read = setting.read(text);
+    if ('value' in read) settings[variable] = read.value;
+    else for (const problem of read.problems) errors.push({ variable, message: sentence(variable, text, problem) });
   }
   const strangers = readStrangers(env);
   return {
@@ -46,34 +51,10 @@ export function readSettings(env: NodeJS.ProcessEnv): ReadSettings {
   };
 }
 
-function parseText(schema: TSchema, text: string): unknown {
-  if (Type.IsArray(schema)) return text.split(',').map((item) => item.trim());
-  const takesNumber = Type.IsInteger(schema) || (Type.IsUnion(schema) && schema.anyOf.some(Type.IsInteger));
-  return takesNumber && /^-?\d{1,15}$/.test(text) ? Number(text) : text;
-}
-
-type Problem = { text: string; isAboutEntry: boolean };
-
-/** An array answers for itself and for each of its entries; anything else has one problem at most. */
-function problemsOf(schema: TSchema, value: unknown): Problem[] {
-  if (!Type.IsArray(schema) || !Array.isArray(value)) return problemOf(schema, value, false);
-  const entries = value.flatMap((entry) => problemOf(schema.items, entry, true));
-  return entries.length > 0 ? entries : problemOf(schema, value, false);
-}
-
-function problemOf(schema: TSchema, value: unknown, isAboutEntry: boolean): Problem[] {
-  const [first] = Errors(schema, value);
-  if (first === undefined) return [];
-  const description = 'description' in schema ? String(schema.description) : undefined;
-  if (first.keyword === '~refine') return [{ text: first.message, isAboutEntry }];
-  const isText = isAboutEntry && typeof value === 'string';
-  return [{ text: `${isText ? `${showValue(value)} ` : ''}must be ${description ?? first.message}`, isAboutEntry }];
-}
-
-function sentence(variable: Variable, text: string, problem: Problem): string {
+function sentence(variable: Variable, text: string, problem: SettingProblem): string {
   if (problem.isAboutEntry) return `${variable}: ${problem.text}`;
   // A list of URLs may hold a provider's token in each path.
-  if (text.includes('://') && Type.IsArray(Settings.properties[variable])) return `${variable} ${problem.text}`;
+  if (text.includes('://') && SETTINGS[variable].isList) return `${variable} ${problem.text}`;
   const shown = SECRET_VARIABLES.includes(variable) ? '(value not shown):' : `is ${showValue(text)}:`;
   return `${variable} ${shown} ${problem.text.replace(/^(is|must|holds|has|starts|names|does) /, 'it $1 ')}`;
 }

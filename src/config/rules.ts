@@ -1,15 +1,17 @@
+import { isLoopbackLink } from '../domain/loopback.ts';
+import { isLocalNetwork, keyMode, NETWORKS } from '../domain/network.ts';
 import { type NodeSpec, showsBytes } from '../domain/node.ts';
 import { parseMasterKey } from '../runtime/key-ring.ts';
 import { isTronGridNode, parseNode } from './node-entry.ts';
 import type { ConfigProblem, ReadSettings } from './read-settings.ts';
-import type { Variable } from './settings.ts';
+import { NODE_VARIABLES, type Variable } from './settings.ts';
 import { databaseTransportProblems, nodeTransportProblems } from './transport.ts';
-import { httpUrl, isLoopbackHost, showValue } from './url-problems.ts';
+import { httpUrl, showValue } from './url-problems.ts';
 
-/** On real networks: what Prometheus's port list gives to exporters, free of the defaults of Prometheus, Grafana and PostgreSQL. */
+/** On real networks: Prometheus's port list gives it to exporters, and it is no default of Prometheus, Grafana and PostgreSQL. */
 export const DEFAULT_METRICS_PORT = 9464;
 
-const NODE_VARIABLES = ['QUITTANCE_MAINNET_NODES', 'QUITTANCE_NILE_NODES', 'QUITTANCE_DEVNET_NODES'] as const;
+const NODE_LISTS = Object.values(NODE_VARIABLES);
 /** Variables that hold the URL of a database. */
 const DATABASE_VARIABLES = ['DATABASE_URL', 'DATABASE_OWNER_URL'] as const;
 
@@ -45,20 +47,20 @@ export function contradictions({ settings, present }: ReadSettings): ConfigProbl
         `is ${shown}: roles in several processes share one database, so set DATABASE_URL, or unset this to run all roles here.`,
       );
     }
-    if (!NODE_VARIABLES.some(isSet)) {
+    if (!NODE_LISTS.some(isSet)) {
       add(
         'QUITTANCE_ROLES',
-        `is ${shown}: the sandbox runs all roles in one process. Set the same ${NODE_VARIABLES.join(' or ')} as in the other processes, or unset this.`,
+        `is ${shown}: the sandbox runs all roles in one process. Set the same ${NODE_LISTS.join(' or ')} as in the other processes, or unset this.`,
       );
     }
   }
   const { QUITTANCE_PUBLIC_URL: publicUrl, QUITTANCE_PORT: port, QUITTANCE_METRICS_PORT: metricsPort } = settings;
   const url = publicUrl === undefined ? null : httpUrl(publicUrl);
-  if (isSet('QUITTANCE_MAINNET_NODES') && url?.protocol === 'http:' && !isLoopbackHost(url.hostname)) {
+  if (isSet('QUITTANCE_MAINNET_NODES') && url?.protocol === 'http:' && !isLoopbackLink(url.hostname)) {
     add('QUITTANCE_PUBLIC_URL', `is ${showValue(url.origin)}: with real money on mainnet it must start with https://.`);
   }
   const isSameHost = settings.QUITTANCE_HOST === settings.QUITTANCE_METRICS_HOST;
-  const usedMetricsPort = metricsPort ?? (NODE_VARIABLES.some(isSet) ? DEFAULT_METRICS_PORT : 0);
+  const usedMetricsPort = metricsPort ?? (NODE_LISTS.some(isSet) ? DEFAULT_METRICS_PORT : 0);
   if (port !== undefined && port !== 0 && port === usedMetricsPort && isSameHost) {
     const variable = isSet('QUITTANCE_METRICS_PORT') ? 'QUITTANCE_METRICS_PORT' : 'QUITTANCE_PORT';
     add(variable, `is ${port}, which the API and the metrics cannot both have: give one of them another port.`);
@@ -79,10 +81,12 @@ type NodeSettings = Pick<ReadSettings, 'settings' | 'present'>;
 
 /** The lists of nodes that are set and well-formed. */
 function nodeLists({ settings, present }: NodeSettings) {
-  return NODE_VARIABLES.filter((variable) => present.has(variable)).flatMap((variable) => {
+  return NETWORKS.flatMap((network) => {
+    const variable = NODE_VARIABLES[network];
+    if (!present.has(variable)) return [];
     const parsed = settings[variable]?.map(parseNode) ?? [];
     const nodes = parsed.flatMap((entry) => (entry.kind === 'ok' ? [entry.node] : []));
-    return nodes.length === 0 ? [] : [{ variable, nodes }];
+    return nodes.length === 0 ? [] : [{ network, variable, nodes }];
   });
 }
 
@@ -105,22 +109,22 @@ function nodeProblems(read: NodeSettings): { variable: Variable; message: string
   });
 }
 
-/** What others could read or change on its way. */
+/** Settings that let others read or change data on its way. */
 function transportProblems(read: NodeSettings): { variable: Variable; message: string }[] {
   const allowed = read.settings.QUITTANCE_ALLOW_PLAINTEXT ?? [];
   const databases = DATABASE_VARIABLES.flatMap((variable) => {
     const url = read.settings[variable];
     return url === undefined ? [] : databaseTransportProblems(variable, url, allowed);
   });
-  const real = nodeLists(read).filter(({ variable }) => variable !== 'QUITTANCE_DEVNET_NODES');
+  const real = nodeLists(read).filter(({ network }) => !isLocalNetwork(network));
   return [...databases, ...real.flatMap(({ variable, nodes }) => nodeTransportProblems(variable, nodes, allowed))];
 }
 
-/** What is set and has no effect, or is not set and probably should be. */
+/** Settings that have no effect, or that are missing and probably should be there. */
 export function idleSettings({ settings, present }: ReadSettings): ConfigProblem[] {
   const warnings: ConfigProblem[] = [];
   const warn = (variable: Variable, message: string) => warnings.push({ variable, message: `${variable} ${message}` });
-  const isReal = NODE_VARIABLES.some((variable) => present.has(variable));
+  const isReal = NODE_LISTS.some((variable) => present.has(variable));
   if (isReal && !present.has('QUITTANCE_PUBLIC_URL')) {
     warn('QUITTANCE_PUBLIC_URL', 'is not set: checkout links will carry the address this process listens on.');
   }
@@ -159,16 +163,16 @@ export function idleSettings({ settings, present }: ReadSettings): ConfigProblem
       'has no effect here: the role watcher opens nothing that is sealed, so unset it for this process.',
     );
   }
-  const isMainnetAlone = lists.length > 0 && lists.every(({ variable }) => variable === 'QUITTANCE_MAINNET_NODES');
+  const isMainnetAlone = lists.length > 0 && lists.every(({ network }) => keyMode(network) === 'live');
   if (settings.QUITTANCE_WEBHOOK_LOCAL_TARGETS === 'allow' && isMainnetAlone) {
     warn(
       'QUITTANCE_WEBHOOK_LOCAL_TARGETS',
       'has no effect: it is for projects of test networks, and only mainnet is configured.',
     );
   }
-  for (const { variable, nodes } of lists) {
-    // A private network is believed as it is: whoever runs it may well run all of it.
-    if (variable === 'QUITTANCE_DEVNET_NODES') continue;
+  for (const { network, variable, nodes } of lists) {
+    // A private network is believed as it is: its operator may well run all of it.
+    if (isLocalNetwork(network)) continue;
     if (operatorsOf(nodes).size === 1 && !nodes.some(showsBytes)) {
       warn(
         variable,

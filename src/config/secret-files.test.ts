@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { type ConfigResult, readConfig } from '../config.ts';
+import { type ConfigResult, readConfig } from './config.ts';
 import { FILE_VARIABLES } from './settings.ts';
 
 const KEY = Buffer.alloc(32, 7).toString('base64');

@@ -1,16 +1,20 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { FILE_VARIABLES, type Variable } from './settings.ts';
 
-type Problem = { variable: string; message: string };
+type SecretFileProblem = { variable: string; message: string };
 
 /** `texts` has an empty text for a secret whose file is of no use: it is meant to be set. */
-export type SecretFiles = { texts: ReadonlyMap<Variable, string>; errors: Problem[]; warnings: Problem[] };
+export type SecretFiles = {
+  texts: ReadonlyMap<Variable, string>;
+  errors: SecretFileProblem[];
+  warnings: SecretFileProblem[];
+};
 
-/** Reads the files that `<NAME>_FILE` variables name. Nothing that stands in the variables or in the files is ever shown. */
+/** Reads the files that `<NAME>_FILE` variables name. No text of the variables or the files is ever shown. */
 export function readSecretFiles(env: NodeJS.ProcessEnv): SecretFiles {
   const texts = new Map<Variable, string>();
-  const errors: Problem[] = [];
-  const warnings: Problem[] = [];
+  const errors: SecretFileProblem[] = [];
+  const warnings: SecretFileProblem[] = [];
   for (const [variable, secret] of FILE_VARIABLES) {
     const path = env[variable]?.trim() ?? '';
     if (path === '') continue;

@@ -1,80 +1,82 @@
-import Type, { type Static, type TSchema } from 'typebox';
+import type { Network } from '../domain/network.ts';
+import { parseCidr } from '../operator/input/cidr.ts';
 import { parseMasterKey } from '../runtime/key-ring.ts';
 import { parseAddress } from '../tron/address.ts';
-import { parseCidr } from './cidr.ts';
 import { parseNode } from './node-entry.ts';
-import { databaseUrlProblem, listenHostProblem, plaintextHostProblem, publicUrlProblem } from './url-problems.ts';
+import {
+  databaseUrlProblem,
+  listenHostProblem,
+  plaintextHostProblem,
+  publicUrlProblem,
+  showValue,
+} from './url-problems.ts';
 
-/**
- * Every environment variable that Quittance reads. `description` completes "must be …"; the kind of the schema says how
- * the text is read: integers in decimal, arrays split at commas. docs/configuration.md lists the same names.
- */
-export const Settings = Type.Object({
+/** A fault in the text of a variable, as "… must be …", or in one entry of a list. */
+export type SettingProblem = { text: string; isAboutEntry: boolean };
+
+/** The meaning of a variable's text, and its value without one. */
+export type Setting<Value> = {
+  isList: boolean;
+  fallback: Value;
+  bounds?: { minimum: number; maximum: number };
+  read(text: string): { value: Value } | { problems: SettingProblem[] };
+};
+
+const ROLES = ['api', 'watcher', 'webhooks'] as const;
+const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+
+/** Every environment variable that Quittance reads. docs/configuration.md lists the same names. */
+export const SETTINGS = {
   QUITTANCE_PORT: integer(0, 65_535, 8080, '0 takes any free port'),
-  QUITTANCE_HOST: checked(Type.String({ default: '127.0.0.1' }), listenHostProblem),
-  QUITTANCE_PUBLIC_URL: Type.Optional(checked(Type.String(), publicUrlProblem)),
-  QUITTANCE_DATA_DIR: checked(Type.String({ default: '.quittance' }), dataDirProblem),
-  DATABASE_URL: Type.Optional(checked(Type.String(), databaseUrlProblem)),
-  DATABASE_OWNER_URL: Type.Optional(checked(Type.String(), databaseUrlProblem)),
+  QUITTANCE_HOST: text('127.0.0.1', listenHostProblem),
+  QUITTANCE_PUBLIC_URL: text(undefined, publicUrlProblem),
+  QUITTANCE_DATA_DIR: text('.quittance', dataDirProblem),
+  DATABASE_URL: text(undefined, databaseUrlProblem),
+  DATABASE_OWNER_URL: text(undefined, databaseUrlProblem),
   QUITTANCE_DATABASE_POOL: integer(2, 100, 10, 'connections of this process'),
-  QUITTANCE_ROLES: Type.Array(
-    Type.Enum(['api', 'watcher', 'webhooks'], { description: 'one of api, watcher, webhooks' }),
-    { default: ['api', 'watcher', 'webhooks'], uniqueItems: true, description: 'a list with each role at most once' },
+  QUITTANCE_ROLES: list<(typeof ROLES)[number], readonly (typeof ROLES)[number][]>([...ROLES], roleProblem, {
+    is: 'a list with each role at most once',
+    max: ROLES.length,
+  }),
+  QUITTANCE_MAINNET_NODES: nodeList(),
+  QUITTANCE_NILE_NODES: nodeList(),
+  QUITTANCE_DEVNET_NODES: nodeList(),
+  QUITTANCE_DEVNET_USDT: text(undefined, contractProblem),
+  QUITTANCE_TRON_API_KEY: text(undefined, (key) =>
+    /^[!-~]{1,200}$/.test(key) ? null : 'must be 1 to 200 visible ASCII characters, as TronGrid issued it',
   ),
-  QUITTANCE_MAINNET_NODES: Type.Optional(nodeList()),
-  QUITTANCE_NILE_NODES: Type.Optional(nodeList()),
-  QUITTANCE_DEVNET_NODES: Type.Optional(nodeList()),
-  QUITTANCE_DEVNET_USDT: Type.Optional(checked(Type.String(), contractProblem)),
-  QUITTANCE_TRON_API_KEY: Type.Optional(
-    Type.String({ pattern: '^[!-~]{1,200}$', description: '1 to 200 visible ASCII characters, as TronGrid issued it' }),
-  ),
-  QUITTANCE_AGREEMENT: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 9, description: 'a whole number from 1 to 9 (operators that must agree)' }),
-  ),
-  QUITTANCE_ALLOW_PLAINTEXT: Type.Array(checked(Type.String(), plaintextHostProblem), { default: [] }),
+  QUITTANCE_AGREEMENT: integer(1, 9, undefined, 'operators that must agree'),
+  QUITTANCE_ALLOW_PLAINTEXT: list<string, string[]>([], plaintextHostProblem),
   QUITTANCE_DEVNET_BLOCK_MS: integer(100, 60_000, 1000, 'milliseconds between two blocks'),
   QUITTANCE_DEVNET_PRODUCERS: integer(1, 27, 5, 'block producers'),
-  QUITTANCE_METRICS_PORT: Type.Optional(
-    Type.Union([Type.Literal('off'), Type.Integer({ minimum: 0, maximum: 65_535 })], {
-      description: 'a whole number from 0 to 65535 (0 takes any free port), or "off"',
-    }),
-  ),
-  QUITTANCE_METRICS_HOST: checked(Type.String({ default: '127.0.0.1' }), listenHostProblem),
-  QUITTANCE_LOG_LEVEL: Type.Enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
-    default: 'info',
-    description: 'one of trace, debug, info, warn, error, fatal, silent',
+  QUITTANCE_METRICS_PORT: metricsPort(),
+  QUITTANCE_METRICS_HOST: text('127.0.0.1', listenHostProblem),
+  QUITTANCE_LOG_LEVEL: oneOf(LEVELS, 'info'),
+  QUITTANCE_TRUST_PROXY: list<string, string[]>([], proxyProblem),
+  QUITTANCE_MASTER_KEY: list<string, string[] | undefined>(undefined, masterKeyProblem, {
+    is: 'a comma-separated list of 1 to 4 different keys, of which the first seals and all open',
+    max: 4,
   }),
-  QUITTANCE_TRUST_PROXY: Type.Array(checked(Type.String(), proxyProblem), { default: [] }),
-  QUITTANCE_MASTER_KEY: Type.Optional(
-    Type.Array(checked(Type.String(), masterKeyProblem), {
-      minItems: 1,
-      maxItems: 4,
-      uniqueItems: true,
-      description: 'a comma-separated list of 1 to 4 different keys, of which the first seals and all open',
-    }),
-  ),
-  QUITTANCE_BACKUP_RECIPIENT: Type.Optional(
-    Type.Array(checked(Type.String(), recipientProblem), {
-      minItems: 1,
-      maxItems: 20,
-      uniqueItems: true,
-      description: 'a comma-separated list of 1 to 20 different public keys of age',
-    }),
-  ),
-  QUITTANCE_WEBHOOK_LOCAL_TARGETS: Type.Optional(
-    Type.Enum(['allow', 'deny'], {
-      description: 'one of allow, deny (http and loopback, for projects of test networks)',
-    }),
+  QUITTANCE_BACKUP_RECIPIENT: list<string, string[] | undefined>(undefined, recipientProblem, {
+    is: 'a comma-separated list of 1 to 20 different public keys of age',
+    max: 20,
+  }),
+  QUITTANCE_WEBHOOK_LOCAL_TARGETS: oneOf(
+    ['allow', 'deny'] as const,
+    undefined,
+    ' (http and loopback, for projects of test networks)',
   ),
   QUITTANCE_DELIVERY_RETENTION_DAYS: integer(1, 3650, 90, 'days that finished deliveries and their attempts are kept'),
   QUITTANCE_RATE_LIMIT: integer(1, 100_000, 100, 'requests a second for each key'),
   QUITTANCE_RATE_BURST: integer(1, 1_000_000, 200, 'requests at once for each key'),
-});
+};
 
-export type Settings = Static<typeof Settings>;
+export type Settings = {
+  [Name in keyof typeof SETTINGS]: (typeof SETTINGS)[Name] extends Setting<infer Value> ? Value : never;
+};
 export type Variable = keyof Settings;
 
-export const VARIABLES = Object.keys(Settings.properties) as Variable[];
+export const VARIABLES = Object.keys(SETTINGS) as Variable[];
 
 /** Variables whose text never appears in a message. */
 export const SECRET_VARIABLES: readonly Variable[] = [
@@ -86,39 +88,104 @@ export const SECRET_VARIABLES: readonly Variable[] = [
   'QUITTANCE_BACKUP_RECIPIENT',
 ];
 
-/** The URL of a node may hold a key, too. */
-const IN_FILES: readonly Variable[] = [
-  ...SECRET_VARIABLES,
-  ...(['QUITTANCE_MAINNET_NODES', 'QUITTANCE_NILE_NODES', 'QUITTANCE_DEVNET_NODES'] as const),
-];
+/** Where the nodes of each network are named. */
+export const NODE_VARIABLES: Readonly<Record<Network, Extract<Variable, `QUITTANCE_${string}_NODES`>>> = {
+  mainnet: 'QUITTANCE_MAINNET_NODES',
+  nile: 'QUITTANCE_NILE_NODES',
+  devnet: 'QUITTANCE_DEVNET_NODES',
+};
 
-/** What may stand in a file instead: `DATABASE_URL_FILE` holds the path of one with what `DATABASE_URL` takes. */
+/** The URL of a node may hold a key, too. */
+const IN_FILES: readonly Variable[] = [...SECRET_VARIABLES, ...Object.values(NODE_VARIABLES)];
+
+/** Variables that a file may give instead: `DATABASE_URL_FILE` holds the path of a file with the text of `DATABASE_URL`. */
 export const FILE_VARIABLES: ReadonlyMap<string, Variable> = new Map(
   IN_FILES.map((variable) => [`${variable}_FILE`, variable]),
 );
 
-function integer(minimum: number, maximum: number, fallback: number, what: string) {
-  const description = `a whole number from ${minimum} to ${maximum} (${what})`;
-  return Type.Integer({ minimum, maximum, default: fallback, description });
+function integer<Fallback extends number | undefined>(
+  minimum: number,
+  maximum: number,
+  fallback: Fallback,
+  what: string,
+): Setting<number | Fallback> {
+  const setting = single<number | Fallback>(fallback, (text) => {
+    const value = wholeNumber(text, minimum, maximum);
+    return value === null ? `must be a whole number from ${minimum} to ${maximum} (${what})` : { value };
+  });
+  return { ...setting, bounds: { minimum, maximum } };
+}
+
+function wholeNumber(text: string, minimum: number, maximum: number): number | null {
+  const value = Number(text);
+  return /^-?\d{1,15}$/.test(text) && value >= minimum && value <= maximum ? value : null;
+}
+
+function metricsPort(): Setting<number | 'off' | undefined> {
+  return single(undefined, (text) => {
+    const value = text === 'off' ? text : wholeNumber(text, 0, 65_535);
+    return value === null ? 'must be a whole number from 0 to 65535 (0 takes any free port), or "off"' : { value };
+  });
+}
+
+function oneOf<const Value extends string, Fallback extends Value | undefined>(
+  values: readonly Value[],
+  fallback: Fallback,
+  what = '',
+): Setting<Value | Fallback> {
+  return single<Value | Fallback>(fallback, (text) => {
+    const value = values.find((each) => each === text);
+    return value === undefined ? `must be one of ${values.join(', ')}${what}` : { value };
+  });
 }
 
 /** `problemOf` says what is wrong with a text and how to mend it, or `null`. */
-function checked<Schema extends TSchema>(schema: Schema, problemOf: (text: string) => string | null) {
-  return Type.Refine(
-    schema,
-    (value) => problemOf(String(value)) === null,
-    (value) => problemOf(String(value)) ?? '',
-  );
+function text<Fallback extends string | undefined>(
+  fallback: Fallback,
+  problemOf: (text: string) => string | null,
+): Setting<string | Fallback> {
+  return single<string | Fallback>(fallback, (value) => problemOf(value) ?? { value });
+}
+
+function single<Value>(fallback: Value, read: (text: string) => { value: Value } | string): Setting<Value> {
+  return {
+    isList: false,
+    fallback,
+    read: (text) => {
+      const found = read(text);
+      return typeof found === 'string' ? { problems: [{ text: found, isAboutEntry: false }] } : found;
+    },
+  };
+}
+
+/** Its problems are those of its entries; where each is good, that they are too many, or that one comes twice. */
+function list<Entry extends string, Value extends readonly Entry[] | undefined>(
+  fallback: Value,
+  problemOf: (entry: string) => string | null,
+  different?: { is: string; max: number },
+): Setting<Value> {
+  return {
+    isList: true,
+    fallback,
+    read: (text) => {
+      const entries = text.split(',').map((entry) => entry.trim());
+      const problems = entries.map(problemOf).filter((problem) => problem !== null);
+      if (problems.length > 0) return { problems: problems.map((problem) => ({ text: problem, isAboutEntry: true })) };
+      if (different && (entries.length > different.max || new Set(entries).size < entries.length))
+        return { problems: [{ text: `must be ${different.is}`, isAboutEntry: false }] };
+      // Each entry was examined.
+      return { value: entries as readonly string[] as Value };
+    },
+  };
+}
+
+function roleProblem(entry: string): string | null {
+  return ROLES.some((role) => role === entry) ? null : `${showValue(entry)} must be one of ${ROLES.join(', ')}`;
 }
 
 /** More than a handful of nodes adds load and no safety; 20 bounds the work of each poll. */
-function nodeList() {
-  return Type.Array(checked(Type.String(), nodeProblem), {
-    minItems: 1,
-    maxItems: 20,
-    uniqueItems: true,
-    description: 'a comma-separated list of 1 to 20 different URLs',
-  });
+function nodeList(): Setting<string[] | undefined> {
+  return list(undefined, nodeProblem, { is: 'a comma-separated list of 1 to 20 different URLs', max: 20 });
 }
 
 function nodeProblem(text: string): string | null {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { createCertificate } from '../../test/support/create-certificate.ts';
-import { type ConfigResult, readConfig } from '../config.ts';
+import { type ConfigResult, readConfig } from './config.ts';
 
 const NODES = { QUITTANCE_MAINNET_NODES: 'https://a.example,https://b.test' };
 const CA = join(mkdtempSync(join(tmpdir(), 'quittance-ca-')), 'ca.crt');

@@ -1,12 +1,18 @@
 import { isIP } from 'node:net';
+import { isLoopback } from '../domain/loopback.ts';
+import { isLocalNetwork, NETWORKS } from '../domain/network.ts';
 import type { NodeSpec } from '../domain/node.ts';
-import { inspectTransport } from '../store/inspect-transport.ts';
-import type { Variable } from './settings.ts';
+import { inspectTransport } from '../store/db/inspect-transport.ts';
+import { NODE_VARIABLES, type Variable } from './settings.ts';
 
-type Problem = { variable: Variable; message: string };
+type TransportProblem = { variable: Variable; message: string };
 
-/** What is wrong with the way to a database: whoever stands on it reads and changes every invoice. */
-export function databaseTransportProblems(variable: Variable, url: string, allowed: readonly string[]): Problem[] {
+/** Problems of the way to a database: an attacker on it reads and changes every invoice. */
+export function databaseTransportProblems(
+  variable: Variable,
+  url: string,
+  allowed: readonly string[],
+): TransportProblem[] {
   const transport = inspectTransport(url);
   if (transport.kind === 'invalid') return [{ variable, message: `(value not shown): it ${transport.reason}.` }];
   if (transport.kind === 'socket' || transport.kind === 'verified' || isTrusted(transport.host, allowed)) return [];
@@ -15,12 +21,12 @@ export function databaseTransportProblems(variable: Variable, url: string, allow
   return [{ variable, message }];
 }
 
-/** What is wrong with the way to the nodes of a real network: whoever stands on it shows what he likes. */
+/** Problems of the way to the nodes of a real network: an attacker on it shows us anything. */
 export function nodeTransportProblems(
   variable: Variable,
   nodes: readonly NodeSpec[],
   allowed: readonly string[],
-): Problem[] {
+): TransportProblem[] {
   const urls = nodes.flatMap(({ url, solidityUrl, grpc }) => [url, solidityUrl, grpc?.url, grpc?.solidityUrl]);
   const hosts = urls.flatMap((url) => {
     const { protocol, hostname } = new URL(url ?? 'https://none.invalid');
@@ -32,7 +38,10 @@ export function nodeTransportProblems(
   }));
 }
 
-const AT_STAKE: readonly Variable[] = ['DATABASE_URL', 'QUITTANCE_MAINNET_NODES', 'QUITTANCE_NILE_NODES'];
+const AT_STAKE: readonly Variable[] = [
+  'DATABASE_URL',
+  ...NETWORKS.filter((network) => !isLocalNetwork(network)).map((network) => NODE_VARIABLES[network]),
+];
 
 /** The variable of Node.js that has every TLS connection of the process take any certificate. */
 export function certificateProblems(
@@ -49,15 +58,10 @@ export function certificateProblems(
 /** Whether plain text to this host stays on this machine, or is allowed by name. */
 function isTrusted(host: string, allowed: readonly string[]): boolean {
   const name = canonical(host);
-  return isThisMachine(name) || allowed.map(canonical).includes(name);
+  return isLoopback(name) || allowed.map(canonical).includes(name);
 }
 
-/** Not what merely looks like it, such as `x.localhost` or `127.1.example.com`: that is asked of a name server. */
-function isThisMachine(name: string): boolean {
-  return name === 'localhost' || name === '::1' || (isIP(name) === 4 && name.startsWith('127.'));
-}
-
-/** One spelling of a host: `[FD00::05]` → `fd00::5`. */
+/** Spells a host in one way: `[FD00::05]` → `fd00::5`. */
 function canonical(host: string): string {
   const bare = host.replace(/^\[|\]$/g, '').toLowerCase();
   return isIP(bare) === 6 && !bare.includes('%') ? new URL(`http://[${bare}]`).hostname.slice(1, -1) : bare;

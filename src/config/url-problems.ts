@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 
 /** Each function returns what is wrong with one value and how to mend it, or `null`. None repeats a secret. */
-type Problem = string | null;
+type UrlProblem = string | null;
 
 /** A value for an error message: quoted, short, and without what URLs hold before `@` or after `?` and `#`. */
 export function showValue(text: string): string {
@@ -16,7 +16,7 @@ function maskCredentials(text: string): string {
 }
 
 /** The origin that payers see. Example: `https://pay.example.com`. */
-export function publicUrlProblem(text: string): Problem {
+export function publicUrlProblem(text: string): UrlProblem {
   const url = httpUrl(text);
   if (url === null) return 'is not an http:// or https:// URL; write for example https://pay.example.com';
   if (hasCredentials(url)) return 'holds a user name or password: remove it';
@@ -25,7 +25,7 @@ export function publicUrlProblem(text: string): Problem {
 }
 
 /** The text is never shown: an ill-formed URL may hold its password anywhere. */
-export function databaseUrlProblem(text: string): Problem {
+export function databaseUrlProblem(text: string): UrlProblem {
   const form = 'write postgres://user:password@host:5432/database';
   const scheme = /^([a-z][a-z0-9+.-]{0,20}):\/\//i.exec(text)?.[1];
   if (scheme === undefined) return `does not start with postgres://; ${form}`;
@@ -38,23 +38,18 @@ export function databaseUrlProblem(text: string): Problem {
   return null;
 }
 
-/** What a server can listen on: an IP address or a host name, without scheme, brackets or port. */
-export function listenHostProblem(text: string): Problem {
+/** A server can listen on an IP address or a host name, without scheme, brackets or port. */
+export function listenHostProblem(text: string): UrlProblem {
   if (isIP(text) !== 0) return null;
   if (/^\[.*\]$/.test(text)) return `is in brackets: write ${text.slice(1, -1)}`;
   if (/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i.test(text)) return null;
   return 'is not an IP address or host name: write for example 127.0.0.1, or 0.0.0.0 for all interfaces, with no scheme and no port';
 }
 
-/** One host, as it stands in URLs. */
-export function plaintextHostProblem(text: string): Problem {
+/** A single host, as it stands in URLs. */
+export function plaintextHostProblem(text: string): UrlProblem {
   if (isIP(text) !== 0 || /^[a-z0-9_]([a-z0-9._-]{0,251}[a-z0-9_])?$/i.test(text)) return null;
   return 'an entry is not a host name or IP address: write for example 10.0.0.5 or db.internal, with no scheme, port or network';
-}
-
-export function isLoopbackHost(host: string): boolean {
-  const bare = host.replace(/^\[|\]$/g, '').toLowerCase();
-  return bare === 'localhost' || bare.endsWith('.localhost') || bare === '::1' || /^127(\.\d{1,3}){3}$/.test(bare);
 }
 
 /** An http(s) URL written out in full, or `null`. WHATWG parsing alone would repair `http:/host` and `https:host`. */

@@ -1,14 +1,14 @@
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';
 import { accountToAddress, type TronAddress } from '../tron/address.ts';
-import { FAKE_USDT, MULTISEND, PAYER, USDT } from './keys.ts';
-import { type Ledger, openLedger } from './ledger.ts';
-import { createLedgerStorage } from './ledger-storage.ts';
-import { type BlockMark, type MineOptions, markOf, mineBlocks, mineUntilSolid } from './mine.ts';
-import { type NodePorts, type NodeServer, startNodeServer } from './node-server.ts';
-import { createOwnerCalls, type OwnerCalls } from './owner-calls.ts';
-import { createPoison, type PoisonKind, type PoisonOptions, relay } from './poison.ts';
-import { type Schedule, withActive, withoutStalled, withReplaced, withRotated, withStalled } from './schedule.ts';
-import { startTicker } from './ticker.ts';
+import { type Ledger, openLedger } from './chain/ledger.ts';
+import { createLedgerStorage } from './chain/ledger-storage.ts';
+import { type BlockMark, type MineOptions, markOf, mineBlocks, mineUntilSolid } from './chain/mine.ts';
+import { createOwnerCalls, type OwnerCalls } from './chain/owner-calls.ts';
+import { createPoison, type PoisonKind, type PoisonOptions, relay } from './chain/poison.ts';
+import { type Schedule, withActive, withoutStalled, withReplaced, withRotated, withStalled } from './chain/schedule.ts';
+import { startTicker } from './chain/ticker.ts';
+import { FAKE_USDT, MULTISEND, PAYER, USDT } from './evm/keys.ts';
+import { type NodePorts, type NodeServer, startNodeServer } from './node/node-server.ts';
 
 export interface DevnetOptions extends NodePorts {
   /** Where the chain is kept; null keeps it in memory. Only one process may use a directory. */
@@ -21,7 +21,7 @@ export interface DevnetOptions extends NodePorts {
   readonly now?: () => number;
   /** The time of block 0, which also decides its id; `now()` on the slot grid when absent. A directory keeps its own. */
   readonly genesisTimestampMs?: number;
-  /** Hears of a block that could not be written; the next slot tries again. By default it is thrown where nobody catches it. */
+  /** Is told of a block that could not be written; the next slot tries again. By default, the error is thrown uncaught. */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -62,7 +62,7 @@ export interface Devnet extends Pick<NodeServer, 'url' | 'solidityUrl' | 'grpcUr
   witnesses(): readonly WitnessMark[];
   /** These producers miss their turns from now on: their slots pass, but no height is left out. */
   stall(indexes: readonly number[]): void;
-  /** Nobody is stalled any more. */
+  /** Lets all producers make blocks again. */
   unstall(): void;
   /** Makes these the producers, in the order of their turns. Any index below 1,000 can become one; a fork does not undo it. */
   setProducers(indexes: readonly number[]): void;
@@ -70,7 +70,7 @@ export interface Devnet extends Pick<NodeServer, 'url' | 'solidityUrl' | 'grpcUr
   replaceProducers(count: number): readonly number[];
   /** Changes the key of a producer's witness permission; it signs its next block with the new one. */
   rotateSigner(index: number): void;
-  /** What the owner of the USDT contract can do to it. */
+  /** The calls of the USDT contract's owner. */
   readonly usdt: OwnerCalls;
   /**
    * Puts something on the chain that JSON hides or that is too much: a transaction that waits for the next block, whose id is

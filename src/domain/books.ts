@@ -1,14 +1,14 @@
-/** What the ledger says of one address. Amounts are micro-USDT; heights are blocks; money in counts positive, out negative. */
+/** The ledger's view of one address. Amounts are micro-USDT; heights are blocks; money in counts positive, out negative. */
 export type Books = {
-  /** What it held on the chain at a height where the comparison began. */
+  /** Its balance on the chain at the height where the comparison began. */
   opening: { block: number; micro: bigint };
-  /** What the ledger has at or below the opening block. */
+  /** The ledger's sum at or below the opening block. */
   beforeMicro: bigint;
-  /** What the ledger has above the opening block, in the order of heights, one entry a block. */
+  /** The ledger's changes above the opening block, one entry a block, heights ascending. */
   movements: readonly { block: number; micro: bigint }[];
 };
 
-/** What a node said: `balanceOf` at some irreversible height between `low` and `high`. */
+/** A node's `balanceOf` at some irreversible height between `low` and `high`. */
 export type BalanceReading = { low: number; high: number; balanceMicro: bigint };
 
 export type Balanced =

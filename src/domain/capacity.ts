@@ -1,11 +1,11 @@
 import type { UnixMs } from './time.ts';
 
 /**
- * How long the free payable amounts of a requested amount will last. What is reserved stays reserved, so what is left only
- * ever shrinks, and an operator must add addresses before it is gone.
+ * How long the free payable amounts of a requested amount will last. A reserved amount stays reserved, so the free ones only
+ * ever get fewer, and an operator must add addresses before they are gone.
  */
 
-/** What was taken of an amount lately. */
+/** How much of an amount was taken lately. */
 export type AmountUse = {
   used7Days: bigint;
   used30Days: bigint;
@@ -38,8 +38,8 @@ export const LOW_DAYS = 14;
 export const USES_OF_A_RATE = 5n;
 
 /**
- * The forecast for one amount, of which `free` of `total` payable amounts are free. A rate counts from the first use on, for a
- * project of two days has used in two days what it used; but over a day at least, for the first hour says nothing of a day.
+ * The forecast for one amount, of which `free` of `total` payable amounts are free. A rate counts from the first use on, because a project
+ * of two days made all its use in two days. It counts over a day at least, because the first hour says nothing of a day.
  */
 export function forecastCapacity(
   { total, free }: { total: bigint; free: bigint },
@@ -77,7 +77,7 @@ function daysUntilGone(free: bigint, used: bigint, overMs: number): number | nul
   return used === 0n ? null : Number((free * BigInt(overMs)) / (used * BigInt(DAY_MS)));
 }
 
-/** The one that an operator must look at first comes first: low ones, then by days left, then by what is free. */
+/** The most urgent amount for an operator comes first: low ones, then by days left, then by how much is free. */
 export function byUrgency(a: Forecast, b: Forecast): number {
   if (a.isLow !== b.isLow) return a.isLow ? -1 : 1;
   const [daysA, daysB] = [a.daysLeft ?? Number.MAX_VALUE, b.daysLeft ?? Number.MAX_VALUE];

@@ -29,7 +29,7 @@ export type ChainBlock = {
   transfers: ChainTransfer[];
 };
 
-/** Which nodes showed the logs of a block (their origins), and how many different operators run them. */
+/** The nodes that showed the logs of a block (their origins), and how many different operators run them. */
 export type Evidence = { nodes: readonly string[]; operatorCount: number };
 
 /** An irreversible block, with who showed it. */

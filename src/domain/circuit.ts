@@ -11,9 +11,8 @@ export type EndpointHealth = {
 export const OPEN_AFTER_FAILURES = 5;
 
 const DAY_MS = 24 * 3600 * 1000;
-const FIRST_PAUSE_MS = 5000;
-/** So an endpoint that is back is noticed within five minutes. */
-const LONGEST_PAUSE_MS = 5 * 60_000;
+/** After the fifth failure in a row, and after each one since. An endpoint that is back is noticed within the longest of them. */
+const PAUSES_S = [5, 10, 20, 40, 80, 160, 300];
 /** Longer than a long weekend. */
 const DISABLED_AFTER_MS = 5 * DAY_MS;
 /** More than lies between two attempts at one event (30 h and a fifth). An endpoint that failed longer ago had nothing to fail at since. */
@@ -33,12 +32,12 @@ export function healthAfterFailures(
   const before = health.consecutiveFailures;
   const failures = Math.max(before, Math.min(before + others, OPEN_AFTER_FAILURES)) + probes;
   const isOpened = failures >= OPEN_AFTER_FAILURES && failures > before;
-  const pauseMs = FIRST_PAUSE_MS * 2 ** Math.min(failures - OPEN_AFTER_FAILURES, 16);
+  const pauseS = PAUSES_S[failures - OPEN_AFTER_FAILURES] ?? Math.max(...PAUSES_S);
   const wasIdle = health.openUntil !== null && now - health.openUntil > IDLE_AFTER_MS;
   return {
     failingSince: wasIdle ? now : (health.failingSince ?? now),
     consecutiveFailures: failures,
-    openUntil: isOpened ? unixMs(now + Math.min(pauseMs, LONGEST_PAUSE_MS)) : health.openUntil,
+    openUntil: isOpened ? unixMs(now + pauseS * 1000) : health.openUntil,
   };
 }
 

@@ -2,7 +2,7 @@ import type { MicroUsdt } from './money.ts';
 
 /**
  * Code words: amounts in micro-USDT whose decimal digits have Damm checksum 0 and whose last digit is not 0.
- * One wrong digit or two swapped neighbours break the checksum; a word rounded or truncated to fewer decimals ends in 0.
+ * A wrong digit or two swapped neighbours break the checksum; a word rounded or truncated to fewer decimals ends in 0.
  * So none of these slips turns one invoice's amount into another's.
  */
 
@@ -90,7 +90,7 @@ export function drawCodeWords(range: WordRange, count: number, randomBelow: (n: 
   const first = range.fromMicro / 10n;
   const prefixes = Number((range.belowMicro - 1n) / 10n - first) + 1;
   const words = new Set<MicroUsdt>();
-  // One prefix in ten has no word; 4 draws a word fill the set almost always when the range is not tiny.
+  // A tenth of the prefixes has no word; 4 draws a word fill the set almost always when the range is not tiny.
   for (let draws = 0; draws < count * 4 && words.size < count; draws++) {
     const word = wordOf(first + BigInt(randomBelow(prefixes)), range);
     if (word !== null) words.add(word);

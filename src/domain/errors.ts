@@ -23,20 +23,31 @@ export type ErrorCode =
   | 'NODE_REFUSED'
   | 'NODE_WRONG_NETWORK'
   | 'PORT_IN_USE'
+  | 'USAGE'
   | 'INVALID_ARGUMENT'
   | 'NOT_FOUND'
+  | 'CONFLICT'
   | 'SANDBOX_NOT_RUNNING'
   | 'SANDBOX_REFUSED';
 
-/** A broken promise. `message` says what happened, the values seen and what to do; it never holds a secret. */
+/** A single problem, of several. `subject` is what it is about: a field of the input, a variable, an address. */
+export type FieldProblem = { subject: string; message: string };
+
+/** A broken promise, or a refusal. `message` says what happened, the values seen and what to do; it never holds a secret. */
 export class AppError extends Error {
   override readonly name = 'AppError';
   readonly code: ErrorCode;
   readonly retryable: boolean;
+  readonly problems: readonly FieldProblem[];
 
-  constructor(code: ErrorCode, message: string, options: { retryable?: boolean; cause?: unknown } = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { retryable?: boolean; cause?: unknown; problems?: readonly FieldProblem[] } = {},
+  ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.retryable = options.retryable ?? false;
+    this.problems = options.problems ?? [];
   }
 }

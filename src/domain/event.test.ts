@@ -2,10 +2,13 @@ import { expect, test } from 'vitest';
 import {
   describePayment,
   describeTransfer,
+  EVENT_TYPE_WIDTH,
   EVENT_TYPES,
   eventBody,
   INVOICE_EVENTS,
+  MISSABLE_TYPES,
   projectInvoice,
+  REPLAYED_TYPES,
   type SeenTransfer,
 } from './event.ts';
 import { INVOICE_STATUSES } from './invoice.ts';
@@ -76,7 +79,7 @@ test('a payment is told with its transaction and how many blocks confirm it, one
 });
 
 test('a transfer is told with the invoice that was paid before, if there is one', () => {
-  const told = {
+  const reported = {
     transferId: `trf_${SUFFIX}`,
     txId: SEEN.txId,
     logIndex: 1,
@@ -88,9 +91,9 @@ test('a transfer is told with the invoice that was paid before, if there is one'
   };
   const transfer = { ...SEEN, id: UUID, to: 'THere' };
   const unmatched = describeTransfer({ ...transfer, invoiceId: null });
-  expect(unmatched).toEqual(told);
+  expect(unmatched).toEqual(reported);
   expect(unmatched).not.toHaveProperty('invoiceId');
-  expect(describeTransfer({ ...transfer, invoiceId: UUID })).toEqual({ ...told, invoiceId: `inv_${SUFFIX}` });
+  expect(describeTransfer({ ...transfer, invoiceId: UUID })).toEqual({ ...reported, invoiceId: `inv_${SUFFIX}` });
 });
 
 test('the bytes of an event are those', () => {
@@ -98,4 +101,10 @@ test('the bytes of an event are those', () => {
   expect(eventBody(event)).toBe(
     `{"id":"evt_${SUFFIX}","type":"ping","timestamp":"${ISO}","projectId":"prj_${SUFFIX}","network":"TRON","sequence":1,"data":{"a":1}}`,
   );
+});
+
+test('a ping is over once it was sent, and that an endpoint was disabled is missed by no other one', () => {
+  expect(EVENT_TYPES.filter((type) => !MISSABLE_TYPES.includes(type))).toEqual(['endpoint.disabled', 'ping']);
+  expect(EVENT_TYPES.filter((type) => !REPLAYED_TYPES.includes(type))).toEqual(['ping']);
+  expect(EVENT_TYPE_WIDTH).toBe('transfer.duplicate'.length);
 });

@@ -22,7 +22,31 @@ export const EVENT_TYPES = [
 
 export type EventType = (typeof EVENT_TYPES)[number];
 
-/** What the API and the events say about an invoice: exactly these five fields. */
+/** The characters of the longest type, for columns of text. */
+export const EVENT_TYPE_WIDTH = Math.max(...EVENT_TYPES.map(({ length }) => length));
+
+/**
+ * Whether an endpoint that was not told of an event is told later: always; only if it was planned for it, because the event is of no
+ * use to others; or only when the type is asked for, because what it says is over.
+ */
+const RETOLD: Readonly<Record<EventType, 'always' | 'if planned' | 'if asked for'>> = {
+  'invoice.pending': 'always',
+  'invoice.confirming': 'always',
+  'invoice.paid': 'always',
+  'invoice.expired': 'always',
+  'transfer.unmatched': 'always',
+  'transfer.duplicate': 'always',
+  'endpoint.disabled': 'if planned',
+  ping: 'if asked for',
+};
+
+/** The types of which an event that was never planned for an endpoint is missed there. */
+export const MISSABLE_TYPES = EVENT_TYPES.filter((type) => RETOLD[type] === 'always');
+
+/** The types that a replay sends where none is named. */
+export const REPLAYED_TYPES = EVENT_TYPES.filter((type) => RETOLD[type] !== 'if asked for');
+
+/** The API and the events show exactly these five fields of an invoice. */
 export type InvoiceProjection = {
   invoiceId: string;
   externalId: string;
@@ -50,7 +74,7 @@ export function projectInvoice(invoice: ProjectedInvoice, publicUrl: string): In
   };
 }
 
-/** One transfer as the API shows it. `txId` is 64 hex characters; `from` is a base58 address. */
+/** A transfer as the API shows it. `txId` is 64 hex characters; `from` is a base58 address. */
 export type SeenTransfer = {
   txId: string;
   logIndex: number;
@@ -98,7 +122,7 @@ export function describePayment(
   };
 }
 
-/** What `transfer.unmatched` and `transfer.duplicate` say. `invoiceId` names the invoice that was already paid. */
+/** The data of `transfer.unmatched` and `transfer.duplicate`. `invoiceId` names the invoice that was already paid. */
 export function describeTransfer(
   transfer: SeenTransfer & { id: string; to: string; invoiceId: string | null },
 ): object {

@@ -1,6 +1,6 @@
 import type { MicroUsdt } from './money.ts';
 
-/** What a request to create an invoice asks for. Asset and network are no part of it: there is one of each in a project. */
+/** The content of a request to create an invoice. Asset and network are no part of it: there is one of each in a project. */
 export type Asked = { requestedMicro: MicroUsdt; externalId: string };
 
 /** An invoice that holds the idempotency key of a request, its external id, or both. */
@@ -11,8 +11,8 @@ export type Repeated<Invoice extends Holder> =
   | { kind: 'conflict'; rule: 'idempotencyKey' | 'externalId'; fields: string[]; existing: Invoice };
 
 /**
- * What a request is to the invoices of its project that hold its key or its external id; `null` where none does. A key that was
- * used is asked for the same again, or it is a conflict; an external id that was used under another key is always one. `fields`
+ * Compares a request with the invoices of its project that hold its key or its external id; `null` where none does. A used key
+ * is asked for the same again, or it is a conflict; an external id that was used under another key is always one. `fields`
  * are those that differ in meaning. The key's rule comes first.
  */
 export function judgeRepeat<Invoice extends Holder>(

@@ -35,7 +35,7 @@ export type NearInvoice = {
 };
 
 /**
- * One likely cause. It is never certain: the chain shows amounts, not intentions. `explanation` is one plain English
+ * A likely cause. It is never certain: the chain shows amounts, not intentions. `explanation` is one plain English
  * sentence with its figures; `evidence` holds the same figures by name for machines (amounts as decimal strings).
  */
 export type Cause = {

@@ -59,3 +59,7 @@ export function formatAmount(amountMicro: MicroUsdt): string {
   const digits = amountMicro.toString().padStart(7, '0');
   return `${digits.slice(0, -6)}.${digits.slice(-6)}`;
 }
+
+export function absolute(value: bigint): bigint {
+  return value < 0n ? -value : value;
+}

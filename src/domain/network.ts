@@ -2,7 +2,19 @@
 export const NETWORKS = ['mainnet', 'nile', 'devnet'] as const;
 export type Network = (typeof NETWORKS)[number];
 
-/** The one network name and the one asset name on the wire. Which TRON network it is follows from the key. */
+/** The network of real money: code about this network alone names it. */
+type LiveNetwork = 'mainnet';
+/** A network that its user makes, so its first block and its pace are its own. */
+type LocalNetwork = 'devnet';
+type Kind<Each> = Each extends LiveNetwork ? 'live' : Each extends LocalNetwork ? 'local' : 'test';
+
+const KINDS: Readonly<{ [Each in Network]: Kind<Each> }> = {
+  mainnet: 'live',
+  nile: 'test',
+  devnet: 'local',
+};
+
+/** The only network name and the only asset name on the wire. The key tells which TRON network it is. */
 export const WIRE_NETWORK = 'TRON';
 export const WIRE_ASSET = 'USDT';
 
@@ -10,7 +22,11 @@ export function isNetwork(text: string): text is Network {
   return (NETWORKS as readonly string[]).includes(text);
 }
 
+export function isLocalNetwork(network: Network): network is LocalNetwork {
+  return KINDS[network] === 'local';
+}
+
 /** Live keys move real money; every other network is for tests. */
 export function keyMode(network: Network): 'live' | 'test' {
-  return network === 'mainnet' ? 'live' : 'test';
+  return KINDS[network] === 'live' ? 'live' : 'test';
 }

@@ -10,7 +10,7 @@ export type NodeUrls = {
 export type NodeSpec = NodeUrls & {
   /** The gRPC API of a node that is asked over HTTP: it shows the very bytes of a block. `null`: none is known. */
   grpc: NodeUrls | null;
-  /** Who runs it; two nodes of one operator count as one for agreement. */
+  /** Its operator's name; two nodes of one operator count as one for agreement. */
   operator: string;
   /** Sent as `TRON-PRO-API-KEY`. */
   apiKey: string | null;

@@ -1,4 +1,4 @@
-/** What an operator can do about a transfer that paid nothing. None of them changes an invoice. */
+/** An operator can resolve a transfer that paid nothing in these ways. None of them changes an invoice. */
 export const RESOLUTIONS = ['refunded', 'credited-outside', 'own-deposit', 'ignored'] as const;
 
 export type ResolutionKind = (typeof RESOLUTIONS)[number];
@@ -10,7 +10,7 @@ export function isResolution(text: string): text is ResolutionKind {
 /** The bound of the schema, in characters. */
 const MAX_NOTE = 2000;
 
-/** What is wrong with a note, or `null`. It is one line, so that it stays one in every table and file. */
+/** Says why a note is refused, or `null`. A note is a single line, so that it fits every table and file. */
 export function noteProblem(note: string): string | null {
   const length = [...note].length;
   if (length > MAX_NOTE) return `has ${length} characters: at most ${MAX_NOTE} are kept`;

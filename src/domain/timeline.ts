@@ -1,6 +1,6 @@
 import type { UnixMs } from './time.ts';
 
-/** What an entry of a timeline tells. What happened at the same time stands in this order: causes before their effects. */
+/** The kinds of entries in a timeline. Entries of the same time stand in this order: causes before their effects. */
 export const TIMELINE_KINDS = [
   'added',
   'requested',
@@ -24,7 +24,7 @@ export const TIMELINE_KINDS = [
 
 type TimelineKind = (typeof TIMELINE_KINDS)[number];
 
-/** One fact or decision. `text` is one plain sentence, `details` what else is known; `data` says the same for machines. */
+/** A fact or decision. `text` is one plain sentence, `details` what else is known; `data` says the same for machines. */
 export type TimelineEntry = {
   at: UnixMs;
   kind: TimelineKind;

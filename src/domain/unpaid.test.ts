@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { DEFAULT_UNPAID_LIMITS, isCalm, MINUTE_MS, tightest, UNPAID_MS, type UnpaidLimits } from './unpaid.ts';
+import { DEFAULT_UNPAID_LIMITS, isUnderLimits, MINUTE_MS, tightest, UNPAID_MS, type UnpaidLimits } from './unpaid.ts';
 
 describe('the tightest limit', () => {
   const LIMITS = { maxUnpaid: 10, maxUnpaidPerMinute: 5 };
@@ -20,10 +20,10 @@ describe('the tightest limit', () => {
 
 test('a flood is over when half of each limit is free again', () => {
   const limits = { maxUnpaid: 10, maxUnpaidPerMinute: 4 };
-  expect(isCalm(limits, { unpaid: 5, unpaidLastMinute: 2 })).toBe(true);
-  expect(isCalm(limits, { unpaid: 6, unpaidLastMinute: 2 })).toBe(false);
-  expect(isCalm(limits, { unpaid: 5, unpaidLastMinute: 3 })).toBe(false);
-  expect(isCalm({ maxUnpaid: null, maxUnpaidPerMinute: null }, { unpaid: 99, unpaidLastMinute: 99 })).toBe(true);
+  expect(isUnderLimits(limits, { unpaid: 5, unpaidLastMinute: 2 })).toBe(true);
+  expect(isUnderLimits(limits, { unpaid: 6, unpaidLastMinute: 2 })).toBe(false);
+  expect(isUnderLimits(limits, { unpaid: 5, unpaidLastMinute: 3 })).toBe(false);
+  expect(isUnderLimits({ maxUnpaid: null, maxUnpaidPerMinute: null }, { unpaid: 99, unpaidLastMinute: 99 })).toBe(true);
 });
 
 /** In how many minutes a flood that never ends has `count` invoices, none of them paid. */

@@ -3,7 +3,7 @@
  * reserves, it reserves for ever. Unpaid is what is neither PAID nor CONFIRMING. `null`: no limit.
  */
 export type UnpaidLimits = {
-  /** Of the last 30 minutes, which with the default lifetime are those that wait. */
+  /** It counts those of the last 30 minutes, which with the default lifetime are all that wait. */
   maxUnpaid: number | null;
   maxUnpaidPerMinute: number | null;
 };
@@ -18,7 +18,7 @@ export const MINUTE_MS = 60_000;
 /** The same for all projects: with a short lifetime a limit on what waits would bound nothing, with a long one it would stop honest shops. */
 export const UNPAID_MS = 30 * MINUTE_MS;
 
-/** What is unpaid of either time. */
+/** The unpaid invoices of the last 30 minutes and of the last minute. */
 export type UnpaidCounts = { unpaid: number; unpaidLastMinute: number };
 
 export type UnpaidRule = 'unpaid' | 'unpaid-per-minute';
@@ -28,23 +28,17 @@ export function tightest(
   { maxUnpaid, maxUnpaidPerMinute }: UnpaidLimits,
   { unpaid, unpaidLastMinute }: UnpaidCounts,
 ): { rule: UnpaidRule; limit: number; left: number } | null {
+  const limitOf = (rule: UnpaidRule, limit: number | null, count: number) =>
+    limit === null ? [] : [{ rule, limit, left: limit - count }];
   const limits = [
-    ...(maxUnpaid === null ? [] : [{ rule: 'unpaid', limit: maxUnpaid, left: maxUnpaid - unpaid } as const]),
-    ...(maxUnpaidPerMinute === null
-      ? []
-      : [
-          {
-            rule: 'unpaid-per-minute',
-            limit: maxUnpaidPerMinute,
-            left: maxUnpaidPerMinute - unpaidLastMinute,
-          } as const,
-        ]),
+    ...limitOf('unpaid', maxUnpaid, unpaid),
+    ...limitOf('unpaid-per-minute', maxUnpaidPerMinute, unpaidLastMinute),
   ];
   return limits.toSorted((a, b) => a.left - b.left)[0] ?? null;
 }
 
 /** Whether a flood is over: half of each limit is free again, so that its alarm does not come and go. */
-export function isCalm(limits: UnpaidLimits, counts: UnpaidCounts): boolean {
+export function isUnderLimits(limits: UnpaidLimits, counts: UnpaidCounts): boolean {
   const isHalf = (count: number, limit: number | null) => limit === null || count * 2 <= limit;
   return isHalf(counts.unpaid, limits.maxUnpaid) && isHalf(counts.unpaidLastMinute, limits.maxUnpaidPerMinute);
 }

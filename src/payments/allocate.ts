@@ -9,9 +9,9 @@ import {
 import type { ProjectedInvoice } from '../domain/event.ts';
 import type { MicroUsdt } from '../domain/money.ts';
 import type { Policy } from '../domain/policy.ts';
-import { advanceHint, countFreeExact, countReservedByPart, findReservedInPart } from '../store/allocation.ts';
-import type { Sql } from '../store/database.ts';
-import { insertExactInvoice, insertTailInvoice, type NewInvoice } from '../store/invoices.ts';
+import type { Sql } from '../store/db/database.ts';
+import { advanceHint, countFreeExact, countReservedByPart, findReservedInPart } from '../store/ledger/allocation.ts';
+import { insertExactInvoice, insertTailInvoice, type NewInvoice } from '../store/ledger/invoices.ts';
 
 type Deps = { db: Sql; randomBelow(n: number): number };
 type Rule = { projectId: string; policy: Policy; maxSurchargeMicro: bigint };
@@ -111,7 +111,7 @@ async function insertExact(
   if (inserted.position % HINT_EVERY === 0) {
     await advanceHint(db, projectId, 'exact', amountAlone(invoice.requestedMicro), 1n);
   }
-  return inserted.invoice;
+  return inserted;
 }
 
 function outcome(invoice: ProjectedInvoice | null): Allocated {

@@ -1,15 +1,15 @@
 import type { SolidBlock } from '../domain/chain-block.ts';
-import { updateCursor } from '../store/chain-cursor.ts';
-import type { Sql } from '../store/database.ts';
+import { updateCursor } from '../store/chain/cursor.ts';
 import {
   deleteHeadBlocksAbove,
   deleteHeadBlocksUpTo,
+  findDetected,
   findHeadBlockId,
-  findInvoicesSightedAbove,
-  findInvoicesSightedUpTo,
-  findSighted,
-} from '../store/head-blocks.ts';
-import { findChangeable } from '../store/invoice-changes.ts';
+  findInvoicesDetectedAbove,
+  findInvoicesDetectedUpTo,
+} from '../store/chain/head-blocks.ts';
+import type { Sql } from '../store/db/database.ts';
+import { findChangeable } from '../store/ledger/invoice-changes.ts';
 import { type PlannedChange, recordChanges } from './record-changes.ts';
 import { invoicesOf, planNotices, planPaid, recordTransfers, type TransferCounts } from './record-transfers.ts';
 import { assertLinked, type Watching, withCursor } from './watching.ts';
@@ -53,19 +53,19 @@ export function applySolidBlocks(watching: Watching, blocks: readonly SolidBlock
 async function settleSightings({ network }: Watching, tx: Sql, last: SolidBlock) {
   const examinedId = await findHeadBlockId(tx, network, last.number);
   const isHeadOrphaned = examinedId !== null && examinedId !== last.id;
-  const sighted = await findInvoicesSightedUpTo(tx, network, last.number);
+  const detected = await findInvoicesDetectedUpTo(tx, network, last.number);
   if (isHeadOrphaned) {
-    sighted.push(...(await findInvoicesSightedAbove(tx, network, last.number)));
+    detected.push(...(await findInvoicesDetectedAbove(tx, network, last.number)));
     await deleteHeadBlocksAbove(tx, network, last.number, []);
   }
   await deleteHeadBlocksUpTo(tx, network, last.number);
   const remaining =
-    sighted.length === 0
+    detected.length === 0
       ? new Set()
-      : await findSighted(
+      : await findDetected(
           tx,
           network,
-          sighted.map((i) => i.invoiceId),
+          detected.map((i) => i.invoiceId),
         );
-  return { isHeadOrphaned, invoices: sighted.filter(({ invoiceId }) => !remaining.has(invoiceId)) };
+  return { isHeadOrphaned, invoices: detected.filter(({ invoiceId }) => !remaining.has(invoiceId)) };
 }

@@ -5,10 +5,10 @@ import { uuidV7 } from '../domain/ids.ts';
 import type { MicroUsdt } from '../domain/money.ts';
 import type { Policy } from '../domain/policy.ts';
 import type { UnixMs } from '../domain/time.ts';
-import { countAddressesInUse } from '../store/allocation.ts';
-import { findValidApiKey } from '../store/api-keys.ts';
-import type { Database } from '../store/database.ts';
-import { findReserved, type NewInvoice, type ReservedInvoice } from '../store/invoices.ts';
+import { findValidApiKey } from '../store/access/api-keys.ts';
+import type { Database } from '../store/db/database.ts';
+import { countAddressesInUse } from '../store/ledger/allocation.ts';
+import { findReserved, type NewInvoice, type ReservedInvoice } from '../store/ledger/invoices.ts';
 import { allocateFirst, allocateNext } from './allocate.ts';
 
 export type CreateDeps = {
@@ -78,7 +78,7 @@ export async function createInvoice(deps: CreateDeps, input: CreateInput): Promi
 type KeyNotValid = Extract<Created, { kind: 'key-not-valid' }>;
 type ValidKey = NonNullable<Awaited<ReturnType<typeof findValidApiKey>>>;
 
-/** What was created with this idempotency key or external id before; `null` if nothing was. */
+/** Finds what was created with this idempotency key or external id before; `null` if nothing was. */
 export async function findEarlier(
   deps: CreateDeps,
   input: CreateInput,

@@ -1,22 +1,25 @@
 import { derivableAt } from '../domain/derivation-index.ts';
 import { uuidV7 } from '../domain/ids.ts';
 import type { Policy } from '../domain/policy.ts';
-import { claimAutoDerived, findAccountKey, findFirstIndex, insertAccountKey } from '../store/account-keys.ts';
-import { findAddresses, insertAddresses, type OwnedAddress } from '../store/addresses.ts';
-import type { Sql } from '../store/database.ts';
-import { insertOperatorActions } from '../store/operator-actions.ts';
-import { findProject, lockProject, type Project } from '../store/projects.ts';
+import type { UnixMs } from '../domain/time.ts';
+import type { Database, Sql } from '../store/db/database.ts';
+import { claimAutoDerived, findAccountKey, findFirstIndex, insertAccountKey } from '../store/ledger/account-keys.ts';
+import { findAddresses, insertAddresses, type OwnedAddress } from '../store/ledger/addresses.ts';
+import { insertOperatorActions } from '../store/ledger/operator-actions.ts';
+import { findProject, lockProject, type Project } from '../store/ledger/projects.ts';
 import { type AccountXpub, type DerivedAddress, deriveAddresses } from '../tron/account-xpub.ts';
-import type { Operating } from './add-addresses.ts';
 
-export type Derived =
+/** `operator`: the name for the record. */
+type Deps = { db: Database; now(): UnixMs; random(bytes: number): Uint8Array; operator: string };
+
+type Derived =
   | {
       kind: 'derived';
       project: Project;
       policy: Policy;
       /** Fewer than were wanted if `MAX_LOOKED_AT`, or the time since a restore, did not hold as many: the next call goes on after the last one. */
       added: DerivedAddress[];
-      /** Those before the last that was added which a project of the network has already, in the order of their index. */
+      /** The addresses before the last added one that a project of the network has already, in the order of their index. */
       skipped: (OwnedAddress & { index: number })[];
     }
   /** Nothing was added, because projects of the network have each of the `count` addresses from index `from` on. */
@@ -28,8 +31,8 @@ export type Derived =
   | { kind: 'not-wanted' };
 
 /**
- * `isFresh`: the operator knows that no address of the key was ever used here, also not in what a restore lost. `autoDeriveLimit`: of a
- * key that is new. `isStillWanted`: asked by what derives by itself, when nobody else can add addresses to the project any more.
+ * `isFresh`: the operator knows that no address of the key was ever used here, also not in data that a restore lost. `autoDeriveLimit`: the
+ * limit of a new key. `isStillWanted`: automatic derivation asks it when no other process can add addresses to the project any more.
  */
 type Wanted = {
   projectId: string;
@@ -52,25 +55,25 @@ const BATCH = 500;
 const MAX_ATTEMPTS = 10;
 
 /**
- * Adds the next `count` addresses of an account key, which becomes the project's with the first call. What a project of the
- * network has already is passed over. One that was passed over last is looked at again by the next call.
+ * Adds the next `count` addresses of an account key, which becomes the project's with the first call. An address that a project
+ * of the network has already is passed over. If it comes last, the next call looks at it again.
  */
-export async function deriveNextAddresses(operating: Operating, wanted: Wanted): Promise<Derived> {
-  const { db, now } = operating;
+export async function deriveNextAddresses(deps: Deps, wanted: Wanted): Promise<Derived> {
+  const { db, now } = deps;
   const project = await findProject(db, wanted.projectId);
   if (project === null) throw new Error(`there is no project ${wanted.projectId}`);
   const { network } = project;
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
     const key = await findAccountKey(db, network, wanted.xpub);
-    if (key !== null && key.project_id !== wanted.projectId) return { kind: 'key-of-another-project' };
+    if (key !== null && key.projectId !== wanted.projectId) return { kind: 'key-of-another-project' };
     const firstIndex = wanted.isFresh === true ? 0 : await findFirstIndex(db);
-    const from = key?.next_index ?? firstIndex;
-    const isPaced = key === null ? firstIndex > 0 : key.was_restored;
+    const from = key?.nextIndex ?? firstIndex;
+    const isPaced = key === null ? firstIndex > 0 : key.wasRestored;
     const limit = isPaced ? Math.min(MAX_LOOKED_AT, derivableAt(now(), from)) : MAX_LOOKED_AT;
     if (limit === 0) return { kind: 'too-soon' };
     const found = await lookAhead(db, network, wanted, { from, below: from + limit });
     if (found.free.length === 0) return { kind: 'all-taken', from, count: limit };
-    const outcome = await add(operating, wanted, { ...found, firstIndex });
+    const outcome = await add(deps, wanted, { ...found, firstIndex });
     if (outcome !== 'overtaken') return outcome;
   }
   throw new Error(`${MAX_ATTEMPTS} times, other commands added addresses of this account key first`);
@@ -78,7 +81,7 @@ export async function deriveNextAddresses(operating: Operating, wanted: Wanted):
 
 type Found = { free: DerivedAddress[]; skipped: (OwnedAddress & { index: number })[] };
 
-/** The next addresses that no project of the network has. Outside of a transaction, because to derive takes long. */
+/** Finds the next addresses that no project of the network has. It runs outside a transaction, because deriving takes long. */
 async function lookAhead(
   db: Sql,
   network: Project['network'],
@@ -102,13 +105,9 @@ async function lookAhead(
   return found;
 }
 
-/** All of them or, if somebody added addresses since they were looked for, none. */
-async function add(
-  operating: Operating,
-  wanted: Wanted,
-  found: Found & { firstIndex: number },
-): Promise<Derived | 'overtaken'> {
-  const { db, now, random, operator } = operating;
+/** Adds all that were found, or none if addresses were added since the look for them. */
+async function add(deps: Deps, wanted: Wanted, found: Found & { firstIndex: number }): Promise<Derived | 'overtaken'> {
+  const { db, now, random, operator } = deps;
   const { projectId, xpub, isStillWanted, autoDeriveLimit = AUTO_DERIVE_LIMIT } = wanted;
   const { firstIndex } = found;
   try {
@@ -117,9 +116,9 @@ async function add(
       if (isStillWanted !== undefined && !(await isStillWanted(tx, project))) return { kind: 'not-wanted' };
       await insertAccountKey(tx, { id: uuidV7(now(), random(10)), projectId, xpub, firstIndex, autoDeriveLimit });
       const key = await findAccountKey(tx, project.network, xpub);
-      if (key?.project_id !== projectId) return { kind: 'key-of-another-project' };
+      if (key?.projectId !== projectId) return { kind: 'key-of-another-project' };
       const isClaimed =
-        isStillWanted === undefined || (key.is_in_use && (await claimAutoDerived(tx, key.id, found.free.length)));
+        isStillWanted === undefined || (key.isInUse && (await claimAutoDerived(tx, key.id, found.free.length)));
       if (!isClaimed) return { kind: 'not-wanted' };
       const policy = wanted.policy ?? project.policy;
       const entries = found.free.map((each) => ({ ...each, id: uuidV7(now(), random(10)) }));

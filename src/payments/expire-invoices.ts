@@ -1,9 +1,9 @@
 import { type UnixMs, unixMs } from '../domain/time.ts';
-import { findOverdue } from '../store/invoice-changes.ts';
+import { findOverdue } from '../store/ledger/invoice-changes.ts';
 import { recordChanges } from './record-changes.ts';
 import { type Watching, withCursor } from './watching.ts';
 
-/** One transaction expires at most this many, so that a long backlog does not hold the cursor's lock for seconds. */
+/** A transaction expires at most this many, so that a long backlog does not hold the cursor's lock for seconds. */
 const BATCH = 500;
 
 /**
@@ -13,13 +13,13 @@ const BATCH = 500;
  */
 export async function expireInvoices(
   watching: Watching,
-  sightedTime: UnixMs,
+  detectedTime: UnixMs,
 ): Promise<{ expired: number; isMoreLeft: boolean }> {
   // Most blocks expire nothing, and then nothing is locked.
-  const overdue = await findOverdue(watching.db, watching.network, sightedTime, 1);
+  const overdue = await findOverdue(watching.db, watching.network, detectedTime, 1);
   if (overdue.length === 0) return { expired: 0, isMoreLeft: false };
   return withCursor(watching, async (tx, { head }) => {
-    const clock = unixMs(Math.min(head.time, sightedTime));
+    const clock = unixMs(Math.min(head.time, detectedTime));
     const invoices = await findOverdue(tx, watching.network, clock, BATCH);
     const changes = invoices.map((invoice) => ({
       invoice,

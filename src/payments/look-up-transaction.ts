@@ -1,17 +1,17 @@
-import { answerLookup, type LookupAnswer, type LookupInvoice } from '../domain/lookup.ts';
+import { answerLookup, type LookupAnswer, type LookupInvoice } from '../domain/lookup/lookup.ts';
+import type { TransactionFacts } from '../domain/lookup/transaction-facts.ts';
+import { readTransactionReference } from '../domain/lookup/transaction-reference.ts';
 import type { Network } from '../domain/network.ts';
-import type { TransactionFacts } from '../domain/transaction-facts.ts';
-import { readTransactionReference } from '../domain/transaction-reference.ts';
-import type { Sql } from '../store/database.ts';
-import { findLookup } from '../store/lookup.ts';
+import type { Sql } from '../store/db/database.ts';
+import { findLookup } from '../store/ledger/lookup.ts';
 
 export type TransactionQuestion = {
   txId: string;
-  /** Whose question it is: the checkout token. */
+  /** The checkout token for which the question is asked. */
   askedFor: string;
 } & Pick<LookupInvoice, 'solidNumber' | 'head'>;
 
-/** What the chain shows of a transaction; never rejects. */
+/** Asks what the chain shows of a transaction; never rejects. */
 export type ReadTransaction = (question: TransactionQuestion) => Promise<TransactionFacts>;
 
 export type LookUpDeps = {
@@ -21,7 +21,7 @@ export type LookUpDeps = {
 };
 
 /**
- * What the transaction that a payer pasted is to the invoice of a checkout link; `null`: there is no such link. Our own books go
+ * Says what the transaction that a payer pasted is to the invoice of a checkout link; `null`: there is no such link. Our own books go
  * first, as far as they tie the transaction to this very invoice; what they know of others is never looked at. Error:
  * `DATABASE_UNAVAILABLE`.
  */
@@ -44,7 +44,7 @@ export async function lookUpTransaction(
   const read = readTransaction[network];
   const question = { txId: reference.txId, askedFor: checkoutToken, solidNumber, head };
   const facts = read === undefined ? ({ kind: 'unavailable', why: 'for-now' } as const) : await read(question);
-  // Written as Ethereum's ids are, and no node of TRON knows it: it is one of those.
+  // The id is written as Ethereum's are, and no node of TRON knows it: it is one of Ethereum's.
   if (facts.kind === 'not-found' && reference.hasPrefix) return { code: 'not_tron', looksLike: 'ethereum' };
   return answerLookup(invoice, facts);
 }

@@ -2,24 +2,24 @@ import { byUrgency, DAY_MS, type Forecast, forecastCapacity } from '../domain/ca
 import { countCodeWords, wordRange } from '../domain/code-word.ts';
 import type { MicroUsdt } from '../domain/money.ts';
 import { type UnixMs, unixMs } from '../domain/time.ts';
+import type { Sql } from '../store/db/database.ts';
 import {
   type CapacityProject,
   countReserved,
   findRecentUse,
   findUsedBefore,
   type RecentUse,
-} from '../store/capacity.ts';
-import type { Sql } from '../store/database.ts';
-import { findRefusedAmounts } from '../store/refused-amounts.ts';
+} from '../store/ledger/capacity.ts';
+import { findRefusedAmounts } from '../store/ledger/refused-amounts.ts';
 
 export type AmountCapacity = Forecast & Pick<RecentUse, 'requestedMicro' | 'used7Days' | 'used30Days' | 'countedSince'>;
 
 export type Capacity = {
   /** The most urgent first. */
   amounts: AmountCapacity[];
-  /** Of the scarcest amount; `null` where nothing can be said, because no amount is in use. */
+  /** The free share of the scarcest amount; `null` where nothing can be said, because no amount is in use. */
   freeShare: number | null;
-  /** Of the amount that will be gone first; `null` where nothing was used. */
+  /** The days until the first amount is gone; `null` where nothing was used. */
   daysLeft: number | null;
   isLow: boolean;
 };
@@ -34,14 +34,15 @@ const MAX_INVOICES = 100_000;
 const MAX_LOOKUPS = 1_000_000;
 /** Index entries that one statement counts, if it counts more than one amount: far from the time at which it is given up. */
 const MAX_ENTRIES = 2_000_000;
-/** What finding a range costs, in entries. */
+/** The cost of finding a range, in entries. */
 const ENTRIES_PER_LOOKUP = 20;
-/** Who makes a key before the first address is not told of an alarm at once. */
+/** An operator may make a key before the first address without an alarm at once. */
 const SETUP_MS = 3_600_000;
 
 /**
- * What is free of the amounts that a project asked for most often in the last 30 days and of those that were refused, or of
- * those given, and how long it will last. Reads only. Its work is bounded by the constants above, however many invoices and addresses there are.
+ * Measures how much is free, and how long it will last: of the amounts that a project asked for most often in the last 30 days and
+ * of those that were refused, or of those given. Reads only. The constants above bound its work, however many invoices and
+ * addresses there are.
  */
 export async function measureCapacity(
   db: Sql,
@@ -49,8 +50,8 @@ export async function measureCapacity(
   now: UnixMs,
   asked?: readonly MicroUsdt[],
 ): Promise<Capacity> {
-  // What is retired takes no part in what is free, but in since when an amount is used.
-  const addressCount = Math.max(Number(project.active_addresses + project.retired_addresses), 1);
+  // A retired address has nothing free, but it counts for since when an amount is used.
+  const addressCount = Math.max(Number(project.activeAddresses + project.retiredAddresses), 1);
   const width = widthOf(project);
   const since30Days = unixMs(now - 30 * DAY_MS);
   const findUse = (amounts: readonly MicroUsdt[] | { busiest: number }) =>
@@ -84,8 +85,8 @@ function clamp(value: number, least: number, most: number): number {
 }
 
 /** How wide the range of payable amounts of one request is, in micro-USDT. */
-export function widthOf({ policy, max_surcharge_micro }: CapacityProject): bigint {
-  return policy === 'exact' ? 1n : max_surcharge_micro;
+export function widthOf({ policy, maxSurchargeMicro }: CapacityProject): bigint {
+  return policy === 'exact' ? 1n : maxSurchargeMicro;
 }
 
 async function measureAmounts(
@@ -112,9 +113,9 @@ async function measureAmounts(
 }
 
 function judge(project: CapacityProject, amounts: AmountCapacity[], now: UnixMs): Capacity {
-  const hasAddress = project.active_addresses > 0n;
-  if (!hasAddress && !project.has_keys) return judgeClosed(amounts);
-  const lacksAddress = !hasAddress && (project.has_invoices || now - project.created_at > SETUP_MS);
+  const hasAddress = project.activeAddresses > 0n;
+  if (!hasAddress && !project.hasKeys) return judgeClosed(amounts);
+  const lacksAddress = !hasAddress && (project.hasInvoices || now - project.createdAt > SETUP_MS);
   const days = amounts.flatMap(({ daysLeft }) => (daysLeft === null ? [] : [daysLeft]));
   return {
     amounts,
@@ -124,7 +125,7 @@ function judge(project: CapacityProject, amounts: AmountCapacity[], now: UnixMs)
   };
 }
 
-/** Of a project without a key and without an address nobody can ask for an invoice: it was closed, or is not set up yet. */
+/** A project without a key and without an address cannot be asked for an invoice: it was closed, or is not set up yet. */
 function judgeClosed(amounts: AmountCapacity[]): Capacity {
   return {
     amounts: amounts.map((amount) => ({ ...amount, isLow: false })),

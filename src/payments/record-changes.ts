@@ -10,12 +10,12 @@ import {
 import { uuidV7 } from '../domain/ids.ts';
 import { type InvoiceChange, isLate, transition } from '../domain/invoice.ts';
 import type { UnixMs } from '../domain/time.ts';
-import type { Sql } from '../store/database.ts';
-import { insertEvents, type NewEvent } from '../store/events.ts';
-import { type ChangeableInvoice, type StatusUpdate, updateStatuses } from '../store/invoice-changes.ts';
+import type { Sql } from '../store/db/database.ts';
+import { type ChangeableInvoice, type StatusUpdate, updateStatuses } from '../store/ledger/invoice-changes.ts';
+import { insertEvents, type NewEvent } from '../store/outbox/events.ts';
 import type { Recording } from './watching.ts';
 
-/** One thing that happened to one invoice. `transaction` is the transfer it is about; only `paid` has `transferId`. */
+/** A thing that happened to an invoice. `transaction` is the transfer it is about; only `paid` has `transferId`. */
 export type PlannedChange = {
   invoice: ChangeableInvoice;
   change: InvoiceChange;
@@ -74,7 +74,7 @@ export async function recordChanges(
 
 type Draft = Omit<NewEvent, 'id' | 'body'> & { blockNumber: number; data: object };
 
-/** Ids of transfers rise within a batch. What is about no transfer comes first. */
+/** Ids of transfers rise within a batch. A change that is about no transfer comes first. */
 function byChainOrder(left: Draft, right: Draft): number {
   if (left.blockNumber !== right.blockNumber) return left.blockNumber - right.blockNumber;
   const [one, other] = [left.transferId ?? '', right.transferId ?? ''];

@@ -3,11 +3,11 @@ import { uuidV7 } from '../domain/ids.ts';
 import { matchTransfer } from '../domain/match.ts';
 import type { MicroUsdt } from '../domain/money.ts';
 import type { UnixMs } from '../domain/time.ts';
-import type { Sql } from '../store/database.ts';
-import { findIncoming, type Incoming } from '../store/incoming.ts';
-import type { ChangeableInvoice } from '../store/invoice-changes.ts';
-import { findOutgoing, insertOutgoing, type Outgoing } from '../store/outgoing-transfers.ts';
-import { insertTransfers, type NewTransfer } from '../store/transfers.ts';
+import { findIncoming, type Incoming } from '../store/chain/incoming.ts';
+import type { Sql } from '../store/db/database.ts';
+import type { ChangeableInvoice } from '../store/ledger/invoice-changes.ts';
+import { findOutgoing, insertOutgoing, type Outgoing } from '../store/ledger/outgoing-transfers.ts';
+import { insertTransfers, type NewTransfer } from '../store/ledger/transfers.ts';
 import { accountToAddress, type TronAddress } from '../tron/address.ts';
 import type { PlannedChange, PlannedNotice } from './record-changes.ts';
 import type { Recording } from './watching.ts';
@@ -16,18 +16,18 @@ type Placed = { block: SolidBlock; transfer: ChainTransfer };
 
 export type DecidedTransfer = NewTransfer & { toAddress: TronAddress };
 
-/** How many transfers were what. One between two of our addresses is counted on both sides. */
+/** The number of transfers of each kind. A transfer between two of our addresses is counted on both sides. */
 export type TransferCounts = { matched: number; duplicate: number; unmatched: number; outgoing: number };
 
 /** Whether a block of that time can concern an address or an invoice that was created then. */
 type Concerns = (createdAt: UnixMs, blockTime: UnixMs) => boolean;
 
-/** `isAgain`: what was taken back is recorded again, because an operator saw that the chain has it. */
+/** `isAgain`: transfers that were taken back are recorded again, because an operator saw that the chain has them. */
 type Rules = { concerns?: Concerns; isAgain?: boolean };
 
 /**
- * Writes the transfers to and from our addresses that the ledger does not have yet, in chain order, and decides what each
- * incoming one is. The caller's transaction holds the cursor's lock, so that nobody else decides at the same time.
+ * Writes the transfers to and from our addresses that the ledger does not have yet, in chain order, and decides what each incoming one is.
+ * The caller's transaction holds the cursor's lock, so that no other process decides at the same time.
  */
 export async function recordTransfers(
   recording: Recording,
@@ -40,8 +40,8 @@ export async function recordTransfers(
     block.transfers.filter(({ amount }) => amount > 0n).map((transfer) => ({ block, transfer })),
   );
   const transfers = placed.map(({ block, transfer }) => ({ ...transfer, blockId: block.id }));
-  // In this order: an address that is added between the two statements then misses what came in, never what went out, and
-  // what it held before the ledger knew it is not negative.
+  // The order matters: an address that is added between the two statements then misses incoming transfers, never outgoing ones, so the
+  // balance it had before the ledger knew it is not negative.
   const arrived = await findIncoming(tx, network, transfers, isAgain);
   const left = await findOutgoing(tx, network, transfers);
   const incoming = decide(recording, placed, arrived, concerns);
@@ -91,7 +91,7 @@ function describeOutgoing(placed: Placed[], left: Outgoing[], concerns: Concerns
   });
 }
 
-/** What both sides of a transfer keep of it. */
+/** Both sides of a transfer keep this of it. */
 function describe(block: SolidBlock, transfer: ChainTransfer) {
   return {
     txId: transfer.txId,
@@ -101,7 +101,7 @@ function describe(block: SolidBlock, transfer: ChainTransfer) {
     blockTime: block.time,
     amountMicro: transfer.amount,
     verified: verifiedBy(transfer, block.evidence),
-    nodes: block.evidence.nodes,
+    nodes: [...block.evidence.nodes],
   };
 }
 
@@ -126,7 +126,7 @@ export function planPaid(transfers: readonly NewTransfer[], invoices: readonly C
   });
 }
 
-/** What is told about the transfers that pay nothing. */
+/** The notices about transfers that pay nothing. */
 export function planNotices(transfers: readonly DecidedTransfer[]): PlannedNotice[] {
   return transfers.flatMap((transfer) => {
     if (transfer.kind === 'matched') return [];

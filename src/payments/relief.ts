@@ -6,13 +6,12 @@ import type { Policy } from '../domain/policy.ts';
 import type { UnixMs } from '../domain/time.ts';
 import { keepNewest } from '../runtime/keep-newest.ts';
 import type { Logger } from '../runtime/log.ts';
-import { listAccountKeys } from '../store/account-keys.ts';
-import { countReserved } from '../store/capacity.ts';
-import type { Database, Sql } from '../store/database.ts';
-import type { AccountXpub } from '../tron/account-xpub.ts';
+import type { Database, Sql } from '../store/db/database.ts';
+import { listAccountKeys } from '../store/ledger/account-keys.ts';
+import { countReserved } from '../store/ledger/capacity.ts';
 import { deriveNextAddresses } from './derive-addresses.ts';
 
-/** What a project has for invoices of one amount. */
+/** The payable amounts that a project has for invoices of one amount. */
 type AmountPool = { projectId: string; policy: Policy; maxSurchargeMicro: bigint; requestedMicro: MicroUsdt };
 
 export type Relief = {
@@ -24,9 +23,9 @@ export type Relief = {
 
 export type ReliefDeps = { db: Database; now(): UnixMs; random(bytes: number): Uint8Array; log: Logger };
 
-/** Who is named in the record of what was derived. */
+/** The operator's name in the record of derived addresses. */
 const BY_ITSELF = 'quittance';
-/** To four addresses in use one is added, so that two thirds of the pool are taken; 25 take 25 ms. */
+/** For every four addresses in use, one is added, so that two thirds of the pool are taken; 25 take 25 ms. */
 const IN_USE_PER_ADDED = 4n;
 const MAX_ADDED = 25;
 /** Invoices of one amount that a process creates before its first look: 45, a twentieth of what an address can take, with the default surcharge. */
@@ -36,9 +35,9 @@ const BARE_MS = 1000;
 const MAX_REMEMBERED = 10_000;
 
 /**
- * Adds addresses by itself where payable amounts get scarce. Every process may; the project's lock lets one do it at a time, and who
- * comes next finds that there is enough. Of a key that has no address in use none is ever derived: its operator has left that wallet,
- * or wants no invoices, or the ledger was restored.
+ * Adds addresses by itself where payable amounts get scarce. Every process may; the project's lock lets one do it at a time, and the
+ * next one finds that there is enough. It never derives an address from a key that has no address in use: the operator has left that
+ * wallet, or wants no invoices, or the ledger was restored.
  */
 export function createRelief(deps: ReliefDeps): Relief {
   const { now, log } = deps;
@@ -100,7 +99,7 @@ async function measure(db: Sql, pool: AmountPool): Promise<Pool> {
   return { addresses, total, free: total > reserved ? total - reserved : 0n };
 }
 
-/** What may still be taken before 80 % are; below 0 where more is taken. */
+/** How many may still be taken before 80 % are; below 0 where more are. */
 function spareOf({ total, free }: Pool): bigint {
   return free - (total * LOW_PERCENT) / 100n;
 }
@@ -109,25 +108,26 @@ function isScarce(pool: Pool): boolean {
   return pool.addresses > 0n && spareOf(pool) <= 0n;
 }
 
-/** What a pool has, after addresses were derived if it was scarce. `null`: none can be. */
+/** Measures a pool, and derives addresses if it is scarce. `null`: none can be. */
 async function look({ db, now, random, log }: ReliefDeps, pool: AmountPool): Promise<Pool | null> {
   const { projectId } = pool;
   const keys = await listAccountKeys(db, projectId);
-  const key = keys.find((each) => each.is_in_use && each.auto_derived < each.auto_derive_limit);
-  if (key === undefined) return null;
+  const key = keys.find((each) => each.isInUse && each.autoDerived < each.autoDeriveLimit);
   const found = await measure(db, pool);
   if (found.addresses === 0n) return null;
+  // Another look may have derived the last ones since an invoice found none.
+  if (key === undefined) return found.free > 0n ? found : null;
   if (!isScarce(found)) return found;
   const wanted = Number((found.addresses + IN_USE_PER_ADDED - 1n) / IN_USE_PER_ADDED);
-  const count = Math.min(wanted, MAX_ADDED, key.auto_derive_limit - key.auto_derived);
+  const count = Math.min(wanted, MAX_ADDED, key.autoDeriveLimit - key.autoDerived);
   const derived = await deriveNextAddresses(
     { db, now, random, operator: BY_ITSELF },
     {
       projectId,
-      xpub: key.xpub as AccountXpub,
+      xpub: key.xpub,
       count,
       policy: null,
-      isStillWanted: async (tx, { policy, max_surcharge_micro: maxSurchargeMicro }) =>
+      isStillWanted: async (tx, { policy, maxSurchargeMicro }) =>
         isScarce(await measure(tx, { ...pool, policy, maxSurchargeMicro })),
     },
   );

@@ -1,12 +1,12 @@
 import type { UnixMs } from '../domain/time.ts';
 import { MINUTE_MS, tightest, UNPAID_MS, type UnpaidRule } from '../domain/unpaid.ts';
-import type { Sql } from '../store/database.ts';
-import { countUnpaid, type Unpaid } from '../store/unpaid.ts';
+import type { Sql } from '../store/db/database.ts';
+import { countUnpaid, type Unpaid } from '../store/ledger/unpaid.ts';
 
 /** A limit that is reached, and when one more may be let in at the latest, as far as a minute ahead. */
 export type LimitReached = { rule: UnpaidRule; limit: number; retryAfterSeconds: number };
 
-/** `leave` is to be called once what was let in is over, whatever came of it. */
+/** Call `leave` once the admitted creation is over, whatever its result. */
 type Entered = { kind: 'pass'; leave(): void } | ({ kind: 'limited' } & LimitReached);
 
 export type UnpaidGate = { enter(projectId: string): Promise<Entered> };
@@ -14,12 +14,12 @@ export type UnpaidGate = { enter(projectId: string): Promise<Entered> };
 /** How old a count may be. Where counting takes long, it takes a twentieth of the time at most. */
 const FRESH_MS = { least: 1000, most: 10_000 };
 const REST_PER_LOOK = 20;
-/** A payment makes room sooner than age does, so nobody is sent away for longer. */
+/** A payment makes room sooner than age does, so no caller is sent away for longer. */
 const LONGEST_RETRY_S = 60;
 const MAX_REMEMBERED = 10_000;
 
 type Look = { unpaid: Unpaid; at: UnixMs; freshMs: number };
-/** `allowance`: how many may pass before the next look. `waiting`: who waits until one of those under way is over. */
+/** `allowance`: how many may pass before the next look. `waiting`: the callers that wait until one of those under way is over. */
 type Known = {
   last: Look | null;
   allowance: number;
@@ -31,7 +31,7 @@ type Known = {
 
 /**
  * Lets invoices be created while a project is within its limits. The database is asked beside creation and not within it: once a second,
- * and when half of what was left at the last look is used up. What other processes create in the meantime is seen by the next look, so
+ * and when half of what was left at the last look is used up. Only the next look sees what other processes create in the meantime, so
  * n processes may exceed a limit by (n − 1) / 2 of what was left, once.
  */
 export function createUnpaidGate({ db, now }: { db: Sql; now(): UnixMs }): UnpaidGate {
@@ -43,7 +43,8 @@ export function createUnpaidGate({ db, now }: { db: Sql; now(): UnixMs }): Unpai
     if (unpaid === null) throw new Error(`project ${projectId} vanished; projects are never deleted`);
     const restMs = (performance.now() - startMs) * REST_PER_LOOK;
     known.last = { unpaid, at, freshMs: Math.min(Math.max(FRESH_MS.least, restMs), FRESH_MS.most) };
-    // Of those under way since the look began some may be counted already; counted twice, they only cause another look, once they are over.
+    // The look may have counted some of those that are under way since it began. Counted twice, they only cause another look, once they are
+    // over.
     const left = leftOf(unpaid) - (known.begun - ended);
     known.allowance = Math.max(0, Math.ceil(left / 2));
   };
@@ -60,7 +61,7 @@ export function createUnpaidGate({ db, now }: { db: Sql; now(): UnixMs }): Unpai
         const { last } = known;
         const isFresh = last !== null && Math.abs(now() - last.at) < last.freshMs;
         if (last !== null && known.allowance > 0) {
-          // Nobody waits for it. If it fails, the next request tries again.
+          // No request waits for it. If it fails, the next request tries again.
           if (!isFresh) lookOnce(projectId, known).catch(() => undefined);
           known.allowance -= 1;
           known.begun += 1;
@@ -71,7 +72,7 @@ export function createUnpaidGate({ db, now }: { db: Sql; now(): UnixMs }): Unpai
           return { kind: 'pass', leave };
         }
         if (isFresh && leftOf(last.unpaid) <= 0) return limited(last.unpaid, now());
-        // With something left it is those under way that may use it up. Nobody passes meanwhile, so they come to an end.
+        // Something is left, but the requests under way may use it up. No request passes meanwhile, so they come to an end.
         if (isFresh && known.begun > known.ended) await new Promise<void>((wake) => known.waiting.push(wake));
         await lookOnce(projectId, known);
       }

@@ -3,35 +3,22 @@ import { LOW_PERCENT } from '../domain/capacity.ts';
 import { encodeId } from '../domain/ids.ts';
 import { formatAmount } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
-import type { UnixMs } from '../domain/time.ts';
-import type { Logger } from '../runtime/log.ts';
-import { type Loop, startLoop } from '../runtime/loop.ts';
+import type { Loop } from '../runtime/loop.ts';
 import type { Metrics } from '../runtime/metrics.ts';
-import { countOpenAlarms, raiseAlarm, resolveAlarms } from '../store/alarms.ts';
-import { type CapacityProject, findCapacityProject, listCapacityProjects } from '../store/capacity.ts';
-import type { Database } from '../store/database.ts';
+import { countOpenAlarms, raiseAlarm, resolveAlarms } from '../store/chain/alarms.ts';
+import { type CapacityProject, findCapacityProject, listCapacityProjects } from '../store/ledger/capacity.ts';
 import { adviseAddresses } from './advise-addresses.ts';
 import { type AmountCapacity, type Capacity, measureCapacity } from './measure-capacity.ts';
 import { createRelief, type Relief } from './relief.ts';
-import { whileLeading } from './watching.ts';
+import { type Leading, loopWhileLeading, whileLeading } from './watching.ts';
 
-export type CapacityWatchDeps = {
-  db: Database;
-  network: Network;
-  now(): UnixMs;
-  log: Logger;
-  metrics: Metrics;
-  /** Whether this process follows the network. Only one measures. */
-  isLeader(): boolean;
-};
+export type CapacityWatchDeps = Leading & { metrics: Metrics };
 
 const CHECK_MS = 15 * 60_000;
 /** While something is low an operator is at work on it, and wants to see that it is well again. A refused invoice raises the alarm too. */
 const CHECK_LOW_MS = 60_000;
 /** Where measuring takes long, it takes a twentieth of the time at most. */
 const PAUSE_PER_ROUND = 20;
-const TICK_MS = 1000;
-const MAX_PAUSE_MS = 60_000;
 /** Amounts that an alarm names, for `quittance address capacity` shows all; and failures that the log names. */
 const MAX_NAMED = 3;
 
@@ -44,38 +31,32 @@ export function startCapacityWatch(options: CapacityWatchDeps): Loop {
   const shown = new Set<string>();
   let dueMs = 0;
   let lookMs = 0;
-  return startLoop({
-    name: `capacity of ${network}`,
-    log: deps.log,
-    maxPauseMs: MAX_PAUSE_MS,
-    run: async (isStopping) => {
-      if (!isLeader()) {
-        // Another process measures now; what this one saw last gets older and older.
-        for (const project of shown) forget(metrics, network, project);
-        shown.clear();
-        dueMs = 0;
-        lookMs = 0;
-        return TICK_MS;
-      }
-      const startMs = performance.now();
-      if (startMs < lookMs) return TICK_MS;
-      lookMs = startMs + CHECK_LOW_MS;
-      const isLow = (await countOpenAlarms(deps.db, network)).has('capacity-low');
-      if (startMs < dueMs && !isLow) return TICK_MS;
-      const isWhole = await measureAll(deps, shown, () => isStopping() || !isLeader());
-      const restMs = (performance.now() - startMs) * PAUSE_PER_ROUND;
-      lookMs = startMs + Math.max(CHECK_LOW_MS, restMs);
-      dueMs = isWhole ? startMs + Math.max(CHECK_MS, restMs) : lookMs;
-      return TICK_MS;
-    },
-  });
+  const measure = async (shouldEnd: () => boolean) => {
+    const startMs = performance.now();
+    if (startMs < lookMs) return;
+    lookMs = startMs + CHECK_LOW_MS;
+    const isLow = (await countOpenAlarms(deps.db, network)).has('capacity-low');
+    if (startMs < dueMs && !isLow) return;
+    const isWhole = await measureAll(deps, shown, shouldEnd);
+    const restMs = (performance.now() - startMs) * PAUSE_PER_ROUND;
+    lookMs = startMs + Math.max(CHECK_LOW_MS, restMs);
+    dueMs = isWhole ? startMs + Math.max(CHECK_MS, restMs) : lookMs;
+  };
+  // Another process measures then; what this one saw last gets older and older.
+  const onFollower = () => {
+    for (const project of shown) forget(metrics, network, project);
+    shown.clear();
+    dueMs = 0;
+    lookMs = 0;
+  };
+  return loopWhileLeading(options, { name: 'capacity', onFollower }, measure);
 }
 
 type Measuring = CapacityWatchDeps & Pick<Relief, 'relieve'>;
 type Failure = { what: string; error: unknown };
 
 /**
- * One round; returns whether all could be asked. A project that cannot be measured keeps no other from it: what failed is
+ * Goes one round; returns whether all could be asked. A project that cannot be measured keeps no other from it: what failed is
  * told once, at the end, and tried again with the next round.
  */
 async function measureAll(deps: Measuring, shown: Set<string>, shouldEnd: () => boolean): Promise<boolean> {
@@ -87,11 +68,11 @@ async function measureAll(deps: Measuring, shown: Set<string>, shouldEnd: () => 
       const name = encodeId('prj', project.id);
       try {
         const capacity = await measureRelieved(deps, project);
-        // What this process saw is told only while it leads, and nothing once it is told to stop.
+        // This process tells what it saw only while it leads, and nothing once it is told to stop.
         if (shouldEnd()) return false;
         shown.add(name);
         show(deps, project, capacity);
-        await tell(deps, project, capacity);
+        await notify(deps, project, capacity);
       } catch (error) {
         if (shouldEnd()) return false;
         forget(deps.metrics, deps.network, name);
@@ -113,7 +94,7 @@ async function measureRelieved({ db, now, relieve }: Measuring, project: Capacit
   const capacity = await measureCapacity(db, project, now());
   const scarce = capacity.amounts.filter(({ total, free }) => total > 0n && free * 100n <= total * LOW_PERCENT);
   if (scarce.length === 0) return capacity;
-  const { id: projectId, policy, max_surcharge_micro: maxSurchargeMicro } = project;
+  const { id: projectId, policy, maxSurchargeMicro } = project;
   for (const { requestedMicro } of scarce) {
     if (!(await relieve({ projectId, policy, maxSurchargeMicro, requestedMicro }))) return capacity;
   }
@@ -153,7 +134,7 @@ function forget(metrics: Metrics, network: Network, project: string): void {
   metrics.capacityDaysLeft.remove({ network, project });
 }
 
-async function tell(
+async function notify(
   { db, network, log }: CapacityWatchDeps,
   project: CapacityProject,
   capacity: Capacity,
@@ -171,11 +152,11 @@ async function tell(
 
 function describe(
   projectId: string,
-  { policy, active_addresses }: CapacityProject,
+  { policy, activeAddresses }: CapacityProject,
   { amounts }: Capacity,
   fix: string,
 ): string {
-  if (active_addresses === 0n) {
+  if (activeAddresses === 0n) {
     return `${projectId} has no active address of its policy ${policy}, so no invoice can be created. ${fix}`;
   }
   const low = amounts.filter(({ isLow }) => isLow);

@@ -2,31 +2,20 @@ import { randomUUID } from 'node:crypto';
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
-import { type Loop, startLoop } from '../runtime/loop.ts';
-import { findDamagedAddresses } from '../store/addresses.ts';
-import { type AlarmKind, findOpenAlarms, raiseAlarm, resolveAlarms } from '../store/alarms.ts';
-import type { Database, Sql } from '../store/database.ts';
-import { pendingMigrations } from '../store/migrate.ts';
-import { findSchemaChanges, nameChange, type SchemaChange, waitBriefly } from '../store/schema-changes.ts';
+import type { Loop } from '../runtime/loop.ts';
+import { type AlarmKind, findOpenAlarms, raiseAlarm, resolveAlarms } from '../store/chain/alarms.ts';
+import type { Database, Sql } from '../store/db/database.ts';
+import { pendingMigrations } from '../store/db/migrate.ts';
+import { findSchemaChanges, nameChange, type SchemaChange, waitBriefly } from '../store/db/schema-changes.ts';
+import { findDamagedAddresses } from '../store/ledger/addresses.ts';
 import { accountToAddress } from '../tron/address.ts';
-import { tellDamagedAddress } from './tell-damaged-address.ts';
-import { whileLeading } from './watching.ts';
-
-export type GuaranteeWatchDeps = {
-  db: Database;
-  network: Network;
-  now(): UnixMs;
-  log: Logger;
-  /** Whether this process follows the network. Only one looks. */
-  isLeader(): boolean;
-};
+import { notifyDamagedAddress } from './notify-damaged-address.ts';
+import { type Leading, loopWhileLeading, whileLeading } from './watching.ts';
 
 const CHECK_MS = 3_600_000;
 /** While something is wrong an operator is at work on it, and wants to see that it is well again. */
 const CHECK_WRONG_MS = 60_000;
-const TICK_MS = 1000;
-const MAX_PAUSE_MS = 60_000;
-/** Whoever changes more has changed everything; what is left out is told when these are put right. */
+/** A change of more than these is a change of everything; the rest is told when these are put right. */
 const MAX_ALARMS = 20;
 const MAX_SHOWN = 700;
 
@@ -34,40 +23,34 @@ const MAX_SHOWN = 700;
  * Compares the schema with the one of this release, and each address of a network with its account: at once, and then every hour, while
  * this process is the leader. Never ends by itself.
  */
-export function startGuaranteeWatch(options: GuaranteeWatchDeps): Loop {
-  const { network, now, log, isLeader } = options;
+export function startGuaranteeWatch(options: Leading): Loop {
+  const { network, now, isLeader } = options;
   const db = whileLeading(options.db, network, isLeader);
   let looked: { at: UnixMs; pauseMs: number } | null = null;
-  return startLoop({
-    name: `guarantees of ${network}`,
-    log,
-    maxPauseMs: MAX_PAUSE_MS,
-    run: async () => {
-      if (!isLeader()) {
-        looked = null;
-        return TICK_MS;
-      }
-      const at = now();
-      // A clock that was put back does not put this off.
-      if (looked !== null && at >= looked.at && at - looked.at < looked.pauseMs) return TICK_MS;
-      const isSchemaRight = await checkSchema({ ...options, db });
-      const areAddressesRight = await checkAddresses({ ...options, db });
-      looked = { at, pauseMs: isSchemaRight && areAddressesRight ? CHECK_MS : CHECK_WRONG_MS };
-      return TICK_MS;
-    },
-  });
+  const look = async () => {
+    const at = now();
+    // A clock that was put back does not put this off.
+    if (looked !== null && at >= looked.at && at - looked.at < looked.pauseMs) return;
+    const isSchemaRight = await checkSchema({ ...options, db });
+    const areAddressesRight = await checkAddresses({ ...options, db });
+    looked = { at, pauseMs: isSchemaRight && areAddressesRight ? CHECK_MS : CHECK_WRONG_MS };
+  };
+  const onFollower = () => {
+    looked = null;
+  };
+  return loopWhileLeading(options, { name: 'guarantees', onFollower }, look);
 }
 
-async function checkSchema({ db, network, log }: GuaranteeWatchDeps): Promise<boolean> {
+async function checkSchema({ db, network, log }: Leading): Promise<boolean> {
   const changes = await compareSchema(db);
   if (changes === null) return true;
-  const told = changes.slice(0, MAX_ALARMS);
-  for (const change of told) {
+  const reported = changes.slice(0, MAX_ALARMS);
+  for (const change of reported) {
     const detail = describe(change);
     const alarm = { id: randomUUID(), kind: 'schema-changed', subject: change.name.slice(0, 200), detail } as const;
     if (await raiseAlarm(db, network, alarm)) log.error({ alarm: alarm.kind, subject: alarm.subject }, detail);
   }
-  const subjects = new Set(told.map(({ name }) => name.slice(0, 200)));
+  const subjects = new Set(reported.map(({ name }) => name.slice(0, 200)));
   await closeOthers(db, network, log, 'schema-changed', subjects);
   return changes.length === 0;
 }
@@ -106,9 +89,9 @@ function describe(change: SchemaChange): string {
   return parts.filter((part) => part !== '').join(' ');
 }
 
-async function checkAddresses({ db, network, log }: GuaranteeWatchDeps): Promise<boolean> {
+async function checkAddresses({ db, network, log }: Leading): Promise<boolean> {
   const damaged = await findDamagedAddresses(db, network, MAX_ALARMS);
-  for (const one of damaged) await tellDamagedAddress(db, log, one);
+  for (const one of damaged) await notifyDamagedAddress(db, log, one);
   const subjects = new Set<string>(damaged.map(({ account }) => accountToAddress(account)));
   await closeOthers(db, network, log, 'address-damaged', subjects);
   return damaged.length === 0;

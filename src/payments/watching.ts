@@ -1,11 +1,13 @@
 import { AppError } from '../domain/errors.ts';
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
-import { type ChainCursor, checkLease, lockCursor } from '../store/chain-cursor.ts';
-import type { Database, Sql } from '../store/database.ts';
-import type { Lease } from '../store/leases.ts';
+import type { Logger } from '../runtime/log.ts';
+import { type Loop, startLoop } from '../runtime/loop.ts';
+import { type ChainCursor, checkLease, lockCursor } from '../store/chain/cursor.ts';
+import type { Lease } from '../store/chain/leases.ts';
+import type { Database, Sql } from '../store/db/database.ts';
 
-/** What it takes to record what a network's chain holds. `random(n)` returns n random bytes; `publicUrl` goes into events. */
+/** The means to record what a network's chain holds. `random(n)` returns n random bytes; `publicUrl` goes into events. */
 export type Recording = {
   db: Database;
   network: Network;
@@ -14,7 +16,7 @@ export type Recording = {
   random(bytes: number): Uint8Array;
 };
 
-/** What every use case of a watcher needs. */
+/** Every use case of a watcher needs these. */
 export type Watching = Recording & { lease: Lease };
 
 /**
@@ -56,6 +58,36 @@ export function whileLeading(db: Database, network: Network, isLeader: () => boo
     transaction: (work) => db.transaction((tx) => work({ ...tx, run: only(tx) })),
     snapshot: (work) => db.snapshot((tx) => work({ ...tx, run: only(tx) })),
   };
+}
+
+/** The needs of what a process does beside following a network. `isLeader`: whether it follows it; only one does at a time. */
+export type Leading = { db: Database; network: Network; now(): UnixMs; log: Logger; isLeader(): boolean };
+
+const TICK_MS = 1000;
+const MAX_PAUSE_MS = 60_000;
+
+/**
+ * Runs `work` again and again while this process follows the network, with a pause of `pauseMs`. `onFollower` is called each second in
+ * which another process follows it. Never ends by itself.
+ */
+export function loopWhileLeading(
+  { network, log, isLeader }: Omit<Leading, 'db'>,
+  { name, pauseMs = TICK_MS, onFollower }: { name: string; pauseMs?: number; onFollower?: () => void },
+  work: (shouldEnd: () => boolean) => Promise<void>,
+): Loop {
+  return startLoop({
+    name: `${name} of ${network}`,
+    log,
+    maxPauseMs: MAX_PAUSE_MS,
+    run: async (isStopping) => {
+      if (!isLeader()) {
+        onFollower?.();
+        return TICK_MS;
+      }
+      await work(() => isStopping() || !isLeader());
+      return pauseMs;
+    },
+  });
 }
 
 /** Throws `CHAIN_CONTRADICTION` unless the blocks follow `parent` and each other without a gap. */

@@ -10,7 +10,7 @@ export type CoalesceOptions<Question, Answer> = {
   maxTogether: number;
 };
 
-type Waiting<Question, Answer> = {
+type PendingQuestion<Question, Answer> = {
   question: Question;
   resolve(answer: Answer): void;
   reject(error: unknown): void;
@@ -21,7 +21,7 @@ type Waiting<Question, Answer> = {
  * as long as there are requests in the server, which bounds it.
  */
 export function coalesce<Question, Answer>(options: CoalesceOptions<Question, Answer>): Ask<Question, Answer> {
-  const waiting: Waiting<Question, Answer>[] = [];
+  const waiting: PendingQuestion<Question, Answer>[] = [];
   let underWay = 0;
   const start = async () => {
     underWay += 1;

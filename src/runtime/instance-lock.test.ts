@@ -4,7 +4,9 @@ import { existsSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { bundle } from '../../test/support/bundle.ts';
 import { DataDirError, dataDirError, lockDataDir } from './instance-lock.ts';
 
 let parent: string;
@@ -15,20 +17,31 @@ beforeEach(async () => {
 });
 afterEach(() => rm(parent, { recursive: true, force: true }));
 
+/** Among the temporary files, because another user runs it too and need not reach this checkout. */
+let built: string;
+beforeAll(async () => {
+  built = await mkdtemp(join(tmpdir(), 'quittance-locker-'));
+  await chmod(built, 0o755);
+  const entryPoints = [fileURLToPath(new URL('./instance-lock.ts', import.meta.url))];
+  await bundle({ entryPoints, outdir: built, outExtension: { '.js': '.mjs' } });
+});
+afterAll(() => rm(built, { recursive: true, force: true }));
+
 /** Starts another process that locks the directory, tells the outcome in a line, and holds on until killed. */
 function spawnLocker(options: { uid?: number } = {}) {
-  const module = JSON.stringify(new URL('./instance-lock.ts', import.meta.url).href);
+  const module = JSON.stringify(pathToFileURL(join(built, 'instance-lock.mjs')).href);
   const code = `
     const { lockDataDir } = await import(${module});
     try { await lockDataDir(${JSON.stringify(dir)}); console.log('locked'); setInterval(() => {}, 1e6); }
     catch (error) { console.log(error.code + ' ' + error.message); }`;
-  const args = ['--import', import.meta.resolve('ts-blank-space/register'), '--input-type=module', '--eval', code];
-  const child = spawn(process.execPath, args, {
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', code], {
     cwd: '/',
     stdio: ['ignore', 'pipe', 'inherit'],
     ...options,
   });
-  const outcome = once(child.stdout, 'data').then(([chunk]) => String(chunk).trim());
+  const ended = once(child, 'close').then(([code]) => `ended with ${code} and without a word`);
+  const told = once(child.stdout, 'data').then(([chunk]) => String(chunk).trim());
+  const outcome = Promise.race([told, ended]);
   return { child, outcome };
 }
 

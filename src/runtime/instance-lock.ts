@@ -122,7 +122,10 @@ async function makeMissing(dir: string, mode: number): Promise<string[]> {
   return [...parents, dir];
 }
 
-/** What a lock file holds: {"pid":4242,"startedAt":"918273","id":"0b9c…"}. `startedAt` is in clock ticks since boot, null where /proc is missing. */
+/**
+ * The content of a lock file: {"pid":4242,"startedAt":"918273","id":"0b9c…"}. `startedAt` is in clock ticks since boot, null where
+ * /proc is missing.
+ */
 type Holder = { pid: number; startedAt: string | null; id: string };
 
 /** The locks held or sought by this very process, which tell a lock of its own from one left by a predecessor with the same process id. */
@@ -157,8 +160,8 @@ type Outcome = { kind: 'acquired' } | { kind: 'held'; by: Holder } | { kind: 're
 
 /**
  * Creates the lock file, or replaces that of a dead holder.
- * The right to replace holder X is itself a lock, `<path>.after-X`, acquired the same way. Whoever has it looks again that X still
- * stands in the file before replacing it, so of any number of starters exactly one replaces X, and a live lock is never touched.
+ * The right to replace holder X is itself a lock, `<path>.after-X`, acquired the same way. The process that has it checks again that X
+ * still stands in the file before it replaces X. So exactly one of any number of starters replaces X, and a live lock is never touched.
  */
 async function acquire(path: string, own: Holder): Promise<Outcome> {
   if (await createExclusively(path, own)) return { kind: 'acquired' };

@@ -12,8 +12,8 @@ export function keyFilePath(dataDir: string): string {
 }
 
 /**
- * The keys of a file, one a line, of which the first seals; `null` if there is no file. A mode that lets others read is tightened
- * and told to `warn`. Throws a KeyRingError for a file that cannot be read, or that somebody else may have put there.
+ * The keys of a file, one on each line; the first one seals; `null` if there is no file. A mode that lets others read is tightened and told
+ * to `warn`. Throws a KeyRingError for a file that cannot be read, or that another user may have put there.
  */
 export async function readKeyFile(path: string, warn: (message: string) => void): Promise<MasterKey[] | null> {
   const handle = await openToRead(path);
@@ -86,7 +86,7 @@ export async function createKeyFile(dataDir: string): Promise<void> {
   }
 }
 
-/** Whoever makes or changes the file holds this. Throws a DataDirError with `DATA_DIR_IN_USE` if somebody does. */
+/** A process holds this lock while it makes or changes the file. Throws a DataDirError with `DATA_DIR_IN_USE` if it is held already. */
 export function lockKeyFile(dataDir: string): Promise<{ release(): Promise<void> }> {
   return lockDataDir(dataDir, 'master-key.lock');
 }

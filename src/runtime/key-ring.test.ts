@@ -1,6 +1,6 @@
 import { createDecipheriv, randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { createKeyRing, createMasterKey, KeyRingError, parseMasterKey, seal, unseal } from './key-ring.ts';
+import { createKeyRing, createMasterKey, decrypt, encrypt, KeyRingError, parseMasterKey } from './key-ring.ts';
 
 const PLACE = 'webhook_secrets.sealed:1:2';
 const key = createMasterKey();
@@ -9,44 +9,44 @@ const ring = createKeyRing([key]);
 test('what is sealed opens to the same bytes, in its place only', () => {
   for (const size of [0, 24, 32, 64]) {
     const plain = randomBytes(size);
-    const sealed = seal(ring, plain, PLACE);
+    const sealed = encrypt(ring, plain, PLACE);
     expect(sealed.keyId).toBe(key.id);
     expect(sealed.sealed).toHaveLength(size + 28);
-    expect(unseal(ring, sealed, PLACE)).toEqual({ kind: 'ok', plain });
+    expect(decrypt(ring, sealed, PLACE)).toEqual({ kind: 'ok', plain });
     for (const place of ['webhook_secrets.sealed:1:3', 'webhook_secrets.other:1:2', `${PLACE} `, '']) {
-      expect(unseal(ring, sealed, place)).toEqual({ kind: 'damaged' });
+      expect(decrypt(ring, sealed, place)).toEqual({ kind: 'damaged' });
     }
   }
 });
 
 test('with any one bit changed, or cut short at any byte, nothing opens', () => {
-  const { keyId, sealed } = seal(ring, randomBytes(24), PLACE);
+  const { keyId, sealed } = encrypt(ring, randomBytes(24), PLACE);
   for (let bit = 0; bit < sealed.length * 8; bit += 1) {
     const changed = Buffer.from(sealed);
     changed.writeUInt8(changed.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
-    expect(unseal(ring, { keyId, sealed: changed }, PLACE)).toEqual({ kind: 'damaged' });
+    expect(decrypt(ring, { keyId, sealed: changed }, PLACE)).toEqual({ kind: 'damaged' });
   }
   for (let size = 0; size < sealed.length; size += 1) {
-    expect(unseal(ring, { keyId, sealed: sealed.subarray(0, size) }, PLACE)).toEqual({ kind: 'damaged' });
+    expect(decrypt(ring, { keyId, sealed: sealed.subarray(0, size) }, PLACE)).toEqual({ kind: 'damaged' });
   }
 });
 
 test('the same bytes never look the same twice, and have a nonce of their own', () => {
   const plain = Buffer.alloc(32, 7);
-  const sealed = Array.from({ length: 1000 }, () => seal(ring, plain, PLACE).sealed);
+  const sealed = Array.from({ length: 1000 }, () => encrypt(ring, plain, PLACE).sealed);
   expect(new Set(sealed.map((bytes) => bytes.toString('hex', 0, 12))).size).toBe(1000);
   expect(new Set(sealed.map((bytes) => bytes.toString('hex', 12))).size).toBe(1000);
 });
 
 test('the first key seals, and each key opens what it sealed', () => {
   const [older, newer] = [createMasterKey(), createMasterKey()];
-  const sealed = seal(createKeyRing([older]), Buffer.from('secret'), PLACE);
+  const sealed = encrypt(createKeyRing([older]), Buffer.from('secret'), PLACE);
   const both = createKeyRing([newer, older]);
-  expect(seal(both, Buffer.from('x'), PLACE).keyId).toBe(newer.id);
-  expect(unseal(both, sealed, PLACE)).toMatchObject({ kind: 'ok' });
-  expect(unseal(createKeyRing([newer]), sealed, PLACE)).toEqual({ kind: 'unknown-key' });
+  expect(encrypt(both, Buffer.from('x'), PLACE).keyId).toBe(newer.id);
+  expect(decrypt(both, sealed, PLACE)).toMatchObject({ kind: 'ok' });
+  expect(decrypt(createKeyRing([newer]), sealed, PLACE)).toEqual({ kind: 'unknown-key' });
   // Named as if another key had sealed it.
-  expect(unseal(both, { ...sealed, keyId: newer.id }, PLACE)).toEqual({ kind: 'damaged' });
+  expect(decrypt(both, { ...sealed, keyId: newer.id }, PLACE)).toEqual({ kind: 'damaged' });
 });
 
 test('a key is 32 bytes in base64 or hexadecimal, with one id however it is written, and an id tells nothing', () => {
@@ -93,7 +93,7 @@ test('new keys are 32 random bytes', () => {
 });
 
 test('what is sealed is AES-256-GCM: nonce, ciphertext, tag, and the place as what is bound to it', () => {
-  const { sealed } = seal(ring, Buffer.from('a secret'), PLACE);
+  const { sealed } = encrypt(ring, Buffer.from('a secret'), PLACE);
   const decipher = createDecipheriv('aes-256-gcm', key.bytes, sealed.subarray(0, 12));
   decipher.setAAD(Buffer.from(PLACE)).setAuthTag(sealed.subarray(-16));
   expect(Buffer.concat([decipher.update(sealed.subarray(12, -16)), decipher.final()]).toString()).toBe('a secret');

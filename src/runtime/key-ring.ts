@@ -19,7 +19,7 @@ export type KeyRing = {
 
 /** A ring of keys that do not change. At least one. */
 export function createKeyRing(given: readonly MasterKey[], source: KeySource = { kind: 'setting' }): KeyRing {
-  // One key may be written twice, in base64 and in hexadecimal.
+  // The same key may be written twice, in base64 and in hexadecimal.
   const keys = given.filter((key, index) => given.findIndex(({ id }) => id === key.id) === index);
   const [first] = keys;
   if (first === undefined) throw new RangeError('a key ring needs at least one key');
@@ -50,21 +50,21 @@ function masterKey(bytes: Buffer): MasterKey {
   };
 }
 
-/** What is stored of a secret: nonce, ciphertext and tag, and the id of the key that opens it. */
-export type Sealed = { keyId: string; sealed: Buffer };
+/** A stored secret: nonce, ciphertext and tag, and the id of the key that opens it. */
+export type Encrypted = { keyId: string; sealed: Buffer };
 
 /** Encrypts under the current key of the ring. `place` names row and column, and must be the same when it is opened. */
-export function seal(ring: KeyRing, plain: Uint8Array, place: string): Sealed {
+export function encrypt(ring: KeyRing, plain: Uint8Array, place: string): Encrypted {
   const key = ring.current();
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', key.bytes, nonce).setAAD(Buffer.from(place));
   return { keyId: key.id, sealed: Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]) };
 }
 
-export type Unsealed = { kind: 'ok'; plain: Buffer } | { kind: 'unknown-key' } | { kind: 'damaged' };
+export type Decrypted = { kind: 'ok'; plain: Buffer } | { kind: 'unknown-key' } | { kind: 'damaged' };
 
 /** Opens what `seal` made. `unknown-key`: the ring lacks the key. `damaged`: not these bytes, or not for this place. */
-export function unseal(ring: KeyRing, { keyId, sealed }: Sealed, place: string): Unsealed {
+export function decrypt(ring: KeyRing, { keyId, sealed }: Encrypted, place: string): Decrypted {
   const key = ring.find(keyId);
   if (key === undefined) return { kind: 'unknown-key' };
   if (sealed.length < NONCE_BYTES + TAG_BYTES) return { kind: 'damaged' };
@@ -80,7 +80,7 @@ export function unseal(ring: KeyRing, { keyId, sealed }: Sealed, place: string):
   }
 }
 
-/** A key of its own for one purpose (HKDF-SHA-256, RFC 5869). Whoever has it learns nothing of the master key or of other purposes. */
+/** Derives a key for one purpose (HKDF-SHA-256, RFC 5869). It tells nothing of the master key or of the keys for other purposes. */
 export function deriveKey(key: MasterKey, { purpose, salt }: { purpose: string; salt: string }): Buffer {
   return Buffer.from(hkdfSync('sha256', key.bytes, salt, purpose, KEY_BYTES));
 }

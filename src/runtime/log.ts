@@ -56,8 +56,8 @@ const REDACTED_PATHS = SECRET_NAMES.flatMap((name) =>
 const names = SECRET_NAMES.join('|');
 
 /**
- * Each pattern keeps its first group, which says what was removed. The line is JSON, so a quote inside a value reads `\"`.
- * Texts of others are in it: none may take more than time in proportion to the length, whatever the line is.
+ * Each pattern keeps its first group, which says what was removed. The line is JSON, so a quote inside a value reads `\"`. It holds texts
+ * of others, so no pattern may take more time than in proportion to the length of any line.
  */
 const SECRET_PATTERNS: readonly RegExp[] = [
   // {"apiKey":"…"}
@@ -81,7 +81,7 @@ const SECRET_PATTERNS: readonly RegExp[] = [
 /** A line is longer only if a text of others came into it uncut. */
 const MAX_LINE_CHARS = 65_536;
 
-/** Of a line that is too long, the beginning stands in one that says so; it ends where no secret is parted from its mark. */
+/** A line that is too long becomes one that says so and holds its beginning, cut where no secret is parted from its mark. */
 function scrub(line: string): string {
   if (line.length <= MAX_LINE_CHARS) return redact(line);
   const head = /^\{"level":"[a-z]{1,9}","time":"[^"]{1,40}",/.exec(line)?.[0] ?? '{';

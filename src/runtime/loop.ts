@@ -1,3 +1,4 @@
+import { backoffMs } from './backoff.ts';
 import type { Logger } from './log.ts';
 
 export type Loop = { stop(): Promise<void> };
@@ -7,7 +8,7 @@ export type LoopOptions = {
   log: Logger;
   /** The pause after repeated failures doubles from 100 ms up to this. */
   maxPauseMs: number;
-  /** One round; returns the pause before the next in milliseconds. A throw is logged and the round is tried again. */
+  /** Runs a round; returns the pause before the next in milliseconds. A throw is logged and the round is tried again. */
   run(isStopping: () => boolean): Promise<number>;
 };
 
@@ -16,8 +17,8 @@ const FIRST_PAUSE_MS = 100;
 const REPEAT_LOG_MS = 30_000;
 
 /**
- * Runs a round again and again until `stop`, whatever it throws: a loop never dies silently. `stop` waits for the round
- * that is under way.
+ * Runs a round again and again until `stop`, even if a round throws: a loop never dies silently. `stop` waits for the round that is under
+ * way.
  */
 export function startLoop({ name, log, maxPauseMs, run }: LoopOptions): Loop {
   let stopping = false;
@@ -30,7 +31,7 @@ export function startLoop({ name, log, maxPauseMs, run }: LoopOptions): Loop {
     if (message === failures.lastMessage && nowMs - failures.lastLoggedMs < REPEAT_LOG_MS) return;
     failures.lastMessage = message;
     failures.lastLoggedMs = nowMs;
-    // What is expected to pass by itself is told by its message; the place in the program tells nobody anything.
+    // An error that is expected to pass by itself is logged by its message alone: the place in the program helps no reader.
     const isExpected = error instanceof Error && 'retryable' in error && error.retryable === true;
     const what = isExpected ? { reason: message } : { err: error };
     log.warn({ ...what, loop: name, failures: failures.count }, `${name} failed and tries again`);
@@ -53,7 +54,7 @@ export function startLoop({ name, log, maxPauseMs, run }: LoopOptions): Loop {
         failures.lastMessage = '';
       } catch (error) {
         report(error);
-        pauseMs = Math.min(maxPauseMs, FIRST_PAUSE_MS * 2 ** Math.min(failures.count - 1, 16));
+        pauseMs = backoffMs(failures.count, { firstMs: FIRST_PAUSE_MS, longestMs: maxPauseMs });
       }
       if (!stopping) await pause(pauseMs);
     }

@@ -6,176 +6,179 @@ export type Metrics = ReturnType<typeof createMetrics>;
 export function createMetrics() {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  const registers = [registry];
+  const labelled = labellersFor(registry);
   return {
     registry,
-    requestSeconds: new Histogram({
-      name: 'quittance_http_request_seconds',
-      help: 'Duration of HTTP requests; its count is the request rate',
-      labelNames: ['method', 'route', 'status'],
-      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
-      registers,
-    }),
-    requestsShed: new Counter({
-      name: 'quittance_http_shed_total',
-      help: 'Requests answered 503 OVERLOADED, by line (api, page, live, and stranger: without a key that is known) and reason: lag of the event loop, line full, waited too late',
-      labelNames: ['line', 'reason'],
-      registers,
-    }),
-    chainHeadNumber: new Gauge({
-      name: 'quittance_chain_head_block',
-      help: 'Number of the newest block that the node reports',
-      labelNames: ['network'],
-      registers,
-    }),
-    chainSolidNumber: new Gauge({
-      name: 'quittance_chain_solid_block',
-      help: 'Number of the newest irreversible block that the node reports',
-      labelNames: ['network'],
-      registers,
-    }),
-    chainProcessedNumber: new Gauge({
-      name: 'quittance_chain_processed_block',
-      help: 'Number of the newest irreversible block whose transfers are recorded',
-      labelNames: ['network'],
-      registers,
-    }),
-    chainLagBlocks: new Gauge({
-      name: 'quittance_chain_lag_blocks',
-      help: 'Irreversible blocks that are not yet recorded',
-      labelNames: ['network'],
-      registers,
-    }),
-    chainOwnSolidNumber: new Gauge({
-      name: 'quittance_chain_own_solid_block',
-      help: 'Number of the newest block that is irreversible by the headers that were verified here',
-      labelNames: ['network'],
-      registers,
-    }),
-    chainCatchUpRate: new Gauge({
-      name: 'quittance_chain_catch_up_blocks_per_second',
-      help: 'Blocks that are verified each second while catching up, 0 when caught up',
-      labelNames: ['network'],
-      registers,
-    }),
-    chainCatchUpSeconds: new Gauge({
-      name: 'quittance_chain_catch_up_seconds_left',
-      help: 'Time until the service has caught up at its present rate, 0 when caught up',
-      labelNames: ['network'],
-      registers,
-    }),
-    chainBlind: new Gauge({
-      name: 'quittance_chain_blind',
-      help: '1 while no node shows a fresh chain, else 0',
-      labelNames: ['network'],
-      registers,
-    }),
-    nodeRequests: new Counter({
-      name: 'quittance_node_requests_total',
-      help: 'Requests to TRON nodes by outcome: ok, refused, unsent (out of budget, paused, or too many waiting)',
-      labelNames: ['network', 'node', 'outcome'],
-      registers,
-    }),
-    nodeAnswerSeconds: new Histogram({
-      name: 'quittance_node_answer_seconds',
-      help: 'Duration of requests to TRON nodes that were answered, without their wait for a turn',
-      labelNames: ['network', 'node'],
-      buckets: [0.01, 0.05, 0.2, 0.5, 1, 2, 5],
-      registers,
-    }),
-    nodePaused: new Gauge({
-      name: 'quittance_node_paused',
-      help: '1 while a TRON node is not asked: paused, out of its budget, or of the wrong network',
-      labelNames: ['network', 'node'],
-      registers,
-    }),
-    nodeBudgetUsed: new Gauge({
-      name: 'quittance_node_daily_budget_used_ratio',
-      help: "Share of a TRON node's requests per UTC day that this process has used since it started",
-      labelNames: ['network', 'node'],
-      registers,
-    }),
-    blockVerifyFailures: new Counter({
-      name: 'quittance_block_verify_failures_total',
-      help: 'Blocks as a TRON node showed them that were not accepted, by problem',
-      labelNames: ['network', 'node', 'problem'],
-      registers,
-    }),
-    balanceDifference: new Gauge({
-      name: 'quittance_balance_difference_usdt',
-      help: 'USDT of an address on the chain less what the recorded transfers say, 0 when the books balance',
-      labelNames: ['network', 'address'],
-      registers,
-    }),
-    alarmsOpen: new Gauge({
-      name: 'quittance_alarms_open',
-      help: 'Alarms that nobody has closed, by kind',
-      labelNames: ['network', 'kind'],
-      registers,
-    }),
-    watcherFailures: new Counter({
-      name: 'quittance_watcher_failures_total',
-      help: 'Rounds of the watcher that failed and are tried again, by error code',
-      labelNames: ['network', 'code'],
-      registers,
-    }),
-    capacityFreeRatio: new Gauge({
-      name: 'quittance_capacity_free_ratio',
-      help: 'Share of payable amounts that are free, of the scarcest amount in use; absent while the project has no use in 30 days',
-      labelNames: ['network', 'project'],
-      registers,
-    }),
-    capacityDaysLeft: new Gauge({
-      name: 'quittance_capacity_days_left',
-      help: 'Days until the first amount in use has no free payable amount, at the higher rate of the last 7 and 30 days; absent while the project has no use in 30 days',
-      labelNames: ['network', 'project'],
-      registers,
-    }),
-    amountUnavailable: new Counter({
-      name: 'quittance_amount_unavailable_total',
-      help: 'Requests for an invoice that were refused because no payable amount was free',
-      labelNames: ['network', 'project'],
-      registers,
-    }),
-    unpaidRefused: new Counter({
-      name: 'quittance_unpaid_refused_total',
-      help: 'Requests for an invoice that were refused because the project has as many unpaid invoices as it may have',
-      labelNames: ['network', 'project'],
-      registers,
-    }),
-    transfers: new Counter({
-      name: 'quittance_transfers_total',
-      help: 'Irreversible incoming transfers by what they were',
-      labelNames: ['network', 'kind'],
-      registers,
-    }),
-    deliveryAttempts: new Counter({
-      name: 'quittance_webhook_attempts_total',
-      help: 'Webhook attempts by outcome: delivered, retried, dead',
-      labelNames: ['outcome'],
-      registers,
-    }),
-    oldestUndeliveredSeconds: new Gauge({
-      name: 'quittance_webhook_oldest_undelivered_seconds',
-      help: 'Age of the oldest event that is still to be delivered, 0 if there is none',
-      registers,
-    }),
-    openPages: new Gauge({
-      name: 'quittance_open_pages',
-      help: "Payer's pages that are open and updated live by this process",
-      registers,
-    }),
-    livePageQueries: new Counter({
-      name: 'quittance_live_page_queries_total',
-      help: "Database queries for live updates of payer's pages, by kind: invoices (up to 500 in one), heads",
-      labelNames: ['kind'],
-      registers,
-    }),
-    poolConnections: new Gauge({
-      name: 'quittance_database_connections',
-      help: 'Connections of the database pool by state: total, idle; waiting counts requests without one',
-      labelNames: ['state'],
-      registers,
-    }),
+    ...requestMetrics(labelled),
+    ...chainMetrics(labelled),
+    ...nodeMetrics(labelled),
+    ...networkMetrics(labelled),
+    ...projectMetrics(labelled),
+    ...outcomeMetrics(labelled),
+    ...pageMetrics(labelled),
+    poolConnections: labelled.gauge('state')(
+      'quittance_database_connections',
+      'Connections of the database pool by state: total, idle; waiting counts requests without one',
+    ),
+  };
+}
+
+type Labellers = ReturnType<typeof labellersFor>;
+
+/** Each takes the names of the labels, and makes what makes metrics with these labels. */
+function labellersFor(registry: Registry) {
+  const registers = [registry];
+  return {
+    counter:
+      <Label extends string>(...labelNames: Label[]) =>
+      (name: string, help: string) =>
+        new Counter({ name, help, labelNames, registers }),
+    gauge:
+      <Label extends string>(...labelNames: Label[]) =>
+      (name: string, help: string) =>
+        new Gauge({ name, help, labelNames, registers }),
+    histogram:
+      <Label extends string>(...labelNames: Label[]) =>
+      (name: string, help: string, buckets: number[]) =>
+        new Histogram({ name, help, buckets, labelNames, registers }),
+  };
+}
+
+function requestMetrics(labelled: Labellers) {
+  return {
+    requestSeconds: labelled.histogram('method', 'route', 'status')(
+      'quittance_http_request_seconds',
+      'Duration of HTTP requests; its count is the request rate',
+      [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
+    ),
+    requestsShed: labelled.counter('line', 'reason')(
+      'quittance_http_shed_total',
+      'Requests answered 503 OVERLOADED, by line (api, page, live, and stranger: without a key that is known) and reason: lag of the event loop, line full, waited too late',
+    ),
+  };
+}
+
+function chainMetrics(labelled: Labellers) {
+  const gauge = labelled.gauge('network');
+  return {
+    chainHeadNumber: gauge('quittance_chain_head_block', 'Number of the newest block that the node reports'),
+    chainSolidNumber: gauge(
+      'quittance_chain_solid_block',
+      'Number of the newest irreversible block that the node reports',
+    ),
+    chainProcessedNumber: gauge(
+      'quittance_chain_processed_block',
+      'Number of the newest irreversible block whose transfers are recorded',
+    ),
+    chainLagBlocks: gauge('quittance_chain_lag_blocks', 'Irreversible blocks that are not yet recorded'),
+    chainOwnSolidNumber: gauge(
+      'quittance_chain_own_solid_block',
+      'Number of the newest block that is irreversible by the headers that were verified here',
+    ),
+    chainCatchUpRate: gauge(
+      'quittance_chain_catch_up_blocks_per_second',
+      'Blocks that are verified each second while catching up, 0 when caught up',
+    ),
+    chainCatchUpSeconds: gauge(
+      'quittance_chain_catch_up_seconds_left',
+      'Time until the service has caught up at its present rate, 0 when caught up',
+    ),
+    chainBlind: gauge('quittance_chain_blind', '1 while no node shows a fresh chain, else 0'),
+  };
+}
+
+function nodeMetrics(labelled: Labellers) {
+  const gauge = labelled.gauge('network', 'node');
+  return {
+    nodeRequests: labelled.counter(
+      'network',
+      'node',
+      'outcome',
+    )(
+      'quittance_node_requests_total',
+      'Requests to TRON nodes by outcome: ok, refused, unsent (out of budget, paused, or too many waiting)',
+    ),
+    nodeAnswerSeconds: labelled.histogram('network', 'node')(
+      'quittance_node_answer_seconds',
+      'Duration of requests to TRON nodes that were answered, without their wait for a turn',
+      [0.01, 0.05, 0.2, 0.5, 1, 2, 5],
+    ),
+    nodePaused: gauge(
+      'quittance_node_paused',
+      '1 while a TRON node is not asked: paused, out of its budget, or of the wrong network',
+    ),
+    nodeBudgetUsed: gauge(
+      'quittance_node_daily_budget_used_ratio',
+      "Share of a TRON node's requests per UTC day that this process has used since it started",
+    ),
+    blockVerifyFailures: labelled.counter(
+      'network',
+      'node',
+      'problem',
+    )('quittance_block_verify_failures_total', 'Blocks as a TRON node showed them that were not accepted, by problem'),
+  };
+}
+
+function networkMetrics(labelled: Labellers) {
+  return {
+    balanceDifference: labelled.gauge('network', 'address')(
+      'quittance_balance_difference_usdt',
+      'USDT of an address on the chain less what the recorded transfers say, 0 when the books balance',
+    ),
+    alarmsOpen: labelled.gauge('network', 'kind')('quittance_alarms_open', 'Alarms that nobody has closed, by kind'),
+    watcherFailures: labelled.counter('network', 'code')(
+      'quittance_watcher_failures_total',
+      'Rounds of the watcher that failed and are tried again, by error code',
+    ),
+  };
+}
+
+function projectMetrics(labelled: Labellers) {
+  const counter = labelled.counter('network', 'project');
+  const gauge = labelled.gauge('network', 'project');
+  return {
+    capacityFreeRatio: gauge(
+      'quittance_capacity_free_ratio',
+      'Share of payable amounts that are free, of the scarcest amount in use; absent while the project has no use in 30 days',
+    ),
+    capacityDaysLeft: gauge(
+      'quittance_capacity_days_left',
+      'Days until the first amount in use has no free payable amount, at the higher rate of the last 7 and 30 days; absent while the project has no use in 30 days',
+    ),
+    amountUnavailable: counter(
+      'quittance_amount_unavailable_total',
+      'Requests for an invoice that were refused because no payable amount was free',
+    ),
+    unpaidRefused: counter(
+      'quittance_unpaid_refused_total',
+      'Requests for an invoice that were refused because the project has as many unpaid invoices as it may have',
+    ),
+  };
+}
+
+function outcomeMetrics(labelled: Labellers) {
+  return {
+    transfers: labelled.counter('network', 'kind')(
+      'quittance_transfers_total',
+      'Irreversible incoming transfers by what they were',
+    ),
+    deliveryAttempts: labelled.counter('outcome')(
+      'quittance_webhook_attempts_total',
+      'Webhook attempts by outcome: delivered, retried, dead',
+    ),
+    oldestUndeliveredSeconds: labelled.gauge()(
+      'quittance_webhook_oldest_undelivered_seconds',
+      'Age of the oldest event that is still to be delivered, 0 if there is none',
+    ),
+  };
+}
+
+function pageMetrics(labelled: Labellers) {
+  return {
+    openPages: labelled.gauge()('quittance_open_pages', "Payer's pages that are open and updated live by this process"),
+    livePageQueries: labelled.counter('kind')(
+      'quittance_live_page_queries_total',
+      "Database queries for live updates of payer's pages, by kind: invoices (up to 500 in one), heads",
+    ),
   };
 }

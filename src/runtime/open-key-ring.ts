@@ -20,9 +20,9 @@ export async function openKeyRing(
   return ringOfFile(path, await readAgain(path));
 }
 
-type KeySettings = { masterKeys: readonly string[] | null; databaseUrl: string | null; dataDir: string };
+export type KeySettings = { masterKeys: readonly string[] | null; databaseUrl: string | null; dataDir: string };
 
-/** `openKeyRing` for what cannot do without. */
+/** `openKeyRing` for callers that cannot work without a key ring. */
 export async function requireKeyRing(
   settings: KeySettings,
   warn: (message: string) => void = () => undefined,
@@ -35,7 +35,7 @@ export async function requireKeyRing(
   );
 }
 
-/** What `reload` no longer finds goes on opening until the process ends: what it read before a rotation may be sealed with it. */
+/** A key that `reload` no longer finds opens secrets until the process ends: a secret read before a rotation may be sealed with it. */
 function ringOfFile(path: string, found: readonly MasterKey[]): KeyRing {
   const known = new Map(found.map((key) => [key.id, key]));
   let ring = createKeyRing(found, { kind: 'file', path });

@@ -6,20 +6,20 @@ export type Seldom = {
   forget(subject: string): void;
 };
 
-const TELL_MS = 60_000;
+const INTERVAL_MS = 60_000;
 const MAX_REMEMBERED = 10_000;
 
 /** `now` in milliseconds. A clock that was put back puts nothing off. */
 export function createSeldom(now: () => number): Seldom {
-  const toldAt = new Map<string, number>();
+  const loggedAt = new Map<string, number>();
   return {
     isDue: (subject) => {
-      const [at, lastAt] = [now(), toldAt.get(subject)];
-      if (lastAt !== undefined && at >= lastAt && at - lastAt < TELL_MS) return false;
-      if (toldAt.size >= MAX_REMEMBERED) toldAt.clear();
-      toldAt.set(subject, at);
+      const [at, lastAt] = [now(), loggedAt.get(subject)];
+      if (lastAt !== undefined && at >= lastAt && at - lastAt < INTERVAL_MS) return false;
+      if (loggedAt.size >= MAX_REMEMBERED) loggedAt.clear();
+      loggedAt.set(subject, at);
       return true;
     },
-    forget: (subject) => void toldAt.delete(subject),
+    forget: (subject) => void loggedAt.delete(subject),
   };
 }

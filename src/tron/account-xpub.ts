@@ -17,7 +17,7 @@ export type DerivedAddress = {
 /** m / purpose' / coin type' / account': the level below which addresses need no private key (BIP-44). */
 const ACCOUNT_DEPTH = 3;
 
-/** Which keys stand at the other depths of m/44'/195'/account'/change/index. */
+/** The keys at the other depths of m/44'/195'/account'/change/index. */
 const OTHER_DEPTHS: Readonly<Record<number, string>> = {
   0: 'the master key of the whole wallet (m)',
   1: "the key of level 1 (m/44')",
@@ -29,8 +29,8 @@ const OTHER_DEPTHS: Readonly<Record<number, string>> = {
 const WANTED = "export the key of the account itself, m/44'/195'/0' (it starts with xpub6)";
 
 /**
- * Reads an account's extended public key (BIP-32). The reason of a refusal says what the text is and what is wanted; it never
- * repeats the text. That the key is one of TRON (195') cannot be seen on it: only a comparison with the wallet shows that.
+ * Reads an account's extended public key (BIP-32). The reason of a refusal says what the text is and what is wanted; it never repeats the
+ * text. The key does not show that it is one of TRON (195'): only a comparison with the wallet shows that.
  */
 export function parseAccountXpub(text: string): ParsedXpub {
   const [, prefix] = /^([A-Za-z]{4})[1-9A-HJ-NP-Za-km-z]{50,}$/.exec(text) ?? [];

@@ -45,7 +45,7 @@ export function encodeBlockHeader(header: BlockHeaderJson): Uint8Array | null {
   );
 }
 
-/** What a header's bytes say; absent fields are 0 and empty. */
+/** The fields of a header's bytes; absent ones are 0 and empty. */
 export interface BlockHeaderFields {
   readonly timestamp: number;
   readonly number: number;
@@ -54,7 +54,7 @@ export interface BlockHeaderFields {
   readonly witnessAddress: string;
 }
 
-/** Reads a header's raw_data, whatever else stands in it; null for malformed bytes and for numbers beyond 2^53. */
+/** Reads a header's raw_data, also with other fields in it; null for malformed bytes and for numbers beyond 2^53. */
 export function decodeBlockHeader(bytes: Uint8Array): BlockHeaderFields | null {
   const numbers = new Map<number, number>();
   const hex = new Map<number, string>();

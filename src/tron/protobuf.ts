@@ -1,6 +1,6 @@
 import { concatBytes } from '@noble/hashes/utils.js';
 
-/** One field of a decoded message. `bytes` holds wire type 2 (bytes, strings, messages), `varint` wire type 0. */
+/** A field of a decoded message. `bytes` holds wire type 2 (bytes, strings, messages), `varint` wire type 0. */
 export type ProtobufField =
   | { readonly kind: 'varint'; readonly number: number; readonly value: bigint }
   | { readonly kind: 'bytes'; readonly number: number; readonly value: Uint8Array };

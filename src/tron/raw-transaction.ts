@@ -23,7 +23,7 @@ export interface RawTransaction {
   readonly contract: ContractCall;
 }
 
-/** What the transaction does. Anything but a contract call and a TRX transfer is `other`, with its number in Tron.proto. */
+/** The action of the transaction. Anything but a contract call and a TRX transfer is `other`, with its number in Tron.proto. */
 export type ContractCall =
   | {
       readonly kind: 'trigger';

@@ -2,7 +2,7 @@ import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import type { AccountHex } from './address.ts';
 import { type ScannedField, type ScannedMessage, scanMessage, visitFields } from './scan-message.ts';
 
-/** What a transaction does: its type (Tron.proto `ContractType`), and the call, if it is surely a call of the contract asked about. */
+/** The action of a transaction: its type (Tron.proto `ContractType`), and the call, if it is surely a call of the contract asked about. */
 export type ReadContract = {
   readonly type: number;
   readonly call: { readonly owner: AccountHex; readonly calldata: Uint8Array } | null;

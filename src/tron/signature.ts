@@ -7,8 +7,8 @@ import { bytesFromHex } from './hex.ts';
 const SIGNATURE_BYTES = 65;
 
 /**
- * The account whose key signed sha256(message). The signature is r‖s‖v in hex; v is 0 or 1, or 27 or 28 as wallets write it. What follows is not
- * looked at (java-tron `Rsv.fromSignature`). Returns null for a shorter signature, or one that no key can have made.
+ * The account whose key signed sha256(message). The signature is r‖s‖v in hex; v is 0 or 1, or 27 or 28 as wallets write it. Bytes
+ * after v are ignored (java-tron `Rsv.fromSignature`). Returns null for a shorter signature, or one that no key can have made.
  */
 export function recoverSigner(message: Uint8Array, signatureHex: string): AccountHex | null {
   return recoverKey(message, signatureHex)?.account ?? null;

@@ -11,7 +11,7 @@ export type TransactionBytes = {
   readonly isSuccess: boolean;
 };
 
-/** Tron.proto `Transaction.Result`: the integers beside `ret` and `contractRet`. Who sends a transaction may have filled them in. */
+/** Tron.proto `Transaction.Result`: the integers beside `ret` and `contractRet`. The sender of a transaction may have filled them in. */
 const RESULT_INTEGERS: readonly (readonly [name: string, number: number])[] = [
   ['withdraw_amount', 15],
   ['unfreeze_amount', 16],
@@ -34,8 +34,8 @@ const MAX_SIGNATURES = 1000;
 const MAX_HEAD_BYTES = 6;
 
 /**
- * The bytes of a Transaction as java-tron serialises them: known fields first, then those that it does not know. Null for what it never
- * writes: malformed bytes, no raw_data, or two of them.
+ * The bytes of a Transaction as java-tron serialises them: known fields first, then those that it does not know. Null for bytes that it
+ * never writes: malformed bytes, no raw_data, or two of them.
  */
 export function splitTransaction(whole: Uint8Array): TransactionBytes | null {
   let raw: ScannedField | null = null;
@@ -113,7 +113,7 @@ function resultOf(json: unknown): number[] {
   return bytes;
 }
 
-/** Appends an int64 field; zero is left out, as proto3 does, and so is what is no integer, or one whose digits JSON lost. */
+/** Appends an int64 field; zero is left out, as proto3 does, and so is a value that is no integer, or whose digits JSON lost. */
 function pushInteger(bytes: number[], field: number, value: unknown): void {
   if (typeof value !== 'number' || !Number.isSafeInteger(value) || value === 0) return;
   pushVarint(bytes, field << 3);

@@ -13,6 +13,12 @@ export const USDT_CONTRACTS = {
   },
 } as const;
 
+/** The contracts of every devnet: its USDT, and a token that only has the name. */
+export const DEVNET_CONTRACTS = {
+  usdt: 'f2250f8f512139b6e9b0c8cef1684d0d808883bf' as AccountHex,
+  fakeUsdt: '2dd5d3f1a2063e8d2732aa2d4609dc5d68e08e2d' as AccountHex,
+} as const;
+
 /** keccak256("Transfer(address,address,uint256)"). */
 export const TRANSFER_TOPIC = 'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
 

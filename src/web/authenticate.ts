@@ -20,21 +20,20 @@ export type KnownKey = {
   maxSurchargeMicro: bigint;
 };
 
-/** Who is calling. */
 export type Caller = Pick<KnownKey, 'projectId' | 'network' | 'policy' | 'maxSurchargeMicro'> & { keyId: string };
 
 /** `limited`: too many of its network's keys were wrong; nobody has looked at this one. */
 type Authentication = { kind: 'caller'; caller: Caller } | { kind: 'refused' } | Exclude<Verdict, { kind: 'pass' }>;
 
 export type Authenticator = {
-  /** Who calls. `header` is the raw X-Api-Key. */
+  /** Finds the caller. `header` is the raw X-Api-Key. */
   authenticate(header: string | undefined, client: Client): Promise<Authentication>;
   /**
-   * The id of a key that was valid when it was read last, and may be used from there: who found one that may not takes no turns of its
-   * owner's. Asks the memory alone, so it says nothing of what was revoked since.
+   * The id of a key that was valid when it was last read, and that may be used from the client's address. A finder of a key that may not
+   * be used from there takes none of its owner's turns. Reads the memory alone, so it does not know of a revocation since.
    */
   recognize(header: string, client: Client): string | null;
-  /** Keys that are valid, the newest first, so that their callers are no strangers before their first request. */
+  /** Learns valid keys, the newest first, so that their callers are no strangers before their first request. */
   learn(keys: readonly KnownKey[]): void;
   /** Forgets a key that turned out to be revoked. */
   forget(keyId: string): void;
@@ -49,53 +48,27 @@ type Remembered = { key: KnownKey; isAllowedFrom: ((ip: string) => boolean) | nu
  * that the key is still valid, so a revoked key is refused at once. This only bounds how long project settings are stale.
  */
 const FRESH_MS = 10_000;
-/** An id that nobody has is not asked for again so soon. Nobody gets the key before its id is there. */
+/** An unknown id is not looked up again for this long. A key is handed out only after its id is stored. */
 const ABSENT_MS = 10_000;
 export const MAX_REMEMBERED = 10_000;
 
-/**
- * Tells who calls. A key that was valid before is read again without asking anybody; for any other the bucket of its client's network
- * must have a token, which it gets back if the key is valid. So wrong keys cost the database no more than the bucket allows.
- */
-export function createAuthenticator(deps: {
+type AuthenticatorDeps = {
   findValidKey(id: string, now: UnixMs): Promise<KnownKey | null>;
-  /** One bucket a client network. */
+  /** A bucket for each client network. */
   failureBuckets: TokenBuckets;
   now(): UnixMs;
-}): Authenticator {
+};
+
+/**
+ * Finds the caller of a request. A key that was valid before is read again without a token. For any other key the bucket of the client's
+ * network must have a token, which it gets back if the key is valid. So wrong keys cost the database no more than the bucket allows.
+ */
+export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
   const { failureBuckets, now } = deps;
-  const remembered = new Map<string, Remembered>();
-  const absent = new Map<string, number>();
-  const reading = new Map<string, Promise<Remembered | null>>();
+  const memory = createKeyMemory(deps);
   const used = new Set<string>();
-  const remember = (key: KnownKey, readAt: number): Remembered => {
-    const { allowedCidrs } = key;
-    const entry = { key, isAllowedFrom: allowedCidrs && createAddressList(allowedCidrs), readAt };
-    keepNewest(remembered, key.id, entry, MAX_REMEMBERED);
-    return entry;
-  };
-  const read = async (id: string): Promise<Remembered | null> => {
-    const readAt = now();
-    const key = await deps.findValidKey(id, readAt);
-    if (key !== null) return remember(key, readAt);
-    remembered.delete(id);
-    keepNewest(absent, id, readAt, MAX_REMEMBERED);
-    return null;
-  };
-  const readOnce = (id: string) => {
-    const found = reading.get(id) ?? read(id).finally(() => reading.delete(id));
-    reading.set(id, found);
-    return found;
-  };
-  /** What is known without a query; `undefined` if that is nothing. */
-  const recall = (id: string): Remembered | null | undefined => {
-    const found = remembered.get(id);
-    if (found !== undefined && now() - found.readAt < FRESH_MS) return found;
-    const absentAt = absent.get(id);
-    return absentAt !== undefined && now() - absentAt < ABSENT_MS ? null : undefined;
-  };
   const recognize = (id: string, digest: Uint8Array, { ip }: Client): boolean => {
-    const found = remembered.get(id);
+    const found = memory.find(id);
     return found !== undefined && isGood(found, digest, ip, now());
   };
   const refuse = ({ network }: Client): Authentication => {
@@ -107,23 +80,23 @@ export function createAuthenticator(deps: {
       const id = header === undefined ? undefined : readApiKey(header)?.keyUuid;
       if (header === undefined || id === undefined) return refuse(client);
       const digest = hash('sha256', header, 'buffer');
-      const recalled = recall(id);
-      // Who asks for what is being read costs nothing more.
-      const isPaid = recalled === undefined && !reading.has(id) && !recognize(id, digest, client);
+      const recalled = memory.recall(id);
+      // A request for a key that is being read costs nothing more.
+      const isPaid = recalled === undefined && !memory.isReading(id) && !recognize(id, digest, client);
       if (isPaid) {
         const verdict = failureBuckets.take(client.network, now());
         if (verdict.kind === 'limited') return verdict;
       }
       let isWrong = false;
       try {
-        const found = recalled === undefined ? await readOnce(id) : recalled;
+        const found = recalled === undefined ? await memory.read(id) : recalled;
         isWrong = found === null || !isGood(found, digest, client.ip, now());
         if (found === null || isWrong) return isPaid ? { kind: 'refused' } : refuse(client);
         used.add(id);
         const { projectId, network, policy, maxSurchargeMicro } = found.key;
         return { kind: 'caller', caller: { keyId: id, projectId, network, policy, maxSurchargeMicro } };
       } finally {
-        // Also when the database does not answer, which is nobody's wrong key.
+        // The token also goes back when the database does not answer: that is no wrong key.
         if (isPaid && !isWrong) failureBuckets.giveBack(client.network);
       }
     },
@@ -131,16 +104,56 @@ export function createAuthenticator(deps: {
       const id = readApiKey(header)?.keyUuid;
       return id !== undefined && recognize(id, hash('sha256', header, 'buffer'), client) ? id : null;
     },
-    learn: (keys) => {
-      for (const key of keys.toReversed()) if (!remembered.has(key.id)) remember(key, Number.NEGATIVE_INFINITY);
-    },
-    forget: (keyId) => {
-      remembered.delete(keyId);
-    },
+    learn: memory.learn,
+    forget: memory.forget,
     takeUsed: () => {
       const ids = [...used];
       used.clear();
       return ids;
+    },
+  };
+}
+
+/** Remembers the keys that were read, and the ids that do not exist. */
+function createKeyMemory({ findValidKey, now }: Pick<AuthenticatorDeps, 'findValidKey' | 'now'>) {
+  const remembered = new Map<string, Remembered>();
+  const absent = new Map<string, number>();
+  const reading = new Map<string, Promise<Remembered | null>>();
+  const remember = (key: KnownKey, readAt: number): Remembered => {
+    const { allowedCidrs } = key;
+    const entry = { key, isAllowedFrom: allowedCidrs && createAddressList(allowedCidrs), readAt };
+    keepNewest(remembered, key.id, entry, MAX_REMEMBERED);
+    return entry;
+  };
+  const read = async (id: string): Promise<Remembered | null> => {
+    const readAt = now();
+    const key = await findValidKey(id, readAt);
+    if (key !== null) return remember(key, readAt);
+    remembered.delete(id);
+    keepNewest(absent, id, readAt, MAX_REMEMBERED);
+    return null;
+  };
+  return {
+    find: (id: string) => remembered.get(id),
+    isReading: (id: string) => reading.has(id),
+    /** Runs one query at a time for an id. */
+    read: (id: string) => {
+      const found = reading.get(id) ?? read(id).finally(() => reading.delete(id));
+      reading.set(id, found);
+      return found;
+    },
+    /** Answers without a query; `undefined` if nothing is known. */
+    recall: (id: string): Remembered | null | undefined => {
+      const found = remembered.get(id);
+      if (found !== undefined && now() - found.readAt < FRESH_MS) return found;
+      const absentAt = absent.get(id);
+      return absentAt !== undefined && now() - absentAt < ABSENT_MS ? null : undefined;
+    },
+    learn: (keys: readonly KnownKey[]) => {
+      for (const key of keys.toReversed()) if (!remembered.has(key.id)) remember(key, Number.NEGATIVE_INFINITY);
+    },
+    forget: (keyId: string) => {
+      remembered.delete(keyId);
     },
   };
 }

@@ -8,29 +8,30 @@ import { createHoldings } from './holdings.ts';
 export type ConnectionLimits = { total: number; idleOfNetwork: number };
 
 /**
- * In all 10,000 streams of open pages, and the others; each takes some 10 KiB at rest. Of one network 1,024 that carry nothing, and as many of known callers: twice
- * what the kernel hands over at once (511), so that who comes beside many others is not closed before its request was read.
+ * The total is 10,000 streams of open pages, and the other connections; each takes some 10 KiB at rest. A network may have 1,024 that
+ * carry nothing, and as many of known callers. That is twice what the kernel hands over at once (511), so that a newcomer beside many
+ * others is not closed before its request was read.
  */
 export const CONNECTION_LIMITS: ConnectionLimits = { total: 12_000, idleOfNetwork: 1024 };
 /** Node counts a connection until it is gone, a moment after it was closed. */
 const CLOSING = 1024;
 const LOG_MS = 60_000;
 
-/** What is known of a connection; a trusted proxy is a network of its own, and known. `open` counts the answers that are not over. */
+/** A trusted proxy is a network of its own, and known. `open` counts the answers that are not over. */
 type Connection = { network: string; isOfProxy: boolean; isKnown: boolean; open: number };
 
 const CALLER = Symbol('caller');
 type CallerSocket = Socket & { [CALLER]?: true };
 
-/** Notes that a connection carried a request of somebody who is known, so that those of strangers are closed first. */
+/** Notes that a connection carried a request of a known caller, so that the connections of strangers are closed first. */
 export function noteCaller(socket: CallerSocket): void {
   socket[CALLER] = true;
 }
 
 /**
- * Bounds connections so that one client cannot take the places of all. Those that carry nothing are closed first, which HTTP allows at
- * any moment: beyond the limit of a network its oldest, unless a trusted proxy made it, and when all places are taken the oldest of
- * whoever has most, strangers' before others. An answer or a stream under way is cut only where strangers of one network have more
+ * Bounds connections so that one client cannot take every place. Connections that carry nothing are closed first, which HTTP allows at any
+ * moment. Beyond the limit of a network its oldest is closed, unless a trusted proxy made it. When all places are taken, the network with
+ * the most loses its oldest, strangers before others. An answer or a stream under way is cut only where strangers of one network have more
  * than half of all places, and only for another network.
  */
 export function boundConnections(
@@ -40,7 +41,7 @@ export function boundConnections(
 ): void {
   const connections = new Map<Socket, Connection>();
   const places = createPlaces(limits);
-  const tell = createTeller(log);
+  const logRefusal = createCapLogger(log);
   server.maxConnections = limits.total + CLOSING;
   const forget = (socket: Socket) => {
     const connection = connections.get(socket);
@@ -51,7 +52,7 @@ export function boundConnections(
   };
   const close = (socket: Socket | undefined) => {
     if (socket === undefined) return;
-    tell(connections.get(socket)?.network, connections.size);
+    logRefusal(connections.get(socket)?.network, connections.size);
     forget(socket);
     socket.destroy();
   };
@@ -89,10 +90,10 @@ export function boundConnections(
   });
 }
 
-/** Whose connections there are, and which of them gives way. */
+/** Counts connections by network, and picks the one that gives way. */
 function createPlaces({ total }: ConnectionLimits) {
   const [strangers, known] = [createHoldings<Socket>(), createHoldings<Socket>()];
-  /** What strangers have under way; also requests of callers of whom it was not known when they began. */
+  /** Connections with requests of strangers under way; also those of callers who were not yet known when the request began. */
   const carrying = createHoldings<Socket>();
   const hasMost = (network: string) => carrying.countOf(network) > total / 2;
   const takeIdle = (of: typeof known, beyond: number) => {
@@ -109,10 +110,11 @@ function createPlaces({ total }: ConnectionLimits) {
   return {
     carrying,
     idleOf: ({ isKnown }: Connection) => (isKnown ? known : strangers),
-    /** Takes the connection that gives its place to one of a network, if any does. */
+    /** Takes the connection that gives way to a newcomer from this network, if any does. */
     takeFor: (newcomer: string) => {
       const largest = carrying.largest() ?? '';
-      // Beside such a network the only one of another may not have been read yet, and would go each time that one opens a connection.
+      // Beside such a network, the only connection of another may not have been read yet; each new connection of the large network would
+      // close it.
       const beyond = hasMost(largest) ? 1 : 0;
       return (
         takeIdle(strangers, beyond) ??
@@ -123,13 +125,13 @@ function createPlaces({ total }: ConnectionLimits) {
   };
 }
 
-/** Says at most once a minute that connections are closed, and whose was the last. */
-function createTeller(log: Logger): (network: string | undefined, open: number) => void {
-  let [closed, toldMs] = [0, Number.NEGATIVE_INFINITY];
+/** Logs at most once a minute that connections are closed, and the network of the last one. */
+function createCapLogger(log: Logger): (network: string | undefined, open: number) => void {
+  let [closed, loggedMs] = [0, Number.NEGATIVE_INFINITY];
   return (network, open) => {
     closed += 1;
-    if (performance.now() - toldMs < LOG_MS) return;
+    if (performance.now() - loggedMs < LOG_MS) return;
     log.warn({ network, closed, open }, 'connections were closed to make room');
-    [closed, toldMs] = [0, performance.now()];
+    [closed, loggedMs] = [0, performance.now()];
   };
 }

@@ -4,20 +4,20 @@ import { createAddressList } from './address-list.ts';
 import { clientNetwork } from './client-network.ts';
 import { Problem } from './problem.ts';
 
-/** Who sent a request: the address, as `plainAddress` writes it, and the part of it by which requests are counted. */
+/** The sender of a request: its address, as `plainAddress` writes it, and the part of it by which requests are counted. */
 export type Client = { ip: string; network: string };
 
 const CLIENT = Symbol('client');
 type ReadRequest = FastifyRequest & { [CLIENT]?: Client };
 
-/** Who sent a request, behind the proxies that are trusted. */
+/** The sender of a request, behind the trusted proxies. */
 export function clientOf(request: ReadRequest): Client {
   const client = request[CLIENT];
   if (client === undefined) throw new Error('nobody has read whose request it is');
   return client;
 }
 
-/** Reads who sends each request. Register it before every hook that asks for it. */
+/** Reads the sender of each request. Register it before every hook that asks for it. */
 export function readClients(app: FastifyInstance, isProxy: (ip: string) => boolean): void {
   app.addHook('onRequest', (request: ReadRequest, _reply, done) => {
     const ip = readClient(request, isProxy);
@@ -33,8 +33,8 @@ export function proxiesOf(trustProxy: readonly string[]): (ip: string) => boolea
 }
 
 /**
- * `X-Forwarded-For: 198.51.100.7:4711, 10.0.0.2`. Each proxy appends whom it was asked by, so it is read from its end, as far as those
- * who wrote it are trusted. What stands before that anybody can have written, and is not looked at.
+ * `X-Forwarded-For: 198.51.100.7:4711, 10.0.0.2`. Each proxy appends the address that asked it. So the header is read from its end, as
+ * long as the writers are trusted. Anybody can have written the entries before that, so they are ignored.
  */
 function readClient({ raw, headers }: FastifyRequest, isProxy: (ip: string) => boolean): string {
   let ip = plainAddress(raw.socket.remoteAddress ?? '') ?? '';

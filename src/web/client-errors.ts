@@ -10,8 +10,8 @@ type Exchange = { request: IncomingMessage; response: ServerResponse };
 type Connection = { open: Set<Exchange>; newest: Exchange | null; isOver: boolean };
 
 /**
- * Answers what is not HTTP, or came too slowly, on the bare socket. Requests that came before it on the same connection are answered
- * first, so that nobody takes the refusal for their answer.
+ * Answers bytes that are not HTTP, and requests that come too slowly, on the bare socket. Requests that came before on the same connection
+ * are answered first, so that no client takes the refusal for their answer.
  */
 export function createClientErrors(deps: Deps) {
   const connections = new WeakMap<Socket, Connection>();
@@ -34,7 +34,7 @@ export function createClientErrors(deps: Deps) {
       }
       const connection = connections.get(socket) ?? { open: new Set(), newest: null, isOver: false };
       connections.set(socket, connection);
-      // Each further piece of what cannot be read is an error again.
+      // Each further piece of an unreadable request is an error again.
       if (connection.isOver) return;
       connection.isOver = true;
       const { newest } = connection;
@@ -43,7 +43,7 @@ export function createClientErrors(deps: Deps) {
           ({ request, response }) => request.complete || response.headersSent,
         );
         if (before !== undefined) before.response.once('close', end);
-        // What cannot be read is the body of the newest request, which may have been answered before it came, or since.
+        // The unreadable bytes are the body of the newest request, which may have been answered before they came, or since.
         else if (newest !== null && !newest.request.complete && newest.response.headersSent) socket.end();
         else socket.end(write(error, deps));
       };

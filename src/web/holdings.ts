@@ -1,4 +1,4 @@
-/** Items by who holds them, each holder's in the order in which they came. Each call takes as long however many there are. */
+/** Items by holder, each holder's in the order in which they came. The time of a call does not depend on the number of items. */
 export type Holdings<Item> = {
   add(holder: string, item: Item): void;
   remove(holder: string, item: Item): void;
@@ -8,7 +8,7 @@ export type Holdings<Item> = {
   takeNext(): Item | undefined;
   /** Takes the oldest item of one holder. */
   takeOldest(holder: string): Item | undefined;
-  /** Who holds the most. */
+  /** The holder of the most items. */
   largest(): string | undefined;
   entries(): Iterable<[holder: string, item: Item]>;
 };
@@ -16,7 +16,7 @@ export type Holdings<Item> = {
 export function createHoldings<Item>(): Holdings<Item> {
   // A Map and a Set keep the order in which their entries were put there. The first holder of the map is the next.
   const held = new Map<string, Set<Item>>();
-  /** The holders of so many items. */
+  /** The holders by their number of items. */
   const bySize: Set<string>[] = [];
   let [count, most] = [0, 0];
   const resize = (holder: string, from: number, to: number) => {
@@ -24,7 +24,7 @@ export function createHoldings<Item>(): Holdings<Item> {
     bySize[from]?.delete(holder);
     bySize[to] ??= new Set();
     if (to > 0) bySize[to].add(holder);
-    // Sizes change by one, so whoever was the only largest is still among the largest.
+    // Sizes change by one, so a holder that was the only largest is still among the largest.
     if (to > most || (from === most && bySize[from]?.size === 0)) most = to;
   };
   const remove = (holder: string, item: Item) => {

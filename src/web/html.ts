@@ -14,7 +14,7 @@ export function rawHtml(text: string): Html {
   return { html: text };
 }
 
-/** What a reader of the page reads, for where there is no page: paragraphs are put beside each other. */
+/** The text that a reader of the page sees, for places without a page. A space separates paragraphs. */
 export function plainText({ html: text }: Html): string {
   const bare = text.replaceAll('</p><p', '</p> <p').replaceAll(/<[^>]*>/g, '');
   return bare.replaceAll(/&(?:amp|lt|gt|quot|#39);/g, (escaped) => UNESCAPES.get(escaped) ?? escaped);

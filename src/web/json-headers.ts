@@ -4,7 +4,7 @@ import { Problem } from './problem.ts';
 
 const JSON_TYPE = /^application\/json[ \t]*(;[ \t]*charset=("utf-8"|utf-8)[ \t]*)?$/i;
 
-/** Checks what the headers say of a body before it is read: JSON in UTF-8, plain, at most `maxBytes`. Throws the problem. */
+/** Checks the headers of a body before it is read: JSON in UTF-8, plain, at most `maxBytes`. Throws the problem. */
 export function checkJsonHeaders(request: FastifyRequest, maxBytes: number): void {
   const type = singleHeader(request, 'content-type');
   if (type === undefined || !JSON_TYPE.test(type)) {

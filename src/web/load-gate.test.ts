@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { eventually } from '../../test/support/service.ts';
-import { createLoadGate, type GateLimits, type Line } from './load-gate.ts';
+import { createLoadGate, type GateLimits, type QueueName } from './load-gate.ts';
 
 const SMALL: GateLimits = {
   lagMs: { api: 100, page: 200, live: 200, stranger: 50 },
@@ -22,14 +22,14 @@ function openGate(limits: Partial<GateLimits> = {}) {
   const seen: string[] = [];
   const state = { lagMs: 0 };
   const gate = createLoadGate({ lagMs: () => state.lagMs }, { ...SMALL, ...limits });
-  const enter = (name: string, line: Line = 'api', isGone = false, client = 'a client') =>
+  const enter = (name: string, line: QueueName = 'api', isGone = false, client = 'a client') =>
     gate.enter(line, {
       client,
       begin: () => seen.push(`${name} begins`),
       refuse: (why) => seen.push(`${name} is refused: ${why}`),
       isGone: () => isGone,
     });
-  const enterOf = (client: string, line: Line, name: string) => enter(name, line, false, client);
+  const enterOf = (client: string, line: QueueName, name: string) => enter(name, line, false, client);
   return { gate, enter, enterOf, seen, state };
 }
 
@@ -163,7 +163,7 @@ test('who hung up takes no place', async () => {
   expect(gate.load().underWay).toBe(0);
 });
 
-test.each<Line>(['api', 'page', 'live', 'stranger'])(
+test.each<QueueName>(['api', 'page', 'live', 'stranger'])(
   'the clients of a line take turns, so one who asks once is not behind all that another asked before: %s',
   async (line) => {
     const { enterOf, seen } = openGate({ room: LARGE, perTurn: 3 });
@@ -174,7 +174,7 @@ test.each<Line>(['api', 'page', 'live', 'stranger'])(
   },
 );
 
-test.each<Line>(['api', 'page', 'live', 'stranger'])(
+test.each<QueueName>(['api', 'page', 'live', 'stranger'])(
   'in a full line who has most there makes room for who has less, and only then: %s',
   async (line) => {
     const room = { api: 4, page: 4, live: 4, stranger: 4 };

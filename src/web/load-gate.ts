@@ -1,10 +1,10 @@
 import { createHoldings } from './holdings.ts';
 
 /**
- * Who waits: the API's callers with a key that is known as valid, payers' pages, streams of open pages, which are no work once they are
- * open, and everybody else: callers who come for the first time, and junk.
+ * The lines of requests: API callers with a key that is known to be valid; payers' pages; streams of open pages, which are no work once
+ * they are open; and strangers, who are first-time callers and junk.
  */
-export type Line = 'api' | 'page' | 'live' | 'stranger';
+export type QueueName = 'api' | 'page' | 'live' | 'stranger';
 export type Refusal = 'lag' | 'full' | 'late' | 'gone';
 
 /**
@@ -14,29 +14,29 @@ export type Refusal = 'lag' | 'full' | 'late' | 'gone';
 type Ticket = { client: string; begin(): void; refuse(why: Refusal, isHeld: boolean): void; isGone(): boolean };
 
 export type LoadGate = {
-  enter(line: Line, ticket: Ticket): void;
+  enter(line: QueueName, ticket: Ticket): void;
   /** Says that a request of a line that began has its answer, or that it waits for its own body. */
-  end(line: Line): void;
+  end(line: QueueName): void;
   /** Says that the body has come. Such a request waits for nobody. */
-  resume(line: Line): void;
+  resume(line: QueueName): void;
   load(): { underWay: number; waiting: number; held: number };
 };
 
 export type GateLimits = {
   /** A lag of the event loop beyond which nothing more of a line is taken. */
-  lagMs: Record<Line, number>;
+  lagMs: Record<QueueName, number>;
   /** With fewer requests in the house, lag refuses nobody: it is not they who make it. */
   few: number;
   /** Requests under way, of all lines together, at which a line waits. Streams do not count. */
-  underWay: Record<Line, number>;
-  /** Of these at most so many are strangers'. */
+  underWay: Record<QueueName, number>;
+  /** The most of these that strangers may have. */
   strangers: number;
   /** Requests of a line that wait, and all that are under way, together. For streams only those that wait. */
-  room: Record<Line, number>;
+  room: Record<QueueName, number>;
   maxWaitMs: number;
   /** Requests that begin in one turn of the event loop. */
   perTurn: number;
-  /** How long a refusal is kept back, and how many are at the same time. */
+  /** How long a refusal is held back, and the most that are held back at the same time. */
   holdMs: number;
   held: number;
 };
@@ -45,15 +45,15 @@ export type GateLimits = {
  * A lag of 150 ms, in every moment of a quarter of a second, is more than the watcher makes when it catches up. Payers go first and are
  * refused last: an order can be placed again, but a payer who sees no page may pay twice or not at all.
  *
- * With eight requests or fewer in the house the lag is somebody else's: of the watcher, or of other programs on a machine that is too
- * small. To refuse them would help nobody, and the service would answer nothing for as long as it lasts.
+ * With eight requests or fewer in the house, something else makes the lag: the watcher, or other programs on a machine that is too small.
+ * Refusing the requests would not help, and the service would answer nothing for as long as the lag lasts.
  *
- * Strangers are refused at half the lag that the API's callers bear, for it is they who make it in a flood, and leave them a quarter of
- * the places.
+ * Strangers are refused at half the lag that API callers bear, because strangers make the lag in a flood. They leave a quarter of the
+ * places to API callers.
  *
- * 128 requests keep ten database connections and the processor busy; more under way are no faster, only later. 256 more that
- * wait are a tenth of a second of work. What one client network may ask of pages at once, 500, fits in twice. Sixteen in a turn are a few
- * milliseconds, and so many reads share one statement.
+ * 128 requests keep ten database connections and the processor busy; more under way are no faster, only later. 256 more that wait are a
+ * tenth of a second of work. The 500 requests that one client network may make to pages at once fit in twice. Sixteen in a turn take a few
+ * milliseconds, and that many reads share one statement.
  */
 export const LIMITS: GateLimits = {
   lagMs: { api: 150, page: 500, live: 500, stranger: 75 },
@@ -68,8 +68,9 @@ export const LIMITS: GateLimits = {
 };
 
 /**
- * Where watcher or webhooks share the process. Their latency under a flood is a few turns of the event loop and of PostgreSQL, which has
- * fewer cores than connections. So requests get less of both; that costs a tenth of their throughput in a flood, and only here.
+ * The limits where the watcher or the webhooks share the process. Their latency under a flood is a few turns of the event loop and of
+ * PostgreSQL, which has fewer cores than connections. So requests get less of both; that costs a tenth of their throughput in a flood, and
+ * only here.
  */
 export const LIMITS_BESIDE_OTHERS: GateLimits = {
   ...LIMITS,
@@ -80,68 +81,39 @@ export const LIMITS_BESIDE_OTHERS: GateLimits = {
 
 /** In the order in which they are served. */
 const LINES = ['page', 'live', 'api', 'stranger'] as const;
-/** Every fourth is the other way about, so that no flood of pages holds up the API for good. */
+/** Every fourth request is taken in this order, so that no flood of pages holds up the API for good. */
 const OTHER_WAY = ['api', 'stranger', 'live', 'page'] as const;
 const OTHER_WAY_EVERY = 4;
-/** Every sixteenth is a stranger, so that no flood of callers who are known keeps others from becoming so. */
+/** Every sixteenth request is taken in this order, so that no flood of known callers keeps others from becoming known. */
 const STRANGERS_FIRST = ['stranger', 'api', 'live', 'page'] as const;
 const STRANGERS_FIRST_EVERY = 16;
 
-type Waiting = { ticket: Ticket; sinceMs: number };
+type QueuedTicket = { ticket: Ticket; sinceMs: number };
 
 /**
- * Lets requests begin a few in each turn of the event loop, so that what else runs in the process, the watcher and the webhooks above
- * all, gets its turn soon however many come. What is too much is refused before anything was done for it. A refusal is kept back for a
- * moment: a client that asks again at once would spend on refusals what was to be spared.
+ * Begins a few requests in each turn of the event loop. So everything else in the process, above all the watcher and the webhooks, gets
+ * its turn soon, however many requests come. Excess requests are refused before anything is done for them. A refusal is held back for a
+ * moment: a client that asks again at once would use up on refusals the work that they save.
  *
- * The clients of a line take turns, and in a full line whoever has most requests there loses the oldest of them to who comes with fewer:
- * so nobody is refused because of what others send.
+ * The clients of a line take turns. In a full line the client with the most requests loses its oldest to a client with fewer, so no client
+ * is refused because of what others send.
  */
 export function createLoadGate({ lagMs }: { lagMs(): number }, limits: GateLimits): LoadGate {
-  const lines = {
-    page: createHoldings<Waiting>(),
-    live: createHoldings<Waiting>(),
-    api: createHoldings<Waiting>(),
-    stranger: createHoldings<Waiting>(),
-  };
-  let underWay = 0;
-  let strangersUnderWay = 0;
-  let held = 0;
+  const lines = createQueues();
+  const places = createPlaces(limits);
+  const refusals = createRefusals(limits);
+  const { refuse } = refusals;
   let begun = 0;
   let isTurnDue = false;
-  let sweeper: NodeJS.Timeout | undefined;
-
-  const refuse = (ticket: Ticket, why: Refusal) => {
-    if (held >= limits.held) return ticket.refuse(why, false);
-    held += 1;
-    setTimeout(() => {
-      held -= 1;
-      ticket.refuse(why, true);
-    }, limits.holdMs);
-  };
-  const nextLine = (order: readonly Line[] = LINES) => order.find((line) => lines[line].count() > 0 && hasPlace(line));
-  const hasPlace = (line: Line) =>
-    underWay < limits.underWay[line] && (line !== 'stranger' || strangersUnderWay < limits.strangers);
-  const count = (line: Line, by: 1 | -1) => {
-    if (line !== 'live') underWay += by;
-    if (line === 'stranger') strangersUnderWay += by;
-  };
-  const waiting = () => LINES.reduce((sum, line) => sum + lines[line].count(), 0);
-  /** Before others strangers do not count: that many of them came refuses nobody else. */
-  const inHouse = (line: Line) =>
-    underWay + waiting() - (line === 'stranger' ? 0 : strangersUnderWay + lines.stranger.count());
-  /** Not for who has as many there as anybody. */
-  const makeRoom = (line: Line, { client }: Ticket): boolean => {
-    const largest = lines[line].largest() ?? client;
-    if (lines[line].countOf(largest) <= lines[line].countOf(client) + 1) return false;
-    const waits = lines[line].takeOldest(largest);
-    if (waits !== undefined) refuse(waits.ticket, 'full');
-    return waits !== undefined;
-  };
-  const beginNext = (line: Line) => {
-    const { ticket } = lines[line].takeNext() as Waiting;
-    count(line, 1);
-    // Who hung up is still told, at no cost, for the request must end.
+  const nextLine = (order: readonly QueueName[] = LINES) =>
+    order.find((line) => lines.of[line].count() > 0 && places.isFree(line));
+  /** Strangers count only for strangers, so that a crowd of them gets no other client refused. */
+  const inHouse = (line: QueueName) =>
+    places.taken() + lines.count() - (line === 'stranger' ? 0 : places.takenByStrangers() + lines.of.stranger.count());
+  const beginNext = (line: QueueName) => {
+    const { ticket } = lines.of[line].takeNext() as QueuedTicket;
+    places.count(line, 1);
+    // A client that hung up is still told, at no cost, because the request must end.
     if (!ticket.isGone()) return ticket.begin();
     end(line);
     ticket.refuse('gone', false);
@@ -161,45 +133,110 @@ export function createLoadGate({ lagMs }: { lagMs(): number }, limits: GateLimit
     isTurnDue = true;
     setImmediate(turn);
   };
-  /** What can begin does so in the next turns; this is for when nothing ends, because the database hangs. */
-  const sweep = () => {
-    sweeper = undefined;
-    const latestMs = performance.now() - limits.maxWaitMs;
-    for (const line of LINES) {
-      for (const [client, waits] of [...lines[line].entries()]) {
-        if (waits.sinceMs > latestMs) continue;
-        lines[line].remove(client, waits);
-        refuse(waits.ticket, 'late');
-      }
-    }
-    if (waiting() > 0) planSweep();
-  };
-  const planSweep = () => {
-    sweeper ??= setTimeout(sweep, limits.maxWaitMs / 4);
-    sweeper.unref();
-  };
-  const end = (line: Line) => {
-    count(line, -1);
+  const end = (line: QueueName) => {
+    places.count(line, -1);
     plan();
   };
+  const planSweep = createSweeper(lines, limits, (ticket) => refuse(ticket, 'late'));
   return {
     enter: (line, ticket) => {
       if (inHouse(line) >= limits.few && lagMs() > limits.lagMs[line]) return refuse(ticket, 'lag');
-      if (lines[line].count() + (line === 'live' ? 0 : underWay) >= limits.room[line] && !makeRoom(line, ticket)) {
-        return refuse(ticket, 'full');
+      if (lines.of[line].count() + (line === 'live' ? 0 : places.taken()) >= limits.room[line]) {
+        const outbid = lines.makeRoom(line, ticket);
+        refuse(outbid ?? ticket, 'full');
+        if (outbid === undefined) return;
       }
-      lines[line].add(ticket.client, { ticket, sinceMs: performance.now() });
+      lines.of[line].add(ticket.client, { ticket, sinceMs: performance.now() });
       planSweep();
       plan();
     },
     end,
-    resume: (line) => count(line, 1),
-    load: () => ({ underWay, waiting: waiting(), held }),
+    resume: (line) => places.count(line, 1),
+    load: () => ({ underWay: places.taken(), waiting: lines.count(), held: refusals.held() }),
   };
 }
 
-/** The lines in the order in which the `number`th request that begins is looked for. */
-function orderOf(number: number): readonly Line[] {
+/** The waiting requests, by line. */
+function createQueues() {
+  const of = {
+    page: createHoldings<QueuedTicket>(),
+    live: createHoldings<QueuedTicket>(),
+    api: createHoldings<QueuedTicket>(),
+    stranger: createHoldings<QueuedTicket>(),
+  };
+  return {
+    of,
+    count: () => LINES.reduce((sum, line) => sum + of[line].count(), 0),
+    /** Takes out the ticket that loses its place to this one; none, if this client has as many there as any other. */
+    makeRoom: (line: QueueName, { client }: Ticket): Ticket | undefined => {
+      const largest = of[line].largest() ?? client;
+      if (of[line].countOf(largest) <= of[line].countOf(client) + 1) return undefined;
+      return of[line].takeOldest(largest)?.ticket;
+    },
+  };
+}
+
+type Queues = ReturnType<typeof createQueues>;
+
+/** Requests under way. Streams take no place. */
+function createPlaces(limits: GateLimits) {
+  let underWay = 0;
+  let strangers = 0;
+  return {
+    taken: () => underWay,
+    takenByStrangers: () => strangers,
+    isFree: (line: QueueName) =>
+      underWay < limits.underWay[line] && (line !== 'stranger' || strangers < limits.strangers),
+    count: (line: QueueName, by: 1 | -1) => {
+      if (line !== 'live') underWay += by;
+      if (line === 'stranger') strangers += by;
+    },
+  };
+}
+
+/** Holds refusals back for a moment, up to a limit at the same time. */
+function createRefusals(limits: GateLimits) {
+  let held = 0;
+  return {
+    held: () => held,
+    refuse: (ticket: Ticket, why: Refusal) => {
+      if (held >= limits.held) return ticket.refuse(why, false);
+      held += 1;
+      setTimeout(() => {
+        held -= 1;
+        ticket.refuse(why, true);
+      }, limits.holdMs);
+    },
+  };
+}
+
+/**
+ * Refuses requests that have waited for too long. Requests that can begin do so in the next turns; the sweep is for when none ends,
+ * because the database hangs. Returns the function that plans the next sweep.
+ */
+function createSweeper({ of, count }: Queues, { maxWaitMs }: GateLimits, onLate: (ticket: Ticket) => void): () => void {
+  let sweeper: NodeJS.Timeout | undefined;
+  const sweep = () => {
+    sweeper = undefined;
+    const latestMs = performance.now() - maxWaitMs;
+    for (const line of LINES) {
+      for (const [client, waits] of [...of[line].entries()]) {
+        if (waits.sinceMs > latestMs) continue;
+        of[line].remove(client, waits);
+        onLate(waits.ticket);
+      }
+    }
+    if (count() > 0) plan();
+  };
+  const plan = () => {
+    sweeper ??= setTimeout(sweep, maxWaitMs / 4);
+    sweeper.unref();
+  };
+  return plan;
+}
+
+/** The order in which lines are searched for the `number`th request to begin. */
+function orderOf(number: number): readonly QueueName[] {
   if (number % STRANGERS_FIRST_EVERY === 0) return STRANGERS_FIRST;
   return number % OTHER_WAY_EVERY === 0 ? OTHER_WAY : LINES;
 }

@@ -2,12 +2,12 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 
 export type LoopLag = { lagMs(): number; stop(): void };
 
-/** How often the event loop is looked at, and over how long a figure is made: a tenth of what a client notices. */
+/** How often the event loop is sampled, and the window of a figure: a tenth of what a client notices. */
 const [RESOLUTION_MS, WINDOW_MS] = [20, 250];
 
 /**
- * Measures how long what comes at a random moment waits for the event loop, in milliseconds, over the last quarter of a second. Not the
- * mean of the turns, in which a hundred short ones hide the long one that nearly everybody met.
+ * Measures how long an event at a random moment waits for the event loop, in milliseconds, over the last quarter of a second. The mean of
+ * the turns would not do: a hundred short turns hide the long one that nearly every event met.
  */
 export function startLoopLag(): LoopLag {
   const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
@@ -27,9 +27,9 @@ export function startLoopLag(): LoopLag {
   };
 }
 
-/** A moment falls into a turn in proportion to its length, so the turn that it meets lasts E[d²]/E[d]. */
+/** A moment falls into a turn in proportion to the turn's length, so the turn that it meets lasts E[d²]/E[d]. */
 export function lagOf(meanMs: number, deviationMs: number): number {
-  // Without a turn since the last window there is nothing to say, and the histogram says NaN.
+  // Without a turn since the last window there is nothing to measure, and the histogram says NaN.
   if (!(meanMs > 0)) return 0;
   return Math.max(0, meanMs + deviationMs ** 2 / meanMs - RESOLUTION_MS);
 }

@@ -3,27 +3,28 @@ import type { FastifyInstance } from 'fastify';
 import { headerValues } from './header-values.ts';
 import { Problem } from './problem.ts';
 
-/** What Node would answer by itself, or not at all. */
+/** Answers requests that Node would answer by itself, or not at all. */
 export function bearOddRequests(app: FastifyInstance): void {
-  // All that 16 KiB hold: Node passes over those behind the 2,000th, also a second key.
+  // Reads all headers that 16 KiB hold: by default Node ignores those after the 2,000th, also a second key.
   app.server.maxHeadersCount = 0;
-  // An expectation other than 100-continue may be passed over (RFC 9110, 10.1.1).
+  // An expectation other than 100-continue may be ignored (RFC 9110, 10.1.1).
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
-  // Nobody here speaks another protocol. Node loses what was pipelined behind such a request, so the client must send it again.
+  // This server speaks no other protocol. Node loses requests that were pipelined behind such a request, so the client must send them
+  // again.
   app.addHook('onRequest', (request, reply, done) => {
     if (request.headers.upgrade !== undefined) reply.header('Connection', 'close');
     done();
   });
 }
 
-/** A request says once which host it is for (RFC 9112, 3.2). Throws the problem. */
+/** A request names its host once (RFC 9112, 3.2). Throws the problem. */
 export function checkHost(request: IncomingMessage): void {
   const { length } = headerValues(request, 'host');
   if (length === 1 || (length === 0 && request.httpVersion === '1.0')) return;
   throw new Problem('INVALID_REQUEST', `The Host header came ${length} times; send it once.`);
 }
 
-/** What a client writes that takes us for its proxy: `http://host/path`. */
+/** A client that takes us for its proxy writes `http://host/path`. */
 export function withoutOrigin(url: string): string {
   if (url.startsWith('/')) return url;
   const path = url.replace(/^https?:\/\/[^/?#]*/i, '');

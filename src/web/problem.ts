@@ -1,6 +1,6 @@
 import { assertNever } from '../domain/assert-never.ts';
 
-/** Every error that the API answers: the HTTP status, the title, and what the documentation says to do. */
+/** Every error that the API answers: the HTTP status, the title, and the advice of the documentation. */
 export const PROBLEMS = {
   INVALID_JSON: { status: 400, title: 'The body is not valid JSON', advice: 'Send one JSON object in UTF-8.' },
   INVALID_REQUEST: {
@@ -89,7 +89,7 @@ export type ProblemCode = keyof typeof PROBLEMS;
 
 export type FieldError = { field: string; code: string; message: string };
 
-/** An error answer on its way out. `detail` says what happened, the values seen, what to do; never a secret. */
+/** An error answer on its way out. `detail` names the failure, the values seen and the remedy; never a secret. */
 export class Problem extends Error {
   override readonly name = 'Problem';
   readonly code: ProblemCode;

@@ -8,8 +8,8 @@ const TAKES_GZIP = /(?:^|[\s,])gzip\s*(?:;\s*q=(?!0(?:\.0{0,3})?\s*(?:,|$))[\d.]
 const compress = promisify(gzip);
 
 /**
- * Sends a text as it is, or compressed where the client takes that: most pages are read on phones. The type must be set. A text that is
- * always the same comes with what it is compressed to.
+ * Sends a text as it is, or compressed where the client takes that: most pages are read on phones. The type must be set. A constant text
+ * comes with its compressed form.
  */
 export async function sendCompressed(
   request: FastifyRequest,

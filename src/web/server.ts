@@ -24,18 +24,18 @@ export type ServerOptions = {
   random(bytes: number): Uint8Array;
   log: Logger;
   metrics: Metrics;
-  /** How long what comes waits for the event loop, in milliseconds. Without it, it is measured. */
+  /** How long new events wait for the event loop, in milliseconds; measured by default. */
   lagMs?(): number;
   /** Whether this process has more to do than to answer requests. */
   isShared?: boolean;
-  /** Whose key it is, if it is known as valid. Its requests do not stand behind those of strangers. */
+  /** The id of a key that is known to be valid. Its requests do not wait behind those of strangers. */
   recognize?(apiKey: string, client: Client): string | null;
 };
 
 export const MAX_BODY_BYTES = 16 * 1024;
 /** A client that needs longer to send 16 KiB is broken or hostile. */
 const REQUEST_TIMEOUT_MS = 15_000;
-/** How often it is looked for requests that take longer; Node's own 30 s would let them take three times as long. */
+/** How often requests beyond that time are searched for; at Node's own 30 s they could take three times as long. */
 const CHECK_MS = 5000;
 const KEEP_ALIVE_MS = 65_000;
 
@@ -66,8 +66,8 @@ export function createServer(options: ServerOptions): FastifyInstance {
     clientErrorHandler: clientErrors.answer,
     forceCloseConnections: 'idle',
   });
-  // Bodies are read as bytes and checked by the routes; the schemas document. Written by schema, the answers took longer: a
-  // union is tried member by member.
+  // Routes read bodies as bytes and check them; the schemas document. Serialising by schema took longer: it tries a union member by
+  // member.
   app.setValidatorCompiler(() => () => true);
   app.setSerializerCompiler(() => JSON.stringify);
   app.removeAllContentTypeParsers();
@@ -91,7 +91,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     limits: options.isShared === true ? LIMITS_BESIDE_OTHERS : LIMITS,
   });
   app.addHook('onRequest', (request, reply, done) => {
-    // Here, and not in the handler for what is not found: that one runs after the body was read, which may be refused first.
+    // Here, and not in the not-found handler: that one runs after the body was read, and the body may be refused first.
     if (request.is404) answerMethod(request, reply, allowed(request));
     else done();
   });
@@ -122,7 +122,7 @@ function answerMethod(request: FastifyRequest, reply: FastifyReply, methods: str
     return reply.send(new Problem('ROUTE_NOT_FOUND', detail));
   }
   const allow = methods.join(', ');
-  // Without a word of other origins, so that no page of theirs may send what needs permission.
+  // The answer names no other origin, so that no page of another origin may send a request that needs permission.
   if (request.method === 'OPTIONS') return reply.code(204).header('Allow', allow).send();
   const detail = `${request.method} is not allowed at this URL; use ${allow}.`;
   return reply.send(new Problem('METHOD_NOT_ALLOWED', detail, { headers: { Allow: allow } }));
@@ -164,8 +164,8 @@ function toProblem(error: unknown, request: FastifyRequest, { log }: ServerOptio
 }
 
 /**
- * What would hold up the stop of the service: connections that browsers open beforehand, which Node counts as busy until they have
- * carried a request, and those that stay open behind the answers under way.
+ * Ends the connections that would hold up the stop of the service: those that browsers open beforehand, which Node counts as busy until
+ * they have carried a request, and those that stay open behind the answers under way.
  */
 function endConnectionsAtStop(app: FastifyInstance): void {
   const unused = new Set<Socket>();
@@ -199,7 +199,7 @@ function trackMethods(app: FastifyInstance): (request: FastifyRequest) => string
     const path = request.url.split('?', 1)[0] ?? '/';
     let found: Set<string> | undefined;
     for (const [pattern, known] of methods) {
-      // What ends in `*` is for paths that have no pattern of their own.
+      // A pattern that ends in `*` is for paths without a pattern of their own.
       if (matches(pattern, path) && (found === undefined || !pattern.endsWith('*'))) found = known;
     }
     return found === undefined ? null : [...found, 'OPTIONS'].sort();

@@ -3,22 +3,22 @@ import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { type Client, clientOf } from './client-address.ts';
 import { singleHeader } from './json-headers.ts';
-import { createLoadGate, type GateLimits, type Line, type Refusal } from './load-gate.ts';
+import { createLoadGate, type GateLimits, type QueueName, type Refusal } from './load-gate.ts';
 import { Problem } from './problem.ts';
 
 export type ShedLoadDeps = {
-  /** How long the event loop keeps waiting what comes, in milliseconds. */
+  /** How long new events wait for the event loop, in milliseconds. */
   lagMs(): number;
   log: Logger;
   metrics: Pick<Metrics, 'requestsShed'>;
   limits: GateLimits;
-  /** Whose key it is, if it is known as valid; asked of the memory alone. Without it all callers are strangers. */
+  /** The id of a key that is known to be valid, from memory alone. Without this function all callers are strangers. */
   recognize?(apiKey: string, client: Client): string | null;
 };
 
-/** What load balancers ask. The answer under load is what they ask for. */
+/** Load balancers ask these, and need the answer under load. */
 const NEVER_SHED = new Set(['/healthz', '/readyz']);
-/** Beside what stands below `/c/`. */
+/** Paths that count as pages, beside those below `/c/`. */
 const OF_PAGES = new Set(['/assets/checkout.js', '/logos/:id', '/.well-known/quittance-receipt-keys.json']);
 /** From 1 to this many seconds, at random, so that those who were refused together do not come back together. */
 const LONGEST_RETRY_S = 4;
@@ -27,17 +27,17 @@ const LOG_MS = 60_000;
 /** The line of a request that counts as under way, and of one whose body has not come yet. */
 const BEGUN = Symbol('begun');
 const READING = Symbol('reading');
-type CountedRequest = FastifyRequest & { [BEGUN]?: Line; [READING]?: Line };
+type CountedRequest = FastifyRequest & { [BEGUN]?: QueueName; [READING]?: QueueName };
 
 /**
- * Answers `503 OVERLOADED` to what is too much for the process, before authentication and before a body is read. Register it before
- * every other hook that costs anything.
+ * Answers `503 OVERLOADED` to requests that are too much for the process, before authentication and before a body is read. Register it
+ * before every other hook that costs anything.
  */
 export function shedLoad(app: FastifyInstance, { lagMs, log, metrics, limits, recognize }: ShedLoadDeps): void {
   const gate = createLoadGate({ lagMs }, limits);
   let loggedMs = Number.NEGATIVE_INFINITY;
   let refused = 0;
-  const tell = (line: Line, client: string, why: Refusal) => {
+  const logRefusal = (line: QueueName, client: string, why: Refusal) => {
     metrics.requestsShed.inc({ line, reason: why });
     refused += 1;
     if (performance.now() - loggedMs < LOG_MS) return;
@@ -55,15 +55,15 @@ export function shedLoad(app: FastifyInstance, { lagMs, log, metrics, limits, re
         done();
       },
       refuse: (why, isHeld) => {
-        if (why !== 'gone') tell(line, client, why);
-        // With so many that even the refusals wait no more, a new connection is what slows the client down.
+        if (why !== 'gone') logRefusal(line, client, why);
+        // No further refusal can be held back, so a new connection has to slow the client down.
         if (!isHeld) reply.header('Connection', 'close');
         done(overloaded());
       },
       isGone: () => request.raw.destroyed,
     });
   });
-  // A body that comes slowly is no work, and whoever sends many must not take the places of all others.
+  // A body that comes slowly is no work, and a sender of many must not take the places of all others.
   app.addHook('preParsing', (request: CountedRequest, _reply, _payload, done) => {
     const line = request[BEGUN];
     if (line !== undefined && !request.raw.complete) {
@@ -92,8 +92,11 @@ export function shedLoad(app: FastifyInstance, { lagMs, log, metrics, limits, re
   });
 }
 
-/** Where a request waits, and with whom it takes turns: callers with those of other keys, everybody else with other networks. */
-function placeOf(request: FastifyRequest, recognize: ShedLoadDeps['recognize']): { line: Line | null; client: string } {
+/** The line of a request, and its client there: callers take turns with other keys, all others with other networks. */
+function placeOf(
+  request: FastifyRequest,
+  recognize: ShedLoadDeps['recognize'],
+): { line: QueueName | null; client: string } {
   const line = lineOf(request.routeOptions.url);
   const from = clientOf(request);
   const { network } = from;
@@ -103,7 +106,7 @@ function placeOf(request: FastifyRequest, recognize: ShedLoadDeps['recognize']):
   return keyId === null ? { line, client: network } : { line: 'api', client: keyId };
 }
 
-function lineOf(route: string | undefined): Line | null {
+function lineOf(route: string | undefined): QueueName | null {
   if (route === undefined) return 'stranger';
   if (NEVER_SHED.has(route)) return null;
   if (route === '/c/:token/live') return 'live';

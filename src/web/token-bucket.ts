@@ -36,7 +36,7 @@ export function createTokenBuckets(perSecond: number, burst: number, maxBuckets:
   };
 }
 
-/** What is cut out of a string keeps all of it in memory in V8, here a whole URL or header of 16 KiB. */
+/** In V8 a piece of a string keeps the whole string in memory, here a URL or header of 16 KiB. */
 function copyOf(text: string): string {
   return Buffer.from(text, 'utf16le').toString('utf16le');
 }

@@ -1,30 +1,22 @@
 import { encodeId } from '../domain/ids.ts';
-import { keyMode } from '../domain/network.ts';
 import { retryDelayMs, schedulePosition } from '../domain/retry.ts';
 import { unixMs } from '../domain/time.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
-import type { LeasedDelivery } from '../store/deliveries.ts';
-import type { AttemptOutcome } from '../store/delivery-outcomes.ts';
+import type { LeasedDelivery } from '../store/outbox/deliveries.ts';
+import type { AttemptOutcome } from '../store/outbox/delivery-outcomes.ts';
 import { namesOf } from './record-attempts.ts';
 import { redactAnswer } from './redact.ts';
-import type { SendResult, WebhookSender } from './send.ts';
-import { signWebhook } from './sign.ts';
+import { failedAttempt, type SendResult } from './send.ts';
+import { type SendDeps, sendSigned } from './send-signed.ts';
 
 /** A delivery whose endpoint's secrets are open: `whsec_…`, newest first. */
 export type SignableDelivery = LeasedDelivery & { secrets: readonly string[] };
 
-export type AttemptContext = {
-  clock: Clock;
-  log: Logger;
-  /** 0 … 1, for the jitter of retries. */
-  random: () => number;
-  sender: WebhookSender;
-  /** Whether projects of test networks may be told on this machine itself, and by http. */
-  localTargets: boolean;
-};
+/** `random`: 0 … 1, for the jitter of retries. */
+export type AttemptContext = SendDeps & { clock: Clock; log: Logger; random: () => number };
 
-/** Signs and sends one delivery. Returns what came of it, or `null` if the sender was closed. Never throws. */
+/** Signs and sends one delivery. Returns the outcome, or `null` if the sender was closed. Never throws. */
 export async function attemptDelivery(
   context: AttemptContext,
   delivery: SignableDelivery,
@@ -43,29 +35,12 @@ export async function attemptDelivery(
   return { ...common, kind: 'failed', error: result.error, nextAttemptAt };
 }
 
-async function send(
-  { sender, log, localTargets }: AttemptContext,
-  delivery: SignableDelivery,
-  nowMs: number,
-): Promise<SendResult> {
-  const { url, network, secrets } = delivery;
-  const body = Buffer.from(delivery.body);
+async function send(context: AttemptContext, delivery: SignableDelivery, nowMs: number): Promise<SendResult> {
+  const webhook = { ...delivery, id: encodeId('evt', delivery.eventId), body: Buffer.from(delivery.body) };
   try {
-    const id = encodeId('evt', delivery.eventId);
-    const headers = signWebhook({ id, timestampSeconds: Math.floor(nowMs / 1000), body, secrets });
-    const rule = localTargets && keyMode(network) === 'test' ? 'local' : 'public';
-    return await sender.send({ url, rule, headers, body, nowMs });
+    return await sendSigned(context, webhook, nowMs);
   } catch (error) {
-    log.error({ error, ...namesOf(delivery) }, 'a webhook could not be signed; give its endpoint a new secret');
-    const unsigned = 'unsigned: the webhook could not be signed';
-    return {
-      kind: 'failed',
-      status: null,
-      error: unsigned,
-      retryAfterMs: null,
-      latencyMs: 0,
-      answer: null,
-      date: null,
-    };
+    context.log.error({ error, ...namesOf(delivery) }, 'a webhook could not be signed; give its endpoint a new secret');
+    return failedAttempt(null, 'unsigned: the webhook could not be signed', 0);
   }
 }

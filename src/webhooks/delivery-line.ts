@@ -1,21 +1,23 @@
 import { unixMs } from '../domain/time.ts';
 import type { KeyRing } from '../runtime/key-ring.ts';
 import type { Metrics } from '../runtime/metrics.ts';
-import type { Database } from '../store/database.ts';
-import { leaseDueDeliveries } from '../store/deliveries.ts';
+import type { Database } from '../store/db/database.ts';
+import { leaseDueDeliveries } from '../store/outbox/deliveries.ts';
 import { type AttemptContext, attemptDelivery, type SignableDelivery } from './attempt-delivery.ts';
-import { createDeliveryBuffer, DEFAULT_ROOM } from './delivery-buffer.ts';
-import { createSecretOpener, UNSIGNABLE_PAUSE_MS } from './open-secrets.ts';
+import { createSecretOpener, UNSIGNABLE_PAUSE_MS } from './decrypt-secrets.ts';
+import { createDeliveryBuffer, DEFAULT_ROOM, type DeliveryBuffer } from './delivery-buffer.ts';
 import { createOutcomeQueue } from './outcome-queue.ts';
 
-/** Waiting, under way and unrecorded together. What a crash leaves is attempted again when the leases run out. */
+/**
+ * The most deliveries waiting, under way and unrecorded together. Those that a crash leaves are attempted again when their leases run out.
+ */
 const MAX_LEASED = 2048;
-/** What has waited for longer is given back, so that what is left of its lease is always enough for an attempt and its record. */
+/** A delivery that has waited for longer is given back, so that the rest of its lease is always enough for an attempt and its record. */
 const MAX_WAIT_MS = 2000;
 const RECORD_MARGIN_MS = 3000;
-/** Outcomes are recorded together: when so many are there, when nothing is under way, or so many milliseconds after the last were. */
+/** Outcomes are recorded together: at this number, when nothing is under way, or this many milliseconds after the last were. */
 const FLUSH = { outcomes: 200, ms: 20 };
-/** While enough waits, leasing can wait as well, for much of its cost does not depend on how many it takes. */
+/** While enough deliveries wait, leasing can wait too: much of its cost does not depend on how many it takes. */
 const LEASE_AT_LEAST_EVERY_MS = 100;
 
 export type DeliveryLineOptions = AttemptContext & {
@@ -31,71 +33,37 @@ export type DeliveryLineOptions = AttemptContext & {
 
 /** From the lease of a delivery to the record of its attempt. Attempts begin and end by themselves; the caller makes the rounds. */
 export function createDeliveryLine(options: DeliveryLineOptions): {
-  /** Writes what attempts came to. Throws if that is not possible now, and loses nothing. */
+  /** Records the outcomes of attempts. Throws if that is not possible now, and loses nothing. */
   record(): Promise<void>;
-  /** Leases what there is room for and begins the attempts; unless there is enough already and nothing new was announced. */
+  /**
+   * Leases as many deliveries as there is room for and begins the attempts, unless there is enough already and nothing new was announced.
+   */
   lease(): Promise<void>;
   /** Something new may be due. */
   announce(): void;
   /** Begins no more attempts, gives back what waits, and records what is under way when it has ended. */
   end(): Promise<void>;
 } {
-  const { db, clock, concurrency, perEndpoint, timeoutMs, wake } = options;
+  const { db, clock, concurrency, perEndpoint, wake } = options;
   const buffer = createDeliveryBuffer<SignableDelivery>({ concurrency, perEndpoint, maxWaitMs: MAX_WAIT_MS });
   const queue = createOutcomeQueue(options);
   const openSecrets = createSecretOpener(options);
-  const attempts = new Set<Promise<void>>();
-  let isEnding = false;
+  const isWorthRecording = () => queue.size() >= FLUSH.outcomes || buffer.underWay() === 0;
+  const timer = createFlushTimer(wake);
+  const attempts = createAttempts(options, { buffer, queue }, () => (isWorthRecording() ? wake() : timer.start()));
   let isAnnounced = true;
   let leasedAtMs = Number.NEGATIVE_INFINITY;
   let flushedAtMs = Number.NEGATIVE_INFINITY;
-  let flushing: NodeJS.Timeout | undefined;
 
   const announce = () => {
     isAnnounced = true;
     wake();
   };
-  const isEnough = (nowMs: number) =>
-    queue.size() >= FLUSH.outcomes || buffer.underWay() === 0 || nowMs - flushedAtMs >= FLUSH.ms;
-  const wakeLater = () => {
-    flushing ??= setTimeout(wakeByTimer, FLUSH.ms);
-  };
-  const wakeSoon = () => {
-    if (queue.size() >= FLUSH.outcomes || buffer.underWay() === 0) wake();
-    else wakeLater();
-  };
-  const wakeByTimer = () => {
-    flushing = undefined;
-    wake();
-  };
-  const attempt = async (delivery: SignableDelivery) => {
-    const outcome = await attemptDelivery(options, delivery);
-    queue.giveBack(buffer.end(delivery.endpointId, outcome && outcome.kind === 'failed'));
-    if (outcome === null) queue.giveBack([delivery]);
-    else queue.add(outcome);
-  };
-  const begin = () => {
-    while (!isEnding) {
-      const delivery = buffer.next();
-      if (delivery === undefined) return;
-      if (delivery.leasedUntil < clock.now() + timeoutMs + RECORD_MARGIN_MS) {
-        buffer.end(delivery.endpointId, null);
-        queue.giveBack([delivery]);
-        continue;
-      }
-      const made = attempt(delivery).then(() => {
-        attempts.delete(made);
-        begin();
-        wakeSoon();
-      });
-      attempts.add(made);
-    }
-  };
   return {
     record: async () => {
       const nowMs = performance.now();
       queue.giveBack(buffer.takeStale(nowMs));
-      if (!isEnough(nowMs)) return wakeLater();
+      if (!isWorthRecording() && nowMs - flushedAtMs < FLUSH.ms) return timer.start();
       flushedAtMs = nowMs;
       await queue.flush();
     },
@@ -112,16 +80,73 @@ export function createDeliveryLine(options: DeliveryLineOptions): {
         deliveries.length === 0 ? { signable: [], unsignable: [] } : await openSecrets(deliveries, now);
       queue.giveBack(unsignable, UNSIGNABLE_PAUSE_MS);
       buffer.add(signable, performance.now());
-      begin();
+      attempts.begin();
       if (isMore) announce();
     },
     announce,
     end: async () => {
-      isEnding = true;
-      clearTimeout(flushing);
+      const ended = attempts.end();
+      timer.stop();
       queue.giveBack(buffer.takeAll());
-      await Promise.all([...attempts, queue.flush()]);
+      await Promise.all([ended, queue.flush()]);
       await queue.flush();
+    },
+  };
+}
+
+/** Wakes once, so many milliseconds after it was started first. */
+function createFlushTimer(wake: () => void): { start(): void; stop(): void } {
+  let timer: NodeJS.Timeout | undefined;
+  return {
+    start: () => {
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        wake();
+      }, FLUSH.ms);
+    },
+    stop: () => clearTimeout(timer),
+  };
+}
+
+type Held = {
+  buffer: DeliveryBuffer<SignableDelivery>;
+  queue: ReturnType<typeof createOutcomeQueue>;
+};
+
+/** Attempts deliveries as long as the buffer gives any; `onEnd` is called after each. */
+function createAttempts(options: DeliveryLineOptions, { buffer, queue }: Held, onEnd: () => void) {
+  const { clock, timeoutMs } = options;
+  const underWay = new Set<Promise<void>>();
+  let isEnding = false;
+  const attempt = async (delivery: SignableDelivery) => {
+    const outcome = await attemptDelivery(options, delivery);
+    queue.giveBack(buffer.end(delivery.endpointId, outcome && outcome.kind === 'failed'));
+    if (outcome === null) queue.giveBack([delivery]);
+    else queue.add(outcome);
+  };
+  const begin = () => {
+    while (!isEnding) {
+      const delivery = buffer.next();
+      if (delivery === undefined) return;
+      if (delivery.leasedUntil < clock.now() + timeoutMs + RECORD_MARGIN_MS) {
+        buffer.end(delivery.endpointId, null);
+        queue.giveBack([delivery]);
+        continue;
+      }
+      const made = attempt(delivery).then(() => {
+        underWay.delete(made);
+        begin();
+        onEnd();
+      });
+      underWay.add(made);
+    }
+  };
+  return {
+    begin,
+    /** Begins no more, and resolves when those under way have ended. */
+    end: async () => {
+      isEnding = true;
+      await Promise.all(underWay);
     },
   };
 }

@@ -1,10 +1,10 @@
 import type { UnixMs } from '../domain/time.ts';
 
-/** One attempt, as it was made and as it is recorded. */
+/** An attempt, as it was made and as it is recorded. */
 export type DiagnosedAttempt = {
   /** The HTTP status; `null` when none came. */
   status: number | null;
-  /** What the attempt came to: a class, a colon, plain words, and at the end a code in parentheses. `null`: delivered. */
+  /** The failure: a class, a colon, plain words, and at the end a code in parentheses. `null`: delivered. */
   error: string | null;
   /** The first bytes of the answer's body, at most 8 KiB. */
   answer: Uint8Array | null;
@@ -24,7 +24,7 @@ type SentWebhook = { id: string; body: Uint8Array };
 export type SigningSecret = { secret: string; endsAt: UnixMs | null };
 
 /**
- * What is wrong with a receiver and how to mend it, in plain words without anything that the receiver wrote. `proven` follows from
- * what the receiver says that it saw; `likely` is what such an outcome nearly always means. `code` is for scripts.
+ * A fault of a receiver and its fix, in plain words without any text from the receiver. `proven` follows from what the receiver says that
+ * it saw; `likely` is the usual meaning of such an outcome. `code` is for scripts.
  */
 export type Diagnosis = { code: string; certainty: 'proven' | 'likely'; problem: string; fix: string };

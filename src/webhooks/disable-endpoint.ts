@@ -3,11 +3,11 @@ import { eventBody } from '../domain/event.ts';
 import { encodeId, uuidV7 } from '../domain/ids.ts';
 import { toIso, type UnixMs } from '../domain/time.ts';
 import { pooledRandom } from '../runtime/random.ts';
-import { raiseAlarm } from '../store/alarms.ts';
-import type { Sql } from '../store/database.ts';
-import { countUndelivered, type FailingEndpoint } from '../store/endpoint-health.ts';
-import { insertEvents } from '../store/events.ts';
-import { disableWebhookEndpoint } from '../store/webhook-endpoints.ts';
+import { raiseAlarm } from '../store/chain/alarms.ts';
+import type { Sql } from '../store/db/database.ts';
+import { countUndelivered, type FailingEndpoint } from '../store/outbox/endpoint-health.ts';
+import { insertEvents } from '../store/outbox/events.ts';
+import { disableWebhookEndpoint } from '../store/outbox/webhook-endpoints.ts';
 
 /**
  * Disables an endpoint because of how it fails, in the caller's transaction: the project's other endpoints are told by an event, and

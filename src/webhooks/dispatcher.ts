@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { backoffMs } from '../runtime/backoff.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { KeyRing } from '../runtime/key-ring.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
-import type { Database } from '../store/database.ts';
-import { DELIVERIES_CHANNEL } from '../store/events.ts';
+import type { Database } from '../store/db/database.ts';
+import { DELIVERIES_CHANNEL } from '../store/outbox/events.ts';
 import { createDeliveryLine } from './delivery-line.ts';
 import { ATTEMPT_TIMEOUT_MS, createWebhookSender, type WebhookSender } from './send.ts';
 import { createUndeliveredGauge } from './undelivered-gauge.ts';
@@ -27,7 +28,7 @@ export type DispatcherOptions = {
   /** How long a lost notification and a retry that has become due can go unnoticed. */
   pollMs?: number;
   attemptTimeoutMs?: number;
-  /** What makes the attempts; over HTTP when absent. */
+  /** Makes the attempts; over HTTP when absent. */
   sender?: WebhookSender;
 };
 
@@ -37,9 +38,9 @@ const CONCURRENCY = 128;
 const PER_ENDPOINT = 16;
 
 /**
- * Delivers webhooks until stopped: leases what is due in batches, sends it with no transaction open, and records what came of it in
- * batches. Any number of dispatchers may run side by side. It survives every error, also a database that is away, and goes on by itself.
- * `stop` lets the attempts in flight end for 3 s, gives the others back to be made again, and takes 8 s at most.
+ * Delivers webhooks until stopped: leases due deliveries in batches, sends them with no transaction open, and records the outcomes in
+ * batches. Any number of dispatchers may run side by side. A dispatcher survives every error, also a database that is away, and goes on by
+ * itself. `stop` lets the attempts in flight end for 3 s, gives the others back to be made again, and takes 8 s at most.
  */
 export function startDispatcher(options: DispatcherOptions): { stop(): Promise<void> } {
   const { db, clock, log, metrics, concurrency = CONCURRENCY, perEndpoint = PER_ENDPOINT, pollMs = 1000 } = options;
@@ -86,12 +87,12 @@ const STOP_GRACE_MS = 3000;
 /** The grace, and then the time in which a connection to a database that is away gives up. */
 const STOP_LIMIT_MS = 8000;
 /** Doubles from the first to the longest: a database that was away is found again soon, and the log stays short. */
-const BACKOFF_MS = { first: 250, longest: 5000 };
+const BACKOFF = { firstMs: 250, longestMs: 5000 };
 
-type Line = ReturnType<typeof createDeliveryLine>;
+type DeliveryLine = ReturnType<typeof createDeliveryLine>;
 
 async function runLoop(
-  line: Line,
+  line: DeliveryLine,
   options: { log: Logger; stopping: AbortSignal; wakeup: Wakeup; pollMs: number; onRound: () => void },
 ): Promise<void> {
   const { log, stopping, wakeup, pollMs, onRound } = options;
@@ -99,7 +100,7 @@ async function runLoop(
   while (!stopping.aborted) {
     let step = 'recorded';
     try {
-      // Before anything is leased, for the leases depend on it: order, room, and who fails.
+      // Before the lease, which depends on the record: order, room, and the endpoints that fail.
       await line.record();
       step = 'leased';
       await line.lease();
@@ -108,8 +109,8 @@ async function runLoop(
       onRound();
       await wakeup.wait(pollMs);
     } catch (error) {
-      const pauseMs = Math.min(BACKOFF_MS.first * 2 ** Math.min(failures, 10), BACKOFF_MS.longest);
       failures += 1;
+      const pauseMs = backoffMs(failures, BACKOFF);
       log.error({ error, failures, pauseMs }, `webhooks cannot be ${step}; trying again`);
       await delay(pauseMs, undefined, { signal: stopping }).catch(() => undefined);
     }

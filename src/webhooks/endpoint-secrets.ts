@@ -1,14 +1,14 @@
 import { uuidV7 } from '../domain/ids.ts';
 import type { UnixMs } from '../domain/time.ts';
-import { type KeyRing, seal, type Unsealed, unseal } from '../runtime/key-ring.ts';
-import type { Sql } from '../store/database.ts';
+import { type Decrypted, decrypt, encrypt, type KeyRing } from '../runtime/key-ring.ts';
+import type { Sql } from '../store/db/database.ts';
 import {
   findNewestSecrets,
   insertWebhookSecret,
-  joinSealing,
-  resealWebhookSecret,
+  joinEncryption,
+  reencryptWebhookSecret,
   type StoredSecret,
-} from '../store/webhook-secrets.ts';
+} from '../store/outbox/webhook-secrets.ts';
 import type { SigningSecret } from './diagnosis.ts';
 import { formatSecret, parseSecret } from './sign.ts';
 
@@ -18,7 +18,7 @@ import { formatSecret, parseSecret } from './sign.ts';
  */
 export async function addEndpointSecret(tx: Sql, ring: KeyRing, secret: NewSecret): Promise<void> {
   // Under the lock and with the keys as they are now, so that no rotation drops a key that this is about to use.
-  await joinSealing(tx);
+  await joinEncryption(tx);
   await ring.reload();
   await storeEndpointSecret(tx, ring, secret);
 }
@@ -30,14 +30,14 @@ export async function storeEndpointSecret(
   { endpointId, secret, now, random }: NewSecret,
 ): Promise<void> {
   const id = uuidV7(now, random(10));
-  const sealed = seal(ring, parseSecret(secret), placeOf({ id, endpointId }));
+  const sealed = encrypt(ring, parseSecret(secret), placeOf({ id, endpointId }));
   await insertWebhookSecret(tx, { id, endpointId, ...sealed, createdAt: now });
 }
 
 /** Ids are UUIDs; `secret` is `whsec_…`. */
 type NewSecret = { endpointId: string; secret: string; now: UnixMs; random: (size: number) => Uint8Array };
 
-type OpenedSecret = { kind: 'ok'; secret: string } | Exclude<Unsealed, { kind: 'ok' }>;
+type OpenedSecret = { kind: 'ok'; secret: string } | Exclude<Decrypted, { kind: 'ok' }>;
 
 /**
  * Opens stored secrets, one result a row in their order. Where a key is unknown, the keys are read again once: they may have been
@@ -58,28 +58,28 @@ export async function openNewestSecrets(
 ): Promise<SigningSecret[]> {
   const rows = await findNewestSecrets(db, endpointId);
   const opened = await openEndpointSecrets(keyRing, rows);
-  return rows.flatMap(({ ends_at }, index) => {
+  return rows.flatMap(({ endsAt }, index) => {
     const each = opened[index];
-    return each?.kind === 'ok' ? [{ secret: each.secret, endsAt: ends_at }] : [];
+    return each?.kind === 'ok' ? [{ secret: each.secret, endsAt }] : [];
   });
 }
 
 /** Opens a stored secret to `whsec_…`. */
 function openEndpointSecret(ring: KeyRing, row: StoredSecret): OpenedSecret {
-  const opened = unseal(ring, { keyId: row.master_key_id, sealed: row.sealed }, placeOfRow(row));
+  const opened = decrypt(ring, { keyId: row.masterKeyId, sealed: row.sealed }, placeOfRow(row));
   return opened.kind === 'ok' ? { kind: 'ok', secret: formatSecret(opened.plain) } : opened;
 }
 
 /** Seals a stored secret under the current key of the ring. Anything but `ok`: it could not be opened, and is as it was. */
-export async function resealEndpointSecret(tx: Sql, ring: KeyRing, row: StoredSecret): Promise<Unsealed['kind']> {
-  const opened = unseal(ring, { keyId: row.master_key_id, sealed: row.sealed }, placeOfRow(row));
+export async function reencryptEndpointSecret(tx: Sql, ring: KeyRing, row: StoredSecret): Promise<Decrypted['kind']> {
+  const opened = decrypt(ring, { keyId: row.masterKeyId, sealed: row.sealed }, placeOfRow(row));
   if (opened.kind !== 'ok') return opened.kind;
-  const { keyId, sealed } = seal(ring, opened.plain, placeOfRow(row));
-  await resealWebhookSecret(tx, row.id, keyId, sealed);
+  const { keyId, sealed } = encrypt(ring, opened.plain, placeOfRow(row));
+  await reencryptWebhookSecret(tx, row.id, keyId, sealed);
   return 'ok';
 }
 
-function placeOfRow({ id, endpoint_id: endpointId }: StoredSecret): string {
+function placeOfRow({ id, endpointId }: StoredSecret): string {
   return placeOf({ id, endpointId });
 }
 

@@ -1,5 +1,5 @@
 /**
- * The error of an attempt without an answer: its class, a colon, and what happened in plain words. The classes are stable, for the
+ * The error of an attempt without an answer: its class, a colon, and the failure in plain words. The classes are stable, because the
  * diagnosis of an attempt is made from them: `timeout`, `dns`, `connection_refused`, `connection_lost`, `unreachable`, `tls`,
  * `target_refused`, `redirect`, `http_<status>`, `invalid_answer`, `invalid_url`, `network`, `unsigned`.
  */
@@ -31,7 +31,7 @@ const STATUSES: Readonly<Record<number, string>> = {
   429: ' (it has had too many requests)',
 };
 
-/** Codes of Node, OpenSSL and undici and what they mean to who runs the endpoint. The first that fits counts. */
+/** Codes of Node, OpenSSL and undici, and their meaning for the operator of the endpoint. The first that fits counts. */
 const EXPLANATIONS: readonly (readonly [RegExp, string])[] = [
   [/^(UND_ERR_CONNECT_TIMEOUT|ETIMEDOUT)$/, 'timeout: no connection in time'],
   [/^UND_ERR_(HEADERS|BODY)_TIMEOUT$/, 'timeout: no answer in time'],

@@ -56,7 +56,7 @@ function readV4(ip: string): bigint {
   return ip.split('.').reduce((value, byte) => (value << 8n) | BigInt(byte), 0n);
 }
 
-/** Of what isIPv6 takes: at most one `::`, and IPv4 in dots only at the end. */
+/** Reads any text that isIPv6 takes: it has at most one `::`, and IPv4 in dots only at the end. */
 function readV6(ip: string): bigint {
   const hex = ip.replace(/[0-9.]+$/, (tail) => (tail.includes('.') ? inGroups(readV4(tail)) : tail));
   const [head = [], tail = []] = hex.split('::').map((side) => side.split(':').filter((group) => group !== ''));

@@ -2,24 +2,24 @@ import { type UnixMs, unixMs } from '../domain/time.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
-import type { Database } from '../store/database.ts';
-import { type LeasedDelivery, returnDeliveries } from '../store/deliveries.ts';
-import type { AttemptOutcome } from '../store/delivery-outcomes.ts';
+import type { Database } from '../store/db/database.ts';
+import { type LeasedDelivery, returnDeliveries } from '../store/outbox/deliveries.ts';
+import type { AttemptOutcome } from '../store/outbox/delivery-outcomes.ts';
 import { namesOf, recordAttempts } from './record-attempts.ts';
 
-/** What is to be written: outcomes of attempts, and leases that are given back. Bounded by how much is leased at once. */
+/** Outcomes of attempts, and leases to give back, until they are written. The number of leases at once bounds them. */
 export type OutcomeQueue = {
   add(outcome: AttemptOutcome): void;
   /** Gives leases back uncounted, to be attempted after `delayMs`. */
   giveBack(deliveries: readonly LeasedDelivery[], delayMs?: number): void;
-  /** Writes all that is there. Throws if that is not possible now; nothing of it is lost, and `flush` is to be called again. */
+  /** Writes the whole queue. Throws if that is not possible now; nothing is lost, and the caller must call `flush` again. */
   flush(): Promise<void>;
   size(): number;
 };
 
-/** One statement; with more, the answers alone would be megabytes. */
+/** The size of a statement; with more, the answers alone would be megabytes. */
 const BATCH = 256;
-/** With the pauses of the dispatcher that is half a minute. What is at fault is then one outcome and not the database. */
+/** With the pauses of the dispatcher that is half a minute. By then one outcome is at fault and not the database. */
 const MAX_TRIES = 10;
 
 export function createOutcomeQueue(deps: {
@@ -34,7 +34,7 @@ export function createOutcomeQueue(deps: {
   let returns: { delivery: LeasedDelivery; delayMs: number }[] = [];
   const tries = new WeakMap<AttemptOutcome, number>();
 
-  /** So that one outcome that cannot be recorded does not keep the others from it. */
+  /** Records each outcome alone, so that one that cannot be recorded does not hold up the others. */
   const recordSingly = async (batch: readonly AttemptOutcome[]): Promise<void> => {
     let failure: unknown = null;
     for (const outcome of batch) {
@@ -83,7 +83,7 @@ export function createOutcomeQueue(deps: {
       returns.push(...deliveries.map((delivery) => ({ delivery, delayMs })));
     },
     flush: async () => {
-      // What is added meanwhile is for the next time, so that this one ends.
+      // Outcomes that are added meanwhile wait for the next flush, so that this one ends.
       for (let left = outcomes.length; left > 0; left -= BATCH) await recordBatch();
       while (returns.length > 0) await returnBatch();
     },

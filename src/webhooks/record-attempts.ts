@@ -3,19 +3,19 @@ import { encodeId } from '../domain/ids.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
-import type { Database, Sql } from '../store/database.ts';
-import type { LeasedDelivery } from '../store/deliveries.ts';
-import { type AttemptOutcome, recordOutcomes } from '../store/delivery-outcomes.ts';
-import { lockEndpointHealth, saveEndpointHealth } from '../store/endpoint-health.ts';
+import type { Database, Sql } from '../store/db/database.ts';
+import type { LeasedDelivery } from '../store/outbox/deliveries.ts';
+import { type AttemptOutcome, recordOutcomes } from '../store/outbox/delivery-outcomes.ts';
+import { lockEndpointHealth, saveEndpointHealth } from '../store/outbox/endpoint-health.ts';
 import { disableEndpoint } from './disable-endpoint.ts';
 
 type RecordDeps = { db: Database; log: Logger; metrics: Pick<Metrics, 'deliveryAttempts'> };
 type Disabled = { endpointId: string; reason: string };
 
 /**
- * Records what attempts came to, in the order in which they ended: deliveries and the log of attempts, how the endpoints fare, and
- * which of them are disabled for it. All of it or nothing; but if only the endpoints cannot be written, that is left to their next
- * attempts, so that one whose row is locked delays the others by a second. The metrics and the log are told afterwards.
+ * Records the outcomes of attempts in the order in which they ended: the deliveries and the log of attempts, the state of the endpoints,
+ * and the endpoints that are disabled for it. It writes all or nothing. But if only the endpoints cannot be written, their next attempts
+ * do that, so that one whose row is locked delays the others by a second. The metrics and the log are told afterwards.
  */
 export async function recordAttempts(
   { db, log, metrics }: RecordDeps,
@@ -31,19 +31,19 @@ export async function recordAttempts(
     });
   const recordAtLeast = async (error: unknown) => {
     const recorded = await recordAlone();
-    const endpoints = [...failures.keys()].slice(0, MAX_TOLD).map((id) => encodeId('whe', id));
+    const endpoints = [...failures.keys()].slice(0, MAX_LOGGED).map((id) => encodeId('whe', id));
     log.warn({ error, endpoints }, 'how webhook endpoints fail could not be recorded; it counts at the next attempt');
     return recorded;
   };
-  // What is delivered takes one statement; only failures concern the endpoints beyond that.
+  // Successes take one statement; only failures concern the endpoints too.
   const { ours, disabled } = await (failures.size === 0 ? recordAlone() : recordAndJudge().catch(recordAtLeast));
-  for (const outcome of outcomes) tell({ log, metrics }, outcome, ours.has(outcome), now);
+  for (const outcome of outcomes) logOutcome({ log, metrics }, outcome, ours.has(outcome), now);
   for (const endpoint of disabled) {
     log.error(endpoint, 'webhook endpoint disabled; its events are kept, and nothing is sent until it is enabled');
   }
 }
 
-const MAX_TOLD = 10;
+const MAX_LOGGED = 10;
 
 /** The failures of each endpoint that no success followed; and a 410, which no other answer takes back. */
 function failuresByEndpoint(outcomes: readonly AttemptOutcome[]): Map<string, AttemptOutcome[]> {
@@ -89,7 +89,12 @@ function reasonToDisable(health: EndpointHealth, failures: readonly AttemptOutco
   return hasFailedTooLong(health, now) ? 'every attempt has failed for 5 days' : null;
 }
 
-function tell({ log, metrics }: Omit<RecordDeps, 'db'>, outcome: AttemptOutcome, isOurs: boolean, now: UnixMs): void {
+function logOutcome(
+  { log, metrics }: Omit<RecordDeps, 'db'>,
+  outcome: AttemptOutcome,
+  isOurs: boolean,
+  now: UnixMs,
+): void {
   const { delivery, kind, status, nextAttemptAt, latencyMs } = outcome;
   if (kind === 'delivered') {
     metrics.deliveryAttempts.inc(DELIVERED);
@@ -109,7 +114,7 @@ function tell({ log, metrics }: Omit<RecordDeps, 'db'>, outcome: AttemptOutcome,
 
 const DELIVERED = { outcome: 'delivered' } as const;
 
-/** What the log calls an attempt. */
+/** The names of an attempt in the log. */
 export function namesOf(delivery: LeasedDelivery) {
   return {
     eventId: encodeId('evt', delivery.eventId),

@@ -18,7 +18,7 @@ const MASK = '[redacted]';
 /** Control characters, and those of format, which can hide or turn around what a terminal shows. */
 const INVISIBLE = /(?![\n\t])[\p{Cc}\p{Cf}]/gu;
 
-/** Of base64 in both alphabets, and of hex. PHP writes a slash in JSON as `\/`. */
+/** A character of base64 in both alphabets, or of hex. PHP writes a slash in JSON as `\/`. */
 const RUN = String.raw`(?:[A-Za-z0-9+/=_-]|\\/)`;
 const LONG_RUN = new RegExp(`${RUN}{32,}`, 'g');
 const RUN_CHARACTER = /[A-Za-z0-9+/=_\\-]/;
@@ -58,7 +58,7 @@ const SECRET_NAME =
 const HEADER_NAME = /^(?:proxy-)?authorization$|cookie$/i;
 const HARMLESS_VALUE = /(?:null|true|false|undefined)(?![^\s,;&<>)}\]])/y;
 
-/** Values are looked at only behind names that say that they are secret, so a name inside of another's value is found too. */
+/** Only the names of secrets have their values examined, so a name inside another's value is found too. */
 function redactNamed(text: string): string {
   let result = '';
   let done = 0;

@@ -2,20 +2,20 @@ import { AppError } from '../domain/errors.ts';
 import { encodeId } from '../domain/ids.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { KeyRing, KeySource } from '../runtime/key-ring.ts';
-import type { Sql } from '../store/database.ts';
-import { findSecretsUnderOtherKeys } from '../store/webhook-secrets.ts';
+import type { Sql } from '../store/db/database.ts';
+import { findSecretsUnderOtherKeys } from '../store/outbox/webhook-secrets.ts';
 
 /**
- * What must be so before anything is signed: this process has the keys of the secrets that sign. Throws an AppError `CONFIG_INVALID`
+ * Makes sure, before anything is signed, that this process has the keys of the secrets that sign. Throws an AppError `CONFIG_INVALID`
  * where keys are missing.
  */
 export async function refuseMissingKeys({ db, keyRing }: { db: Sql; keyRing: KeyRing }, now: UnixMs): Promise<void> {
-  const missing = await tellMissingKeys({ db, keyRing }, now);
+  const missing = await describeMissingSecrets({ db, keyRing }, now);
   if (missing !== null) throw new AppError('CONFIG_INVALID', `${missing}; nothing is started`);
 }
 
-/** What to do about secrets that sign and cannot be opened with these keys, or with none; `null` if all can be. */
-export async function tellMissingKeys(
+/** Describes the signing secrets that these keys, or no keys, cannot open, and the fix; `null` if all can be opened. */
+export async function describeMissingSecrets(
   { db, keyRing }: { db: Sql; keyRing: KeyRing | null },
   now: UnixMs,
 ): Promise<string | null> {
@@ -23,8 +23,8 @@ export async function tellMissingKeys(
   const rows = await findSecretsUnderOtherKeys(db, has, now);
   if (rows.length === 0) return null;
   const list = (all: string[]) => [...new Set(all)].slice(0, MAX_SHOWN).join(', ');
-  const keys = list(rows.map((row) => row.master_key_id));
-  const endpoints = list(rows.map((row) => encodeId('whe', row.endpoint_id)));
+  const keys = list(rows.map((row) => row.masterKeyId));
+  const endpoints = list(rows.map((row) => encodeId('whe', row.endpointId)));
   const source = keyRing === null ? 'no key is at hand' : `${describeSource(keyRing.source)} has ${has.join(', ')}`;
   return (
     `webhooks are signed with secrets that cannot be opened here (${rows.length}, of ${endpoints}): missing is the master key ${keys}, and ${source}. ` +

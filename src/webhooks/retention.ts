@@ -3,13 +3,13 @@ import { unixMs } from '../domain/time.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type Loop, startLoop } from '../runtime/loop.ts';
-import type { Database } from '../store/database.ts';
-import { deleteFinishedDeliveries } from '../store/delivery-retention.ts';
+import type { Database } from '../store/db/database.ts';
+import { deleteFinishedDeliveries } from '../store/outbox/delivery-retention.ts';
 
 const HOUR_MS = 3_600_000;
-/** One statement of some ten milliseconds. */
+/** A statement of this size takes some ten milliseconds. */
 const BATCH = 1000;
-/** A million an hour; more than that is a backlog, for which there are other hours. */
+/** A million an hour; more than that is a backlog, which later hours delete. */
 const MAX_BATCHES = 1000;
 
 /**
@@ -25,7 +25,7 @@ export function startRetention(options: { db: Database; clock: Clock; log: Logge
     maxPauseMs: HOUR_MS,
     run: async (isStopping) => {
       const before = unixMs(Math.max(0, clock.now() - days * 24 * HOUR_MS));
-      // Goes on where the last hour ended before everything was looked at.
+      // Goes on where the last hour ended, if it did not get through everything.
       after ??= NIL_UUID;
       let total = 0;
       for (let batch = 0; batch < MAX_BATCHES && after !== null && !isStopping(); batch += 1) {

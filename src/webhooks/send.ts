@@ -6,9 +6,10 @@ import { checkTarget, type TargetRule } from './target.ts';
 import { createTargetConnector, type LookupAll } from './target-connector.ts';
 
 /**
- * What one attempt came to. `error` is a class, a colon, and what happened in plain words (see `explain-failure.ts`); it holds no
- * part of the path or query of the URL and none of the answer. `latencyMs` is the time until the status, or until it failed. `answer` are the first
- * 8 KiB of the answer's body as they came; `date` is its Date header. `aborted` means that we stopped it, which says nothing about the endpoint.
+ * The result of an attempt. `error` is a class, a colon, and the failure in plain words (see `explain-failure.ts`); it holds no part of
+ * the path or query of the URL and none of the answer. `latencyMs` is the time until the status, or until the failure. `answer` is the
+ * first 8 KiB of the answer's body as they came; `date` is its Date header. `aborted` means that we stopped it, which says nothing about
+ * the endpoint.
  */
 export type SendResult =
   | { kind: 'delivered'; status: number; latencyMs: number; answer: Uint8Array }
@@ -25,11 +26,10 @@ export type SendResult =
 
 type Webhook = {
   url: string;
-  /** Which targets are allowed. */
   rule: TargetRule;
   headers: SignedHeaders;
   body: Uint8Array;
-  /** What a Retry-After date is measured from. */
+  /** A Retry-After date is measured from this time. */
   nowMs: number;
 };
 
@@ -77,7 +77,7 @@ export function createWebhookSender(options: {
     send: async (webhook) => {
       if (isClosed) return { kind: 'aborted' };
       const target = findTarget(webhook.url, webhook.rule);
-      if (target.kind === 'refused') return failed(null, target.error, 0);
+      if (target.kind === 'refused') return failedAttempt(null, target.error, 0);
       const startedMs = performance.now();
       const ended = await exchange(agents[webhook.rule], target, webhook, { underWay, startedMs, timeoutMs });
       return judge(ended, { startedMs, timeoutMs, nowMs: webhook.nowMs });
@@ -96,7 +96,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
 /** An endpoint may ask for longer; idle sockets of thousands of endpoints are not worth it. The pool of an origin goes with its last socket. */
 const KEEP_ALIVE_MAX_MS = 10_000;
 const MAX_HEADER_BYTES = 16 * 1024;
-/** Of the answer's body so much is kept for the operator; the rest is not read. */
+/** This much of the answer's body is kept for the operator; the rest is not read. */
 const MAX_BODY_BYTES = 8 * 1024;
 /** The status has already decided; a body that drips is not worth a place. */
 const BODY_TIME_MS = 1000;
@@ -104,12 +104,12 @@ const BODY_TIME_MS = 1000;
 const MAX_DATE_LENGTH = 100;
 export const USER_AGENT = 'Quittance-Webhooks/2';
 
-/** How late an attempt may be ended. One timer for all of them costs less than two for each. */
+/** How late an attempt may be ended. A timer for all of them costs less than two for each. */
 const SWEEP_MS = 100;
 
 type Target = { kind: 'ok'; origin: string; path: string } | { kind: 'refused'; error: string };
 
-/** Parses and judges a URL, and remembers what came of it for the last thousand. Addresses are judged at each connection. */
+/** Parses and judges URLs, and remembers the results of the last thousand. Addresses are judged at each connection. */
 function rememberTargets(): (url: string, rule: TargetRule) => Target {
   const known = new Map<string, Target>();
   return (url, rule) => {
@@ -142,8 +142,9 @@ function judge(
 ): SendResult {
   if (ended.kind === 'stopped') return { kind: 'aborted' };
   const latencyMs = Math.round(ended.atMs - startedMs);
-  if (ended.kind === 'timeout') return failed(null, `timeout: no answer within ${timeoutMs / 1000} s`, latencyMs);
-  if (ended.kind === 'broken') return failed(null, explainError(ended.error), latencyMs);
+  if (ended.kind === 'timeout')
+    return failedAttempt(null, `timeout: no answer within ${timeoutMs / 1000} s`, latencyMs);
+  if (ended.kind === 'broken') return failedAttempt(null, explainError(ended.error), latencyMs);
   const { status, answer, headers } = ended;
   if (status >= 200 && status < 300) return { kind: 'delivered', status, latencyMs, answer };
   const retryAfterMs = readRetryAfter(headers['retry-after'], nowMs);
@@ -158,10 +159,10 @@ type Ended =
   | { kind: 'timeout'; atMs: number }
   | { kind: 'stopped' };
 
-/** The reason with which undici is told that nobody waits for more. */
+/** Tells undici that no reader waits for more. */
 const ENOUGH = new Error('nothing more is read');
 
-/** One that is under way: when its time is up, and what ends it. */
+/** An exchange under way: its deadline, and the function that ends it. */
 type Exchange = { deadlineMs: number; end(otherwise: Ended): void };
 
 function expire(underWay: ReadonlySet<Exchange>, nowMs: number): void {
@@ -169,8 +170,8 @@ function expire(underWay: ReadonlySet<Exchange>, nowMs: number): void {
 }
 
 /**
- * One request, and the beginning of its answer. Handlers of undici instead of its streams, of which an answer that is cut off would
- * need several; the time is kept here, because a request that waits for its connection has no timer.
+ * Makes a request and reads the beginning of its answer. Handlers of undici do it instead of its streams, because an answer that is cut
+ * off would need several streams. The time is kept here, because a request that waits for its connection has no timer.
  */
 function exchange(
   agent: Agent,
@@ -196,7 +197,7 @@ function exchange(
     const handler: Dispatcher.DispatchHandler = {
       onRequestStart: (started) => {
         controller = started;
-        // Connected only now, when the time was up.
+        // The connection was made only after the time was up.
         if (!underWay.has(self)) started.abort(ENOUGH);
       },
       onResponseStart: (_, status, received) => {
@@ -237,6 +238,6 @@ export function readRetryAfter(header: string | string[] | undefined, nowMs: num
   return timeMs > nowMs ? timeMs - nowMs : null;
 }
 
-function failed(status: number | null, error: string, latencyMs: number): SendResult {
+export function failedAttempt(status: number | null, error: string, latencyMs: number): SendResult {
   return { kind: 'failed', status, error, retryAfterMs: null, latencyMs, answer: null, date: null };
 }

@@ -60,9 +60,8 @@ export function createCheckedLookup({ rule, lookup }: { rule: TargetRule; lookup
 const MAX_ADDRESSES = 16;
 
 /**
- * Look-ups of one name at the same time share one: the system looks up in threads of which there are two, and a name whose
- * servers do not answer holds its thread for as long as the resolver tries, whoever still waits. The dispatcher bounds
- * how many attempts wait.
+ * Look-ups of one name at the same time share one. The system looks up in only two threads, and a name whose servers do not answer holds
+ * its thread for as long as the resolver tries, even if no attempt waits any more. The dispatcher bounds how many attempts wait.
  */
 function shareLookups(lookup: LookupAll): (name: string) => Promise<LookupAddress[]> {
   const running = new Map<string, Promise<LookupAddress[]>>();

@@ -30,8 +30,8 @@ export function checkTarget(url: URL, rule: TargetRule): TargetCheck {
 }
 
 /**
- * Judges the addresses that `name` resolved to. One that is not allowed refuses them all: a name with addresses inside and
- * outside is a mistake or an attack.
+ * Judges the addresses that `name` resolved to. A single forbidden address refuses them all: a name with addresses inside and outside is a
+ * mistake or an attack.
  */
 export function checkAddresses(name: string, addresses: readonly LookupAddress[], rule: TargetRule): TargetCheck {
   const shown = show(name);
@@ -69,7 +69,7 @@ function checkLiteral(ip: string, rule: TargetRule): TargetCheck {
   return isAllowed(scope, rule) ? { kind: 'ok' } : refused(`${show(ip)} is not allowed (${range}): ${WHERE[rule]}`);
 }
 
-/** The addresses decide; a name that can only be local is refused before, so that who registers it hears it at once. */
+/** The addresses decide. A name that can only be local is refused earlier, so that the caller who registers it hears it at once. */
 function checkName(host: string, rule: TargetRule): TargetCheck {
   const shown = show(host);
   const name = host.replace(/\.$/, '');
@@ -82,7 +82,7 @@ function checkName(host: string, rule: TargetRule): TargetCheck {
   return local ? refused(`${shown} is a name of a local network: ${WHERE.public}`) : { kind: 'ok' };
 }
 
-/** The underscore is not of host names, and resolvers take it. */
+/** Host names have no underscore, but resolvers take it. */
 const LABEL = /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/;
 /** RFC 6761, 6762, 7686 and 8375; `internal` by the ICANN board in 2024. Documentation's names simply do not resolve. */
 const LOCAL_NAMES = /\.(?:localhost|local|internal|home\.arpa|onion)$/;

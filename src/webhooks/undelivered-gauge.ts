@@ -1,8 +1,8 @@
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
-import type { Sql } from '../store/database.ts';
-import { findOldestUndelivered } from '../store/deliveries.ts';
+import type { Sql } from '../store/db/database.ts';
+import { findOldestUndelivered } from '../store/outbox/deliveries.ts';
 
 /** The query reads every undelivered row, and alarms on the gauge are in minutes. */
 const REFRESH_MS = 5000;

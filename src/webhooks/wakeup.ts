@@ -1,7 +1,7 @@
 export type Wakeup = {
   /** Ends the present wait, or the next one if none is going on. */
   wake(): void;
-  /** Resolves when woken, or after `ms`. One caller at a time. */
+  /** Resolves when woken, or after `ms`. Only one caller may wait at a time. */
   wait(ms: number): Promise<void>;
 };
 

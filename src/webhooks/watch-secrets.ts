@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { encodeId, NIL_UUID } from '../domain/ids.ts';
 import { NETWORKS, type Network } from '../domain/network.ts';
-import type { KeyRing, Unsealed } from '../runtime/key-ring.ts';
+import type { Decrypted, KeyRing } from '../runtime/key-ring.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type Loop, startLoop } from '../runtime/loop.ts';
-import { findAlarmSubjects, raiseAlarm, resolveAlarms } from '../store/alarms.ts';
-import type { Database } from '../store/database.ts';
-import { findCurrentSecrets } from '../store/webhook-secrets.ts';
+import { findAlarmSubjects, raiseAlarm, resolveAlarms } from '../store/chain/alarms.ts';
+import type { Database } from '../store/db/database.ts';
+import { findCurrentSecrets } from '../store/outbox/webhook-secrets.ts';
 import { openEndpointSecrets } from './endpoint-secrets.ts';
 
 export type SecretWatchDeps = {
@@ -16,7 +16,7 @@ export type SecretWatchDeps = {
   /** Those that receipts are signed for. */
   networks: readonly Network[];
   /** Whether the key that signs receipts opens; `null`: there is none. */
-  tryReceiptKey(): Promise<{ kind: Unsealed['kind']; masterKeyId: string } | null>;
+  tryReceiptKey(): Promise<{ kind: Decrypted['kind']; masterKeyId: string } | null>;
   checkMs?: number;
 };
 
@@ -29,9 +29,9 @@ const KIND = 'secret-damaged';
 type Damage = { network: Network; subject: string; detail: string };
 
 /**
- * Opens what is sealed in the database, at once and then each minute: a secret that was moved, changed or deleted there is an alarm,
- * and not only events that wait. An alarm is closed by who raised it, or by a process that starts: another one may have keys that
- * the one that raised it lacks.
+ * Opens everything sealed in the database, at once and then each minute: a secret that was moved, changed or deleted there raises an
+ * alarm, and does not only make events wait. The process that raised an alarm closes it, or a process that starts: another process may
+ * have keys that the one that raised it lacks.
  */
 export function startSecretWatch(deps: SecretWatchDeps): Loop {
   const { db, log, checkMs = CHECK_MS } = deps;
@@ -83,7 +83,7 @@ async function findDamagedSecrets({ db, keyRing }: SecretWatchDeps): Promise<Dam
       if (kind === 'ok') continue;
       const subject = encodeId('whe', endpointId);
       const what = `The secret of webhook endpoint ${subject} of ${encodeId('prj', projectId)}`;
-      const detail = `${what} ${describe(kind, secret?.master_key_id ?? '')}. Its events wait and are not lost. ${REMEDIES[kind]}, or give the endpoint a new secret: quittance webhook rotate ${subject}${kind === 'unknown-key' ? ' --key-is-lost' : ''}`;
+      const detail = `${what} ${describe(kind, secret?.masterKeyId ?? '')}. Its events wait and are not lost. ${REMEDIES[kind]}, or give the endpoint a new secret: quittance webhook rotate ${subject}${kind === 'unknown-key' ? ' --key-is-lost' : ''}`;
       found.push({ network, subject, detail });
     }
     after = page.at(-1)?.endpointId ?? null;
@@ -98,7 +98,7 @@ async function findDamagedReceiptKey({ networks, tryReceiptKey }: SecretWatchDep
   return networks.map((network) => ({ network, subject: 'receipts', detail }));
 }
 
-type Kind = Exclude<Unsealed['kind'], 'ok'> | 'missing';
+type Kind = Exclude<Decrypted['kind'], 'ok'> | 'missing';
 
 function describe(kind: Kind, masterKeyId: string): string {
   if (kind === 'missing') return 'is not in the database any more';

@@ -1,13 +1,13 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { renderAnswer } from '../../src/checkout/answer.ts';
-import { renderNotFound, renderUnavailable } from '../../src/checkout/apologies.ts';
-import { ASSETS } from '../../src/checkout/assets.ts';
-import { newNonce } from '../../src/checkout/headers.ts';
-import { LANGUAGES } from '../../src/checkout/languages.ts';
-import { renderPage } from '../../src/checkout/page.ts';
-import { renderReceipt } from '../../src/checkout/receipt-page.ts';
-import { wordsOf } from '../../src/checkout/words.ts';
+import { renderAnswer } from '../../src/checkout/lookup/answer.ts';
+import { renderNotFound, renderUnavailable } from '../../src/checkout/page/apologies.ts';
+import { ASSETS } from '../../src/checkout/page/assets.ts';
+import { newNonce } from '../../src/checkout/page/headers.ts';
+import { renderPage } from '../../src/checkout/page/page.ts';
+import { renderReceipt } from '../../src/checkout/receipt/receipt-page.ts';
+import { LANGUAGES } from '../../src/checkout/words/languages.ts';
+import { wordsOf } from '../../src/checkout/words/words.ts';
 import { checkoutPage, FULL_BRAND, PAGE_STATES } from '../support/checkout-page.ts';
 import { LOOKUP_ANSWERS } from '../support/lookup-answers.ts';
 

@@ -1,13 +1,12 @@
-import { randomBytes } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import Fastify from 'fastify';
 import { request } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { registerCheckout } from '../../src/checkout/register.ts';
+import { registerCheckout } from '../../src/checkout/page/register.ts';
+import { encodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
-import { changeProject } from '../../src/payments/change-project.ts';
-import { openDatabase } from '../../src/store/database.ts';
-import { insertLogo } from '../../src/store/logos.ts';
+import { updateProject } from '../../src/operator/projects/update-project.ts';
+import { openDatabase } from '../../src/store/db/database.ts';
 import { FULL_BRAND } from '../support/checkout-page.ts';
 import { LOGOS } from '../support/logos.ts';
 import { startTestService, type TestService } from '../support/service.ts';
@@ -18,9 +17,10 @@ let invoice: TestInvoice;
 beforeAll(async () => {
   service = await startTestService();
   const { db, clock, project } = service;
-  const logoId = await insertLogo(db, { type: 'image/png', content: LOGOS.png });
-  const operating = { db, now: () => unixMs(clock.now()), random: randomBytes, operator: 'test' };
-  await changeProject(operating, project.id, { ...FULL_BRAND, logoId });
+  const deps = { db, now: () => unixMs(clock.now()) };
+  const logo = { type: 'image/png', content: LOGOS.png } as const;
+  const projectId = encodeId('prj', project.id);
+  await updateProject(deps, { kind: 'cli', name: 'test', role: 'owner' }, { ...FULL_BRAND, logo, projectId });
   // So that no page goes blind, and no minute passes between two answers that are compared.
   clock.freeze();
   invoice = await newInvoice(service);

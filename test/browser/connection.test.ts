@@ -127,7 +127,7 @@ test('where a stream stays silent, as behind a proxy that holds it back, the pag
 test('what a newer release of the service tells of does not stop the page, which shows all that it knows', async () => {
   const { service, browser } = checkout;
   const invoice = await newInvoice(service);
-  let told = 0;
+  let reported = 0;
   const { page, problems, close } = await openPage(browser, invoice.url, {
     beforeOpening: async (page) => {
       await stoppedAndSilent.beforeOpening(page);
@@ -135,7 +135,7 @@ test('what a newer release of the service tells of does not stop the page, which
         const response = await route.fetch();
         if (response.status() !== 200) return route.fulfill({ response });
         const { parts, ...message } = await response.json();
-        const novel = `<p>${++told}</p>`;
+        const novel = `<p>${++reported}</p>`;
         return route.fulfill({ response, json: { ...message, novel, parts: { novel, ...parts } } });
       });
     },

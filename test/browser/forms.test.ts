@@ -68,8 +68,8 @@ const modes = [
 test.each(modes)('the amount to type at an exchange is the payable one and its fee, $mode', async (options) => {
   const { page, problems, close } = await openPage(checkout.browser, invoice.url, options);
   const total = formatAmount(microUsdt(invoice.amountMicro + 1_500_000n));
-  const told = `Type ${total} USDT at the exchange: after its fee of 1.5 exactly ${invoice.amount} arrives.`;
-  for (const fee of ['1.5', '1,5', '۱٫۵', ' 1.50 USDT ']) expect(await answerTo(page, FEE, fee), fee).toBe(told);
+  const reported = `Type ${total} USDT at the exchange: after its fee of 1.5 exactly ${invoice.amount} arrives.`;
+  for (const fee of ['1.5', '1,5', '۱٫۵', ' 1.50 USDT ']) expect(await answerTo(page, FEE, fee), fee).toBe(reported);
   for (const nonsense of ['1.2.3', '-1', '1e3', '<script>alert(1)</script>']) {
     expect(await answerTo(page, FEE, nonsense), nonsense).toMatch(/^Enter the fee as a number/);
     expect(await page.getByLabel(FEE.label).inputValue()).toBe(nonsense);
@@ -81,7 +81,7 @@ test.each(modes)('the amount to type at an exchange is the payable one and its f
 test.each(modes)('a pasted address is compared with that of the invoice, $mode', async (options) => {
   const { page, problems, close } = await openPage(checkout.browser, invoice.url, options);
   const other = checkout.service.devnet.payer.address;
-  const said: [pasted: string, told: string][] = [
+  const said: [pasted: string, reported: string][] = [
     [invoice.address, '✓ It is the same address.'],
     [` ${invoice.address}\t`, '✓ It is the same address.'],
     [other, 'It is another address. Do not send to it. Copy the address again from this page, and check it again.'],
@@ -89,7 +89,7 @@ test.each(modes)('a pasted address is compared with that of the invoice, $mode',
     [invoice.address.toLowerCase(), 'This is not a TRON address. Copy the address again from this page.'],
     [`0x${'a1'.repeat(20)}`, 'This is not a TRON address. Copy the address again from this page.'],
   ];
-  for (const [pasted, told] of said) expect(await answerTo(page, PASTE, pasted), pasted).toBe(told);
+  for (const [pasted, reported] of said) expect(await answerTo(page, PASTE, pasted), pasted).toBe(reported);
   expect(problems).toEqual([]);
   await close();
 });

@@ -1,8 +1,8 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { LANGUAGES } from '../../src/checkout/languages.ts';
 import type { Catalogue, PluralForms } from '../../src/checkout/words/catalogue.ts';
-import { CATALOGUES, createWords } from '../../src/checkout/words.ts';
+import { LANGUAGES } from '../../src/checkout/words/languages.ts';
+import { CATALOGUES, createWords } from '../../src/checkout/words/words.ts';
 import { checkoutPage, FULL_BRAND, PAGE_STATES, USDT } from '../support/checkout-page.ts';
 import { launchChromium } from '../support/chromium.ts';
 import { openTab, START_TIMEOUT_MS } from './checkout.ts';

@@ -1,17 +1,17 @@
 import type { ServerResponse } from 'node:http';
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
-import { renderAnswer } from '../../src/checkout/answer.ts';
-import { answerPage, answerUnavailable } from '../../src/checkout/answer-page.ts';
-import { serveAssets } from '../../src/checkout/assets.ts';
-import type { Question } from '../../src/checkout/help.ts';
-import { chooseLanguage, type Language } from '../../src/checkout/languages.ts';
-import { composeMessage, versionOf } from '../../src/checkout/live-message.ts';
-import { renderPage } from '../../src/checkout/page.ts';
-import type { Page } from '../../src/checkout/page-state.ts';
-import { renderReceipt } from '../../src/checkout/receipt-page.ts';
-import { WALLET_NODES } from '../../src/checkout/wallets.ts';
-import { wordsOf } from '../../src/checkout/words.ts';
-import type { LookupAnswer } from '../../src/domain/lookup.ts';
+import { renderAnswer } from '../../src/checkout/lookup/answer.ts';
+import { answerPage, answerUnavailable } from '../../src/checkout/page/answer-page.ts';
+import { serveAssets } from '../../src/checkout/page/assets.ts';
+import type { Question } from '../../src/checkout/page/help.ts';
+import { composeMessage, versionOf } from '../../src/checkout/page/live-message.ts';
+import { renderPage } from '../../src/checkout/page/page.ts';
+import type { Page } from '../../src/checkout/page/page-state.ts';
+import { WALLET_NODES } from '../../src/checkout/page/wallets.ts';
+import { renderReceipt } from '../../src/checkout/receipt/receipt-page.ts';
+import { chooseLanguage, type Language } from '../../src/checkout/words/languages.ts';
+import { wordsOf } from '../../src/checkout/words/words.ts';
+import type { LookupAnswer } from '../../src/domain/lookup/lookup.ts';
 import { checkoutPage, FULL_BRAND, PAGE_STATES, type PageState } from '../support/checkout-page.ts';
 
 /** Everything that is ever shown below a link. */

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { Browser, BrowserContextOptions, Page as BrowserPage } from 'playwright-core';
 import { PNG } from 'pngjs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Language } from '../../src/checkout/languages.ts';
+import type { Language } from '../../src/checkout/words/languages.ts';
 import { microUsdt } from '../../src/domain/money.ts';
 import { checkoutPage } from '../support/checkout-page.ts';
 import { launchChromium } from '../support/chromium.ts';

@@ -180,7 +180,7 @@ test('what a node answers to a signed transfer is told: refused, not known, whic
       return broadcast;
     },
   });
-  const told = async (answer: object | Error, isFirst = true) => {
+  const reported = async (answer: object | Error, isFirst = true) => {
     broadcast = answer;
     // As a first try, for what is not known of an earlier one stays so.
     if (isFirst) await page.evaluate(`sessionStorage.setItem(document.body.dataset.path, '{}')`);
@@ -189,12 +189,12 @@ test('what a node answers to a signed transfer is told: refused, not known, whic
     await walletLine(page).getByText(WAIT).waitFor({ state: 'hidden' });
     return [await walletLine(page).innerText(), await payButton(page).isEnabled()];
   };
-  for (const code of REFUSALS) expect([code, ...(await told({ code }))]).toEqual([code, REFUSED, true]);
-  for (const code of MAYBES) expect([code, ...(await told({ code }))]).toEqual([code, UNKNOWN, true]);
-  expect(await told({})).toEqual([UNKNOWN, true]);
-  expect(await told(new Error('the connection was reset'))).toEqual([UNKNOWN, true]);
-  expect(await told({ code: 'SIGERROR' }, false)).toEqual([UNKNOWN, true]);
-  expect(await told({ code: 'DUP_TRANSACTION_ERROR' }, false)).toEqual([SENT, false]);
+  for (const code of REFUSALS) expect([code, ...(await reported({ code }))]).toEqual([code, REFUSED, true]);
+  for (const code of MAYBES) expect([code, ...(await reported({ code }))]).toEqual([code, UNKNOWN, true]);
+  expect(await reported({})).toEqual([UNKNOWN, true]);
+  expect(await reported(new Error('the connection was reset'))).toEqual([UNKNOWN, true]);
+  expect(await reported({ code: 'SIGERROR' }, false)).toEqual([UNKNOWN, true]);
+  expect(await reported({ code: 'DUP_TRANSACTION_ERROR' }, false)).toEqual([SENT, false]);
   await close();
 });
 

@@ -1,14 +1,19 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { onTestFinished } from 'vitest';
-import type { LiveMessage } from '../../src/checkout/live-message.ts';
-import { createLivePages, type LivePage, type LivePages, type LivePagesDeps } from '../../src/checkout/live-pages.ts';
-import { wordsOf } from '../../src/checkout/words.ts';
+import {
+  createLivePages,
+  type LivePage,
+  type LivePages,
+  type LivePagesDeps,
+} from '../../src/checkout/live/live-pages.ts';
+import type { LiveMessage } from '../../src/checkout/page/live-message.ts';
+import { wordsOf } from '../../src/checkout/words/words.ts';
 import { uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics, type Metrics } from '../../src/runtime/metrics.ts';
-import { type Database, openDatabase } from '../../src/store/database.ts';
+import { type Database, openDatabase } from '../../src/store/db/database.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { createTestProject, eventually } from '../support/service.ts';
 
@@ -35,7 +40,7 @@ export type LiveFixture = {
   /** The next block, 3 s after the one before. */
   mine(): Promise<void>;
   /** A transfer for an invoice in the newest block, and its status. */
-  sight(invoice: LiveInvoice): Promise<void>;
+  detect(invoice: LiveInvoice): Promise<void>;
   /** Replaces the newest block by one that does not hold the transfers of the one before. */
   orphan(): Promise<void>;
   sql(text: string, values?: unknown[]): Promise<pg.QueryResult>;
@@ -119,7 +124,7 @@ export async function createLiveFixture(): Promise<LiveFixture> {
       head = { number: head.number + 1, time: head.time + 3000 };
       await insertBlock(head.number, head.time);
     },
-    sight: async (invoice) => {
+    detect: async (invoice) => {
       await sql(
         `insert into sightings (network, block_number, tx_id, log_index, project_id, invoice_id, from_address, amount_micro)
          values ('devnet', $1, $2, 0, $3, $4, 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY', 1)`,
@@ -151,18 +156,18 @@ const INSERT_INVOICES = `
     (select id as address_id from addresses where project_id = $1 limit 1) a`;
 
 /** A page that is open, and what it was told: at first everything. */
-export type Followed = { page: LivePage; told: LiveMessage[] };
+export type Followed = { page: LivePage; reported: LiveMessage[] };
 
 export async function follow(pages: LivePages, { token }: LiveInvoice, reader = READER): Promise<Followed> {
   const page = await pages.open(token, reader);
   if (page === null) throw new Error('the link is unknown');
-  const told: LiveMessage[] = [];
-  page.start('', (message) => told.push(message));
+  const reported: LiveMessage[] = [];
+  page.start('', (message) => reported.push(message));
   await eventually(
-    () => told.length,
+    () => reported.length,
     (count) => count > 0,
   );
-  return { page, told };
+  return { page, reported };
 }
 
 function newToken(): string {

@@ -15,27 +15,30 @@ test('a page is told its whole self first, and then only what changes', async ()
   const fixture = await fixtureOfTest();
   const invoice = await fixture.invoice();
   const pages = await fixture.pages({ lookMs: NEVER_MS });
-  const { told } = await follow(pages, invoice);
-  expect(told).toHaveLength(1);
-  expect(told[0]).toMatchObject({ state: 'waiting', parts: { status: expect.any(String), pay: expect.any(String) } });
+  const { reported } = await follow(pages, invoice);
+  expect(reported).toHaveLength(1);
+  expect(reported[0]).toMatchObject({
+    state: 'waiting',
+    parts: { status: expect.any(String), pay: expect.any(String) },
+  });
   await fixture.setStatus('EXPIRED', [invoice]);
   await eventually(
-    () => told.length,
+    () => reported.length,
     (length) => length === 2,
   );
-  expect(told[1]?.state).toBe('expired');
-  expect(Object.keys(told[1]?.parts ?? {})).toContain('status');
-  expect(Object.keys(told[1]?.parts ?? {})).not.toContain('pay');
+  expect(reported[1]?.state).toBe('expired');
+  expect(Object.keys(reported[1]?.parts ?? {})).toContain('status');
+  expect(Object.keys(reported[1]?.parts ?? {})).not.toContain('pay');
 });
 
 test('a reader who shows the present version already is told nothing until it changes', async () => {
   const fixture = await fixtureOfTest();
   const invoice = await fixture.invoice();
   const pages = await fixture.pages({ lookMs: NEVER_MS });
-  const { told } = await follow(pages, invoice);
+  const { reported } = await follow(pages, invoice);
   const page = await pages.open(invoice.token, READER);
   const toldLater: string[] = [];
-  page?.start(told[0]?.version ?? '', ({ state, parts }) => toldLater.push(state, ...Object.keys(parts)));
+  page?.start(reported[0]?.version ?? '', ({ state, parts }) => toldLater.push(state, ...Object.keys(parts)));
   expect(toldLater).toEqual([]);
   await fixture.setStatus('EXPIRED', [invoice]);
   await eventually(
@@ -54,7 +57,7 @@ test('a change is read once, however many pages show it, and what no page shows 
   await fixture.setStatus('EXPIRED', [other]);
   await fixture.setStatus('EXPIRED', [shown]);
   await eventually(
-    () => all.filter(({ told }) => told.at(-1)?.state === 'expired').length,
+    () => all.filter(({ reported }) => reported.at(-1)?.state === 'expired').length,
     (count) => count === all.length,
   );
   expect(await fixture.queries('invoices')).toBe(2);
@@ -69,7 +72,7 @@ test('1,200 links are read with 500 in a query, when they are opened, when they 
   await fixture.setStatus('EXPIRED', invoices);
   const tellAll = (state: string) =>
     eventually(
-      () => all.filter(({ told }) => told.at(-1)?.state === state).length,
+      () => all.filter(({ reported }) => reported.at(-1)?.state === state).length,
       (count) => count === all.length,
     );
   await tellAll('expired');
@@ -80,7 +83,7 @@ test('1,200 links are read with 500 in a query, when they are opened, when they 
   const swept = await Promise.all(invoices.slice(0, 3).map((invoice) => follow(unheard, invoice)));
   await fixture.setStatus('PENDING', invoices);
   await eventually(
-    () => swept.map(({ told }) => told.at(-1)?.state),
+    () => swept.map(({ reported }) => reported.at(-1)?.state),
     (states) => states.every((state) => state === 'waiting'),
   );
 });
@@ -109,14 +112,14 @@ test('one query is under way at a time, whatever is asked, so that no page goes 
   }
   await fixture.setStatus('EXPIRED', invoices);
   await eventually(
-    () => all.map(({ told }) => told.at(-1)?.state),
+    () => all.map(({ reported }) => reported.at(-1)?.state),
     (states) => states.every((state) => state === 'expired'),
   );
   expect(most).toBe(1);
   expect(queries).toBeGreaterThan(20);
   // Two messages in a row never say the same.
-  for (const { told } of all) {
-    expect(told.every(({ version }, index) => version !== told[index - 1]?.version)).toBe(true);
+  for (const { reported } of all) {
+    expect(reported.every(({ version }, index) => version !== reported[index - 1]?.version)).toBe(true);
   }
 });
 
@@ -142,8 +145,8 @@ test('while no page is open nothing is asked', async () => {
     (more) => more === 0,
   );
   await fixture.setStatus('EXPIRED', [invoice]);
-  const { told } = await follow(await fixture.pages({ lookMs: NEVER_MS }), invoice);
-  expect(told).toHaveLength(1);
+  const { reported } = await follow(await fixture.pages({ lookMs: NEVER_MS }), invoice);
+  expect(reported).toHaveLength(1);
   // That of the other page, and none of the first one.
   expect(await asked()).toBe(now + 1);
 });
@@ -155,52 +158,52 @@ test('each block moves the progress of a payment, and a replaced block says that
   const [one, other] = [await follow(pages, paying), await follow(pages, waiting)];
   const shows = (text: string) =>
     eventually(
-      () => Object.values(one.told.at(-1)?.parts ?? {}).join(),
+      () => Object.values(one.reported.at(-1)?.parts ?? {}).join(),
       (html) => html.includes(text),
     );
   await fixture.mine();
-  await fixture.sight(paying);
+  await fixture.detect(paying);
   await shows('value="1"');
   await fixture.mine();
   await shows('value="2"');
-  expect(Object.keys(one.told.at(-1)?.parts ?? {})).toEqual(['progress']);
+  expect(Object.keys(one.reported.at(-1)?.parts ?? {})).toEqual(['progress']);
   await fixture.orphan();
   await fixture.sql('delete from sightings');
   await fixture.setStatus('PENDING', [paying]);
   await shows('replaced the block');
   // Blocks alone change nothing of a page that waits.
-  expect(other.told).toHaveLength(1);
+  expect(other.reported).toHaveLength(1);
 });
 
 test('a page that heard nothing of blocks for a minute turns blind by time alone, and sees again with the next', async () => {
   const fixture = await fixtureOfTest();
   const invoice = await fixture.invoice();
-  const { told } = await follow(await fixture.pages({ lookMs: 10, sweepMs: NEVER_MS }), invoice);
+  const { reported } = await follow(await fixture.pages({ lookMs: 10, sweepMs: NEVER_MS }), invoice);
   fixture.advance(58_000);
   await fixture.mine();
   const says = (isBlind: boolean) =>
     eventually(
-      () => told.at(-1)?.parts.status ?? '',
+      () => reported.at(-1)?.parts.status ?? '',
       (status) => status.includes('We cannot see the TRON network') === isBlind,
     );
   fixture.advance(4500);
   await says(true);
   await fixture.mine();
   await says(false);
-  expect(told.map(({ parts }) => Object.keys(parts).includes('pay'))).toEqual([true, false, false]);
+  expect(reported.map(({ parts }) => Object.keys(parts).includes('pay'))).toEqual([true, false, false]);
 });
 
 test('after the connection that listens was lost every open page is read again', async () => {
   const fixture = await fixtureOfTest();
   const invoice = await fixture.invoice();
-  const { told } = await follow(await fixture.pages({ lookMs: 20, sweepMs: NEVER_MS }), invoice);
+  const { reported } = await follow(await fixture.pages({ lookMs: 20, sweepMs: NEVER_MS }), invoice);
   await fixture.sql("set session_replication_role = 'replica'");
   await fixture.setStatus('EXPIRED', [invoice]);
   await fixture.sql(
     "select pg_terminate_backend(pid) from pg_stat_activity where query like 'listen %' and datname = current_database()",
   );
   await eventually(
-    () => told.at(-1)?.state,
+    () => reported.at(-1)?.state,
     (state) => state === 'expired',
   );
 });
@@ -209,7 +212,7 @@ test('a database that is away is told of once, and pages stay open and go on whe
   const fixture = await fixtureOfTest();
   const [invoice, unopened] = [await fixture.invoice(), await fixture.invoice()];
   const pages = await fixture.pages({ lookMs: 10, sweepMs: NEVER_MS });
-  const { told } = await follow(pages, invoice);
+  const { reported } = await follow(pages, invoice);
   // Every statement fails as on a server that shuts down.
   await fixture.sql('alter table chain_cursors rename to away');
   const warned = () => fixture.logged.filter((line) => line.includes('failed and tries again'));
@@ -219,12 +222,12 @@ test('a database that is away is told of once, and pages stay open and go on whe
   await fixture.setStatus('EXPIRED', [invoice]);
   fixture.advance(60_000);
   await eventually(
-    () => told.at(-1)?.parts.status ?? '',
+    () => reported.at(-1)?.parts.status ?? '',
     (status) => status.includes('We cannot see the TRON network'),
   );
   await fixture.sql('alter table away rename to chain_cursors');
   await eventually(
-    () => told.at(-1)?.state,
+    () => reported.at(-1)?.state,
     (state) => state === 'expired',
   );
   await eventually(

@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { type AddressInfo, connect } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { registerAsk } from '../../src/checkout/ask.ts';
-import { registerLive } from '../../src/checkout/live-routes.ts';
-import { registerLogos } from '../../src/checkout/logos.ts';
-import { createLookupLimits } from '../../src/checkout/lookup.ts';
-import { limitPages } from '../../src/checkout/page-limits.ts';
-import { registerCheckout } from '../../src/checkout/register.ts';
+import { registerLive } from '../../src/checkout/live/live-routes.ts';
+import { registerAsk } from '../../src/checkout/lookup/ask.ts';
+import { createLookupLimits } from '../../src/checkout/lookup/lookup.ts';
+import { registerLogos } from '../../src/checkout/page/logos.ts';
+import { limitPages } from '../../src/checkout/page/page-limits.ts';
+import { registerCheckout } from '../../src/checkout/page/register.ts';
 import { createServer } from '../../src/web/server.ts';
 import { type EventStream, openEventStream } from '../support/event-stream.ts';
 import { call, eventually } from '../support/service.ts';
@@ -101,7 +101,7 @@ test('whoever opens a page whose payment is gone is told so, on the same stream,
   const stream = await openEventStream(path);
   onTestFinished(() => stream.close());
   await fixture.mine();
-  await fixture.sight(paying);
+  await fixture.detect(paying);
   const seen = await eventually(
     () => stream.messages().at(-1),
     (message) => message?.state === 'confirming',

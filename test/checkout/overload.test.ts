@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { limitPages } from '../../src/checkout/page-limits.ts';
+import { limitPages } from '../../src/checkout/page/page-limits.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';

@@ -2,22 +2,20 @@ import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { HDKey } from '@scure/bip32';
-import { afterAll, expect, test, vi } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { startDevnet } from '../../src/devnet/devnet.ts';
 import { decodeId, encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import type { Network } from '../../src/domain/network.ts';
-import { insertAddresses } from '../../src/store/addresses.ts';
-import { openDatabase } from '../../src/store/database.ts';
-import { listOperatorActions } from '../../src/store/operator-actions.ts';
-import { insertProject } from '../../src/store/projects.ts';
+import { openDatabase } from '../../src/store/db/database.ts';
+import { insertAddresses } from '../../src/store/ledger/addresses.ts';
+import { listOperatorActions } from '../../src/store/ledger/operator-actions.ts';
+import { insertProject } from '../../src/store/ledger/projects.ts';
 import { type AccountXpub, deriveAddresses } from '../../src/tron/account-xpub.ts';
 import { type AccountHex, accountToAddress } from '../../src/tron/address.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { type CliOutput, newDirectory, runCli } from './run-cli.ts';
 
 // Each test starts many commands, one after the other.
-vi.setConfig({ testTimeout: 90_000 });
-
 const XPUB =
   'xpub6D1AabNHCupeiLM65ZR9UStMhJ1vCpyV4XbZdyhMZBiJXALQtmn9p42VTQckoHVn8WNqS7dqnJokZHAHcHGoaQgmv8D45oNUKx6DZMNZBCd';
 const [FIRST, SECOND, THIRD] = [

@@ -4,19 +4,17 @@ import { createReadStream } from 'node:fs';
 import { copyFile, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { encryptTo } from '../../src/operator/backup/backup-encryption.ts';
+import { macOf } from '../../src/operator/backup/backup-mac.ts';
 import { parseMasterKey } from '../../src/runtime/key-ring.ts';
-import { encryptTo } from '../../src/store/backup-encryption.ts';
-import { macOf } from '../../src/store/backup-mac.ts';
-import { takeLedger } from '../../src/store/ledger-identity.ts';
-import { readMigrations } from '../../src/store/migrate.ts';
+import { takeLedger } from '../../src/store/db/ledger-identity.ts';
+import { readMigrations } from '../../src/store/db/migrate.ts';
 import { type BackupParts, editRows, putTogether, takeApart } from '../support/forge-backup.ts';
 import { addressOf, fillLedger, uuid } from '../support/full-ledger.ts';
 import { type LedgerDatabase, newFolder, newLedger } from '../support/ledger-copies.ts';
 import { eventually } from '../support/service.ts';
 import { newDirectory, runCli } from './run-cli.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const [KEY, OTHER_KEY] = [randomBytes(32).toString('base64'), randomBytes(32).toString('base64')];
 const LEDGER = uuid(0x77);

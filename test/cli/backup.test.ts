@@ -1,16 +1,14 @@
 import { join } from 'node:path';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { createLogger } from '../../src/runtime/log.ts';
-import { startEmbeddedPostgres } from '../../src/store/embedded.ts';
-import { readMigrations } from '../../src/store/migrate.ts';
+import { readMigrations } from '../../src/store/db/migrate.ts';
+import { startEmbeddedPostgres } from '../../src/store/embedded/embedded.ts';
 import { runSql } from '../contract/sql.ts';
 import { fillLedger } from '../support/full-ledger.ts';
 import { newLedger } from '../support/ledger-copies.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { eventually } from '../support/service.ts';
 import { newDirectory, runCli, startProcess } from './run-cli.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const QUITTANCE_MASTER_KEY = 'A'.repeat(43).concat('=');
 

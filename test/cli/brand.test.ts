@@ -3,10 +3,10 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { decodeId } from '../../src/domain/ids.ts';
-import { openDatabase } from '../../src/store/database.ts';
-import { findLogo } from '../../src/store/logos.ts';
-import { listOperatorActions } from '../../src/store/operator-actions.ts';
-import { findProject } from '../../src/store/projects.ts';
+import { openDatabase } from '../../src/store/db/database.ts';
+import { findLogo } from '../../src/store/ledger/logos.ts';
+import { listOperatorActions } from '../../src/store/ledger/operator-actions.ts';
+import { findProject } from '../../src/store/ledger/projects.ts';
 import { LOGOS } from '../support/logos.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { newDirectory, runCli } from './run-cli.ts';
@@ -99,7 +99,7 @@ test('all that is wrong with a brand is said at once, and nothing is made or cha
     { message: expect.stringContaining('--accent is "teal"') },
     { message: expect.stringContaining('is an SVG, which can hold scripts and load from elsewhere: save it as PNG') },
   ]);
-  expect(await findProject(db, decodeId('prj', projectId) ?? '')).toMatchObject({ accent: null, logo_id: null });
+  expect(await findProject(db, decodeId('prj', projectId) ?? '')).toMatchObject({ accent: null, logoId: null });
 });
 
 test('a return link to this machine is for projects of test networks', async () => {

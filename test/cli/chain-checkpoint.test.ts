@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { CheckpointFile } from '../../src/chain/checkpoints.ts';
-import { loadProducers, refreshProducers } from '../../src/chain/producers.ts';
+import type { CheckpointFile } from '../../src/chain/proof/checkpoints.ts';
+import { loadProducers, refreshProducers } from '../../src/chain/verify/producers.ts';
 import { unixMs } from '../../src/domain/time.ts';
-import { clearHalt, setHalt, updateCursor } from '../../src/store/chain-cursor.ts';
+import { clearHalt, setHalt, updateCursor } from '../../src/store/chain/cursor.ts';
 import { type Books, startBooks } from '../support/books.ts';
 import { type CliOutput, newDirectory, runCli } from './run-cli.ts';
 
@@ -34,9 +34,9 @@ async function goOn(blocks: number): Promise<void> {
   devnet.mine(blocks);
   const { number, id, timestampMs } = devnet.solid();
   await updateCursor(db, 'devnet', { number, id, time: unixMs(timestampMs) });
-  const told = { clock: books.now(), suspect: null };
+  const reported = { clock: books.now(), suspect: null };
   const known = await loadProducers(db, 'devnet');
-  await refreshProducers({ db, network: 'devnet', agreement: 1, pool }, [node], known, told);
+  await refreshProducers({ db, network: 'devnet', agreement: 1, pool }, [node], known, reported);
 }
 
 function check(content: unknown, ...args: string[]): Promise<CliOutput> {

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
-import { type AlarmKind, findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/store/alarms.ts';
-import { findHalt, setHalt } from '../../src/store/chain-cursor.ts';
-import { saveChainStatus } from '../../src/store/chain-status.ts';
-import { acquireLease, releaseLease, watcherLease } from '../../src/store/leases.ts';
+import { type AlarmKind, findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/store/chain/alarms.ts';
+import { findHalt, setHalt } from '../../src/store/chain/cursor.ts';
+import { acquireLease, releaseLease, watcherLease } from '../../src/store/chain/leases.ts';
+import { saveChainStatus } from '../../src/store/chain/status.ts';
 import { type Books, startBooks } from '../support/books.ts';
 import { type CliOutput, runCli } from './run-cli.ts';
 
@@ -98,7 +98,7 @@ test('chain verify exits 0 where the ledger is the chain, 1 with a table where i
   const rescanned = await run('chain', 'rescan', ...args, '--json');
   expect([rescanned.code, rescanned.json.added.unmatched]).toEqual([0, 1]);
   expect((await run('chain', 'verify', ...args)).code).toBe(0);
-}, 30_000);
+});
 
 test.each([
   [['--from', '-1', '--to', '5'], 'is no block number'],
@@ -128,7 +128,7 @@ test('chain resume shows why the watcher stopped, and lets it go on only with --
   const resumed = await run('chain', 'resume', '--yes');
   expect([resumed.code, resumed.stdout]).toEqual([0, expect.stringContaining('block 7 contradicts')]);
   expect(await findHalt(books.db, 'devnet')).toBeNull();
-}, 30_000);
+});
 
 test('chain acknowledge closes what happened once, all of it or one, and no alarm that ends by itself', async () => {
   const raise = (subject: string, kind: AlarmKind = 'contract-event') =>
@@ -150,7 +150,7 @@ test('chain acknowledge closes what happened once, all of it or one, and no alar
   const unknown = await acknowledge('--alarm', 'fire');
   expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('it takes contract-event')]);
   expect(await openSubjects()).toEqual(['']);
-}, 30_000);
+});
 
 test('chain producers lists who may make blocks, since when, why, and who said so', async () => {
   const { code, json } = await run('chain', 'producers', '--json');
@@ -180,7 +180,7 @@ test('reconcile exits 0 where all addresses balance, and 1 with the amounts and 
   expect(found.code).toBe(1);
   expect(found.stdout).toMatch(/DIFFERS +\d+\.\d{6} +\d+\.\d{6} +1\.000001/);
   expect(found.stderr).toContain(`--to ${to}`);
-}, 30_000);
+});
 
 test.each([
   ['an address of nobody here', 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t', 3, 'no project on devnet'],

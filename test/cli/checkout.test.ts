@@ -7,17 +7,32 @@ import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { whyNoStrace } from '../processes/wal-trace.ts';
-import { copyCheckout, copyCopy, linkProductionPackages, newFolder } from '../support/checkout-copy.ts';
+import { copyCheckout, copyCopy, copyPackages, linkProductionPackages, newFolder } from '../support/checkout-copy.ts';
 import { newDirectory, runProcess } from './run-cli.ts';
 
 const IS_ROOT = process.getuid?.() === 0;
 const NOBODY = 65_534;
-const VERSION = 'src/cli/version.ts';
+const VERSION = 'src/cli/terminal/version.ts';
+
+/** What neither --version nor --help loads. */
+const UNUSED = [
+  'api',
+  'chain',
+  'checkout/live',
+  'checkout/lookup',
+  'checkout/page',
+  'checkout/receipt',
+  'payments',
+  'store',
+  'tron',
+  'web',
+  'webhooks',
+];
 
 let bare: string;
 let built: string;
 beforeAll(async () => {
-  bare = await copyCheckout();
+  bare = await copyCheckout(UNUSED);
   built = await copyCopy(bare);
   await promisify(execFile)('npm', ['run', '--silent', 'build'], { cwd: built });
 });
@@ -36,7 +51,7 @@ function change(checkout: string, from: string, to: string): void {
 
 /** Every file of dist/, with what stands in it. */
 function buildOf(checkout: string): Map<string, string> {
-  const names = filesIn(join(checkout, 'dist')).filter((name) => name.endsWith('.js'));
+  const names = filesIn(join(checkout, 'dist')).filter((name) => /\.js(?:on)?$/.test(name));
   return new Map(names.sort().map((name) => [name, readFileSync(join(checkout, 'dist', name), 'utf8')]));
 }
 
@@ -85,8 +100,9 @@ describe('a checkout runs its sources as they are', () => {
   test('when the build was torn, edited, or lost what it says of itself', async () => {
     const checkout = await copyCopy(built);
     const dist = (name: string) => join(checkout, 'dist', name);
-    writeFileSync(dist('cli/version.js'), '');
+    writeFileSync(dist('cli/terminal/version.js'), '');
     writeFileSync(dist('cli/main.js'), 'export const main = () => 7;\n');
+    writeFileSync(dist('checkout/words/fr.json'), '{}');
     rmSync(dist('service.js'));
     expect(await runVersion(checkout)).toMatchObject({ code: 0, stderr: '' });
     expect(buildOf(checkout)).toEqual(buildOf(built));
@@ -99,7 +115,7 @@ describe('a checkout runs its sources as they are', () => {
   test('when several start at once, with much to build and with little', async () => {
     const checkout = await copyCopy(built);
     const startThree = () => Promise.all([1, 2, 3].map(() => runVersion(checkout)));
-    await rm(join(checkout, 'dist/store'), { recursive: true });
+    await rm(join(checkout, 'dist/devnet'), { recursive: true });
     for (const { code, stderr } of await startThree()) expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(buildOf(checkout)).toEqual(buildOf(built));
     change(checkout, 'String(version)', "'other-version'");
@@ -133,18 +149,30 @@ describe('a checkout runs its sources as they are', () => {
     const lines = readFileSync(join(checkout, VERSION), 'utf8').split('\n');
     const line = lines.findIndex((text) => text.includes('throw new Error')) + 1;
     const { stderr } = await runVersion(checkout);
-    expect(stderr).toContain(`cli/version.js:${line}:${(lines[line - 1] ?? '').indexOf('new Error') + 1}`);
+    expect(stderr).toContain(`cli/terminal/version.js:${line}:${(lines[line - 1] ?? '').indexOf('new Error') + 1}`);
   });
 });
 
 describe('a checkout that cannot build says why and what to do, and runs nothing older', () => {
   test.each([
-    ['is no TypeScript', 'String(version', /src\/cli\/version\.ts\(\d+,\d+\): '\)' expected\./],
-    ['needs more than that its types are erased', 'enum A { B }', /src\/cli\/version\.ts\(6,3\): .*cannot be erased/],
+    ['is no TypeScript', 'String(version', /src\/cli\/terminal\/version\.ts\(\d+,\d+\): '\)' expected\./],
+    [
+      'needs more than that its types are erased',
+      'enum A { B }',
+      /src\/cli\/terminal\/version\.ts\(\d+,3\): .*cannot be erased/,
+    ],
   ])('a source that %s', async (_, text, message) => {
     const checkout = await copyCopy(built);
     change(checkout, 'return String(version)', text);
     expect(await runVersion(checkout)).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(message) });
+  });
+
+  test('a catalogue of words that is no JSON', async () => {
+    const checkout = await copyCopy(built);
+    const path = join(checkout, 'src/checkout/words/fr.json');
+    writeFileSync(path, readFileSync(path, 'utf8').replace('",\n', '"\n'));
+    const stderr = expect.stringMatching(/src\/checkout\/words\/fr\.json: .*JSON at position \d+/);
+    expect(await runVersion(checkout)).toMatchObject({ code: 1, stdout: '', stderr });
   });
 
   test('packages that build and are not installed, which what was built does not need', async () => {
@@ -167,6 +195,9 @@ describe('a checkout that cannot build says why and what to do, and runs nothing
     'a build of another user, which runs while it is fresh (needs root to become another user)',
     async () => {
       const checkout = await copyCopy(built);
+      await rm(join(checkout, 'node_modules'));
+      // Links lead into this checkout, which may lie below a private home directory.
+      await copyPackages(join(checkout, 'node_modules'), ['commander', 'ts-blank-space', 'typescript']);
       const asNobody = () =>
         promisify(execFile)(process.execPath, [commandOf(checkout), '--version'], {
           uid: NOBODY,
@@ -231,7 +262,7 @@ describe('of what others left among the temporary files', () => {
       const args = ['-f', '-e', 'trace=%file', '-o', trace, process.execPath, commandOf(checkout), command];
       spawnSync('strace', args, { env: { ...process.env, TMPDIR: temporary } });
       const lines = readFileSync(trace, 'utf8').split('\n');
-      expect(lines.some((line) => line.includes('dist/cli/main.js'))).toBe(true);
+      expect(lines.some((line) => line.includes('dist/cli/terminal/version.js'))).toBe(true);
       expect(lines.filter((line) => line.includes(`"${temporary}`))).toEqual([]);
     }
   });

@@ -2,16 +2,16 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type TailOptions, tailEvents } from '../../src/cli/events/tail.ts';
-import type { Terminal } from '../../src/cli/terminal.ts';
+import { printEvents, type TailOptions } from '../../src/cli/events/tail.ts';
+import type { Terminal } from '../../src/cli/terminal/terminal.ts';
 import { type EventType, eventBody } from '../../src/domain/event.ts';
 import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { createLogger } from '../../src/runtime/log.ts';
-import { type Database, openDatabase } from '../../src/store/database.ts';
-import { startEmbeddedPostgres } from '../../src/store/embedded.ts';
-import { recordEvents } from '../../src/store/events.ts';
-import { migrate } from '../../src/store/migrate.ts';
+import { type Database, openDatabase } from '../../src/store/db/database.ts';
+import { migrate } from '../../src/store/db/migrate.ts';
+import { startEmbeddedPostgres } from '../../src/store/embedded/embedded.ts';
+import { recordEvents } from '../../src/store/outbox/events.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { createTestProject, eventually, type TestProject } from '../support/service.ts';
 import { recordTerminal } from '../support/terminal.ts';
@@ -81,7 +81,7 @@ function tail(
     text += chunk;
   });
   const stopping = new AbortController();
-  const ended = tailEvents(
+  const ended = printEvents(
     terminal,
     { limit: '10', follow: true, ...options },
     { signal: stopping.signal, pollMs: 10 },

@@ -11,7 +11,7 @@ import type { InvoiceStatus } from '../../src/domain/invoice.ts';
 import { microUsdt, parseAmount } from '../../src/domain/money.ts';
 import { type UnixMs, unixMs } from '../../src/domain/time.ts';
 import { type AccountHex, accountToAddress } from '../../src/tron/address.ts';
-import { createTestDatabase } from '../support/postgres.ts';
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
 import { whileWaiting } from '../support/while-waiting.ts';
 import { newDirectory } from './run-cli.ts';
@@ -54,9 +54,9 @@ type Payment = {
 export type Transfer = Payment & { id: string; kind: 'matched' | 'duplicate' | 'unmatched'; invoice: Invoice | null };
 export type Event = { id: string; project: Project; invoice: Invoice | null; sequence: number; createdAt: UnixMs };
 
-/** A database of its own that a test fills with a day of a shop, with the same ids in each run. */
-export async function createLedger() {
-  const database = await createTestDatabase();
+/** A database that a test fills with a day of a shop, with the same ids in each run: a new one, unless given. */
+export async function createLedger(given?: TestDatabase) {
+  const database = given ?? (await createTestDatabase());
   onTestFinished(() => database.drop());
   let count = 0;
   const newId = (time: UnixMs) => uuidV7(time, new Uint8Array(10), ++count);
@@ -234,8 +234,8 @@ export async function createLedger() {
       return addEvent(type, createdAt, { project: address.project, invoice, transferId, sequence, data });
     },
     addTransferEvent: (transfer: Transfer, createdAt: UnixMs): Promise<Event> => {
-      const told = { id: transfer.id, to: transfer.to.address, invoiceId: transfer.invoice?.id ?? null };
-      const data = describeTransfer({ ...seenOf(transfer), ...told });
+      const described = { id: transfer.id, to: transfer.to.address, invoiceId: transfer.invoice?.id ?? null };
+      const data = describeTransfer({ ...seenOf(transfer), ...described });
       const about = { project: transfer.to.project, invoice: null, transferId: transfer.id, sequence: 1, data };
       return addEvent(`transfer.${transfer.kind}` as EventType, createdAt, about);
     },

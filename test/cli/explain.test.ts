@@ -1,8 +1,10 @@
+import Schema from 'typebox/schema';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { CliError } from '../../src/cli/cli-error.ts';
 import { explain } from '../../src/cli/explain/explain.ts';
-import type { Result } from '../../src/cli/terminal.ts';
+import type { Result } from '../../src/cli/terminal/terminal.ts';
+import { AppError } from '../../src/domain/errors.ts';
 import { encodeId } from '../../src/domain/ids.ts';
+import { ExplanationView } from '../../src/operator/explain/views.ts';
 import { recordTerminal } from '../support/terminal.ts';
 import { addressOf, at, createLedger, txIdOf } from './explain-ledger.ts';
 import { runCli } from './run-cli.ts';
@@ -30,6 +32,7 @@ async function expectGolden(ledger: Ledger, subject: string, name: string): Prom
   const { text, next, data } = await ask(ledger, subject);
   const shown = `$ quittance explain ${subject}\n\n${text}\n${next === undefined ? '' : `\n${next}\n`}`;
   await expect(shown).toMatchFileSnapshot(`golden/explain-${name}.txt`);
+  expect(Schema.Errors(ExplanationView, JSON.parse(JSON.stringify(data)))[1]).toEqual([]);
   await expect(`${JSON.stringify(data, null, 2)}\n`).toMatchFileSnapshot(`golden/explain-${name}.json`);
   return data as Json;
 }
@@ -52,8 +55,8 @@ describe('an invoice', () => {
     const { ledger, address, apiKeyId, endpoint } = await openShop();
     const invoice = await ledger.addInvoice(address, { externalId: 'order-17', apiKeyId });
     const payment = { to: address, amount: '25.000137', tx: 0x17, block: 1040, time: at('10:04:00') };
-    const sighted = { sequence: 1, createdAt: at('10:04:02'), payment };
-    const confirming = await ledger.addInvoiceEvent('CONFIRMING', invoice, sighted);
+    const detected = { sequence: 1, createdAt: at('10:04:02'), payment };
+    const confirming = await ledger.addInvoiceEvent('CONFIRMING', invoice, detected);
     const transfer = await ledger.addTransfer('matched', invoice, { ...payment, decidedAt: at('10:05:00') });
     const settled = { sequence: 2, createdAt: at('10:05:00'), payment, transferId: transfer.id };
     const paid = await ledger.addInvoiceEvent('PAID', invoice, settled);
@@ -353,7 +356,7 @@ describe('an external id', () => {
     await ledger.addInvoice(address, { externalId: 'order-1' });
     await ledger.addInvoice(theirs, { externalId: 'order-1', payable: '25.000144' });
     const error = await ask(ledger, 'order-1').catch((thrown: unknown) => thrown);
-    if (!(error instanceof CliError)) return expect.fail('it was not refused');
+    if (!(error instanceof AppError)) return expect.fail('it was not refused');
     const lines = [`error: ${error.message}`, ...error.problems.map(({ message }) => `  ${message}`)];
     await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('golden/explain-ambiguous.txt');
     const { data } = await ask(ledger, 'order-1', { project: project.projectId });

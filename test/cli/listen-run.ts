@@ -4,14 +4,14 @@ import { readdirSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import { listen } from '../../src/cli/listen/listen.ts';
-import type { ListenOptions } from '../../src/cli/listen/settings.ts';
-import type { Terminal } from '../../src/cli/terminal.ts';
+import { runListen as runCommand } from '../../src/cli/developer/listen.ts';
+import type { Terminal } from '../../src/cli/terminal/terminal.ts';
+import type { ListenOptions } from '../../src/developer/listen/settings.ts';
 import { eventBody } from '../../src/domain/event.ts';
 import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
-import type { Database } from '../../src/store/database.ts';
-import { insertEvents } from '../../src/store/events.ts';
+import type { Database } from '../../src/store/db/database.ts';
+import { insertEvents } from '../../src/store/outbox/events.ts';
 import { eventually, type Json } from '../support/service.ts';
 import { recordTerminal } from '../support/terminal.ts';
 import { newDirectory } from './run-cli.ts';
@@ -80,16 +80,11 @@ export function runListen(
   { server, home = newDirectory(), json = true }: ListenPlace,
 ) {
   const controller = new AbortController();
-  const lines: string[] = [];
   const notes: string[] = [];
   const env = { XDG_STATE_HOME: home, QUITTANCE_API_KEY: apiKey, QUITTANCE_SERVER: server };
-  const terminal: Terminal = {
-    ...recordTerminal({ json, env }),
-    print: ({ data }) => lines.push(JSON.stringify(data)),
-    note: (text) => notes.push(text),
-  };
-  const write = (line: string) => lines.push(line);
-  const ended = listen(terminal, options, { signal: controller.signal, write, hasColor: true, pollMs: 20 });
+  const recorded = recordTerminal({ json, env, isTTY: true });
+  const terminal: Terminal = { ...recorded, note: (text) => notes.push(text) };
+  const ended = runCommand(terminal, options, { signal: controller.signal, pollMs: 20 });
   const failure = ended.then(
     () => null,
     (error: Error) => error,
@@ -102,7 +97,8 @@ export function runListen(
     controller.abort();
     return failure.then(() => undefined);
   });
-  const records = () => lines.map((line) => JSON.parse(line) as Json);
+  const lines = () => recorded.written.stdout.split('\n').slice(0, -1);
+  const records = () => lines().map((line) => JSON.parse(line) as Json);
   return {
     home,
     lines,

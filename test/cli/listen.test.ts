@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { ListenOptions } from '../../src/cli/listen/settings.ts';
+import type { ListenOptions } from '../../src/developer/listen/settings.ts';
 import { formatApiKey } from '../../src/domain/api-key.ts';
 import { uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
-import { revokeApiKey } from '../../src/store/api-keys.ts';
+import { revokeApiKey } from '../../src/store/access/api-keys.ts';
 import { createTestProject, eventually, startTestService, type TestService } from '../support/service.ts';
 import {
   type Answering,
@@ -23,7 +23,7 @@ import { newDirectory, runCli, startProcess } from './run-cli.ts';
 let service: TestService;
 beforeAll(async () => {
   service = await startTestService({ config: { roles: ['api'] } });
-}, 60_000);
+});
 afterAll(() => service.stop());
 
 const record = (project: { id: string }, count: number, type?: 'invoice.paid') =>
@@ -56,7 +56,7 @@ describe('what arrives', () => {
       });
       verifier.verify(body, headers as Record<string, string>);
     }
-    expect(running.lines.join('')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+    expect(running.lines().join('')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
     const [listening, ...shown] = running.records();
     expect(listening).toMatchObject({ kind: 'listening', server: service.url, forwardTo: receiver.url });
     expect(shown).toHaveLength(130);
@@ -129,12 +129,9 @@ describe('an answer', () => {
     });
     const running = startListen(project.apiKey, { forwardTo: receiver.url, after: 'beginning' }, { json: false });
     await expectIds(receiver, [first, second, third] as Recorded[]);
-    await eventually(
-      () => running.lines,
-      (lines) => lines.length === 5,
-    );
+    await eventually(running.lines, (lines) => lines.length === 5);
     await running.stop();
-    const [, , failed, redirected, refused] = running.lines;
+    const [, , failed, redirected, refused] = running.lines();
     expect(failed).toMatch(
       new RegExp(
         `^\\d\\d:\\d\\d:\\d\\d  ping +  ${first?.id}  inv_0 Zoë[^]*\u001b\\[31m→ 500 in \\d+ ms  TypeError: x is [^]*undefined\u001b\\[39m$`,
@@ -384,7 +381,7 @@ test('killed, restarted and with its server restarted, it has every event answer
   await third.end('SIGINT');
   expect(third.child.exitCode).toBe(0);
   expect(answered).toEqual(recorded.map(({ id }) => id));
-}, 60_000);
+});
 
 test('--print-secret prints the secret of the key without a request', async () => {
   const env = { QUITTANCE_API_KEY: service.project.apiKey };

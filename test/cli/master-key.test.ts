@@ -3,21 +3,20 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { describeError } from '../../src/cli/cli-error.ts';
-import { rotateMasterKey } from '../../src/cli/master-key-rotate.ts';
-import { showMasterKeys } from '../../src/cli/master-key-status.ts';
-import type { Result } from '../../src/cli/terminal.ts';
+import { printMasterKeys, printRotatedKey } from '../../src/cli/master-key/master-key.ts';
+import { describeError } from '../../src/cli/terminal/describe-error.ts';
+import type { Result } from '../../src/cli/terminal/terminal.ts';
 import { unixMs } from '../../src/domain/time.ts';
+import { addWebhookEndpoint } from '../../src/operator/webhooks/add-endpoint.ts';
 import { lockDataDir } from '../../src/runtime/instance-lock.ts';
 import { keyFilePath, lockKeyFile } from '../../src/runtime/key-file.ts';
 import { createKeyRing, createMasterKey, type KeyRing } from '../../src/runtime/key-ring.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { openKeyRing, requireKeyRing } from '../../src/runtime/open-key-ring.ts';
-import { type Database, openDatabase } from '../../src/store/database.ts';
-import { startEmbeddedPostgres } from '../../src/store/embedded.ts';
-import { migrate } from '../../src/store/migrate.ts';
-import { findActiveSecrets } from '../../src/store/webhook-secrets.ts';
-import { addWebhookEndpoint } from '../../src/webhooks/add-endpoint.ts';
+import { type Database, openDatabase } from '../../src/store/db/database.ts';
+import { migrate } from '../../src/store/db/migrate.ts';
+import { startEmbeddedPostgres } from '../../src/store/embedded/embedded.ts';
+import { findActiveSecrets } from '../../src/store/outbox/webhook-secrets.ts';
 import { openEndpointSecrets } from '../../src/webhooks/endpoint-secrets.ts';
 import { createWebhookSecret } from '../../src/webhooks/sign.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
@@ -30,8 +29,8 @@ function terminalWith(env: NodeJS.ProcessEnv) {
   return { ...recordTerminal({ json: true, env }), note: (text: string) => void notes.push(text) };
 }
 
-const statusOf = (env: NodeJS.ProcessEnv) => showMasterKeys(terminalWith(env));
-const rotate = (env: NodeJS.ProcessEnv) => rotateMasterKey(terminalWith(env));
+const statusOf = (env: NodeJS.ProcessEnv) => printMasterKeys(terminalWith(env));
+const rotate = (env: NodeJS.ProcessEnv) => printRotatedKey(terminalWith(env));
 const failure = (work: Promise<Result>) => work.then(() => null, describeError);
 
 let external: TestDatabase;

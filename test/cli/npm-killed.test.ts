@@ -51,8 +51,6 @@ test.skipIf(process.platform !== 'linux').each(['npm', 'the process between npm 
     await eventually(
       () => below.filter(isRunning),
       (alive) => alive.length === 0,
-      10_000,
     );
   },
-  60_000,
 );

@@ -11,7 +11,10 @@ const run = promisify(execFile);
 test('the package holds a build of the sources as they were when it was packed, and runs with what it depends on', async () => {
   const checkout = await copyCheckout();
   await run('npm', ['run', '--silent', 'build'], { cwd: checkout });
-  await writeFile(join(checkout, 'src/cli/version.ts'), "export const readVersion = (): string => 'newest';\n");
+  await writeFile(
+    join(checkout, 'src/cli/terminal/version.ts'),
+    "export const readVersion = (): string => 'newest';\n",
+  );
   const folder = await newFolder();
   await run('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: checkout });
   const [archive = ''] = await readdir(folder);
@@ -28,9 +31,12 @@ test('the package holds a build of the sources as they were when it was packed, 
   const { code, stdout } = await runProcess(['chain', '--help'], { command });
   expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('checkpoint') });
 
+  const { wordsOf } = await import(join(modules, 'quittance/dist/checkout/words/words.js'));
+  expect(wordsOf('fr').text('paid')).toBe('Payé');
+
   // What the sandbox says to paste is there: npm knows no script of ours where a package is installed.
   const sandbox = { baseUrl: 'http://127.0.0.1:8080', apiKey: 'qt_test_1', inboxUrl: 'http://127.0.0.1:8081/' };
-  const { quickStart: ofPackage } = await import(join(modules, 'quittance/dist/cli/sandbox/quick-start.js'));
+  const { quickStart: ofPackage } = await import(join(modules, 'quittance/dist/developer/sandbox/quick-start.js'));
   expect(ofPackage(sandbox, 'order-1')).toContain('   npx quittance sandbox pay order-1\n');
 });
 

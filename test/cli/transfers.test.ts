@@ -2,14 +2,16 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import Schema from 'typebox/schema';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { type UnixMs, unixMs } from '../../src/domain/time.ts';
-import { insertAddress } from '../../src/store/addresses.ts';
-import { openDatabase } from '../../src/store/database.ts';
-import { insertOutgoing } from '../../src/store/outgoing-transfers.ts';
-import { insertProject } from '../../src/store/projects.ts';
-import { insertTransfers, type NewTransfer } from '../../src/store/transfers.ts';
+import { ResolvedView, ShownTransfersView, TransferListView } from '../../src/operator/transfers/views.ts';
+import { openDatabase } from '../../src/store/db/database.ts';
+import { insertAddress } from '../../src/store/ledger/addresses.ts';
+import { insertOutgoing } from '../../src/store/ledger/outgoing-transfers.ts';
+import { insertProject } from '../../src/store/ledger/projects.ts';
+import { insertTransfers, type NewTransfer } from '../../src/store/ledger/transfers.ts';
 import { type AccountHex, accountToAddress } from '../../src/tron/address.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
@@ -349,7 +351,15 @@ describe('a project with open, resolved, duplicate and matched transfers', () =>
     const open = (await cli('list', ...own, '--json')).json.data;
     expect(open.map(({ transferId }: { transferId: string }) => transferId)).toEqual(expect.arrayContaining(ids));
     const both = await cli('resolve', ...ids, ids[0] ?? '', '--as', 'ignored', '--json');
+    expect(Schema.Errors(ResolvedView, both.json)[1]).toEqual([]);
     expect(both.json.transfers.map(({ transferId }: { transferId: string }) => transferId)).toEqual(ids);
+  });
+
+  test('a list and what is shown of a transfer are the views that every face gets', async () => {
+    expect(Schema.Errors(TransferListView, (await cli('list', ...own, '--all', '--json')).json)[1]).toEqual([]);
+    for (const id of [short, matched, dust]) {
+      expect(Schema.Errors(ShownTransfersView, (await cli('show', id, '--json')).json)[1]).toEqual([]);
+    }
   });
 
   test('every wrong argument of resolve is told at once', async () => {

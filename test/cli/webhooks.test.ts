@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, describe, expect, test } from 'vitest';
 import { decodeId, encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import type { UnixMs } from '../../src/domain/time.ts';
-import { findOpenAlarms, raiseAlarm } from '../../src/store/alarms.ts';
-import { openDatabase } from '../../src/store/database.ts';
-import { LEASE_MS } from '../../src/store/deliveries.ts';
-import { DELIVERIES_CHANNEL, insertEvents, type NewEvent } from '../../src/store/events.ts';
-import { listOperatorActions } from '../../src/store/operator-actions.ts';
-import { insertProject } from '../../src/store/projects.ts';
+import { findOpenAlarms, raiseAlarm } from '../../src/store/chain/alarms.ts';
+import { openDatabase } from '../../src/store/db/database.ts';
+import { listOperatorActions } from '../../src/store/ledger/operator-actions.ts';
+import { insertProject } from '../../src/store/ledger/projects.ts';
+import { LEASE_MS } from '../../src/store/outbox/deliveries.ts';
+import { DELIVERIES_CHANNEL, insertEvents, type NewEvent } from '../../src/store/outbox/events.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
 import { eventually } from '../support/service.ts';
@@ -554,13 +554,13 @@ describe('deliveries replay', () => {
     const endpoint = await newEndpoint(project.projectId);
     const event = await newEvent(project, Date.now());
     await setDelivery(event, 'dead');
-    let told = 0;
+    let reported = 0;
     db.listen(DELIVERIES_CHANNEL, () => {
-      told += 1;
+      reported += 1;
     });
     const untilTold = (times: number) =>
       eventually(
-        () => told,
+        () => reported,
         (seen) => seen >= times,
       );
     // Once when it has connected.

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountFromPublicKey, accountToAddress } from '../../src/tron/address.ts';
 import { type CliOutput, newDirectory, runCli } from '../cli/run-cli.ts';
 import {
@@ -17,8 +17,6 @@ import { expectProblem, get, order, post } from './ask.ts';
 import { runSql } from './sql.ts';
 
 // Each call of the command starts a process.
-vi.setConfig({ testTimeout: 120_000 });
-
 /** Published test vectors; nobody's money is on them. */
 const SEED = 'legal winner thank year wave sausage worth useful legal winner thank yellow';
 const XPRV =
@@ -143,15 +141,15 @@ test('checksum, form, duplicates, other projects and the USDT contract have clea
   const refused = async (list: string[]) => {
     const reply = await cli(['address', 'add', '--project', project.projectId, '--json', '-'], list.join('\n'));
     expect(reply.code).not.toBe(0);
-    const told = (line: number) =>
+    const reported = (line: number) =>
       JSON.stringify(
         reply.json.error.errors.find(({ subject }: Record<string, string>) => subject?.startsWith(`line ${line} `)) ??
           null,
       );
-    return { told, text: reply.stdout };
+    return { reported, text: reply.stdout };
   };
   // What the list itself shows is told at once, for every line.
-  const { told } = await refused([
+  const { reported } = await refused([
     `${good.slice(0, -1)}${good.endsWith('a') ? 'b' : 'a'}`,
     good,
     good,
@@ -160,13 +158,13 @@ test('checksum, form, duplicates, other projects and the USDT contract have clea
     '0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf',
     'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4',
   ]);
-  expect(told(1)).toMatch(/checksum/i);
-  expect(told(2)).toBe('null');
-  expect(told(3)).toMatch(/line 2/);
-  expect(told(4)).toMatch(/USDT contract/);
-  expect(told(5)).toMatch(/USDT contract/);
-  expect(told(6)).toMatch(/Ethereum/i);
-  expect(told(7)).toMatch(/Bitcoin/i);
+  expect(reported(1)).toMatch(/checksum/i);
+  expect(reported(2)).toBe('null');
+  expect(reported(3)).toMatch(/line 2/);
+  expect(reported(4)).toMatch(/USDT contract/);
+  expect(reported(5)).toMatch(/USDT contract/);
+  expect(reported(6)).toMatch(/Ethereum/i);
+  expect(reported(7)).toMatch(/Bitcoin/i);
   const [own = '', foreign = ''] = [...project.addresses, ...other.addresses];
   const { text } = await refused([good, own, foreign]);
   for (const [address, reason] of [

@@ -1,8 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { uuidV7 } from '../../src/domain/ids.ts';
-import { insertAddress } from '../../src/store/addresses.ts';
+import { insertAddress } from '../../src/store/ledger/addresses.ts';
 import { accountFromPublicKey, accountToAddress, parseAddress } from '../../src/tron/address.ts';
 import { type CliOutput, runCli } from '../cli/run-cli.ts';
 import { DAMM } from '../support/damm-table.ts';
@@ -15,8 +15,6 @@ import {
 } from '../support/service.ts';
 import { created, expectProblem, get, order, post } from './ask.ts';
 import { runSql } from './sql.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 let service: TestService;
 beforeAll(async () => {
@@ -136,7 +134,7 @@ describe('an address serves one policy for life', () => {
     await succeed('project', 'update', project.projectId, '--policy', 'exact');
     const attempt = () => post(service, { project, body: order({ amount: '40' }) });
     // Running services follow a changed project within ten seconds.
-    const refused = await eventually(attempt, ({ status }) => status !== 201, 30_000);
+    const refused = await eventually(attempt, ({ status }) => status !== 201);
     const problem = expectProblem(refused, 409, 'AMOUNT_UNAVAILABLE');
     expect(problem.detail).toMatch(/exact/);
 
@@ -170,7 +168,6 @@ describe('an address serves one policy for life', () => {
     const back = await eventually(
       () => post(service, { project, body: order({ amount: '25' }) }),
       ({ status }) => status === 201,
-      30_000,
     );
     const tail = await payable(project, back.body.invoiceId);
     expect(project.addresses).toContain(tail.address);

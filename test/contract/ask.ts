@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { connect } from 'node:net';
 import { request } from 'undici';
 import { expect } from 'vitest';
+import { PATIENCE_MS } from '../support/patience.ts';
 import type { Json, TestProject, TestService } from '../support/service.ts';
 
 export type HeaderValue = string | string[] | null;
@@ -104,8 +105,8 @@ export function expectProblem(reply: Reply, status: number, code: string): Json 
 /** Nothing of the program's inside is shown. */
 export function expectNoTrace(text: string): void {
   // A request id is random, and so spells any word some day.
-  const told = text.replaceAll(/req_\w{26}/g, '');
-  expect(told).not.toMatch(/\n\s+at |node_modules|\.[tj]s:\d|stack|select |insert into|FST_ERR|ECONN/i);
+  const reported = text.replaceAll(/req_\w{26}/g, '');
+  expect(reported).not.toMatch(/\n\s+at |node_modules|\.[tj]s:\d|stack|select |insert into|FST_ERR|ECONN/i);
 }
 
 /** The fields that `errors` names, sorted. */
@@ -129,7 +130,7 @@ export async function sendRaw(url: string, bytes: string | Buffer): Promise<Repl
   const text = await new Promise<string>((resolve, reject) => {
     const chunks: Buffer[] = [];
     const socket = connect({ host: hostname, port: Number(port) }, () => socket.write(bytes));
-    socket.setTimeout(10_000, () => socket.destroy(new Error('no answer within 10 s')));
+    socket.setTimeout(PATIENCE_MS, () => socket.destroy(new Error('no answer')));
     socket.on('data', (chunk) => chunks.push(chunk));
     // A server that refuses early may reset the connection; what it said before counts.
     socket.on('error', (error) => (chunks.length === 0 ? reject(error) : undefined));

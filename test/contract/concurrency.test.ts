@@ -3,10 +3,16 @@ import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isCodeWord } from '../../src/domain/code-word.ts';
 import { uuidV7 } from '../../src/domain/ids.ts';
-import { insertAddress } from '../../src/store/addresses.ts';
+import { insertAddress } from '../../src/store/ledger/addresses.ts';
 import { accountFromPublicKey, accountToAddress } from '../../src/tron/address.ts';
-import { createTestProject, startTestService, type TestProject, type TestService } from '../support/service.ts';
-import { expectProblem, get, order, post } from './ask.ts';
+import {
+  createTestProject,
+  startTestService,
+  type TestProject,
+  type TestService,
+  untilServed,
+} from '../support/service.ts';
+import { expectProblem, get, order, type Post, post, type Reply } from './ask.ts';
 import { runSql } from './sql.ts';
 
 let service: TestService;
@@ -18,6 +24,12 @@ afterAll(() => service.stop());
 const times = <T>(count: number, make: (index: number) => T) =>
   Array.from({ length: count }, (_, index) => make(index));
 
+/** One request, repeated as it is for as long as it is shed. */
+function postPatiently(request: Post): Promise<Reply> {
+  const headers = { 'idempotency-key': randomUUID(), ...request.headers };
+  return untilServed(() => post(service, { ...request, headers }));
+}
+
 async function countInvoices(project: TestProject): Promise<number> {
   const [row] = await runSql(service, 'select count(*)::int as n from invoices where project_id = $1', [project.id]);
   return Number(row?.['n']);
@@ -27,7 +39,7 @@ test('64 concurrent requests with one key: one creates, the others answer with t
   const project = await createTestProject(service.db);
   const body = order();
   const headers = { 'idempotency-key': randomUUID() };
-  const replies = await Promise.all(times(64, () => post(service, { project, body, headers })));
+  const replies = await Promise.all(times(64, () => postPatiently({ project, body, headers })));
   expect(replies.map(({ status }) => status)).toEqual(times(64, () => 201));
   expect(new Set(replies.map(({ text }) => text)).size).toBe(1);
   expect(replies.filter((reply) => reply.headers['idempotent-replayed'] === undefined)).toHaveLength(1);
@@ -37,7 +49,7 @@ test('64 concurrent requests with one key: one creates, the others answer with t
 test('64 concurrent requests with one key and different bodies: one creates, the others conflict', async () => {
   const project = await createTestProject(service.db);
   const headers = { 'idempotency-key': randomUUID() };
-  const replies = await Promise.all(times(64, () => post(service, { project, body: order(), headers })));
+  const replies = await Promise.all(times(64, () => postPatiently({ project, body: order(), headers })));
   const made = replies.filter(({ status }) => status === 201);
   expect(made).toHaveLength(1);
   for (const reply of replies.filter(({ status }) => status !== 201)) {
@@ -50,7 +62,7 @@ test('64 concurrent requests with one key and different bodies: one creates, the
 test('64 concurrent requests with one externalId and different keys: one creates, the others conflict', async () => {
   const project = await createTestProject(service.db);
   const body = order();
-  const replies = await Promise.all(times(64, () => post(service, { project, body })));
+  const replies = await Promise.all(times(64, () => postPatiently({ project, body })));
   const made = replies.filter(({ status }) => status === 201);
   expect(made).toHaveLength(1);
   for (const reply of replies.filter(({ status }) => status !== 201)) {
@@ -66,7 +78,7 @@ test('crossed keys and external ids never deadlock and never fail', async () => 
     headers: { 'idempotency-key': keys[i % 4] ?? '' },
     body: order({ externalId: ids[Math.floor(i / 4) % 4], amount: '4' }),
   }));
-  const replies = await Promise.all(requests.map((request) => post(service, request)));
+  const replies = await Promise.all(requests.map(postPatiently));
   expect(replies.map(({ status }) => status).filter((status) => status !== 201 && status !== 409)).toEqual([]);
   const made = new Set(replies.filter(({ status }) => status === 201).map(({ body }) => body.invoiceId));
   expect(made.size).toBeGreaterThan(0);
@@ -75,11 +87,12 @@ test('crossed keys and external ids never deadlock and never fail', async () => 
 
 test('200 concurrent invoices of one amount have 200 distinct payable amounts, all code words within the surcharge', async () => {
   const project = await createTestProject(service.db);
-  const replies = await Promise.all(times(200, () => post(service, { project, body: order({ amount: '25.00' }) })));
+  const replies = await Promise.all(times(200, () => postPatiently({ project, body: order({ amount: '25.00' }) })));
   expect(replies.map(({ status }) => status)).toEqual(times(200, () => 201));
   const payables = await Promise.all(
     replies.map(async ({ body }) => {
-      const { payment } = (await get(service, `/v1/invoices/${body.invoiceId}?expand=payment`, project)).body;
+      const path = `/v1/invoices/${body.invoiceId}?expand=payment`;
+      const { payment } = (await untilServed(() => get(service, path, project))).body;
       expect(payment.address).toBe(project.addresses[0]);
       return BigInt(payment.payableAmount.replace('.', ''));
     }),
@@ -96,7 +109,7 @@ describe('when no pair is free: 409 AMOUNT_UNAVAILABLE', () => {
 
   test('all of the capacity is given out, under any concurrency, and then no more', async () => {
     const project = await tiny();
-    const replies = await Promise.all(times(24, () => post(service, { project, body: order({ amount: '3' }) })));
+    const replies = await Promise.all(times(24, () => postPatiently({ project, body: order({ amount: '3' }) })));
     expect(replies.filter(({ status }) => status === 201)).toHaveLength(9);
     for (const reply of replies.filter(({ status }) => status !== 201)) expectProblem(reply, 409, 'AMOUNT_UNAVAILABLE');
     expect(await countInvoices(project)).toBe(9);
@@ -143,7 +156,7 @@ describe('when no pair is free: 409 AMOUNT_UNAVAILABLE', () => {
 
   test('addresses are shared: each further one adds the same capacity', async () => {
     const project = await createTestProject(service.db, { maxSurchargeMicro: 100n, addressCount: 3 });
-    const replies = await Promise.all(times(40, () => post(service, { project, body: order({ amount: '3' }) })));
+    const replies = await Promise.all(times(40, () => postPatiently({ project, body: order({ amount: '3' }) })));
     expect(replies.filter(({ status }) => status === 201)).toHaveLength(27);
   });
 

@@ -1,7 +1,7 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { payScenario } from '../../src/devnet/pay-scenario.ts';
-import type { Scenario } from '../../src/devnet/scenarios.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { payScenario } from '../../src/devnet/payer/pay-scenario.ts';
+import type { Scenario } from '../../src/devnet/payer/scenarios.ts';
 import { accountFromPublicKey, accountToAddress } from '../../src/tron/address.ts';
 import { type CliOutput, runCli } from '../cli/run-cli.ts';
 import {
@@ -16,8 +16,6 @@ import {
 } from '../support/service.ts';
 import { created, get, order } from './ask.ts';
 import { runSql } from './sql.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 /** Each would start a formula in some spreadsheet, or end a cell too early. */
 const HOSTILE = [

@@ -3,12 +3,12 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Schema from 'typebox/schema';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { payScenario } from '../../src/devnet/pay-scenario.ts';
+import { payScenario } from '../../src/devnet/payer/pay-scenario.ts';
 import { EVENT_TYPES } from '../../src/domain/event.ts';
 import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
-import { revokeApiKey } from '../../src/store/api-keys.ts';
-import { recordEvents } from '../../src/store/events.ts';
+import { revokeApiKey } from '../../src/store/access/api-keys.ts';
+import { recordEvents } from '../../src/store/outbox/events.ts';
 import { createWebhookSecret } from '../../src/webhooks/sign.ts';
 import { addTestEndpoint } from '../support/key-ring.ts';
 import {

@@ -3,8 +3,8 @@ import { formatApiKey } from '../../src/domain/api-key.ts';
 import { uuidV7 } from '../../src/domain/ids.ts';
 import type { Network } from '../../src/domain/network.ts';
 import { unixMs } from '../../src/domain/time.ts';
-import { insertApiKey } from '../../src/store/api-keys.ts';
-import type { Database } from '../../src/store/database.ts';
+import { insertApiKey } from '../../src/store/access/api-keys.ts';
+import type { Database } from '../../src/store/db/database.ts';
 
 /** Another key of a project. `expiresAtMs` is Unix milliseconds. */
 export async function addKey(

@@ -1,11 +1,11 @@
 import { afterAll, expect, test } from 'vitest';
-import { registerLogos } from '../../src/checkout/logos.ts';
+import { registerLogos } from '../../src/checkout/page/logos.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { pooledRandom } from '../../src/runtime/random.ts';
-import { openDatabase } from '../../src/store/database.ts';
-import { insertLogo } from '../../src/store/logos.ts';
+import { openDatabase } from '../../src/store/db/database.ts';
+import { insertLogo } from '../../src/store/ledger/logos.ts';
 import { createServer } from '../../src/web/server.ts';
 import { LOGOS } from '../support/logos.ts';
 import { createTestDatabase } from '../support/postgres.ts';

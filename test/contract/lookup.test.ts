@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { payScenario } from '../../src/devnet/pay-scenario.ts';
-import type { Scenario } from '../../src/devnet/scenarios.ts';
+import { payScenario } from '../../src/devnet/payer/pay-scenario.ts';
+import type { Scenario } from '../../src/devnet/payer/scenarios.ts';
 import { uuidV7 } from '../../src/domain/ids.ts';
 import { formatAmount, microUsdt } from '../../src/domain/money.ts';
-import { insertAddress } from '../../src/store/addresses.ts';
+import { insertAddress } from '../../src/store/ledger/addresses.ts';
 import { accountFromPublicKey, accountToAddress } from '../../src/tron/address.ts';
 import { untilRecorded, withApiOnly } from '../support/lookup-flow.ts';
 import {
@@ -135,7 +135,7 @@ describe('an answer out of a closed set of causes, each with its figures', () =>
     const [paid, open] = [await newInvoice('25.00'), await newInvoice('61.00')];
     const first = await pay(paid, 'exact');
     const second = await pay(paid, 'exact');
-    const sent: [transaction: string, told: object][] = [
+    const sent: [transaction: string, reported: object][] = [
       [
         await pay(open, 'fee'),
         {
@@ -179,10 +179,10 @@ describe('an answer out of a closed set of causes, each with its figures', () =>
     expect(await answerTo(paid, second)).toEqual({
       ...{ code: 'exact_but_already_paid', amount: paid.amount, paidBy: first, ...PLACED },
     });
-    for (const [index, [transaction, told]] of sent.entries()) {
+    for (const [index, [transaction, reported]] of sent.entries()) {
       // One link answers ten questions at once.
       if (index === 5) service.clock.advance(120_000);
-      expect(await answerTo(open, transaction)).toMatchObject({ ...told, ...PLACED });
+      expect(await answerTo(open, transaction)).toMatchObject({ ...reported, ...PLACED });
     }
     expect((await get(service, `/v1/invoices/${open.invoiceId}`)).body.status).toBe('PENDING');
   });
@@ -219,7 +219,7 @@ describe('an answer out of a closed set of causes, each with its figures', () =>
       ['', { code: 'not_a_transaction_id' }],
       ['ff'.repeat(32), { code: 'not_found' }],
     ];
-    for (const [transaction, told] of asked) expect(await answerTo(invoice, transaction)).toMatchObject(told);
+    for (const [transaction, reported] of asked) expect(await answerTo(invoice, transaction)).toMatchObject(reported);
     const echoed = await lookUp(invoice, '<script>alert(1)</script>');
     expect(echoed.text).not.toContain('script');
   });
@@ -276,10 +276,10 @@ describe('reveals no other invoice, not even that one exists', () => {
     await untilStatusOf(busy, others[2]?.invoiceId ?? '', 'CONFIRMING');
     for (const [what, plain, telling] of pairs) {
       service.clock.advance(10_000);
-      const [told, compared] = [await lookUp(beside, telling), await lookUp(alone, plain)];
-      expect([told.status, told.text], what).toEqual([compared.status, compared.text]);
-      expect(without(told), what).toEqual(without(compared));
-      expect(['short', 'over']).toContain(told.body.code);
+      const [reported, compared] = [await lookUp(beside, telling), await lookUp(alone, plain)];
+      expect([reported.status, reported.text], what).toEqual([compared.status, compared.text]);
+      expect(without(reported), what).toEqual(without(compared));
+      expect(['short', 'over']).toContain(reported.body.code);
     }
   });
 
@@ -294,13 +294,13 @@ describe('reveals no other invoice, not even that one exists', () => {
     }
     await settle();
     await untilStatusOf(other, theirs.invoiceId, 'PAID');
-    const told = [];
+    const reported = [];
     for (const transaction of transactions) {
       const { text, body } = await lookUp(invoice, transaction);
       expect(body.code).toBe('other_address');
-      told.push(text.replace(body.to, 'T…'));
+      reported.push(text.replace(body.to, 'T…'));
     }
-    expect(new Set(told).size).toBe(1);
+    expect(new Set(reported).size).toBe(1);
   });
 
   test('of a transaction that paid two invoices, each payer hears of their own part', async () => {

@@ -130,7 +130,8 @@ describe('the database is away', () => {
     link.setMode('hang');
     const startedMs = performance.now();
     expectProblem(await post(target), 503, 'UNAVAILABLE');
-    expect(performance.now() - startedMs).toBeLessThan(15_000);
+    // Sooner than the time after which a statement that hangs is given up.
+    expect(performance.now() - startedMs).toBeLessThan(20_000);
   });
 
   test('type is made of the public URL', async () => {

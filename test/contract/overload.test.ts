@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { payScenario } from '../../src/devnet/pay-scenario.ts';
+import { payScenario } from '../../src/devnet/payer/pay-scenario.ts';
 import { CONNECTION_LIMITS } from '../../src/web/bound-connections.ts';
 import {
   call,
@@ -38,8 +38,16 @@ test('requests that hold all connections of theirs hold up neither a payment nor
   const { usdtContract: usdt, fakeUsdtContract: fakeUsdt, multisendContract: multisend } = service.devnet;
   // What every request reads, and what follows the chain never.
   await operator.query('begin; lock table api_keys in access exclusive mode');
-  const reads = Array.from({ length: REQUESTS }, () => readInvoice(service, id));
-  const creates = Array.from({ length: REQUESTS }, () => createInvoice(service));
+  let isPaid = false;
+  // Those that the database gives up after a while are followed by others, until the payment is through.
+  const again = async (ask: () => Promise<{ status: number }>) => {
+    const statuses: number[] = [];
+    do statuses.push((await ask()).status);
+    while (!isPaid);
+    return statuses;
+  };
+  const reads = Array.from({ length: REQUESTS }, () => again(() => readInvoice(service, id)));
+  const creates = Array.from({ length: REQUESTS }, () => again(() => createInvoice(service)));
   await untilBlocked(2);
   await payScenario(service.payer, { scenario: 'exact', contracts: { usdt, fakeUsdt, multisend }, invoice });
   service.devnet.mine();
@@ -47,14 +55,13 @@ test('requests that hold all connections of theirs hold up neither a payment nor
   const received = await eventually(
     () => inboxOf(service, id),
     (webhooks) => webhooks.some(({ type }) => type === 'invoice.paid'),
-    // Less than the time after which the database gives up those requests.
-    9000,
   );
   expect(received.at(-1)).toMatchObject({ type: 'invoice.paid', verified: true });
+  isPaid = true;
   await operator.query('rollback');
   // On a slow machine some have waited too long for a connection.
-  for (const { status } of await Promise.all(reads)) expect([200, 503]).toContain(status);
-  for (const { status } of await Promise.all(creates)) expect([201, 503]).toContain(status);
+  for (const status of (await Promise.all(reads)).flat()) expect([200, 503]).toContain(status);
+  for (const status of (await Promise.all(creates)).flat()) expect([201, 503]).toContain(status);
 });
 
 test('however many ask whether the service is ready, which is never refused, one looks at a time', async () => {

@@ -88,7 +88,7 @@ test('the document of the API is limited by client network, and nothing else wit
 });
 
 test('the default is 100 requests/s with a burst of 200', async () => {
-  const { readConfig } = await import('../../src/config.ts');
+  const { readConfig } = await import('../../src/config/config.ts');
   const read = readConfig({});
   expect(read).toMatchObject({ kind: 'ok', config: { rateLimit: { perSecond: 100, burst: 200 } } });
 });

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { resumeChain } from '../../src/cli/chain.ts';
+import { printResumed } from '../../src/cli/chain/chain.ts';
 import { unixMs } from '../../src/domain/time.ts';
-import { type AlarmKind, raiseAlarm, resolveAlarms } from '../../src/store/alarms.ts';
-import { insertCursor, setHalt } from '../../src/store/chain-cursor.ts';
-import { saveChainStatus } from '../../src/store/chain-status.ts';
-import { acquireLease, releaseLease, watcherLease } from '../../src/store/leases.ts';
+import { type AlarmKind, raiseAlarm, resolveAlarms } from '../../src/store/chain/alarms.ts';
+import { insertCursor, setHalt } from '../../src/store/chain/cursor.ts';
+import { acquireLease, releaseLease, watcherLease } from '../../src/store/chain/leases.ts';
+import { saveChainStatus } from '../../src/store/chain/status.ts';
 import { readyz } from '../support/fault-flow.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { recordTerminal } from '../support/terminal.ts';
@@ -44,14 +44,15 @@ test('an alarm that any process raised makes it blind, however fresh the newest 
   await examine(1000);
   expect(await readyz(service)).toMatchObject({ blind: false, alarms: [] });
   await raise('blind');
-  const told = await readyz(service);
-  expect(told).toMatchObject({ blind: true, alarms: ['blind'] });
-  expect(told.reason).toBe('no node shows the chain: run quittance chain status');
+  const reported = await readyz(service);
+  expect(reported).toMatchObject({ blind: true, alarms: ['blind'] });
+  expect(reported.reason).toBe('no node shows the chain: run quittance chain status');
   await resolveAlarms(service.db, 'devnet', 'blind');
   expect(await readyz(service)).toMatchObject({ blind: false, alarms: [] });
 });
 
 test('old blocks of a watcher that catches up are no blindness, and those of one that stopped or hangs are', async () => {
+  service.clock.freeze();
   await examine(600_000);
   const unwatched = { blind: true, reason: 'the newest examined block is 600 s old, and no watcher works on it' };
   expect(await readyz(service)).toMatchObject(unwatched);
@@ -75,6 +76,6 @@ test('a halt is blind with its alarm, and neither is left when an operator resum
   expect(await readyz(service)).toMatchObject({ blind: true, alarms: ['halted'] });
   const env = { DATABASE_URL: service.connectionString, QUITTANCE_DEVNET_NODES: service.devnet.url };
   const usdt = { QUITTANCE_DEVNET_USDT: service.devnet.usdtContract };
-  await resumeChain(recordTerminal({ env: { ...env, ...usdt } }), { yes: true });
+  await printResumed(recordTerminal({ env: { ...env, ...usdt } }), { yes: true });
   expect(await readyz(service)).toMatchObject({ blind: false, alarms: [] });
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { payScenario } from '../../src/devnet/pay-scenario.ts';
-import type { Scenario } from '../../src/devnet/scenarios.ts';
+import { payScenario } from '../../src/devnet/payer/pay-scenario.ts';
+import type { Scenario } from '../../src/devnet/payer/scenarios.ts';
 import {
   eventually,
   payableOf,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { payScenario } from '../../src/devnet/pay-scenario.ts';
-import { SCENARIO_NAMES, type Scenario } from '../../src/devnet/scenarios.ts';
+import { payScenario } from '../../src/devnet/payer/pay-scenario.ts';
+import { SCENARIO_NAMES, type Scenario } from '../../src/devnet/payer/scenarios.ts';
 import { parseAmount } from '../../src/domain/money.ts';
 import { type CliOutput, runCli } from '../cli/run-cli.ts';
 import {
@@ -52,7 +52,6 @@ async function untilRecorded(): Promise<void> {
   await eventually(
     async () => (await call(`${service.url}/readyz`)).body?.networks?.devnet?.solidBlock ?? 0,
     (solid) => solid >= number,
-    60_000,
   );
 }
 
@@ -208,9 +207,9 @@ test('every incoming transfer is in the ledger exactly once, whatever the scenar
   expect(new Set(rows.map(({ txId, logIndex }) => `${txId}:${logIndex}`)).size).toBe(rows.length);
 
   // Each told once, with its own facts.
-  const told = await events();
+  const reported = await events();
   for (const row of rows) {
-    const own = told.filter(({ transferId }) => transferId === row['id']);
+    const own = reported.filter(({ transferId }) => transferId === row['id']);
     const type = { matched: 'invoice.paid', duplicate: 'transfer.duplicate', unmatched: 'transfer.unmatched' };
     expect(own.map((event) => event['type'])).toEqual([type[row['kind'] as Kind]]);
     const { data } = JSON.parse(String(own[0]?.['body']));
@@ -219,13 +218,12 @@ test('every incoming transfer is in the ledger exactly once, whatever the scenar
     expect(facts.amount.replace('.', '').replace(/^0+/, '')).toBe(row['micro']);
     expect('invoiceId' in data).toBe(row['kind'] !== 'unmatched');
   }
-  expect(told.filter(({ type }) => String(type).startsWith('transfer.'))).toHaveLength(
+  expect(reported.filter(({ type }) => String(type).startsWith('transfer.'))).toHaveLength(
     rows.filter(({ kind }) => kind !== 'matched').length,
   );
   await eventually(
     async () => new Set((await inboxOf(service)).map(({ id }: Json) => id)).size,
-    (count) => count === told.length,
-    60_000,
+    (count) => count === reported.length,
   );
 
   // Reading every block again finds nothing new, and the chain holds what the ledger says.
@@ -236,7 +234,7 @@ test('every incoming transfer is in the ledger exactly once, whatever the scenar
   await service.restart();
   await untilRecorded();
   expect(await ledger()).toEqual(rows);
-  expect(await events()).toEqual(told);
+  expect(await events()).toEqual(reported);
   await cli('reconcile');
 
   // A reason for machines on every one that paid nothing, and no claim of certainty.

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFin
 import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import type { Network } from '../../src/domain/network.ts';
 import { unixMs } from '../../src/domain/time.ts';
-import { insertEvents } from '../../src/store/events.ts';
+import { insertEvents } from '../../src/store/outbox/events.ts';
 import { createWebhookSecret } from '../../src/webhooks/sign.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { addTestEndpoint, TEST_KEY_RING } from '../support/key-ring.ts';

@@ -251,8 +251,8 @@ describe('an endpoint is disabled', () => {
     world.receiver.answer(endpointOf(shop, 'gone').path, (response) => response.writeHead(410).end());
     const { clock } = deliver(world);
     const { eventId, invoiceId } = await oneEvent(shop);
-    const [, told] = (await untilHits(shop, 'other', 2)) as [Hit, Hit];
-    expect(told.body).toMatchObject({
+    const [, reported] = (await untilHits(shop, 'other', 2)) as [Hit, Hit];
+    expect(reported.body).toMatchObject({
       type: 'endpoint.disabled',
       data: { endpointId: endpointOf(shop, 'gone').whe, reason: expect.stringContaining('410') },
     });
@@ -293,8 +293,8 @@ describe('an endpoint is disabled', () => {
     expect(await endpointState(shop, 'failing')).toMatchObject({ status: 'failing' });
     clock.moveTo(begin + 120 * HOUR + 60 * SECOND);
     await untilAttempts(shop, 'failing', eventId, 3);
-    const [, told] = (await untilHits(shop, 'other', 2)) as [Hit, Hit];
-    expect(told.body).toMatchObject({
+    const [, reported] = (await untilHits(shop, 'other', 2)) as [Hit, Hit];
+    expect(reported.body).toMatchObject({
       type: 'endpoint.disabled',
       data: { endpointId: endpointOf(shop, 'failing').whe, reason: expect.any(String) },
     });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { payScenario } from '../../src/devnet/pay-scenario.ts';
-import { SCENARIO_NAMES } from '../../src/devnet/scenarios.ts';
+import { payScenario } from '../../src/devnet/payer/pay-scenario.ts';
+import { SCENARIO_NAMES } from '../../src/devnet/payer/scenarios.ts';
 import { accountFromHex41 } from '../../src/tron/address.ts';
 import { type BlockHeaderJson, blockIdOf, encodeBlockHeader, recoverWitness } from '../../src/tron/block-header.ts';
 import { txTrieRoot } from '../../src/tron/merkle.ts';

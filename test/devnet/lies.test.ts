@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { FAULT_KINDS, type Fault } from '../../src/devnet/faults.ts';
+import { FAULT_KINDS, type Fault } from '../../src/devnet/faults/faults.ts';
 import { accountToAddress } from '../../src/tron/address.ts';
 import { decodeTransferLog } from '../../src/tron/usdt.ts';
 import { askNode, askNodeText, payerOf, startTestDevnet } from '../support/devnet.ts';

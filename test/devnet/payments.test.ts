@@ -4,16 +4,17 @@ import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';
 import { expect, test, vi } from 'vitest';
 import type { Devnet } from '../../src/devnet/devnet.ts';
-import { PENNILESS } from '../../src/devnet/keys.ts';
-import { payScenario, type ScenarioOptions } from '../../src/devnet/pay-scenario.ts';
-import { createPayer } from '../../src/devnet/payer.ts';
-import { SCENARIO_NAMES, type Scenario } from '../../src/devnet/scenarios.ts';
+import { PENNILESS } from '../../src/devnet/evm/keys.ts';
+import { payScenario, type ScenarioOptions } from '../../src/devnet/payer/pay-scenario.ts';
+import { createPayer } from '../../src/devnet/payer/payer.ts';
+import { SCENARIO_NAMES, type Scenario } from '../../src/devnet/payer/scenarios.ts';
 import { accountFromPublicKey, accountToAddress, parseAddress } from '../../src/tron/address.ts';
 import { encodeRawTransaction, type RawTransaction } from '../../src/tron/raw-transaction.ts';
 import { signMessage } from '../../src/tron/signature.ts';
 import { encodeTransaction } from '../../src/tron/transaction.ts';
 import { decodeTransferLog, encodeTransferCall, type TransferLog } from '../../src/tron/usdt.ts';
 import { askNode, contractsOf, payerOf, startTestDevnet, temporaryDirectory } from '../support/devnet.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
 
 const INVOICE = { address: 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH', amountMicro: 25_000_014n };
 const SECOND = { address: 'TSeJkUh4Qv67VNFwY8LaAxERygNdy6NQZK', amountMicro: 3_000_001n };
@@ -296,12 +297,12 @@ test('with a block time the network makes blocks by itself, on its slots, and go
   const start = 1_767_225_600_000;
   let clock = start;
   const devnet = await startTestDevnet({ blockMs: 20, genesisTimestampMs: start, now: () => (clock += 5) });
-  await vi.waitFor(() => expect(devnet.head().number).toBeGreaterThan(3), { interval: 5, timeout: 15_000 });
+  await vi.waitFor(() => expect(devnet.head().number).toBeGreaterThan(3), { interval: 5, timeout: PATIENCE_MS });
   const before = devnet.head();
   clock += 1_000_000;
   await vi.waitFor(() => expect(devnet.head().timestampMs).toBeGreaterThan(start + 1_000_000), {
     interval: 5,
-    timeout: 15_000,
+    timeout: PATIENCE_MS,
   });
   expect(devnet.head().number).toBeLessThan(before.number + 50);
   expect((devnet.head().timestampMs - start) % 20).toBe(0);

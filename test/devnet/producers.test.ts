@@ -1,6 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import type { Devnet } from '../../src/devnet/devnet.ts';
 import { askNode, payerOf, startTestDevnet, temporaryDirectory } from '../support/devnet.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
 import { readBlock, witnessKeyOf } from './read-block.ts';
 
 const RECIPIENT = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH';
@@ -96,7 +97,7 @@ test('a network with a block time passes over the slots of stalled producers by 
   const devnet = await startTestDevnet({ producers: 3, blockMs: 20, genesisTimestampMs: Date.now() });
   devnet.stall([1]);
   const { number } = devnet.head();
-  await vi.waitFor(() => expect(devnet.head().number).toBeGreaterThan(number + 5), { timeout: 5_000 });
+  await vi.waitFor(() => expect(devnet.head().number).toBeGreaterThan(number + 5), { timeout: PATIENCE_MS });
   await devnet.stop();
 });
 

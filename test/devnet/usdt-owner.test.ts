@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Devnet } from '../../src/devnet/devnet.ts';
-import { createPayer } from '../../src/devnet/payer.ts';
+import { createPayer } from '../../src/devnet/payer/payer.ts';
 import { accountToAddress, parseAddress } from '../../src/tron/address.ts';
 import { decodeTransferLog } from '../../src/tron/usdt.ts';
 import { askNode, payerOf, startTestDevnet } from '../support/devnet.ts';

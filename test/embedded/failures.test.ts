@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, readdir, rm, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { createLogger } from '../../src/runtime/log.ts';
-import { startEmbeddedPostgres } from '../../src/store/embedded.ts';
+import { startEmbeddedPostgres } from '../../src/store/embedded/embedded.ts';
 import { copyProject } from './project-copy.ts';
 import {
   IS_LINUX,
@@ -17,9 +17,6 @@ import {
   until,
   untilNoProcess,
 } from './server.ts';
-
-// Each test starts several servers, which on a machine busy with other things takes a while.
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 
 const log = createLogger({ level: 'silent' });
 

@@ -3,13 +3,10 @@ import { appendFile, lstat, mkdir, readFile, rm, stat, writeFile } from 'node:fs
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest';
 import { createLogger } from '../../src/runtime/log.ts';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/store/embedded.ts';
-import { readRunningPostgres } from '../../src/store/embedded-connection.ts';
+import { readRunningPostgres } from '../../src/store/embedded/connection.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/store/embedded/embedded.ts';
 import { copyProject, nativePath } from './project-copy.ts';
 import { IS_LINUX, makeDirectory, processesOf, query, ready, spawnServer, stop } from './server.ts';
-
-// Each test starts several servers, which on a machine busy with other things takes a while.
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 
 const log = createLogger({ level: 'silent' });
 

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { REACHABLE_SCRIPT } from './project-copy.ts';
 import {
   IS_LINUX,
   makeDirectory,
@@ -18,9 +18,6 @@ import {
   until,
   untilNoProcess,
 } from './server.ts';
-
-// Each test starts several servers, which on a machine busy with other things takes a while.
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 
 // Looking at processes needs /proc.
 describe.skipIf(!IS_LINUX)('no PostgreSQL outlives its Quittance', () => {
@@ -144,10 +141,7 @@ describe.skipIf(!IS_LINUX)('no PostgreSQL outlives its Quittance', () => {
   });
 
   test('a Node that ends without stopping it takes it along', async () => {
-    const script = fileURLToPath(new URL('./server-process.ts', import.meta.url));
-    const child = spawn(process.execPath, ['--import', 'ts-blank-space/register', script, dataDir], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
+    const child = spawn(process.execPath, [REACHABLE_SCRIPT, dataDir], { stdio: ['ignore', 'pipe', 'inherit'] });
     await once(child, 'exit');
     await untilNoProcess(dataDir);
     expect(child.exitCode).toBe(0);

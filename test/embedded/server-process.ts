@@ -3,11 +3,11 @@
  * It tells what happens in lines of JSON on standard output. The second argument is the shared directory.
  */
 import { createLogger } from '../../src/runtime/log.ts';
-import { startEmbeddedPostgres } from '../../src/store/embedded.ts';
+import { startEmbeddedPostgres } from '../../src/store/embedded/embedded.ts';
 
 const [dataDir = '', sharedDir] = process.argv.slice(2);
 
-function tell(message: object): void {
+function report(message: object): void {
   process.stdout.write(`${JSON.stringify(message)}\n`);
 }
 
@@ -16,22 +16,22 @@ try {
     dataDir,
     log: createLogger({ level: 'silent' }),
     onExit: (exit) => {
-      tell({ kind: 'exited', exit });
+      report({ kind: 'exited', exit });
       process.exit(3);
     },
     ...(sharedDir ? { sharedDir } : {}),
   });
   const stop = async () => {
     await postgres.stop();
-    tell({ kind: 'stopped' });
+    report({ kind: 'stopped' });
     process.exit(0);
   };
   process.once('SIGTERM', stop);
   process.stdin.once('data', stop);
   // As the superuser: what is looked at is the server.
-  tell({ kind: 'ready', connection: postgres.owner });
+  report({ kind: 'ready', connection: postgres.owner });
 } catch (error) {
   const { code, message } = error as { code?: string; message: string };
-  tell({ kind: 'failed', code, message });
+  report({ kind: 'failed', code, message });
   process.exit(1);
 }

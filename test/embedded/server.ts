@@ -4,11 +4,12 @@ import { chmod, mkdtemp, readdir, readFile, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { inject } from 'vitest';
-import type { UnexpectedExit } from '../../src/store/embedded.ts';
-import type { PostgresConnection } from '../../src/store/embedded-connection.ts';
+import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
+import type { UnexpectedExit } from '../../src/store/embedded/embedded.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
+import { REACHABLE_SCRIPT } from './project-copy.ts';
 
 export const IS_ROOT = process.getuid?.() === 0;
 export const IS_LINUX = process.platform === 'linux';
@@ -41,15 +42,7 @@ export function spawnServer(
   } = {},
 ): ServerProcess {
   const { uid, gid, sharedDir } = options;
-  const script = options.script ?? fileURLToPath(new URL('./server-process.ts', import.meta.url));
-  const node = [
-    process.execPath,
-    '--import',
-    import.meta.resolve('ts-blank-space/register'),
-    script,
-    dataDir,
-    ...(sharedDir ? [sharedDir] : []),
-  ];
+  const node = [process.execPath, options.script ?? REACHABLE_SCRIPT, dataDir, ...(sharedDir ? [sharedDir] : [])];
   const child = spawn('/bin/sh', ['-c', `umask ${(options.umask ?? 0o022).toString(8)}; exec "$@"`, 'sh', ...node], {
     cwd: options.cwd ?? '/',
     env: { ...process.env, TMPDIR: inject('runDirectory'), ...options.env },
@@ -107,7 +100,7 @@ export async function processesOf(dataDir: string): Promise<{ pid: number; comma
   return found;
 }
 
-/** Returns the first true answer. A lost cause fails after half a minute, which a busy machine does not need. */
+/** Returns the first true answer. */
 export async function until<T>(what: string, ask: () => Promise<T | false | undefined>): Promise<T> {
   const deadlineMs = performance.now() + PATIENCE_MS;
   for (;;) {
@@ -117,8 +110,6 @@ export async function until<T>(what: string, ask: () => Promise<T | false | unde
     await delay(10);
   }
 }
-
-const PATIENCE_MS = 30_000;
 
 export async function untilNoProcess(dataDir: string): Promise<void> {
   await until(`no process of ${dataDir} is left`, async () => (await processesOf(dataDir)).length === 0);

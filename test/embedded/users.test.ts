@@ -16,14 +16,11 @@ import {
 } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
-import { withScratch } from '../../src/cli/backup/scratch.ts';
+import { withScratch } from '../../src/operator/backup/scratch.ts';
 import { createLogger } from '../../src/runtime/log.ts';
-import { startEmbeddedPostgres } from '../../src/store/embedded.ts';
+import { startEmbeddedPostgres } from '../../src/store/embedded/embedded.ts';
 import { copyProject, nativePath } from './project-copy.ts';
 import { IS_LINUX, IS_ROOT, makeDirectory, processesOf, query, ready, spawnServer, stop } from './server.ts';
-
-// Each test starts several servers, which on a machine busy with other things takes a while.
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 
 const NOBODY = 65_534;
 
@@ -88,7 +85,10 @@ describe.skipIf(!IS_ROOT || !IS_LINUX)('PostgreSQL started by root', () => {
     const cluster = join(mixed, 'shared', 'cluster');
     await mkdir(join(cluster, 'roots', 'more'), { recursive: true });
     await chown(cluster, NOBODY, NOBODY);
-    await withScratch({ stderr: process.stderr }, { needsOwnUser: false }, async () => undefined);
+    await withScratch(
+      { log: createLogger({ level: 'warn', destination: process.stderr }), needsOwnUser: false },
+      async () => undefined,
+    );
     vi.unstubAllEnvs();
     expect((await readdir(shared)).filter((name) => name.startsWith('quittance-verify-')).sort()).toEqual(
       [link, mixed, strangers].map((path) => basename(path)),

@@ -8,6 +8,7 @@ import {
   type Answer,
   call,
   createInvoice,
+  createPatiently,
   createTestProject,
   startTestService,
   type TestProject,
@@ -24,7 +25,7 @@ afterAll(() => service.stop());
 const NINE_WORDS = { maxSurchargeMicro: 100n };
 
 const create = (project: TestProject, amount: string, idempotencyKey: string = randomUUID()) =>
-  createInvoice(service, { apiKey: project.apiKey, idempotencyKey, body: { amount } });
+  createPatiently(service, { apiKey: project.apiKey, idempotencyKey, body: { amount } });
 
 async function createMany(project: TestProject, amount: string, count: number): Promise<Answer[]> {
   const answers: Answer[] = [];

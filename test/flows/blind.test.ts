@@ -4,7 +4,7 @@ import { unlimitedNode } from '../../src/domain/node.ts';
 import type { Clock } from '../../src/runtime/clock.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { type Service, startService } from '../../src/service.ts';
-import { findCursor } from '../../src/store/chain-cursor.ts';
+import { findCursor } from '../../src/store/chain/cursor.ts';
 import { parseAddress } from '../../src/tron/address.ts';
 import { alarmsOf } from '../support/fault-flow.ts';
 import { createTestDatabase } from '../support/postgres.ts';

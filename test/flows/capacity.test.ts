@@ -7,8 +7,8 @@ import { unixMs } from '../../src/domain/time.ts';
 import { startCapacityWatch } from '../../src/payments/watch-capacity.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
-import { insertAddress } from '../../src/store/addresses.ts';
-import { findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/store/alarms.ts';
+import { findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/store/chain/alarms.ts';
+import { insertAddress } from '../../src/store/ledger/addresses.ts';
 import { type AccountHex, accountToAddress } from '../../src/tron/address.ts';
 import { runSql } from '../contract/sql.ts';
 import {
@@ -206,7 +206,7 @@ test('a project that cannot be measured is logged once in a round and keeps no o
   await runSql(service, 'update projects set max_surcharge_micro = 0 where id = $1', [broken.id]);
   const lines: string[] = [];
   const log = createLogger({ level: 'warn', destination: { write: (line) => void lines.push(line) } });
-  const told = () => lines.map((line) => JSON.parse(line)).filter(({ level }) => level === 'warn');
+  const reported = () => lines.map((line) => JSON.parse(line)).filter(({ level }) => level === 'warn');
   // Whether it leads is asked each second, which leaves time for many retries.
   let looks = 0;
   let enough = Number.POSITIVE_INFINITY;
@@ -217,13 +217,15 @@ test('a project that cannot be measured is logged once in a round and keeps no o
   await watchUntil(
     async () => {
       // A round tells of its failures at its end.
-      if (enough === Number.POSITIVE_INFINITY && told().length > 0) enough = looks + 3;
+      if (enough === Number.POSITIVE_INFINITY && reported().length > 0) enough = looks + 3;
       return looks >= enough;
     },
     { log, isLeader },
   );
-  expect(told()).toMatchObject([{ failures: 1, msg: expect.stringContaining(`for ${broken.projectId}; the next`) }]);
-  expect(told()[0].err.message).toContain('division by zero');
+  expect(reported()).toMatchObject([
+    { failures: 1, msg: expect.stringContaining(`for ${broken.projectId}; the next`) },
+  ]);
+  expect(reported()[0].err.message).toContain('division by zero');
   expect(await alarmOf(before)).not.toBeNull();
   expect(await alarmOf(after)).not.toBeNull();
   await runSql(

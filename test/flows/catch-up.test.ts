@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { findCursor } from '../../src/store/chain-cursor.ts';
-import { findChainStatus } from '../../src/store/chain-status.ts';
+import { findCursor } from '../../src/store/chain/cursor.ts';
+import { findChainStatus } from '../../src/store/chain/status.ts';
+import { unlistedStatement } from '../../src/store/db/statement.ts';
 import {
   alarmKinds,
   evidenceOf,
@@ -59,12 +60,12 @@ async function missMuch(nodeCount: number) {
   return { from, txIds, twice, inTime, late, unpaid, paid: [...direct, ...internal, twice, inTime] };
 }
 
-const told = {
-  name: '',
-  columns: { type: 'text', number: 'int8?' },
-  text: `select e.type, t.block_number as number from events e left join transfers t on t.id = e.transfer_id
+const reported = unlistedStatement(
+  '',
+  { type: 'text', number: 'int8?' },
+  `select e.type, t.block_number as number from events e left join transfers t on t.id = e.transfer_id
     order by e.created_at, e.id`,
-} as const;
+);
 
 async function expectEverythingTold({ txIds, twice, late, unpaid, paid }: Missed, verified: string) {
   await untilPaid(service, ...paid, late);
@@ -75,7 +76,7 @@ async function expectEverythingTold({ txIds, twice, late, unpaid, paid }: Missed
     expect(await readInvoiceEvents(service, order)).not.toContain('invoice.expired');
   }
   expect((await readInvoice(service, late.id)).body.payment.transaction).toMatchObject({ late: true });
-  const events = await service.db.run(told, []);
+  const events = await service.db.run(reported, []);
   const count = (type: string) => events.filter((event) => event.type === type).length;
   expect(count('invoice.paid')).toBe(paid.length + 1);
   expect(count('transfer.duplicate')).toBe(1);

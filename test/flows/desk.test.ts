@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { decodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
-import { resolveTransfers } from '../../src/payments/resolve-transfer.ts';
-import { findCursor } from '../../src/store/chain-cursor.ts';
-import { findTransfersOfTransaction } from '../../src/store/transfer-records.ts';
+import { resolveTransfers } from '../../src/operator/transfers/resolve-transfers.ts';
+import { findTransfersOfTransaction } from '../../src/operator/transfers/transfer-records.ts';
+import { findCursor } from '../../src/store/chain/cursor.ts';
 import {
   createInvoice,
   eventually,
@@ -16,6 +15,8 @@ import {
   type TestService,
   untilStatus,
 } from '../support/service.ts';
+
+const OPERATOR = { kind: 'cli', name: 'test', role: 'operator' } as const;
 
 let service: TestService;
 let client: pg.Client;
@@ -126,8 +127,8 @@ test('several transfers to us in one transaction are each recorded once, each by
     [4, 'duplicate', first.address, first.amountMicro],
     [5, 'unmatched', first.address, 3_210_000n],
   ]);
-  const told = await eventsAbout(txId);
-  expect(told.map(({ type }) => type).sort()).toEqual([
+  const reported = await eventsAbout(txId);
+  expect(reported.map(({ type }) => type).sort()).toEqual([
     'invoice.paid',
     'invoice.paid',
     'transfer.duplicate',
@@ -166,17 +167,13 @@ test('an invoice that was credited outside stays unpaid, and its exact transfer 
   const txId = await send(invoice.address, invoice.amountMicro - 1_000_000n);
   await settle();
   const [short] = await findTransfersOfTransaction(service.db, txId, null, 500);
-  const outcome = await resolveTransfers(
-    { db: service.db, now: () => unixMs(service.clock.now()) },
-    {
-      transferIds: [short?.id ?? ''],
-      resolution: 'credited-outside',
-      note: '',
-      invoice: { id: decodeId('inv', invoice.id), externalId: invoice.id },
-      resolvedBy: 'test',
-    },
-  );
-  expect(outcome).toMatchObject({ kind: 'resolved', invoice: { status: 'PENDING' } });
+  const resolved = await resolveTransfers({ db: service.db, now: () => unixMs(service.clock.now()) }, OPERATOR, {
+    transferIds: [short?.id ?? ''],
+    resolution: 'credited-outside',
+    note: '',
+    invoice: invoice.id,
+  });
+  expect(resolved).toMatchObject({ resolvedBy: 'test', invoice: { status: 'PENDING' } });
   expect((await readInvoice(service, invoice.id)).body.status).toBe('PENDING');
   await send(invoice.address, invoice.amountMicro);
   await settle();
@@ -189,10 +186,9 @@ test('more than 500 transfers are not resolved at once, whoever asks', async () 
     resolution: 'ignored',
     note: '',
     invoice: null,
-    resolvedBy: 'test',
   } as const;
   const deps = { db: service.db, now: () => unixMs(service.clock.now()) };
-  await expect(async () => resolveTransfers(deps, request)).rejects.toThrow(
+  await expect(async () => resolveTransfers(deps, OPERATOR, request)).rejects.toThrow(
     '501 transfers were given, and at most 500',
   );
 });

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { renderGeneral } from '../../src/checkout/answer.ts';
-import { wordsOf } from '../../src/checkout/words.ts';
-import type { Scenario } from '../../src/devnet/scenarios.ts';
+import { renderGeneral } from '../../src/checkout/lookup/answer.ts';
+import { wordsOf } from '../../src/checkout/words/words.ts';
+import type { Scenario } from '../../src/devnet/payer/scenarios.ts';
 import { plainText, rawHtml } from '../../src/web/html.ts';
 import { newDirectory, runCli } from '../cli/run-cli.ts';
 import { untilHeadIsExamined } from '../support/fault-flow.ts';

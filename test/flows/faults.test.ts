@@ -1,7 +1,7 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { createPayer } from '../../src/devnet/payer.ts';
-import { migrate, readMigrations } from '../../src/store/migrate.ts';
+import { createPayer } from '../../src/devnet/payer/payer.ts';
+import { migrate, readMigrations } from '../../src/store/db/migrate.ts';
 import { untilItFails } from '../support/fault-flow.ts';
 import { createTestDatabase, openTestDatabase } from '../support/postgres.ts';
 import {

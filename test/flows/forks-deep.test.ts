@@ -47,10 +47,10 @@ describe('27 producers', () => {
       await untilPaid(service, moved, internal);
 
       const [evidence] = await evidenceOf(service, moved.txId);
-      const number = Number(evidence?.block_number);
+      const number = Number(evidence?.blockNumber);
       const [final] = await headersOf(service, number, number);
-      expect(evidence).toMatchObject({ verified: 'proven', block_id: final?.id, producer: final?.producer });
-      expect(evidence?.block_id).not.toBe(orphan?.id);
+      expect(evidence).toMatchObject({ verified: 'proven', blockId: final?.id, producer: final?.producer });
+      expect(evidence?.blockId).not.toBe(orphan?.id);
       expect(await evidenceOf(service, txId)).toMatchObject([{ kind: 'matched', verified: 'agreed:2' }]);
       for (const order of [kept, moved, internal]) {
         const types = await readInvoiceEvents(service, order);

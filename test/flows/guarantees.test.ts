@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { createLiveReads } from '../../src/checkout/live-reads.ts';
+import { createLiveReads } from '../../src/checkout/live/live-reads.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
-import { migrate } from '../../src/store/migrate.ts';
+import { migrate } from '../../src/store/db/migrate.ts';
 import { runSql } from '../contract/sql.ts';
 import { openEventStream } from '../support/event-stream.ts';
 import {
@@ -85,12 +85,12 @@ test('an address whose text was changed by the owner of the database is shown to
   });
   expect(asked.status).toBe(503);
   expect(stream.text()).not.toContain(THIEF);
-  const told = await eventually(
+  const reported = await eventually(
     () => alarms('address-damaged'),
     (found) => Object.keys(found).length > 0,
   );
-  expect(Object.keys(told)).toEqual([own]);
-  expect(told[own]).toContain(`its text is ${THIEF}`);
+  expect(Object.keys(reported)).toEqual([own]);
+  expect(reported[own]).toContain(`its text is ${THIEF}`);
 
   // The books wait for the operator as well, who does not lose what comes meanwhile.
   const { usdtContract } = service.devnet;
@@ -123,13 +123,13 @@ test('a running process raises the alarm schema-changed within an hour, names th
   await runSql(service, 'drop index transfers_pay_once; alter table transfers disable trigger transfers_are_kept');
   expect(await alarms('schema-changed')).toEqual({});
   service.clock.advance(HOUR_MS);
-  const told = await eventually(
+  const reported = await eventually(
     () => alarms('schema-changed'),
     (found) => Object.keys(found).length === 2,
   );
-  expect(Object.keys(told)).toEqual(['index transfers.transfers_pay_once', 'trigger transfers.transfers_are_kept']);
-  expect(told['index transfers.transfers_pay_once']).toMatch(/is missing.* It should be: CREATE UNIQUE INDEX/);
-  expect(told['trigger transfers.transfers_are_kept']).toMatch(/is disabled/);
+  expect(Object.keys(reported)).toEqual(['index transfers.transfers_pay_once', 'trigger transfers.transfers_are_kept']);
+  expect(reported['index transfers.transfers_pay_once']).toMatch(/is missing.* It should be: CREATE UNIQUE INDEX/);
+  expect(reported['trigger transfers.transfers_are_kept']).toMatch(/is disabled/);
 
   await service.stopService();
   await expect(service.restart()).rejects.toMatchObject({
@@ -137,7 +137,7 @@ test('a running process raises the alarm schema-changed within an hour, names th
     message: expect.stringMatching(/transfers_pay_once is missing.*transfers_are_kept is disabled/),
   });
 
-  const index = told['index transfers.transfers_pay_once']?.match(/CREATE UNIQUE INDEX[^.]*/)?.[0];
+  const index = reported['index transfers.transfers_pay_once']?.match(/CREATE UNIQUE INDEX[^.]*/)?.[0];
   await runSql(service, `${index}; alter table transfers enable trigger transfers_are_kept`);
   await service.restart();
   await eventually(

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Devnet } from '../../src/devnet/devnet.ts';
-import { clearHalt, findCursor, findHalt } from '../../src/store/chain-cursor.ts';
-import { findChainStatus } from '../../src/store/chain-status.ts';
+import { clearHalt, findCursor, findHalt } from '../../src/store/chain/cursor.ts';
+import { findChainStatus } from '../../src/store/chain/status.ts';
+import { unlistedStatement } from '../../src/store/db/statement.ts';
 import {
   alarmKinds,
   metricOf,
@@ -41,12 +42,12 @@ async function restartWith(urls: readonly string[], agreement: number): Promise<
   await service.restart();
 }
 
-const written = {
-  name: '',
-  columns: { cursor: 'text', heads: 'int8', transfers: 'int8', events: 'int8' },
-  text: `select (select solid_number || ' ' || encode(solid_id, 'hex') from chain_cursors) as cursor,
+const written = unlistedStatement(
+  '',
+  { cursor: 'text', heads: 'int8', transfers: 'int8', events: 'int8' },
+  `select (select solid_number || ' ' || encode(solid_id, 'hex') from chain_cursors) as cursor,
     (select count(*) from head_blocks) as heads, (select count(*) from transfers) as transfers, (select count(*) from events) as events`,
-} as const;
+);
 
 /** Waits until the watcher has looked several times more and gone no further. */
 async function untilRefusedAgain(): Promise<void> {
@@ -116,9 +117,9 @@ test('one operator of several that contradicts halts nothing: the others are fol
   await untilPaid(service, order);
   expect(await findHalt(service.db, 'devnet')).toBe(null);
   expect(await alarmKinds(service)).not.toContain('halted');
-  const told = await eventually(
+  const reported = await eventually(
     () => findChainStatus(service.db, 'devnet'),
     (found) => found?.status.nodes[0]?.state === 'paused',
   );
-  expect(told?.status.nodes[0]?.reason).toContain('contradicts');
+  expect(reported?.status.nodes[0]?.reason).toContain('contradicts');
 });

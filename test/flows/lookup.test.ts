@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { payScenario } from '../../src/devnet/pay-scenario.ts';
-import type { Scenario } from '../../src/devnet/scenarios.ts';
+import { payScenario } from '../../src/devnet/payer/pay-scenario.ts';
+import type { Scenario } from '../../src/devnet/payer/scenarios.ts';
 import { decodeId } from '../../src/domain/ids.ts';
 import { formatAmount, microUsdt } from '../../src/domain/money.ts';
 import { runSql } from '../contract/sql.ts';
@@ -111,6 +111,7 @@ describe('what only a node shows', () => {
     const txId = await pay(service, invoice, 'exact');
     service.devnet.mine();
     await untilStatus(service, invoice.id, 'CONFIRMING');
+    await untilHeadIsExamined(service);
     // As where our nodes do not agree on the logs of that block yet, or one node makes the payment up.
     await runSql(service, 'delete from sightings where invoice_id = $1', [decodeId('inv', invoice.id)]);
     expect(await lookUp(invoice, txId)).toEqual({
@@ -305,13 +306,13 @@ describe('a payer who goes on asking', () => {
       expect(codes[0]).toBe('not_found');
       expect(codes).toContain('unavailable');
       expect((await ask(greedy, paid, { at: url })).body).toMatchObject({ code: 'paid' });
-      const told: string[] = [];
+      const reported: string[] = [];
       for (let index = 0; index < 30; index++) {
         await askAnything();
         await askAnything();
-        told.push((await ask(other, short, { at: url })).body.code);
+        reported.push((await ask(other, short, { at: url })).body.code);
       }
-      expect(told).toEqual(Array(30).fill('short'));
+      expect(reported).toEqual(Array(30).fill('short'));
     });
   });
 });

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Cause } from '../../src/domain/mismatch.ts';
-import { diagnoseTransfers } from '../../src/payments/diagnose-transfers.ts';
+import { diagnoseTransfers } from '../../src/operator/mismatch/diagnose-transfers.ts';
 import { runSql } from '../contract/sql.ts';
 import {
   createInvoice,

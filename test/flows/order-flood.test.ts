@@ -1,11 +1,13 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { HDKey } from '@scure/bip32';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { microUsdt } from '../../src/domain/money.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { deriveNextAddresses } from '../../src/payments/derive-addresses.ts';
+import { createRelief } from '../../src/payments/relief.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { type Service, startService } from '../../src/service.ts';
-import { findOpenAlarms } from '../../src/store/alarms.ts';
+import { findOpenAlarms } from '../../src/store/chain/alarms.ts';
 import { type AccountXpub, deriveAddresses } from '../../src/tron/account-xpub.ts';
 import { runSql } from '../contract/sql.ts';
 import { setPolicy } from '../support/policies.ts';
@@ -13,6 +15,7 @@ import {
   type Answer,
   call,
   createInvoice,
+  createPatiently,
   createTestProject,
   eventually,
   payableOf,
@@ -77,7 +80,7 @@ const setLimit = ({ id }: TestProject, limit: number) =>
   runSql(service, 'update account_keys set auto_derive_limit = $2 where project_id = $1', [id, limit]);
 
 const order = ({ apiKey }: TestProject, amount = '25.00', url = service.url): Promise<Answer> =>
-  createInvoice({ ...service, url } as TestService, { apiKey, body: { amount } });
+  createPatiently({ ...service, url } as TestService, { apiKey, body: { amount } });
 
 const expectRefused = (answer: Answer, status: number, code: string) =>
   expect(answer).toMatchObject({ status, body: { status, code } });
@@ -146,11 +149,33 @@ describe('a flood of unpaid orders of one amount', () => {
     // One may still be added beside the last answers.
     const [addresses] = await eventually(
       () => Promise.all([addressesOf(shop), recorded(shop)]),
-      ([all, told]) => told.length === all.length - 1,
+      ([all, reported]) => reported.length === all.length - 1,
     );
     expect(addresses).toEqual(expected(shop.xpub, 0, addresses.length));
     expect(addresses.length).toBeGreaterThanOrEqual(6);
     expect(addresses.length).toBeLessThanOrEqual(9);
+  });
+
+  test('takes the last address that a key may yield, also if another look derived it meanwhile', async () => {
+    const shop = await createTestProject(service.db, { addressCount: 0 });
+    await setPolicy(service, shop, 'exact');
+    await derive(shop.id, newXpub(), 1);
+    await setLimit(shop, 1);
+    await orderMany(shop, 1);
+    const pool = {
+      projectId: shop.id,
+      policy: 'exact' as const,
+      maxSurchargeMicro: 10_000n,
+      requestedMicro: microUsdt(25_000_000n),
+    };
+    const look = () => {
+      const log = createLogger({ level: 'silent' });
+      return createRelief({ db: service.db, now: () => unixMs(Date.now()), random: randomBytes, log }).relieve(pool);
+    };
+    expect(await look()).toBe(true);
+    expect(await look()).toBe(true);
+    await orderMany(shop, 1);
+    expect(await look()).toBe(false);
   });
 
   test('of a project of the policy exact takes an address for each order, up to the bound', async () => {

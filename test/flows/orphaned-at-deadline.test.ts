@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
-import { sightBlocks } from '../../src/payments/sight-blocks.ts';
-import { findCursor } from '../../src/store/chain-cursor.ts';
-import { findInvoicePayment } from '../../src/store/payments.ts';
+import { detectBlocks } from '../../src/payments/detect-blocks.ts';
+import { findCursor } from '../../src/store/chain/cursor.ts';
+import { findInvoicePayment } from '../../src/store/ledger/payments.ts';
 import { type Books, startBooks } from '../support/books.ts';
 
 let books: Books;
@@ -18,7 +18,7 @@ async function examine(aboveNumber: number, certainTime?: number): Promise<void>
     blocks.push(await books.read(number));
   }
   const newest = blocks.at(-1)?.time ?? 0;
-  await sightBlocks(books.watching, aboveNumber, blocks, unixMs(certainTime ?? newest));
+  await detectBlocks(books.watching, aboveNumber, blocks, unixMs(certainTime ?? newest));
 }
 
 test.each([

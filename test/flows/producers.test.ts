@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { producerAccount } from '../../src/devnet/keys.ts';
-import { findOpenAlarms } from '../../src/store/alarms.ts';
-import { findProducerSets } from '../../src/store/producer-sets.ts';
+import { producerAccount } from '../../src/devnet/evm/keys.ts';
+import { findOpenAlarms } from '../../src/store/chain/alarms.ts';
+import { findProducerSets } from '../../src/store/chain/producer-sets.ts';
 import {
   alarmKinds,
   evidenceOf,

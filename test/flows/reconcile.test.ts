@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { startReconciler } from '../../src/chain/reconcile.ts';
-import { reconcileAddress } from '../../src/chain/reconcile-address.ts';
-import { rescan } from '../../src/chain/rescan.ts';
+import { startReconciler } from '../../src/chain/reconcile/reconcile.ts';
+import { reconcileAddress } from '../../src/chain/reconcile/reconcile-address.ts';
+import type { Actor } from '../../src/operator/actor.ts';
+import { rescanRange } from '../../src/operator/chain/rescan-range.ts';
 import { whileLeading } from '../../src/payments/watching.ts';
-import { findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/store/alarms.ts';
-import { listBookedAddresses, markChecksDue } from '../../src/store/balance-checks.ts';
-import type { Database } from '../../src/store/database.ts';
+import { findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/store/chain/alarms.ts';
+import { listBookedAddresses, markChecksDue } from '../../src/store/chain/balance-checks.ts';
+import type { Database } from '../../src/store/db/database.ts';
 import { type Books, startBooks } from '../support/books.ts';
 import { eventually } from '../support/service.ts';
 
@@ -24,7 +25,8 @@ afterAll(async () => {
 });
 beforeEach(() => books.devnet.setFault());
 
-const quiet = () => undefined;
+const onProgress = () => undefined;
+const ACTOR: Actor = { kind: 'cli', name: 'anna', role: 'owner' };
 const everything = () => true;
 
 async function check(
@@ -69,7 +71,7 @@ test('a transfer that the ledger missed is an alarm that names the amount and th
   expect(alarm?.detail).toContain('difference is 9.000005');
   expect(alarm?.detail).toContain(`quittance chain repair --network devnet --from ${found.from} --to ${found.to}`);
 
-  await rescan(books.rescanning(), { from: found.from, to: found.to }, quiet);
+  await rescanRange({ ...books.rescanning(), onProgress }, ACTOR, { from: found.from, to: found.to });
   expect(await check(addressAt(FIRST))).toMatchObject({ kind: 'good', balanceMicro: 16_000_006n });
   expect(await check(books.devnet.payer.address)).toMatchObject({ kind: 'good' });
   expect(await alarmKinds()).toEqual([]);
@@ -81,7 +83,7 @@ test('a transfer out that was missed is a difference as well', async () => {
   const range = await books.record((transfer) => transfer.amount === 2_000_003n);
   const found = await check(payer.address);
   expect(found.kind === 'differs' && found.chainMicro - found.ledgerMicro).toBe(-2_000_003n);
-  await rescan(books.rescanning(), range, quiet);
+  await rescanRange({ ...books.rescanning(), onProgress }, ACTOR, range);
   expect(await check(payer.address)).toMatchObject({ kind: 'good' });
 });
 
@@ -195,7 +197,7 @@ test('a leader checks every address that is due, and all of them again after an 
     await markChecksDue(books.db, 'devnet');
     expect(await due()).toBeGreaterThan(0);
     isLeader = true;
-    await eventually(due, (count) => count === 0, 15_000);
+    await eventually(due, (count) => count === 0);
   } finally {
     await reconciler.stop();
   }

@@ -5,9 +5,11 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { isFulfillable, Quittance } from '../../sdk/src/index.ts';
 import { INVOICE_EVENTS } from '../../src/domain/event.ts';
+import { encodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
-import { enableEndpoint } from '../../src/webhooks/enable-endpoint.ts';
-import { replayFiltered } from '../../src/webhooks/replay-deliveries.ts';
+import type { Actor } from '../../src/operator/actor.ts';
+import { replayFiltered } from '../../src/operator/deliveries/replay-deliveries.ts';
+import { enableEndpoint } from '../../src/operator/webhooks/enable-endpoint.ts';
 import { createWebhookSecret } from '../../src/webhooks/sign.ts';
 import { created } from '../contract/ask.ts';
 import { runSql } from '../contract/sql.ts';
@@ -24,6 +26,7 @@ import {
 } from '../support/service.ts';
 
 const DAY_MS = 24 * 3_600_000;
+const OPERATOR: Actor = { kind: 'cli', name: 'test', role: 'owner' };
 
 let service: TestService;
 let project: TestProject;
@@ -192,7 +195,7 @@ test('a receiver that was down for a week recovers from the feed alone, and take
     const handled = [...shop.handled];
     const [fulfilled, receivedBefore] = [[...shop.fulfilled], shop.received.length];
     const now = () => unixMs(service.clock.now());
-    await enableEndpoint({ db: service.db, now }, endpoint.id);
+    await enableEndpoint({ db: service.db, now }, OPERATOR, { endpointId: encodeId('whe', endpoint.id) });
     const all = [...Object.values(INVOICE_EVENTS), 'transfer.unmatched', 'transfer.duplicate'] as const;
     await replayFiltered(
       { db: service.db, now, operator: 'test' },

@@ -1,17 +1,18 @@
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { reconcileAddress } from '../../src/chain/reconcile-address.ts';
-import { deniedPayments, planRepair, type RepairPlan, repair } from '../../src/chain/repair.ts';
-import { rescan } from '../../src/chain/rescan.ts';
-import { verifyRange } from '../../src/chain/verify-range.ts';
+import { reconcileAddress } from '../../src/chain/reconcile/reconcile-address.ts';
 import type { ChainTransfer, SolidBlock } from '../../src/domain/chain-block.ts';
 import { encodeId } from '../../src/domain/ids.ts';
+import type { Actor } from '../../src/operator/actor.ts';
+import { deniedPayments, planRepair, type RepairPlan, repair } from '../../src/operator/chain/repair.ts';
+import { rescanRange } from '../../src/operator/chain/rescan-range.ts';
+import { verifyRange } from '../../src/operator/chain/verify-range.ts';
 import { applySolidBlocks } from '../../src/payments/apply-solid-blocks.ts';
-import { findOpenAlarms } from '../../src/store/alarms.ts';
-import { listBookedAddresses } from '../../src/store/balance-checks.ts';
-import { findCursor } from '../../src/store/chain-cursor.ts';
-import { listOperatorActions } from '../../src/store/operator-actions.ts';
-import { findInvoicePayment } from '../../src/store/payments.ts';
+import { findOpenAlarms } from '../../src/store/chain/alarms.ts';
+import { listBookedAddresses } from '../../src/store/chain/balance-checks.ts';
+import { findCursor } from '../../src/store/chain/cursor.ts';
+import { listOperatorActions } from '../../src/store/ledger/operator-actions.ts';
+import { findInvoicePayment } from '../../src/store/ledger/payments.ts';
 import { type AccountHex, parseAddress } from '../../src/tron/address.ts';
 import { type Books, startBooks } from '../support/books.ts';
 
@@ -28,7 +29,8 @@ afterAll(async () => {
 });
 beforeEach(() => books.devnet.setFault());
 
-const quiet = () => undefined;
+const onProgress = () => undefined;
+const ACTOR: Actor = { kind: 'cli', name: 'anna', role: 'owner' };
 const ORDER = { by: 'anna', reason: 'two nodes lied together' };
 
 async function openInvoice() {
@@ -50,13 +52,13 @@ function accountOf(address: string): AccountHex {
 }
 
 /** Records what was sent as nodes that lie together show it: `tell` says what each true transfer becomes. */
-async function recordLies(tell: (transfer: ChainTransfer) => ChainTransfer[]): Promise<{ from: number; to: number }> {
+async function recordLies(report: (transfer: ChainTransfer) => ChainTransfer[]): Promise<{ from: number; to: number }> {
   books.devnet.mineUntilSolid();
   const from = ((await findCursor(books.db, 'devnet'))?.solid.number ?? 0) + 1;
   const to = books.devnet.solid().number;
   for (let number = from; number <= to; number += 1) {
     const block: SolidBlock = await books.read(number);
-    await applySolidBlocks(books.watching, [{ ...block, transfers: block.transfers.flatMap(tell) }]);
+    await applySolidBlocks(books.watching, [{ ...block, transfers: block.transfers.flatMap(report) }]);
   }
   return { from, to };
 }
@@ -68,10 +70,10 @@ async function check(address: string) {
 }
 
 const differencesOf = async (range: { from: number; to: number }) =>
-  (await verifyRange(books.rescanning(), range, quiet)).differences;
+  (await verifyRange({ ...books.rescanning(), onProgress }, ACTOR, range)).view.differences;
 
 async function planned(range: { from: number; to: number }): Promise<RepairPlan> {
-  return planRepair(books.rescanning(), range, quiet);
+  return planRepair(books.rescanning(), range, onProgress);
 }
 
 /** A payment of the victim's invoice that lying nodes show as a split: less of it to another invoice, the rest to somebody. */
@@ -90,7 +92,7 @@ describe('a payment that lying nodes showed as another invoice’s', () => {
     const { victim, unpaid, range } = await splitPayment();
     expect([await victim.status(), await unpaid.status()]).toEqual(['PENDING', 'PAID']);
     const advice = `quittance chain repair --network devnet --from ${range.from} --to ${range.to}`;
-    const refused = rescan(books.rescanning(), range, quiet);
+    const refused = rescanRange({ ...books.rescanning(), onProgress }, ACTOR, range);
     await expect(refused).rejects.toMatchObject({
       code: 'CHAIN_CONTRADICTION',
       message: expect.stringContaining(advice),
@@ -204,7 +206,9 @@ describe('a transfer that was taken back', () => {
       [row?.['id'], row?.['project_id']],
     );
     expect(await differencesOf(range)).toEqual([expect.objectContaining({ kind: 'taken-back', side: 'in' })]);
-    await expect(rescan(books.rescanning(), range, quiet)).rejects.toThrow(/which an operator took back/);
+    await expect(rescanRange({ ...books.rescanning(), onProgress }, ACTOR, range)).rejects.toThrow(
+      /which an operator took back/,
+    );
     const { added, left } = await repair(books.rescanning(), await planned(range), ORDER);
     expect([added.unmatched, left]).toEqual([1, []]);
     const kept = await rows('select correction from transfers where amount_micro = 3000001 order by correction');
@@ -232,7 +236,9 @@ test('what left by the word of lying nodes is taken back and recorded as it was,
     { amount_micro: 7_000_001, correction: 0 },
     { amount_micro: 8_000_001, correction: 1 },
   ]);
-  expect(await rescan(books.rescanning(), range, quiet)).toMatchObject({ added: { unmatched: 0, outgoing: 0 } });
+  expect(await rescanRange({ ...books.rescanning(), onProgress }, ACTOR, range)).toMatchObject({
+    added: { unmatched: 0, outgoing: 0 },
+  });
 });
 
 test('a true payment that was recorded in a block of somebody’s own stays PAID, and stands as it is on the chain beside it', async () => {

@@ -1,11 +1,13 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { rescan } from '../../src/chain/rescan.ts';
-import { verifyRange } from '../../src/chain/verify-range.ts';
-import { sightBlocks } from '../../src/payments/sight-blocks.ts';
-import { findCursor } from '../../src/store/chain-cursor.ts';
-import { findInvoicePayment } from '../../src/store/payments.ts';
-import { findProducerSets, insertProducerSet } from '../../src/store/producer-sets.ts';
+import { formatAmount } from '../../src/domain/money.ts';
+import type { Actor } from '../../src/operator/actor.ts';
+import { rescanRange } from '../../src/operator/chain/rescan-range.ts';
+import { verifyRange } from '../../src/operator/chain/verify-range.ts';
+import { detectBlocks } from '../../src/payments/detect-blocks.ts';
+import { findCursor } from '../../src/store/chain/cursor.ts';
+import { findProducerSets, insertProducerSet } from '../../src/store/chain/producer-sets.ts';
+import { findInvoicePayment } from '../../src/store/ledger/payments.ts';
 import type { AccountHex } from '../../src/tron/address.ts';
 import { type Books, startBooks } from '../support/books.ts';
 import { withClient } from '../support/postgres-template.ts';
@@ -23,7 +25,10 @@ afterAll(async () => {
 });
 
 const everything = () => true;
-const quiet = () => undefined;
+const onProgress = () => undefined;
+const ACTOR: Actor = { kind: 'cli', name: 'anna', role: 'owner' };
+const verified = async (range: { from: number; to: number }, { rescanning }: Pick<Books, 'rescanning'> = books) =>
+  (await verifyRange({ ...rescanning(), onProgress }, ACTOR, range)).view;
 
 /** An invoice with where and how much to pay. */
 async function openInvoice() {
@@ -76,27 +81,27 @@ test('a missed payment is found by a rescan: the invoice is PAID, told once, and
   expect(await invoice.status()).toBe('PENDING');
   const before = await findCursor(books.db, 'devnet');
 
-  const found = await verifyRange(books.rescanning(), range, quiet);
+  const found = await verified(range);
   expect(found.differences).toEqual([
     expect.objectContaining({
       kind: 'missing',
       side: 'in',
       address: invoice.address,
-      amountMicro: invoice.payableMicro,
+      amount: formatAmount(invoice.payableMicro),
     }),
     expect.objectContaining({ kind: 'missing', side: 'out' }),
   ]);
 
   const deps = books.rescanning();
-  const first = await rescan(deps, range, quiet);
+  const first = await rescanRange({ ...deps, onProgress }, ACTOR, range);
   expect(first.added).toEqual({ matched: 1, duplicate: 0, unmatched: 0, outgoing: 1 });
   expect(first.blockCount).toBe(range.to - range.from + 1);
   expect(first.attestedCount).toBe(first.blockCount);
   expect(await invoice.status()).toBe('PAID');
-  const second = await rescan(deps, range, quiet);
+  const second = await rescanRange({ ...deps, onProgress }, ACTOR, range);
   expect(second.added).toEqual({ matched: 0, duplicate: 0, unmatched: 0, outgoing: 0 });
   expect(await rows('select type from events where invoice_id = $1', [invoice.id])).toEqual([{ type: 'invoice.paid' }]);
-  expect((await verifyRange(books.rescanning(), range, quiet)).differences).toEqual([]);
+  expect((await verified(range)).differences).toEqual([]);
   expect(await findCursor(books.db, 'devnet')).toEqual(before);
 });
 
@@ -104,7 +109,7 @@ test('rescans of the same blocks at the same time record what was missed once', 
   const invoice = await openInvoice();
   await books.send(invoice.address, invoice.payableMicro);
   const range = await books.record(everything);
-  const all = await Promise.all([1, 2, 3].map(() => rescan(books.rescanning(), range, quiet)));
+  const all = await Promise.all([1, 2, 3].map(() => rescanRange({ ...books.rescanning(), onProgress }, ACTOR, range)));
   expect(all.map(({ added }) => added.matched).sort()).toEqual([0, 0, 1]);
   expect(await rows('select type from events where invoice_id = $1', [invoice.id])).toEqual([{ type: 'invoice.paid' }]);
 });
@@ -115,7 +120,7 @@ test('two missed payments of one invoice are decided in chain order: the first p
   books.devnet.mine(1);
   await books.send(invoice.address, invoice.payableMicro);
   const range = await books.record(everything);
-  const { added } = await rescan(books.rescanning(), range, quiet);
+  const { added } = await rescanRange({ ...books.rescanning(), onProgress }, ACTOR, range);
   expect(added).toMatchObject({ matched: 1, duplicate: 1 });
   const kinds = await rows('select kind from transfers where invoice_id = $1 order by block_number, log_index', [
     invoice.id,
@@ -165,9 +170,9 @@ test('an invoice that is CONFIRMING by a head block is PAID by the payment that 
   const head = (await findCursor(books.db, 'devnet'))?.head.number ?? 0;
   const blocks = [];
   for (let number = head + 1; number <= (mined?.number ?? 0); number += 1) blocks.push(await books.read(number));
-  await sightBlocks(books.watching, head, blocks, books.now());
+  await detectBlocks(books.watching, head, blocks, books.now());
   expect(await invoice.status()).toBe('CONFIRMING');
-  await rescan(books.rescanning(), range, quiet);
+  await rescanRange({ ...books.rescanning(), onProgress }, ACTOR, range);
   expect(await invoice.status()).toBe('PAID');
   await books.record();
   const types = await rows('select type from events where invoice_id = $1 order by sequence', [invoice.id]);
@@ -181,7 +186,7 @@ test('a block above the cursor is refused, because it is for the watcher to reco
   const above = await books.read((cursor?.solid.number ?? 0) + 1);
   await expect(books.rescanned([above])).rejects.toMatchObject({ code: 'CHAIN_CONTRADICTION' });
   const range = { from: above.number, to: above.number };
-  await expect(verifyRange(books.rescanning(), range, quiet)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  await expect(verified(range)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
 });
 
 test('what the ledger has and the chain has not is reported, and never repaired by a rescan', async () => {
@@ -194,10 +199,12 @@ test('what the ledger has and the chain has not is reported, and never repaired 
        now(), address, 7, 'unmatched', 'single-node', '{}' from addresses where address = $2`,
     [range.to, to],
   );
-  const { differences } = await verifyRange(books.rescanning(), range, quiet);
-  expect(differences).toEqual([expect.objectContaining({ kind: 'not-on-chain', amountMicro: 7n, address: to })]);
+  const { differences } = await verified(range);
+  expect(differences).toEqual([expect.objectContaining({ kind: 'not-on-chain', amount: '0.000007', address: to })]);
   const deps = books.rescanning();
-  await expect(rescan(deps, range, quiet)).rejects.toMatchObject({ code: 'CHAIN_CONTRADICTION' });
+  await expect(rescanRange({ ...deps, onProgress }, ACTOR, range)).rejects.toMatchObject({
+    code: 'CHAIN_CONTRADICTION',
+  });
 });
 
 test.each([
@@ -211,7 +218,7 @@ test.each([
   books.devnet.setFault({ kind, fromBlock: range.from });
   try {
     const deps = books.rescanning();
-    await expect(rescan(deps, range, quiet)).rejects.toMatchObject({ code });
+    await expect(rescanRange({ ...deps, onProgress }, ACTOR, range)).rejects.toMatchObject({ code });
   } finally {
     books.devnet.setFault();
   }
@@ -226,7 +233,9 @@ test('a payment in a block that the attacker made and signed is not recorded by 
   books.devnet.setFault({ kind: 'forged-block', ...forged });
   try {
     const deps = books.rescanning();
-    await expect(rescan(deps, range, quiet)).rejects.toMatchObject({ code: 'CHAIN_CONTRADICTION' });
+    await expect(rescanRange({ ...deps, onProgress }, ACTOR, range)).rejects.toMatchObject({
+      code: 'CHAIN_CONTRADICTION',
+    });
   } finally {
     books.devnet.setFault();
   }
@@ -237,7 +246,7 @@ test('blocks whose signatures no known producer made stand only because the ledg
   const range = await books.record();
   books.devnet.setFault({ kind: 'forged-signature' });
   try {
-    const read = await verifyRange(books.rescanning(), range, quiet);
+    const read = await verified(range);
     expect(read).toMatchObject({ attestedCount: 0, blockCount: range.to - range.from + 1, differences: [] });
   } finally {
     books.devnet.setFault();
@@ -253,10 +262,10 @@ test('a payment inside a contract needs as many operators as agree, and says tha
   const other = await devnet.addNode();
   other.setFault({ kind: 'hidden-log' });
   const deps = () => books.rescanning([devnet.url, other.url], 2);
-  await expect(rescan(deps(), range, quiet)).rejects.toMatchObject({ code: 'NODES_DISAGREE' });
+  await expect(rescanRange({ ...deps(), onProgress }, ACTOR, range)).rejects.toMatchObject({ code: 'NODES_DISAGREE' });
   expect(await invoice.status()).toBe('PENDING');
   other.setFault();
-  expect((await rescan(deps(), range, quiet)).added).toMatchObject({ matched: 1 });
+  expect((await rescanRange({ ...deps(), onProgress }, ACTOR, range)).added).toMatchObject({ matched: 1 });
   const [row] = await rows('select verified, nodes from transfers where invoice_id = $1', [invoice.id]);
   expect(row).toEqual({ verified: 'agreed:2', nodes: [devnet.url, other.url] });
 });
@@ -269,7 +278,11 @@ test('beside a node with blocks of its own, another node is asked, and what is t
   const forged = { to: unpaid.address, amountMicro: unpaid.payableMicro, fromBlock: range.from };
   books.devnet.setFault({ kind: 'forged-block', ...forged });
   try {
-    const { added } = await rescan(books.rescanning([books.devnet.url, honest.url]), range, quiet);
+    const { added } = await rescanRange(
+      { ...books.rescanning([books.devnet.url, honest.url]), onProgress },
+      ACTOR,
+      range,
+    );
     expect(added).toMatchObject({ matched: 1 });
   } finally {
     books.devnet.setFault();
@@ -298,7 +311,7 @@ test('members of two sets of producers are not added up: blocks on which neither
     await withClient(own.database.owner, (client) =>
       client.query(set, [ledger.number, Buffer.from(ledger.id, 'hex'), new Date(ledger.time)]),
     );
-    const read = verifyRange(own.rescanning(), { from, to }, quiet);
+    const read = verified({ from, to }, own);
     await expect(read).rejects.toThrow(/too few of the producers that are known built on block \d+ in 501 blocks/);
   } finally {
     await own.stop();

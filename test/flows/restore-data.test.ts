@@ -5,14 +5,14 @@ import { gunzipSync } from 'node:zlib';
 import pg from 'pg';
 import { expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
+import { type BackupHeader, DIGEST_BYTES, MAGIC } from '../../src/operator/backup/backup-format.ts';
+import { loadBackup } from '../../src/operator/backup/load-backup.ts';
+import { type BackupMade, writeRows } from '../../src/operator/backup/write-backup.ts';
 import { createLogger } from '../../src/runtime/log.ts';
-import { type BackupMade, writeRows } from '../../src/store/backup.ts';
-import { type BackupHeader, DIGEST_BYTES, MAGIC } from '../../src/store/backup-format.ts';
-import { inBackupSession } from '../../src/store/backup-session.ts';
-import { BACKED_UP, LEFT_OUT } from '../../src/store/backup-tables.ts';
-import { findApplied, type MigrationHooks, migrate, readMigrations } from '../../src/store/migrate.ts';
-import { restoreBackup } from '../../src/store/restore.ts';
-import { sealPlainSecrets } from '../../src/webhooks/seal-plain-secrets.ts';
+import { inBackupSession } from '../../src/store/db/copy-session.ts';
+import { findApplied, type MigrationHooks, migrate, readMigrations } from '../../src/store/db/migrate.ts';
+import { BACKED_UP, LEFT_OUT } from '../../src/store/db/tables.ts';
+import { encryptPlainSecrets } from '../../src/webhooks/encrypt-plain-secrets.ts';
 import { fillLedger, PROJECT, readColumns, readRows, uuid } from '../support/full-ledger.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { backUp, type LedgerDatabase, newFolder, newLedger } from '../support/ledger-copies.ts';
@@ -24,16 +24,17 @@ const migrations = await readMigrations();
 /** Of releases that had no sealed secrets, for the columns of `backedUp` leave the plain ones out. */
 const log = createLogger({ level: 'silent' });
 const now = () => unixMs(Date.now());
-const SEALING: MigrationHooks = {
-  sealPlainSecrets: (tx) => sealPlainSecrets(tx, { keyRing: async () => TEST_KEY_RING, log, now, random: randomBytes }),
+const ENCRYPTION: MigrationHooks = {
+  encryptPlainSecrets: (tx) =>
+    encryptPlainSecrets(tx, { keyRing: async () => TEST_KEY_RING, log, now, random: randomBytes }),
 };
 
 const restore = ({ owner }: Pick<TestDatabase, 'owner'>, path: string) =>
-  restoreBackup({
+  loadBackup({
     connection: owner,
     path,
     takesUnauthenticated: true,
-    hooks: SEALING,
+    hooks: ENCRYPTION,
     finish: async () => 'finished',
   });
 

@@ -1,18 +1,18 @@
 import { randomBytes, randomInt, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { uuidV7 } from '../../src/domain/ids.ts';
 import { microUsdt } from '../../src/domain/money.ts';
 import { unlimitedNode } from '../../src/domain/node.ts';
 import { unixMs } from '../../src/domain/time.ts';
+import { loadBackup } from '../../src/operator/backup/load-backup.ts';
+import { secureCopy } from '../../src/operator/backup/secure-copy.ts';
 import { createInvoice as createInvoiceIn } from '../../src/payments/create-invoice.ts';
 import { deriveNextAddresses } from '../../src/payments/derive-addresses.ts';
-import { secureCopy } from '../../src/payments/secure-copy.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { type Service, type ServiceOptions, startService } from '../../src/service.ts';
-import { takeLedger } from '../../src/store/ledger-identity.ts';
-import { restoreBackup } from '../../src/store/restore.ts';
+import { takeLedger } from '../../src/store/db/ledger-identity.ts';
 import type { AccountXpub } from '../../src/tron/account-xpub.ts';
 import { accountFromPublicKey, accountToAddress, parseAddress } from '../../src/tron/address.ts';
 import { runCli } from '../cli/run-cli.ts';
@@ -29,8 +29,6 @@ import {
   startTestService,
   type TestService,
 } from '../support/service.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 /** Published in BIP-39's test vectors: nobody's money is on it. */
 const XPUB =
@@ -209,8 +207,8 @@ describe('an old backup that is restored', () => {
     expect(await feedOf(over.url, `?after=${lastTold.id}`)).toMatchObject({ status: 400 });
     const again = (await feedOf(over.url)).body.data.map(({ type }: Json) => type);
     expect(again).toEqual(expect.arrayContaining(['invoice.paid', 'transfer.unmatched']));
-    const [told] = await runSql(target, 'select min(position)::text as position from events');
-    expect(Number(told?.['position'])).toBeGreaterThan(Number(seen?.['position']));
+    const [reported] = await runSql(target, 'select min(position)::text as position from events');
+    expect(Number(reported?.['position'])).toBeGreaterThan(Number(seen?.['position']));
     const acknowledged = await runCli(['chain', 'acknowledge', '--alarm', 'database-restored', '--json'], {
       env: {
         DATABASE_URL: target.connectionString,
@@ -399,14 +397,14 @@ describe('many restores', () => {
     const restoreAny = async () => {
       const path = backups[below(backups.length)] ?? '';
       const next = await newLedger();
-      await restoreBackup({
+      await loadBackup({
         connection: next.owner,
         path,
         takesUnauthenticated: true,
         finish: async (tx, header) => {
           if (header.ledger === null) throw new Error('the backup has no ledger');
           await takeLedger(tx, header.ledger, { isAnew: true });
-          await secureCopy(tx, { now: nowThere, random, operator: 'test' }, 'a backup');
+          await secureCopy(tx, { now: nowThere, random }, { name: 'test' }, 'a backup');
         },
       });
       ledger = next;

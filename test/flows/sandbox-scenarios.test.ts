@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { SCENARIO_NAMES, type Scenario } from '../../src/devnet/scenarios.ts';
-import { readRunningPostgres } from '../../src/store/embedded-connection.ts';
+import { SCENARIO_NAMES, type Scenario } from '../../src/devnet/payer/scenarios.ts';
+import { readRunningPostgres } from '../../src/store/embedded/connection.ts';
 import { askNode } from '../support/devnet.ts';
 import { createSandboxInvoice, runInSandbox, type SandboxProcess, startSandboxProcess } from '../support/sandbox.ts';
 import { call, eventually, type Json } from '../support/service.ts';
@@ -19,12 +19,12 @@ beforeAll(async () => {
   sandbox = await startSandboxProcess(dataDir, { QUITTANCE_DEVNET_PRODUCERS: '9' });
   client = new pg.Client({ ...(await readRunningPostgres(dataDir)) });
   await client.connect();
-}, 60_000);
+});
 afterAll(async () => {
   await client.end();
   await sandbox.end('SIGINT');
   await rm(dataDir, { recursive: true, force: true });
-}, 30_000);
+});
 
 const pay = (invoice: string, scenario: string) =>
   runInSandbox(dataDir, 'sandbox', 'pay', invoice, '--scenario', scenario);
@@ -39,7 +39,6 @@ const untilPaid = (id: string) =>
   eventually(
     () => read(id),
     ({ status }) => status === 'PAID',
-    20_000,
   );
 const inboxOf = async (query = '') => (await call(`${sandbox.file.inboxUrl}${query}`)).body.data as Json[];
 
@@ -142,12 +141,11 @@ test.each(SCENARIO_NAMES)(
       expect(info).toMatchObject({ result: 'FAILED', receipt: { result: failure }, fee: expect.any(Number) });
       expect(info).not.toHaveProperty('log');
     }
-    const told = { matched: 'PAID', duplicate: 'duplicate', unmatched: 'unmatched' };
+    const reported = { matched: 'PAID', duplicate: 'duplicate', unmatched: 'unmatched' };
     const [kind = 'none'] = ledger.map(({ kind }) => kind).slice(-1);
-    if (kind !== 'none') expect(paid.outcome).toContain(told[kind as keyof typeof told]);
+    if (kind !== 'none') expect(paid.outcome).toContain(reported[kind as keyof typeof reported]);
     else expect(paid.outcome).toMatch(/no transfer is recorded$|the payment is gone/);
   },
-  60_000,
 );
 
 test('late brings the deadline forward, waits for the expiry, and the page, the API and the events agree on it', async () => {
@@ -158,13 +156,13 @@ test('late brings the deadline forward, waits for the expiry, and the page, the 
   expect(Date.parse(paid.expiresAt)).toBeLessThan(Date.parse(expiresAt) - 60_000);
   expect(paid.payment.transaction).toMatchObject({ late: true });
   expect((await call(`${checkoutUrl}/status`)).body).toMatchObject({ state: 'paid', expiresAt: paid.expiresAt });
-  const told = await eventually(
+  const reported = await eventually(
     () => inboxOf(`?invoiceId=${invoiceId}`),
     (all) => all.some(({ type }) => type === 'invoice.paid'),
   );
-  expect(told[0].type).toBe('invoice.expired');
-  for (const { body } of told) expect(body.data.expiresAt).toBe(paid.expiresAt);
-  expect(told.at(-1)?.body.data.payment.transaction).toMatchObject({ late: true });
+  expect(reported[0].type).toBe('invoice.expired');
+  for (const { body } of reported) expect(body.data.expiresAt).toBe(paid.expiresAt);
+  expect(reported.at(-1)?.body.data.payment.transaction).toMatchObject({ late: true });
   await expect(pay(invoiceId, 'late')).rejects.toMatchObject({
     code: 4,
     stdout: expect.stringContaining('has its payment already (PAID)'),
@@ -175,12 +173,12 @@ test('a transfer to the retired address is told as unmatched, and no invoice is 
   const { retiredAddress } = sandbox.file;
   const { invoiceId } = await create('order-to-retired-address');
   const { sent } = await pay(invoiceId, 'to-retired');
-  const told = await eventually(
+  const reported = await eventually(
     async () => (await inboxOf()).filter(({ body }) => body.data.txId === sent[0].txId),
     (all) => all.length > 0,
   );
-  expect(told[0].body.data.to).toBe(retiredAddress);
-  expect(told.map(({ type }) => type)).toEqual(['transfer.unmatched']);
+  expect(reported[0].body.data.to).toBe(retiredAddress);
+  expect(reported.map(({ type }) => type)).toEqual(['transfer.unmatched']);
   const { rows } = await client.query(
     `select a.address, a.retired_at is null as in_use, count(i.id)::int as invoices
      from addresses a left join invoices i on i.address_id = a.id group by a.id order by a.position`,
@@ -224,7 +222,7 @@ test('an invoice of another project is paid by its checkout link, and a mistake 
   await untilRecorded(sent[0].txId);
   expect(await ledgerOf(sent)).toMatchObject([{ kind: 'matched', micro: 12_000_000n }]);
   expect((await pay(meant.checkoutUrl, 'short')).outcome).toContain('as unmatched');
-}, 60_000);
+});
 
 test('a checkout link whose payment is there is not paid again by mistake', async () => {
   const { invoiceId, checkoutUrl } = await create('order-link-paid');

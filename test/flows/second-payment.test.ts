@@ -44,8 +44,9 @@ test('the service stops at once, also while a connection is open that has asked 
   // One that asks shows that the service has seen the one before it.
   await call(`${service.url}/healthz`);
   const closed = once(socket, 'close');
-  // Without this it would wait until the connection times out, after the patience of this test.
+  // Had it waited until the connection times out, the connection would have been told.
   await service.stopService();
   await closed;
+  expect(socket.bytesRead).toBe(0);
   await service.restart();
-}, 15_000);
+});

@@ -5,10 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { listen } from '../../src/cli/listen/listen.ts';
-import type { Terminal } from '../../src/cli/terminal.ts';
-import { trigger } from '../../src/cli/trigger/trigger.ts';
-import { TRIGGERS } from '../../src/cli/trigger/triggers.ts';
+import { runListen } from '../../src/cli/developer/listen.ts';
+import { printTriggered } from '../../src/cli/developer/trigger.ts';
+import { TRIGGERS } from '../../src/developer/trigger/triggers.ts';
 import { EVENT_TYPES } from '../../src/domain/event.ts';
 import { type SandboxProcess, startSandboxProcess } from '../support/sandbox.ts';
 import { eventually, type Json } from '../support/service.ts';
@@ -33,44 +32,39 @@ beforeAll(async () => {
     });
   });
   await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
-}, 60_000);
+});
 afterAll(async () => {
   receiver.closeAllConnections();
   receiver.close();
   await sandbox.end('SIGINT');
   await rm(dataDir, { recursive: true, force: true });
-}, 30_000);
-
-const terminalOf = (print: Terminal['print']): Terminal => ({
-  ...recordTerminal({ json: true, env: { QUITTANCE_DATA_DIR: dataDir, XDG_STATE_HOME: join(dataDir, 'state') } }),
-  print,
 });
 
+const newTerminal = () =>
+  recordTerminal({ json: true, env: { QUITTANCE_DATA_DIR: dataDir, XDG_STATE_HOME: join(dataDir, 'state') } });
+
 const isAboutInvoice = (type: string) => type !== 'ping' && type !== 'endpoint.disabled';
-const SILENT = () => undefined;
 
 test('every event can be triggered, and listen beside it forwards each with a signature that verifies', async () => {
   expect(Object.keys(TRIGGERS).sort()).toEqual([...EVENT_TYPES].sort());
-  const lines: Json[] = [];
+  const terminal = newTerminal();
   const controller = new AbortController();
   // Neither key nor server is named: both are the sandbox's.
   const forwardTo = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`;
-  const listening = listen(
-    terminalOf(SILENT),
-    { forwardTo, after: 'beginning' },
-    { signal: controller.signal, write: (line) => lines.push(JSON.parse(line)), hasColor: false, pollMs: 50 },
-  );
+  const control = { signal: controller.signal, pollMs: 50 };
+  const listening = runListen(terminal, { forwardTo, after: 'beginning' }, control);
   try {
     const run = async (type: string) => {
       const options = isAboutInvoice(type) ? { externalId: `order-${type}` } : {};
-      const { data, text } = await trigger(terminalOf(SILENT), type, options);
+      const { data, text } = await printTriggered(newTerminal(), type, options);
       return { type, data: data as Json, text };
     };
     const others = Object.keys(TRIGGERS).filter((type) => type !== 'invoice.pending');
-    const told = await Promise.all(others.map(run));
+    const reported = await Promise.all(others.map(run));
     // Alone, for it takes the payments of others from the chain.
-    told.push(await run('invoice.pending'));
-    for (const { type, data, text } of told) {
+    reported.push(await run('invoice.pending'));
+    const { secret } = JSON.parse(terminal.written.stdout.split('\n')[0] ?? '');
+    for (const { type, data, text } of reported) {
       expect(data).toMatchObject({ type, id: data.event.id, event: { type } });
       const [id = '', body] = text.split('\n');
       const arrival = await eventually(
@@ -78,21 +72,21 @@ test('every event can be triggered, and listen beside it forwards each with a si
         (found) => found !== undefined,
       );
       expect(arrival?.body).toBe(body);
-      new Webhook(lines[0].secret).verify(arrival?.body ?? '', arrival?.headers ?? {});
+      new Webhook(secret).verify(arrival?.body ?? '', arrival?.headers ?? {});
       if (type.startsWith('invoice.')) expect(data.event.data.externalId).toContain(`order-${type}`);
     }
   } finally {
     controller.abort();
     await listening;
   }
-}, 120_000);
+});
 
 test('listen gives the key of the sandbox to no other server', async () => {
   const { port } = receiver.address() as AddressInfo;
   const options = { forwardTo: `http://127.0.0.1:${port}/hook`, server: `http://127.0.0.1:${port}` };
   const count = arrived.length;
-  const control = { signal: new AbortController().signal, write: SILENT, hasColor: false };
-  await expect(listen(terminalOf(SILENT), options, control)).rejects.toMatchObject({
+  const control = { signal: new AbortController().signal };
+  await expect(runListen(newTerminal(), options, control)).rejects.toMatchObject({
     code: 'INVALID_ARGUMENT',
     message: expect.stringContaining(`${options.server} is not the sandbox of this data directory`),
   });
@@ -101,16 +95,16 @@ test('listen gives the key of the sandbox to no other server', async () => {
 
 test('endpoint.disabled can be triggered again, with the same endpoint', async () => {
   const [first, second] = [
-    await trigger(terminalOf(SILENT), 'endpoint.disabled', {}),
-    await trigger(terminalOf(SILENT), 'endpoint.disabled', {}),
+    await printTriggered(newTerminal(), 'endpoint.disabled', {}),
+    await printTriggered(newTerminal(), 'endpoint.disabled', {}),
   ].map(({ data }) => data as Json);
   expect(second.event.data.endpointId).toBe(first.event.data.endpointId);
   expect(second.event.id).not.toBe(first.event.id);
-}, 60_000);
+});
 
 test('the amount is that of --amount, and what cannot be is refused', async () => {
   const run = (name: string, options: { amount?: string; externalId?: string }) =>
-    trigger(terminalOf(SILENT), name, options);
+    printTriggered(newTerminal(), name, options);
   const { data, text } = await run('invoice.expired', { amount: '7.50', externalId: 'seven\u202e' });
   expect(text).toContain('"seven\\u202e"');
   expect((data as Json).event.data.payment.requestedAmount).toBe('7.500000');

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
-import { sightBlocks } from '../../src/payments/sight-blocks.ts';
+import { detectBlocks } from '../../src/payments/detect-blocks.ts';
 import type { Watching } from '../../src/payments/watching.ts';
-import { findCursor, insertCursor, lockCursor } from '../../src/store/chain-cursor.ts';
-import { acquireLease } from '../../src/store/leases.ts';
+import { findCursor, insertCursor, lockCursor } from '../../src/store/chain/cursor.ts';
+import { acquireLease } from '../../src/store/chain/leases.ts';
+import { unlistedStatement } from '../../src/store/db/statement.ts';
 import type { AccountHex } from '../../src/tron/address.ts';
 import { createTestDatabase, openTestDatabase } from '../support/postgres.ts';
 import { eventually } from '../support/service.ts';
@@ -20,11 +21,11 @@ const blockAt = (number: number) => ({
   transfers: [],
 });
 
-const countWaiting = {
-  name: '',
-  columns: { count: 'int8' },
-  text: "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
-} as const;
+const countWaiting = unlistedStatement(
+  '',
+  { count: 'int8' },
+  "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+);
 
 // So it is when the answer to a commit was lost and the step is made again while the server still works on the first.
 test('a step that waited for another of the same lease goes on from what that one wrote', async () => {
@@ -44,7 +45,7 @@ test('a step that waited for another of the same lease goes on from what that on
     };
     const steps = await db.transaction(async (tx) => {
       await lockCursor(tx, 'devnet');
-      const started = [1, 2].map(() => sightBlocks(watching, 0, [blockAt(1), blockAt(2)], timeOf(2)));
+      const started = [1, 2].map(() => detectBlocks(watching, 0, [blockAt(1), blockAt(2)], timeOf(2)));
       await eventually(
         () => db.run(countWaiting, []),
         ([row]) => row?.count === 2n,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { unixMs } from '../../src/domain/time.ts';
-import { revokeApiKey } from '../../src/store/api-keys.ts';
+import { revokeApiKey } from '../../src/store/access/api-keys.ts';
 import { addKey } from '../contract/keys.ts';
 import {
   call,

@@ -99,8 +99,8 @@ function judgeStatus(
   }
   const operation: Operation | undefined = item[method === 'HEAD' ? 'get' : method.toLowerCase()];
   if (operation === undefined) {
-    const isTold = status === (method === 'OPTIONS' ? 204 : 405) && headers.has('allow');
-    check(isTold || status === 400, `${method} was answered with ${status}`);
+    const isReported = status === (method === 'OPTIONS' ? 204 : 405) && headers.has('allow');
+    check(isReported || status === 400, `${method} was answered with ${status}`);
     return;
   }
   const documented = operation.responses[String(status)];

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { request } from 'undici';
-import type { Payer } from '../../src/devnet/payer.ts';
+import type { Payer } from '../../src/devnet/payer/payer.ts';
 import { parseAmount } from '../../src/domain/money.ts';
 
 /** An invoice that was acknowledged: `body` is what the 201 said, `read` what it showed when it was read next. */

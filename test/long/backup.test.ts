@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { Protection } from '../../src/store/backup.ts';
-import { createAgeKey } from '../../src/store/backup-encryption.ts';
-import { readMigrations } from '../../src/store/migrate.ts';
-import { restoreBackup } from '../../src/store/restore.ts';
+import { createAgeKey } from '../../src/operator/backup/backup-encryption.ts';
+import { loadBackup } from '../../src/operator/backup/load-backup.ts';
+import type { Protection } from '../../src/operator/backup/write-backup.ts';
+import { readMigrations } from '../../src/store/db/migrate.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { fillLedger, PROJECT, uuid } from '../support/full-ledger.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
@@ -43,7 +43,7 @@ test.each(PROTECTIONS)(
       const backedUp = performance.now();
       const target = await newLedger();
       const restoring = performance.now();
-      const { rowCounts } = await restoreBackup({
+      const { rowCounts } = await loadBackup({
         connection: target.owner,
         path,
         takesUnauthenticated: protection.masterKey === null,

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
+import { unlistedStatement } from '../../src/store/db/statement.ts';
 import { createTestDatabase, openTestDatabase } from '../support/postgres.ts';
 
-const backendPid = { name: '', columns: { pid: 'int4' }, text: 'select pg_backend_pid() as pid' } as const;
+const backendPid = unlistedStatement('', { pid: 'int4' }, 'select pg_backend_pid() as pid');
 /** A statement is given up after 25 s; giving up the transaction must not take as long again. */
 const LIMIT_MS = 35_000;
 

@@ -110,7 +110,7 @@ describe('a node that lies consistently, with an attacker’s keys for the known
   test.each([
     ['since the first block', 1, 'unverifiable-block'],
     ['since what is irreversible in our books', undefined, 'producers-refused'],
-  ])('%s: nothing false, and all is paid when it ends', async (_how, fromBlock, told) => {
+  ])('%s: nothing false, and all is paid when it ends', async (_how, fromBlock, reported) => {
     const running = await started();
     const orders = await createOrders(running);
     const { address, amountMicro } = await payableOf(running, orders.unpaid);
@@ -120,7 +120,7 @@ describe('a node that lies consistently, with an attacker’s keys for the known
     );
     await payOrders(running, orders);
     running.devnet.mineUntilSolid();
-    await untilAlarm(running, told);
+    await untilAlarm(running, reported);
     // As long as an attacker likes: each block is another chance to be taken for a change of keys.
     running.devnet.mine(5);
     await untilItFails(running);

@@ -98,9 +98,9 @@ function judgeCreated(
       return expect(status === 201 && isReplayed && isTheSame, 'a retry was not answered with its invoice');
     }
     const rule = sameKey === undefined ? 'externalId' : 'idempotencyKey';
-    const isTold =
+    const isReported =
       conflict?.rule === rule && conflict.invoiceId === holder.invoiceId && `${conflict.fields}` === `${fields}`;
-    return expect(status === 409 && code === 'IDEMPOTENCY_CONFLICT' && isTold, `no conflict of ${rule} was told`);
+    return expect(status === 409 && code === 'IDEMPOTENCY_CONFLICT' && isReported, `no conflict of ${rule} was told`);
   }
   if (status === 409) {
     const isFull = code === 'AMOUNT_UNAVAILABLE' && !isAnyFree(model, project, amountMicro);
@@ -141,14 +141,14 @@ function judgeReserved(
 
 function judgeFeed(model: Model, project: number, { status, events, hasMore }: Outcome): string | null {
   if (status !== 200 || events === null) return `the feed was answered with ${status}`;
-  const told = model.feeds[project] ?? [];
-  if (events.some(({ id }, index) => index < told.length && told[index] !== id))
+  const reported = model.feeds[project] ?? [];
+  if (events.some(({ id }, index) => index < reported.length && reported[index] !== id))
     return 'what the feed had told has changed';
   if (events.some(({ invoiceId }) => invoiceId !== null && model.invoices.get(invoiceId)?.project !== project)) {
     return 'an event of another project was told';
   }
   if (hasMore) return null;
-  if (events.length < told.length) return 'events that the feed had told are gone';
+  if (events.length < reported.length) return 'events that the feed had told are gone';
   model.feeds[project] = events.map(({ id }) => id);
   if (new Set(model.feeds[project]).size !== events.length) return 'an event stands in the feed twice';
   for (const invoice of [...model.invoices.values()].filter((each) => each.project === project)) {

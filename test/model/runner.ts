@@ -1,9 +1,8 @@
-import { randomBytes } from 'node:crypto';
 import type pg from 'pg';
-import { decodeId } from '../../src/domain/ids.ts';
+import { decodeId, encodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
-import { activateAddresses, retireAddresses } from '../../src/payments/retire-addresses.ts';
-import { revokeApiKey } from '../../src/store/api-keys.ts';
+import { activateAddresses, retireAddresses } from '../../src/operator/addresses/retire-addresses.ts';
+import { revokeApiKey } from '../../src/store/access/api-keys.ts';
 import { parseAddress } from '../../src/tron/address.ts';
 import { type Answer, call, type Json, type TestService } from '../support/service.ts';
 import type { Model, Operation, Outcome } from './model.ts';
@@ -36,9 +35,10 @@ export function createRunner({ service, database, client, model, projects, keys 
     const parsed = parseAddress(address);
     if (parsed.kind !== 'ok') throw new Error(parsed.reason);
     const projectId = projects[model.addresses.get(address)?.project ?? -1]?.id ?? '';
-    const wanted = { projectId, addresses: [parsed], note: null };
-    const operating = { db, now: () => unixMs(clock.now()), random: randomBytes, operator: 'model' };
-    return (kind === 'retire' ? retireAddresses : activateAddresses)(operating, wanted);
+    const wanted = { projectId: encodeId('prj', projectId), addresses: [parsed], note: null };
+    const deps = { db, now: () => unixMs(clock.now()) };
+    const change = kind === 'retire' ? retireAddresses : activateAddresses;
+    return change(deps, { kind: 'cli', name: 'model', role: 'owner' }, wanted);
   };
   return async (operation: Operation): Promise<Outcome> => {
     switch (operation.kind) {

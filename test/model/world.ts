@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import pg from 'pg';
 import { uuidV7 } from '../../src/domain/ids.ts';
-import { insertAddress } from '../../src/store/addresses.ts';
+import { insertAddress } from '../../src/store/ledger/addresses.ts';
 import { accountFromPublicKey, accountToAddress } from '../../src/tron/address.ts';
 import { addKey } from '../contract/keys.ts';
 import { createTestProject, eventually, startTestService, type TestService } from '../support/service.ts';

@@ -23,7 +23,7 @@ const SUITES: readonly Suite[] = [
       'src/web/json-body.ts',
     ],
   },
-  { name: 'database', places: ['src/payments/create-invoice.ts', 'src/store/invoices.ts'] },
+  { name: 'database', places: ['src/payments/create-invoice.ts', 'src/store/ledger/invoices.ts'] },
 ];
 
 /** Changes the files whose path begins with one of `paths` (all if there are none), and runs the tests that reach each change. */

@@ -23,7 +23,7 @@ const REASONS: Readonly<Record<string, readonly Reason[]>> = {
     ['prefix * 10n < range.belowMicro', FAST],
     ['draws < count * 4', 'one draw more is as good'],
   ],
-  'src/domain/colour.ts': [
+  'src/domain/brand/colour.ts': [
     ['?.[1]?.toLowerCase', TYPE],
     ['>= LEAST_ACCENT_CONTRAST', BOUND],
     ['>= LEAST_INK_CONTRAST', 'the card has that contrast with ink, whatever tints it a little'],
@@ -31,27 +31,21 @@ const REASONS: Readonly<Record<string, readonly Reason[]>> = {
     ['/^#[0-9a-f]{6}$/.test', 'only the palette calls it'],
   ],
   'src/domain/invoice.ts': [['default:', TYPE]],
-  'src/domain/likely-mistake.ts': [
-    ['sentMicro > arrivedMicro', 'equal amounts went before'],
-    ['arrivedMicro < sentMicro', 'a hundredth of an amount is never nothing'],
-  ],
-  'src/domain/logo.ts': [
+  'src/domain/brand/logo.ts': [
     ['at + 25 <= bytes.length', 'the end must stand behind it'],
     ['at + 9 <= bytes.length', 'the end must stand behind it'],
   ],
-  'src/domain/lookup.ts': [
+  'src/domain/lookup/lookup.ts': [
     ['default:', TYPE],
     ["case 'duplicate'", 'the invoice of a duplicate is paid, of which the next case says the same'],
     ['arrivedMicro < payableMicro', 'equal amounts went before'],
     ['invoice.solidNumber !== null', LATER],
-    ['amountMicro > payableMicro', 'no distance is its own negative'],
   ],
   'src/domain/mismatch/fee-slips.ts': [
     ['OTHER_CENTS.uptoMicro', '1 USDT is a typical fee, and never gets here'],
     ['if (amountMicro >= payableMicro)', FAST],
     ['MAX_SHARE) - WHOLE_SHARE', FAST],
   ],
-  'src/domain/mismatch/finding.ts': [['value < 0n', 'nothing is its own negative']],
   'src/domain/mismatch/fit-invoice.ts': [
     ['invoice === undefined', LATER],
     ['best * WORTH_TELLING', BOUND],
@@ -63,7 +57,6 @@ const REASONS: Readonly<Record<string, readonly Reason[]>> = {
     ['>= best.weight * EQUALLY_NEAR', BOUND],
     ['share > 0', 'what has no share has no weight'],
     ['invoice === undefined ? 0n', 'no two findings of one cause are without an invoice'],
-    ['invoice.paid === null ? []', 'what has no time is neither before nor since'],
   ],
   'src/domain/mismatch/rounding-slips.ts': [
     ['differenceMicro >= ONE_USDT', FAST],
@@ -98,13 +91,16 @@ const REASONS: Readonly<Record<string, readonly Reason[]>> = {
     ['byPayable.get(restMicro) ?? []', TYPE],
     ['last !== undefined', TYPE],
   ],
-  'src/domain/oklch.ts': [
+  'src/domain/brand/oklch.ts': [
     ['kept < 1 && step < CHROMA_STEPS', 'more steps come closer than a channel can show'],
     ['value <= 0.04045', BOUND],
     ['clipped <= 0.0031308', BOUND],
     ['light >= -GAMUT_SLACK', BOUND],
   ],
-  'src/domain/money.ts': [["text.split('.')", TYPE]],
+  'src/domain/money.ts': [
+    ["text.split('.')", TYPE],
+    ['value < 0n', 'nothing is its own negative'],
+  ],
   'src/domain/api-key.ts': [
     ['const KEY =', 'the checksum is over all that stands before it'],
     ['= match;', TYPE],
@@ -115,19 +111,19 @@ const REASONS: Readonly<Record<string, readonly Reason[]>> = {
     ['daysLeft !== null', 'without days left nothing was used, which is asked as well'],
     ['firstUseAt === null', 'nothing, and a first use at that very moment, lead to the same time'],
   ],
-  'src/domain/canonical-json.ts': [['left < right', 'no two members have one name']],
-  'src/domain/receipt.ts': [
+  'src/domain/receipt/canonical-json.ts': [['left < right', 'no two members have one name']],
+  'src/domain/receipt/receipt.ts': [
     ['version: (value)', 'it was compared before'],
     ['chain: (value)', LATER],
     ['if (!isObject(value)) return', 'both that are asked for are objects by then'],
     ["typeof value !== 'string') return false", LATER],
   ],
-  'src/domain/receipt-key.ts': [
+  'src/domain/receipt/receipt-key.ts': [
     ['MAX_KEY_SET_BYTES', 'it bounds a download, and is tested there'],
     ['!Array.isArray(keys)', LATER],
     ["X.test(key.x ?? '')", TYPE],
   ],
-  'src/domain/receipt-signature.ts': [
+  'src/domain/receipt/receipt-signature.ts': [
     ["read.signature.split('.')", TYPE],
     ['publicKey !== null', TYPE],
     ["typeof x !== 'string'", LATER],
@@ -135,7 +131,7 @@ const REASONS: Readonly<Record<string, readonly Reason[]>> = {
     ['json.matchAll', 'only names stand before a colon'],
     ["typeof value !== 'object' || value === null", 'a null would have been refused'],
   ],
-  'src/domain/read-fee.ts': [
+  'src/domain/lookup/read-fee.ts': [
     ['const plain = text', FAST],
     ['const [, integer', TYPE],
   ],

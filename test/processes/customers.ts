@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Agent, type Dispatcher, request } from 'undici';
 import type { Devnet } from '../../src/devnet/devnet.ts';
-import { createPayer } from '../../src/devnet/payer.ts';
+import { createPayer } from '../../src/devnet/payer/payer.ts';
 import { parseAmount } from '../../src/domain/money.ts';
 import type { Dice } from './dice.ts';
 import type { Shop } from './shop.ts';

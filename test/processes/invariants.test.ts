@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { encodeId } from '../../src/domain/ids.ts';
-import { insertWebhookEndpoint } from '../../src/store/webhook-endpoints.ts';
+import { insertWebhookEndpoint } from '../../src/store/outbox/webhook-endpoints.ts';
 import { type Books, startBooks } from '../support/books.ts';
 import { createChainTruth } from './chain-truth.ts';
 import { CHECKERS, findUndelivered, findViolationsAtRest, type World } from './invariants.ts';

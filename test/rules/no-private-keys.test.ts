@@ -15,5 +15,5 @@ test('nothing outside of the local network signs a transaction or builds one: th
   expect(service.length).toBeGreaterThan(300);
   expect(signing).toEqual([]);
   // The look-out sees what it looks for.
-  expect(readFileSync(join(SOURCE, 'devnet/block.ts'), 'utf8')).toMatch(/\bsignMessage\b/);
+  expect(readFileSync(join(SOURCE, 'devnet/chain/block.ts'), 'utf8')).toMatch(/\bsignMessage\b/);
 });

@@ -1,6 +1,6 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
-import { keyPairOf } from '../../src/devnet/keys.ts';
+import { keyPairOf } from '../../src/devnet/evm/keys.ts';
 import type { AccountHex } from '../../src/tron/address.ts';
 import { type BlockHeaderJson, blockIdOf, encodeBlockHeader } from '../../src/tron/block-header.ts';
 import { txTrieRoot } from '../../src/tron/merkle.ts';

@@ -1,5 +1,5 @@
-import type { Node } from '../../src/chain/node.ts';
 import { createJsonReader } from '../../src/chain/nodes/json-reader.ts';
+import type { Node } from '../../src/chain/nodes/node.ts';
 import { AppError } from '../../src/domain/errors.ts';
 import { GENESIS_BLOCK_IDS } from '../../src/tron/genesis.ts';
 import { type AttackChain, type Block, blockJson, HONEST, infosJson } from './attack-chain.ts';

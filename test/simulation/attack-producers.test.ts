@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { PERIOD_MS } from '../../src/chain/producers.ts';
+import { PERIOD_MS } from '../../src/chain/verify/producers.ts';
 import {
   blockAfter,
   createAttackChain,

@@ -1,5 +1,5 @@
-import type { Checkpoint, Member } from '../../src/chain/checkpoints.ts';
-import type { Node } from '../../src/chain/node.ts';
+import type { Node } from '../../src/chain/nodes/node.ts';
+import type { Checkpoint, Member } from '../../src/chain/proof/checkpoints.ts';
 import { AppError } from '../../src/domain/errors.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { GENESIS_BLOCK_IDS } from '../../src/tron/genesis.ts';
@@ -135,10 +135,10 @@ function answerOf(lies: HeaderLies, chain: LongChain, path: string, body: Body):
   if (body.id_or_num === '0') return { blockID: GENESIS_BLOCK_IDS.nile, block_header: { raw_data: {} } };
   const isSolid = path.startsWith('/walletsolidity');
   const number = Number(body.id_or_num ?? chain.solid().number);
-  const told = lies.block?.(number);
-  if (told === 'refuse') return 'refuse';
+  const reported = lies.block?.(number);
+  if (reported === 'refuse') return 'refuse';
   const last = isSolid ? chain.solid().number : chain.head;
-  const block = told === undefined ? (number <= last ? chain.at(number) : null) : told;
+  const block = reported === undefined ? (number <= last ? chain.at(number) : null) : reported;
   return block === null ? {} : blockJson(block, false);
 }
 

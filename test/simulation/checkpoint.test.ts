@@ -1,16 +1,17 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createAlarms } from '../../src/chain/alarms.ts';
-import type { Checkpoint } from '../../src/chain/checkpoints.ts';
-import { createKnownTerms } from '../../src/chain/fee-terms.ts';
-import { createFollower } from '../../src/chain/follower.ts';
-import type { Node } from '../../src/chain/node.ts';
-import { startCursor } from '../../src/chain/start-cursor.ts';
-import { createWalk } from '../../src/chain/walk-producers.ts';
+import { createAlarms } from '../../src/chain/follow/alarms.ts';
+import { createFollower } from '../../src/chain/follow/follower.ts';
+import { startCursor } from '../../src/chain/follow/start-cursor.ts';
+import type { Node } from '../../src/chain/nodes/node.ts';
+import type { Checkpoint } from '../../src/chain/proof/checkpoints.ts';
+import { createKnownTerms } from '../../src/chain/verify/fee-terms.ts';
+import { createWalk } from '../../src/chain/verify/walk-producers.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
-import type { Database } from '../../src/store/database.ts';
-import { acquireLease } from '../../src/store/leases.ts';
+import { acquireLease } from '../../src/store/chain/leases.ts';
+import type { Database } from '../../src/store/db/database.ts';
+import { unlistedStatement } from '../../src/store/db/statement.ts';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { blockAfter, EVIL, HONEST, keysNamed, SLOT_MS, USDT } from './attack-chain.ts';
 import {
@@ -47,14 +48,16 @@ const TOO_MANY = 9;
 const MOST_NEW = 8;
 const EVIL_SET = EVIL.map(own);
 
-const CURSOR = {
-  ...{ name: '', columns: { number: 'int8', id: 'text' } as const },
-  text: `select solid_number as number, encode(solid_id, 'hex') as id from chain_cursors where network = 'nile'`,
-};
-const SET = {
-  ...{ name: '', columns: { producers: 'text' } as const },
-  text: `select producers::text as producers from producer_sets where network = 'nile'`,
-};
+const CURSOR = unlistedStatement(
+  '',
+  { number: 'int8', id: 'text' },
+  `select solid_number as number, encode(solid_id, 'hex') as id from chain_cursors where network = 'nile'`,
+);
+const SET = unlistedStatement(
+  '',
+  { producers: 'text' },
+  `select producers::text as producers from producer_sets where network = 'nile'`,
+);
 
 let reports: { node: string; problem: string; reason: string }[] = [];
 beforeEach(() => {
@@ -85,19 +88,19 @@ function newProcess(chain: Pick<LongChain, 'now'>, checkpoint: Checkpoint, agree
     walk,
     /** What a first start stores. */
     start: async (nodes: readonly Node[]) => {
-      const told = new Undone();
+      const reported = new Undone();
       const transaction: Database['transaction'] = (work) =>
         db.transaction(async (tx) => {
           await work(tx);
           const cursor = await tx.run(CURSOR, []);
           const set = await tx.run(SET, []);
-          told.stored = { cursor: cursor[0], producers: JSON.parse(set[0]?.producers ?? 'null') };
-          throw told;
+          reported.stored = { cursor: cursor[0], producers: JSON.parse(set[0]?.producers ?? 'null') };
+          throw reported;
         });
       await startCursor({ ...deps, db: { ...db, transaction } }, nodes, walk).catch((error: unknown) => {
-        if (error !== told) throw error;
+        if (error !== reported) throw error;
       });
-      return told.stored;
+      return reported.stored;
     },
     /** Lets the watcher look at the chain. */
     follow: async (nodes: readonly Node[]) => {

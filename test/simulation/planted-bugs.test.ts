@@ -7,7 +7,7 @@ import { liveDay, shows } from './planted-day.ts';
 // Files of one worker share modules; these are to be loaded anew with the mistakes, and without them again by who comes next.
 vi.hoisted(() => vi.resetModules());
 afterAll(() => {
-  vi.doUnmock(import('../../src/chain/prove-block.ts'));
+  vi.doUnmock(import('../../src/chain/proof/prove-block.ts'));
   vi.doUnmock(import('../../src/domain/solidity.ts'));
   vi.doUnmock(import('../../src/webhooks/sign.ts'));
   vi.resetModules();
@@ -16,7 +16,7 @@ afterAll(() => {
 /** The mistake that is in the code now. */
 const code = vi.hoisted((): { bug: CodeBug } => ({ bug: {} }));
 
-vi.mock(import('../../src/chain/prove-block.ts'), async (original) => {
+vi.mock(import('../../src/chain/proof/prove-block.ts'), async (original) => {
   const right = await original();
   return {
     ...right,
@@ -53,16 +53,14 @@ test('there are 23 invariants, and for each a planted bug', () => {
 
 const days = [...new Set(PLANTED_BUGS.map(({ day }) => day))].sort((one, other) => one - other);
 
-test.each(days.map((day) => PLANTED_BUGS.filter((bug) => bug.day === day)).map((bugs) => [told(bugs), bugs] as const))(
-  '%s',
-  { timeout: 60_000 },
-  async (_, planted) => {
-    code.bug = Object.assign({}, ...planted.map((bug) => bug.code));
-    const violations = await liveDay(planted);
-    expect(planted.filter((bug) => !violations.some((line) => shows(line, bug)))).toEqual([]);
-  },
-);
+test.each(
+  days.map((day) => PLANTED_BUGS.filter((bug) => bug.day === day)).map((bugs) => [reported(bugs), bugs] as const),
+)('%s', async (_, planted) => {
+  code.bug = Object.assign({}, ...planted.map((bug) => bug.code));
+  const violations = await liveDay(planted);
+  expect(planted.filter((bug) => !violations.some((line) => shows(line, bug)))).toEqual([]);
+});
 
-function told(bugs: readonly PlantedBug[]): string {
+function reported(bugs: readonly PlantedBug[]): string {
   return bugs.map(({ number, bug }) => `invariant ${number} finds that ${bug}`).join('; ');
 }

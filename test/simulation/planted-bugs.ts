@@ -52,7 +52,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     day: 4,
     bug: 'a transfer is recorded with the block above its own',
     found: /is recorded in block .*, which is not irreversible on the chain/,
-    plant: rewriting('transfer-insert', [["(t->>'blockNumber')::int8", "(t->>'blockNumber')::int8 + 1"]]),
+    plant: rewriting('transfer-insert', [[/"block_number"(?=[^\n]*\n {3}from)/, '"block_number" + 1']]),
   },
   {
     number: 4,
@@ -64,7 +64,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         ["i.status = 'PENDING'", "i.status in ('PENDING', 'PAID')"],
         ['i.external_id, i.status,', "i.external_id, 'PENDING' as status,"],
       ]),
-      rewriting('invoice-update-status', [['and i.status = u.from ', '']]),
+      rewriting('invoice-update-status', [['and i.status = t.from ', '']]),
     ),
     without: 'drop trigger invoices_paid_is_final on public.invoices',
   },
@@ -97,10 +97,10 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     found: /is unmatched of invoice , and should be matched or duplicate/,
     plant: rewriting('transfer-insert', [
       [
-        "t->>'kind', (t->>'invoiceId')::uuid,",
-        "replace(t->>'kind', 'duplicate', 'unmatched'), case t->>'kind' when 'matched' then (t->>'invoiceId')::uuid end,",
+        /"kind", "invoice_id"(?=, "producer"\n {3}from)/,
+        "replace(kind, 'duplicate', 'unmatched'), case kind when 'matched' then invoice_id end",
       ],
-      ["case when t->>'kind' <> 'unmatched' then", "case when t->>'kind' = 'matched' then"],
+      ["case when t.kind <> 'unmatched' then", "case when t.kind = 'matched' then"],
     ]),
   },
   {
@@ -175,7 +175,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     day: 2,
     bug: 'the body is serialised anew when it is sent',
     found: /the bytes are not those of the event/,
-    plant: rewriting('delivery-lease', [['e.body,', 'e.body::jsonb::text as body,']]),
+    plant: rewriting('delivery-lease', [['e.body as', 'e.body::jsonb::text as']]),
   },
   {
     number: 15,
@@ -248,8 +248,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     found: /by the books, .* on the chain/,
     plant: rewriting('transfer-insert', [
       [
-        "(t->>'amountMicro')::numeric",
-        "case t->>'kind' when 'unmatched' then trunc((t->>'amountMicro')::numeric, -4) else (t->>'amountMicro')::numeric end",
+        /"amount_micro"(?=, "verified"[^\n]*\n {3}from)/,
+        "case kind when 'unmatched' then trunc(amount_micro, -4) else amount_micro end",
       ],
     ]),
   },
@@ -277,13 +277,14 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
 ];
 
 /** Another text for one statement. Each part must be found, or the bug would not be planted. */
-function rewriting(statement: string, parts: readonly (readonly [string, string])[]): Plant {
+function rewriting(statement: string, parts: readonly (readonly [string | RegExp, string])[]): Plant {
   return {
     rewrite: (name, text) => {
       if (name !== statement) return text;
       return parts.reduce((rewritten, [right, wrong]) => {
-        if (!rewritten.includes(right)) throw new Error(`statement ${name} has no "${right}" any more`);
-        return rewritten.replace(right, () => wrong);
+        const changed = rewritten.replace(right, () => wrong);
+        if (changed === rewritten) throw new Error(`statement ${name} has no "${right}" any more`);
+        return changed;
       }, text);
     },
   };

@@ -1,7 +1,7 @@
 import { bytesToHex } from '@noble/hashes/utils.js';
-import { PAYER, USDT } from '../../src/devnet/keys.ts';
-import { createPayer } from '../../src/devnet/payer.ts';
-import { createPoison } from '../../src/devnet/poison.ts';
+import { createPoison } from '../../src/devnet/chain/poison.ts';
+import { PAYER, USDT } from '../../src/devnet/evm/keys.ts';
+import { createPayer } from '../../src/devnet/payer/payer.ts';
 import { accountToAddress } from '../../src/tron/address.ts';
 import { check } from './invariants/all.ts';
 import { merged, type PlantedBug } from './planted-bugs.ts';
@@ -72,7 +72,7 @@ function beginDay(world: World, lie: PlantedBug['lie']) {
   const [bakery, tailor] = [given(shops[0]), given(shops[1])];
   const receiverOf = (shop: Shop) => given(receivers.receivers.find(({ projectId }) => projectId === shop.id));
   const node = given(nodes.nodes[0]);
-  const told: Acknowledged[] = [];
+  const reported: Acknowledged[] = [];
   const wallet = createPayer({
     nodeUrl: 'http://wallet.test',
     privateKey: bytesToHex(PAYER.privateKey),
@@ -85,7 +85,7 @@ function beginDay(world: World, lie: PlantedBug['lie']) {
       bakery,
       tailor,
       integrators,
-      told,
+      reported,
       receivers: { bakery: receiverOf(bakery), tailor: receiverOf(tailor) },
     },
     minutes: (count: number) => world.run(count * MINUTE_MS),
@@ -102,7 +102,7 @@ function beginDay(world: World, lie: PlantedBug['lie']) {
       return work;
     },
     pay: async (index: number, moreMicro = 0n) => {
-      const { account, payableMicro } = given(told[index]);
+      const { account, payableMicro } = given(reported[index]);
       const amountMicro = payableMicro + moreMicro;
       await wallet.transfer({ contract: accountToAddress(USDT), to: accountToAddress(account), amountMicro });
     },
@@ -123,12 +123,12 @@ const PARTS: readonly Part[] = [
   {
     what: 'orders',
     look: 'step',
-    happens: async ({ bakery, tailor, receivers, integrators, told, during, light }) => {
+    happens: async ({ bakery, tailor, receivers, integrators, reported, during, light }) => {
       light();
       receivers.bakery.temper = 'acts-and-fails';
       receivers.tailor.temper = 'fails';
       for (const shop of [...Array.from({ length: ORDERS }, () => bakery), tailor]) {
-        told.push(given((await during(integrators.order(shop))) ?? undefined));
+        reported.push(given((await during(integrators.order(shop))) ?? undefined));
       }
       await during(integrators.repeat());
       for (let reads = 0; reads < READS; reads += 1) await during(integrators.read(tailor), SECOND_MS);

@@ -1,9 +1,9 @@
 import { bytesToHex } from '@noble/hashes/utils.js';
 import { expect, test } from 'vitest';
-import type { Fault } from '../../src/devnet/faults.ts';
-import { PAYER, USDT } from '../../src/devnet/keys.ts';
-import { createPayer } from '../../src/devnet/payer.ts';
-import { createPoison } from '../../src/devnet/poison.ts';
+import { createPoison } from '../../src/devnet/chain/poison.ts';
+import { PAYER, USDT } from '../../src/devnet/evm/keys.ts';
+import type { Fault } from '../../src/devnet/faults/faults.ts';
+import { createPayer } from '../../src/devnet/payer/payer.ts';
 import { accountToAddress } from '../../src/tron/address.ts';
 import { check } from './invariants/all.ts';
 import { createWorld } from './world/world.ts';

@@ -49,7 +49,7 @@ const MAX_TRIES = 30;
 /** The smallest plan found that still breaks a promise: fewer troubles, then less time. */
 export async function minimise(
   failing: Outcome,
-  tell: (text: string) => void,
+  report: (text: string) => void,
   options: WorldOptions = {},
 ): Promise<Outcome> {
   let smallest = failing;
@@ -60,7 +60,7 @@ export async function minimise(
     const outcome = await simulate(plan, options);
     if (outcome.violations.length === 0) return false;
     smallest = outcome;
-    tell(`still fails: ${formatPlan(plan)}`);
+    report(`still fails: ${formatPlan(plan)}`);
     return true;
   };
   for (const trouble of failing.plan.troubles) {

@@ -1,15 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { uuidV7 } from '../../src/domain/ids.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { type Candidate, addAddresses as inUseCase, type Operating } from '../../src/payments/add-addresses.ts';
-import { changeProject } from '../../src/payments/change-project.ts';
+import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
+import { type UnixMs, unixMs } from '../../src/domain/time.ts';
+import type { Actor } from '../../src/operator/actor.ts';
+import { addAddresses } from '../../src/operator/addresses/add-addresses.ts';
+import type { Candidate } from '../../src/operator/addresses/read-candidates.ts';
+import { activateAddresses, retireAddresses } from '../../src/operator/addresses/retire-addresses.ts';
+import { updateProject } from '../../src/operator/projects/update-project.ts';
 import { deriveNextAddresses } from '../../src/payments/derive-addresses.ts';
-import { activateAddresses, retireAddresses } from '../../src/payments/retire-addresses.ts';
-import { countAddresses, findAddresses, insertAddress, listAddresses } from '../../src/store/addresses.ts';
-import { type Database, openDatabase } from '../../src/store/database.ts';
-import { listOperatorActions } from '../../src/store/operator-actions.ts';
-import { findProject, insertProject } from '../../src/store/projects.ts';
+import { type Database, openDatabase } from '../../src/store/db/database.ts';
+import { countAddresses, findAddresses, insertAddress, listAddresses } from '../../src/store/ledger/addresses.ts';
+import { listOperatorActions } from '../../src/store/ledger/operator-actions.ts';
+import { findProject, insertProject } from '../../src/store/ledger/projects.ts';
 import { type AccountXpub, deriveAddresses } from '../../src/tron/account-xpub.ts';
 import { type AccountHex, accountToAddress } from '../../src/tron/address.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
@@ -17,11 +19,12 @@ import { withClient } from '../support/postgres-template.ts';
 
 const XPUB =
   'xpub6D1AabNHCupeiLM65ZR9UStMhJ1vCpyV4XbZdyhMZBiJXALQtmn9p42VTQckoHVn8WNqS7dqnJokZHAHcHGoaQgmv8D45oNUKx6DZMNZBCd' as AccountXpub;
+const ANN: Actor = { kind: 'cli', name: 'ann', role: 'owner' };
 const NOW = unixMs(1_790_000_000_000);
 
 let database: TestDatabase;
 let db: Database;
-let operating: Operating;
+let operating: { db: Database; operator: string; now(): UnixMs; random(bytes: number): Uint8Array };
 beforeAll(async () => {
   database = await createTestDatabase();
   db = openDatabase({
@@ -59,8 +62,12 @@ function newCandidates(count: number): Candidate[] {
   });
 }
 
-const add = (projectId: string, candidates: Candidate[], policy: 'tail' | 'exact' | null = null) =>
-  inUseCase(operating, { projectId, policy, candidates });
+const prj = (id: string) => encodeId('prj', id);
+const add = (id: string, candidates: readonly Candidate[], policy?: 'tail' | 'exact') => {
+  const entries = candidates.map(({ address }, index) => ({ text: address, place: `argument ${index + 1}` }));
+  const deps = { ...operating, config: { sandbox: false, networks: {} }, withNodes: null };
+  return addAddresses(deps, ANN, { projectId: prj(id), policy, entries, isFresh: false });
+};
 
 test('many additions at the same time get positions of their own, each in its order', async () => {
   const projectId = await newProject();
@@ -78,8 +85,10 @@ test('of two projects that add the same addresses at once, one gets all of them 
   for (let round = 0; round < 10; round++) {
     const [first, second] = [await newProject(), await newProject()];
     const list = newCandidates(50);
-    const outcomes = await Promise.all([add(first, list), add(second, [...list].reverse())]);
-    expect(outcomes.map(({ kind }) => kind).sort()).toEqual(['added', 'taken']);
+    const outcomes = await Promise.allSettled([add(first, list), add(second, [...list].reverse())]);
+    expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    const [refused] = outcomes.filter((each) => each.status === 'rejected');
+    expect(refused?.reason).toMatchObject({ code: 'CONFLICT' });
     const counts = await Promise.all([first, second].map(async (id) => (await listAddresses(db, id)).length));
     expect(counts.sort((a, b) => a - b)).toEqual([0, 50]);
   }
@@ -90,8 +99,9 @@ test('an addition that meets one taken address adds nothing and records nothing'
   const [taken, ...others] = newCandidates(3);
   if (taken === undefined) throw new Error('no candidate');
   await add(first, [taken]);
-  const outcome = await add(second, [taken, ...others]);
-  expect(outcome).toMatchObject({ kind: 'taken', taken: [{ address: taken.address, project_id: first }] });
+  const message = expect.stringContaining(`belongs to another project (${prj(first)})`);
+  const problems = [{ subject: taken.address, message }];
+  await expect(add(second, [taken, ...others])).rejects.toMatchObject({ code: 'CONFLICT', problems });
   expect(await listAddresses(db, second)).toEqual([]);
   expect(await listOperatorActions(db, others[0]?.address ?? '')).toEqual([]);
 });
@@ -99,7 +109,7 @@ test('an addition that meets one taken address adds nothing and records nothing'
 test('10,000 addresses are added in one transaction', async () => {
   const projectId = await newProject();
   const list = newCandidates(10_000);
-  expect((await add(projectId, list)).kind).toBe('added');
+  expect((await add(projectId, list)).view.added).toHaveLength(10_000);
   expect((await countAddresses(db, projectId)).active).toEqual({ tail: 10_000, exact: 0 });
   const found = await findAddresses(
     db,
@@ -120,7 +130,7 @@ test('an address takes the policy of its project, or the one that is given, and 
   if (a === undefined || b === undefined || c === undefined) throw new Error('no candidate');
   await add(projectId, [a]);
   await add(projectId, [b], 'exact');
-  await changeProject(operating, projectId, { policy: 'exact' });
+  await updateProject(operating, ANN, { projectId: prj(projectId), policy: 'exact' });
   await insertAddress(db, { ...c, id: uuid(), projectId });
   expect((await listAddresses(db, projectId)).map(({ policy }) => policy)).toEqual(['tail', 'exact', 'exact']);
   const change = withClient(database.owner, (client) =>
@@ -133,13 +143,14 @@ test('an address is taken out of use and into use again, each change on record o
   const projectId = await newProject();
   const list = newCandidates(2);
   await add(projectId, list);
-  const wanted = { projectId, addresses: list, note: 'old wallet' };
-  const retired = await retireAddresses(operating, wanted);
-  expect(retired).toMatchObject({ kind: 'done', unchanged: [], counts: { active: { tail: 0, exact: 0 }, retired: 2 } });
-  const again = await retireAddresses(operating, { ...wanted, note: null });
-  expect(again).toMatchObject({ kind: 'done', changed: [], unchanged: [{}, {}] });
-  await activateAddresses(operating, { ...wanted, addresses: list.slice(0, 1), note: null });
-  expect((await listAddresses(db, projectId)).map(({ retired_at }) => retired_at)).toEqual([null, NOW]);
+  const wanted = { projectId: prj(projectId), addresses: list, note: 'old wallet' };
+  const { view: retired } = await retireAddresses(operating, ANN, wanted);
+  expect(retired).toMatchObject({ unchanged: [], activeAddresses: { tail: 0, exact: 0 } });
+  expect((await countAddresses(db, projectId)).retired).toBe(2);
+  const { view: again } = await retireAddresses(operating, ANN, { ...wanted, note: null });
+  expect(again).toMatchObject({ changed: [], unchanged: expect.arrayContaining(retired.changed) });
+  await activateAddresses(operating, ANN, { ...wanted, addresses: list.slice(0, 1), note: null });
+  expect((await listAddresses(db, projectId)).map(({ retiredAt }) => retiredAt)).toEqual([null, NOW]);
   const actions = await listOperatorActions(db, list[0]?.address ?? '');
   expect(actions).toEqual([
     {
@@ -161,21 +172,27 @@ test('where one address is not of the project, none is retired', async () => {
   await add(projectId, mine);
   await add(other, theirs);
   const addresses = [...mine, ...theirs, ...nobodys];
-  const outcome = await retireAddresses(operating, { projectId, addresses, note: null });
-  expect(outcome).toMatchObject({ kind: 'unknown', unknown: [...theirs, ...nobodys] });
+  const problems = [...theirs, ...nobodys].map(({ address }) => expect.objectContaining({ subject: address }));
+  const retiring = retireAddresses(operating, ANN, { projectId: prj(projectId), addresses, note: null });
+  await expect(retiring).rejects.toMatchObject({ code: 'NOT_FOUND', problems });
   expect((await countAddresses(db, projectId)).retired).toBe(0);
 });
 
 test('a changed project is on record with what was before; a change to the same is no change', async () => {
   const projectId = await newProject();
-  const wanted = { policy: 'exact', maxSurchargeMicro: 20_000n, name: 'Shop' } as const;
-  const { changed } = await changeProject(operating, projectId, wanted);
+  const wanted = {
+    policy: 'exact',
+    maxSurchargeMicro: 20_000n,
+    name: 'Shop',
+    projectId: prj(projectId),
+  } as const;
+  const { changed } = await updateProject(operating, ANN, wanted);
   expect(changed).toEqual({
     policy: { from: 'tail', to: 'exact' },
     maxSurcharge: { from: '0.010000', to: '0.020000' },
   });
-  expect((await changeProject(operating, projectId, wanted)).changed).toEqual({});
-  expect(await findProject(db, projectId)).toMatchObject({ policy: 'exact', max_surcharge_micro: 20_000n });
+  expect((await updateProject(operating, ANN, wanted)).changed).toEqual({});
+  expect(await findProject(db, projectId)).toMatchObject({ policy: 'exact', maxSurchargeMicro: 20_000n });
 });
 
 test('derivation goes on where it ended, passes over what is there, and calls at the same time share no index', async () => {
@@ -189,7 +206,7 @@ test('derivation goes on where it ended, passes over what is there, and calls at
   expect(first).toMatchObject({ kind: 'derived', skipped: [{ index: 1, address: pasted.address }] });
   if (first.kind === 'derived') expect(first.added.map(({ index }) => index)).toEqual([0, 2, 3]);
   await Promise.all([derive(4), derive(4), derive(4)]);
-  const indexes = (await listAddresses(db, projectId)).flatMap(({ derivation_index: index }) =>
+  const indexes = (await listAddresses(db, projectId)).flatMap(({ derivationIndex: index }) =>
     index === null ? [] : [index],
   );
   expect(indexes).toEqual([0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);

@@ -7,10 +7,10 @@ import { type MicroUsdt, microUsdt } from '../../src/domain/money.ts';
 import type { Policy } from '../../src/domain/policy.ts';
 import { type UnixMs, unixMs } from '../../src/domain/time.ts';
 import { measureCapacity } from '../../src/payments/measure-capacity.ts';
-import { insertAddress } from '../../src/store/addresses.ts';
-import { findCapacityProject, findRecentUse, listReserved } from '../../src/store/capacity.ts';
-import { type Database, openDatabase } from '../../src/store/database.ts';
-import { updateProject } from '../../src/store/projects.ts';
+import { type Database, openDatabase } from '../../src/store/db/database.ts';
+import { insertAddress } from '../../src/store/ledger/addresses.ts';
+import { findCapacityProject, findRecentUse, listReserved } from '../../src/store/ledger/capacity.ts';
+import { updateProject } from '../../src/store/ledger/projects.ts';
 import { type AccountHex, accountToAddress } from '../../src/tron/address.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
@@ -268,9 +268,9 @@ test('where a project has more addresses, retired ones among them, fewer amounts
   await insertInvoices(project, invoices);
   const found = await findCapacityProject(db, project.id, NOW);
   if (found === null) throw new Error('no project');
-  expect(found).toMatchObject({ active_addresses: 3n, retired_addresses: 1n });
+  expect(found).toMatchObject({ activeAddresses: 3n, retiredAddresses: 1n });
   const looked = async (retired: bigint) =>
-    (await measureCapacity(db, { ...found, retired_addresses: retired }, NOW)).amounts.length;
+    (await measureCapacity(db, { ...found, retiredAddresses: retired }, NOW)).amounts.length;
   expect([await looked(1n), await looked(300_000n), await looked(10_000_000n)]).toEqual([5, 3, 1]);
 });
 

@@ -1,16 +1,10 @@
 import { expect, test } from 'vitest';
-import { migrate, readMigrations } from '../../src/store/migrate.ts';
+import { migrate, readMigrations } from '../../src/store/db/migrate.ts';
+import { type Shape, unlistedStatement } from '../../src/store/db/statement.ts';
 import { createTestDatabase, openTestDatabase } from '../support/postgres.ts';
 import { eventually } from '../support/service.ts';
 
-const statement = <Columns extends Record<string, 'int4' | 'int8' | 'bool' | 'address' | 'address?'>>(
-  columns: Columns,
-  text: string,
-) => ({
-  name: '',
-  columns,
-  text,
-});
+const statement = <const Fields extends Shape>(shape: Fields, text: string) => unlistedStatement('', shape, text);
 const backendPid = statement({ pid: 'int4' }, 'select pg_backend_pid() as pid');
 const terminate = statement({ done: 'bool' }, 'select pg_terminate_backend($1::int4) as done');
 const countBackends = statement({ count: 'int8' }, 'select count(*) from pg_stat_activity where pid = $1::int4');
@@ -73,7 +67,7 @@ test('a snapshot shows one moment however long it reads, whatever the database p
     expect(counts).toEqual([[{ count: 0n }], [{ count: 0n }], [{ count: 1n }]]);
     const patience = statement(
       { isSet: 'bool' },
-      `select current_setting('idle_in_transaction_session_timeout') = $1 as "isSet"`,
+      `select current_setting('idle_in_transaction_session_timeout') = $1 as is_set`,
     );
     // What it has read may take long to judge.
     expect(await db.snapshot((tx) => tx.run(patience, ['1min']))).toEqual([{ isSet: true }]);

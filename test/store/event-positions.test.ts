@@ -3,10 +3,10 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
-import { type Database, openDatabase } from '../../src/store/database.ts';
-import { findFeedPage } from '../../src/store/event-feed.ts';
-import { recordEvents } from '../../src/store/events.ts';
-import { migrate, readMigrations } from '../../src/store/migrate.ts';
+import { type Database, openDatabase } from '../../src/store/db/database.ts';
+import { migrate, readMigrations } from '../../src/store/db/migrate.ts';
+import { findFeedPage } from '../../src/store/outbox/event-feed.ts';
+import { recordEvents } from '../../src/store/outbox/events.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { createTestProject, eventually, type TestProject } from '../support/service.ts';
 
@@ -42,7 +42,7 @@ type Event = ReturnType<typeof event>;
 /** A transaction that has written events, or waits to, and ends when the test says so. */
 function write(...events: Event[]) {
   let end: (how: 'commit' | 'roll back') => void = () => undefined;
-  const told = new Promise<'commit' | 'roll back'>((resolve) => {
+  const reported = new Promise<'commit' | 'roll back'>((resolve) => {
     end = resolve;
   });
   let hasWritten = false;
@@ -50,7 +50,7 @@ function write(...events: Event[]) {
     .transaction(async (tx) => {
       await recordEvents(tx, 'devnet', events, NOW);
       hasWritten = true;
-      if ((await told) === 'roll back') throw new Error('rolled back');
+      if ((await reported) === 'roll back') throw new Error('rolled back');
     })
     .catch((error: Error) => {
       if (error.message !== 'rolled back') throw error;

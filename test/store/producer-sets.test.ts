@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
-import { openDatabase } from '../../src/store/database.ts';
 import {
   confirmProducers,
   findBaseline,
   findProducerSets,
   insertProducerSet,
   type ProducerSet,
-} from '../../src/store/producer-sets.ts';
+} from '../../src/store/chain/producer-sets.ts';
+import { openDatabase } from '../../src/store/db/database.ts';
 import type { AccountHex } from '../../src/tron/address.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';

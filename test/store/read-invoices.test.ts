@@ -2,14 +2,16 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { encodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
-import { revokeApiKey } from '../../src/store/api-keys.ts';
+import { revokeApiKey } from '../../src/store/access/api-keys.ts';
 import {
   call,
   createInvoice,
+  createPatiently,
   createTestProject,
   type Json,
   startTestService,
   type TestService,
+  untilServed,
 } from '../support/service.ts';
 
 let service: TestService;
@@ -19,10 +21,10 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 const read = (invoiceId: string, apiKey = service.project.apiKey) =>
-  call(`${service.url}/v1/invoices/${invoiceId}`, { headers: { 'x-api-key': apiKey } });
+  untilServed(() => call(`${service.url}/v1/invoices/${invoiceId}`, { headers: { 'x-api-key': apiKey } }));
 
 test('of 200 reads at the same time each gets its own answer: its invoice, or nothing for one that is unknown or of another project', async () => {
-  const created = await Promise.all(Array.from({ length: 100 }, () => createInvoice(service)));
+  const created = await Promise.all(Array.from({ length: 100 }, () => createPatiently(service)));
   const ours = created.map(({ body }) => body);
   const stranger = await createTestProject(service.db);
   const revoked = await createTestProject(service.db);

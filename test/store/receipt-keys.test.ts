@@ -1,18 +1,21 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createReceiptSigner } from '../../src/checkout/receipt-signer.ts';
-import { ensureReceiptKey, rotateReceiptKey } from '../../src/checkout/seal-receipt-key.ts';
+import { createReceiptSigner } from '../../src/checkout/receipt/receipt-signer.ts';
 import { unixMs } from '../../src/domain/time.ts';
+import type { Actor } from '../../src/operator/actor.ts';
+import { rotateReceiptKey } from '../../src/operator/keys/rotate-receipt-key.ts';
+import { addWebhookEndpoint } from '../../src/operator/webhooks/add-endpoint.ts';
 import { createKeyRing, createMasterKey } from '../../src/runtime/key-ring.ts';
 import { createLogger } from '../../src/runtime/log.ts';
-import { type Database, openDatabase } from '../../src/store/database.ts';
-import { readPublicReceiptKeys } from '../../src/store/receipt-keys.ts';
-import { addWebhookEndpoint } from '../../src/webhooks/add-endpoint.ts';
+import { ensureReceiptKey } from '../../src/store/access/encrypt-receipt-key.ts';
+import { readPublicReceiptKeys } from '../../src/store/access/receipt-keys.ts';
+import { type Database, openDatabase } from '../../src/store/db/database.ts';
 import { createWebhookSecret } from '../../src/webhooks/sign.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 
 const [ours, foreign] = [createKeyRing([createMasterKey()]), createKeyRing([createMasterKey()])];
+const ANN: Actor = { kind: 'cli', name: 'ann', role: 'owner' };
 const now = () => unixMs(Date.now());
 
 let database: TestDatabase;
@@ -33,7 +36,7 @@ afterEach(async () => {
   await database.drop();
 });
 
-const deps = (keyRing = ours) => ({ db, keyRing, now: now(), random: randomBytes });
+const deps = (keyRing = ours) => ({ db, keyRing, now, random: randomBytes });
 const log = createLogger({ level: 'info', destination: { write: (line) => void lines.push(line) } });
 const signer = (keyRing = ours) => createReceiptSigner({ db, keyRing, log, now, random: randomBytes });
 
@@ -48,7 +51,7 @@ test('processes that start at the same time make one key, and all sign with it',
 
 test('rotations at the same time leave one key that signs, and no private part of the others', async () => {
   await ensureReceiptKey(deps());
-  await Promise.all(Array.from({ length: 4 }, () => rotateReceiptKey(deps())));
+  await Promise.all(Array.from({ length: 4 }, () => rotateReceiptKey(deps(), ANN)));
   const { rows } = await client.query(
     'select retired_at is null as signs, sealed is not null as sealed from receipt_keys order by signs desc',
   );
@@ -65,7 +68,7 @@ test('a process that lacks the master key of other secrets makes no signing key,
     url: 'https://shop.example/',
     secret: createWebhookSecret(randomBytes),
   };
-  await addWebhookEndpoint(deps(foreign), endpoint);
+  await addWebhookEndpoint({ ...deps(foreign), now: now() }, endpoint);
   const lacking = signer();
   await lacking.prepare();
   expect(await lacking.currentKey()).toBeNull();
@@ -76,7 +79,7 @@ test('a process that lacks the master key of other secrets makes no signing key,
 test('a sealed key that was moved to another row does not open, and is told of once', async () => {
   await ensureReceiptKey(deps());
   const [first] = (await client.query('select sealed from receipt_keys')).rows;
-  await rotateReceiptKey(deps());
+  await rotateReceiptKey(deps(), ANN);
   await client.query('update receipt_keys set sealed = $1 where retired_at is null', [first.sealed]);
   const bent = signer();
   await bent.prepare();

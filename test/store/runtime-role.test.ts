@@ -1,21 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { createLogger } from '../../src/runtime/log.ts';
 import { startService } from '../../src/service.ts';
-import { migrate, readMigrations } from '../../src/store/migrate.ts';
-import { findOwnership } from '../../src/store/runtime-role.ts';
-import { allStatements } from '../../src/store/statement.ts';
+import { migrate, readMigrations } from '../../src/store/db/migrate.ts';
+import { findOwnership } from '../../src/store/db/runtime-role.ts';
+import { allStatements } from '../../src/store/db/statement.ts';
 import { runCli } from '../cli/run-cli.ts';
+import { importStatements } from '../support/import-statements.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
 
-const store = new URL('../../src/store/', import.meta.url);
-for (const file of await readdir(store)) {
-  if (file.endsWith('.ts') && !file.endsWith('.test.ts')) await import(new URL(file, store).href);
-}
+await importStatements();
 
 /** What only commands with DATABASE_OWNER_URL say: migrate, restore, restore accept, backup --final. */
 const OWNERS = [

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import pg from 'pg';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import type { Database } from '../../src/store/database.ts';
-import { closeLedger } from '../../src/store/ledger-identity.ts';
-import { migrate, readMigrations } from '../../src/store/migrate.ts';
-import { findSchemaChanges, nameChange, SCHEMA_FILE } from '../../src/store/schema-changes.ts';
-import { readSchemaObjects } from '../../src/store/schema-objects.ts';
+import type { Database } from '../../src/store/db/database.ts';
+import { closeLedger } from '../../src/store/db/ledger-identity.ts';
+import { migrate, readMigrations } from '../../src/store/db/migrate.ts';
+import { findSchemaChanges, nameChange, SCHEMA_FILE } from '../../src/store/db/schema-changes.ts';
+import { readSchemaObjects } from '../../src/store/db/schema-objects.ts';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.ts';
 
 let db: Database;

@@ -1,7 +1,7 @@
-import { readdir } from 'node:fs/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { allStatements } from '../../src/store/statement.ts';
+import { allStatements } from '../../src/store/db/statement.ts';
+import { importStatements } from '../support/import-statements.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 
 /** OIDs of the column types, from PostgreSQL's pg_type catalogue. */
@@ -19,10 +19,7 @@ const OIDS: Record<string, number> = {
   timestamptz: 1184,
 };
 
-const store = new URL('../../src/store/', import.meta.url);
-for (const file of await readdir(store)) {
-  if (file.endsWith('.ts') && !file.endsWith('.test.ts')) await import(new URL(file, store).href);
-}
+await importStatements();
 
 let database: TestDatabase;
 let client: pg.Client & { connection: pg.Connection };

@@ -1,16 +1,13 @@
 import { afterEach, beforeEach, expect, inject, onTestFinished, test } from 'vitest';
-import { createAdmission } from '../../src/store/admit-server.ts';
-import { type Database, openDatabase } from '../../src/store/database.ts';
+import { createAdmission } from '../../src/store/db/admit-server.ts';
+import { type Database, openDatabase } from '../../src/store/db/database.ts';
+import { unlistedStatement } from '../../src/store/db/statement.ts';
 import { runSql } from '../contract/sql.ts';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
 
-const terminate = {
-  name: '',
-  columns: { done: 'bool' },
-  text: 'select pg_terminate_backend($1::int4) as done',
-} as const;
-const backendPid = { name: '', columns: { pid: 'int4' }, text: 'select pg_backend_pid() as pid' } as const;
+const terminate = unlistedStatement('', { done: 'bool' }, 'select pg_terminate_backend($1::int4) as done');
+const backendPid = unlistedStatement('', { pid: 'int4' }, 'select pg_backend_pid() as pid');
 
 let database: TestDatabase;
 let db: Database;

@@ -5,13 +5,14 @@
  *     npm run upgrade:record
  */
 import { randomUUID } from 'node:crypto';
-import { readdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { readMigrations } from '../../src/store/migrate.ts';
-import { allStatements } from '../../src/store/statement.ts';
+import { readMigrations } from '../../src/store/db/migrate.ts';
+import { allStatements } from '../../src/store/db/statement.ts';
 import { runCli } from '../cli/run-cli.ts';
+import { importStatements } from '../support/import-statements.ts';
 import { createInvoice, eventually, inboxOf, payableOf, startTestService, untilStatus } from '../support/service.ts';
 
 type Said = { name: string; values: unknown[] };
@@ -58,10 +59,7 @@ function withoutRepeats(said: readonly Said[]): Said[] {
 }
 
 test('records the statements of this release', async () => {
-  const store = new URL('../../src/store/', import.meta.url);
-  for (const file of await readdir(store)) {
-    if (file.endsWith('.ts') && !file.endsWith('.test.ts')) await import(new URL(file, store).href);
-  }
+  await importStatements();
   const said = recordAll();
   const service = await startTestService({ addressCount: 2 });
   const env = {

@@ -3,12 +3,12 @@ import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
 import { createLogger } from '../../src/runtime/log.ts';
-import { type Database, openDatabase } from '../../src/store/database.ts';
-import { type Migration, type MigrationHooks, migrate, readMigrations } from '../../src/store/migrate.ts';
-import { findActiveSecrets } from '../../src/store/webhook-secrets.ts';
+import { type Database, openDatabase } from '../../src/store/db/database.ts';
+import { type Migration, type MigrationHooks, migrate, readMigrations } from '../../src/store/db/migrate.ts';
+import { findActiveSecrets } from '../../src/store/outbox/webhook-secrets.ts';
 import { type AccountHex, accountToAddress } from '../../src/tron/address.ts';
+import { encryptPlainSecrets } from '../../src/webhooks/encrypt-plain-secrets.ts';
 import { openEndpointSecrets } from '../../src/webhooks/endpoint-secrets.ts';
-import { sealPlainSecrets } from '../../src/webhooks/seal-plain-secrets.ts';
 import { fillLedger, readColumns, readRows } from '../support/full-ledger.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { createTestDatabase } from '../support/postgres.ts';
@@ -42,8 +42,9 @@ const withoutPlainSecrets = (columns: Map<string, string[]>) =>
 const PLAIN = 'webhook_endpoints.secret';
 const log = createLogger({ level: 'silent' });
 const now = () => unixMs(Date.now());
-const SEALING: MigrationHooks = {
-  sealPlainSecrets: (tx) => sealPlainSecrets(tx, { keyRing: async () => TEST_KEY_RING, log, now, random: randomBytes }),
+const ENCRYPTION: MigrationHooks = {
+  encryptPlainSecrets: (tx) =>
+    encryptPlainSecrets(tx, { keyRing: async () => TEST_KEY_RING, log, now, random: randomBytes }),
 };
 
 /** Written by a service at its start. */
@@ -63,7 +64,7 @@ describe('the data of each release', () => {
         if (table !== BY_SERVICES) expect(found, table).not.toEqual([]);
       }
 
-      expect(await migrate(db, SEALING)).toEqual(migrations.slice(version).map(({ name }) => name));
+      expect(await migrate(db, ENCRYPTION)).toEqual(migrations.slice(version).map(({ name }) => name));
 
       expect(await readRows(client, kept)).toEqual(rows);
       expect(await refused(client, 'update invoices set payable_micro = payable_micro + 1')).toMatch(/never changed/);
@@ -92,7 +93,7 @@ async function refused(client: pg.Client, text: string): Promise<string> {
 describe('a database that is upgraded while the former release runs on it', () => {
   test('events that existed before get positions in the order of their times, and the next one follows', async () => {
     const { db, client } = await databaseOf(3);
-    await migrate(db, SEALING);
+    await migrate(db, ENCRYPTION);
     const { rows } = await client.query(
       'select position::int, body is not null as kept from events order by created_at',
     );
@@ -134,7 +135,7 @@ test('an address whose text somebody changed is refused by the upgrade, which na
   const { db, client } = await databaseOf(7);
   await client.query(`alter table addresses disable trigger addresses_are_for_life;
     update addresses set address = 'TEmRq8MJb2zu3ot9fb2v9XPdT8oiRjXXJ5' where id = (select id from addresses limit 1)`);
-  await expect(migrate(db, SEALING)).rejects.toMatchObject({
+  await expect(migrate(db, ENCRYPTION)).rejects.toMatchObject({
     code: 'MIGRATION_REFUSED',
     message: expect.stringMatching(
       /somebody changed addresses: TEmRq8MJb2zu3ot9fb2v9XPdT8oiRjXXJ5 has the account of T/,
@@ -154,11 +155,11 @@ describe('secrets of webhooks that a release stored as plain text', () => {
     await client.query(insertPlain);
     const before = await plainOnes(client);
     expect(before).toHaveLength(602);
-    await Promise.all([migrate(db, SEALING), migrate(db, SEALING), migrate(db, SEALING)]);
+    await Promise.all([migrate(db, ENCRYPTION), migrate(db, ENCRYPTION), migrate(db, ENCRYPTION)]);
     const ids = before.map(({ id }) => id);
     const sealed = await findActiveSecrets(db, ids, now());
     const opened = await openEndpointSecrets(TEST_KEY_RING, sealed);
-    const found = sealed.map(({ endpoint_id: id }, index) => {
+    const found = sealed.map(({ endpointId: id }, index) => {
       const each = opened[index];
       return { id, secret: each?.kind === 'ok' ? each.secret : null };
     });
@@ -180,7 +181,7 @@ describe('secrets of webhooks that a release stored as plain text', () => {
     const { db, client } = await databaseOf(migrations.length - 1);
     await client.query(`delete from webhook_secrets; ${insertPlain}`);
     const before = await plainOnes(client);
-    await expect(migrate(db, SEALING)).rejects.toMatchObject({ code: 'MIGRATION_REFUSED' });
+    await expect(migrate(db, ENCRYPTION)).rejects.toMatchObject({ code: 'MIGRATION_REFUSED' });
     expect(await plainOnes(client)).toEqual(before);
     expect((await client.query('select from webhook_secrets')).rowCount).toBe(0);
   });
@@ -189,9 +190,9 @@ describe('secrets of webhooks that a release stored as plain text', () => {
     const { db, client } = await databaseOf(3);
     await client.query(`update webhook_endpoints set secret = 'whsec_h0rse' where disabled_at is null`);
     const lines: string[] = [];
-    const told = createLogger({ level: 'info', destination: { write: (line) => void lines.push(line) } });
-    const deps = { keyRing: async () => TEST_KEY_RING, log: told, now, random: randomBytes };
-    await migrate(db, { sealPlainSecrets: (tx) => sealPlainSecrets(tx, deps) });
+    const reported = createLogger({ level: 'info', destination: { write: (line) => void lines.push(line) } });
+    const deps = { keyRing: async () => TEST_KEY_RING, log: reported, now, random: randomBytes };
+    await migrate(db, { encryptPlainSecrets: (tx) => encryptPlainSecrets(tx, deps) });
     expect(lines.filter((line) => line.includes('malformed'))).toHaveLength(1);
     expect(lines.join('')).not.toContain('h0rse');
     expect((await client.query('select from webhook_secrets')).rowCount).toBe(1);

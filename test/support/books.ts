@@ -1,26 +1,26 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { createKnownTerms } from '../../src/chain/fee-terms.ts';
-import type { Node } from '../../src/chain/node.ts';
-import { createNodePool, type NodePool } from '../../src/chain/node-pool.ts';
-import { refreshProducers } from '../../src/chain/producers.ts';
-import { type ReadDeps, readHeaderAt } from '../../src/chain/read-block.ts';
-import { readBlock } from '../../src/chain/read-with-logs.ts';
+import type { Node } from '../../src/chain/nodes/node.ts';
+import { createNodePool, type NodePool } from '../../src/chain/nodes/node-pool.ts';
+import { createKnownTerms } from '../../src/chain/verify/fee-terms.ts';
+import { refreshProducers } from '../../src/chain/verify/producers.ts';
+import { type ReadDeps, readHeaderAt } from '../../src/chain/verify/read-block.ts';
+import { readBlock } from '../../src/chain/verify/read-with-logs.ts';
 import { startDevnet } from '../../src/devnet/devnet.ts';
-import { createPayer, type Payer } from '../../src/devnet/payer.ts';
+import { createPayer, type Payer } from '../../src/devnet/payer/payer.ts';
 import type { SolidBlock } from '../../src/domain/chain-block.ts';
 import { uuidV7 } from '../../src/domain/ids.ts';
 import type { MicroUsdt } from '../../src/domain/money.ts';
 import { unlimitedNode } from '../../src/domain/node.ts';
 import { unixMs } from '../../src/domain/time.ts';
+import { recordRescanned } from '../../src/operator/chain/record-rescanned.ts';
 import { applySolidBlocks } from '../../src/payments/apply-solid-blocks.ts';
 import { createInvoice } from '../../src/payments/create-invoice.ts';
-import { recordRescanned } from '../../src/payments/record-rescanned.ts';
 import type { Watching } from '../../src/payments/watching.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
-import { insertAddress } from '../../src/store/addresses.ts';
-import { findCursor, insertCursor } from '../../src/store/chain-cursor.ts';
-import { acquireLease } from '../../src/store/leases.ts';
+import { findCursor, insertCursor } from '../../src/store/chain/cursor.ts';
+import { acquireLease } from '../../src/store/chain/leases.ts';
+import { insertAddress } from '../../src/store/ledger/addresses.ts';
 import { parseAddress } from '../../src/tron/address.ts';
 import { createTestDatabase, openTestDatabase } from './postgres.ts';
 import { createTestProject } from './service.ts';
@@ -31,7 +31,7 @@ export type Books = Awaited<ReturnType<typeof startBooks>>;
 export type Blindness = (transfer: SolidBlock['transfers'][number]) => boolean;
 
 /** A ledger over a devnet with no watcher: the test says which irreversible blocks are recorded, and what of them is missed. */
-export async function startBooks() {
+export async function startBooks({ addressCount = 2 } = {}) {
   const database = await createTestDatabase();
   const devnet = await startDevnet({ dataDir: null, blockMs: 0 });
   const db = openTestDatabase(database, 4);
@@ -48,15 +48,15 @@ export async function startBooks() {
   };
   const pool = newPool();
   const usdt = accountOf(devnet.usdtContract);
-  const project = await createTestProject(db, { addressCount: 2 });
+  const project = await createTestProject(db, { addressCount });
   const fees = createKnownTerms();
   const reading: ReadDeps = { db, network: 'devnet', usdt, slotMs: null, pool, agreement: 1, fees, metrics };
   devnet.mineUntilSolid();
   const [node] = await pool.available();
   if (node === undefined) throw new Error('the devnet does not answer');
   await insertCursor(db, 'devnet', await readHeaderAt(reading, node, devnet.solid().number), null);
-  const told = { clock: unixMs(Date.now()), suspect: null };
-  await refreshProducers({ db, network: 'devnet', agreement: 1, pool }, [node], null, told);
+  const reported = { clock: unixMs(Date.now()), suspect: null };
+  await refreshProducers({ db, network: 'devnet', agreement: 1, pool }, [node], null, reported);
   const lease = await acquireLease(db, 'watcher:devnet', 'test', 600_000);
   if (lease === null) throw new Error('the lease is taken');
   const recording = { db, network: 'devnet' as const, publicUrl: 'http://127.0.0.1', now, random };
@@ -74,12 +74,18 @@ export async function startBooks() {
     }),
     /** Reads an irreversible block as one node shows it. */
     read: (number: number, isMissed?: Blindness) => readOne(reading, node, number, isMissed),
-    /** Makes what was sent irreversible and records it, but for what is missed. Returns the first and last block recorded. */
-    async record(isMissed: Blindness = () => false): Promise<{ from: number; to: number }> {
+    /**
+     * Makes what was sent irreversible and records it, but for what is missed, and for the blocks from `before` on. Returns the first
+     * and last block recorded.
+     */
+    async record(
+      isMissed: Blindness = () => false,
+      before = Number.MAX_SAFE_INTEGER,
+    ): Promise<{ from: number; to: number }> {
       devnet.mineUntilSolid();
       const cursor = await findCursor(db, 'devnet');
       const from = (cursor?.solid.number ?? 0) + 1;
-      const to = devnet.solid().number;
+      const to = Math.min(devnet.solid().number, before - 1);
       for (let number = from; number <= to; number += 1) {
         await applySolidBlocks(watching, [await readOne(reading, node, number, isMissed)]);
       }

@@ -1,7 +1,8 @@
-import { MULTISEND } from '../../src/devnet/keys.ts';
+import { MULTISEND } from '../../src/devnet/evm/keys.ts';
 import { decodeId } from '../../src/domain/ids.ts';
-import { type AlarmKind, findOpenAlarms } from '../../src/store/alarms.ts';
-import { findCursor } from '../../src/store/chain-cursor.ts';
+import { type AlarmKind, findOpenAlarms } from '../../src/store/chain/alarms.ts';
+import { findCursor } from '../../src/store/chain/cursor.ts';
+import { unlistedStatement } from '../../src/store/db/statement.ts';
 import { accountToAddress } from '../../src/tron/address.ts';
 import { askNode } from './devnet.ts';
 import { createInvoice, eventually, payableOf, readInvoice, type TestService, untilStatus } from './service.ts';
@@ -94,19 +95,19 @@ export async function untilAlarm({ db }: TestService, kind: AlarmKind): Promise<
   return alarms.find((alarm) => alarm.kind === kind)?.detail ?? '';
 }
 
-const evidence = {
-  name: '',
-  columns: {
+const evidence = unlistedStatement(
+  '',
+  {
     kind: 'text',
     verified: 'text',
     producer: 'text',
     nodes: 'text[]',
-    block_id: 'text',
-    block_number: 'int8',
+    blockId: 'text',
+    blockNumber: 'int8',
   },
-  text: `select kind, verified, encode(producer, 'hex') as producer, nodes, encode(block_id, 'hex') as block_id, block_number
+  `select kind, verified, encode(producer, 'hex') as producer, nodes, encode(block_id, 'hex') as block_id, block_number
     from transfers where tx_id = decode($1, 'hex') order by log_index`,
-} as const;
+);
 
 /** How each incoming transfer of a transaction was verified, as the ledger has it. */
 export async function evidenceOf({ db }: TestService, txId: string) {
@@ -128,11 +129,11 @@ export async function headersOf({ nodes }: TestService, from: number, to: number
   return headers;
 }
 
-const eventTypes = {
-  name: '',
-  columns: { type: 'text' },
-  text: 'select e.type from events e where e.invoice_id = $1 order by e.sequence',
-} as const;
+const eventTypes = unlistedStatement(
+  '',
+  { type: 'text' },
+  'select e.type from events e where e.invoice_id = $1 order by e.sequence',
+);
 
 /** What was told about an order, in order. */
 export async function readInvoiceEvents({ db }: TestService, { id }: Pick<Order, 'id'>): Promise<string[]> {

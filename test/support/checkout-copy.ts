@@ -7,10 +7,15 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** What a checkout needs in order to build, to run and to be packed. */
 const PARTS = ['bin', 'build', 'migrations', 'public', 'src', 'package.json', 'LICENSE', 'README.md', 'CHANGELOG.md'];
 
-/** Copies the checkout as git has it, not built, with every package. Any user can read it; it goes with the test run. */
-export async function copyCheckout(): Promise<string> {
+/**
+ * Copies the checkout as git has it, not built, with every package, but without these folders of src/, each of which takes its time to
+ * build. Any user can read it; it goes with the test run.
+ */
+export async function copyCheckout(without: readonly string[] = []): Promise<string> {
   const to = await newFolder();
-  for (const name of PARTS) await cp(join(ROOT, name), join(to, name), { recursive: true });
+  const left = new Set(without.map((name) => join(ROOT, 'src', name)));
+  for (const name of PARTS)
+    await cp(join(ROOT, name), join(to, name), { recursive: true, filter: (path) => !left.has(path) });
   await symlink(join(ROOT, 'node_modules'), join(to, 'node_modules'));
   return to;
 }
@@ -38,6 +43,11 @@ export async function linkProductionPackages(folder: string): Promise<void> {
     await mkdir(dirname(join(folder, name)), { recursive: true });
     await symlink(join(ROOT, 'node_modules', name), join(folder, name));
   }
+}
+
+/** Copies packages to where every user can read them. */
+export async function copyPackages(folder: string, names: readonly string[]): Promise<void> {
+  for (const name of names) await cp(join(ROOT, 'node_modules', name), join(folder, name), { recursive: true });
 }
 
 /** A folder of the test run that every user can read. */

@@ -1,10 +1,10 @@
-import type { Language } from '../../src/checkout/languages.ts';
-import type { Page } from '../../src/checkout/page-state.ts';
-import { type Words, wordsOf } from '../../src/checkout/words.ts';
+import type { Page } from '../../src/checkout/page/page-state.ts';
+import type { Language } from '../../src/checkout/words/languages.ts';
+import { type Words, wordsOf } from '../../src/checkout/words/words.ts';
 import { microUsdt } from '../../src/domain/money.ts';
 import { unixMs } from '../../src/domain/time.ts';
-import type { Brand, CheckoutInvoice } from '../../src/store/checkout.ts';
-import type { PayingTransfer } from '../../src/store/paying-transfer.ts';
+import type { Brand, CheckoutInvoice } from '../../src/store/ledger/checkout.ts';
+import type { PayingTransfer } from '../../src/store/ledger/paying-transfer.ts';
 import type { TronAddress } from '../../src/tron/address.ts';
 
 /** What a payer can see of an invoice; `gone`: there was a payment, and its block was orphaned. */
@@ -63,7 +63,7 @@ export function checkoutPage(state: PageState, overrides: PageOverrides = {}): P
       expiresAt: unixMs(NOW + (state === 'expired' ? -60_000 : 12 * 60_000 + 30_000)),
       requestedMicro: microUsdt(123_456_990_000n),
       payableMicro: microUsdt(123_456_990_007n),
-      address: 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY',
+      address: 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY' as TronAddress,
       genesisId: '00000000000000001ebf88508a03865c71d452e25f4d51194196a1d22b6653dc',
       hadPayment: state === 'gone',
       secondTxId: null,

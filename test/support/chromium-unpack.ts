@@ -2,17 +2,18 @@
  * Unpacks Chromium and fonts into the temporary directory of this process, which is going to be renamed to the directory given as
  * the argument, and, where the system lacks libraries that it needs (libnss3, libnspr4), also those that the package brings.
  */
-import { execFile } from 'node:child_process';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import chromium, { inflate } from '@sparticuz/chromium';
+import { brotliDecompressSync } from 'node:zlib';
+import chromium from '@sparticuz/chromium';
 import decompress from 'woff2-encoder/decompress';
 
 const packageRoot = join(dirname(fileURLToPath(import.meta.resolve('@sparticuz/chromium'))), '..', '..');
 const executable = await chromium.executablePath();
-await promisify(execFile)(executable, ['--version']).catch(() => inflate(join(packageRoot, 'bin', 'al2023.tar.br')));
+await promisify(execFile)(executable, ['--version']).catch(unpackLibraries);
 
 const fonts = join(dirname(executable), 'fonts');
 // Chromium's own font has neither script, and characters without a font are drawn as nothing.
@@ -32,6 +33,13 @@ const fontsConfig = `<?xml version="1.0"?>
 </fontconfig>
 `;
 await writeFile(join(fonts, 'fonts.conf'), fontsConfig);
+
+async function unpackLibraries(): Promise<void> {
+  const folder = join(dirname(executable), 'al2023');
+  await mkdir(folder);
+  const input = brotliDecompressSync(await readFile(join(packageRoot, 'bin', 'al2023.tar.br')));
+  execFileSync('tar', ['-x', '-C', folder], { input });
+}
 
 /** Fonts of the system cannot be compressed as those of the web are. Together 98 files of 8 MB, made in 0.3 s. */
 async function addFonts(manifest: string, files: RegExp): Promise<void> {

@@ -6,7 +6,7 @@ import { launchChromium } from './chromium.ts';
 let browser: Browser;
 beforeAll(async () => {
   browser = await launchChromium();
-}, 90_000);
+});
 afterAll(() => browser?.close());
 
 test('renders a page with text, runs its script and takes a screenshot', async () => {

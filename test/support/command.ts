@@ -1,7 +1,8 @@
-import { cp, mkdtemp, rename, rm, stat, symlink } from 'node:fs/promises';
+import { cp, readdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inject } from 'vitest';
+import { bundle, fillOnce } from './bundle.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -17,22 +18,7 @@ export function buildCommandWithPg(): Promise<string> {
 }
 
 async function findOrBuild(folder: string, external: string[]): Promise<string> {
-  const isThere = () =>
-    stat(folder).then(
-      () => true,
-      () => false,
-    );
-  if (!(await isThere())) {
-    const draft = await mkdtemp(`${folder}-`);
-    await build(draft, external);
-    try {
-      await rename(draft, folder);
-    } catch (error) {
-      // Another worker was faster.
-      await rm(draft, { recursive: true });
-      if (!(await isThere())) throw error;
-    }
-  }
+  await fillOnce(folder, (draft) => build(draft, external));
   return join(folder, 'bin/quittance.js');
 }
 
@@ -41,23 +27,10 @@ async function build(folder: string, external: string[]): Promise<void> {
   for (const name of ['bin', 'package.json']) await cp(join(ROOT, name), join(folder, name), { recursive: true });
   for (const name of ['migrations', 'public', 'deploy', 'node_modules'])
     await symlink(join(ROOT, name), join(folder, name));
-  const esbuild = await import('esbuild');
-  await esbuild.build({
-    entryPoints: [join(ROOT, 'src/cli/main.ts')],
-    // Every file lies as deep as those of src/ that look for what stands beside src/, such as the migrations.
-    outdir: join(folder, 'dist/cli'),
-    // With the packages, because a process spends more on finding and reading their files than on its work.
-    bundle: true,
-    external,
-    splitting: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node20',
-    // Packages in CommonJS ask for Node's own modules while they run.
-    banner: {
-      js: "import { createRequire as createBundleRequire } from 'node:module'; const require = createBundleRequire(import.meta.url);",
-    },
-    logLevel: 'warning',
-  });
-  await esbuild.stop();
+  // Every file lies as deep as those of src/ that look for what stands beside src/, such as the migrations.
+  await bundle({ entryPoints: [join(ROOT, 'src/cli/main.ts')], outdir: join(folder, 'dist/cli'), external });
+  // Read beside the file that holds their reader.
+  const words = join(ROOT, 'src/checkout/words');
+  for (const name of await readdir(words))
+    if (name.endsWith('.json')) await cp(join(words, name), join(folder, 'dist/cli', name));
 }

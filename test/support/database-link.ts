@@ -1,6 +1,6 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
-import type { PostgresConnection } from '../../src/store/embedded-connection.ts';
+import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
 
 /** What stands between a service and its PostgreSQL, and can be told to break. */
 export type DatabaseLink = {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { request } from 'undici';
 import { onTestFinished } from 'vitest';
 import { type Devnet, type DevnetOptions, startDevnet } from '../../src/devnet/devnet.ts';
-import { createPayer, type Payer } from '../../src/devnet/payer.ts';
+import { createPayer, type Payer } from '../../src/devnet/payer/payer.ts';
 
 /** 2026-01-01T00:00:00Z: a fixed start makes every block id of a test repeatable. */
 const GENESIS_MS = 1_767_225_600_000;

@@ -1,5 +1,5 @@
 import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
-import type { LiveMessage } from '../../src/checkout/live-message.ts';
+import type { LiveMessage } from '../../src/checkout/page/live-message.ts';
 
 /** A stream of server-sent events, as far as it has come. */
 export type EventStream = {

@@ -1,5 +1,6 @@
-import type { FAULT_KINDS, Fault } from '../../src/devnet/faults.ts';
-import { MULTISEND } from '../../src/devnet/keys.ts';
+import { MULTISEND } from '../../src/devnet/evm/keys.ts';
+import type { FAULT_KINDS, Fault } from '../../src/devnet/faults/faults.ts';
+import { unlistedStatement } from '../../src/store/db/statement.ts';
 import { accountToAddress } from '../../src/tron/address.ts';
 import { metricOf } from './chain-view.ts';
 import { call, createInvoice, eventually, type Json, payableOf, readInvoice, type TestService } from './service.ts';
@@ -97,12 +98,11 @@ async function untilFelt(
       failures >= before.failures + 2 ||
       alarms > 0 ||
       requests.every((count, index) => count >= (before.requests[index] ?? 0) + 6),
-    60_000,
   );
 }
 
 /** Pays under the faults, ends them when they had their chance, and expects that nothing false was believed and nothing is lost. */
-export async function liveThrough(running: TestService, bent: readonly Bent[], limitMs = 15_000): Promise<void> {
+export async function liveThrough(running: TestService, bent: readonly Bent[], limitMs?: number): Promise<void> {
   await untilHeadIsExamined(running);
   const orders = await createOrders(running);
   const before = await signsOf(running, orders, bent);
@@ -120,13 +120,13 @@ export async function alarmsOf(
   running: Pick<TestService, 'db'>,
   kind: string,
 ): Promise<{ detail: string; isOpen: boolean }[]> {
-  const alarms = {
-    name: '',
-    columns: { kind: 'text', detail: 'text', is_open: 'bool' },
-    text: 'select kind, detail, resolved_at is null as is_open from alarms order by raised_at',
-  } as const;
+  const alarms = unlistedStatement(
+    '',
+    { kind: 'text', detail: 'text', isOpen: 'bool' },
+    'select kind, detail, resolved_at is null as is_open from alarms order by raised_at',
+  );
   const rows = await running.db.run(alarms, []);
-  return rows.filter((row) => row.kind === kind).map(({ detail, is_open: isOpen }) => ({ detail, isOpen }));
+  return rows.filter((row) => row.kind === kind).map(({ detail, isOpen }) => ({ detail, isOpen }));
 }
 
 /** Waits until an alarm of the kind is open. */
@@ -139,11 +139,11 @@ export async function untilAlarm(running: TestService, kind: string): Promise<vo
 
 /** Waits until no alarm is open any more. */
 export async function untilCalm(running: TestService): Promise<void> {
-  const open = {
-    name: '',
-    columns: { kind: 'text', detail: 'text' },
-    text: 'select kind, detail from alarms where resolved_at is null',
-  } as const;
+  const open = unlistedStatement(
+    '',
+    { kind: 'text', detail: 'text' },
+    'select kind, detail from alarms where resolved_at is null',
+  );
   await eventually(
     () => running.db.run(open, []),
     (alarms) => alarms.length === 0,
@@ -154,7 +154,7 @@ export async function untilCalm(running: TestService): Promise<void> {
 export async function expectTruth(
   running: TestService,
   { direct, internal, unpaid }: Orders,
-  { evidence, limitMs }: { evidence: string; limitMs?: number },
+  { evidence, limitMs }: { evidence: string; limitMs?: number | undefined },
 ): Promise<void> {
   await eventually(
     () => statusesOf(running, [direct, internal]),
@@ -162,18 +162,15 @@ export async function expectTruth(
     limitMs,
   );
   expectUntouched((await readInvoice(running, unpaid)).body);
-  const events = {
-    name: '',
-    columns: { type: 'text', count: 'int8' },
-    text: "select type, count(*) from events where type = 'invoice.paid' or type like 'transfer.%' group by type",
-  } as const;
-  const told = await running.db.run(events, []);
-  if (told.length !== 1 || told[0]?.type !== 'invoice.paid' || told[0].count !== 2n) throw wrong('events', told);
-  const ledger = {
-    name: '',
-    columns: { verified: 'text' },
-    text: 'select verified from transfers order by verified',
-  } as const;
+  const events = unlistedStatement(
+    '',
+    { type: 'text', count: 'int8' },
+    "select type, count(*) from events where type = 'invoice.paid' or type like 'transfer.%' group by type",
+  );
+  const reported = await running.db.run(events, []);
+  if (reported.length !== 1 || reported[0]?.type !== 'invoice.paid' || reported[0].count !== 2n)
+    throw wrong('events', reported);
+  const ledger = unlistedStatement('', { verified: 'text' }, 'select verified from transfers order by verified');
   const verified = (await running.db.run(ledger, [])).map((row) => row.verified);
   if (verified.join() !== [evidence, 'proven'].sort().join()) throw wrong('ledger', verified);
 }

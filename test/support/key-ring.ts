@@ -1,8 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { unixMs } from '../../src/domain/time.ts';
+import { addWebhookEndpoint, type NewEndpoint } from '../../src/operator/webhooks/add-endpoint.ts';
 import { createKeyRing, createMasterKey } from '../../src/runtime/key-ring.ts';
-import type { Database } from '../../src/store/database.ts';
-import { addWebhookEndpoint, type NewEndpoint } from '../../src/webhooks/add-endpoint.ts';
+import type { Database } from '../../src/store/db/database.ts';
 
 /** The keys of every service and dispatcher that one test file starts. */
 export const TEST_KEY_RING = createKeyRing([createMasterKey()]);

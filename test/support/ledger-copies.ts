@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { onTestFinished } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
-import { type BackupMade, type Protection, writeBackup } from '../../src/store/backup.ts';
-import { type Database, openDatabase } from '../../src/store/database.ts';
+import { type BackupMade, type Protection, writeBackup } from '../../src/operator/backup/write-backup.ts';
+import { type Database, openDatabase } from '../../src/store/db/database.ts';
 import { createTestDatabase, type TestDatabase } from './postgres.ts';
 
 /** `db` and `client` are the owner's. */

@@ -3,9 +3,15 @@ import { BaseSequencer } from 'vitest/node';
 
 /**
  * The simulated hours, which compute all the time, begin in two workers, and beside them in the others what mostly waits. Then folders
- * whose files take long however short they are, and the rest of test/; the unit tests of src/ fill the end.
+ * whose files take long however short they are, and the rest of test/; the unit tests of src/ fill the end, those first that wait for
+ * nodes that hang.
  */
-const RANKS = [/\/test\/simulation\/seeds-/, /\/test\/(processes|flows|simulation|embedded|cli)\//, /\/test\//];
+const RANKS = [
+  /\/test\/simulation\/seeds-/,
+  /\/test\/(processes|flows|simulation|embedded|cli)\//,
+  /\/test\//,
+  /\/src\/chain\//,
+];
 
 /**
  * Runs what takes long first, so that no worker is left alone with it at the end. Vitest does so by the durations of the last

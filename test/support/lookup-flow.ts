@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { onTestFinished } from 'vitest';
-import { payScenario } from '../../src/devnet/pay-scenario.ts';
-import type { Scenario } from '../../src/devnet/scenarios.ts';
+import { payScenario } from '../../src/devnet/payer/pay-scenario.ts';
+import type { Scenario } from '../../src/devnet/payer/scenarios.ts';
 import { formatAmount, microUsdt } from '../../src/domain/money.ts';
 import { unlimitedNode } from '../../src/domain/node.ts';
 import { createLogger } from '../../src/runtime/log.ts';

@@ -1,8 +1,8 @@
 import pg from 'pg';
-import { openDatabase } from '../../src/store/database.ts';
-import type { PostgresConnection } from '../../src/store/embedded-connection.ts';
-import { migrate, readMigrations } from '../../src/store/migrate.ts';
-import { grantRuntimeRole } from '../../src/store/runtime-role.ts';
+import { openDatabase } from '../../src/store/db/database.ts';
+import { migrate, readMigrations } from '../../src/store/db/migrate.ts';
+import { grantRuntimeRole } from '../../src/store/db/runtime-role.ts';
+import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
 
 export const TEMPLATE = 'quittance_template';
 

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { main } from '../../src/cli/main.ts';
-import type { SandboxFile } from '../../src/cli/sandbox/sandbox-file.ts';
+import type { SandboxFile } from '../../src/developer/sandbox/sandbox-file.ts';
 import { BUILT_COMMAND } from './command.ts';
 import { call, eventually, type Json } from './service.ts';
 import { recordSurroundings } from './terminal.ts';
@@ -48,7 +48,6 @@ export async function startSandboxProcess(
   const file = await eventually(
     () => readOwnFile(dataDir, child, output),
     (found) => found !== null,
-    30_000,
   );
   if (file === null) throw new Error('unreachable: eventually answers only a file');
   const postmaster = await readFile(join(dataDir, 'postgres/data/postmaster.pid'), 'utf8');

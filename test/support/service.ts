@@ -2,12 +2,13 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { request } from 'undici';
-import { startInbox } from '../../src/cli/sandbox/inbox.ts';
+import { startInbox } from '../../src/developer/sandbox/inbox.ts';
 import { type Devnet, startDevnet } from '../../src/devnet/devnet.ts';
-import type { Fault } from '../../src/devnet/faults.ts';
-import { createPayer, type Payer } from '../../src/devnet/payer.ts';
+import type { Fault } from '../../src/devnet/faults/faults.ts';
+import { createPayer, type Payer } from '../../src/devnet/payer/payer.ts';
 import { formatApiKey } from '../../src/domain/api-key.ts';
 import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { parseAmount } from '../../src/domain/money.ts';
@@ -16,14 +17,15 @@ import { unlimitedNode } from '../../src/domain/node.ts';
 import type { UnpaidLimits } from '../../src/domain/unpaid.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { type Service, type ServiceOptions, startService } from '../../src/service.ts';
-import { insertAddress } from '../../src/store/addresses.ts';
-import { insertApiKey } from '../../src/store/api-keys.ts';
-import { findCursor } from '../../src/store/chain-cursor.ts';
-import type { Database } from '../../src/store/database.ts';
-import { insertProject } from '../../src/store/projects.ts';
+import { insertApiKey } from '../../src/store/access/api-keys.ts';
+import { findCursor } from '../../src/store/chain/cursor.ts';
+import type { Database } from '../../src/store/db/database.ts';
+import { insertAddress } from '../../src/store/ledger/addresses.ts';
+import { insertProject } from '../../src/store/ledger/projects.ts';
 import { accountFromPublicKey, accountToAddress, parseAddress } from '../../src/tron/address.ts';
 import { createWebhookSecret } from '../../src/webhooks/sign.ts';
 import { addTestEndpoint, TEST_KEY_RING } from './key-ring.ts';
+import { PATIENCE_MS } from './patience.ts';
 import { createTestDatabase } from './postgres.ts';
 import { findSteadyPort } from './steady-port.ts';
 
@@ -322,7 +324,7 @@ const POLL_MS = { first: 10, longest: 60 };
 export async function eventually<Seen>(
   look: () => Promise<Seen> | Seen,
   isDone: (seen: Seen) => boolean,
-  limitMs = 15_000,
+  limitMs = PATIENCE_MS,
 ): Promise<Seen> {
   const deadline = performance.now() + limitMs;
   for (let pauseMs = POLL_MS.first; ; pauseMs = Math.min(POLL_MS.longest, pauseMs * 1.2)) {
@@ -335,6 +337,27 @@ export async function eventually<Seen>(
     }
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
+}
+
+/** Asks again for as long as the answer is 503, as integrators are told to: of much at once, a busy machine sheds some. */
+export async function untilServed<Reply extends Pick<Answer, 'status'> & { headers: Record<string, unknown> }>(
+  ask: () => Promise<Reply>,
+): Promise<Reply> {
+  for (;;) {
+    const reply = await ask();
+    if (reply.status !== 503) return reply;
+    await delay(Number(reply.headers['retry-after']) * 1000);
+  }
+}
+
+/** Creates an invoice by one request, repeated as it is while it is shed. */
+export function createPatiently(service: TestService, overrides: CreateOverrides = {}): Promise<Answer> {
+  const same = {
+    idempotencyKey: randomUUID(),
+    ...overrides,
+    body: { externalId: `order-${randomUUID()}`, ...overrides.body },
+  };
+  return untilServed(() => createInvoice(service, same));
 }
 
 /** Waits for an invoice to reach a status. */

@@ -1,5 +1,5 @@
 import { Readable, Writable } from 'node:stream';
-import { createTerminal, type Surroundings, type Terminal } from '../../src/cli/terminal.ts';
+import { createTerminal, type Surroundings, type Terminal } from '../../src/cli/terminal/terminal.ts';
 
 export type Recording = Surroundings & {
   /** What was written so far. */

@@ -3,7 +3,7 @@ import { encodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
-import { leaseDueDeliveries } from '../../src/store/deliveries.ts';
+import { leaseDueDeliveries } from '../../src/store/outbox/deliveries.ts';
 import { recordAttempts } from '../../src/webhooks/record-attempts.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import {
@@ -75,7 +75,7 @@ describe('a delivery', () => {
     await setKey('f'.repeat(16));
     const [unsigned, signed] = [await world.addEvent([bad]), await world.addEvent([good])];
     const { lines } = world.startDispatcher();
-    const told = () => lines.filter((line) => line.includes('cannot be opened'));
+    const reported = () => lines.filter((line) => line.includes('cannot be opened'));
     // It is due a microsecond before, of which a Date has none.
     const dueAt = new Date(world.clock.now() + 60_000);
     const putOff = () =>
@@ -87,8 +87,8 @@ describe('a delivery', () => {
     });
     await world.addEvent([bad]);
     await eventually(async () => expect(await putOff()).toHaveLength(2));
-    expect(told()).toHaveLength(1);
-    expect(told()[0]).toContain(encodeId('whe', bad.id));
+    expect(reported()).toHaveLength(1);
+    expect(reported()[0]).toContain(encodeId('whe', bad.id));
     expect(await world.endpoint(bad)).toMatchObject({ failing_since: null });
     await setKey(TEST_KEY_RING.current().id);
     world.clock.advance(60_000);

@@ -1,7 +1,7 @@
 import { createKeyRing, parseMasterKey } from '../../src/runtime/key-ring.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
-import { openDatabase } from '../../src/store/database.ts';
+import { openDatabase } from '../../src/store/db/database.ts';
 import { startDispatcher } from '../../src/webhooks/dispatcher.ts';
 
 /** A dispatcher in a process of its own, to be killed: the database and the master key stand in its environment. */

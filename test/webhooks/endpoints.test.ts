@@ -1,15 +1,15 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
-import type { Database } from '../../src/store/database.ts';
+import { addWebhookEndpoint } from '../../src/operator/webhooks/add-endpoint.ts';
+import type { Database } from '../../src/store/db/database.ts';
 import {
   changeWebhookEndpoint,
   disableWebhookEndpoint,
   enableWebhookEndpoint,
   findWebhookEndpoint,
   listWebhookEndpoints,
-} from '../../src/store/webhook-endpoints.ts';
-import { addWebhookEndpoint } from '../../src/webhooks/add-endpoint.ts';
+} from '../../src/store/outbox/webhook-endpoints.ts';
 import { createWebhookSecret } from '../../src/webhooks/sign.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { createWorld, type World } from './fixture.ts';
@@ -37,9 +37,9 @@ test('an endpoint takes the network of its project, and adding it again changes 
       id: endpoint.id,
       network: 'devnet',
       url: endpoint.url,
-      event_types: null,
-      failing_since: null,
-      disabled_at: null,
+      eventTypes: null,
+      failingSince: null,
+      disabledAt: null,
     },
   ]);
   expect(await listWebhookEndpoints(db, randomUUID())).toEqual([]);
@@ -65,25 +65,25 @@ test('another URL forgets what failed at the former one; enabling forgets it too
   await fail();
   const same = { url: 'https://old.example/', description: 'shop', eventTypes: ['invoice.paid'] };
   expect(await changeWebhookEndpoint(db, endpoint.id, same)).toBe(true);
-  expect(await findWebhookEndpoint(db, endpoint.id)).toMatchObject({ consecutive_failures: 7, description: 'shop' });
+  expect(await findWebhookEndpoint(db, endpoint.id)).toMatchObject({ consecutiveFailures: 7, description: 'shop' });
   await changeWebhookEndpoint(db, endpoint.id, { ...same, url: 'https://new.example/' });
   expect(await findWebhookEndpoint(db, endpoint.id)).toMatchObject({
     url: 'https://new.example/',
-    event_types: ['invoice.paid'],
-    consecutive_failures: 0,
-    failing_since: null,
-    open_until: null,
+    eventTypes: ['invoice.paid'],
+    consecutiveFailures: 0,
+    failingSince: null,
+    openUntil: null,
   });
   await fail();
   expect(await disableWebhookEndpoint(db, endpoint.id, unixMs(world.clock.now()), 'by hand')).toBe(true);
   expect(await disableWebhookEndpoint(db, endpoint.id, unixMs(world.clock.now()), 'again')).toBe(false);
-  expect(await findWebhookEndpoint(db, endpoint.id)).toMatchObject({ disabled_reason: 'by hand' });
+  expect(await findWebhookEndpoint(db, endpoint.id)).toMatchObject({ disabledReason: 'by hand' });
   expect(await enableWebhookEndpoint(db, endpoint.id)).toBe(true);
   expect(await findWebhookEndpoint(db, endpoint.id)).toMatchObject({
-    disabled_at: null,
-    disabled_reason: null,
-    failing_since: null,
-    consecutive_failures: 0,
+    disabledAt: null,
+    disabledReason: null,
+    failingSince: null,
+    consecutiveFailures: 0,
   });
   expect(await enableWebhookEndpoint(db, randomUUID())).toBe(false);
 });

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { LEASE_MS } from '../../src/store/deliveries.ts';
+import { LEASE_MS } from '../../src/store/outbox/deliveries.ts';
 import { startDatabaseLink } from '../support/database-link.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { attemptsMade, createWorld, eventually, judge, type Received, startReceiver, type World } from './fixture.ts';

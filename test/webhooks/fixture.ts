@@ -9,14 +9,15 @@ import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { type UnixMs, unixMs } from '../../src/domain/time.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics, type Metrics } from '../../src/runtime/metrics.ts';
-import { type Database, openDatabase } from '../../src/store/database.ts';
-import { LEASE_MS, type LeasedDelivery } from '../../src/store/deliveries.ts';
-import { type AttemptOutcome, recordOutcomes } from '../../src/store/delivery-outcomes.ts';
-import type { PostgresConnection } from '../../src/store/embedded-connection.ts';
+import { type Database, openDatabase } from '../../src/store/db/database.ts';
+import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
+import { LEASE_MS, type LeasedDelivery } from '../../src/store/outbox/deliveries.ts';
+import { type AttemptOutcome, recordOutcomes } from '../../src/store/outbox/delivery-outcomes.ts';
 import { type DispatcherOptions, startDispatcher } from '../../src/webhooks/dispatcher.ts';
 import { storeEndpointSecret } from '../../src/webhooks/endpoint-secrets.ts';
 import { createWebhookSecret } from '../../src/webhooks/sign.ts';
 import { addTestEndpoint, TEST_KEY_RING } from '../support/key-ring.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 
 /** What a sender records of an attempt that was delivered at once. */
@@ -40,7 +41,7 @@ export type Received = { id: string; headers: IncomingHttpHeaders; body: Buffer 
 export type World = Awaited<ReturnType<typeof createWorld>>;
 
 /** Awaits a condition that other work brings about; the bound only ends a test that would fail. */
-export const eventually = <T>(condition: () => T | Promise<T>, timeout = 15_000): Promise<T> =>
+export const eventually = <T>(condition: () => T | Promise<T>, timeout = PATIENCE_MS): Promise<T> =>
   vi.waitFor(condition, { timeout, interval: 10 });
 
 /** How many attempts have been made and recorded. */

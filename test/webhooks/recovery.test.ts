@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
-import { LEASE_MS, leaseDueDeliveries, returnDeliveries } from '../../src/store/deliveries.ts';
+import { LEASE_MS, leaseDueDeliveries, returnDeliveries } from '../../src/store/outbox/deliveries.ts';
 import { createOutcomeQueue } from '../../src/webhooks/outcome-queue.ts';
 import {
   createWorld,

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
-import { LEASE_MS, leaseDueDeliveries } from '../../src/store/deliveries.ts';
-import { hastenDeliveries, replayDeliveries } from '../../src/store/delivery-replay.ts';
+import { replayDeliveries } from '../../src/operator/deliveries/delivery-replay.ts';
+import { hastenDeliveries } from '../../src/operator/webhooks/waiting-deliveries.ts';
+import { LEASE_MS, leaseDueDeliveries } from '../../src/store/outbox/deliveries.ts';
 import { createWorld, deliveredOutcome, failedOutcome, recordOne, type World } from './fixture.ts';
 
 let world: World;

@@ -5,21 +5,21 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { readConfig } from '../../src/config.ts';
+import { readConfig } from '../../src/config/config.ts';
 import { encodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
+import { reencryptSecrets } from '../../src/operator/keys/reencrypt-secrets.ts';
+import { addWebhookEndpoint } from '../../src/operator/webhooks/add-endpoint.ts';
 import { keyFilePath, writeKeyFile } from '../../src/runtime/key-file.ts';
-import { createKeyRing, createMasterKey, type KeyRing, seal } from '../../src/runtime/key-ring.ts';
+import { createKeyRing, createMasterKey, encrypt, type KeyRing } from '../../src/runtime/key-ring.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { requireKeyRing } from '../../src/runtime/open-key-ring.ts';
 import { startService } from '../../src/service.ts';
-import { type Database, openDatabase } from '../../src/store/database.ts';
-import { insertWebhookEndpoint } from '../../src/store/webhook-endpoints.ts';
-import { countSecretsByKey, endWebhookSecrets, findActiveSecrets } from '../../src/store/webhook-secrets.ts';
-import { addWebhookEndpoint } from '../../src/webhooks/add-endpoint.ts';
+import { type Database, openDatabase } from '../../src/store/db/database.ts';
+import { insertWebhookEndpoint } from '../../src/store/outbox/webhook-endpoints.ts';
+import { countSecretsByKey, endWebhookSecrets, findActiveSecrets } from '../../src/store/outbox/webhook-secrets.ts';
 import { addEndpointSecret, openEndpointSecrets } from '../../src/webhooks/endpoint-secrets.ts';
 import { refuseMissingKeys } from '../../src/webhooks/refuse-missing-keys.ts';
-import { resealSecrets } from '../../src/webhooks/reseal-secrets.ts';
 import { createWebhookSecret } from '../../src/webhooks/sign.ts';
 import { startSecretWatch } from '../../src/webhooks/watch-secrets.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
@@ -121,7 +121,11 @@ test('a sealed secret that is moved to another row or endpoint, or sealed for an
     addEndpointSecret(tx, OLDER, { endpointId: two.id, secret: two.secret, now: now(), random: randomBytes }),
   );
   const [row] = await findActiveSecrets(db, [two.id], now());
-  const other = seal(OLDER, Buffer.from(two.secret.slice(6), 'base64'), `webhook_secrets.other:${row?.id}:${two.id}`);
+  const other = encrypt(
+    OLDER,
+    Buffer.from(two.secret.slice(6), 'base64'),
+    `webhook_secrets.other:${row?.id}:${two.id}`,
+  );
   await client.query('update webhook_secrets set sealed = $1', [other.sealed]);
   expect(await open(OLDER, two)).toEqual([{ kind: 'damaged' }]);
 });
@@ -179,11 +183,11 @@ test('resealing that is cut off is finished by the next one; secrets stay as the
      create trigger cut before update on webhook_secrets for each row when (new.endpoint_id = '${endpoints[2]?.id}')
      execute function fail()`,
   );
-  await expect(resealSecrets(db, BOTH, now())).rejects.toThrow('cut off');
+  await expect(reencryptSecrets(db, BOTH, now())).rejects.toThrow('cut off');
   expect(await open(BOTH, ...endpoints)).toHaveLength(2);
   await client.query('drop trigger cut on webhook_secrets');
-  expect(await resealSecrets(db, BOTH, now())).toEqual({ resealed: 3, lostEndpoints: [] });
-  expect(await resealSecrets(db, BOTH, now())).toEqual({ resealed: 0, lostEndpoints: [] });
+  expect(await reencryptSecrets(db, BOTH, now())).toEqual({ resealed: 3, lostEndpoints: [] });
+  expect(await reencryptSecrets(db, BOTH, now())).toEqual({ resealed: 0, lostEndpoints: [] });
   expect([...(await countSecretsByKey(db, now()))]).toEqual([[newer.id, { total: 3, signing: 2 }]]);
   const opened = await open(createKeyRing([newer]), ...endpoints);
   expect(new Set(opened)).toEqual(new Set(endpoints.slice(1).map(({ secret }) => ({ kind: 'ok', secret }))));
@@ -200,7 +204,7 @@ test('resealing goes on past what no key opens, leaves it as it is, and names th
   ];
   await client.query("update webhook_secrets set sealed = sealed || '\\x00' where endpoint_id = $1", [damaged.id]);
   await endWebhookSecrets(db, ended.id, unixMs(Date.now() - 1));
-  const result = await resealSecrets(db, BOTH, now());
+  const result = await reencryptSecrets(db, BOTH, now());
   expect(result.resealed).toBe(1);
   expect(result.lostEndpoints.sort()).toEqual([lost.id, damaged.id].sort());
   expect(await open(BOTH, fine)).toEqual([{ kind: 'ok', secret: fine.secret }]);
@@ -225,7 +229,7 @@ test('a secret that is being sealed during a rotation is waited for, and the nex
   await isSealed;
   await writeKeyFile(keyFilePath(dataDir), [newer, former]);
   await command.reload();
-  const resealing = resealSecrets(db, command, now());
+  const resealing = reencryptSecrets(db, command, now());
   await eventually(async () => {
     const { rows } = await client.query(
       "select 1 from pg_locks l join pg_database d on d.oid = l.database and d.datname = current_database() where locktype = 'advisory' and not granted",

@@ -8,7 +8,10 @@ const PLAIN_BYTES = 3 * 1024 * 1024;
 const PLAIN_MARKS = 150_000;
 const MAX_DEPTH = 64;
 
-/** What each byte may begin: 1 a value, 2 a value that others stand in, 3 the end of one. Bytes inside of texts count too, which only makes it stricter. */
+/**
+ * The marks of bytes: 1 may begin a value, 2 a value with others inside, 3 may end such a one. Bytes inside texts count too, which
+ * only makes the check stricter.
+ */
 const MARKS = new Uint8Array(256);
 MARKS[0x2c] = 1;
 MARKS[0x7b] = 2;
@@ -17,8 +20,8 @@ MARKS[0x7d] = 3;
 MARKS[0x5d] = 3;
 
 /**
- * Reads a JSON answer in bounded memory. One of ordinary size and shape is parsed at once, seven times as fast as in pieces; any other is read
- * in pieces as it comes, and only what `shape` keeps of it.
+ * Reads a JSON answer in bounded memory. An answer of ordinary size and shape is parsed at once, seven times as fast as in pieces.
+ * Any other answer is read in pieces as it comes, and only the parts that `shape` keeps are held.
  */
 export function createAnswerReader(shape: JsonShape, maxHeldBytes: number): JsonReader {
   const chunks: Uint8Array[] = [];

@@ -44,7 +44,7 @@ export function activeWitnesses(): Question<unknown[]> {
 /** `address` as the node writes it; `witnessKey`: whose key signs blocks for it, if not its own. */
 export type ShownAccount = { address: unknown; isContract: boolean; witnessKey: unknown };
 
-/** What a node says of an account; `null`: nothing ever activated it. */
+/** An account as a node shows it; `null`: nothing ever activated it. */
 export function accountAt(account: AccountHex): Question<ShownAccount | null> {
   return {
     http: {

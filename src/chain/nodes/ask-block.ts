@@ -17,7 +17,7 @@ const RANGE_BYTES = 64 * 1024 * 1024;
 /** The same as bytes: java-tron makes no block above 2 MB (`BLOCK_SIZE`). */
 const BLOCK_MESSAGE_BYTES = 4 * 1024 * 1024;
 const RANGE_MESSAGE_BYTES = 16 * 1024 * 1024;
-/** What is kept of them: the bytes in hex, twice for a moment. */
+/** The memory for the parts that are kept: the bytes in hex, twice for a moment. */
 const BLOCK_HELD_BYTES = 24 * 1024 * 1024;
 /** A range takes longer than one block, and nothing waits for it at the head. */
 const RANGE_TIMEOUT_MS = 15_000;

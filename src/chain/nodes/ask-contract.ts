@@ -4,7 +4,7 @@ import type { AccountHex } from '../../tron/address.ts';
 import { bytesField, int64Field, readMessage, repeatedBytesField, writeBytes } from '../../tron/protobuf.ts';
 import { type Question, wholeMessage } from './question.ts';
 
-/** What a contract answers: `words` of 32 bytes in hex, `null` where it reverts; or why the node did not ask it. */
+/** A contract's answer: `words` of 32 bytes in hex, `null` where it reverts; or the reason why the node did not ask it. */
 export type ConstantAnswer = { kind: 'answered'; words: string[] | null } | { kind: 'refused'; reason: string };
 
 const SELECTOR_BYTES = 4;
@@ -75,7 +75,7 @@ function answerOf(isRun: boolean, hex: string, message: string): ConstantAnswer 
   return { kind: 'answered', words };
 }
 
-/** What nodes write as the hex of its bytes, for people; other text as it is. */
+/** Turns a message that a node writes as hex into text for people; other text stays as it is. */
 function decodeMessage(message: unknown): string {
   if (typeof message !== 'string') return '';
   const isHex = message.length % 2 === 0 && /^[0-9a-f]+$/i.test(message);

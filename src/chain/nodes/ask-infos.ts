@@ -14,8 +14,8 @@ import type { MessageSink, Question } from './question.ts';
 import { AnswerTooLarge } from './refusal.ts';
 
 /**
- * What a node says became of a transaction, as its JSON has it and with nothing checked. Logs of other contracts are `null` where only those of
- * one were asked for. Example: see `readLogs`.
+ * The outcome of a transaction as a node's JSON has it, with nothing checked. Logs of other contracts are `null` where only those
+ * of one were asked for. Example: see `readLogs`.
  */
 export type ShownInfo = {
   id?: unknown;
@@ -32,14 +32,14 @@ const INFOS_HELD_BYTES = 16 * 1024 * 1024;
 /** Logs of USDT hold 32 bytes; what others log, and return, may have any size and is not kept. */
 const MAX_LOG_BYTES = 64 * 1024;
 const MAX_RECEIPT_BYTES = 4096;
-/** Of one answer: beyond so many logs of USDT single transactions are asked for; and more transactions than fit into a block. */
+/** The bounds of one answer: beyond so many logs of USDT single transactions are asked for; no block has so many transactions. */
 const MAX_LOGS = 60_000;
 const MAX_INFOS = 20_000;
 
-/** What every call returned, and what contracts did among themselves: most of the bytes, and nothing that counts. */
+/** The results of calls, and the calls between contracts: they take most of the bytes, and none of them counts. */
 const UNREAD = new Set(['contractResult', 'internal_transactions', 'resMessage', 'orderDetails', 'contract_address']);
 
-/** What became of the transactions of a block, in order, with the logs of `contract`. */
+/** The outcomes of a block's transactions, in order, with the logs of `contract`. */
 export function infosOf(number: number, contract: AccountHex): Question<ShownInfo[]> {
   return {
     ...SIZE,
@@ -60,7 +60,7 @@ export function infosOf(number: number, contract: AccountHex): Question<ShownInf
   };
 }
 
-/** The same of one transaction; `null`: the node knows none in a block. With `contract` `null` all logs are kept. */
+/** The outcome of one transaction; `null`: the node knows none in a block. With `contract` `null` all logs are kept. */
 export function infoOf(txId: string, contract: AccountHex | null): Question<ShownInfo | null> {
   return {
     ...SIZE,

@@ -1,6 +1,6 @@
 import type { Question } from './question.ts';
 
-/** One way to ask a node; rejects with `TransportRefusal`, `AnswerTooLarge`, or whatever a check stumbles over. */
+/** A way to ask a node. Rejects with `TransportRefusal`, `AnswerTooLarge`, or the error of a check. */
 export type Caller = {
   ask<Answer>(question: Question<Answer>, limits: CallLimits): Promise<Answer>;
   close(): Promise<void>;

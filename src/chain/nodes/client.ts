@@ -50,16 +50,16 @@ export type NodeClientOptions = {
   timeoutMs?: number;
   /** Less than the questions' own bounds. */
   maxAnswerBytes?: number;
-  /** What the node is called in messages, in place of its URL's origin. */
+  /** The node's name in messages, in place of its URL's origin. */
   origin?: string;
 };
 
 /** More than all witnesses take; questions about blocks allow more. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
-/** One answer takes milliseconds on a healthy node; a hang must not cost more than a few blocks. */
+/** A healthy node answers in milliseconds; a hang must not cost more than a few blocks. */
 const ANSWER_TIMEOUT_MS = 10_000;
 
-/** What counts is silence, and not length. */
+/** A steady answer may take this many times the timeout: silence counts, and not length. */
 const STEADY_SHARE = 5;
 
 export function createNodeClient(options: NodeClientOptions): NodeClient {
@@ -75,15 +75,15 @@ export function createNodeClient(options: NodeClientOptions): NodeClient {
     ask: async (question, call = {}) => {
       const limitMs = Math.max(call.timeoutMs ?? timeoutMs, question.timeoutMs ?? 0);
       const maxBytes = Math.min(call.maxBytes ?? maxAnswerBytes, question.maxBytes ?? MAX_ANSWER_BYTES);
-      // One deadline covers connecting, waiting and a dripping body.
+      // The same deadline covers connecting, waiting and a dripping body.
       const deadline = startDeadline(limitMs, call.steadyShare ?? STEADY_SHARE);
       const caller = call.wantsBytes === true && twin !== null ? twin : main;
-      // What the twin does is not held against the node, whose JSON is as good as before.
-      const tell = (outcome: Outcome) => void (caller === main && call.onOutcome?.(outcome));
+      // The node is not blamed for its twin, for its JSON is as good as before.
+      const report = (outcome: Outcome) => void (caller === main && call.onOutcome?.(outcome));
       try {
         const { signal, extend } = deadline;
         const answer = await caller.ask(question, { maxBytes, signal, onBytes: extend });
-        tell({ kind: 'ok' });
+        report({ kind: 'ok' });
         return answer;
       } catch (error) {
         const late = deadline.signal.aborted ? deadline.lateness() : null;
@@ -92,7 +92,7 @@ export function createNodeClient(options: NodeClientOptions): NodeClient {
         const mayBeTheQuestion = late !== null || (refusal.wasReached && !refusal.isLimit);
         const { retryAfterMs } = refusal;
         const isTooLarge = error instanceof AnswerTooLarge;
-        tell({ kind: 'refused', reason, retryAfterMs, mayBeTheQuestion, late, isTooLarge });
+        report({ kind: 'refused', reason, retryAfterMs, mayBeTheQuestion, late, isTooLarge });
         const path = caller === main && !isGrpc ? question.http.path : question.grpc.path;
         const message = `${origin}${path}: ${reason}`;
         if (isTooLarge) throw new AnswerTooLarge(message);
@@ -108,7 +108,7 @@ export function createNodeClient(options: NodeClientOptions): NodeClient {
   };
 }
 
-/** Takes away what is secret, for a refusal may repeat what it was asked with. */
+/** Takes the secrets out of a text, for a refusal may repeat the request. */
 function redactor({ apiKey, ...spec }: NodeSpec): (text: string) => string {
   const urls = [spec.url, spec.solidityUrl, ...(spec.grpc === null ? [] : [spec.grpc.url, spec.grpc.solidityUrl])];
   const paths = urls.map((url) => new URL(url).pathname).filter((path) => path.length > 1);
@@ -121,7 +121,7 @@ function refusalOf(error: unknown): Refusal {
   return { reason: reasonOf(error), retryAfterMs: null, wasReached: !isConnectionError(error), isLimit: false };
 }
 
-/** What Node and undici throw where nothing was answered has a code. */
+/** Node.js and undici throw errors with a code where nothing was answered. */
 function isConnectionError(error: unknown): boolean {
   return error instanceof Error && 'code' in error && !(error instanceof AppError);
 }

@@ -5,7 +5,7 @@ export type Lateness = 'silent' | 'slow';
 
 export type Deadline = {
   signal: AbortSignal;
-  /** Bytes came: the answer may take longer, for what counts is silence and not length. */
+  /** Bytes came: the answer may take longer, for silence counts and not length. */
   extend(bytes: number): void;
   lateness(): Lateness;
   /** Why it passed, for people. */
@@ -14,8 +14,8 @@ export type Deadline = {
 };
 
 /**
- * Aborts after `limitMs` without an answer. An answer that comes at a good rate may take up to `steadyShare` times as long; who asked grows
- * `limitMs` where that is not enough.
+ * Aborts after `limitMs` without an answer. An answer that comes at a good rate may take up to `steadyShare` times as long; the
+ * caller grows `limitMs` where that is not enough.
  */
 export function startDeadline(limitMs: number, steadyShare: number): Deadline {
   const controller = new AbortController();

@@ -75,12 +75,12 @@ function say(
 
 /** How java-tron refuses: headers with a status, and nothing else. */
 function refuse(stream: ServerHttp2Stream, status: number, message?: string, extra: Record<string, string> = {}) {
-  const told = message === undefined ? {} : { 'grpc-message': message };
+  const reported = message === undefined ? {} : { 'grpc-message': message };
   const headers = {
     ':status': 200,
     'content-type': 'application/grpc',
     'grpc-status': String(status),
-    ...told,
+    ...reported,
     ...extra,
   };
   stream.respond(headers, { endStream: true });

@@ -12,8 +12,8 @@ import { isAboutSolid, type Question } from './question.ts';
 import { AnswerTooLarge, afterReached, readRetryAfter, shown, TransportRefusal } from './refusal.ts';
 
 /**
- * What may be under way before we say that we took it. Node's 64 KiB would bring 640 KB/s from a node that is 100 ms away; this brings
- * what the line has.
+ * The bytes that may be under way before we confirm them. The 64 KiB of Node.js would bring 640 KB/s from a node that is 100 ms
+ * away; this size uses the whole line.
  */
 const WINDOW_BYTES = 4 * 1024 * 1024;
 /** A message is preceded by a byte that says whether it is compressed, and its length in four. */
@@ -41,7 +41,7 @@ export function createGrpcCaller(
   };
 }
 
-/** One connection, made when it is needed and again when it is lost. java-tron closes one that says nothing, and forbids pings on it. */
+/** Opens a connection when it is needed, and again when it is lost. java-tron closes a silent connection, and forbids pings on it. */
 function createLine(url: string) {
   let session: ClientHttp2Session | null = null;
   return {
@@ -54,7 +54,7 @@ function createLine(url: string) {
       // Each call hears of it by its own stream.
       opened.on('error', () => undefined);
       opened.once('goaway', () => opened.close());
-      // Whoever waits for an answer has a timer.
+      // Each call that waits for an answer has a timer, so the connection need not keep the process alive.
       opened.unref();
       session = opened;
       return opened;

@@ -1,8 +1,8 @@
-/** What is kept of a JSON answer, which comes in pieces and may be of any size. */
+/** The parts of a JSON answer that are kept. The answer comes in pieces and may be of any size. */
 export type JsonShape = {
   /** Members that are not kept, by the name of what they stand in; elements of an array have its name. */
   skipped?: Readonly<Record<string, ReadonlySet<string>>>;
-  /** What is kept of each element of an array, by the array's name; `''` is an array that is the whole answer. */
+  /** Returns the part of an array's element that is kept, by the array's name; `''` is an array that is the whole answer. */
   elements?: Readonly<Record<string, (element: unknown) => unknown>>;
   /** Texts with more bytes are kept as `null`; all of them are kept when absent. */
   maxTextBytes?: number;
@@ -20,7 +20,7 @@ export class TooMuchJson extends Error {}
 
 /** An answer of a node is nested twelve deep at most. */
 const MAX_DEPTH = 64;
-/** What an object, an array, a member or a number takes, about. */
+/** An object, an array, a member or a number takes about this much memory. */
 const VALUE_BYTES = 64;
 /** No number of a node has more digits than an int64. */
 const MAX_LITERAL = 40;
@@ -35,9 +35,9 @@ type Container = {
   /** The name under which it stands; that of an array for what is an element. */
   name: string;
   skips: ReadonlySet<string> | undefined;
-  /** Of an object: the member whose value comes next, once its name was read. */
+  /** The member of an object whose value comes next, once its name was read. */
   member: string | null;
-  /** What was held when its present element began. */
+  /** The bytes that were held when its present element began. */
   heldBefore: number;
   isEmpty: boolean;
 };
@@ -46,132 +46,49 @@ type Expected = 'value' | 'name' | 'colon' | 'next' | 'nothing';
 
 /**
  * Reads JSON from pieces and keeps what `shape` says, at most about `maxHeldBytes` of memory: 24 to 64 MiB of `{},{},…` took two
- * gigabytes when they were parsed at once. No piece is held longer than it takes to read it, so that other work goes on between two of them.
+ * gigabytes when they were parsed at once. No piece is held longer than it takes to read it, so that other work goes on between
+ * two pieces.
  */
 export function createJsonReader(shape: JsonShape, maxHeldBytes: number): JsonReader {
-  const { skipped = {}, elements = {}, maxTextBytes = Number.POSITIVE_INFINITY } = shape;
-  const stack: Container[] = [];
-  let expected: Expected = 'value';
-  let result: unknown;
-  let held = 0;
-  /** A text that is not whole yet: its bytes so far, `null` where it is not kept. */
-  let text: { parts: Uint8Array[] | null; bytes: number; hasEscape: boolean; isEscaping: boolean } | null = null;
+  const value = createJsonValue(shape, maxHeldBytes);
+  const { maxTextBytes = Number.POSITIVE_INFINITY } = shape;
+  /** The text, or the literal, that is not whole yet. */
+  let text: OpenText | null = null;
   let literal = '';
 
-  const hold = (bytes: number) => {
-    held += bytes;
-    if (held > maxHeldBytes) throw new TooMuchJson(`what it holds takes more than ${maxHeldBytes} bytes`);
-  };
-  const isKept = () => {
-    const top = stack.at(-1);
-    return top === undefined || (top.value !== null && !(top.member !== null && top.skips?.has(top.member)));
-  };
-  const put = (value: unknown) => {
-    const top = stack.at(-1);
-    expected = top === undefined ? 'nothing' : 'next';
-    if (top === undefined) result = value;
-    else if (top.isArray) {
-      const keep = own(elements, top.name);
-      if (top.value === null) return;
-      if (keep === undefined) (top.value as unknown[]).push(value);
-      else {
-        const kept = keep(value);
-        if (kept === null || kept === undefined) held = top.heldBefore;
-        if (kept !== undefined) (top.value as unknown[]).push(kept);
-      }
-      hold(8);
-      top.heldBefore = held;
-    } else if (top.member !== null) {
-      // Such a member would become the prototype.
-      if (top.value !== null && !top.skips?.has(top.member) && top.member !== '__proto__') {
-        (top.value as Record<string, unknown>)[top.member] = value;
-      }
-      top.member = null;
-    }
-  };
-  const open = (isArray: boolean) => {
-    if (stack.length >= MAX_DEPTH) throw new NotJson('nested too deep');
-    const top = stack.at(-1);
-    const kept = isKept();
-    if (kept) hold(VALUE_BYTES);
-    const name = top === undefined ? '' : (top.member ?? top.name);
-    const value = kept ? (isArray ? [] : {}) : null;
-    stack.push({ value, isArray, name, skips: own(skipped, name), member: null, heldBefore: held, isEmpty: true });
-    expected = isArray ? 'value' : 'name';
-  };
-  const close = (isArray: boolean) => {
-    const top = stack.pop();
-    const isAllowed = expected === 'next' || (top?.isEmpty === true && expected !== 'colon');
-    if (top === undefined || top.isArray !== isArray || !isAllowed) throw new NotJson('a bracket that does not fit');
-    put(top.value);
-  };
   const endLiteral = () => {
-    const value = readLiteral(literal);
+    value.putLiteral(readLiteral(literal));
     literal = '';
-    if (isKept()) hold(VALUE_BYTES);
-    put(value);
-  };
-  const endText = () => {
-    const { parts, hasEscape } = text as NonNullable<typeof text>;
-    text = null;
-    const value = parts === null ? null : decodeText(parts, hasEscape);
-    const top = stack.at(-1);
-    if (expected === 'name' && top !== undefined) {
-      top.member = value ?? '';
-      expected = 'colon';
-    } else put(value);
-  };
-  const beginText = () => {
-    const isWanted = expected === 'name' ? stack.at(-1)?.value !== null : isKept();
-    text = { parts: isWanted ? [] : null, bytes: 0, hasEscape: false, isEscaping: false };
-    if (isWanted) hold(VALUE_BYTES);
   };
   /** Takes the text's bytes from `at` on; returns where it goes on behind the closing quote, or the chunk's end. */
-  const takeText = (chunk: Uint8Array, at: number): number => {
-    const open = text as NonNullable<typeof text>;
-    let from = at;
-    if (open.isEscaping && from < chunk.length) from += 1;
-    open.isEscaping = false;
-    let quote = chunk.indexOf(QUOTE, from);
-    if (quote < 0) quote = chunk.length;
-    for (let slash = chunk.indexOf(BACKSLASH, from); slash >= 0 && slash < quote; ) {
-      open.hasEscape = true;
-      from = slash + 2;
-      open.isEscaping = from > chunk.length;
-      if (quote < from) quote = chunk.indexOf(QUOTE, from);
-      if (quote < 0) quote = chunk.length;
-      slash = chunk[from] === BACKSLASH ? from : chunk.indexOf(BACKSLASH, from);
-    }
+  const takeText = (open: OpenText, chunk: Uint8Array, at: number): number => {
+    const quote = findQuote(open, chunk, at);
     const piece = chunk.subarray(at, quote);
     open.bytes += piece.length;
     if (open.bytes > maxTextBytes) open.parts = null;
     if (open.parts !== null) {
-      hold(piece.length);
+      value.hold(piece.length);
       // A copy: the chunk's memory is used again, and a small text must not keep a large chunk.
       open.parts.push(new Uint8Array(piece));
     }
     if (quote === chunk.length) return quote;
-    endText();
+    text = null;
+    value.putText(open.parts === null ? null : decodeText(open.parts, open.hasEscape));
     return quote + 1;
   };
   const takeByte = (byte: number) => {
-    if (byte === QUOTE && (expected === 'value' || expected === 'name')) beginText();
-    else if ((byte === OPEN_OBJECT || byte === OPEN_ARRAY) && expected === 'value') open(byte === OPEN_ARRAY);
-    else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) return close(byte === CLOSE_ARRAY);
-    else if (byte === COLON && expected === 'colon') expected = 'value';
-    else if (byte === COMMA && expected === 'next' && stack.length > 0) {
-      expected = stack.at(-1)?.isArray === true ? 'value' : 'name';
-      return;
-    } else if (expected === 'value') literal = String.fromCharCode(byte);
+    const expected = value.expected();
+    if (byte === QUOTE && (expected === 'value' || expected === 'name')) {
+      text = { parts: value.beginText() ? [] : null, bytes: 0, hasEscape: false, isEscaping: false };
+    } else if (value.takeMark(byte)) return;
+    else if (expected === 'value') literal = String.fromCharCode(byte);
     else throw new NotJson(`the byte ${byte} where ${expected} was expected`);
-    const holder = stack.at(byte === OPEN_OBJECT || byte === OPEN_ARRAY ? -2 : -1);
-    if (holder !== undefined) holder.isEmpty = false;
   };
   return {
     push: (chunk) => {
       for (let at = 0; at < chunk.length; ) {
         if (text !== null) {
-          at = takeText(chunk, at);
+          at = takeText(text, chunk, at);
           continue;
         }
         const byte = chunk[at] ?? 0;
@@ -190,10 +107,148 @@ export function createJsonReader(shape: JsonShape, maxHeldBytes: number): JsonRe
     },
     end: () => {
       if (literal !== '') endLiteral();
-      if (text !== null || expected !== 'nothing') throw new NotJson('it ends too early');
-      return result;
+      if (text !== null || value.expected() !== 'nothing') throw new NotJson('it ends too early');
+      return value.result();
     },
   };
+}
+
+/** A text that is not whole yet: its bytes so far, `null` where it is not kept. */
+type OpenText = { parts: Uint8Array[] | null; bytes: number; hasEscape: boolean; isEscaping: boolean };
+
+/** Where the text ends, from `at` on: at its closing quote, or with the chunk. */
+function findQuote(open: OpenText, chunk: Uint8Array, at: number): number {
+  const next = (byte: number, from: number) => {
+    const found = chunk.indexOf(byte, from);
+    return found < 0 ? chunk.length : found;
+  };
+  let from = open.isEscaping && at < chunk.length ? at + 1 : at;
+  open.isEscaping = false;
+  let quote = next(QUOTE, from);
+  for (let slash = next(BACKSLASH, from); slash < quote; ) {
+    open.hasEscape = true;
+    from = slash + 2;
+    open.isEscaping = from > chunk.length;
+    if (quote < from) quote = next(QUOTE, from);
+    slash = chunk[from] === BACKSLASH ? from : next(BACKSLASH, from);
+  }
+  return quote;
+}
+
+/** The value that is being put together: what stands open, and what comes next. */
+function createJsonValue({ skipped = {}, elements = {} }: JsonShape, maxHeldBytes: number) {
+  const stack: Container[] = [];
+  const memory = createMemory(maxHeldBytes);
+  let expected: Expected = 'value';
+  let result: unknown;
+  const fill = () => {
+    const top = stack.at(-1);
+    if (top !== undefined) top.isEmpty = false;
+  };
+  const put = (value: unknown) => {
+    const top = stack.at(-1);
+    expected = top === undefined ? 'nothing' : 'next';
+    if (top === undefined) result = value;
+    else if (top.isArray) putElement(top, value, own(elements, top.name), memory);
+    else putMember(top, value);
+  };
+  const open = (isArray: boolean) => {
+    if (stack.length >= MAX_DEPTH) throw new NotJson('nested too deep');
+    const top = stack.at(-1);
+    const kept = isKept(top);
+    if (kept) memory.hold(VALUE_BYTES);
+    fill();
+    const name = top === undefined ? '' : (top.member ?? top.name);
+    const value = kept ? (isArray ? [] : {}) : null;
+    const heldBefore = memory.held();
+    stack.push({ value, isArray, name, skips: own(skipped, name), member: null, heldBefore, isEmpty: true });
+    expected = isArray ? 'value' : 'name';
+  };
+  const close = (isArray: boolean) => {
+    const top = stack.pop();
+    const isAllowed = expected === 'next' || (top?.isEmpty === true && expected !== 'colon');
+    if (top === undefined || top.isArray !== isArray || !isAllowed) throw new NotJson('a bracket that does not fit');
+    put(top.value);
+  };
+  return {
+    hold: memory.hold,
+    expected: () => expected,
+    result: () => result,
+    /** Returns whether the text is wanted. */
+    beginText: (): boolean => {
+      const isWanted = expected === 'name' ? stack.at(-1)?.value !== null : isKept(stack.at(-1));
+      if (isWanted) memory.hold(VALUE_BYTES);
+      fill();
+      return isWanted;
+    },
+    putText: (value: string | null) => {
+      const top = stack.at(-1);
+      if (expected === 'name' && top !== undefined) {
+        top.member = value ?? '';
+        expected = 'colon';
+      } else put(value);
+    },
+    putLiteral: (value: unknown) => {
+      if (isKept(stack.at(-1))) memory.hold(VALUE_BYTES);
+      fill();
+      put(value);
+    },
+    /** Takes a bracket, a colon or a comma; returns whether the byte is one that can stand here. */
+    takeMark: (byte: number): boolean => {
+      if ((byte === OPEN_OBJECT || byte === OPEN_ARRAY) && expected === 'value') open(byte === OPEN_ARRAY);
+      else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) close(byte === CLOSE_ARRAY);
+      else if (byte === COLON && expected === 'colon') expected = 'value';
+      else if (byte === COMMA && expected === 'next' && stack.length > 0) {
+        expected = stack.at(-1)?.isArray === true ? 'value' : 'name';
+      } else return false;
+      return true;
+    },
+  };
+}
+
+/** Whether what comes next is kept, within `top` or as the whole answer. */
+function isKept(top: Container | undefined): boolean {
+  return top === undefined || (top.value !== null && !(top.member !== null && top.skips?.has(top.member)));
+}
+
+type Memory = ReturnType<typeof createMemory>;
+
+function createMemory(maxHeldBytes: number) {
+  let held = 0;
+  return {
+    held: () => held,
+    hold: (bytes: number) => {
+      held += bytes;
+      if (held > maxHeldBytes) throw new TooMuchJson(`what it holds takes more than ${maxHeldBytes} bytes`);
+    },
+    /** Nothing of what came since is kept. */
+    backTo: (before: number) => {
+      held = before;
+    },
+  };
+}
+
+function putElement(
+  top: Container,
+  value: unknown,
+  keep: ((element: unknown) => unknown) | undefined,
+  memory: Memory,
+): void {
+  if (top.value === null) return;
+  const kept = keep === undefined ? value : keep(value);
+  if (keep !== undefined && (kept === null || kept === undefined)) memory.backTo(top.heldBefore);
+  if (keep === undefined || kept !== undefined) (top.value as unknown[]).push(kept);
+  memory.hold(8);
+  top.heldBefore = memory.held();
+}
+
+function putMember(top: Container, value: unknown): void {
+  if (top.member === null) return;
+  // Such a member would become the prototype.
+  if (top.value !== null && !top.skips?.has(top.member) && top.member !== '__proto__') {
+    (top.value as Record<string, unknown>)[top.member] = value;
+  }
+  top.member = null;
 }
 
 /** Names come from outside, and an object has more than its own members. */

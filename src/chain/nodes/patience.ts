@@ -17,8 +17,8 @@ const MAX_LIMIT_MS = 120_000;
 const MAX_KEPT = 200;
 
 /**
- * By question, for what is large is large on every node, and every other answer is as small as ever: a node that hangs is found out as quickly, and
- * what one node cannot show in time another one may.
+ * It counts by question, for a large answer is large on every node, and every other answer is as small as ever: a node that hangs is
+ * found out as quickly, and another node may show in time the answer that this one cannot.
  */
 export function createPatience(): Patience {
   const factors = new Map<string, number>();

@@ -1,10 +1,10 @@
 import type { JsonShape } from './json-reader.ts';
 
-/** One question to a node, in the two languages that nodes speak. `read` throws on what is no answer to it. */
+/** A question to a node, in the two languages that nodes speak. `read` throws on anything that does not answer it. */
 export type Question<Answer> = {
   /** More bytes of an answer are not read; 4 MiB when absent. */
   maxBytes?: number;
-  /** What is kept of a JSON answer takes no more memory than about this; 8 MiB when absent. */
+  /** The kept parts of a JSON answer take no more memory than about this; 8 MiB when absent. */
   maxHeldBytes?: number;
   /** A healthy node may take so long at least, where that is longer than for others. */
   timeoutMs?: number;
@@ -19,7 +19,7 @@ export type Question<Answer> = {
     /** Less than `maxBytes`, for bytes are shorter than JSON. */
     maxBytes?: number;
     request: Uint8Array;
-    /** Takes the answer's message in pieces. java-tron answers an empty message where it has not what was asked for. */
+    /** Takes the answer's message in pieces. java-tron sends an empty message where it does not have the thing asked for. */
     newSink(): MessageSink<Answer>;
   };
 };

@@ -2,7 +2,7 @@ import { AppError } from '../../domain/errors.ts';
 
 /** As much of a refusal as a person needs to recognise it. */
 const SHOWN_CHARACTERS = 200;
-/** What a node may ask for at most: a wrong header must not silence it for a day. */
+/** The longest pause that a node may ask for: a wrong header must not silence it for a day. */
 const MAX_RETRY_AFTER_MS = 5 * 60_000;
 
 type Headers = Record<string, string | string[] | undefined>;
@@ -10,7 +10,7 @@ type Headers = Record<string, string | string[] | undefined>;
 /** `isLimit`: it refuses who asks, or how often, whatever is asked. */
 export type Refusal = { reason: string; retryAfterMs: number | null; wasReached: boolean; isLimit: boolean };
 
-/** The node refused, or what stands before it did. */
+/** The node refused, or something in front of it did. */
 export class TransportRefusal extends Error {
   readonly refusal: Refusal;
 
@@ -20,14 +20,14 @@ export class TransportRefusal extends Error {
   }
 }
 
-/** `NODE_REFUSED`, because the answer is larger than who asked wants to read. */
+/** `NODE_REFUSED`, because the answer is larger than the caller wants to read. */
 export class AnswerTooLarge extends AppError {
   constructor(message: string) {
     super('NODE_REFUSED', message, { retryable: true });
   }
 }
 
-/** What went wrong after the node began to answer: it was reached, whatever broke the rest. */
+/** Wraps an error that came after the node began to answer: the node was reached, whatever broke the rest. */
 export function afterReached(error: unknown): Error {
   if (error instanceof TransportRefusal || error instanceof AnswerTooLarge) return error;
   return new TransportRefusal({ reason: reasonOf(error), retryAfterMs: null, wasReached: true, isLimit: false });
@@ -45,8 +45,8 @@ export function reasonOf(error: unknown): string {
  */
 export function readRetryAfter(headers: Headers, text: string): number | null {
   const header = String(headers['retry-after'] ?? '').trim();
-  const told = /suspended for (\d{1,6})\s?s/i.exec(text.slice(0, 1000))?.[1];
-  const seconds = /^\d{1,6}$/.test(header) ? Number(header) : told === undefined ? null : Number(told);
+  const reported = /suspended for (\d{1,6})\s?s/i.exec(text.slice(0, 1000))?.[1];
+  const seconds = /^\d{1,6}$/.test(header) ? Number(header) : reported === undefined ? null : Number(reported);
   const untilMs = Date.parse(header) - Date.parse(String(headers['date'] ?? ''));
   const ms = seconds === null ? untilMs : seconds * 1000;
   return Number.isFinite(ms) ? Math.min(MAX_RETRY_AFTER_MS, Math.max(0, ms)) : null;

@@ -1,145 +1,230 @@
+import { readdirSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { LANGUAGES, type Language } from '../languages.ts';
-import { CATALOGUES } from '../words.ts';
 import type { PluralForms } from './catalogue.ts';
+import { LANGUAGES, type Language } from './languages.ts';
+import { CATALOGUES } from './words.ts';
 
-const { en } = CATALOGUES;
-const OTHERS = LANGUAGES.map(({ code }) => code).filter((code) => code !== 'en');
+type Entries = Record<string, string | PluralForms>;
 
-type Text = { key: string; text: string; english: string };
+/** A text of a catalogue with the English one that it translates; each form of a plural counts. */
+type Text = { key: string; text: string; english: string; language: Language; catalogue: Entries };
 
-/** Every text of a language with the English one that it translates; each form of a plural counts. */
-function textsOf(language: Language): Text[] {
-  return Object.entries<string | PluralForms>(CATALOGUES[language]).flatMap(([key, entry]) => {
-    const source: string | PluralForms = en[key as keyof typeof en];
-    if (typeof entry === 'string') return [{ key, text: entry, english: typeof source === 'string' ? source : '' }];
-    return Object.entries(entry).map(([form, text]) => {
-      const forms = typeof source === 'string' ? { other: source } : source;
-      return { key: `${key}.${form}`, text, english: forms[form as 'other'] ?? forms.other };
-    });
-  });
-}
+type Rule = {
+  /** Completes "no text …". */
+  says: string;
+  languages?: readonly Language[];
+  isBroken(text: Text): boolean;
+  /** A language, a key, and a text there that breaks the rule. */
+  planted: [Language, string, string];
+};
 
-/** What breaks a rule, as `key: text`. */
-const breaches = (language: Language, isRight: (text: Text) => boolean): string[] =>
-  textsOf(language)
-    .filter((text) => !isRight(text))
-    .map(({ key, text }) => `${key}: ${JSON.stringify(text)}`);
-
-const setOf = (text: string, pattern: RegExp): string => [...new Set(text.match(pattern) ?? [])].sort().join();
+const CODES = LANGUAGES.map(({ code }) => code);
+const ENGLISH: Entries = CATALOGUES.en;
 
 /** Words that are the same in both languages. */
 const SAME_AS_ENGLISH: Partial<Record<Language, string[]>> = { fr: ['transaction'] };
 
-test('the languages are the catalogues, English first', () => {
-  expect(LANGUAGES.map(({ code }) => code)).toEqual(Object.keys(CATALOGUES));
-  expect(LANGUAGES[0].code).toBe('en');
+/** They stand in every language as in English. */
+const NAMES_AND_NUMBERS = /USDT|TRON(?!SCAN)|TRC-20|TRX|Tronscan|TxID|TronLink|Trust Wallet|JSON|\d+(?:\.\d+)?/g;
+
+const LATIN_NAMES = new Set(
+  'USDT TRON TRC TRX QR TxID Tronscan TronLink Trust Wallet JSON internal off chain ID'.split(' '),
+);
+
+const PLACE = /\{\w+\}/g;
+const withoutPlaces = (text: string) => text.replaceAll(PLACE, '');
+const placesOf = (text: string) => [...new Set(text.match(PLACE))].sort().join();
+const count = (text: string, part: string) => text.split(part).length - 1;
+const isSentence = (text: string) => /[.…。]$/u.test(text.replaceAll('**', ''));
+
+const RULES: Rule[] = [
+  {
+    says: 'is empty, or begins or ends with a space',
+    isBroken: ({ text }) => text.trim() !== text || text === '',
+    planted: ['ru', 'paid', ''],
+  },
+  {
+    says: 'has other places than the English one',
+    isBroken: ({ text, english }) => placesOf(text) !== placesOf(english),
+    planted: ['ru', 'titlePaid', 'Оплачено: {shop}'],
+  },
+  {
+    says: 'has a brace that the page would show',
+    isBroken: ({ text }) => /[{}]/.test(withoutPlaces(text)),
+    planted: ['fr', 'paid', 'Payé {'],
+  },
+  {
+    says: 'emphasises (**) more or less often than the English one',
+    isBroken: ({ text, english }) => count(text, '**') % 2 !== 0 || count(text, '**') !== count(english, '**'),
+    planted: ['tr', 'foundText', '**Tekrar göndermeyin.'],
+  },
+  {
+    says: 'emphasises (**) nothing',
+    isBroken: ({ text }) => text.split('**').some((part, index) => index % 2 === 1 && part.trim() === ''),
+    planted: ['tr', 'foundText', 'Tekrar göndermeyin.****'],
+  },
+  {
+    says: 'has a star that the page would show',
+    isBroken: ({ text }) => text.replaceAll('**', '').includes('*'),
+    planted: ['id', 'paid', '*Lunas'],
+  },
+  {
+    // Else the button cannot be called by voice.
+    says: 'of the button that copies lacks the word that is seen on it',
+    isBroken: ({ key, text, language, catalogue }) =>
+      (key === 'copyAmount' || key === 'copyAddress') &&
+      !text.toLocaleLowerCase(language).includes(String(catalogue['copy']).toLocaleLowerCase(language)),
+    planted: ['es', 'copyAmount', 'Llevar el importe'],
+  },
+  {
+    says: 'lacks a name or a number of the English one',
+    isBroken: ({ text, english }) => (english.match(NAMES_AND_NUMBERS) ?? []).some((name) => !text.includes(name)),
+    planted: ['uk', 'openTronLink', 'Відкрити цю сторінку'],
+  },
+  {
+    says: 'has digits that are not Latin',
+    isBroken: ({ text }) => /(?![0-9])\p{Nd}/u.test(text),
+    planted: ['fa', 'paid', '۱'],
+  },
+  {
+    says: 'ends as a sentence unlike the English one',
+    isBroken: ({ text, english }) => isSentence(text) !== isSentence(english),
+    planted: ['zh-Hans', 'paidText', '您的付款已最终确认'],
+  },
+  {
+    // Spaces that do not break stand in Russian, Ukrainian and French typesetting.
+    says: 'has a control character, one that turns text around, or a space that is not seen',
+    isBroken: ({ text }) => /\p{Cc}|\p{Zl}|\p{Zp}|(?!\u200c)\p{Cf}|\s\s/u.test(text),
+    planted: ['ar', 'paid', '\u202eتم الدفع'],
+  },
+  {
+    says: 'has the non-joiner, which stands in Persian words',
+    languages: CODES.filter((code) => code !== 'fa'),
+    isBroken: ({ text }) => text.includes('\u200c'),
+    planted: ['ar', 'paid', 'تم\u200cالدفع'],
+  },
+  {
+    says: 'has typewriter quotes, or dots for an ellipsis',
+    isBroken: ({ text }) => /['"`´]|\.\.|…\./.test(text),
+    planted: ['en', 'searching', 'Looking up...'],
+  },
+  {
+    says: 'leaves a bracket open',
+    isBroken: ({ text }) =>
+      ['()', '（）', '«»', '“”', '「」'].some(([open = '', close = '']) => count(text, open) !== count(text, close)),
+    planted: ['pt-BR', 'paid', 'Pago (USDT'],
+  },
+  {
+    says: 'is in English but for words that both have',
+    languages: CODES.filter((code) => code !== 'en'),
+    isBroken: ({ key, text, english, language }) =>
+      text === english && !(SAME_AS_ENGLISH[language] ?? []).includes(key),
+    planted: ['vi', 'paid', 'Paid'],
+  },
+  {
+    says: 'has Latin letters but for names',
+    languages: ['ru', 'uk'],
+    isBroken: ({ text }) => (withoutPlaces(text).match(/[a-z]{2,}/gi) ?? []).some((word) => !LATIN_NAMES.has(word)),
+    planted: ['uk', 'paid', 'Oplacheno'],
+  },
+  {
+    says: 'has punctuation that is not full-width, or a point outside of numbers',
+    languages: ['zh-Hans'],
+    isBroken: ({ text }) => /[,;:?!()]|(?<!\d)\.|\.(?!\d)/.test(text),
+    planted: ['zh-Hans', 'paid', '支付,成功'],
+  },
+  {
+    says: 'has a comma, semicolon or question mark of another script',
+    languages: ['ar', 'fa'],
+    isBroken: ({ text }) => /[,;?]/.test(text),
+    planted: ['fa', 'paid', 'پرداخت شد, '],
+  },
+  {
+    says: 'lacks a space that does not break before a mark that wants one',
+    languages: ['fr'],
+    isBroken: ({ text }) => /[^\s\u00a0\u202f][;?!:»]|(?<![\u00a0\u202f]) [;?!:»]|« /u.test(text),
+    planted: ['fr', 'paid', 'Payé !'],
+  },
+  {
+    says: 'ends a question that it has not opened',
+    languages: ['es'],
+    isBroken: ({ text }) => count(text, '?') !== count(text, '¿'),
+    planted: ['es', 'feeTitle', 'Paga desde un exchange?'],
+  },
+];
+
+/** For the translator: the file, the key, and the text beside the English one. */
+function problemsOf(language: Language, catalogue: Entries, rule: Rule): string[] {
+  if (rule.languages !== undefined && !rule.languages.includes(language)) return [];
+  return Object.entries(catalogue).flatMap(([name, entry]) => {
+    const source = ENGLISH[name] ?? '';
+    return Object.entries(typeof entry === 'string' ? { '': entry } : entry).flatMap(([form, text]) => {
+      const english = typeof source === 'string' ? source : (source[form as 'other'] ?? source.other);
+      const key = form === '' ? name : `${name}.${form}`;
+      if (!rule.isBroken({ key, text, english, language, catalogue })) return [];
+      return [
+        `${language}.json: "${key}" ${rule.says}: ${JSON.stringify(text)}, in English ${JSON.stringify(english)}`,
+      ];
+    });
+  });
+}
+
+/** What is missing, too much, out of order, or lacks its plural forms. */
+function shapeProblemsOf(language: Language, catalogue: Entries): string[] {
+  const { pluralCategories } = new Intl.PluralRules(language).resolvedOptions();
+  const problems = Object.entries(ENGLISH).flatMap(([key, source]) => {
+    const entry = catalogue[key];
+    if (entry === undefined) return [`"${key}" is missing`];
+    const wanted =
+      typeof source === 'string' ? 'one text' : `a text each for ${[...pluralCategories].sort().join(', ')}`;
+    const forms = typeof entry === 'string' ? 'one text' : `a text each for ${Object.keys(entry).sort().join(', ')}`;
+    return forms === wanted ? [] : [`"${key}" has ${forms}, and needs ${wanted}`];
+  });
+  const keys = Object.keys(catalogue);
+  const unknown = keys.filter((key) => !(key in ENGLISH)).map((key) => `"${key}" is no text of en.json`);
+  const known = keys.filter((key) => key in ENGLISH);
+  const moved = Object.keys(ENGLISH)
+    .filter((key) => key in catalogue)
+    .find((key, index) => known[index] !== key);
+  const order = moved === undefined ? [] : [`"${moved}" does not stand where en.json has it`];
+  return [...problems, ...unknown, ...order].map((problem) => `${language}.json: ${problem}`);
+}
+
+test('each file is a language of the page, and English comes first', () => {
+  const files = readdirSync(new URL('.', import.meta.url)).filter((name) => name.endsWith('.json'));
+  expect(files.sort()).toEqual(CODES.map((code) => `${code}.json`).sort());
+  expect(CODES[0]).toBe('en');
 });
 
-describe.each(LANGUAGES.map(({ code }) => code))('%s', (language) => {
-  const catalogue = CATALOGUES[language];
+test.each(CODES)(
+  '%s has every text, in the order of the English ones, with the plural forms of its language',
+  (code) => {
+    expect(shapeProblemsOf(code, CATALOGUES[code])).toEqual([]);
+  },
+);
 
-  test('has every text, in the order of the English ones, and none is empty', () => {
-    expect(Object.keys(catalogue)).toEqual(Object.keys(en));
-    expect(breaches(language, ({ text }) => text.trim() === text && text !== '')).toEqual([]);
+describe.each(RULES)('no text $says', (rule) => {
+  test.each(rule.languages ?? CODES)('in %s', (code) => {
+    expect(problemsOf(code, CATALOGUES[code], rule)).toEqual([]);
   });
 
-  test('has for each number exactly the plural forms of its language', () => {
-    const { pluralCategories } = new Intl.PluralRules(language).resolvedOptions();
-    for (const [key, entry] of Object.entries<string | PluralForms>(catalogue)) {
-      const isPlural = typeof en[key as keyof typeof en] !== 'string';
-      expect(typeof entry === 'string' ? null : Object.keys(entry).sort(), key).toEqual(
-        isPlural ? [...pluralCategories].sort() : null,
-      );
-    }
-  });
-
-  test('has the places that the English text has', () => {
-    expect(breaches(language, ({ text, english }) => setOf(text, /\{\w+\}/g) === setOf(english, /\{\w+\}/g))).toEqual(
-      [],
-    );
-    // What is left without its places has no brace that the page would show.
-    expect(breaches(language, ({ text }) => !/[{}]/.test(text.replaceAll(/\{\w+\}/g, '')))).toEqual([]);
-  });
-
-  test('emphasises as much as the English text does, and something each time', () => {
-    const marks = (text: string) => text.split('**').length - 1;
-    expect(breaches(language, ({ text, english }) => marks(text) % 2 === 0 && marks(text) === marks(english))).toEqual(
-      [],
-    );
-    expect(
-      breaches(language, ({ text }) => text.split('**').every((part, index) => index % 2 === 0 || part.trim() !== '')),
-    ).toEqual([]);
-    expect(breaches(language, ({ text }) => !text.replaceAll('**', '').includes('*'))).toEqual([]);
-  });
-
-  test('names the button as it is seen in what is read out, so that it can be called by voice', () => {
-    const seen = catalogue.copy.toLocaleLowerCase(language);
-    for (const key of ['copyAmount', 'copyAddress'] as const) {
-      expect(catalogue[key].toLocaleLowerCase(language), key).toContain(seen);
-    }
-  });
-
-  test('keeps what is the same in every language: names, numbers in Latin digits', () => {
-    const names = /USDT|TRON(?!SCAN)|TRC-20|TRX|Tronscan|TxID|TronLink|Trust Wallet|JSON|\d+(?:\.\d+)?/g;
-    const lacking = ({ text, english }: Text) => (english.match(names) ?? []).every((name) => text.includes(name));
-    expect(breaches(language, lacking)).toEqual([]);
-    expect(breaches(language, ({ text }) => !/(?![0-9])\p{Nd}/u.test(text))).toEqual([]);
-  });
-
-  test('ends a text as a sentence exactly where the English one does', () => {
-    const isSentence = (text: string) => /[.…。]$/u.test(text.replaceAll('**', ''));
-    expect(breaches(language, ({ text, english }) => isSentence(text) === isSentence(english))).toEqual([]);
-  });
-
-  test('holds no control character, none that turns text around, and no space that is not seen', () => {
-    // Spaces that do not break stand in Russian, Ukrainian and French typesetting, the non-joiner in Persian words.
-    const hidden = /\p{Cc}|\p{Zl}|\p{Zp}|(?!\u200c)\p{Cf}|\s\s/u;
-    expect(breaches(language, ({ text }) => !hidden.test(text))).toEqual([]);
-    if (language !== 'fa') expect(breaches(language, ({ text }) => !text.includes('\u200c'))).toEqual([]);
-  });
-
-  test('is typeset: no typewriter quotes, no dots for an ellipsis, brackets closed', () => {
-    expect(breaches(language, ({ text }) => !/['"`´]|\.\.|…\./.test(text))).toEqual([]);
-    for (const [open, close] of ['()', '（）', '«»', '“”', '「」'] as const) {
-      const count = (text: string, mark: string | undefined) => text.split(mark ?? '').length;
-      expect(breaches(language, ({ text }) => count(text, open) === count(text, close))).toEqual([]);
-    }
+  test('and the translator is told the file, the key and the text', () => {
+    const [code, key, text] = rule.planted;
+    const problems = problemsOf(code, { ...CATALOGUES[code], [key]: text }, rule);
+    expect(problems).toEqual([
+      `${code}.json: "${key}" ${rule.says}: ${JSON.stringify(text)}, in English ${JSON.stringify(ENGLISH[key])}`,
+    ]);
   });
 });
 
-test.each(OTHERS)('%s says nothing in English but words that both have', (language) => {
-  const same = breaches(language, ({ key, text, english }) => {
-    return text !== english || (SAME_AS_ENGLISH[language] ?? []).includes(key);
-  });
-  expect(same).toEqual([]);
-});
-
-test.each(['ru', 'uk'] as const)('%s is in Cyrillic letters but for names', (language) => {
-  const foreign = /[a-z]{2,}/gi;
-  const NAMES = new Set(
-    'USDT TRON TRC TRX QR TxID Tronscan TronLink Trust Wallet JSON internal off chain ID'.split(' '),
-  );
-  const withoutPlaces = (text: string) => text.replaceAll(/\{\w+\}/g, '');
-  expect(
-    breaches(language, ({ text }) => (withoutPlaces(text).match(foreign) ?? []).every((word) => NAMES.has(word))),
-  ).toEqual([]);
-});
-
-test('Chinese has full-width punctuation, and a point only within numbers', () => {
-  expect(breaches('zh-Hans', ({ text }) => !/[,;:?!()]|(?<!\d)\.|\.(?!\d)/.test(text))).toEqual([]);
-});
-
-test.each(['ar', 'fa'] as const)('%s has its own comma, semicolon and question mark', (language) => {
-  expect(breaches(language, ({ text }) => !/[,;?]/.test(text))).toEqual([]);
-});
-
-test('French has a space that does not break before the marks that want one', () => {
-  expect(breaches('fr', ({ text }) => !/[^\s\u00a0\u202f][;?!:»]|(?<![\u00a0\u202f]) [;?!:»]|« /u.test(text))).toEqual(
-    [],
-  );
-});
-
-test('Spanish opens its questions', () => {
-  expect(breaches('es', ({ text }) => text.split('?').length === text.split('¿').length)).toEqual([]);
+test('a translator is told what is missing, too much, out of order, or lacks plural forms', () => {
+  const { titlePay, titleFound, paid: _, ...rest } = CATALOGUES.ru;
+  const planted = { titleFound, titlePay, ...rest, payd: 'Оплачено', time: { other: 'Время' }, likelyRounded: 'x' };
+  expect(shapeProblemsOf('ru', planted)).toEqual([
+    'ru.json: "paid" is missing',
+    'ru.json: "time" has a text each for other, and needs one text',
+    'ru.json: "likelyRounded" has one text, and needs a text each for few, many, one, other',
+    'ru.json: "payd" is no text of en.json',
+    'ru.json: "titlePay" does not stand where en.json has it',
+  ]);
 });

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
 import { recordTerminal } from '../../../test/support/terminal.ts';
 import type { AccountXpub } from '../../tron/account-xpub.ts';
-import type { Terminal } from '../terminal.ts';
+import type { Terminal } from '../terminal/terminal.ts';
 import { confirmFirstAddress } from './confirm.ts';
 
 const XPUB =

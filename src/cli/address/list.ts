@@ -1,64 +1,34 @@
-import { encodeId } from '../../domain/ids.ts';
-import { toIso } from '../../domain/time.ts';
-import { countAddresses, type ListedAddress, listAddresses, MAX_LISTED } from '../../store/addresses.ts';
-import { CliError } from '../cli-error.ts';
-import { clip } from '../clip.ts';
-import { selectProject } from '../select-project.ts';
-import { formatTable, type Result, type Terminal } from '../terminal.ts';
-import { withDatabase } from '../with-database.ts';
+import { AppError } from '../../domain/errors.ts';
+import { listAddresses } from '../../operator/addresses/list-addresses.ts';
+import type { ListedAddressView } from '../../operator/addresses/views.ts';
+import { clip } from '../../operator/input/clip.ts';
+import { cliActor } from '../terminal/operator.ts';
+import { type Column, tableOf } from '../terminal/table.ts';
+import type { Result, Terminal } from '../terminal/terminal.ts';
+import { withDatabase } from '../terminal/with-database.ts';
 
-export type ListAddressOptions = { project?: string; after?: string };
+const ADDRESSES: readonly Column<ListedAddressView>[] = [
+  ['POSITION', ({ position }) => String(position)],
+  ['ADDRESS', ({ address }) => address],
+  ['POLICY', ({ policy }) => policy],
+  ['STATUS', ({ status }) => status],
+  ['DERIVED', ({ derivationIndex: index }) => (index === null ? '' : `#${index + 1}`)],
+  ['CREATED', ({ createdAt }) => createdAt],
+];
 
-/** The project's addresses by position, 10,000 at most; the rest with `--after`. */
-export async function listProjectAddresses(terminal: Terminal, options: ListAddressOptions): Promise<Result> {
-  const after = readPosition(options.after);
-  return withDatabase(terminal, async ({ db }) => {
-    const project = await selectProject(db, options.project);
-    const rows = await listAddresses(db, project.id, after);
-    const { active, retired } = await countAddresses(db, project.id);
-    const projectId = encodeId('prj', project.id);
-    const next = (() => {
-      if (active.tail + active.exact + retired === 0) return 'no address yet: add one with "quittance address add T…"';
-      if (rows.length < MAX_LISTED) return null;
-      return `there may be more: quittance address list --project ${projectId} --after ${rows.at(-1)?.position}`;
-    })();
-    return {
-      data: {
-        projectId,
-        policy: project.policy,
-        activeAddresses: active,
-        data: rows.map(describe),
-      },
-      text: formatTable(
-        ['POSITION', 'ADDRESS', 'POLICY', 'STATUS', 'DERIVED', 'CREATED'],
-        rows.map((row) => [
-          String(row.position),
-          row.address,
-          row.policy,
-          row.retired_at === null ? 'active' : 'retired',
-          row.derivation_index === null ? '' : `#${row.derivation_index + 1}`,
-          toIso(row.created_at),
-        ]),
-      ),
-      ...(next === null ? {} : { next }),
-    };
-  });
-}
-
-function describe(row: ListedAddress) {
-  return {
-    address: row.address,
-    policy: row.policy,
-    position: row.position,
-    status: row.retired_at === null ? 'active' : 'retired',
-    derivationIndex: row.derivation_index,
-    createdAt: toIso(row.created_at),
-    retiredAt: row.retired_at === null ? null : toIso(row.retired_at),
-  };
+export async function printAddresses(
+  terminal: Terminal,
+  options: { project?: string | undefined; after?: string | undefined },
+): Promise<Result> {
+  const input = { projectId: options.project, after: readPosition(options.after) };
+  const { view, next } = await withDatabase(terminal, (deps) => listAddresses(deps, cliActor(terminal), input));
+  const command = next && ['quittance', next.command, ...next.args].join(' ');
+  const note = view.data.length === 0 ? `no address yet: add one with "${command}"` : `there may be more: ${command}`;
+  return { data: view, text: tableOf(ADDRESSES, view.data), ...(next === null ? {} : { next: note }) };
 }
 
 function readPosition(text: string | undefined): number {
   if (text === undefined) return 0;
   if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw new CliError('INVALID_ARGUMENT', `--after is ${clip(text)}: give the position of an address, a whole number`);
+  throw new AppError('INVALID_ARGUMENT', `--after is ${clip(text)}: give the position of an address, a whole number`);
 }

@@ -1,12 +1,12 @@
 import { createReadStream } from 'node:fs';
-import { CliError } from '../cli-error.ts';
-import { clip, quoteWhole } from '../clip.ts';
-import { spotSecret, spotSecretInNote } from '../spot-secret.ts';
-import { type AddressEntry, isCsv, readCsvAddresses } from './csv.ts';
+import { AppError } from '../../domain/errors.ts';
+import { type AddressEntry, isCsv, readCsvAddresses } from '../../operator/addresses/csv.ts';
+import { clip, quoteWhole } from '../../operator/input/clip.ts';
+import { spotSecret, spotSecretInNote } from '../../operator/input/spot-secret.ts';
 
-/** One command takes so many at most, in one transaction of about a second. */
+/** The most entries of one command: they take one transaction of about a second. */
 const MAX_ENTRIES = 10_000;
-/** Many times what so many addresses with labels take. */
+/** Many times the size of that many addresses with labels. */
 const MAX_BYTES = 10_000_000;
 
 /**
@@ -27,7 +27,7 @@ export async function readAddresses(
   if (file !== undefined) entries.push(...readList(await readAddressFile(file), file));
   if (entries.length === 0) {
     const sources = [...(args.includes('-') ? ['standard input'] : []), ...(file === undefined ? [] : [named(file)])];
-    throw new CliError(
+    throw new AppError(
       'INVALID_ARGUMENT',
       sources.length > 0
         ? `${sources.join(' and ')}: there is no address in it; write one on each line`
@@ -35,7 +35,7 @@ export async function readAddresses(
     );
   }
   if (entries.length > MAX_ENTRIES) {
-    throw new CliError(
+    throw new AppError(
       'INVALID_ARGUMENT',
       `${entries.length} addresses were given, and one command takes ${MAX_ENTRIES}: split the list, for example with "split -l ${MAX_ENTRIES}", and run the command for each part`,
     );
@@ -47,7 +47,7 @@ function readList(content: string, source: string): AddressEntry[] {
   // A wallet file is one secret, whatever stands on its lines.
   if (/^\s*\{/.test(content) && spotSecret(content) !== null) return [{ text: content, place: source }];
   if (content.includes('\0') || content.startsWith('PK\u0003\u0004')) {
-    throw new CliError('INVALID_ARGUMENT', `${source} is no text: save a spreadsheet as CSV first`);
+    throw new AppError('INVALID_ARGUMENT', `${source} is no text: save a spreadsheet as CSV first`);
   }
   if (isCsv(content)) return readCsvAddresses(content, source);
   return content.split(/\r?\n/).flatMap((line, index) => {
@@ -63,13 +63,13 @@ async function readAddressFile(file: string): Promise<string> {
   try {
     return await readText(createReadStream(file), file);
   } catch (error) {
-    if (error instanceof CliError) throw error;
+    if (error instanceof AppError) throw error;
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-    throw new CliError('INVALID_ARGUMENT', `--file ${named(file)} cannot be read (${code})`, { cause: error });
+    throw new AppError('INVALID_ARGUMENT', `--file ${named(file)} cannot be read (${code})`, { cause: error });
   }
 }
 
-/** Who mixes up options may give a secret for a file. */
+/** A person who mixes up options may give a secret instead of a file. */
 function named(file: string): string {
   return spotSecret(file) === null ? quoteWhole(file) : clip(file);
 }
@@ -82,7 +82,7 @@ async function readText(stream: NodeJS.ReadableStream, source: string): Promise<
     const bytes = Buffer.from(part);
     size += bytes.length;
     if (size > MAX_BYTES) {
-      throw new CliError(
+      throw new AppError(
         'INVALID_ARGUMENT',
         `${source} is larger than ${MAX_BYTES} bytes: this is no list of addresses`,
       );

@@ -1,128 +1,162 @@
-import { randomBytes } from 'node:crypto';
-import { encodeId, uuidV7 } from '../../domain/ids.ts';
-import { isNetwork, NETWORKS } from '../../domain/network.ts';
-import type { Policy } from '../../domain/policy.ts';
-import { systemClock } from '../../runtime/clock.ts';
-import { listAccountKeys } from '../../store/account-keys.ts';
-import { countAddresses, countAddressesByProject } from '../../store/addresses.ts';
-import { listApiKeys } from '../../store/api-keys.ts';
-import { insertLogo } from '../../store/logos.ts';
-import { findProject, insertProject, listProjects } from '../../store/projects.ts';
-import { listWebhookEndpoints } from '../../store/webhook-endpoints.ts';
-import { CliError, type Problem } from '../cli-error.ts';
-import { clip } from '../clip.ts';
-import { selectProject } from '../select-project.ts';
-import { formatFields, formatTable, type Result, type Terminal } from '../terminal.ts';
-import { withDatabase } from '../with-database.ts';
-import { type BrandOptions, readBrandOptions, returnUrlProblem } from './brand-options.ts';
-import { describeProject, fieldsOfProject } from './describe-project.ts';
-import { readLifetimeOption, readNameOption, readSurchargeOption, readUnpaidOption } from './options.ts';
+import { accentPalette } from '../../domain/brand/colour.ts';
+import { AppError } from '../../domain/errors.ts';
+import { formatDuration } from '../../operator/input/duration.ts';
+import { createProject, readNewProject } from '../../operator/projects/create-project.ts';
+import { listProjects } from '../../operator/projects/list-projects.ts';
+import type { NeededInput, SettingsInput } from '../../operator/projects/read-settings.ts';
+import { showProject } from '../../operator/projects/show-project.ts';
+import { readProjectChange, updateProject } from '../../operator/projects/update-project.ts';
+import type { ListedProjectView, ProjectView, UpdatedProjectView } from '../../operator/projects/views.ts';
+import { asOptions } from '../terminal/as-options.ts';
+import { cliActor } from '../terminal/operator.ts';
+import { type Column, tableOf } from '../terminal/table.ts';
+import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
+import { withDatabase } from '../terminal/with-database.ts';
+import { readLogoFile } from './read-logo-file.ts';
 
-export type CreateProjectOptions = BrandOptions & {
-  name: string;
-  network: string;
-  policy: Policy;
-  maxSurcharge: string;
-  lifetime: string;
-  maxUnpaid: string;
-  maxUnpaidPerMinute: string;
+/** Settings as the options give them: `false` is what `--no-…` gives. */
+type Typed = Omit<SettingsInput, 'support' | 'returnUrl' | 'accent' | 'logo'> & {
+  [Name in 'support' | 'returnUrl' | 'accent' | 'logo']?: string | false | undefined;
 };
 
-export async function createProject(terminal: Terminal, options: CreateProjectOptions): Promise<Result> {
-  const { logo, ...settings } = await readCreateOptions(options);
-  const id = uuidV7(systemClock.now(), randomBytes(10));
-  const project = await withDatabase(
-    terminal,
-    async ({ db }) => {
-      await insertProject(db, { id, ...settings, logoId: logo ? await insertLogo(db, logo) : null });
-      return findProject(db, id);
-    },
-    { mayCreate: true, mayMigrate: false },
-  );
-  if (project === null) throw new Error(`project ${id} was inserted and is not there`);
-  const projectId = encodeId('prj', id);
+type Brand = Required<Pick<SettingsInput, 'support' | 'returnUrl' | 'accent' | 'logo'>>;
+
+async function readBrand({ support, returnUrl, accent, logo }: Typed): Promise<Brand> {
+  const kept = (text: string | false | undefined) => (text === false ? null : text);
   return {
-    data: describeProject(project),
-    text: formatFields(fieldsOfProject(project)),
-    next: `next: quittance address add --project ${projectId} T…, then quittance key create --project ${projectId}`,
+    ...{ support: kept(support), returnUrl: kept(returnUrl), accent: kept(accent) },
+    logo: typeof logo === 'string' ? await readLogoFile(logo) : logo === false ? null : undefined,
   };
 }
 
-export async function listAllProjects(terminal: Terminal): Promise<Result> {
-  return withDatabase(terminal, async ({ db }) => {
-    const projects = await listProjects(db);
-    const counts = await countAddressesByProject(
-      db,
-      projects.map(({ id }) => id),
+export async function printNewProject(
+  terminal: Terminal,
+  typed: Typed & NeededInput & { network: string },
+): Promise<Result> {
+  const brand = await readBrand(typed);
+  const wanted = asOptions(() => readNewProject({ ...typed, ...brand }));
+  const data = await withDatabase(terminal, (deps) => createProject(deps, cliActor(terminal), wanted), {
+    mayCreate: true,
+    mayMigrate: false,
+  });
+  return {
+    data,
+    text: formatFields(fieldsOf(data)),
+    next: `next: quittance address add --project ${data.projectId} T…, then quittance key create --project ${data.projectId}`,
+  };
+}
+
+export async function printUpdatedProject(
+  terminal: Terminal,
+  projectId: string | undefined,
+  { by, ...typed }: Typed & { by?: string | undefined },
+): Promise<Result> {
+  const actor = cliActor(terminal, by);
+  const brand = await readBrand(typed);
+  const wanted = asOptions(() => readProjectChange({ ...typed, ...brand }));
+  if (Object.keys(wanted).length === 0) {
+    throw new AppError(
+      'INVALID_ARGUMENT',
+      'nothing was said to change: give --policy, --max-surcharge, --lifetime, --max-unpaid, --max-unpaid-per-minute, --name, --support, --return-url, --accent or --logo',
     );
-    const described = projects.map((project) => {
-      return { ...describeProject(project), activeAddresses: counts.get(project.id)?.active ?? { tail: 0, exact: 0 } };
-    });
-    const rows = described.map(({ projectId, network, policy, activeAddresses, createdAt, name }) => [
-      ...[projectId, network, policy, String(activeAddresses[policy])],
-      ...[createdAt, name],
-    ]);
-    return {
-      data: { data: described },
-      text: formatTable(['PROJECT', 'NETWORK', 'POLICY', 'ADDRESSES', 'CREATED', 'NAME'], rows),
-      ...(projects.length === 0 ? { next: 'no project yet: make one with "quittance project create"' } : {}),
-    };
-  });
+  }
+  const data = await withDatabase(terminal, (deps) => updateProject(deps, actor, { projectId, ...wanted })).catch(
+    (error: unknown) =>
+      asOptions((): never => {
+        throw error;
+      }),
+  );
+  return { data, text: formatFields(fieldsOf(data)), next: notesOn(data).join('\n') };
 }
 
-export async function showProject(terminal: Terminal, projectId: string | undefined): Promise<Result> {
-  return withDatabase(terminal, async ({ db }) => {
-    const project = await selectProject(db, projectId);
-    const [addresses, accountKeys, keys, endpoints] = await Promise.all([
-      countAddresses(db, project.id),
-      listAccountKeys(db, project.id),
-      listApiKeys(db, project.id),
-      listWebhookEndpoints(db, project.id),
-    ]);
-    const now = systemClock.now();
-    const autoDerived = accountKeys.reduce((sum, key) => sum + key.auto_derived, 0);
-    const autoDeriveLimit = accountKeys.reduce((sum, key) => sum + key.auto_derive_limit, 0);
-    const counts = {
-      activeAddresses: addresses.active,
-      retiredAddresses: addresses.retired,
-      autoDerived,
-      autoDeriveLimit,
-      activeKeys: keys.filter((key) => key.revoked_at === null && (key.expires_at ?? Infinity) > now).length,
-      webhookEndpoints: endpoints.filter(({ disabled_at }) => disabled_at === null).length,
-    };
-    const countFields = [
-      ['active addresses', `${counts.activeAddresses.tail} tail, ${counts.activeAddresses.exact} exact`],
-      ['retired addresses', String(counts.retiredAddresses)],
-      ['derived by itself', accountKeys.length === 0 ? null : `${autoDerived} of at most ${autoDeriveLimit}`],
-      ['active keys', String(counts.activeKeys)],
-      ['webhook endpoints', String(counts.webhookEndpoints)],
-    ] as const;
-    return {
-      data: { ...describeProject(project), ...counts },
-      text: formatFields([...fieldsOfProject(project), ...countFields]),
-    };
-  });
+/** Changes of these settings show on every payer's page that is opened; changes of the others apply to new invoices. */
+const BRAND_CHANGES = ['name', 'supportContact', 'returnUrl', 'accent', 'logoId'];
+
+function notesOn({ projectId, policy, changed, activeAddresses }: UpdatedProjectView): string[] {
+  const names = Object.keys(changed);
+  if (names.length === 0) return ['nothing changed: it is so already'];
+  const active = activeAddresses[policy];
+  const notes: string[] = [];
+  if (names.some((name) => BRAND_CHANGES.includes(name))) {
+    notes.push('payers see this on every page that is opened from now on, also of invoices that there are');
+  }
+  if (names.some((name) => !BRAND_CHANGES.includes(name))) {
+    notes.push('new invoices follow this within 10 seconds; those that there are keep what they have');
+  }
+  if (changed['policy'] !== undefined) {
+    notes.push(
+      active === 0
+        ? `warning: the project has no active address of the policy ${policy}, and an address keeps its policy for life. Every new invoice is refused (AMOUNT_UNAVAILABLE) until you add some: quittance address add --project ${projectId} --policy ${policy} T…`
+        : `active addresses of the policy ${policy}: ${active}`,
+    );
+  }
+  if (changed['maxSurcharge'] !== undefined && policy === 'exact') {
+    notes.push('the max surcharge has no effect with the policy exact: payers pay the amount that was asked for');
+  }
+  return notes;
 }
 
-/** All problems at once. */
-async function readCreateOptions(options: CreateProjectOptions) {
-  const { name, network, policy, maxSurcharge, lifetime } = options;
-  const problems: Problem[] = [];
-  const settings = {
-    name: readNameOption(name, problems),
-    maxSurchargeMicro: readSurchargeOption(maxSurcharge, problems),
-    invoiceLifetimeMs: readLifetimeOption(lifetime, problems),
-    maxUnpaid: readUnpaidOption('--max-unpaid', options.maxUnpaid, problems),
-    maxUnpaidPerMinute: readUnpaidOption('--max-unpaid-per-minute', options.maxUnpaidPerMinute, problems),
-    ...(await readBrandOptions(options, problems)),
+const PROJECTS: readonly Column<ListedProjectView>[] = [
+  ['PROJECT', ({ projectId }) => projectId],
+  ['NETWORK', ({ network }) => network],
+  ['POLICY', ({ policy }) => policy],
+  ['ADDRESSES', ({ activeAddresses, policy }) => String(activeAddresses[policy])],
+  ['CREATED', ({ createdAt }) => createdAt],
+  ['NAME', ({ name }) => name],
+];
+
+export async function printProjects(terminal: Terminal): Promise<Result> {
+  const data = await withDatabase(terminal, (deps) => listProjects(deps, cliActor(terminal)));
+  return {
+    data,
+    text: tableOf(PROJECTS, data.data),
+    ...(data.data.length === 0 ? { next: 'no project yet: make one with "quittance project create"' } : {}),
   };
-  if (!isNetwork(network)) {
-    problems.push({ subject: '--network', message: `--network is ${clip(network)}: choose ${NETWORKS.join(', ')}` });
-  }
-  const problem = isNetwork(network) ? returnUrlProblem(settings, network) : null;
-  if (problem !== null) problems.push(problem);
-  if (problems.length > 0 || !isNetwork(network)) {
-    throw new CliError('INVALID_ARGUMENT', 'the project was not made', { problems });
-  }
-  return { ...settings, network, policy };
+}
+
+export async function printProject(terminal: Terminal, projectId: string | undefined): Promise<Result> {
+  const { view, hasAccountKeys } = await withDatabase(terminal, (deps) =>
+    showProject(deps, cliActor(terminal), { projectId }),
+  );
+  const { activeAddresses: active, autoDerived, autoDeriveLimit } = view;
+  return {
+    data: view,
+    text: formatFields([
+      ...fieldsOf(view),
+      ['active addresses', `${active.tail} tail, ${active.exact} exact`],
+      ['retired addresses', String(view.retiredAddresses)],
+      ['derived by itself', hasAccountKeys ? `${autoDerived} of at most ${autoDeriveLimit}` : null],
+      ['active keys', String(view.activeKeys)],
+      ['webhook endpoints', String(view.webhookEndpoints)],
+    ]),
+  };
+}
+
+function fieldsOf(project: ProjectView): (readonly [string, string | null])[] {
+  const { projectId, name, network, policy, maxSurcharge, lifetimeMs, maxUnpaid, maxUnpaidPerMinute } = project;
+  return [
+    ['project', projectId],
+    ['name', name],
+    ['network', network],
+    ['policy', policy],
+    ['max surcharge', policy === 'tail' ? `${maxSurcharge} USDT` : `none (${maxSurcharge} USDT with the policy tail)`],
+    ['invoice lifetime', formatDuration(lifetimeMs)],
+    ['max unpaid', maxUnpaid === null ? 'no limit' : `${maxUnpaid} of the last 30 minutes`],
+    ['max unpaid a minute', maxUnpaidPerMinute === null ? 'no limit' : String(maxUnpaidPerMinute)],
+    ['support', project.supportContact],
+    ['return link', project.returnUrl],
+    ['accent', project.accent === null ? null : showAccent(project.accent)],
+    ['logo', project.logoId],
+    ['created', project.createdAt],
+  ];
+}
+
+/** The colour that was given, and what pages make of it in a scheme where it has too little contrast. */
+function showAccent(accent: string): string {
+  const { light, dark } = accentPalette(accent);
+  const moved = [
+    ...(light.accent === accent ? [] : [`${light.accent} on light`]),
+    ...(dark.accent === accent ? [] : [`${dark.accent} on dark`]),
+  ];
+  return moved.length === 0 ? accent : `${accent}; for enough contrast ${moved.join(' and ')}`;
 }

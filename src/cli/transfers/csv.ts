@@ -1,14 +1,14 @@
-/** What spreadsheet programs take for the start of a formula, with the wide and small forms that they turn into it. */
+/** The characters that start a formula in spreadsheet programs, with the wide and small forms that they convert to these. */
 const TRIGGER = '[=+\\-@＝＋－＠﹦﹢﹣﹫−]';
 /**
- * Where a cell may begin: at its start, and where a program that splits lines at other places than commas would cut. White
- * space and invisible characters before the trigger do not keep a program from seeing it.
+ * The places where a program may see a cell begin: its start, and the other characters at which some programs split lines.
+ * Programs see the trigger even behind white space and invisible characters.
  */
 const FORMULA = new RegExp(`(?<=^|[;\\t\\r\\n])(?=[\\s\\p{C}]*${TRIGGER})|^(?=[\\t\\r])`, 'gu');
 
 /**
- * One line of CSV (RFC 4180), with its CRLF. A text that a spreadsheet program would run as a formula gets an apostrophe
- * before it, which such programs show as text; numbers and times are written as they are.
+ * Writes a line of CSV (RFC 4180), with its CRLF. A text that a spreadsheet program would run as a formula gets an apostrophe
+ * before it, so that such programs show it as text. Numbers and times are written as they are.
  */
 export function csvLine(cells: readonly (string | number | null)[]): string {
   return `${cells.map(csvCell).join(',')}\r\n`;

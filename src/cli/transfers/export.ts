@@ -1,45 +1,36 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { open, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
-import type { Sql } from '../../store/database.ts';
-import type { ExportFilter } from '../../store/ledger-export.ts';
-import type { Project } from '../../store/projects.ts';
-import { CliError } from '../cli-error.ts';
-import { clip } from '../clip.ts';
-import type { ProjectOption } from '../option-parts.ts';
-import { selectProject } from '../select-project.ts';
-import type { Result, Terminal } from '../terminal.ts';
-import { withDatabase } from '../with-database.ts';
+import { AppError } from '../../domain/errors.ts';
+import { clip } from '../../operator/input/clip.ts';
+import {
+  EXPORT_COLUMNS,
+  type ExportRow,
+  exportTransfers,
+  readSelection,
+} from '../../operator/transfers/export-transfers.ts';
+import { cliActor } from '../terminal/operator.ts';
+import type { Result, Terminal } from '../terminal/terminal.ts';
+import { withDatabase } from '../terminal/with-database.ts';
 import { csvLine } from './csv.ts';
-import { readKinds, readPeriod } from './options.ts';
-import { EXPORT_COLUMNS, type ExportRow, incomingRows, outgoingRows } from './rows.ts';
 
-export type ExportOptions = ProjectOption & {
-  format?: string;
-  direction: string;
-  kind: string;
-  from?: string;
-  to?: string;
-  output?: string;
-};
-
+type Output = { format?: string | undefined; output?: string | undefined };
+type ExportInput = Parameters<typeof readSelection>[0] & Output & { projectId: string | undefined };
 type Format = 'csv' | 'json';
-type Direction = 'in' | 'out' | 'both';
 
 /**
- * Writes the ledger of a project to a file, or to standard output as fast as it takes it. No more than one batch of rows is in
- * memory, whatever the size. `null`: standard output holds the export and nothing else.
+ * Writes the ledger of a project to a file, or to standard output as fast as it takes it. `null`: standard output holds the
+ * export and nothing else.
  */
-export async function exportTransfers(terminal: Terminal, options: ExportOptions): Promise<Result | null> {
+export async function printExport(terminal: Terminal, { projectId, ...input }: ExportInput): Promise<Result | null> {
   const { stdout } = terminal;
-  const { output } = options;
-  const format = readFormat(options, terminal.json);
-  const direction = readDirection(options.direction);
-  const filter = { kinds: readKinds(options.kind), ...readPeriod(options) };
-  return withDatabase(terminal, async ({ db }) => {
-    const project = await selectProject(db, options.project);
+  const { output } = input;
+  const format = readFormat(input, terminal.json);
+  const selection = readSelection(input);
+  return withDatabase(terminal, async (deps) => {
+    const batches = await exportTransfers(deps, cliActor(terminal), { projectId, ...selection });
     const count = { rows: 0 };
-    const chunks = write(format, exportedRows(db, project, direction, filter), count);
+    const chunks = write(format, batches, count);
     if (output === undefined) {
       for await (const chunk of chunks) if (!stdout.write(chunk)) await once(stdout, 'drain');
       return null;
@@ -51,33 +42,18 @@ export async function exportTransfers(terminal: Terminal, options: ExportOptions
 }
 
 /** `--json` asks for the JSON export, and beside `--output` for the report of the command too, which may be all that is wanted. */
-function readFormat({ format, output }: ExportOptions, isJsonAsked: boolean): Format {
+function readFormat({ format, output }: Output, isJsonAsked: boolean): Format {
   if (format === undefined) return isJsonAsked ? 'json' : 'csv';
   if (format !== 'csv' && format !== 'json') {
-    throw new CliError('INVALID_ARGUMENT', `--format is ${clip(format)}: choose csv or json`);
+    throw new AppError('INVALID_ARGUMENT', `--format is ${clip(format)}: choose csv or json`);
   }
   if (format === 'csv' && isJsonAsked && output === undefined) {
-    throw new CliError(
+    throw new AppError(
       'INVALID_ARGUMENT',
       '--json promises JSON on standard output, and --format csv is none: leave one out, or write to a file with --output',
     );
   }
   return format;
-}
-
-function readDirection(text: string): Direction {
-  if (text === 'in' || text === 'out' || text === 'both') return text;
-  throw new CliError('INVALID_ARGUMENT', `--direction is ${clip(text)}: choose in, out or both`);
-}
-
-async function* exportedRows(
-  db: Sql,
-  project: Project,
-  direction: Direction,
-  filter: ExportFilter,
-): AsyncGenerator<ExportRow[]> {
-  if (direction !== 'out') yield* incomingRows(db, project, filter);
-  if (direction !== 'in') yield* outgoingRows(db, project, filter);
 }
 
 /** Text in chunks of one batch. `count` rises with the rows. */
@@ -86,14 +62,19 @@ async function* write(
   batches: AsyncIterable<ExportRow[]>,
   count: { rows: number },
 ): AsyncGenerator<string> {
-  yield format === 'csv' ? csvLine(EXPORT_COLUMNS) : '{"data":[';
+  yield format === 'csv' ? csvLine(EXPORT_COLUMNS.map(([name]) => name)) : '{"data":[';
   for await (const rows of batches) {
     const isFirst = count.rows === 0;
     count.rows += rows.length;
-    if (format === 'csv') yield rows.map((row) => csvLine(EXPORT_COLUMNS.map((column) => row[column]))).join('');
-    else yield `${isFirst ? '\n' : ',\n'}${rows.map((row) => JSON.stringify(row)).join(',\n')}`;
+    if (format === 'csv')
+      yield rows.map((row) => csvLine(EXPORT_COLUMNS.map(([, cell]) => cell(row) ?? null))).join('');
+    else yield `${isFirst ? '\n' : ',\n'}${rows.map(toJson).join(',\n')}`;
   }
   if (format === 'json') yield '\n]}\n';
+}
+
+function toJson(row: ExportRow): string {
+  return JSON.stringify(Object.fromEntries(EXPORT_COLUMNS.map(([name, cell]) => [name, cell(row) ?? null])));
 }
 
 /**
@@ -129,7 +110,7 @@ async function findTarget(path: string): Promise<string> {
   });
   if (found === null) return path;
   if (found.isFile()) return realpath(path);
-  throw new CliError(
+  throw new AppError(
     'INVALID_ARGUMENT',
     `--output ${clip(path)} is no file: name a file, or leave --output out and redirect standard output`,
   );
@@ -140,9 +121,9 @@ function isFileError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && 'code' in error && 'syscall' in error;
 }
 
-function unwritable(path: string, error: unknown): CliError {
+function unwritable(path: string, error: unknown): AppError {
   const code = isFileError(error) ? error.code : String(error);
-  return new CliError('INVALID_ARGUMENT', `--output ${clip(path)} cannot be written (${code}); nothing was changed`, {
+  return new AppError('INVALID_ARGUMENT', `--output ${clip(path)} cannot be written (${code}); nothing was changed`, {
     cause: error,
   });
 }

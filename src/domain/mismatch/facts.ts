@@ -21,7 +21,7 @@ export type Suspect = {
 /** Another transfer of the same sender to the same project that paid nothing. */
 export type Sibling = { amountMicro: bigint; at: UnixMs };
 
-/** What is known of who sent a transfer, of the time up to it. */
+/** The facts about the sender of a transfer, up to its time. */
 export type Sender = {
   /** It is an address of the same project. */
   isOurs: boolean;
@@ -33,7 +33,7 @@ export type Sender = {
   resembles: string | null;
 };
 
-/** What is known about one transfer that paid nothing. */
+/** The facts about a transfer that paid nothing. */
 export type MismatchFacts = {
   transfer: {
     /** More than an invoice can ask for is possible. */

@@ -4,11 +4,14 @@ import { asked, exactly, type Slip, shortly } from './finding.ts';
 const FEE_PRIOR = 0.25;
 const OVERPAID_PRIOR = 0.05;
 
-/** Withdrawal fees that exchanges take for USDT on TRON, in micro-USDT, and how often: mostly 1 USDT. */
+/** Exchanges mostly take 1 USDT. */
+export const COMMONEST_FEE = 1_000_000n;
+
+/** Withdrawal fees that exchanges take for USDT on TRON, in micro-USDT, and how often. */
 const TYPICAL_FEES = new Map([
-  [1_000_000n, 0.35],
   [500_000n, 0.08],
   [800_000n, 0.08],
+  [COMMONEST_FEE, 0.35],
   [1_500_000n, 0.08],
   [2_000_000n, 0.08],
   [3_000_000n, 0.05],
@@ -37,7 +40,7 @@ const OTHER_CENTS = { uptoMicro: 1_000_000n, weight: 0.03 / 100 };
 /** How far an amount less a share may be off by rounding. */
 const SHARE_ROUNDING_MICRO = 1n;
 
-/** Of those who pay the requested amount, or round, some lose a fee on top. */
+/** The share of payers of the requested amount who lose a fee on top. */
 const FEE_AND_ROUNDED = 0.3;
 
 function feeWeight(feeMicro: bigint): number {
@@ -55,8 +58,13 @@ export const FIXED_FEES: readonly bigint[] = [
   ...Array.from({ length: 100 }, (_, index) => BigInt(index + 1) * CENT),
 ].filter((fee, index, all) => all.indexOf(fee) === index);
 
-/** The fixed fees that are common enough to be looked for in other slips, too. */
+/** The fixed fees that are common enough to be looked for in other slips, too; ascending. */
 export const COMMON_FEES: readonly bigint[] = [...TYPICAL_FEES.keys()];
+
+/** The amount that is left after a share of so many parts of ten thousand, rounded down. */
+export function lessShare(amountMicro: bigint, share: bigint): bigint {
+  return (amountMicro * (WHOLE_SHARE - share)) / WHOLE_SHARE;
+}
 
 /** The amounts from which a usual share was taken so that this one is left: both ends included. */
 export function beforeShares(amountMicro: bigint): { low: bigint; high: bigint }[] {
@@ -107,8 +115,7 @@ export function feeDeducted(invoice: Suspect, amountMicro: bigint): Slip[] {
 function shareDeducted(baseMicro: bigint, base: string, amountMicro: bigint): Slip[] {
   if (amountMicro * WHOLE_SHARE < baseMicro * (WHOLE_SHARE - MAX_SHARE) - WHOLE_SHARE) return [];
   for (const [share, weight] of SHARES) {
-    const lowMicro = (baseMicro * (WHOLE_SHARE - share)) / WHOLE_SHARE;
-    const offMicro = amountMicro - lowMicro;
+    const offMicro = amountMicro - lessShare(baseMicro, share);
     if (offMicro < 0n || offMicro > SHARE_ROUNDING_MICRO) continue;
     const percent = `${Number(share) / 100} %`;
     return [

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { suspectOf } from '../../../test/support/mismatch-suspect.ts';
-import { absolute, asked, exactly, hasTail, shortly } from './finding.ts';
+import { absolute } from '../money.ts';
+import { asked, exactly, hasTail, shortly } from './finding.ts';
 
 test('figures are told with all six decimals, or as people write them', () => {
   expect([25_000_137n, 500_000n, 0n].map(exactly)).toEqual(['25.000137', '0.500000', '0.000000']);

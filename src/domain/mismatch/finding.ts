@@ -3,13 +3,13 @@ import { formatAmount, microUsdt } from '../money.ts';
 import type { Suspect } from './facts.ts';
 
 /**
- * One way in which a transfer may have come about. `weight` is how probable it is that a payer makes this slip, and that it leads
+ * A way in which a transfer may have come about. `weight` is how probable it is that a payer makes this slip, and that it leads
  * to this very amount; weights are compared with each other and are not probabilities by themselves.
  */
 export type Finding = {
   code: CauseCode;
   weight: number;
-  /** What the money was for, the likeliest first. */
+  /** The invoices that the money was for, the likeliest first. */
   invoices: readonly Suspect[];
   evidence: Cause['evidence'];
   /** A sentence without its full stop. */
@@ -18,7 +18,7 @@ export type Finding = {
   atMost?: 'medium' | 'low';
 };
 
-/** What a rule finds for one invoice; who was meant is weighed outside. */
+/** A rule's finding for one invoice; how likely that invoice was meant is weighed outside. */
 export type Slip = Omit<Finding, 'invoices'>;
 
 /** A rule looks at one invoice and at what arrived. */
@@ -42,8 +42,4 @@ export function asked({ externalId, payableMicro }: Suspect): string {
 /** Whether the payable amount was made unique by a tail. A round amount may come by chance; one with a tail hardly. */
 export function hasTail({ payableMicro, requestedMicro }: Suspect): boolean {
   return payableMicro !== requestedMicro;
-}
-
-export function absolute(value: bigint): bigint {
-  return value < 0n ? -value : value;
 }

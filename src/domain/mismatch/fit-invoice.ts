@@ -9,13 +9,13 @@ import { alreadyPaid, confidenceOf, EQUALLY_NEAR, findingsOf, otherInvoices, sum
  */
 export type Fit = { cause: Cause; share: number; rivals: number };
 
-/** What is said with high confidence of something else leaves less than this. */
-const WORTH_TELLING = 0.05;
+/** A cause of something else that is shown with high confidence leaves less than this. */
+const WORTH_SHOWING = 0.05;
 
 /**
  * Judges a transfer against one invoice, which must be among those of the facts: its likeliest cause that names this invoice, or
- * `null` if none is worth telling. Who asks about an invoice has reason to, so its age does not speak against it here; the
- * confidence is that of the same facts without anybody asking.
+ * `null` if none is worth telling. An invoice that is asked about is not held less likely for its age; the confidence is that
+ * of the same facts without anybody asking.
  */
 export function fitInvoice(facts: MismatchFacts, invoiceId: string): Fit | null {
   const { amountMicro, at } = facts.transfer;
@@ -27,7 +27,7 @@ export function fitInvoice(facts: MismatchFacts, invoiceId: string): Fit | null 
   if (own === undefined) return null;
   const best = findings.reduce((most, { weight }) => Math.max(most, weight), 0);
   const wasPaid = invoice.paid !== null && invoice.paid.at <= at;
-  if (own.weight / (wasPaid ? 1 : plausibility(invoice, at)) < best * WORTH_TELLING) return null;
+  if (own.weight / (wasPaid ? 1 : plausibility(invoice, at)) < best * WORTH_SHOWING) return null;
   const others = findings.filter((finding) => finding.invoices.length > 0 && !names(finding));
   const near = others.filter(({ weight }) => weight >= own.weight * EQUALLY_NEAR);
   const rivals = new Set(near.flatMap(({ invoices }) => invoices.map(({ id }) => id))).size;

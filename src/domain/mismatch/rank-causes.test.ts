@@ -288,14 +288,14 @@ test('which of its invoices were paid, before the transfer and since, is told by
     const paid = ms === null ? null : { at: unixMs(CREATED_AT + ms), from: 'TPayer' };
     return suspectOf(1n, 1n, { externalId, paid });
   };
-  const tell = (...times: (number | null)[]) => {
+  const describe = (...times: (number | null)[]) => {
     const invoices = times.map((ms, index) => paidAt('abcd'.charAt(index), ms));
     return alreadyPaid({ invoices }, CREATED_AT);
   };
-  expect(tell(null)).toBe('');
-  expect(tell(0)).toBe('; a was paid before');
-  expect(tell(1, null)).toBe('; a was paid since');
-  expect(tell(1, -1, 0, 2)).toBe('; b and c were paid before; a and d were paid since');
+  expect(describe(null)).toBe('');
+  expect(describe(0)).toBe('; a was paid before');
+  expect(describe(1, null)).toBe('; a was paid since');
+  expect(describe(1, -1, 0, 2)).toBe('; b and c were paid before; a and d were paid since');
 });
 
 test('weights add up, and an invoice is told with what arrived more or less', () => {

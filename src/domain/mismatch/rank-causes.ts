@@ -1,8 +1,9 @@
-import type { Cause, CauseCode, NearInvoice } from '../mismatch.ts';
+import type { Cause, NearInvoice } from '../mismatch.ts';
+import { absolute } from '../money.ts';
 import type { UnixMs } from '../time.ts';
 import type { MismatchFacts, Suspect } from './facts.ts';
 import { feeDeducted, overpaid } from './fee-slips.ts';
-import { absolute, exactly, type Finding, hasTail, type Slip, type SlipRule } from './finding.ts';
+import { exactly, type Finding, hasTail, type Slip, type SlipRule } from './finding.ts';
 import { plausibility } from './plausibility.ts';
 import { pointMisplaced, requestedAmount, roundedOrTruncated } from './rounding-slips.ts';
 import { senderCauses, unknown } from './sender-causes.ts';
@@ -21,7 +22,7 @@ import {
 const MAX_CAUSES = 5;
 const MAX_INVOICES = 5;
 /** A cause below this share of all that explains the transfer is left out. */
-const WORTH_TELLING = 0.01;
+const WORTH_SHOWING = 0.01;
 /** Invoices that explain a transfer at least half as well as the best are equally near. */
 export const EQUALLY_NEAR = 0.5;
 
@@ -46,16 +47,12 @@ const AMOUNT_RULES: readonly SlipRule[] = [
 export function rankCauses(facts: MismatchFacts): Cause[] {
   const findings = findingsOf(facts);
   const total = sum(findings);
-  const byCode = new Map<CauseCode, Finding[]>();
-  for (const finding of findings) {
-    const sameCode = byCode.get(finding.code);
-    if (sameCode === undefined) byCode.set(finding.code, [finding]);
-    else sameCode.push(finding);
-  }
-  return [...byCode.values()]
+  const codes = new Set(findings.map(({ code }) => code));
+  return [...codes]
+    .map((each) => findings.filter(({ code }) => code === each))
     .map((ofCode) => ({ ofCode: sortByWeight(ofCode, facts.transfer.amountMicro), share: sum(ofCode) / total }))
     .sort((a, b) => b.share - a.share)
-    .filter(({ share }, index) => index === 0 || share >= WORTH_TELLING)
+    .filter(({ share }, index) => index === 0 || share >= WORTH_SHOWING)
     .slice(0, MAX_CAUSES)
     .map(({ ofCode, share }) => toCause(ofCode, share, facts.transfer));
 }
@@ -67,10 +64,10 @@ export function findingsOf(facts: MismatchFacts): Finding[] {
   return [...invoiceFindings(facts, weighed), ...senderCauses(facts), unknown(facts.transfer.amountMicro, 1 - meant)];
 }
 
-/** Whoever pays an order again by mistake does so soon. */
+/** A payer who pays an order again by mistake does so soon. */
 const SOON_MS = 86_400_000;
 
-/** Of a duplicate, the amount itself says what it repeats; who sent it may say more. */
+/** Ranks the causes of a duplicate: its amount says what it repeats, and its sender may say more. */
 export function rankDuplicate(facts: MismatchFacts, repeated: Suspect): Cause[] {
   const { amountMicro, from, at } = facts.transfer;
   const isSameSender = repeated.paid?.from === from;
@@ -98,7 +95,7 @@ export function sum(findings: readonly Finding[]): number {
   return findings.reduce((total, { weight }) => total + weight, 0);
 }
 
-/** Who might have been meant at all: the more there are, the less an amount near one of them says. The shares are 1 together at most. */
+/** Weighs which invoices were meant: the more there are, the less an amount near one of them says. The shares sum to at most 1. */
 function weigh({ transfer, invoices }: MismatchFacts): Weighed[] {
   const plausible = invoices
     .map((invoice) => ({ invoice, share: plausibility(invoice, transfer.at) }))
@@ -147,26 +144,17 @@ function toCause(ofCode: readonly Finding[], share: number, transfer: MismatchFa
   };
 }
 
-/** What must be known before somebody credits the money once more. */
+/** Warns of a payment before somebody credits the money once more. */
 export function alreadyPaid({ invoices }: Pick<Finding, 'invoices'>, at: UnixMs): string {
-  const tell = (when: 'before' | 'since', paid: readonly Suspect[]) => {
-    if (paid.length === 0) return '';
+  const describe = (when: 'before' | 'since') => {
+    const paid = invoices.filter((invoice) => invoice.paid !== null && invoice.paid.at <= at === (when === 'before'));
     const names = paid.map(({ externalId }) => externalId).join(' and ');
-    return `; ${names} ${paid.length === 1 ? 'was' : 'were'} paid ${when}`;
+    return paid.length === 0 ? '' : `; ${names} ${paid.length === 1 ? 'was' : 'were'} paid ${when}`;
   };
-  const paid = invoices.flatMap((invoice) => (invoice.paid === null ? [] : [{ invoice, at: invoice.paid.at }]));
-  const [before, since] = [paid.filter((one) => one.at <= at), paid.filter((one) => one.at > at)];
-  return [before, since]
-    .map((list, index) =>
-      tell(
-        index === 0 ? 'before' : 'since',
-        list.map(({ invoice }) => invoice),
-      ),
-    )
-    .join('');
+  return describe('before') + describe('since');
 }
 
-/** Of very many only some were looked at, so their number is not told. */
+/** Only some of very many were looked at, so their number is not told. */
 const MANY = 50;
 
 /** `8 other invoices`, `more than 50 other invoices`. */

@@ -1,10 +1,12 @@
+import { absolute } from '../money.ts';
 import type { Suspect } from './facts.ts';
-import { absolute, asked, exactly, type Slip, shortly } from './finding.ts';
+import { asked, exactly, type Slip, shortly } from './finding.ts';
+import { lastUnit, roundTo } from './mistakes.ts';
 
 const ROUNDING_PRIOR = 0.2;
 /** By the number of decimals kept, 0 … 5: people and wallets like 2 and 4. */
 const KEPT_PRIOR = [0.25, 0.1, 0.3, 0.1, 0.15, 0.1];
-/** Of those who lose digits: to the nearest, cut off, always up. */
+/** The shares of the ways to lose digits: to the nearest, cut off, always up. */
 const [NEAREST, CUT_OFF, UP] = [0.5, 0.35, 0.15];
 
 const ONE_USDT = 1_000_000n;
@@ -31,7 +33,7 @@ export function requestedAmount(invoice: Suspect, amountMicro: bigint): Slip[] {
 
 /**
  * The payable amount with fewer decimals. `ROUNDED` is to the nearest (half up) or up; `TRUNCATED` is cut off where rounding would
- * have led elsewhere. What equals the requested amount is `REQUESTED_AMOUNT` and neither.
+ * have led elsewhere. An amount that equals the requested one is `REQUESTED_AMOUNT` and neither of these.
  */
 export function roundedOrTruncated(invoice: Suspect, amountMicro: bigint): Slip[] {
   const { requestedMicro, payableMicro } = invoice;
@@ -40,17 +42,17 @@ export function roundedOrTruncated(invoice: Suspect, amountMicro: bigint): Slip[
   if (differenceMicro >= ONE_USDT) return [];
   const slips: Slip[] = [];
   for (let decimals = 5; decimals >= 0; decimals--) {
-    const unit = 10n ** BigInt(6 - decimals);
+    const unit = lastUnit(decimals);
     if (amountMicro % unit !== 0n) break;
-    if (differenceMicro < unit) slips.push(roundedTo(decimals, unit, invoice, amountMicro));
+    if (differenceMicro < unit) slips.push(roundedTo(decimals, invoice, amountMicro));
   }
   const [best] = slips.sort((a, b) => b.weight - a.weight);
   return best === undefined ? [] : [{ ...best, weight: slips.reduce((sum, { weight }) => sum + weight, 0) }];
 }
 
-function roundedTo(decimals: number, unit: bigint, invoice: Suspect, amountMicro: bigint): Slip {
+function roundedTo(decimals: number, invoice: Suspect, amountMicro: bigint): Slip {
   const { payableMicro } = invoice;
-  const isNearest = ((payableMicro + unit / 2n) / unit) * unit === amountMicro;
+  const isNearest = roundTo(payableMicro, decimals) === amountMicro;
   const isUp = amountMicro > payableMicro;
   const weight = (isNearest ? NEAREST : 0) + (isUp ? UP : CUT_OFF);
   const verb = isUp ? 'rounded up to' : isNearest ? 'rounded or cut off to' : 'cut off after';

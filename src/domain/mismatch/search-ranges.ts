@@ -11,7 +11,7 @@ type AmountRange = { low: bigint; high: bigint };
 /** Beyond every payable amount: 12 digits before the point and 6 after, and a surcharge. */
 const MAX_PAYABLE_MICRO = 10n ** 18n + 1_000_000n;
 const CENT = 10_000n;
-/** One at each place to which an amount may be rounded: 0.00001 … 1 USDT. */
+/** The places to which an amount may be rounded: 0.00001 … 1 USDT. */
 const ROUNDING_UNITS = [10n, 100n, 1_000n, CENT, 100_000n, 1_000_000n];
 
 /**
@@ -38,7 +38,7 @@ export function searchRanges(
   const ranges = [
     ...[...new Set(reserved)].map((micro) => ({ low: micro, high: micro })),
     tailed(amountMicro),
-    // What was rounded to a unit is a multiple of it. Each range apart, for only so many invoices of one are read.
+    // A rounded amount is a multiple of its unit. The ranges stay apart, because only so many invoices of each are read.
     ...ROUNDING_UNITS.filter((unit) => amountMicro % unit === 0n).map((unit) => around(amountMicro, unit)),
     // Shares may have been taken out of the requested amount, which is seldom finer than this.
     ...beforeShares(amountMicro).map(({ low, high }) => ({
@@ -63,7 +63,7 @@ function around(micro: bigint, byMicro: bigint): AmountRange {
   return { low: micro - byMicro, high: micro + byMicro };
 }
 
-/** What loses its last digits when the point moves to the left. */
+/** The amounts that lose their last digits when the point moves to the left. */
 function leftShifted(amountMicro: bigint, factor: bigint): AmountRange {
   return { low: amountMicro * factor, high: (amountMicro + 1n) * factor - 1n };
 }

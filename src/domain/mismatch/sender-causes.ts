@@ -6,7 +6,7 @@ const DEPOSIT_PRIOR = 0.05;
 const LOOK_ALIKE_PRIOR = 0.02;
 const UNKNOWN_PRIOR = 0.02;
 
-/** Nobody sells anything for less than 0.01 USDT, and poisoners seldom spend 0.1. They like 0.000001, 0.001 and 0.01. */
+/** No shop sells for less than 0.01 USDT, and poisoners seldom spend 0.1. They like 0.000001, 0.001 and 0.01. */
 const TINY_MICRO = 100n;
 const DUST_MICRO = 10_000n;
 const SMALL_MICRO = 100_000n;
@@ -25,7 +25,7 @@ export function senderCauses({ transfer, sender }: MismatchFacts): Finding[] {
   return [...dust(amountMicro), ...lookAlike(amountMicro, from, sender.resembles), ...ownDeposit({ transfer, sender })];
 }
 
-/** What is left when nothing explains the amount. `unmeant` (0 … 1) is how likely it is that none of the known invoices was meant. */
+/** The cause that is left when nothing explains the amount. `unmeant` (0 … 1) is how likely it is that none of the known invoices was meant. */
 export function unknown(amountMicro: bigint, unmeant: number): Finding {
   return {
     code: 'UNKNOWN',
@@ -76,39 +76,33 @@ function lookAlike(amountMicro: bigint, from: string, resembled: string | null):
   ];
 }
 
+/** The signs of a merchant's own deposit, the surest first. */
+const DEPOSIT_SIGNS = [
+  { fact: 'isOurs', reason: 'own-address', told: 'an address of this project' },
+  {
+    fact: 'hasDeposited',
+    reason: 'earlier-deposit',
+    told: "of which an earlier transfer was resolved as the merchant's own deposit",
+  },
+  {
+    fact: 'hasReceived',
+    reason: 'received-before',
+    told: "to which money went from this project before; it may be the merchant's own wallet, or a customer who was refunded",
+  },
+] as const;
+
 function ownDeposit({ transfer, sender }: Pick<MismatchFacts, 'transfer' | 'sender'>): Finding[] {
   const { amountMicro, from } = transfer;
-  const base = { code: 'OWN_DEPOSIT' as const, invoices: [] };
-  const weigh = (ratio: number) => DEPOSIT_PRIOR * ratio * freeAmountChance(amountMicro);
-  if (sender.isOurs) {
-    return [
-      {
-        ...base,
-        weight: weigh(RATIO.isOurs),
-        evidence: { sender: from, reason: 'own-address' },
-        explanation: `${exactly(amountMicro)} arrived from ${from}, an address of this project`,
-      },
-    ];
-  }
-  if (sender.hasDeposited) {
-    return [
-      {
-        ...base,
-        weight: weigh(RATIO.hasDeposited),
-        evidence: { sender: from, reason: 'earlier-deposit' },
-        explanation: `${exactly(amountMicro)} arrived from ${from}, of which an earlier transfer was resolved as the merchant's own deposit`,
-        atMost: 'medium',
-      },
-    ];
-  }
-  if (!sender.hasReceived) return [];
+  const sign = DEPOSIT_SIGNS.find(({ fact }) => sender[fact]);
+  if (sign === undefined) return [];
   return [
     {
-      ...base,
-      weight: weigh(RATIO.hasReceived),
-      evidence: { sender: from, reason: 'received-before' },
-      explanation: `${exactly(amountMicro)} arrived from ${from}, to which money went from this project before; it may be the merchant's own wallet, or a customer who was refunded`,
-      atMost: 'medium',
+      code: 'OWN_DEPOSIT',
+      weight: DEPOSIT_PRIOR * RATIO[sign.fact] * freeAmountChance(amountMicro),
+      invoices: [],
+      evidence: { sender: from, reason: sign.reason },
+      explanation: `${exactly(amountMicro)} arrived from ${from}, ${sign.told}`,
+      ...(sign.fact === 'isOurs' ? {} : { atMost: 'medium' as const }),
     },
   ];
 }

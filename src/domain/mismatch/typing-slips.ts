@@ -17,7 +17,7 @@ export function typingOrigins(amountMicro: bigint): Map<bigint, Origin> {
   const origins = new Map<bigint, Origin>();
   const text = exactly(amountMicro);
   const add = (original: string, origin: Omit<Origin, 'ways'>) => {
-    // Nobody is asked for an amount with zeros before it.
+    // No amount is asked for with zeros before it.
     if (/^0[0-9]/.test(original)) return;
     const micro = BigInt(original.replace('.', ''));
     if (micro === amountMicro || micro <= 0n) return;
@@ -32,7 +32,7 @@ export function typingOrigins(amountMicro: bigint): Map<bigint, Origin> {
   return origins;
 }
 
-/** What a mistyped amount says about the invoice that asks for `original`. */
+/** The slip of a payer of this invoice who mistyped its amount. */
 export function typingSlip(invoice: Suspect, amountMicro: bigint, origin: Origin): Slip {
   return {
     code: origin.code,
@@ -89,18 +89,18 @@ function addSwapped(text: string, add: Add): void {
 function addMissing(text: string, add: Add): void {
   const point = text.indexOf('.');
   const places = text.length;
-  const tell = (digit: string) => ({
+  const describe = (digit: string) => ({
     code: 'DIGIT_MISSING' as const,
     places,
     detail: `a ${digit} left out`,
     evidence: { missing: digit },
   });
   for (const digit of DIGITS) {
-    for (let at = 0; at <= point; at++) add(replaceAt(text, at, 0, digit), tell(digit));
+    for (let at = 0; at <= point; at++) add(replaceAt(text, at, 0, digit), describe(digit));
     if (!text.endsWith('0')) continue;
     // Leaving out the last decimal is cutting it off, which is another cause.
     for (let at = point + 1; at < text.length - 1; at++) {
-      add(replaceAt(text.slice(0, -1), at, 0, digit), tell(digit));
+      add(replaceAt(text.slice(0, -1), at, 0, digit), describe(digit));
     }
   }
 }

@@ -1,6 +1,7 @@
+import { absolute } from '../money.ts';
 import type { UnixMs } from '../time.ts';
 import type { Sibling, Suspect } from './facts.ts';
-import { absolute, asked, exactly, type Finding, hasTail, type Slip, shortly } from './finding.ts';
+import { asked, exactly, type Finding, hasTail, type Slip, shortly } from './finding.ts';
 
 const OTHER_ADDRESS_PRIOR = 0.05;
 const TWICE_PRIOR = 0.04;
@@ -80,7 +81,7 @@ export function fractionOfInvoice(invoice: Suspect, amountMicro: bigint): Slip[]
   return [];
 }
 
-/** What other transfers of the same sender come to: alone, and two together. */
+/** The sums of other transfers of the same sender: alone, and two together. */
 type SiblingSum = { totalMicro: bigint; parts: readonly bigint[]; weight: number };
 
 export function siblingSums(siblings: readonly Sibling[], at: UnixMs): SiblingSum[] {

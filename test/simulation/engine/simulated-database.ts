@@ -1,6 +1,6 @@
 import { AppError } from '../../../src/domain/errors.ts';
-import type { Database, Sql } from '../../../src/store/database.ts';
-import type { Statement } from '../../../src/store/statement.ts';
+import type { Database, Sql } from '../../../src/store/db/database.ts';
+import type { Shape, Statement } from '../../../src/store/db/statement.ts';
 import { POOL_SIZE, type Session } from './sessions.ts';
 import type { Settling } from './settling.ts';
 import type { SimulatedProcess } from './simulated-process.ts';
@@ -179,10 +179,7 @@ export function createSimulatedDatabase(options: SimulatedDatabaseOptions): Data
   };
 }
 
-function planted<Columns extends Statement['columns']>(
-  statement: Statement<Columns>,
-  plant: Plant,
-): Statement<Columns> {
+function planted<Fields extends Shape>(statement: Statement<Fields>, plant: Plant): Statement<Fields> {
   const text = plant.rewrite?.(statement.name, statement.text) ?? statement.text;
   return text === statement.text ? statement : { ...statement, name: `${statement.name}-planted`, text };
 }

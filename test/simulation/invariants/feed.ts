@@ -12,9 +12,9 @@ const MAX_ROUNDS = 5;
 export async function feed(truth: Truth): Promise<void> {
   let unknown: string[] = [];
   for (let round = 1; ; round += 1) {
-    const { news, told } = newsOf(truth, unknown);
+    const { news, reported } = newsOf(truth, unknown);
     const rows = await truth.query('select account from witness.feed($1) as account', [JSON.stringify(news)]);
-    toldOf.set(truth.chain, told);
+    toldOf.set(truth.chain, reported);
     if (rows.length === 0) return;
     if (round === MAX_ROUNDS)
       throw new Error(`addresses that the world does not know keep appearing: ${rows.length} now`);
@@ -62,7 +62,7 @@ function newsOf(truth: Truth, unknown: readonly string[]) {
         return [projectId, idempotencyKey, externalId, invoiceId, account, String(payableMicro), expiresAt, headNumber];
       }),
     },
-    told: {
+    reported: {
       blocks: solid,
       accounts: new Set([...before.accounts, ...added]),
       knownAccounts: before.knownAccounts + known.length,

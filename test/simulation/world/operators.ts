@@ -1,12 +1,15 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js';
+import { AppError } from '../../../src/domain/errors.ts';
+import { encodeId } from '../../../src/domain/ids.ts';
 import { unixMs } from '../../../src/domain/time.ts';
-import { addAddresses } from '../../../src/payments/add-addresses.ts';
-import { activateAddresses, retireAddresses } from '../../../src/payments/retire-addresses.ts';
+import type { Actor } from '../../../src/operator/actor.ts';
+import { addAddresses } from '../../../src/operator/addresses/add-addresses.ts';
+import { activateAddresses, retireAddresses } from '../../../src/operator/addresses/retire-addresses.ts';
+import { enableEndpoint } from '../../../src/operator/webhooks/enable-endpoint.ts';
+import { rotateEndpointSecret } from '../../../src/operator/webhooks/rotate-secret.ts';
 import type { KeyRing } from '../../../src/runtime/key-ring.ts';
-import type { Database } from '../../../src/store/database.ts';
+import type { Database } from '../../../src/store/db/database.ts';
 import { accountFromPublicKey, accountToAddress } from '../../../src/tron/address.ts';
-import { enableEndpoint } from '../../../src/webhooks/enable-endpoint.ts';
-import { rotateEndpointSecret } from '../../../src/webhooks/rotate-secret.ts';
 import { createWebhookSecret } from '../../../src/webhooks/sign.ts';
 import type { Random } from '../engine/random.ts';
 import type { SimulatedProcess } from '../engine/simulated-process.ts';
@@ -24,6 +27,15 @@ export function newCandidate(random: Random) {
 
 /** How long a former secret signs beside the new one. */
 const OVERLAP_MS = 10 * 60_000;
+
+const OPERATOR: Actor = { kind: 'cli', name: 'simulated', role: 'owner' };
+const NO_NODES = { sandbox: false, networks: {} };
+
+/** An address that was never added, for its command died, cannot be retired; one that is there cannot be added. */
+function nullIfRefused(error: unknown): null {
+  if (error instanceof AppError && (error.code === 'NOT_FOUND' || error.code === 'CONFLICT')) return null;
+  throw error;
+}
 
 /** Somebody at a terminal: each command is a process of its own, which may die like any other. */
 export function createOperators({
@@ -53,7 +65,7 @@ export function createOperators({
   takeLine(line: string): void;
 }) {
   const acting = ({ process, db }: ReturnType<typeof openTerminal>) => ({
-    ...{ db, operator: 'simulated', random: random.bytes },
+    ...{ db, operator: 'simulated', random: random.bytes, config: NO_NODES, withNodes: null },
     now: () => unixMs(process.nowMs()),
   });
   const deeds: (() => Promise<unknown>)[] = [
@@ -64,9 +76,10 @@ export function createOperators({
       const terminal = openTerminal();
       // Known before it is added, for a command that dies may have added it.
       addressesOf.get(shop.id)?.push(candidate);
-      const wanted = { projectId: shop.id, policy: null, candidates: [candidate] };
-      const added = await terminal.process.run(() => addAddresses(acting(terminal), wanted));
-      if (added.kind !== 'added') return;
+      const entries = [{ text: candidate.address, place: 'argument 1' }];
+      const wanted = { projectId: encodeId('prj', shop.id), policy: undefined, entries, isFresh: true };
+      const add = () => addAddresses(acting(terminal), OPERATOR, wanted);
+      if ((await terminal.process.run(() => add().catch(nullIfRefused))) === null) return;
       accounts.push({ account: candidate.account, projectId: shop.id, headNumber: headNumber() });
     },
     // Retires an address, or takes it back.
@@ -76,9 +89,9 @@ export function createOperators({
       // One stays, so that there are always amounts to give out.
       if (first === undefined || others.length === 0) return;
       const terminal = openTerminal();
-      const wanted = { projectId: shop.id, addresses: [random.pick(others)], note: null };
+      const wanted = { projectId: encodeId('prj', shop.id), addresses: [random.pick(others)], note: null };
       const change = random.chance(0.5) ? retireAddresses : activateAddresses;
-      await terminal.process.run(() => change(acting(terminal), wanted));
+      await terminal.process.run(() => change(acting(terminal), OPERATOR, wanted).catch(nullIfRefused));
     },
     // Gives an endpoint a new secret.
     async () => {
@@ -97,7 +110,9 @@ export function createOperators({
     async () => {
       const terminal = openTerminal();
       const { endpointId } = random.pick(receivers.receivers);
-      await terminal.process.run(() => enableEndpoint(acting(terminal), endpointId));
+      await terminal.process.run(() =>
+        enableEndpoint(acting(terminal), OPERATOR, { endpointId: encodeId('whe', endpointId) }),
+      );
     },
   ];
   return {
@@ -111,7 +126,9 @@ export function createOperators({
     enableAll: async (): Promise<void> => {
       for (const { endpointId } of receivers.receivers) {
         const terminal = openTerminal();
-        await terminal.process.run(() => enableEndpoint(acting(terminal), endpointId));
+        await terminal.process.run(() =>
+          enableEndpoint(acting(terminal), OPERATOR, { endpointId: encodeId('whe', endpointId) }),
+        );
       }
     },
   };

@@ -1,8 +1,8 @@
 import { bytesToHex } from '@noble/hashes/utils.js';
-import { FAKE_USDT, MULTISEND, PAYER, USDT } from '../../../src/devnet/keys.ts';
-import { payScenario } from '../../../src/devnet/pay-scenario.ts';
-import { createPayer } from '../../../src/devnet/payer.ts';
-import type { Scenario } from '../../../src/devnet/scenarios.ts';
+import { FAKE_USDT, MULTISEND, PAYER, USDT } from '../../../src/devnet/evm/keys.ts';
+import { payScenario } from '../../../src/devnet/payer/pay-scenario.ts';
+import { createPayer } from '../../../src/devnet/payer/payer.ts';
+import type { Scenario } from '../../../src/devnet/payer/scenarios.ts';
 import { accountToAddress } from '../../../src/tron/address.ts';
 import type { Random } from '../engine/random.ts';
 import type { Owner, VirtualTime } from '../engine/virtual-time.ts';
@@ -61,10 +61,10 @@ export function createPayers({
   });
   return {
     /** Pays after a while, or not at all. `others` are invoices that `two-in-one` may pay as well. */
-    pay: async (told: Acknowledged, others: readonly Acknowledged[]): Promise<void> => {
+    pay: async (reported: Acknowledged, others: readonly Acknowledged[]): Promise<void> => {
       if (random.chance(0.12)) return;
       const scenario = random.pick(WAYS);
-      const untilExpiryMs = told.expiresAt - time.nowMs();
+      const untilExpiryMs = reported.expiresAt - time.nowMs();
       // Around the deadline as well, where a second decides.
       const waitMs =
         scenario === 'late'
@@ -72,12 +72,12 @@ export function createPayers({
           : random.pick([random.between(1000, 120_000), random.between(0, Math.max(1000, untilExpiryMs))]);
       await time.sleep(world, Math.max(0, waitMs));
       const second = targetOf(random.pick(others));
-      const { requestedMicro } = told;
+      const { requestedMicro } = reported;
       try {
         await payScenario(wallet, {
           scenario,
           contracts,
-          invoice: targetOf(told),
+          invoice: targetOf(reported),
           second,
           requestedMicro,
         });

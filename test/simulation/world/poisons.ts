@@ -1,6 +1,6 @@
 import { hexToBytes } from '@noble/hashes/utils.js';
-import { NOISE_SHAPES } from '../../../src/devnet/abi.ts';
-import { createPoison, POISONS, poisoned, relay } from '../../../src/devnet/poison.ts';
+import { createPoison, POISONS, poisoned, relay } from '../../../src/devnet/chain/poison.ts';
+import { NOISE_SHAPES } from '../../../src/devnet/evm/abi.ts';
 import type { Random } from '../engine/random.ts';
 import type { SimulatedChain } from './simulated-chain.ts';
 

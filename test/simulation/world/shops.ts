@@ -2,7 +2,7 @@ import { projectInvoice } from '../../../src/domain/event.ts';
 import { microUsdt } from '../../../src/domain/money.ts';
 import { unixMs } from '../../../src/domain/time.ts';
 import { type Created, createInvoice } from '../../../src/payments/create-invoice.ts';
-import { findInvoice } from '../../../src/store/invoices.ts';
+import { findInvoice } from '../../../src/store/ledger/invoices.ts';
 import type { AccountHex } from '../../../src/tron/address.ts';
 import type { Random } from '../engine/random.ts';
 import type { Owner, VirtualTime } from '../engine/virtual-time.ts';
@@ -79,7 +79,7 @@ export function createShops({
     if (created.kind === 'created') counts.created += 1;
     shown.push({ projectId: order.shop.id, text: JSON.stringify(projectInvoice(invoice, 'http://pay.test')) });
     const place = await placeOf(invoice.id);
-    const told: Acknowledged = {
+    const reported: Acknowledged = {
       ...{ projectId: order.shop.id, keyId: order.shop.keyId, idempotencyKey: order.idempotencyKey },
       ...{
         externalId: order.externalId,
@@ -91,8 +91,8 @@ export function createShops({
       isReplay: created.kind === 'replayed',
       headNumber: answeredAt,
     };
-    acknowledged.push(told);
-    return told;
+    acknowledged.push(reported);
+    return reported;
   };
   /** Tries until there is an answer, as an SDK does. */
   const place = async (order: Order): Promise<Acknowledged | null> => {

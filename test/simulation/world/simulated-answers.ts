@@ -1,10 +1,10 @@
 import type { Question } from '../../../src/chain/nodes/question.ts';
-import type { Fault } from '../../../src/devnet/faults.ts';
-import { answerCall, type GrpcService } from '../../../src/devnet/grpc-methods.ts';
-import { floodOf } from '../../../src/devnet/grpc-refusals.ts';
-import { jsonPieces, repeat } from '../../../src/devnet/json-text.ts';
-import { type Answering, answerRequest } from '../../../src/devnet/node-answers.ts';
-import { ParameterError } from '../../../src/devnet/parameters.ts';
+import { ParameterError } from '../../../src/devnet/chain/parameters.ts';
+import type { Fault } from '../../../src/devnet/faults/faults.ts';
+import { answerCall, type GrpcService } from '../../../src/devnet/node/grpc-methods.ts';
+import { floodOf } from '../../../src/devnet/node/grpc-refusals.ts';
+import { type Answering, answerRequest } from '../../../src/devnet/node/node-answers.ts';
+import { jsonPieces, repeat } from '../../../src/devnet/wire/json-text.ts';
 
 type Asked = Question<unknown>;
 

@@ -1,10 +1,10 @@
-import type { Block } from '../../../src/devnet/block.ts';
-import { USDT } from '../../../src/devnet/keys.ts';
-import { type Ledger, openLedger } from '../../../src/devnet/ledger.ts';
-import { createLedgerStorage } from '../../../src/devnet/ledger-storage.ts';
-import { mineBlocks, mineUntilSolid } from '../../../src/devnet/mine.ts';
-import { answerRequest, fallSick } from '../../../src/devnet/node-answers.ts';
-import { withoutStalled, withReplaced, withRotated, withStalled } from '../../../src/devnet/schedule.ts';
+import type { Block } from '../../../src/devnet/chain/block.ts';
+import { type Ledger, openLedger } from '../../../src/devnet/chain/ledger.ts';
+import { createLedgerStorage } from '../../../src/devnet/chain/ledger-storage.ts';
+import { mineBlocks, mineUntilSolid } from '../../../src/devnet/chain/mine.ts';
+import { withoutStalled, withReplaced, withRotated, withStalled } from '../../../src/devnet/chain/schedule.ts';
+import { USDT } from '../../../src/devnet/evm/keys.ts';
+import { answerRequest, fallSick } from '../../../src/devnet/node/node-answers.ts';
 import type { AccountHex } from '../../../src/tron/address.ts';
 import { TRANSFER_TOPIC } from '../../../src/tron/usdt.ts';
 import type { Random } from '../engine/random.ts';

@@ -1,0 +1,23 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+
+/** `npm run check`: everything that must pass beside the tests. At once, for most of them keep one processor busy. */
+const CHECKS = [
+  'tsc',
+  'npm run --silent measure -- --limits',
+  'depcruise --config .dependency-cruiser.cjs src bin build test bench deploy sdk/src',
+  'knip',
+  'biome ci --error-on-warnings .',
+];
+
+async function run(command) {
+  const child = spawn(command, { shell: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  const output = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => output.push(chunk));
+  const [code] = await once(child, 'close');
+  process.stdout.write(Buffer.concat(output));
+  return code;
+}
+
+const codes = await Promise.all(CHECKS.map(run));
+process.exitCode = codes.every((code) => code === 0) ? 0 : 1;

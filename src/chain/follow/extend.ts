@@ -1,0 +1,109 @@
+import { AppError } from '../../domain/errors.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import type { Node } from '../nodes/node.ts';
+import type { ProvenHeader } from '../proof/prove-block.ts';
+import { checked, type ReadBlock } from '../verify/read-block.ts';
+import { readBlock, readHeadBlock } from '../verify/read-with-logs.ts';
+import { diagnoseFork } from './diagnose-fork.ts';
+import { type FollowDeps, type Following, tipOf } from './following.ts';
+import { avoid, identifySigner } from './identify-signer.ts';
+import { othersFor, withQuorum } from './quorum.ts';
+import type { WindowBlock } from './window.ts';
+
+/** Forks of the main network are one or two blocks deep; at most 18 are not irreversible in good times. */
+const MAX_WALK_BLOCKS = 100;
+/** Infos may be a moment later than their block now and then; where they always are, another node is asked first. */
+const MAX_LATE_INFOS = 3;
+/** Far worse than clocks are. */
+const MAX_AHEAD_MS = 10 * 60_000;
+
+/**
+ * Reads the block after the newest verified one. Where it does not build on that one, the replaced blocks are read again down
+ * to the common ancestor, at most to the solid block. Returns the blocks that are new; none if the node has no next block.
+ */
+export async function extend(
+  deps: FollowDeps,
+  following: Following,
+  node: Node,
+  nodes: readonly Node[],
+): Promise<WindowBlock[]> {
+  const isOverdue = following.pace.isOverdue(deps.now());
+  const next = await (isOverdue ? readBlock : readHeadBlock)(deps, node, tipOf(following).number + 1).catch(
+    (error: unknown) => {
+      // No other node confirms the block: the others are asked first for a moment.
+      if (error instanceof AppError && error.code === 'NODES_DISAGREE') avoid(deps, following, node);
+      throw error;
+    },
+  );
+  if (next === 'no-infos') {
+    const { lateInfos } = following;
+    if (!lateInfos.isNow) lateInfos.blocks += 1;
+    lateInfos.isNow = true;
+    if (lateInfos.blocks > MAX_LATE_INFOS) avoid(deps, following, node);
+  }
+  if (next === null || next === 'no-infos') return [];
+  const signers = [await identifySigner(deps, following, next, nodes)];
+  const reads = [next];
+  let kept = following.window.length;
+  for (;;) {
+    const lowest = reads[0]?.block;
+    const ancestor = following.window[kept - 1] ?? following.base;
+    if (lowest === undefined || lowest.parentId === ancestor.id) break;
+    if (kept === 0) throw await diagnoseFork(deps, following, reads[0]?.node ?? node, lowest);
+    if (reads.length > MAX_WALK_BLOCKS) throw tooFar(deps, following, node);
+    const parent = await readParent(deps, following, node, lowest);
+    signers.unshift(await identifySigner(deps, following, parent, nodes));
+    reads.unshift(parent);
+    kept -= 1;
+  }
+  assertLater(deps, following.window[kept - 1] ?? following.base, reads);
+  const blocks: WindowBlock[] = [];
+  for (const [index, read] of reads.entries()) {
+    blocks.push(await withQuorum(deps, read, signers[index] ?? null, othersFor(deps, nodes, read.node)));
+  }
+  if (kept < following.window.length) {
+    const count = following.window.length - kept;
+    deps.log.info({ node: node.origin, blocks: count }, 'the head of the chain was replaced');
+  }
+  following.window.splice(kept, Number.POSITIVE_INFINITY, ...blocks);
+  if (signers.at(-1) !== null) deps.pool.praise(next.node);
+  return blocks;
+}
+
+/** A branch that split off longer ago is not walked back block by block: the blocks in memory are forgotten and read anew. */
+function tooFar(deps: FollowDeps, following: Following, node: Node): AppError {
+  following.window.splice(0);
+  avoid(deps, following, node);
+  const message = `${node.origin} shows a branch that parted more than ${MAX_WALK_BLOCKS} blocks ago; the blocks above ${following.base.number} are read again`;
+  return new AppError('NODE_REFUSED', message, { retryable: true });
+}
+
+/** Each block is later than its parent, and on a real network not of the future: its time lets invoices expire. */
+export function assertLater(deps: FollowDeps, ancestor: { time: UnixMs }, reads: readonly ReadBlock[]): void {
+  let before = ancestor.time;
+  for (const { node, block } of reads) {
+    const { number, time } = block;
+    checked(deps, node, () => {
+      if (time > before && !isOfTheFuture(deps, time)) return;
+      const seen = `block ${number} is of ${time}, its parent of ${before}, and our clock says ${deps.now()}`;
+      throw new AppError('BLOCK_UNVERIFIABLE', seen, { retryable: true });
+    });
+    before = time;
+  }
+}
+
+/** The clock of a private network may run ahead of ours. */
+function isOfTheFuture({ slotMs, now }: FollowDeps, time: UnixMs): boolean {
+  return slotMs !== null && time > now() + MAX_AHEAD_MS;
+}
+
+/** The block that a block builds on, and no other of its height: blocks become irreversible by the blocks on top of them. */
+async function readParent(deps: FollowDeps, following: Following, node: Node, child: ProvenHeader): Promise<ReadBlock> {
+  const read = await readBlock(deps, node, child.number - 1);
+  if (read !== null && read.block.id === child.parentId) return read;
+  // The back ends of one node disagree for a moment about the head: another node is asked first.
+  avoid(deps, following, node);
+  throw new AppError('NODE_REFUSED', `${node.origin} moved between two branches at block ${child.number - 1}`, {
+    retryable: true,
+  });
+}

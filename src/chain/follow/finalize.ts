@@ -1,0 +1,129 @@
+import type { SolidBlock } from '../../domain/chain-block.ts';
+import { AppError } from '../../domain/errors.ts';
+import { applySolidBlocks } from '../../payments/apply-solid-blocks.ts';
+import type { Watching } from '../../payments/watching.ts';
+import { accountToAddress } from '../../tron/address.ts';
+import type { Node } from '../nodes/node.ts';
+import { isKnownSolid, solidHeightBy } from '../verify/producers.ts';
+import { readNewestSolid } from '../verify/read-block.ts';
+import type { FollowDeps, Following } from './following.ts';
+import { isNext, toChainBlock, type WindowBlock } from './window.ts';
+
+/** Transactions that an alarm names. */
+const MAX_NAMED = 20;
+/** Blocks of one transaction while catching up. Memory and lock time stay small, and commits are few. */
+const BATCH_BLOCKS = 20;
+
+/** The height up to which our own verified headers prove the chain to be irreversible; the solid cursor's at least. */
+export function ownSolidOf({ window, producers, base }: Following): number {
+  if (producers === null) return base.number;
+  const signed = window.flatMap(({ number, producer, signer }) =>
+    signer === null ? [] : { number, producer, signer },
+  );
+  return Math.max(base.number, solidHeightBy(producers, signed) ?? 0);
+}
+
+/** Asks the node for its newest irreversible block, which must be on our chain. Costs one request. */
+export async function askSolid(deps: FollowDeps, following: Following, node: Node): Promise<void> {
+  const solid = await readNewestSolid(deps, node);
+  if (!isKnownSolid(following.producers, solid)) {
+    const reason = `its irreversible block ${solid.number} (${solid.id}) is signed by no producer that we know`;
+    deps.pool.report(node, 'unverifiable', reason);
+    return;
+  }
+  deps.metrics.chainSolidNumber.set({ network: deps.network }, solid.number);
+  const ours = following.window.find(({ number }) => number === solid.number);
+  if (ours !== undefined && ours.id !== solid.id) {
+    // Our window is a branch that lost, or the node is wrong: the next blocks decide. Our blocks are read again.
+    following.window.splice(following.window.indexOf(ours));
+    deps.pool.report(
+      node,
+      'contradicts',
+      `its irreversible block ${solid.number} is ${solid.id}, and ours is ${ours.id}`,
+    );
+    return;
+  }
+  if (solid.number > following.nodeSolid.number) following.nodeSolid = { number: solid.number, time: solid.time };
+}
+
+/**
+ * Records the blocks that are irreversible by our own headers and by the node's word, and on whose logs enough operators
+ * agree, in order, up to the first that is not. Returns how many.
+ */
+export async function finalize(deps: FollowDeps, watching: Watching, following: Following): Promise<number> {
+  const { network, metrics } = deps;
+  if (!isLinked(following)) {
+    // No part of this program leaves it so; if one ever does, nothing is recorded from it.
+    following.window.splice(0);
+    throw new AppError('CHAIN_CONTRADICTION', 'the verified blocks were not linked, and are read again', {
+      retryable: true,
+    });
+  }
+  const limit = Math.min(ownSolidOf(following), following.nodeSolid.number);
+  const firstOpen = following.window.findIndex(({ number, agreed }) => number > limit || agreed === null);
+  const ready = firstOpen < 0 ? following.window.length : firstOpen;
+  for (let done = 0; done < ready; done += BATCH_BLOCKS) {
+    const blocks = following.window.slice(0, Math.min(BATCH_BLOCKS, ready - done));
+    // Before the blocks are recorded, for they are not looked at again: after a crash between, the same alarms are raised anew.
+    for (const block of blocks) {
+      await logNotices(deps, block);
+      await logUnproven(deps, block);
+    }
+    const counts = await applySolidBlocks(watching, blocks.map(toSolidBlock));
+    for (const [kind, count] of Object.entries(counts)) metrics.transfers.inc({ network, kind }, count);
+    const last = blocks.at(-1);
+    if (last === undefined) break;
+    following.base = { number: last.number, id: last.id, time: last.time };
+    following.window.splice(0, blocks.length);
+  }
+  if (ready > 0) {
+    following.diagnosingFork.clear();
+    await deps.alarms.resolve('unverifiable-block');
+    await deps.alarms.resolve('not-solid');
+    if (following.window.every(({ agreed }) => agreed !== null)) await deps.alarms.resolve('nodes-disagree');
+  }
+  return ready;
+}
+
+/** Whether the window is one chain from the solid block on. A block counts as built on another only if it links to it. */
+function isLinked({ base, window }: Following): boolean {
+  return window.every((block, index) => {
+    const parent = window[index - 1] ?? base;
+    return isNext(parent, block);
+  });
+}
+
+function toSolidBlock(block: WindowBlock): SolidBlock {
+  if (block.agreed === null) throw new Error(`block ${block.number} is not agreed on`);
+  return { ...toChainBlock(block), evidence: block.agreed.evidence };
+}
+
+/** No header proves what is in such a block: the operator should know which payments rest on the word of nodes. */
+async function logUnproven(deps: FollowDeps, { number, id, isProven, agreed }: WindowBlock): Promise<void> {
+  if (isProven || agreed === null) return;
+  const { transfers } = agreed.logs;
+  const shown = [...new Set(transfers.map(({ txId }) => txId))];
+  const named = shown.length === 0 ? 'none' : shown.slice(0, MAX_NAMED).join(', ');
+  const rest = shown.length > MAX_NAMED ? ` and ${shown.length - MAX_NAMED} more` : '';
+  const detail =
+    `block ${number} (${id}) holds bytes that no node shows, so its transactions are not proven: they count as ` +
+    `${agreed.evidence.nodes.join(' and ')} show them. Its transfers of USDT: ${named}${rest}. ` +
+    'A node that is asked by gRPC proves such blocks.';
+  deps.log.warn({ block: number, transactions: shown.slice(0, MAX_NAMED) }, 'a block counts without a proof');
+  // All such blocks share one alarm: a stranger can have such a block made every three seconds.
+  await deps.alarms.raise('unproven-block', '', detail);
+}
+
+/** Raises an alarm for each event of the USDT contract itself: transfers may stop or cost a fee, so the operator must know. */
+async function logNotices(deps: FollowDeps, block: WindowBlock): Promise<void> {
+  for (const { kind, txId, detail, account } of block.agreed?.logs.notices ?? []) {
+    // A blacklisted address matters only if it is ours, and the reconciler checks that.
+    if (kind === 'AddedBlackList') continue;
+    const who = account === null ? '' : ` ${accountToAddress(account)}`;
+    await deps.alarms.raise(
+      'contract-event',
+      txId,
+      `the USDT contract emitted ${kind}${who} ${detail} in block ${block.number}`,
+    );
+  }
+}

@@ -1,0 +1,179 @@
+import { AppError } from '../../domain/errors.ts';
+import { expireInvoices } from '../../payments/expire-invoices.ts';
+import type { Watching } from '../../payments/watching.ts';
+import { type ChainCursor, findCursor } from '../../store/chain/cursor.ts';
+import type { Lease } from '../../store/chain/leases.ts';
+import type { ChainStatus } from '../../store/chain/status.ts';
+import type { Node } from '../nodes/node.ts';
+import { recogniseNodes } from '../nodes/recognise-nodes.ts';
+import { shippedCheckpoint } from '../proof/checkpoints.ts';
+import { loadProducers } from '../verify/producers.ts';
+import { createWalk } from '../verify/walk-producers.ts';
+import { catchUp, dropStuckWindow } from './catch-up.ts';
+import { detect } from './detect.ts';
+import { askSolid, finalize } from './finalize.ts';
+import { askSolidInTime, followHead } from './follow-head.ts';
+import { detectedTime, type FollowDeps, type Following, tipOf } from './following.ts';
+import { keepProducers } from './identify-signer.ts';
+import { createPace } from './pace.ts';
+import { createProgress } from './progress.ts';
+import { gatherQuorum } from './quorum.ts';
+import { startCursor } from './start-cursor.ts';
+
+/** Further behind what is irreversible than this, blocks are read in ranges. */
+const CATCH_UP_BLOCKS = 20;
+/**
+ * Requests a block for what is irreversible while payers wait all the time: with one node they come on top of those for the
+ * blocks, and a free key must last the day; with several another node is asked, which has but the logs to show.
+ */
+const SINGLE_ASKS = 0.3;
+const SHARED_ASKS = 1;
+
+export type Follower = {
+  /** Looks at the chain once. Returns the pause until the next look. Throws the errors of nodes and of the database. */
+  step(lease: Lease, isStopping: () => boolean): Promise<{ pauseMs: number; examinedAgeMs: number }>;
+  /** Forgets what is only in memory, because another process may have gone on. */
+  reset(): void;
+  status(): Omit<ChainStatus, 'blind' | 'nodes'> | null;
+};
+
+/**
+ * Follows one network: verifies each block once, sights it, and records it when it is irreversible. `onProgress` is called
+ * after each range of blocks while catching up.
+ */
+export function createFollower(
+  deps: FollowDeps,
+  onProgress: () => Promise<void>,
+  checkpoint = shippedCheckpoint(deps.network),
+): Follower {
+  const walk = checkpoint && createWalk(deps, checkpoint);
+  let following: Following | null = null;
+  let isGenesisKnown = false;
+  const progress = createProgress(deps);
+  return {
+    reset: () => {
+      following = null;
+    },
+    status: () => (following === null ? null : progress.status(following)),
+    step: async (lease, isStopping) => {
+      if (!isGenesisKnown) isGenesisKnown = await recogniseNodes(deps);
+      const nodes = preferring(await deps.pool.available(), following);
+      const [node] = nodes;
+      if (node === undefined) throw new AppError('NO_NODE', noNodeMessage(deps), { retryable: true });
+      const watching: Watching = { ...deps, lease };
+      const readAt = deps.now();
+      const cursor = (await findCursor(deps.db, deps.network)) ?? (await startCursor(deps, nodes, walk));
+      if (following === null || following.base.id !== cursor.solid.id) {
+        following = await rootAt(deps, cursor, node, nodes);
+      }
+      const current = following;
+      const turn: Turn = { deps, watching, following: current, node, nodes };
+      const isBehind = current.nodeSolid.number - tipOf(current).number > CATCH_UP_BLOCKS;
+      const { pauseMs, hasChanged } = isBehind
+        ? await comeCloser(turn, progress, isStopping, onProgress)
+        : await followNewest(turn, progress);
+      while (hasChanged && !isStopping() && (await expireInvoices(watching, detectedTime(current))).isMoreLeft);
+      // The age is that of the examined block, not of the node's newest: a node whose chain is shorter than ours shows us nothing,
+      // however fresh it is. It counts from the start of the look, for catching up can take long.
+      const after = hasChanged ? await findCursor(deps.db, deps.network) : null;
+      return { pauseMs, examinedAgeMs: readAt - (after ?? cursor).head.time };
+    },
+  };
+}
+
+type Turn = { deps: FollowDeps; watching: Watching; following: Following; node: Node; nodes: readonly Node[] };
+type Turned = { pauseMs: number; hasChanged: boolean };
+type Progress = ReturnType<typeof createProgress>;
+
+/** Reads a range of blocks that are long irreversible. */
+async function comeCloser(
+  { deps, watching, following, node, nodes }: Turn,
+  progress: Progress,
+  isStopping: () => boolean,
+  onProgress: () => Promise<void>,
+): Promise<Turned> {
+  const place = () => [following.base.number, tipOf(following).number].join();
+  const report = () => {
+    progress.onCatchUp(following);
+    return onProgress();
+  };
+  progress.onBehind(following);
+  const from = place();
+  // This node may not have the block that another node called irreversible.
+  const reported = following.nodeSolid;
+  following.nodeSolid = following.base;
+  await askSolid(deps, following, node).catch((error: unknown) => {
+    following.nodeSolid = reported;
+    throw error;
+  });
+  await catchUp(deps, watching, following, { node, nodes, isStopping, onProgress: report });
+  await askSolid(deps, following, node);
+  await dropStuckWindow(deps, following, node);
+  // Where operators do not agree the window is full, and nothing can be done but wait.
+  return { pauseMs: from === place() ? deps.blockMs : 0, hasChanged: true };
+}
+
+/** Detects payments in the newest blocks, and records those that became irreversible. */
+async function followNewest({ deps, watching, following, node, nodes }: Turn, progress: Progress): Promise<Turned> {
+  // A next block that cannot be read or verified holds up nothing of what is verified already.
+  const head = await followHead(deps, following, node, nodes).catch((error: unknown) => ({ error }));
+  await gatherQuorum(deps, following, nodes, { isNewestAsked: 'added' in head && head.added > 0 });
+  await detect(watching, following).catch((error: unknown) => {
+    // The database has other head blocks than we think: write ours anew.
+    for (const block of following.window) block.detected = 'nothing';
+    throw error;
+  });
+  await askSolidInTime(deps, following, nodes);
+  const finalized = await finalize(deps, watching, following);
+  await dropStuckWindow(deps, following, node);
+  if ('error' in head) throw head.error;
+  progress.onHead(following, head.added);
+  return { pauseMs: head.nextMs, hasChanged: head.added + finalized > 0 };
+}
+
+/** The nodes in order of preference, one that is avoided for a moment last. */
+function preferring(nodes: readonly Node[], following: Following | null): Node[] {
+  const avoided = following?.avoided ?? null;
+  if (avoided === null || avoided.untilMs < performance.now()) return [...nodes];
+  const isAvoided = ({ operator }: Node) => operator === avoided.operator;
+  return [...nodes.filter((node) => !isAvoided(node)), ...nodes.filter(isAvoided)];
+}
+
+function otherOperators([first, ...rest]: readonly Node[]): Node[] {
+  return rest.filter(({ operator }) => operator !== first?.operator);
+}
+
+/** Starts from the solid cursor with nothing but what the database knows. */
+async function rootAt(deps: FollowDeps, cursor: ChainCursor, node: Node, nodes: readonly Node[]): Promise<Following> {
+  const { db, network } = deps;
+  const following: Following = {
+    base: cursor.solid,
+    window: [],
+    producers: await loadProducers(db, network),
+    producersPeriod: -1,
+    producersNextMs: 0,
+    producersRetryMs: 0,
+    suspect: null,
+    nodeSolid: cursor.solid,
+    solidClaim: null,
+    agreedSolid: 0,
+    solidAsker: 0,
+    lateInfos: { isNow: false, blocks: 0 },
+    avoided: null,
+    pace: createPace(deps.blockMs, otherOperators(nodes).length > 0 ? SHARED_ASKS : SINGLE_ASKS),
+    diagnosingFork: new Map(),
+    quorumNextMs: 0,
+    disputeNextMs: 0,
+    rangeFailures: new Map(),
+  };
+  await keepProducers(deps, following, nodes);
+  await askSolid(deps, following, node);
+  return following;
+}
+
+function noNodeMessage({ pool, network }: FollowDeps): string {
+  const states = pool
+    .health()
+    .map(({ url, state, reason }) => `${url} is ${state}${reason === null ? '' : ` (${reason})`}`);
+  return `no node of ${network} can be asked now: ${states.join('; ')}`;
+}

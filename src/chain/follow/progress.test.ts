@@ -1,0 +1,45 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { unixMs } from '../../domain/time.ts';
+import { createLogger } from '../../runtime/log.ts';
+import { createMetrics } from '../../runtime/metrics.ts';
+import type { FollowDeps, Following } from './following.ts';
+import { createProgress } from './progress.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function startProgress() {
+  const lines: Record<string, unknown>[] = [];
+  const destination = { write: (line: string) => void lines.push(JSON.parse(line)) };
+  const log = createLogger({ level: 'info', destination });
+  const pool = { health: () => [] };
+  const progress = createProgress({ network: 'devnet', metrics: createMetrics(), log, pool } as unknown as FollowDeps);
+  const following = { window: [], producers: null } as unknown as Following;
+  const at = (number: number, nodeSolid: number) => {
+    following.base = { number, id: '', time: unixMs(0) };
+    following.nodeSolid = { number: nodeSolid, time: unixMs(0) };
+    progress.onBehind(following);
+    progress.onCatchUp(following);
+    return progress.status(following).catchUp;
+  };
+  return { at, lines };
+}
+
+test('a rate is told once blocks were recorded in a time, and not as zero before', () => {
+  const { at, lines } = startProgress();
+  const unknown = { blocksPerSecond: null, secondsLeft: null };
+  expect(at(100, 1000)).toEqual(unknown);
+  vi.advanceTimersByTime(11_000);
+  expect(at(100, 1000)).toEqual(unknown);
+  expect(lines).toEqual([expect.objectContaining({ processed: 100, left: 900 })]);
+  expect(lines[0]).not.toHaveProperty('blocksPerSecond');
+  expect(lines[0]).not.toHaveProperty('secondsLeft');
+  vi.advanceTimersByTime(11_000);
+  expect(at(320, 1000)).toEqual({ blocksPerSecond: 10, secondsLeft: 68 });
+  expect(lines[1]).toMatchObject({ left: 680, blocksPerSecond: 10, secondsLeft: 68 });
+  expect(at(1000, 1000)).toEqual(unknown);
+});

@@ -1,0 +1,103 @@
+import type { AccountHex } from '../../tron/address.ts';
+import type { Node } from '../nodes/node.ts';
+import { ofDifferentOperators } from '../nodes/operators.ts';
+import { orNull } from '../proof/or-null.ts';
+import type { ExaminedBlock } from '../proof/prove-block.ts';
+import { type ReadBlock, readLogsIfThere, readLogsOf } from '../verify/read-block.ts';
+import { type FollowDeps, type Following, tipOf } from './following.ts';
+import { addVote, settle, toWindowBlock, type WindowBlock } from './window.ts';
+
+/** A node may be this many blocks behind another without being wrong. */
+const LAG_BLOCKS = 3;
+/** Blocks whose logs are asked for in one step. */
+const STEP_BLOCKS = 4;
+/** Operators that differ are asked again after this many block times. */
+const DISPUTE_BLOCKS = 2;
+
+/** Logs that the header does not prove need agreement. Where it proves every log of a block, no other node is asked. */
+export function needsAgreement({ block, logs }: ReadBlock): boolean {
+  const isOpen = block.transactions.some(
+    ({ isSuccess, isContract, call }) => isSuccess && isContract !== false && call === null,
+  );
+  return isOpen || logs.transfers.some(({ isProven }) => !isProven);
+}
+
+/** Makes a window block of what one node showed, and of what the others show at the same time as far as they have it. */
+export async function withQuorum(
+  deps: FollowDeps,
+  read: ReadBlock,
+  signer: AccountHex | null,
+  others: readonly Node[],
+): Promise<WindowBlock> {
+  const block = toWindowBlock(read, signer);
+  const agreement = needsAgreement(read) ? deps.agreement : 1;
+  settle(block, agreement);
+  if (block.agreed === null) {
+    await Promise.all(others.map((node) => ask(deps, block, read.block, node, { mayLag: true })));
+  }
+  return block;
+}
+
+/** The nodes that are asked beside the one that shows the blocks. */
+export function othersFor({ agreement }: FollowDeps, nodes: readonly Node[], first: Node): Node[] {
+  return ofDifferentOperators(
+    nodes.filter(({ operator }) => operator !== first.operator),
+    agreement - 1,
+  );
+}
+
+/**
+ * Asks for the logs of blocks on which too few operators agree, oldest first: operators that did not show theirs, and where
+ * they differ all of them again, now and then. Disagreement about a block that all must have is an alarm. No node is asked
+ * while too few operators can be asked to settle anything. `isNewestAsked`: they were asked for the newest block a moment ago.
+ */
+export async function gatherQuorum(
+  deps: FollowDeps,
+  following: Following,
+  nodes: readonly Node[],
+  { isNewestAsked }: { isNewestAsked: boolean },
+): Promise<void> {
+  const asked = isNewestAsked ? following.window.slice(0, -1) : following.window;
+  const open = asked.filter(({ agreed }) => agreed === null).slice(0, STEP_BLOCKS);
+  const operators = ofDifferentOperators(nodes, nodes.length);
+  const nowMs = performance.now();
+  if (open.length === 0 || operators.length < deps.agreement || nowMs < following.quorumNextMs) return;
+  following.quorumNextMs = nowMs + deps.blockMs / 2;
+  for (const block of open) {
+    const { examined } = block;
+    if (examined === null) continue;
+    // If no known key signed a block, other nodes may rightly show nothing of it.
+    const mayLag = block.signer === null || block.number > tipOf(following).number - LAG_BLOCKS;
+    const isDisputed = new Set([...block.votes.values()].map(({ logs }) => logs.digest)).size > 1;
+    const isRetry = isDisputed && nowMs >= following.disputeNextMs;
+    const silent = operators.filter(({ operator }) => !block.votes.has(operator));
+    const wanted = isRetry ? operators : isDisputed ? silent : silent.slice(0, deps.agreement - 1);
+    await Promise.all(wanted.map((node) => ask(deps, block, examined, node, { mayLag })));
+    if (block.agreed === null && isRetry && !mayLag) await logDispute(deps, block);
+  }
+  if (nowMs >= following.disputeNextMs) following.disputeNextMs = nowMs + DISPUTE_BLOCKS * deps.blockMs;
+}
+
+/** Only the oldest block is told: the others wait for it anyway. */
+async function logDispute({ agreement, alarms }: FollowDeps, { number, id, votes }: WindowBlock): Promise<void> {
+  const shown = [...votes.values()].map(
+    ({ origin, logs }) => `${origin}: ${logs.transfers.length} transfers (${logs.digest.slice(0, 12)})`,
+  );
+  await alarms.raise(
+    'nodes-disagree',
+    '',
+    `block ${number} (${id}) waits until ${agreement} operators show the same USDT logs; so far ${shown.join(', ')}. ` +
+      'Nothing after it becomes PAID. Add a node of another operator, or wait until one answers right.',
+  );
+}
+
+async function ask(
+  deps: FollowDeps,
+  block: WindowBlock,
+  examined: ExaminedBlock,
+  node: Node,
+  { mayLag }: { mayLag: boolean },
+): Promise<void> {
+  const logs = await (mayLag ? readLogsIfThere(deps, node, examined) : readLogsOf(deps, node, examined)).catch(orNull);
+  if (logs !== null) addVote(block, node, logs, deps.agreement);
+}

@@ -1,0 +1,143 @@
+import { AppError } from '../../domain/errors.ts';
+import { toIso } from '../../domain/time.ts';
+import { type ChainCursor, findCursor, findEarliestInvoiceTime, insertCursor } from '../../store/chain/cursor.ts';
+import { insertProducerSet, type ProducerSet } from '../../store/chain/producer-sets.ts';
+import type { Node } from '../nodes/node.ts';
+import { ofDifferentOperators } from '../nodes/operators.ts';
+import { orNull } from '../proof/or-null.ts';
+import { isKnownSolid, type KnownProducers, nameProducers, PERIOD_MS } from '../verify/producers.ts';
+import { type BlockMark, type Genesis, readHeaderAt, readNewestSolid, type SolidHeader } from '../verify/read-block.ts';
+import { findBuiltUpon, findStartingBlock, readGenesis } from '../verify/starting-block.ts';
+import { explainedBy, ofCheckpointChain, type Walk } from '../verify/walk-producers.ts';
+import type { FollowDeps } from './following.ts';
+
+/**
+ * Sets where a new network is followed from, and learns its producers. `agreement` operators must show the same block 0, producers and
+ * starting block. Without a checkpoint there is nothing to check them against; a walk from one must lead to those producers. The
+ * producers that built on a block decide whether it is irreversible, as ever after. Nothing is stored before all of that holds.
+ * Errors: `NODES_DISAGREE`, `NO_NODE`, `BLOCK_UNVERIFIABLE`, `NODE_REFUSED`, `CHAIN_CONTRADICTION`.
+ */
+export async function startCursor(deps: FollowDeps, nodes: readonly Node[], walk: Walk | null): Promise<ChainCursor> {
+  const { db, network, log, agreement } = deps;
+  const { genesis, members: found } = await findNetwork(deps, nodes);
+  const members = walk === null ? found : await ofCheckpointChain(deps, found, walk.checkpoint);
+  const asked = ofDifferentOperators(members, agreement);
+  const [first, ...others] = asked;
+  if (first === undefined) throw new Error('a network has a node');
+  const newest = await readNewestSolid(deps, first);
+  const set = await nameProducers(deps, members, { clock: deps.now(), reason: 'first' });
+  const producers: KnownProducers = { newest: set, earlier: [] };
+  if (!isKnownSolid(producers, newest)) {
+    const reason = `${first.origin} calls block ${newest.number} (${newest.id}) irreversible, which none of the producers signed`;
+    deps.pool.report(first, 'unverifiable', reason);
+    throw new AppError('BLOCK_UNVERIFIABLE', reason, { retryable: true });
+  }
+  const counted = walk === null ? producers : await walked(deps, walk, members, { newest, set });
+  const built = await findBuiltUpon(deps, first, { genesis, newest }, counted);
+  await assertShown(deps, producers, { first, block: built, others, isProven: true });
+  const start = await findStartingBlock(deps, first, { genesis, built }, await findEarliestInvoiceTime(db, network));
+  if (start !== built) await assertShown(deps, producers, { first, block: start, others, isProven: false });
+  await db.transaction(async (tx) => {
+    // If two processes start a network, one inserts the cursor, and its producers are those in force.
+    if (await insertCursor(tx, network, start, genesis.id)) await insertProducerSet(tx, network, set);
+  });
+  log.info(
+    { block: start.number, nodes: asked.map(({ origin }) => origin) },
+    'following the network from its solid block',
+  );
+  const inserted = await findCursor(db, network);
+  if (inserted === null) throw new Error(`the cursor of ${network} was not stored`);
+  return inserted;
+}
+
+/** The producers to which the checkpoint leads. Enough of the producers that nodes name must be among them, or those nodes are paused. */
+async function walked(
+  deps: FollowDeps,
+  walk: Walk,
+  nodes: readonly Node[],
+  { newest, set }: { newest: BlockMark; set: ProducerSet },
+): Promise<KnownProducers> {
+  const { number, time } = walk.checkpoint;
+  // A chain that ended hours ago does not show who makes blocks now.
+  if (newest.number < number || deps.now() - newest.time > PERIOD_MS) {
+    const seen = `the nodes stand at block ${newest.number} of ${toIso(newest.time)}: the first start waits until they show the chain of now`;
+    throw new AppError('NO_NODE', seen, { retryable: true });
+  }
+  const producers = await walk.to(nodes, newest);
+  const { count, isEnough } = explainedBy(producers, set.producers);
+  if (isEnough) return { newest: { ...set, producers }, earlier: [] };
+  const reason = `of the ${set.producers.length} producers that ${set.nodes.join(' and ')} name, ${count} are among the ${producers.length} to which the checkpoint of ${toIso(time)} leads`;
+  for (const node of nodes) if (set.nodes.includes(node.origin)) deps.pool.report(node, 'disagrees', reason);
+  throw new AppError('NODES_DISAGREE', reason, { retryable: true });
+}
+
+/**
+ * Finds the network that is meant: the one with nodes of the most operators, at least as many as must agree. A node of another network
+ * is left out, wherever it stands in the list.
+ */
+async function findNetwork(deps: FollowDeps, nodes: readonly Node[]): Promise<{ genesis: Genesis; members: Node[] }> {
+  const { agreement, pool } = deps;
+  const answers = await Promise.all(
+    nodes.map(async (node) => ({ node, genesis: await readGenesis(deps, node).catch(orNull) })),
+  );
+  const known = answers.flatMap(({ node, genesis }) => (genesis === null ? [] : { node, genesis }));
+  const networks = [...new Set(known.map(({ genesis }) => genesis.id))]
+    .map((id) => known.filter(({ genesis }) => genesis.id === id))
+    .map((group) => ({
+      group,
+      size: ofDifferentOperators(
+        group.map(({ node }) => node),
+        nodes.length,
+      ).length,
+    }))
+    .sort((left, right) => right.size - left.size);
+  const [largest, next] = networks;
+  const [example] = largest?.group ?? [];
+  if (
+    largest === undefined ||
+    example === undefined ||
+    (known.length === largest.group.length && largest.size < agreement)
+  ) {
+    const seen = `the first start needs nodes of ${agreement} operators, and ${largest?.size ?? 0} answer`;
+    throw new AppError('NO_NODE', seen, { retryable: true });
+  }
+  const [other] = next?.group ?? [];
+  if (other !== undefined && (largest.size < agreement || largest.size === next?.size)) {
+    throw disagree(example.genesis, other.genesis, other.node);
+  }
+  for (const { node, genesis } of known) {
+    if (genesis.id === example.genesis.id) continue;
+    pool.report(
+      node,
+      'wrong-network',
+      `its block 0 is ${genesis.id}, and that of most operators ${example.genesis.id}`,
+    );
+  }
+  return { genesis: example.genesis, members: largest.group.map(({ node }) => node) };
+}
+
+/**
+ * Throws unless the others show the same block. A node that shows another block than a proven one, or a block that none of the
+ * producers signed, is paused, so that another node is asked.
+ */
+async function assertShown(
+  deps: FollowDeps,
+  producers: KnownProducers,
+  { first, block, others, isProven }: { first: Node; block: SolidHeader; others: readonly Node[]; isProven: boolean },
+): Promise<void> {
+  if (block.producer === null) return;
+  for (const node of others) {
+    const theirs = await readHeaderAt(deps, node, block.number);
+    if (theirs.id === block.id) continue;
+    const error = disagree(block, theirs, node);
+    if (isProven || !isKnownSolid(producers, theirs)) deps.pool.report(node, 'unverifiable', error.message);
+    if (!isKnownSolid(producers, block)) deps.pool.report(first, 'unverifiable', error.message);
+    throw error;
+  }
+}
+
+function disagree(ours: BlockMark, theirs: BlockMark, node: Node): AppError {
+  return new AppError('NODES_DISAGREE', `block ${ours.number} is ${ours.id}, and ${theirs.id} by ${node.origin}`, {
+    retryable: true,
+  });
+}

@@ -1,0 +1,154 @@
+import { AppError } from '../../domain/errors.ts';
+import type { Network } from '../../domain/network.ts';
+import type { NodeSpec } from '../../domain/node.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { Metrics } from '../../runtime/metrics.ts';
+import { createNodeClient, type NodeClient, type NodeClientOptions, type Outcome } from './client.ts';
+import type { Lateness } from './deadline.ts';
+import type { AskOptions } from './node.ts';
+import { createNodeBudget } from './node-budget.ts';
+import { createNodePause, type Failure } from './node-pause.ts';
+import { createNodeWarnings } from './node-warnings.ts';
+import type { Patience } from './patience.ts';
+import type { Question } from './question.ts';
+
+export type NodeLineOptions = {
+  spec: NodeSpec;
+  /** For logs and metrics; different for each node of a network. */
+  origin: string;
+  network: Network;
+  timeoutMs: number;
+  patience: Patience;
+  maxAnswerBytes?: number;
+  now(): UnixMs;
+  clockMs(): number;
+  random(): number;
+  log: Logger;
+  metrics: Metrics;
+  closing: AbortSignal;
+  /** Whether no other node can be asked now. */
+  isAlone(): boolean;
+  /** How nodes are asked; over the network when absent. */
+  createClient?(options: NodeClientOptions): NodeClient;
+};
+
+/** The weight of the newest answer in the average. */
+const NEWEST_WEIGHT = 0.2;
+
+/** The line to one node: every request passes its budget, its pause and the counters. */
+export function createNodeLine(options: NodeLineOptions) {
+  const { spec, origin, network, clockMs, metrics, closing, patience, createClient = createNodeClient } = options;
+  const budget = createNodeBudget({ ...options, ...spec });
+  const record = createRecord(options);
+  const client = createClient(options);
+  const unavailableReason = (): string | null => {
+    if (closing.aborted) return 'the service stops';
+    const pausedMs = Math.ceil(record.pause.remainingMs());
+    return pausedMs > 0 ? `it is paused for another ${pausedMs} ms (${record.seen.reason})` : null;
+  };
+  // A silent node is sick, as long as another one can be asked.
+  const isWorthWaitingFor = ({ late }: { late: Lateness | null }) =>
+    late === 'slow' || (late === 'silent' && options.isAlone());
+  const takeTurn = async (): Promise<string | null> => {
+    const before = unavailableReason();
+    if (before !== null) return before;
+    const turn = await budget.take(closing).catch(() => 'taken' as const);
+    if (turn === 'exhausted') return 'its requests of the day are used up';
+    if (turn === 'too-many-waiting') return 'too many requests wait for their turn';
+    record.warnings.budget(budget.usedShare());
+    // The node may have been paused meanwhile; asking on would prolong a suspension.
+    return unavailableReason();
+  };
+  const ask = async <Answer>(question: Question<Answer>, call: AskOptions = {}): Promise<Answer> => {
+    const obstacle = await takeTurn();
+    if (obstacle !== null) {
+      metrics.nodeRequests.inc({ network, node: origin, outcome: 'unsent' });
+      throw new AppError('NODE_REFUSED', `${origin} was not asked: ${obstacle}`, { retryable: true });
+    }
+    const { isOptional = false, mayBeLarge = false, timeoutMs = options.timeoutMs } = call;
+    record.seen.requests += 1;
+    if (!isOptional) record.seen.inFlight += 1;
+    const sentMs = clockMs();
+    try {
+      return await client.ask(question, {
+        ...call,
+        timeoutMs: isOptional ? timeoutMs : patience.longer(question, timeoutMs),
+        // A line that is slow is waited for where there is no other; a node that drips is not.
+        ...(options.isAlone() ? {} : { steadyShare: 1 }),
+        onOutcome: (outcome) => {
+          if (outcome.kind === 'ok') patience.reset(question);
+          else if (isWorthWaitingFor(outcome) && !isOptional) patience.grow(question);
+          record.observe(outcome, { sentMs, isOptional, mayBeLarge });
+        },
+      });
+    } finally {
+      if (!isOptional) record.seen.inFlight -= 1;
+    }
+  };
+  return {
+    ...record,
+    hasBytes: client.hasBytes,
+    ask,
+    budget,
+    isOpen: () => unavailableReason() === null && !budget.isExhausted(),
+    close: client.close,
+  };
+}
+
+/** Records how a node answers and fails, and pauses it accordingly. */
+function createRecord(options: NodeLineOptions) {
+  const { origin, network, clockMs, metrics, closing, isAlone } = options;
+  const labels = { network, node: origin };
+  const pause = createNodePause(options);
+  const warnings = createNodeWarnings(options);
+  const seen = {
+    requests: 0,
+    refusals: 0,
+    /** Requests under way, without the optional ones, which would keep others from a node that is on trial. */
+    inFlight: 0,
+    answerMs: null as number | null,
+    isWell: false,
+    reason: null as string | null,
+  };
+  const fail = (reason: string, failure: Omit<Failure, 'isAlone'>) => {
+    seen.isWell = false;
+    seen.reason = reason;
+    const isNew = pause.fail({ ...failure, isAlone: isAlone() });
+    if (isNew) warnings.paused(reason, pause.remainingMs(), pause.failures());
+  };
+  const recover = (hadFailed: boolean) => {
+    if (!hadFailed) return;
+    seen.reason = null;
+    warnings.recovered();
+  };
+  return {
+    pause,
+    seen,
+    warnings,
+    /** Pauses the node for what it said. */
+    report: (reason: string) => fail(reason, { kind: 'report', sentMs: clockMs(), costMs: 0, askedMs: null }),
+    praise: () => recover(pause.praise()),
+    observe: (outcome: Outcome, asked: { sentMs: number; isOptional: boolean; mayBeLarge: boolean }) => {
+      const { sentMs, isOptional, mayBeLarge } = asked;
+      metrics.nodeRequests.inc({ ...labels, outcome: outcome.kind });
+      const elapsedMs = clockMs() - sentMs;
+      if (outcome.kind === 'refused') {
+        seen.refusals += 1;
+        // The only one that answers slowly is worth asking again soon, with more patience.
+        const costMs = outcome.late === 'slow' && isAlone() ? 0 : elapsedMs;
+        const failure = { kind: 'refusal', sentMs, costMs, askedMs: outcome.retryAfterMs } as const;
+        // Requests that end because the service stops say nothing about the node, and neither does a question that a stranger chose.
+        const isForgiven = (isOptional && outcome.mayBeTheQuestion) || (mayBeLarge && outcome.isTooLarge);
+        if (!closing.aborted && !isForgiven) fail(outcome.reason, failure);
+        return;
+      }
+      metrics.nodeAnswerSeconds.observe(labels, elapsedMs / 1000);
+      seen.answerMs = (seen.answerMs ?? elapsedMs) * (1 - NEWEST_WEIGHT) + elapsedMs * NEWEST_WEIGHT;
+      // An answer to what was asked before the pause says nothing about the node since.
+      if (pause.remainingMs() > 0) return;
+      seen.isWell = true;
+      recover(pause.answer());
+    },
+  };
+}

@@ -1,0 +1,53 @@
+import type { Question } from './question.ts';
+
+/**
+ * `maxBytes`: of the answer, less than the question's own bound. `isOptional`: a stranger chose what is asked for, so that the node is
+ * not paused where the question may be at fault: for an answer that is too large, too late or unreadable. `mayBeLarge`: the node is not
+ * blamed for an answer that is too large. `wantsBytes`: asks by gRPC, also a node that is asked by HTTP as a rule.
+ */
+export type AskOptions = {
+  timeoutMs?: number;
+  maxBytes?: number;
+  isOptional?: boolean;
+  mayBeLarge?: boolean;
+  wantsBytes?: boolean;
+};
+
+/** A node as those see it who ask. */
+export type Node = {
+  /** Base URL; its path may be a secret. */
+  url: string;
+  /** For logs and evidence: without credentials, key and path; different for each node of a pool. */
+  origin: string;
+  operator: string;
+  /** Whether it can be asked for the very bytes of what it shows. */
+  hasBytes: boolean;
+  /** The answer, or throws `NODE_REFUSED`. A node that is paused or out of its budget refuses at once, unasked. */
+  ask<Answer>(question: Question<Answer>, options?: AskOptions): Promise<Answer>;
+};
+
+export type NodeProblem =
+  | 'refused'
+  | 'unverifiable'
+  | 'disagrees'
+  | 'contradicts'
+  | 'lagging'
+  | 'wrong-network'
+  | 'incomplete';
+
+export type NodeHealth = {
+  /** The node's origin, which holds no secret. */
+  url: string;
+  operator: string;
+  state: 'unknown' | 'healthy' | 'paused' | 'wrong-network' | 'out-of-budget';
+  reason: string | null;
+  pausedForMs: number;
+  /** In a row. */
+  failures: number;
+  /** Since the start of the process. */
+  requests: number;
+  refusals: number;
+  requestsToday: number;
+  /** A moving average over answers; null before the first. */
+  answerMs: number | null;
+};

@@ -1,0 +1,14 @@
+import { isLocalNetwork, type Network } from '../../domain/network.ts';
+import { findGenesisId } from '../../store/chain/cursor.ts';
+import type { Sql } from '../../store/db/database.ts';
+import { GENESIS_BLOCK_IDS } from '../../tron/genesis.ts';
+import type { NodePool } from './node-pool.ts';
+
+export type RecogniseDeps = { db: Sql; network: Network; pool: Pick<NodePool, 'setGenesis'> };
+
+/** Tells the pool by which block 0 nodes are recognised. Returns whether that is known; a private network's is after the start. */
+export async function recogniseNodes({ db, network, pool }: RecogniseDeps): Promise<boolean> {
+  const id = isLocalNetwork(network) ? await findGenesisId(db, network) : GENESIS_BLOCK_IDS[network];
+  pool.setGenesis(id);
+  return id !== null;
+}

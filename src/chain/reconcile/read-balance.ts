@@ -1,0 +1,57 @@
+import type { BalanceReading } from '../../domain/books.ts';
+import { AppError } from '../../domain/errors.ts';
+import type { AccountHex } from '../../tron/address.ts';
+import { decodeBlockHeader } from '../../tron/block-header.ts';
+import { headerAt } from '../nodes/ask-block.ts';
+import { constantCall } from '../nodes/ask-contract.ts';
+import type { Node } from '../nodes/node.ts';
+import { isReproduced, readBlockId } from '../proof/prove-block.ts';
+
+/** A node whose irreversible chain grew by more than this while it answered one question says nothing about one height. */
+const MAX_SPREAD_BLOCKS = 100;
+/** As much of what a node said as a person needs. */
+const MAX_REASON = 120;
+
+/**
+ * Reads an address's balance of USDT at an irreversible height, and whether the contract has black-listed the address (`null`: it
+ * does not say). A node does not answer for a past height, so its newest one is asked for before and after. Costs four requests.
+ * Error: `NODE_REFUSED`.
+ */
+export async function readBalance(
+  node: Node,
+  usdt: AccountHex,
+  account: AccountHex,
+): Promise<BalanceReading & { isBlackListed: boolean | null }> {
+  const before = await readSolidNumber(node);
+  const balance = await ask(node, usdt, account, 'balanceOf(address)');
+  const blackListed = await ask(node, usdt, account, 'isBlackListed(address)');
+  const after = await readSolidNumber(node);
+  if (balance === null) throw refused(`${node.origin} does not answer balanceOf for 41${account}`);
+  // Back ends of one node may disagree for a moment, so the second height can be the lower one.
+  const [low, high] = [Math.min(before, after), Math.max(before, after)];
+  if (high - low > MAX_SPREAD_BLOCKS) {
+    throw refused(`${node.origin} calls first block ${before} and then ${after} irreversible`);
+  }
+  return { low, high, balanceMicro: balance, isBlackListed: blackListed === null ? null : blackListed !== 0n };
+}
+
+async function readSolidNumber(node: Node): Promise<number> {
+  const shown = await node.ask(headerAt('solid'));
+  if (shown === null) throw refused(`${node.origin} shows no irreversible block`);
+  // The height is all that counts here, and JSON may not show every byte of a header.
+  return isReproduced(shown) ? readBlockId(shown).number : (decodeBlockHeader(shown.header)?.number ?? 0);
+}
+
+/** Makes a constant call with one address; `null` where the contract refuses it. */
+async function ask(node: Node, usdt: AccountHex, account: AccountHex, method: string): Promise<bigint | null> {
+  const answer = await node.ask(constantCall('solid', usdt, method, account.padStart(64, '0')));
+  if (answer.kind === 'refused') {
+    throw refused(`${node.origin} does not answer ${method} for 41${account}: ${answer.reason.slice(0, MAX_REASON)}`);
+  }
+  const word = answer.words?.[0];
+  return word === undefined ? null : BigInt(`0x${word}`);
+}
+
+function refused(message: string): AppError {
+  return new AppError('NODE_REFUSED', message, { retryable: true });
+}

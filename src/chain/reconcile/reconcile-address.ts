@@ -1,0 +1,189 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Balanced, type BalanceReading, BEHIND_BLOCKS, type Books, balanceBooks } from '../../domain/books.ts';
+import { AppError } from '../../domain/errors.ts';
+import { uuidV7 } from '../../domain/ids.ts';
+import { formatAmount, type MicroUsdt } from '../../domain/money.ts';
+import type { Network } from '../../domain/network.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import { type AlarmKind, raiseAlarm, resolveAlarms } from '../../store/chain/alarms.ts';
+import { type BookedAddress, findMovements, saveBalanceCheck, sumMovements } from '../../store/chain/balance-checks.ts';
+import { findCursor } from '../../store/chain/cursor.ts';
+import type { Database } from '../../store/db/database.ts';
+import type { AccountHex } from '../../tron/address.ts';
+import type { Node } from '../nodes/node.ts';
+import { readBalance } from './read-balance.ts';
+
+export type ReconcileDeps = {
+  db: Database;
+  network: Network;
+  usdt: AccountHex;
+  /** The node that is asked for the balance: not the one that delivers the blocks, where there is another. */
+  node: Node;
+  now(): UnixMs;
+  random(bytes: number): Uint8Array;
+  /** How long the ledger may take to reach the node's height, and how long to wait before a second reading. */
+  patienceMs: number;
+  confirmAfterMs: number;
+  /** Ends the waiting with an `AbortError`. */
+  signal?: AbortSignal;
+};
+
+export type Reconciled =
+  /** `openingMicro` is what the address held when it was first checked, at `openingBlock`. */
+  | { kind: 'good'; block: number; balanceMicro: bigint; openingMicro: bigint; isFirst: boolean }
+  | {
+      kind: 'differs';
+      ledgerMicro: bigint;
+      chainMicro: bigint;
+      /** The blocks that hold what is missing or too much. */
+      from: number;
+      to: number;
+    }
+  /** Nothing can be said yet: the ledger is behind the node, or the address moved while it was looked at. */
+  | { kind: 'too-early'; reason: string };
+
+/** Each address is looked at daily, with an hour to spare. */
+const DUE_MS = 23 * 3_600_000;
+/** Spreads the checks, so that addresses that were added together do not stay together. */
+const JITTER_MS = 30 * 60_000;
+/** A difference, or a match only with an earlier height, is looked at again soon. */
+const DUE_SOON_MS = 10 * 60_000;
+const LEDGER_POLL_MS = 1000;
+
+type Reading = BalanceReading & { isBlackListed: boolean | null };
+type Compared = { balanced: Balanced; books: Books; reading: Reading; firstBlock: number | null };
+
+/**
+ * Compares the ledger with the chain for one address, keeps the outcome, and raises or closes its alarms. A difference stands
+ * only if a second reading confirms it, and so does what an address held at its first check. Error: `NODE_REFUSED`.
+ */
+export async function reconcileAddress(deps: ReconcileDeps, address: BookedAddress): Promise<Reconciled> {
+  const first = await compare(deps, address, address.opening);
+  if ('reason' in first) return first;
+  if (address.opening !== null && first.balanced.kind === 'good') return settle(deps, address, first);
+  if (deps.confirmAfterMs > 0) await delay(deps.confirmAfterMs, undefined, deps);
+  const second = await compare(deps, address, address.opening ?? first.books.opening);
+  if ('reason' in second) return second;
+  const isMoving = address.opening === null && first.balanced.kind === 'good' && second.balanced.kind === 'differs';
+  if (isMoving) return tooEarly(`${deps.node.origin} shows balances of different heights: they fit no common opening`);
+  return settle(deps, address, second);
+}
+
+async function compare(
+  deps: ReconcileDeps,
+  { id, account }: BookedAddress,
+  known: Books['opening'] | null,
+): Promise<Compared | Extract<Reconciled, { kind: 'too-early' }>> {
+  const { db, node, usdt } = deps;
+  const reading = await readBalance(node, usdt, account);
+  const { low, high, balanceMicro } = reading;
+  const ledgerBlock = await awaitLedger(deps, high);
+  if (ledgerBlock < high) {
+    return tooEarly(`the ledger stands at block ${ledgerBlock}, and ${node.origin} at ${high}`);
+  }
+  const opening = known ?? { block: high, micro: balanceMicro };
+  if (high < opening.block) {
+    throw new AppError('NODE_REFUSED', `${node.origin} stands at block ${high}, before block ${opening.block}`, {
+      retryable: true,
+    });
+  }
+  if (known === null && (await findMovements(db, id, { above: low, summedUpTo: low, upTo: high })).length > 0) {
+    return tooEarly(`a transfer came between the blocks ${low} and ${high}`);
+  }
+  const before = await sumMovements(db, id, opening.block);
+  const movements = await findMovements(db, id, {
+    above: opening.block,
+    summedUpTo: Math.max(opening.block, low - BEHIND_BLOCKS),
+    upTo: high,
+  });
+  const books = { opening, beforeMicro: before.micro, movements };
+  return { balanced: balanceBooks(books, reading), books, reading, firstBlock: before.firstBlock };
+}
+
+/** Waits, within patience, until the ledger has a height. Returns where it stands. */
+async function awaitLedger(deps: ReconcileDeps, height: number): Promise<number> {
+  const deadlineMs = performance.now() + deps.patienceMs;
+  for (;;) {
+    const ledgerBlock = (await findCursor(deps.db, deps.network))?.solid.number ?? -1;
+    if (ledgerBlock >= height || performance.now() >= deadlineMs) return ledgerBlock;
+    await delay(LEDGER_POLL_MS, undefined, deps);
+  }
+}
+
+function tooEarly(reason: string): Extract<Reconciled, { kind: 'too-early' }> {
+  return { kind: 'too-early', reason };
+}
+
+async function settle(deps: ReconcileDeps, address: BookedAddress, compared: Compared): Promise<Reconciled> {
+  const { db, network, node, now } = deps;
+  const { balanced, books, reading } = compared;
+  const isSure = balanced.kind === 'good' && balanced.block >= reading.low;
+  const goodBlock = Math.max(address.goodBlock ?? books.opening.block, balanced.kind === 'good' ? balanced.block : 0);
+  const [high = 0, low = 0] = deps.random(2);
+  await saveBalanceCheck(db, network, address, {
+    opening: books.opening,
+    goodBlock,
+    checkedBlock: Math.max(goodBlock, reading.high),
+    balanceMicro: reading.balanceMicro,
+    expectedMicro: balanced.expectedMicro,
+    node: node.origin,
+    checkedAt: now(),
+    dueAt: (now() + (isSure ? DUE_MS + Math.floor((JITTER_MS * (high * 256 + low)) / 65_536) : DUE_SOON_MS)) as UnixMs,
+  });
+  if (reading.isBlackListed !== null) await logBlackListed(deps, address, reading.isBlackListed);
+  if (balanced.kind === 'good') {
+    await resolveAlarms(db, network, 'balance-differs', address.address);
+    const { balanceMicro } = reading;
+    const isFirst = address.opening === null;
+    return { kind: 'good', block: balanced.block, balanceMicro, openingMicro: books.opening.micro, isFirst };
+  }
+  const to = Math.max(reading.high, goodBlock);
+  const from = Math.min(firstSuspect(address, compared), to);
+  const differs = { ledgerMicro: balanced.expectedMicro, chainMicro: reading.balanceMicro, from, to };
+  await alarm(deps, 'balance-differs', address, explainDifference(deps, address, differs));
+  return { kind: 'differs', ...differs };
+}
+
+/** The first block that may hold what is missing: after the newest good one, or where the ledger of the address begins. */
+function firstSuspect(address: BookedAddress, { books, firstBlock }: Compared): number {
+  const wasNegative = books.opening.micro < books.beforeMicro;
+  if (wasNegative) return firstBlock ?? books.opening.block;
+  return (address.goodBlock ?? books.opening.block) + 1;
+}
+
+function explainDifference(
+  { network, node }: ReconcileDeps,
+  { address }: BookedAddress,
+  { ledgerMicro, chainMicro, from, to }: { ledgerMicro: bigint; chainMicro: bigint; from: number; to: number },
+): string {
+  return (
+    `${address}: the ledger says ${formatSigned(ledgerMicro)} USDT, the chain at block ${to} says ${formatSigned(chainMicro)} ` +
+    `by ${node.origin}: the difference is ${formatSigned(chainMicro - ledgerMicro)}. ` +
+    `See what is different in these blocks: quittance chain repair --network ${network} --from ${from} --to ${to}`
+  );
+}
+
+/** An amount that may be negative: -25000009n → `"-25.000009"`. */
+export function formatSigned(micro: bigint): string {
+  return micro < 0n ? `-${formatAmount(-micro as MicroUsdt)}` : formatAmount(micro as MicroUsdt);
+}
+
+async function logBlackListed(deps: ReconcileDeps, address: BookedAddress, isBlackListed: boolean): Promise<void> {
+  if (!isBlackListed) {
+    await resolveAlarms(deps.db, deps.network, 'address-blacklisted', address.address);
+    return;
+  }
+  const detail =
+    `${address.address} is on the black list of the USDT contract, by ${deps.node.origin}: it still receives, but what it ` +
+    'holds cannot be moved. Stop giving it to payers and ask Tether.';
+  await alarm(deps, 'address-blacklisted', address, detail);
+}
+
+async function alarm(
+  { db, network, now, random }: ReconcileDeps,
+  kind: AlarmKind,
+  { address }: BookedAddress,
+  detail: string,
+): Promise<void> {
+  await raiseAlarm(db, network, { id: uuidV7(now(), random(10)), kind, subject: address, detail });
+}

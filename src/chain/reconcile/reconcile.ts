@@ -1,0 +1,95 @@
+import type { Network } from '../../domain/network.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import { whileLeading } from '../../payments/watching.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { type Loop, startLoop } from '../../runtime/loop.ts';
+import type { Metrics } from '../../runtime/metrics.ts';
+import { findDueAddresses } from '../../store/chain/balance-checks.ts';
+import type { Database } from '../../store/db/database.ts';
+import type { AccountHex } from '../../tron/address.ts';
+import type { NodePool } from '../nodes/node-pool.ts';
+import { formatSigned, reconcileAddress } from './reconcile-address.ts';
+
+export type ReconcilerDeps = {
+  db: Database;
+  network: Network;
+  pool: NodePool;
+  usdt: AccountHex;
+  now(): UnixMs;
+  random(bytes: number): Uint8Array;
+  log: Logger;
+  metrics: Metrics;
+  /** Whether this process follows the network. Only one checks. */
+  isLeader(): boolean;
+  /** Between two addresses; 2,000 ms unless a test is in a hurry. */
+  pauseMs?: number;
+  confirmAfterMs?: number;
+  /** How long one address may wait for the ledger; 40,000 ms when absent. */
+  patienceMs?: number;
+};
+
+/** An address costs four requests, and this pause leaves the nodes their budget: 5,000 addresses a day are 20,000 requests. */
+const PAUSE_MS = 2000;
+const MAX_PAUSE_MS = 60_000;
+/** Looked at in one round, to find one that is not put off. */
+const CANDIDATES = 20;
+/** An address that could not be checked lets the others go first for so long. */
+const PUT_OFF_MS = 60_000;
+/** While no payer waits, the ledger follows what is irreversible every eighth block. */
+const PATIENCE_MS = 40_000;
+/** Two blocks: another back end answers, and a balance that was of an older height is of a newer one. */
+const CONFIRM_AFTER_MS = 6000;
+
+/** Checks addresses whose turn has come, one after the other, while this process is the leader. Never ends by itself. */
+export function startReconciler(deps: ReconcilerDeps): Loop {
+  const { network, pool, now, log, metrics } = deps;
+  const db = whileLeading(deps.db, network, deps.isLeader);
+  const { pauseMs = PAUSE_MS, confirmAfterMs = CONFIRM_AFTER_MS, patienceMs = PATIENCE_MS } = deps;
+  const putOff = new Map<string, number>();
+  const stopping = new AbortController();
+  const loop = startLoop({
+    name: `books of ${network}`,
+    log,
+    maxPauseMs: MAX_PAUSE_MS,
+    run: async (isStopping) => {
+      if (!deps.isLeader()) return pauseMs;
+      for (const [id, untilMs] of putOff) if (untilMs <= performance.now()) putOff.delete(id);
+      const due = await findDueAddresses(db, network, now(), CANDIDATES);
+      const address = due.find(({ id }) => !putOff.has(id));
+      if (address === undefined) return pauseMs;
+      // The last in the order of preference is the least likely to have delivered the blocks.
+      const node = (await pool.available()).at(-1);
+      if (node === undefined) return pauseMs; // The watcher says that nothing is seen of the chain.
+      putOff.set(address.id, performance.now() + PUT_OFF_MS);
+      const wait = { patienceMs, confirmAfterMs, signal: stopping.signal };
+      const outcome = await reconcileAddress({ ...deps, ...wait, db, node }, address).catch((error: unknown) => {
+        if (isStopping() || !deps.isLeader()) return null;
+        throw error;
+      });
+      if (outcome === null) return 0;
+      if (outcome.kind === 'too-early') {
+        log.debug({ network, address: address.address, reason: outcome.reason }, 'an address is checked later');
+        return pauseMs;
+      }
+      putOff.delete(address.id);
+      const labels = { network, address: address.address };
+      if (outcome.kind === 'good') {
+        // A series for each address that ever was would be many; one that differs is rare.
+        metrics.balanceDifference.remove(labels);
+        return pauseMs;
+      }
+      const { ledgerMicro, chainMicro, from, to } = outcome;
+      metrics.balanceDifference.set(labels, Number(chainMicro - ledgerMicro) / 1_000_000);
+      const amounts = { ledger: formatSigned(ledgerMicro), chain: formatSigned(chainMicro) };
+      log.error({ ...labels, ...amounts, from, to }, 'the books of an address do not balance with the chain');
+      return pauseMs;
+    },
+  });
+  return {
+    stop: () => {
+      const ended = loop.stop();
+      stopping.abort();
+      return ended;
+    },
+  };
+}

@@ -1,0 +1,85 @@
+import { AppError } from '../../domain/errors.ts';
+import { type AccountHex, accountFromWord } from '../../tron/address.ts';
+import { constantCall } from '../nodes/ask-contract.ts';
+import type { Node } from '../nodes/node.ts';
+import type { NodePool } from '../nodes/node-pool.ts';
+import { ofDifferentOperators } from '../nodes/operators.ts';
+
+/** The terms of the fee that Tether's contract takes from a transfer: `calcFee` of its source. No fee at 0 `basisPoints`, as always. */
+export type FeeTerms = { owner: AccountHex; basisPoints: bigint; maxFee: bigint };
+
+/** The contract bounds what its owner can set (`MAX_SETTABLE_BASIS_POINTS`, `MAX_SETTABLE_FEE`): a node that names more lies. */
+const MAX_BASIS_POINTS = 20n;
+const MAX_FEE = 50_000_000n;
+/** Without this pause, a node that shows odd splits could make us ask the contract at each of them. */
+const REFRESH_MS = 60_000;
+/** Terms that were in force once explain blocks of then. */
+const MAX_KNOWN = 16;
+/** A single operator could name terms that hide a payment, so one is never believed. */
+const LEAST_OPERATORS = 2;
+
+/** The terms that operators agreed on since the process started. */
+export type KnownTerms = {
+  known(): readonly FeeTerms[];
+  /** Asks anew, once a minute at most. Returns whether there are terms that were not known. */
+  refresh(deps: { pool: Pick<NodePool, 'available'>; agreement: number; usdt: AccountHex }): Promise<boolean>;
+};
+
+export function feeOf({ basisPoints, maxFee }: FeeTerms, value: bigint): bigint {
+  const fee = (value * basisPoints) / 10_000n;
+  return fee > maxFee ? maxFee : fee;
+}
+
+/** A contract can only be asked for its terms of now, so these count for the blocks that are read from now on, and those before. */
+export function createKnownTerms(clockMs: () => number = () => performance.now()): KnownTerms {
+  const known = new Map<string, FeeTerms>();
+  let nextMs = Number.NEGATIVE_INFINITY;
+  return {
+    known: () => [...known.values()],
+    refresh: async ({ pool, agreement, usdt }) => {
+      if (clockMs() < nextMs) return false;
+      nextMs = clockMs() + REFRESH_MS;
+      const nodes = ofDifferentOperators(await pool.available(), Number.POSITIVE_INFINITY);
+      const answers = (await Promise.all(nodes.map((node) => readTerms(node, usdt)))).filter((terms) => terms !== null);
+      const [first] = answers;
+      // An operator that names other terms than the rest may be the honest one: then no terms count.
+      const names = new Set(answers.map(nameOf));
+      if (first === undefined || answers.length < Math.max(LEAST_OPERATORS, agreement) || names.size > 1) return false;
+      if (known.has(nameOf(first))) return false;
+      known.set(nameOf(first), first);
+      for (const oldest of known.keys()) {
+        if (known.size <= MAX_KNOWN) break;
+        known.delete(oldest);
+      }
+      return true;
+    },
+  };
+}
+
+/** `null`: the node does not say, or says what cannot be. Three requests. */
+async function readTerms(node: Node, usdt: AccountHex): Promise<FeeTerms | null> {
+  const read = async (method: string): Promise<string | null> => {
+    // The newest state is asked for: the block that is looked at may have set a fee.
+    const answer = await node.ask(constantCall('any', usdt, method));
+    return answer.kind === 'answered' ? (answer.words?.[0] ?? null) : null;
+  };
+  try {
+    const [owner, basisPoints, maxFee] = await Promise.all([
+      read('owner()'),
+      read('basisPointsRate()'),
+      read('maximumFee()'),
+    ]);
+    if (owner === null || basisPoints === null || maxFee === null) return null;
+    const account = accountFromWord(owner);
+    const terms = { basisPoints: BigInt(`0x${basisPoints}`), maxFee: BigInt(`0x${maxFee}`) };
+    if (account === null || terms.basisPoints >= MAX_BASIS_POINTS || terms.maxFee >= MAX_FEE) return null;
+    return { owner: account, ...terms };
+  } catch (error) {
+    if (error instanceof AppError) return null;
+    throw error;
+  }
+}
+
+function nameOf({ owner, basisPoints, maxFee }: FeeTerms): string {
+  return `${owner} ${basisPoints} ${maxFee}`;
+}

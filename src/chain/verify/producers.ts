@@ -1,0 +1,194 @@
+import { AppError } from '../../domain/errors.ts';
+import type { Network } from '../../domain/network.ts';
+import { solidHeight, solidThreshold } from '../../domain/solidity.ts';
+import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
+import {
+  confirmProducers,
+  findBaseline,
+  findProducerSets,
+  insertProducerSet,
+  type ProducerSet,
+} from '../../store/chain/producer-sets.ts';
+import type { Sql } from '../../store/db/database.ts';
+import type { AccountHex } from '../../tron/address.ts';
+import type { Node } from '../nodes/node.ts';
+import type { NodePool } from '../nodes/node-pool.ts';
+import { ofDifferentOperators } from '../nodes/operators.ts';
+import type { ProvenHeader } from '../proof/prove-block.ts';
+import type { SolidHeader } from './read-block.ts';
+import { readProducers } from './read-producers.ts';
+
+/** The set in force, and those before it, whose members made the blocks of before. Newest first. */
+export type KnownProducers = { newest: ProducerSet; earlier: readonly ProducerSet[] };
+
+/** Votes are counted every 6 h, at 0, 6, 12 and 18 o'clock UTC (java-tron `MAINTENANCE_TIME_INTERVAL`). */
+export const PERIOD_MS = 6 * 3_600_000;
+
+/** Sets before the newest that still count: a vote and changes of keys may follow each other within a few blocks. */
+const EARLIER_SETS = 3;
+
+/** The producers that the database knows, or `null` before the first start. */
+export async function loadProducers(db: Sql, network: Network): Promise<KnownProducers | null> {
+  const [newest, ...earlier] = await findProducerSets(db, network, 1 + EARLIER_SETS);
+  return newest === undefined ? null : { newest, earlier };
+}
+
+/** Whether a producer of now, or of a moment ago, signed the block with its key. */
+export function isSignedBy({ newest, earlier }: KnownProducers, header: Signed): boolean {
+  return [newest, ...earlier].some((set) => isMember(set, header));
+}
+
+type Signed = Pick<ProvenHeader, 'producer' | 'signer'>;
+
+function isMember({ producers }: ProducerSet, { producer, signer }: Signed): boolean {
+  return producers.some((member) => member.account === producer && member.signer === signer);
+}
+
+/** The same of what a node calls irreversible. Block 0 is known by its id. */
+export function isKnownSolid(known: KnownProducers | null, solid: SolidHeader): boolean {
+  return solid.producer === null || (known !== null && isSignedBy(known, solid));
+}
+
+/**
+ * The height up to which verified, linked blocks (heights ascending) are irreversible, or `null`. Enough members of one set must have made
+ * them, each signing with its key in that set: members, and keys, of different sets are not added up, so that several small
+ * changes give nobody a say that one change would not. A member that signs with another key does not count.
+ */
+export function solidHeightBy(
+  { newest, earlier }: KnownProducers,
+  blocks: readonly (Signed & { number: number })[],
+): number | null {
+  const heights = [newest, ...earlier].flatMap((set) => {
+    const voters = new Set(set.producers.map(({ account }) => account));
+    const votes = blocks.filter((block) => isMember(set, block));
+    return solidHeight(votes, voters, solidThreshold(set.producers.length)) ?? [];
+  });
+  return heights.length === 0 ? null : Math.max(...heights);
+}
+
+type ProducerDeps = { db: Sql; network: Network; agreement: number; pool: Pick<NodePool, 'report'> };
+
+/**
+ * Asks nodes of different operators for the producers of now, and takes over what `agreement` of them name if it is a change
+ * that a vote can make: at most as many new members in a period as cannot decide alone. The key of the producer `suspect`
+ * is asked for anew; `clock` is our own. Returns what is in force then.
+ * Errors: `NODES_DISAGREE`, `NODE_REFUSED` where too few answer.
+ */
+export async function refreshProducers(
+  deps: ProducerDeps,
+  nodes: readonly Node[],
+  known: KnownProducers | null,
+  { clock, suspect }: { clock: UnixMs; suspect: AccountHex | null },
+): Promise<KnownProducers> {
+  const { db, network } = deps;
+  const { producers, origins } = await readAgreed(deps, nodes, known, suspect);
+  if (known !== null && textOf(known.newest.producers) === textOf(producers)) {
+    await confirmProducers(db, network, clock);
+    return known;
+  }
+  await refuseUnlikely(db, network, producers, clock);
+  const reason = known === null ? 'first' : isSameMembers(known.newest.producers, producers) ? 'key' : 'vote';
+  await insertProducerSet(db, network, { chainTime: clock, reason, producers, nodes: origins });
+  const adopted = await loadProducers(db, network);
+  if (adopted === null) throw new Error(`the producers of ${network} were not stored`);
+  return adopted;
+}
+
+/** The producers that the nodes agree on, for a caller that knows none yet. Stores nothing. Errors as above. */
+export async function nameProducers(
+  deps: ProducerDeps,
+  nodes: readonly Node[],
+  { clock, reason }: { clock: UnixMs; reason: ProducerSet['reason'] },
+): Promise<ProducerSet> {
+  const { producers, origins } = await readAgreed(deps, nodes, null, null);
+  return { chainTime: clock, reason, producers, nodes: origins };
+}
+
+/** Takes over what the nodes agree on, however much it differs: the operator knows that the network changed. Errors as above. */
+export async function acceptProducers(deps: ProducerDeps, nodes: readonly Node[], clock: UnixMs): Promise<ProducerSet> {
+  const adopted = await nameProducers(deps, nodes, { clock, reason: 'operator' });
+  await insertProducerSet(deps.db, deps.network, adopted);
+  return adopted;
+}
+
+type ProducersAnswer = { node: Node; producers: ProducerSet['producers'] };
+
+/**
+ * The producers that `agreement` operators name: the preferred ones are asked first, further ones as long as these differ or
+ * do not answer. A node that names other producers is paused.
+ */
+async function readAgreed(
+  { agreement, pool }: ProducerDeps,
+  nodes: readonly Node[],
+  known: KnownProducers | null,
+  suspect: AccountHex | null,
+): Promise<{ producers: ProducerSet['producers']; origins: string[] }> {
+  const candidates = ofDifferentOperators(nodes, nodes.length);
+  const answers: ProducersAnswer[] = [];
+  const failed: string[] = [];
+  for (let asked = 0; asked < candidates.length; ) {
+    const group = candidates.slice(asked, asked === 0 ? agreement : asked + 1);
+    asked += group.length;
+    const settled = await Promise.allSettled(group.map((node) => readProducers(node, known?.newest ?? null, suspect)));
+    for (const [index, answer] of settled.entries()) {
+      const node = group[index];
+      if (node === undefined) continue;
+      if (answer.status === 'fulfilled') answers.push({ node, producers: answer.value });
+      else {
+        const reason = answer.reason instanceof Error ? answer.reason.message : String(answer.reason);
+        failed.push(reason);
+        pool.report(node, 'incomplete', reason);
+      }
+    }
+    for (const { producers } of answers) {
+      const same = answers.filter((each) => textOf(each.producers) === textOf(producers));
+      if (same.length < agreement) continue;
+      const odd = answers.filter((each) => !same.includes(each));
+      for (const { node } of odd) pool.report(node, 'disagrees', 'it names other producers than others do');
+      return { producers, origins: same.map(({ node }) => node.origin) };
+    }
+  }
+  if (answers.length >= agreement) {
+    throw disagree(`${answers.map(({ node }) => node.origin).join(' and ')} name different producers`);
+  }
+  const why = failed.length === 0 ? '' : `: ${failed.join('; ')}`;
+  throw new AppError('NO_NODE', `${agreement} operators must name the producers, and only ${answers.length} do${why}`, {
+    retryable: true,
+  });
+}
+
+function textOf(producers: ProducerSet['producers']): string {
+  return producers.map(({ account, signer }) => `${account} ${signer}`).join();
+}
+
+/**
+ * Refuses a set that decides by more new keys than votes can bring in the time since the last period's set. A member that
+ * signs with another key is as new as another member. `now` is by our own clock, for nodes can claim any time.
+ */
+async function refuseUnlikely(db: Sql, network: Network, producers: ProducerSet['producers'], now: UnixMs) {
+  const period = Math.floor(now / PERIOD_MS);
+  const before = await findBaseline(db, network, unixMs(period * PERIOD_MS));
+  if (before === null) return;
+  const pairOf = ({ account, signer }: ProducerSet['producers'][number]) => `${account} ${signer}`;
+  const old = new Set(before.producers.map(pairOf));
+  const added = producers.filter((producer) => !old.has(pairOf(producer))).length;
+  // Not since it was taken over: a set that was in force an hour ago cannot have changed for a week.
+  const periods = Math.max(1, period - Math.floor(before.confirmedAt / PERIOD_MS));
+  const size = before.producers.length;
+  const bound = Math.max(1, size - solidThreshold(size)) * periods;
+  // Fewer producers would need fewer votes: the network has had 27 for ever.
+  if (added <= bound && producers.length >= size) return;
+  throw disagree(
+    `the nodes name ${producers.length} producers of which ${added} are new, or sign with a new key, since ${toIso(before.confirmedAt)}, and at most ${bound} can be; ` +
+      'if the network really changed so much, accept its producers with: quittance chain producers --accept --yes',
+  );
+}
+
+function isSameMembers(left: ProducerSet['producers'], right: ProducerSet['producers']): boolean {
+  const members = (set: ProducerSet['producers']) => set.map(({ account }) => account).join();
+  return members(left) === members(right);
+}
+
+function disagree(message: string): AppError {
+  return new AppError('NODES_DISAGREE', message, { retryable: true });
+}

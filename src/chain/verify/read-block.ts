@@ -1,0 +1,208 @@
+import type { Evidence } from '../../domain/chain-block.ts';
+import { AppError } from '../../domain/errors.ts';
+import type { Network } from '../../domain/network.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import { inGroups } from '../../runtime/in-groups.ts';
+import type { Metrics } from '../../runtime/metrics.ts';
+import type { Sql } from '../../store/db/database.ts';
+import type { AccountHex } from '../../tron/address.ts';
+import type { ShownHeader } from '../../tron/shown-block.ts';
+import { blockAt, blocksBetween, headerAt } from '../nodes/ask-block.ts';
+import { infoOf, infosOf, type ShownInfo } from '../nodes/ask-infos.ts';
+import type { AskOptions, Node } from '../nodes/node.ts';
+import type { NodePool } from '../nodes/node-pool.ts';
+import { AnswerTooLarge } from '../nodes/refusal.ts';
+import {
+  type ExaminedBlock,
+  examineBlock,
+  isReproduced,
+  type ProvenHeader,
+  proveHeader,
+  readBlockId,
+} from '../proof/prove-block.ts';
+import type { KnownTerms } from './fee-terms.ts';
+import { type BlockLogs, readLogs } from './read-logs.ts';
+
+/** The parameters by which a network's blocks are checked. `slotMs`: block times are multiples of it; `null` where it is not known. */
+export type ChainParameters = { usdt: AccountHex; slotMs: number | null };
+
+/** Everything that a check needs beside the node that is asked. `agreement`: the operators that must say the same. */
+export type ReadDeps = ChainParameters & {
+  db: Sql;
+  network: Network;
+  pool: Pick<NodePool, 'report' | 'available'>;
+  agreement: number;
+  fees: KnownTerms;
+  metrics: Metrics;
+};
+
+/** Real networks make a block every 3 s, at times that are multiples of it (java-tron `BLOCK_PRODUCED_INTERVAL`). */
+export const SLOT_MS = 3000;
+
+/** Blocks of one `getblockbylimitnext`: 2.5 MB of JSON on the main network; with ten the service takes 305 MB, above our mark. */
+export const RANGE_BLOCKS = 6;
+/** Requests for what became of single transactions that run at the same time, and how long they may take together. */
+const PARALLEL_INFOS = 4;
+const SINGLE_INFOS_MS = 15_000;
+/** As much of what a node said as a person needs. */
+const MAX_REASON = 600;
+
+/** A block by its height, id and time. */
+export type BlockMark = { number: number; id: string; time: UnixMs };
+
+/** A block with its USDT logs. `word`: who says so, where the block could not be proven. */
+export type ReadBlock = { node: Node; block: ExaminedBlock; logs: BlockLogs; word: Evidence | null };
+
+/** The block as the node shows it, proven unless its JSON hides bytes; `null`: it does not have it. Costs one request. */
+export async function readExamined(
+  deps: ReadDeps,
+  node: Node,
+  number: number,
+  call: { wantsBytes?: boolean } = {},
+): Promise<ExaminedBlock | null> {
+  const shown = await node.ask(blockAt(number), call);
+  return shown === null ? null : checked(deps, node, () => examineBlock(shown, { ...deps, number }));
+}
+
+/** The logs of a block; `null`: the node does not have it yet, or is on another branch for a moment, which is no fault of it. */
+export async function readLogsIfThere(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<BlockLogs | null> {
+  const infos = await readInfos(deps, node, block);
+  try {
+    return await judgeLogs(deps, block, infos);
+  } catch (error) {
+    if (!(error instanceof AppError && error.code === 'BLOCK_UNVERIFIABLE')) return null;
+    return checked(deps, node, () => {
+      throw error;
+    });
+  }
+}
+
+/** The logs that a node, perhaps another one, shows for a block. Costs one request. */
+export async function readLogsOf(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<BlockLogs> {
+  const infos = await readInfos(deps, node, block);
+  try {
+    return await judgeLogs(deps, block, infos);
+  } catch (error) {
+    return checked(deps, node, () => {
+      throw error;
+    });
+  }
+}
+
+async function judgeLogs(deps: ReadDeps, block: ExaminedBlock, infos: readonly ShownInfo[]): Promise<BlockLogs> {
+  const { usdt, fees } = deps;
+  const logs = readLogs(block, infos, usdt, fees.known());
+  return logs.hasOddSplit && (await fees.refresh(deps)) ? readLogs(block, infos, usdt, fees.known()) : logs;
+}
+
+/** A stranger who fills a block with megabytes of results must not hold it up: then single transactions are asked for. */
+async function readInfos(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<readonly ShownInfo[]> {
+  try {
+    return await node.ask(infosOf(block.number, deps.usdt), { mayBeLarge: true });
+  } catch (error) {
+    if (!(error instanceof AnswerTooLarge)) throw error;
+  }
+  return readSingleInfos(deps, node, block);
+}
+
+/** Where another node can be asked, one that takes long to show them is left; the last one may take as long as it does. */
+async function readSingleInfos(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<ShownInfo[]> {
+  const { number, time, transactions } = block;
+  const startedMs = performance.now();
+  return inGroups(transactions, PARALLEL_INFOS, async ({ txId, isSuccess, isContract }) => {
+    // Only successful calls and creations of contracts have logs.
+    if (!isSuccess || isContract === false) return { id: txId, blockNumber: number, blockTimeStamp: time };
+    if (performance.now() - startedMs > SINGLE_INFOS_MS && (await deps.pool.available()).length > 1) {
+      return checked(deps, node, () => {
+        throw incomplete(
+          `it takes longer than ${SINGLE_INFOS_MS} ms to show what became of the transactions of block ${number}`,
+        );
+      });
+    }
+    const info = await node.ask(infoOf(txId, deps.usdt));
+    if (info === null) throw incomplete(`${node.origin} does not show what became of ${txId}`);
+    return info;
+  });
+}
+
+/**
+ * The blocks from `first` to `last` (at most `RANGE_BLOCKS`), as `readExamined`, in order. Costs one request. Errors as of `readBlock`;
+ * a range that is not shown whole is `NODE_REFUSED`.
+ */
+export async function readRange(deps: ReadDeps, node: Node, first: number, last: number): Promise<ExaminedBlock[]> {
+  const shown = await node.ask(blocksBetween(first, last));
+  return checked(deps, node, () => {
+    if (shown.length !== last - first + 1) {
+      throw incomplete(`it does not show all of the blocks ${first} to ${last}`);
+    }
+    return shown.map((block, index) => examineBlock(block, { ...deps, number: first + index }));
+  });
+}
+
+/** Block 0, which nobody signed. It is known by its id. */
+export type Genesis = BlockMark & { number: 0; producer: null };
+/** A header that anybody may have signed, or block 0. */
+export type SolidHeader = ProvenHeader | Genesis;
+
+/** The newest block that the node calls irreversible, signed by anybody. Costs one request. */
+export async function readNewestSolid(deps: ReadDeps, node: Node): Promise<SolidHeader> {
+  return readHeader(deps, node, 'solid');
+}
+
+/** The irreversible header at a height. Costs one request. Errors as of `readBlock`. */
+export function readHeaderAt(deps: ReadDeps, node: Node, number: number): Promise<ProvenHeader> {
+  return readHeader(deps, node, 'solid', number) as Promise<ProvenHeader>;
+}
+
+/** The same, whether or not it is irreversible yet: where back ends behind one address differ in that, all of them have it. */
+export function readAnyHeaderAt(deps: ReadDeps, node: Node, number: number): Promise<ProvenHeader> {
+  return readHeader(deps, node, 'any', number) as Promise<ProvenHeader>;
+}
+
+/** The header of any block; `null`: the node does not have it, for it may keep no history. It is not paused for that, nor for refusing. */
+export async function readHeaderIfThere(deps: ReadDeps, node: Node, number: number): Promise<ProvenHeader | null> {
+  const shown = await askHeader(node, headerAt('any', number), { isOptional: true });
+  return shown === null ? null : checked(deps, node, () => proveHeader(shown, { ...deps, number }));
+}
+
+async function readHeader(deps: ReadDeps, node: Node, side: 'solid' | 'any', number?: number): Promise<SolidHeader> {
+  const shown = await askHeader(node, headerAt(side, number));
+  return checked(deps, node, () => {
+    if (shown === null) throw incomplete(`it does not show block ${number ?? 'of its own'}, which it must have`);
+    if (number !== undefined) return proveHeader(shown, { ...deps, number });
+    const mark = readBlockId(shown);
+    return mark.number === 0
+      ? { ...mark, number: 0, producer: null }
+      : proveHeader(shown, { ...deps, number: mark.number });
+  });
+}
+
+/** A header that JSON does not reproduce is asked for by gRPC, where the node has it. */
+async function askHeader(
+  node: Node,
+  question: ReturnType<typeof headerAt>,
+  call: AskOptions = {},
+): Promise<ShownHeader | null> {
+  const shown = await node.ask(question, call);
+  const isHidden = shown !== null && node.hasBytes && !isReproduced(shown);
+  return isHidden ? node.ask(question, { ...call, wantsBytes: true }) : shown;
+}
+
+/** Runs a check of a node's answer, and reports the node to the pool if the check fails. */
+export function checked<Result>({ network, pool, metrics }: ReadDeps, node: Node, check: () => Result): Result {
+  try {
+    return check();
+  } catch (error) {
+    // Any error of a check came from the node; its message may be as long as the node likes.
+    const code = error instanceof AppError ? error.code : 'NODE_REFUSED';
+    const problem = code === 'BLOCK_UNVERIFIABLE' ? 'unverifiable' : 'incomplete';
+    const reason = (error instanceof Error ? error.message : String(error)).slice(0, MAX_REASON);
+    metrics.blockVerifyFailures.inc({ network, node: node.origin, problem });
+    pool.report(node, problem, reason);
+    throw new AppError(code, `${node.origin}: ${reason}`, { retryable: true });
+  }
+}
+
+function incomplete(message: string): AppError {
+  return new AppError('NODE_REFUSED', message, { retryable: true });
+}

@@ -1,0 +1,206 @@
+import { createHash } from 'node:crypto';
+import type { ChainTransfer } from '../../domain/chain-block.ts';
+import { AppError } from '../../domain/errors.ts';
+import { type AccountHex, accountFromWord, accountToAddress } from '../../tron/address.ts';
+import { decodeTransferLog, NOTICE_TOPICS, TRANSFER_TOPIC } from '../../tron/usdt.ts';
+import type { ShownInfo } from '../nodes/ask-infos.ts';
+import type { ExaminedBlock, ShownTransactionFacts } from '../proof/prove-block.ts';
+import { type FeeTerms, feeOf } from './fee-terms.ts';
+
+/** An event of Tether's contract that an operator must know of. `account`: the new contract of Deprecate, the address blacklisted. */
+type ContractNotice = {
+  txId: string;
+  logIndex: number;
+  kind: (typeof NOTICE_TOPICS)[keyof typeof NOTICE_TOPICS];
+  /** The content of the event, for people. */
+  detail: string;
+  account: AccountHex | null;
+};
+
+export type BlockLogs = {
+  transfers: ChainTransfer[];
+  notices: ContractNotice[];
+  /** sha256 (hex) over all logs of USDT that the header does not prove, in order: nodes that show the same logs have the same digest. */
+  digest: string;
+  /** A direct call was shown as split, which no known terms of the contract explain: it counts whole. */
+  hasOddSplit: boolean;
+};
+
+/** A log of the USDT contract, its hex in lower case. */
+type UsdtLog = { logIndex: number; topics: string[]; data: string };
+
+const WORD = /^[0-9a-f]{64}$/;
+const HEX = /^(?:[0-9a-f]{2})*$/;
+const ACCOUNT = /^(?:41)?[0-9a-f]{40}$/;
+/** How nodes write an address of 21 bytes as a word. */
+const PREFIXED = /^0{22}41/;
+const NO_PREFIX = '0'.repeat(24);
+
+/** The EVM has log0 to log4. */
+const MAX_TOPICS = 4;
+
+/**
+ * Checks a `gettransactioninfobyblocknum` answer against the block and reads the logs of the USDT contract. `[]` can
+ * mean an empty block, an unknown one, a node without history or a sick one: count and ids must agree pairwise. `terms`: by which
+ * the contract may have taken a fee from a direct transfer.
+ * Errors, both retryable: `NODE_REFUSED` (not the infos of this block), `BLOCK_UNVERIFIABLE` (they say what the block denies).
+ */
+export function readLogs(
+  block: Pick<ExaminedBlock, 'number' | 'time' | 'transactions'>,
+  infos: readonly ShownInfo[],
+  usdt: AccountHex,
+  terms: readonly FeeTerms[] = [],
+): BlockLogs {
+  const { number, time, transactions } = block;
+  if (infos.length !== transactions.length) {
+    throw refused(`${infos.length} infos for ${transactions.length} transactions of block ${number}`);
+  }
+  const logs: BlockLogs = { transfers: [], notices: [], digest: '', hasOddSplit: false };
+  const digest = createHash('sha256');
+  for (const [index, transaction] of transactions.entries()) {
+    const { txId } = transaction;
+    const info = infos[index] ?? {};
+    if (info.id !== txId) throw refused(`info ${info.id} for transaction ${txId} (${index}) of block ${number}`);
+    if (info.blockNumber !== number || info.blockTimeStamp !== time) {
+      throw refused(
+        `info of ${txId} says block ${info.blockNumber} at ${info.blockTimeStamp}, not ${number} at ${time}`,
+      );
+    }
+    const usdtLogs = readInfo(transaction, info, usdt);
+    if (usdtLogs.length === 0 && transaction.call === null) continue;
+    const { transfers, isOdd } = readTransfers(transaction, usdtLogs, { usdt, terms });
+    logs.transfers.push(...transfers);
+    logs.hasOddSplit ||= isOdd;
+    // A proven transfer is the same in the logs of every node: other logs were refused above.
+    if (!transfers.some(({ isProven }) => isProven)) {
+      for (const { logIndex, topics, data } of usdtLogs)
+        digest.update(`${txId} ${logIndex} ${topics.join()} ${data}\n`);
+    }
+    const notices = usdtLogs.flatMap((log) => readNotice(txId, log));
+    // No other node is asked for the logs of a direct call, so such a call may not announce anything.
+    if (transaction.call !== null && notices.length > 0) throw contradicts(`the transfer ${txId} has another event`);
+    logs.notices.push(...notices);
+  }
+  return { ...logs, digest: digest.digest('hex') };
+}
+
+/** The logs of USDT of one transaction; none when it failed. Throws when its info contradicts the block. */
+function readInfo(
+  { txId, isSuccess, isContract }: ShownTransactionFacts,
+  info: ShownInfo,
+  usdt: AccountHex,
+): UsdtLog[] {
+  const claimed = info.receipt?.result;
+  const { log: list = [] } = info;
+  if (!Array.isArray(list)) throw refused(`the logs of ${txId} are no list`);
+  // Bytes that we cannot read may be a call or not.
+  if (isContract === false || (isContract === null && claimed === undefined)) {
+    if (list.length > 0) throw contradicts(`${txId} calls no contract, yet its info has ${list.length} logs`);
+    return [];
+  }
+  if (!isSuccess) {
+    if (claimed === 'SUCCESS') throw contradicts(`${txId} failed, yet its info says SUCCESS`);
+    return [];
+  }
+  if (claimed !== 'SUCCESS' || info.result !== undefined) {
+    throw contradicts(`${txId} succeeded, yet its info says ${claimed} and ${info.result ?? 'no result'}`);
+  }
+  const logs: UsdtLog[] = [];
+  for (const [logIndex, log] of (list as unknown[]).entries()) {
+    // `null` stands for a log of another contract: a caller that asks for logs of USDT does not keep it.
+    if (log === null) continue;
+    const { address, topics = [], data = '' } = (log ?? {}) as { address?: unknown; topics?: unknown; data?: unknown };
+    const account = typeof address === 'string' ? address.toLowerCase() : '';
+    if (!ACCOUNT.test(account)) throw contradicts(`log ${logIndex} of ${txId} has address ${address}`);
+    if (account.slice(-40) === usdt) logs.push({ logIndex, ...readHex(`log ${logIndex} of ${txId}`, topics, data) });
+  }
+  return logs;
+}
+
+/**
+ * Topics and data in lower case. Nodes write an address in a topic with or without the prefix 41: it is taken away, so
+ * that the digest is the same. In a Transfer, whose topics are known to be addresses, all of the upper bytes are.
+ */
+function readHex(place: string, topics: unknown, data: unknown): { topics: string[]; data: string } {
+  if (!Array.isArray(topics) || topics.length > MAX_TOPICS || typeof data !== 'string') {
+    throw contradicts(`${place} is malformed`);
+  }
+  const lower = (topics as unknown[]).map((topic) => (typeof topic === 'string' ? topic.toLowerCase() : ''));
+  const bytes = data.toLowerCase();
+  if (!lower.every((topic) => WORD.test(topic)) || !HEX.test(bytes)) throw contradicts(`${place} is not hex`);
+  const isTransfer = lower[0] === TRANSFER_TOPIC;
+  const masked = lower.map((topic, index) =>
+    index > 0 && (isTransfer || PREFIXED.test(topic)) ? NO_PREFIX + topic.slice(24) : topic,
+  );
+  return { topics: masked, data: bytes };
+}
+
+type Contract = { usdt: AccountHex; terms: readonly FeeTerms[] };
+type Transfers = { transfers: ChainTransfer[]; isOdd: boolean };
+
+/** The transfers of one transaction. A direct call must have logged what it says, or that less Tether's fee. */
+function readTransfers({ txId, call }: ShownTransactionFacts, logs: UsdtLog[], contract: Contract): Transfers {
+  const transfers: ChainTransfer[] = [];
+  for (const { logIndex, topics, data } of logs) {
+    if (topics[0] !== TRANSFER_TOPIC) continue;
+    const transfer = decodeTransferLog({ address: contract.usdt, topics, data });
+    if (transfer === null) throw contradicts(`log ${logIndex} of ${txId} is a malformed Transfer of USDT`);
+    const { from, to, value: amount } = transfer;
+    transfers.push({ txId, logIndex, from, to, amount, isProven: false });
+  }
+  const read = call === null ? { transfers, isOdd: false } : readCall(txId, call, transfers, contract.terms);
+  // Zero-value transfers are spam that poisons address histories; they move nothing.
+  return { ...read, transfers: read.transfers.filter(({ amount }) => amount > 0n) };
+}
+
+function readCall(
+  txId: string,
+  call: NonNullable<ShownTransactionFacts['call']>,
+  transfers: ChainTransfer[],
+  terms: readonly FeeTerms[],
+): Transfers {
+  const [first, second] = transfers;
+  const { from, to, value } = call;
+  // Such a call moves nothing, whatever it logs; else a node could make a payment of it.
+  if (value === 0n && transfers.every(({ amount }) => amount === 0n)) return { transfers, isOdd: false };
+  if (transfers.length === 1 && first?.from === from && first.to === to && first.amount === value) {
+    // A direct call writes this log first, whatever a node shows before it: a transfer has one identity.
+    return { transfers: [{ ...first, logIndex: 0, isProven: true }], isOdd: false };
+  }
+  // With a fee there is a second Transfer to the contract's owner: after the first for transfer, before it for transferFrom.
+  if (first !== undefined && second !== undefined && transfers.length === 2) {
+    const [fee, rest] = first.to === to ? [second, first] : [first, second];
+    const isSplit = fee.amount > 0n && fee.amount + rest.amount === value;
+    if (isSplit && rest.to === to && first.from === from && second.from === from) {
+      const isDue = terms.some((each) => each.owner === fee.to && feeOf(each, value) === fee.amount);
+      if (isDue) return { transfers, isOdd: false };
+      // The header commits to the call and its success, and to no other split. Without a fee the transfer is the first log.
+      return { transfers: [{ txId, logIndex: 0, from, to, amount: value, isProven: true }], isOdd: true };
+    }
+  }
+  const seen = transfers.map((each) => `${each.from} to ${each.to}: ${each.amount}`).join('; ');
+  throw contradicts(`${txId} moves ${value} from ${from} to ${to}, yet its logs are: ${seen === '' ? 'none' : seen}`);
+}
+
+/** Reads an event that is a notice; its arguments may be indexed or not, so topics and data are read as one row of words. */
+function readNotice(txId: string, { logIndex, topics, data }: UsdtLog): ContractNotice[] {
+  const kind = (NOTICE_TOPICS as Record<string, ContractNotice['kind'] | undefined>)[topics[0] ?? ''];
+  if (kind === undefined) return [];
+  const words = [...topics.slice(1), ...(data.match(/.{64}/g) ?? [])];
+  const [first = '', second = ''] = words;
+  const expected = { Deprecate: 1, Params: 2, Pause: 0, Unpause: 0, AddedBlackList: 1 }[kind];
+  if (words.length !== expected || data.length % 64 !== 0) {
+    throw contradicts(`log ${logIndex} of ${txId} is a malformed ${kind} of USDT`);
+  }
+  const account = kind === 'Deprecate' || kind === 'AddedBlackList' ? accountFromWord(first) : null;
+  const fee = kind === 'Params' ? `fee ${BigInt(`0x${first}`)} basis points, at most ${BigInt(`0x${second}`)}` : '';
+  return [{ txId, logIndex, kind, detail: account === null ? fee : accountToAddress(account), account }];
+}
+
+function refused(seen: string): AppError {
+  return new AppError('NODE_REFUSED', `the node's transaction infos are not the block's: ${seen}`, { retryable: true });
+}
+
+function contradicts(seen: string): AppError {
+  return new AppError('BLOCK_UNVERIFIABLE', `the transaction infos contradict the block: ${seen}`, { retryable: true });
+}

@@ -1,0 +1,84 @@
+import { AppError } from '../../domain/errors.ts';
+import { solidHeight, solidThreshold } from '../../domain/solidity.ts';
+import { inGroups } from '../../runtime/in-groups.ts';
+import type { AccountHex } from '../../tron/address.ts';
+import type { Node } from '../nodes/node.ts';
+import type { Member } from '../proof/checkpoints.ts';
+import type { ProvenHeader } from '../proof/prove-block.ts';
+import { checked, type ReadDeps, readHeaderIfThere } from './read-block.ts';
+
+/** Each producer has one turn in a round. Two of them are enough unless turns are missed. */
+const MAX_ROUNDS = 4;
+/** Requests at the same time: a public node limits them to about as many a second. */
+const PARALLEL_HEADERS = 4;
+
+/** Blocks of a run, at most. */
+export function maxRunBlocks(memberCount: number): number {
+  return MAX_ROUNDS * memberCount;
+}
+
+/** `id`: of its first block. `members`: who made its blocks, `null` where too few of those known before vouch for it. */
+export type Run = { id: string; votes: number; members: Member[] | null };
+
+/**
+ * Reads headers from a height on, each built on the one before, until enough of the known members built on a whole round of them.
+ * `null`: the node does not have them. Costs one request a header, as a rule two rounds. Errors: `NODE_REFUSED`, `BLOCK_UNVERIFIABLE`.
+ */
+export async function readRun(
+  deps: ReadDeps,
+  node: Node,
+  first: number,
+  known: readonly Member[],
+): Promise<Run | null> {
+  const run: ProvenHeader[] = [];
+  let votes = 0;
+  for (let round = 1; round <= MAX_ROUNDS; round += 1) {
+    const numbers = known.map((_, index) => first + run.length + index);
+    const headers = await inGroups(numbers, PARALLEL_HEADERS, (number) => readHeaderIfThere(deps, node, number));
+    for (const header of headers) {
+      if (header === null) return null;
+      checked(deps, node, () => assertLinked(run.at(-1), header));
+      run.push(header);
+    }
+    const before = votes;
+    votes = new Set(run.filter((header) => isSignedBy(known, header)).map(({ producer }) => producer)).size;
+    const members = membersAfter(known, run);
+    if (members !== null) return { id: run[0]?.id ?? '', votes, members };
+    // A producer that made no block in two turns will make none in the third.
+    if (votes === before && votes < solidThreshold(known.length)) break;
+  }
+  return { id: run[0]?.id ?? '', votes, members: null };
+}
+
+function assertLinked(parent: ProvenHeader | undefined, { number, id, parentId }: ProvenHeader): void {
+  if (parent === undefined || parent.id === parentId) return;
+  const seen = `block ${number} (${id}) names parent ${parentId}, not ${parent.id}`;
+  throw new AppError('BLOCK_UNVERIFIABLE', seen, { retryable: true });
+}
+
+/**
+ * The producers of a run's blocks, as many as were known before, or `null` unless enough of those built on a whole round of it. Only
+ * the blocks that they built on count: anybody can put blocks on top of theirs. That proves who made a block, and not with which key,
+ * for no id covers a signature, and a node may show another one. So a key is learned from a signature only where it is the producer's
+ * own address: a newcomer that signs with another key is a member that cannot vote.
+ */
+export function membersAfter(known: readonly Member[], run: readonly ProvenHeader[]): Member[] | null {
+  const voters = new Set(known.map(({ account }) => account));
+  const votes = run.filter((header) => isSignedBy(known, header));
+  const solid = solidHeight(votes, voters, solidThreshold(known.length));
+  const last = run[known.length - 1];
+  if (solid === null || last === undefined || solid < last.number) return null;
+  const before = new Map(known.map(({ account, signer }) => [account, signer]));
+  const after = new Map<AccountHex, AccountHex>();
+  for (const { number, producer, signer } of run.toReversed()) {
+    if (number > solid || after.has(producer)) continue;
+    after.set(producer, signer === producer ? producer : (before.get(producer) ?? producer));
+  }
+  // A producer that had no turn, or missed it, stays as long as there is a place.
+  for (const [account, signer] of before) if (!after.has(account)) after.set(account, signer);
+  return [...after].slice(0, known.length).map(([account, signer]) => ({ account, signer }));
+}
+
+function isSignedBy(known: readonly Member[], { producer, signer }: ProvenHeader): boolean {
+  return known.some((member) => member.account === producer && member.signer === signer);
+}

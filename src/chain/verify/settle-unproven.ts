@@ -1,0 +1,124 @@
+import { createHash } from 'node:crypto';
+import type { Evidence } from '../../domain/chain-block.ts';
+import { AppError } from '../../domain/errors.ts';
+import { findPassedBlock } from '../../store/chain/passed-blocks.ts';
+import type { Node } from '../nodes/node.ts';
+import { orNull } from '../proof/or-null.ts';
+import type { ExaminedBlock } from '../proof/prove-block.ts';
+import { type ReadBlock, type ReadDeps, readExamined, readLogsIfThere } from './read-block.ts';
+import type { BlockLogs } from './read-logs.ts';
+
+/** Without a proof one operator is never believed: it could make up any payment. */
+const LEAST_OPERATORS = 2;
+
+/** A block and its logs as the nodes of one operator show them. */
+type Word = { node: Node; block: ExaminedBlock; logs: BlockLogs; digest: string };
+
+/**
+ * A node's JSON does not give the bytes of a block: a transaction in it holds fields that JSON hides, as anybody can have them mined; or
+ * the node lies. Every other node is asked. A node that shows its very bytes, or JSON of which they can be made, decides. Only where none
+ * does, the block is taken as operators say it is: as many as must agree, two at least, with the same id, transactions, results and logs.
+ * It counts when it is irreversible by the headers that follow, as any block.
+ * Errors: `NODES_DISAGREE` where another node may show more in a moment, else `BLOCK_UNVERIFIABLE`.
+ */
+export async function settleUnproven(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<ReadBlock> {
+  const { number } = block;
+  const others = (await deps.pool.available()).filter(({ origin }) => origin !== node.origin);
+  const asked = [...(node.hasBytes ? [node] : []), ...others];
+  const shown = await Promise.all(
+    asked.map(async (other) => ({ node: other, block: await show(deps, other, number) })),
+  );
+  const proofs = shown.flatMap((each) => (each.block?.isProven === true ? { ...each, block: each.block } : []));
+  // Anybody can make a block that proves itself: one with another id does not stand against what operators agree on.
+  const proof = proofs.find((each) => each.block.id === block.id);
+  if (proof !== undefined) {
+    if (claimOf(proof.block) !== claimOf(block)) {
+      deps.pool.report(node, 'unverifiable', `what it shows as block ${number} is not what its header proves`);
+    }
+    return withItsLogs(deps, proof);
+  }
+  const claims = shown.flatMap((each) => (each.block?.isProven === false ? { ...each, block: each.block } : []));
+  const asserted = firstOfOperators([{ node, block }, ...claims.filter((each) => each.node !== node)]);
+  const heard = await hear(deps, asserted);
+  const agreed = await findAgreed(deps, heard, number);
+  if (agreed !== null) return agreed;
+  const [different] = proofs;
+  if (different !== undefined) {
+    return withItsLogs(deps, different);
+  }
+  const isMissing = shown.some((each) => each.block === null && each.node !== node) || heard.length < asserted.length;
+  // No node is paused for it: each may be honest, and is still asked for what is irreversible below.
+  throw new AppError(isMissing ? 'NODES_DISAGREE' : 'BLOCK_UNVERIFIABLE', explain(deps, block, heard), {
+    retryable: true,
+  });
+}
+
+/** As bytes where the node has them, else as JSON; `null`: it does not answer, or has no such block. */
+async function show(deps: ReadDeps, node: Node, number: number): Promise<ExaminedBlock | null> {
+  const bytes = await readExamined(deps, node, number, { wantsBytes: true }).catch(orNull);
+  if (bytes !== null || !node.hasBytes) return bytes;
+  return readExamined(deps, node, number).catch(orNull);
+}
+
+type Claim = { node: Node; block: ExaminedBlock };
+
+function firstOfOperators(claims: readonly Claim[]): Claim[] {
+  return claims.filter(({ node }, index) => claims.findIndex((each) => each.node.operator === node.operator) === index);
+}
+
+/** Those who show the logs as well. At the head they may come a moment after the block. */
+async function hear(deps: ReadDeps, claims: readonly Claim[]): Promise<Word[]> {
+  const words = await Promise.all(
+    claims.map(async ({ node, block }): Promise<Word[]> => {
+      const logs = await readLogsIfThere(deps, node, block).catch(orNull);
+      return logs === null ? [] : [{ node, block, logs, digest: digestWord(block, logs) }];
+    }),
+  );
+  return words.flat();
+}
+
+async function findAgreed(deps: ReadDeps, heard: readonly Word[], number: number): Promise<ReadBlock | null> {
+  const passed = await findPassedBlock(deps.db, deps.network, number);
+  for (const word of heard) {
+    const same = heard.filter(({ digest }) => digest === word.digest);
+    if (same.length < neededBy(deps) && passed?.digest !== word.digest) continue;
+    const evidence: Evidence = { nodes: same.map(({ node }) => node.origin), operatorCount: same.length };
+    return { node: word.node, block: word.block, logs: word.logs, word: evidence };
+  }
+  return null;
+}
+
+async function withItsLogs(deps: ReadDeps, { node, block }: Claim): Promise<ReadBlock> {
+  const logs = await readLogsIfThere(deps, node, block);
+  if (logs !== null) return { node, block, logs, word: null };
+  throw new AppError('NODES_DISAGREE', `${node.origin} does not show the logs of block ${block.number} yet`, {
+    retryable: true,
+  });
+}
+
+function neededBy({ agreement }: ReadDeps): number {
+  return Math.max(LEAST_OPERATORS, agreement);
+}
+
+function explain(deps: ReadDeps, { number, id }: ExaminedBlock, heard: readonly Word[]): string {
+  const shown = heard.map((word) => `${word.node.origin} (${word.digest.slice(0, 8)})`).join(', ');
+  return (
+    `block ${number} (${id}) is not proven: JSON hides bytes that anybody can put into a transaction, and fewer than ${neededBy(deps)} ` +
+    `operators show the same of it (${shown}). Name a node's gRPC port (#grpc=grpc://host:50051), add a node of another operator, or look at ` +
+    `it and let it pass: quittance chain pass --network ${deps.network} --block ${number}`
+  );
+}
+
+/** The digest of all that a node says of a block (64 hex): nodes that say the same have the same digest. */
+export function digestWord(block: ExaminedBlock, logs: BlockLogs): string {
+  return createHash('sha256')
+    .update(`${claimOf(block)} ${logs.digest}`)
+    .digest('hex');
+}
+
+/** All that a node says of a block but for the logs. */
+function claimOf({ id, parentId, time, producer, transactions }: ExaminedBlock): string {
+  const claim = createHash('sha256').update(`${id} ${parentId} ${time} ${producer}\n`);
+  for (const { txId, isSuccess } of transactions) claim.update(`${txId} ${isSuccess}\n`);
+  return claim.digest('hex');
+}

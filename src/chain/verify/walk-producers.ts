@@ -1,0 +1,143 @@
+import { AppError } from '../../domain/errors.ts';
+import { solidThreshold } from '../../domain/solidity.ts';
+import { toIso, type UnixMs } from '../../domain/time.ts';
+import type { Node } from '../nodes/node.ts';
+import { ofDifferentOperators } from '../nodes/operators.ts';
+import type { Checkpoint, Member } from '../proof/checkpoints.ts';
+import { type BlockMark, type ReadDeps, readHeaderIfThere } from './read-block.ts';
+import { maxRunBlocks, readRun } from './read-run.ts';
+
+type WalkDeps = ReadDeps & { now(): UnixMs };
+
+/** Finds out who makes blocks now from who did at a checkpoint, by signatures alone. */
+export type Walk = {
+  checkpoint: Checkpoint;
+  /**
+   * As many members as the checkpoint has, by whose keys the blocks up to `newest` are counted. The next call goes on where
+   * this one failed. Errors: `CHAIN_CONTRADICTION` where the blocks do not lead there, or too slowly; `NO_NODE` where no node shows them.
+   */
+  to(nodes: readonly Node[], newest: BlockMark): Promise<readonly Member[]>;
+};
+
+/** Shorter than the 7,198 blocks between two votes. In so short a stride no more members change than one vote changes. */
+const MIN_STRIDE = 7000;
+/** An attempt leads as far as known members still make blocks; many changes take more. All attempts are up to 21,600 headers. */
+const MAX_ATTEMPTS = 200;
+/** A former producer may have sold or lost its key since, and 19 such keys can make another chain. */
+const MAX_AGE_MS = 2 * 365 * 86_400_000;
+/** After the chain contradicted the checkpoint the same nodes are not asked for so long: they would show the same. */
+const REFUSED_MS = 600_000;
+
+/**
+ * From a known set the walk looks as far ahead as enough of its members still make blocks: first at the newest block, then at half
+ * the way, and so on. Nothing is stored: after a restart it begins again.
+ */
+export function createWalk(deps: WalkDeps, checkpoint: Checkpoint): Walk {
+  let known = checkpoint.producers;
+  let at = checkpoint.number;
+  let stride = Number.MAX_SAFE_INTEGER;
+  /** The node that showed the last run that counted. */
+  let preferred: Node | null = null;
+  let refusal: { error: AppError; untilMs: number; asked: string } | null = null;
+  const name = `the checkpoint of ${toIso(checkpoint.time)}`;
+  const refuse = (what: string, nodes: readonly Node[]): AppError => {
+    const error = contradiction(what);
+    refusal = { error, untilMs: performance.now() + REFUSED_MS, asked: originsOf(nodes) };
+    return error;
+  };
+  /** Asks one node, or all where there is no shorter stride to take; then those that show what does not count are told, and paused. */
+  const look = async (nodes: readonly Node[], first: number, isShortest: boolean) => {
+    const failed: string[] = [];
+    const doubted: { node: Node; votes: number }[] = [];
+    for (const node of [...nodes].sort((left, right) => Number(right === preferred) - Number(left === preferred))) {
+      const run = await readRun(deps, node, first, known).catch((error: unknown) => {
+        if (!(error instanceof AppError)) throw error;
+        failed.push(error.message);
+        return null;
+      });
+      if (run === null) continue;
+      if (run.members !== null) preferred = node;
+      if (run.members !== null || !isShortest) return run;
+      doubted.push({ node, votes: run.votes });
+    }
+    for (const { node, votes } of doubted) {
+      const reason = `of the ${known.length} producers known to block ${at} ${votes} sign the blocks from ${first} on that it shows`;
+      deps.pool.report(node, 'disagrees', reason);
+    }
+    if (doubted.length > 0) return { votes: Math.max(...doubted.map(({ votes }) => votes)), members: null };
+    const why = failed.length === 0 ? '' : `: ${failed.join('; ')}`;
+    const needed = `no node shows the headers from block ${first} on, by which the producers are followed from ${name}; a node with the whole history does${why}`;
+    throw new AppError('NO_NODE', needed, { retryable: true });
+  };
+  return {
+    checkpoint,
+    to: async (nodes, newest) => {
+      if (refusal !== null && refusal.asked === originsOf(nodes) && performance.now() < refusal.untilMs) {
+        throw refusal.error;
+      }
+      if (deps.now() - checkpoint.time > MAX_AGE_MS) throw refuse(`${name} is older than two years`, nodes);
+      const operators = ofDifferentOperators(nodes, nodes.length);
+      const target = newest.number - maxRunBlocks(known.length) + 1;
+      for (let attempts = 1; at < target; attempts += 1) {
+        if (attempts > MAX_ATTEMPTS) throw refuse(`${MAX_ATTEMPTS} looks led from ${name} only to block ${at}`, nodes);
+        const step = Math.min(stride, target - at);
+        const isShortest = step <= MIN_STRIDE;
+        const { members, votes } = await look(operators, at + step, isShortest);
+        if (members !== null) {
+          at += step;
+          known = members;
+          stride = 2 * step;
+        } else if (isShortest) {
+          throw refuse(
+            `at block ${at + step}, ${votes} of the ${known.length} producers to which ${name} leads up to block ${at} sign, and ${solidThreshold(known.length)} must, on top of a whole round`,
+            nodes,
+          );
+        } else stride = Math.max(MIN_STRIDE, Math.ceil(step / 2));
+      }
+      return known;
+    },
+  };
+}
+
+function originsOf(nodes: readonly Node[]): string {
+  return nodes.map(({ origin }) => origin).join();
+}
+
+/** The nodes that are not of another chain than the checkpoint; the others are told. A node without history is not judged. */
+export async function ofCheckpointChain(
+  deps: ReadDeps,
+  nodes: readonly Node[],
+  { number, id }: Checkpoint,
+): Promise<Node[]> {
+  const shown = await Promise.all(nodes.map((node) => idShownBy(deps, node, number)));
+  const others = nodes.filter((_, index) => shown[index] !== null && shown[index] !== id);
+  for (const node of others) {
+    const reason = `its block ${number} is ${shown[nodes.indexOf(node)]}, and that of the checkpoint ${id}`;
+    deps.pool.report(node, 'wrong-network', reason);
+  }
+  const members = nodes.filter((node) => !others.includes(node));
+  if (members.length > 0) return members;
+  throw contradiction(`no node has the block ${number} of the checkpoint, ${id}`);
+}
+
+function contradiction(what: string): AppError {
+  const advice =
+    'so nothing shows who makes blocks now, and no node is believed. Configure nodes of other operators, or install the newest release, whose checkpoint is younger';
+  return new AppError('CHAIN_CONTRADICTION', `${what}, ${advice}`, { retryable: true });
+}
+
+/** The id of the node's block at a height; `null`: it does not show it. */
+export async function idShownBy(deps: ReadDeps, node: Node, number: number): Promise<string | null> {
+  const header = await readHeaderIfThere(deps, node, number).catch((error: unknown) => {
+    if (error instanceof AppError) return null;
+    throw error;
+  });
+  return header?.id ?? null;
+}
+
+/** Counts the named producers that the walk led to, with the same key. `isEnough`: so many can decide. */
+export function explainedBy(walked: readonly Member[], named: readonly Member[]): { count: number; isEnough: boolean } {
+  const known = new Set(walked.map(({ account, signer }) => `${account} ${signer}`));
+  const count = named.filter(({ account, signer }) => known.has(`${account} ${signer}`)).length;
+  return { count, isEnough: named.length === walked.length && count >= solidThreshold(walked.length) };
+}

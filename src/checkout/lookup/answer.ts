@@ -1,0 +1,200 @@
+import { assertNever } from '../../domain/assert-never.ts';
+import type { GeneralAnswer, LookupAnswer } from '../../domain/lookup/lookup.ts';
+import { type Html, html } from '../../web/html.ts';
+import type { Page } from '../page/page-state.ts';
+import { ltr, renderMerchant, trimZeros } from '../page/pieces.ts';
+import type { Words } from '../words/words.ts';
+
+/** Tells a payer about the transaction that was looked up: what it means for this invoice, the likely reason, and what to do. */
+export function renderAnswer(page: Page, answer: LookupAnswer): Html {
+  const { status, hadPayment } = page.invoice;
+  const isWaiting = (status === 'PENDING' || status === 'EXPIRED') && !hadPayment;
+  const reminder = isWaiting && PAYS_NOTHING.has(answer.code) ? html`<p>${page.words.say('stillWaits')}</p>` : null;
+  return html`${renderWhatItIs(page, answer)}${reminder}`;
+}
+
+/** With these the payer has lost nothing here, or lost it elsewhere: the invoice must be paid all the same. */
+const PAYS_NOTHING: ReadonlySet<LookupAnswer['code']> = new Set([
+  'before_invoice',
+  'other_address',
+  'other_token',
+  'no_usdt_transfer',
+  'not_tron',
+]);
+
+function renderWhatItIs(page: Page, answer: LookupAnswer): Html {
+  const { words, invoice } = page;
+  const { say, count, time } = words;
+  const merchant = renderMerchant(invoice.brand);
+  const again = (seconds: number) => words.duration(seconds * 1000);
+  switch (answer.code) {
+    case 'paid':
+      return good(say('answerPaid', { amount: ltr(answer.amount), block: ltr(answer.blockNumber) }));
+    case 'confirming':
+      return answer.earlierTransaction === null
+        ? good(
+            say('answerConfirming', {
+              amount: ltr(answer.amount),
+              block: ltr(answer.blockNumber),
+              built: ltr(answer.confirmations),
+              required: ltr(answer.required),
+            }),
+          )
+        : bad(say('answerSecond', { merchant, transaction: ltr(answer.earlierTransaction) }));
+    case 'exact_not_yet_examined':
+      return answer.earlierTransaction === null
+        ? good(say('answerNotExamined', { block: ltr(answer.blockNumber) }))
+        : bad(say('answerSecond', { merchant, transaction: ltr(answer.earlierTransaction) }));
+    case 'exact_but_already_paid':
+      return answer.paidBy === null
+        ? bad(say('answerAlreadyPaidOther', { merchant }))
+        : bad(say('answerAlreadyPaid', { merchant, transaction: ltr(answer.paidBy) }));
+    case 'exact_not_confirmed':
+      return bad(say('answerNotConfirmed', { duration: again(answer.checkAgainSeconds) }));
+    case 'exact_not_recorded':
+      return bad(say('answerNotRecorded', { merchant }));
+    case 'before_invoice':
+      return bad(
+        say('answerBeforeInvoice', {
+          time: time(answer.blockTime),
+          created: time(answer.invoiceCreatedAt),
+          merchant,
+        }),
+      );
+    case 'short':
+    case 'over': {
+      const { arrived, by, expected } = answer;
+      const values = { arrived: ltr(arrived), by: ltr(trimZeros(by)), expected: ltr(expected), merchant };
+      const likely = answer.likely === null ? null : html`<p>${renderLikely(words, answer.code, answer.likely)}</p>`;
+      return html`${bad(say(answer.code === 'short' ? 'answerShort' : 'answerOver', values))}${likely}`;
+    }
+    case 'failed':
+      return html`${renderGeneral(words, merchant, answer)}${renderNextTry(page, answer)}`;
+    case 'other_address':
+    case 'other_token':
+    case 'no_usdt_transfer':
+    case 'not_found':
+    case 'unavailable':
+      return renderGeneral(words, merchant, answer);
+    case 'not_tron':
+      return bad(say('answerNotTron', { chain: CHAINS[answer.looksLike] }));
+    case 'not_a_transaction_id':
+      return bad(
+        answer.looksLike === 'part-of-an-id' ? count('answerIsPart', answer.characters) : say(NO_ID[answer.looksLike]),
+      );
+    default:
+      return assertNever(answer);
+  }
+}
+
+/** The answers that are the same for every invoice. */
+export function renderGeneral(words: Words, merchant: Html, answer: GeneralAnswer): Html {
+  const { say } = words;
+  const again = (seconds: number) => words.duration(seconds * 1000);
+  switch (answer.code) {
+    case 'other_address':
+      return bad(say('answerOtherAddress', { amount: ltr(answer.amount), to: ltr(answer.to), merchant }));
+    case 'other_token':
+      return bad(say('answerOtherToken', { contract: ltr(answer.contract), merchant }));
+    case 'failed':
+      return html`${bad(say('answerFailed'))}<p>${renderFailure(words, answer)}</p>`;
+    case 'no_usdt_transfer':
+      return bad(renderNoUsdt(words, answer, merchant));
+    case 'not_found':
+      return bad(say('answerNotFound', { duration: again(answer.checkAgainSeconds), merchant }));
+    case 'unavailable':
+      return bad(say('answerUnavailable', { duration: again(answer.checkAgainSeconds) }));
+    default:
+      return assertNever(answer);
+  }
+}
+
+/** The answer to a payer who asks too often. */
+export function renderLimited({ words }: Page, seconds: number): Html {
+  return bad(words.say('answerLimited', { duration: words.duration(seconds * 1000) }));
+}
+
+/** The sign says it too, not the colour alone. */
+function good(text: Html): Html {
+  return html`<p class="good">✓ ${text}</p>`;
+}
+
+function bad(text: Html): Html {
+  return html`<p class="notice">${text}</p>`;
+}
+
+const CHAINS = { ethereum: 'Ethereum', solana: 'Solana', ton: 'TON' } as const;
+
+const NO_ID = { address: 'answerIsAddress', link: 'answerIsLink', other: 'answerIsOther' } as const;
+
+type Likely = NonNullable<Extract<LookupAnswer, { code: 'short' | 'over' }>['likely']>;
+
+function renderLikely({ say, count }: Words, code: 'short' | 'over', likely: Likely): Html {
+  switch (likely.kind) {
+    case 'requested_amount':
+      return say('likelyRequested');
+    case 'fee':
+      return say(code === 'short' ? 'likelyFee' : 'likelyFeeAdded');
+    case 'rounded':
+      return count('likelyRounded', likely.decimals);
+    case 'truncated':
+      return count('likelyTruncated', likely.decimals);
+    case 'one_digit':
+      return say('likelyDigit');
+    case 'swapped_digits':
+      return say('likelySwapped');
+    default:
+      return assertNever(likely);
+  }
+}
+
+function renderFailure({ say }: Words, { why, result }: Extract<LookupAnswer, { code: 'failed' }>): Html {
+  switch (why) {
+    case 'out_of_energy':
+      return say('failedEnergy');
+    case 'out_of_time':
+      return say('failedTime');
+    case 'reverted':
+      return say('failedReverted');
+    case 'other':
+      return say('failedOther', { result: ltr(result) });
+    default:
+      return assertNever(why);
+  }
+}
+
+/** Until a block is irreversible, a fork may let the transaction succeed. `data-may-send` tells the script. */
+const FINAL_AFTER_MS = 60_000;
+
+/** Whether it is time to send again: not when another payment is there, and not before the failure is final. */
+function renderNextTry({ words, invoice }: Page, { blockNumber }: Extract<LookupAnswer, { code: 'failed' }>): Html {
+  const { say } = words;
+  const isPaid = invoice.status === 'CONFIRMING' || invoice.status === 'PAID';
+  // This includes a payment whose block was replaced: it usually comes back.
+  if (isPaid || invoice.hadPayment) return html`<p>${say('failedOtherFound')}</p>`;
+  if (blockNumber > (invoice.solidNumber ?? 0)) {
+    return html`<p>${say('failedNotFinal', { duration: words.duration(FINAL_AFTER_MS) })}</p>`;
+  }
+  return html`<p data-may-send>${say('failedMaySend')}</p>`;
+}
+
+function renderNoUsdt(
+  { say }: Words,
+  { moved, amountTrx, toAddress }: Extract<LookupAnswer, { code: 'no_usdt_transfer' }>,
+  merchant: Html,
+): Html {
+  switch (moved) {
+    case 'trx': {
+      const amount = ltr(amountTrx ?? '');
+      return toAddress ? say('answerTrxHere', { amount, merchant }) : say('answerTrxElsewhere', { amount });
+    }
+    case 'trc10':
+    case 'other_token':
+      return say('answerOtherMoved');
+    case 'nothing':
+    case 'unknown':
+      return say('answerNothingMoved');
+    default:
+      return assertNever(moved);
+  }
+}

@@ -1,0 +1,81 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { isCheckoutToken } from '../../domain/checkout-token.ts';
+import type { LookupAnswer } from '../../domain/lookup/lookup.ts';
+import { type LookUpDeps, lookUpTransaction } from '../../payments/look-up-transaction.ts';
+import { clientOf } from '../../web/client-address.ts';
+import type { Html } from '../../web/html.ts';
+import { answerPage } from '../page/answer-page.ts';
+import { MAX_FIELD_CHARACTERS, type Question } from '../page/help.ts';
+import { renderPage } from '../page/page.ts';
+import type { Page } from '../page/page-state.ts';
+import { pageUrl } from '../page/page-url.ts';
+import { type CheckoutDeps, findPage } from '../page/register.ts';
+import { WALLET_NODES } from '../page/wallets.ts';
+import { renderAnswer, renderLimited } from './answer.ts';
+import type { LookupLimits } from './lookup.ts';
+
+export type AskDeps = CheckoutDeps & LookUpDeps & { limits: LookupLimits };
+
+/** A field of 500 characters of three bytes, each written as nine. */
+const MAX_BODY_BYTES = 5000;
+
+/**
+ * `POST /c/:token/ask`: the forms of the page, each with one field: `fee`, `paste` or `transaction`. It returns the page with the answer
+ * in it.
+ */
+export function registerAsk(app: FastifyInstance, deps: AskDeps): void {
+  const schema = { hide: true };
+  app.post('/c/:token/ask', { schema, bodyLimit: MAX_BODY_BYTES }, (request, reply) =>
+    answerPage(request, reply, async (nonce) => {
+      const question = readQuestion(request);
+      const before = await findPage(deps, request);
+      let found = question?.field === 'transaction' ? await lookUp(deps, request, question.text) : null;
+      // The page is read again after the look-up, which may take seconds: the answer must be of the same moment as the page.
+      const page = question?.field === 'transaction' ? await findPage(deps, request) : before;
+      if (page === null) return null;
+      if (question !== null && found?.kind === 'answered' && page.invoice.status !== before?.invoice.status) {
+        found = { kind: 'answered', answer: await lookUpTransaction(deps, page.invoice.checkoutToken, question.text) };
+      }
+      if (found?.kind === 'limited') reply.code(429).header('Retry-After', String(found.retryAfterSeconds));
+      // The page answers the other questions by itself.
+      const exchange = question && { question, answer: found && renderFound(page, found) };
+      return { html: renderPage(page, nonce, exchange), connectTo: WALLET_NODES[page.invoice.network] };
+    }),
+  );
+  // For a reader who opens the address of an answer again.
+  app.get('/c/:token/ask', { schema }, (request, reply) =>
+    answerPage(request, reply, async () => {
+      const page = await findPage(deps, request);
+      return page && { redirectTo: pageUrl(page) };
+    }),
+  );
+}
+
+type Found = { kind: 'limited'; retryAfterSeconds: number } | { kind: 'answered'; answer: LookupAnswer | null };
+
+async function lookUp(deps: AskDeps, request: FastifyRequest, pasted: string): Promise<Found> {
+  const { token } = request.params as { token: string };
+  const ofClient = deps.limits.takeOfClient(clientOf(request).network);
+  if (ofClient.kind === 'limited') return ofClient;
+  if (!isCheckoutToken(token)) return { kind: 'answered', answer: null };
+  const ofLink = deps.limits.takeOfLink(token);
+  if (ofLink.kind === 'limited') return ofLink;
+  return { kind: 'answered', answer: await lookUpTransaction(deps, token, pasted) };
+}
+
+function renderFound(page: Page, found: Found): Html | null {
+  if (found.kind === 'limited') return renderLimited(page, found.retryAfterSeconds);
+  return found.answer && renderAnswer(page, found.answer);
+}
+
+const FIELDS = ['fee', 'paste', 'transaction'] as const;
+
+/** `transaction=0ca1…8ae`. Any other body asks nothing, and gets the page as its answer. */
+function readQuestion({ body }: FastifyRequest): Question | null {
+  const fields = new URLSearchParams(Buffer.isBuffer(body) ? body.toString('utf8') : '');
+  for (const field of FIELDS) {
+    const text = fields.get(field);
+    if (text !== null) return { field, text: text.slice(0, MAX_FIELD_CHARACTERS) };
+  }
+  return null;
+}

@@ -1,0 +1,57 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { AppError } from '../../domain/errors.ts';
+import { sendCompressed } from '../../web/send-compressed.ts';
+import { chooseLanguage } from '../words/languages.ts';
+import { wordsOf } from '../words/words.ts';
+import { renderNotFound, renderUnavailable } from './apologies.ts';
+import { newNonce, pageHeaders } from './headers.ts';
+
+/** As short as a database takes to restart. */
+const RETRY_AFTER_S = 5;
+
+export type RenderedPage = { html: string; connectTo?: readonly string[] } | { redirectTo: string };
+
+/**
+ * Answers a request with a page, in every case: an apology where `render` gives `null`, because the link leads nowhere, and another when
+ * the database does not answer, or holds an address that nobody may pay to.
+ */
+export async function answerPage(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  render: (nonce: string) => Promise<RenderedPage | null>,
+): Promise<FastifyReply> {
+  const nonce = newNonce();
+  const words = wordsOf(chooseLanguage(request).language);
+  try {
+    const page = await render(nonce);
+    if (page === null) return await send(request, reply.code(404), nonce, { html: renderNotFound(words, nonce) });
+    return await send(request, reply, nonce, page);
+  } catch (error) {
+    const code = error instanceof AppError ? error.code : null;
+    if (code !== 'DATABASE_UNAVAILABLE' && code !== 'ADDRESS_DAMAGED') throw error;
+    return await answerUnavailable(request, reply.code(503), RETRY_AFTER_S);
+  }
+}
+
+/** The page for a moment in which there is none; the caller sets the status. */
+export function answerUnavailable(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  retryAfterSeconds: number,
+): Promise<FastifyReply> {
+  const nonce = newNonce();
+  const html = renderUnavailable(wordsOf(chooseLanguage(request).language), nonce);
+  return send(request, reply.header('Retry-After', String(retryAfterSeconds)), nonce, { html });
+}
+
+async function send(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  nonce: string,
+  page: RenderedPage,
+): Promise<FastifyReply> {
+  if ('redirectTo' in page) return reply.headers(pageHeaders(nonce)).redirect(page.redirectTo, 303);
+  const { html, connectTo } = page;
+  reply.headers(pageHeaders(nonce, connectTo)).type('text/html; charset=utf-8');
+  return sendCompressed(request, reply, html);
+}

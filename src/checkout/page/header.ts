@@ -1,0 +1,36 @@
+import { type Html, html } from '../../web/html.ts';
+import { LANGUAGES } from '../words/languages.ts';
+import { wordsOf } from '../words/words.ts';
+import type { Page } from './page-state.ts';
+import { pageUrl } from './page-url.ts';
+import { renderMerchant } from './pieces.ts';
+
+/** Names the merchant, and switches languages; the switch stays at the page `below` the link. */
+export function renderHeader(page: Page, below: '' | '/receipt' = ''): Html {
+  const { words, invoice } = page;
+  const { logoId } = invoice.brand;
+  const logo =
+    logoId === null
+      ? null
+      : html`<div class="logo"><img src="/logos/${logoId}" alt=""></div>
+`;
+  return html`<header>
+${logo}<p class="merchant">${words.say('paymentTo', { merchant: renderMerchant(invoice.brand) })}</p>
+${renderLanguages(page, below)}
+</header>`;
+}
+
+/** Links, because a form would need a button without the script. Each name stands in its own language. */
+function renderLanguages(page: Page, below: '' | '/receipt'): Html {
+  const { language } = page.words;
+  const current = LANGUAGES.find(({ code }) => code === language)?.name ?? language;
+  const links = LANGUAGES.filter(({ code }) => code !== language).map(({ code, name, direction }) => {
+    const url = pageUrl({ ...page, words: wordsOf(code), isLanguageAsked: true }, below);
+    return html`<li><a href="${url}" lang="${code}" hreflang="${code}"><bdi dir="${direction}">${name}</bdi></a></li>`;
+  });
+  return html`<details class="languages"><summary>${GLOBE}<span class="unseen">${page.words.say('changeLanguage')}: </span>${current}</summary>
+<ul>${links}</ul>
+</details>`;
+}
+
+const GLOBE = html`<svg aria-hidden="true" width="18" height="18" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2"><circle cx="12" cy="12" r="10"/><path d="M2 12h20M12 2c6 6 6 14 0 20M12 2c-6 6-6 14 0 20"/></svg>`;

@@ -1,0 +1,76 @@
+import { assertNever } from '../../domain/assert-never.ts';
+import { comparePasted } from '../../domain/lookup/compare-pasted.ts';
+import { readFee } from '../../domain/lookup/read-fee.ts';
+import { formatAmount, microUsdt } from '../../domain/money.ts';
+import { type Html, html } from '../../web/html.ts';
+import type { Page } from './page-state.ts';
+import { pageUrl } from './page-url.ts';
+import { ltr, renderCopyButton, trimZeros } from './pieces.ts';
+import { renderWallets } from './wallets.ts';
+
+/** A payer's entry in one of the forms, as it came; at most `MAX_FIELD_CHARACTERS`. */
+export type Question = { field: 'fee' | 'paste' | 'transaction'; text: string };
+
+/** Room for the longest link to an explorer that is read. */
+export const MAX_FIELD_CHARACTERS = 500;
+
+/** Helps against mistakes made before sending: the exchange's fee, and an address that was changed on its way. */
+export function renderHelp(page: Page, question: Question | null): Html {
+  const { words, invoice } = page;
+  const { say } = words;
+  const amount = formatAmount(invoice.payableMicro);
+  const fee = question?.field === 'fee' ? question.text : null;
+  const paste = question?.field === 'paste' ? question.text : null;
+  return html`${renderWallets(page, amount)}
+<details${openIf(fee !== null)}><summary>${say('feeTitle')}</summary>
+<p class="hint">${say('feeText', { amount: ltr(amount) })}</p>
+${renderForm(page, { field: 'fee', text: fee ?? '' }, { label: say('feeLabel'), button: say('feeButton') })}
+<div id="fee-answer" role="status">${fee === null ? null : answerFee(page, fee)}</div>
+</details>
+<details${openIf(paste !== null)}><summary>${say('pasteTitle')}</summary>
+<p class="hint">${say('pasteText')}</p>
+${renderForm(page, { field: 'paste', text: paste ?? '' }, { label: say('pasteLabel'), button: say('pasteButton') })}
+<div id="paste-answer" role="status">${paste === null ? null : answerPaste(page, paste)}</div>
+</details>`;
+}
+
+/** The attribute of `<details>`. */
+export function openIf(isOpen: boolean): Html | null {
+  return isOpen ? html` open` : null;
+}
+
+/** A form of one field, which works without the script; the script puts only the answer into the page. */
+export function renderForm(page: Page, { field, text }: Question, words: { label: Html; button: Html }): Html {
+  const id = `${field}-field`;
+  const mode = field === 'fee' ? 'decimal' : 'text';
+  return html`<form method="post" action="${pageUrl(page, '/ask')}#${field}-answer">
+<label for="${id}">${words.label}</label>
+<div class="entry"><input id="${id}" name="${field}" value="${text}" dir="ltr" inputmode="${mode}" autocomplete="off" autocapitalize="off" spellcheck="false" maxlength="${MAX_FIELD_CHARACTERS}" required><button>${words.button}</button></div>
+</form>`;
+}
+
+function answerFee({ words, invoice }: Page, text: string): Html {
+  const feeMicro = readFee(text);
+  if (feeMicro === null) return html`<p class="notice">${words.say('feeInvalid')}</p>`;
+  const amount = ltr(formatAmount(invoice.payableMicro));
+  const total = formatAmount(microUsdt(invoice.payableMicro + feeMicro));
+  const shown = html`<strong id="total">${ltr(total)}</strong>`;
+  return html`<p>${words.say('feeResult', { total: shown, fee: ltr(trimZeros(formatAmount(feeMicro))), amount })}</p>
+${renderCopyButton(words, 'total', total)}
+<p class="hint">${words.say('feeCheck', { amount })}</p>`;
+}
+
+function answerPaste({ words, invoice }: Page, text: string): Html {
+  const { say } = words;
+  const kind = comparePasted(invoice.address, text);
+  switch (kind) {
+    case 'same':
+      return html`<p class="good">✓ ${say('pasteSame')}</p>`;
+    case 'other':
+      return html`<p class="notice">${say('pasteOther')}</p>`;
+    case 'no-address':
+      return html`<p class="notice">${say('pasteNoAddress')}</p>`;
+    default:
+      return assertNever(kind);
+  }
+}

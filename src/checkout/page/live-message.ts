@@ -1,0 +1,32 @@
+import { createHash } from 'node:crypto';
+import { PART_NAMES, type PartName, partKey, renderPart, titleOf } from './page-parts.ts';
+import type { Page } from './page-state.ts';
+import { type CheckoutView, viewCheckout } from './view.ts';
+
+/** Tells the script of a page that something changed: each part that differs, as HTML. */
+export type LiveMessage = {
+  version: string;
+  state: CheckoutView['state'];
+  title: string;
+  /** The time here in milliseconds, because the clock of the device may be wrong. */
+  now: number;
+  parts: Partial<Record<PartName, string>>;
+};
+
+/** The parts of `after` that differ from those of `before`; all of them where that is `null`. */
+export function composeMessage(before: Page | null, after: Page): LiveMessage {
+  const [old, view] = [before && viewCheckout(before.invoice, before.now), viewCheckout(after.invoice, after.now)];
+  const parts: LiveMessage['parts'] = {};
+  for (const name of PART_NAMES) {
+    if (before && old && partKey(name, before, old) === partKey(name, after, view)) continue;
+    parts[name] = renderPart(name, after, view).html;
+  }
+  return { version: versionOf(after), state: view.state, title: titleOf(after, view), now: after.now, parts };
+}
+
+/** Changes exactly when the shown content changes, but for the clock that runs down. 16 hex characters. */
+export function versionOf(page: Page): string {
+  const view = viewCheckout(page.invoice, page.now);
+  const keys = PART_NAMES.map((name) => partKey(name, page, view));
+  return createHash('sha256').update(keys.join('\n')).digest('hex').slice(0, 16);
+}

@@ -1,0 +1,195 @@
+import { assertNever } from '../../domain/assert-never.ts';
+import { type Html, html } from '../../web/html.ts';
+import { renderReturn } from './brand-links.ts';
+import { openIf, type Question, renderHelp } from './help.ts';
+import type { Page } from './page-state.ts';
+import { pageUrl } from './page-url.ts';
+import { ltr, renderCopyButton, renderIcon, renderMerchant } from './pieces.ts';
+import { renderQr } from './render-qr.ts';
+import type { CheckoutView } from './view.ts';
+
+/** The parts of the page that follow the state, in their order. Each is replaced as a whole. */
+export const PART_NAMES = ['status', 'pay', 'when', 'help', 'progress', 'found', 'check'] as const;
+
+export type PartName = (typeof PART_NAMES)[number];
+
+/** The inputs of a part: while they are the same, so is the part. Facts of an invoice that never change are left out. */
+export function partKey(name: PartName, page: Page, view: CheckoutView): string {
+  const { state, blind, transaction } = view;
+  const { hadPayment, secondTxId } = page.invoice;
+  switch (name) {
+    case 'status':
+      return [hadPayment ? 'gone' : state, isShownBlind(view)].join();
+    case 'pay':
+      return [view.amount !== null, hadPayment].join();
+    case 'help':
+      return String(view.amount !== null && !hadPayment);
+    case 'when':
+      return view.amount === null || hadPayment ? '' : [state, state === 'waiting' && blind].join();
+    case 'progress':
+      return state === 'confirming' ? [transaction?.blockNumber, builtOn(view)].join() : '';
+    case 'found':
+      return [state === 'paid', transaction?.txId, transaction?.blockNumber, secondTxId].join();
+    case 'check':
+      return String(state === 'paid');
+    default:
+      return assertNever(name);
+  }
+}
+
+/** `question`: what was entered into a form of the page. */
+export function renderPart(name: PartName, page: Page, view: CheckoutView, question: Question | null = null): Html {
+  switch (name) {
+    case 'status':
+      return renderStatus(page, view);
+    case 'pay':
+      return view.amount === null || view.address === null
+        ? NOTHING
+        : renderPayOrNot(page, view.amount, view.address, question);
+    case 'when':
+      return renderWhen(page, view);
+    case 'help':
+      return view.amount === null || page.invoice.hadPayment ? NOTHING : renderHelp(page, question);
+    case 'progress':
+      return renderProgress(page, view);
+    case 'found':
+      return renderFound(page, view);
+    case 'check':
+      return renderCheck(page, view);
+    default:
+      return assertNever(name);
+  }
+}
+
+const NOTHING = html``;
+
+/** The title of the window. */
+export function titleOf({ words, invoice }: Page, { state, amount }: CheckoutView): string {
+  const merchant = invoice.brand.name;
+  if (invoice.hadPayment) return `${words.text('gone')} – ${merchant}`;
+  switch (state) {
+    case 'paid':
+      return words.text('titlePaid', { merchant });
+    case 'confirming':
+      return words.text('titleFound', { merchant });
+    default:
+      return words.text('titlePay', { amount: amount ?? '', merchant });
+  }
+}
+
+function isShownBlind({ state, blind }: CheckoutView): boolean {
+  return blind && state !== 'paid';
+}
+
+/** Screen readers announce it, so it holds nothing that changes within a state. */
+function renderStatus(page: Page, view: CheckoutView): Html {
+  const { say } = page.words;
+  const blind = isShownBlind(view) ? html`<p class="notice">${say('blindText')}</p>` : null;
+  const heading = (text: Html) => html`<h1>${renderIcon(view.state)}<span>${text}</span></h1>`;
+  if (page.invoice.hadPayment) return html`${heading(say('gone'))}<p class="notice">${say('goneText')}</p>${blind}`;
+  switch (view.state) {
+    case 'waiting':
+      return html`${heading(say('waiting'))}${blind}`;
+    case 'expired':
+      return html`${heading(say('expired'))}<p>${say('expiredText')}</p>${blind}`;
+    case 'confirming':
+      return html`${heading(say('found'))}<p>${say('foundText')}</p>${blind}`;
+    case 'paid':
+      return html`${heading(say('paid'))}<p>${say('paidText')}</p>`;
+    default:
+      return assertNever(view.state);
+  }
+}
+
+/** A payer who waits for a payment to reappear is not asked for another one, except in case it failed. */
+function renderPayOrNot(page: Page, amount: string, address: string, question: Question | null): Html {
+  const pay = renderPay(page, amount, address);
+  if (!page.invoice.hadPayment) return pay;
+  const isAsked = question !== null && question.field !== 'transaction';
+  return html`<details${openIf(isAsked)}><summary>${page.words.say('goneShow')}</summary>
+${pay}
+${renderHelp(page, question)}
+</details>`;
+}
+
+function renderPay({ words }: Page, amount: string, address: string): Html {
+  const { say } = words;
+  // The digits after the requested cents tell this payment from others.
+  const tail = amount.indexOf('.') + 3;
+  return html`<section aria-labelledby="amount-label">
+<div class="row"><h2 id="amount-label">${say('sendExactly')}</h2>${renderCopyButton(words, 'amount', amount)}</div>
+<p class="amount${amount.length > 12 ? ' long' : ''}" dir="ltr"><span id="amount">${amount.slice(0, tail)}<b>${amount.slice(tail)}</b></span> <span class="unit">USDT</span></p>
+<p class="network">${say('network')}</p>
+<p class="hint">${say('allDigits')}</p>
+</section>
+<section aria-labelledby="address-label">
+<div class="row"><h2 id="address-label">${say('toAddress')}</h2>${renderCopyButton(words, 'address', address)}</div>
+<p class="address" dir="ltr"><span id="address"><b>${address.slice(0, 4)}</b>${address.slice(4, -6)}<b>${address.slice(-6)}</b></span></p>
+<div class="scan">${renderQr(address, words.text('qrLabel'))}<p class="hint">${say('qrHint')}</p></div>
+</section>
+<ul class="hint">
+<li>${say('oneTransfer')}</li>
+<li>${say('neverHistory')}</li>
+</ul>`;
+}
+
+/** A payer whose payment is on its way is not hurried. */
+function renderWhen({ words, now, invoice }: Page, { state, expiresAt, blind }: CheckoutView): Html {
+  if (invoice.hadPayment) return NOTHING;
+  const { say } = words;
+  const time = words.time(expiresAt);
+  if (state === 'expired') return html`<p>${say('timeEnded', { time })}</p>`;
+  if (state !== 'waiting') return NOTHING;
+  const leftMs = Date.parse(expiresAt) - now;
+  const left = (key: 'timeLeft' | 'timeLeftAtOpening') =>
+    leftMs < MINUTE_MS ? say('lessThanMinute') : say(key, { duration: words.duration(leftMs) });
+  // Only one of the two is shown: without the script the figure grows old.
+  const clock = blind
+    ? say('clockStands')
+    : html`<span class="unscripted">${left('timeLeftAtOpening')}</span><span class="scripted" data-until="${expiresAt}">${left('timeLeft')}</span>`;
+  return html`<p><strong>${say('payBy', { time })}</strong><br>${clock} ${say('laterCounts')}</p>`;
+}
+
+const MINUTE_MS = 60_000;
+
+/** With 27 producers a block is irreversible once 19 of them have built on it. */
+const PRODUCERS = 19;
+
+function builtOn({ transaction }: CheckoutView): number {
+  return Math.min(transaction?.confirmations ?? 0, PRODUCERS);
+}
+
+function renderProgress({ words }: Page, view: CheckoutView): Html {
+  const { state, transaction } = view;
+  if (state !== 'confirming' || transaction === null) return NOTHING;
+  const built = builtOn(view);
+  return html`<label for="built">${words.say('foundInBlock', { block: ltr(transaction.blockNumber), required: PRODUCERS })}</label>
+<p class="built"><progress id="built" max="${PRODUCERS}" value="${built}"></progress> <span>${words.say('built', { built: ltr(built), required: ltr(PRODUCERS) })}</span></p>`;
+}
+
+function renderFound(page: Page, { state, transaction }: CheckoutView): Html {
+  if (transaction === null) return NOTHING;
+  const { words } = page;
+  const { say } = words;
+  const back = state === 'paid' ? renderReturn(page, 'button') : null;
+  const { secondTxId, brand } = page.invoice;
+  const second =
+    secondTxId === null
+      ? null
+      : html`<p class="notice">${say('secondPayment', { transaction: ltr(secondTxId), merchant: renderMerchant(brand) })}</p>`;
+  const receipt =
+    state === 'paid' && !page.invoice.isDenied
+      ? html`<p class="no-print"><a href="${pageUrl(page, '/receipt')}">${say('receiptLink')}</a></p>`
+      : null;
+  return html`<dl>
+<dt>${say('amount')}</dt><dd>${ltr(`${transaction.amount} USDT`)}</dd>
+<dt>${say('time')}</dt><dd>${words.time(transaction.blockTime)}</dd>
+<dt>${say('block')}</dt><dd>${ltr(transaction.blockNumber)}</dd>
+<dt>${say('transaction')}</dt><dd class="hash" id="transaction">${ltr(transaction.txId)}</dd>
+</dl>${second}${back}${receipt}`;
+}
+
+function renderCheck(page: Page, view: CheckoutView): Html {
+  if (view.state === 'paid') return NOTHING;
+  return html`<p><a href="${pageUrl(page)}">${page.words.say('checkNow')}</a></p>`;
+}

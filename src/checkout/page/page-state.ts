@@ -1,0 +1,17 @@
+import type { Network } from '../../domain/network.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import type { CheckoutInvoice } from '../../store/ledger/checkout.ts';
+import type { Words } from '../words/words.ts';
+
+/** `usdt`: the token's contract, by the networks that this process knows it of. */
+export type Site = { publicUrl(): string; usdt: Partial<Record<Network, string>> };
+
+/** A reader's view of a page at one moment. */
+export type Page = {
+  invoice: CheckoutInvoice;
+  words: Words;
+  /** The reader chose the language by hand, so links keep it. */
+  isLanguageAsked: boolean;
+  now: UnixMs;
+  site: Site;
+};

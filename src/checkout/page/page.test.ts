@@ -1,0 +1,220 @@
+import { describe, expect, test } from 'vitest';
+import { checkoutPage, FULL_BRAND, PAGE_STATES, USDT } from '../../../test/support/checkout-page.ts';
+import { LOOKUP_ANSWERS } from '../../../test/support/lookup-answers.ts';
+import { formatAmount } from '../../domain/money.ts';
+import { renderAnswer } from '../lookup/answer.ts';
+import { renderReceipt } from '../receipt/receipt-page.ts';
+import { LANGUAGES } from '../words/languages.ts';
+import { renderPage } from './page.ts';
+import type { Page } from './page-state.ts';
+
+const NONCE = 'bm9uY2U=';
+
+const render = (page: Page) => renderPage(page, NONCE);
+
+const hrefsOf = (text: string) =>
+  [...text.matchAll(/href="([^"]*)"/g)].map(([, href = '']) => href.replaceAll('&amp;', '&'));
+
+const withoutStyle = (text: string) => text.replace(/<style.*?<\/style>/s, '');
+
+/** What is read. */
+const read = (text: string) => withoutStyle(text).replaceAll(/<[^>]+>/g, '');
+
+describe.each(LANGUAGES)('in $code', ({ code: language, direction }) => {
+  test.each(PAGE_STATES)(
+    'the page in state %s says its language and direction, and leaves no place and no mark',
+    (state) => {
+      const text = render(checkoutPage(state, { language, brand: FULL_BRAND }));
+      expect(text).toContain(`<html lang="${language}" dir="${direction}">`);
+      // The script fills in two places by itself.
+      const words = withoutStyle(text).replace(/ data-texts="[^"]*"/, '');
+      expect(words).not.toMatch(/[{}]|\*\*|undefined|\[object|>null</);
+    },
+  );
+
+  test('amount and address are written from left to right in Latin digits, and nothing stands between', () => {
+    const page = checkoutPage('waiting', { language });
+    const text = render(page);
+    expect(text).toContain(
+      '<p class="amount long" dir="ltr"><span id="amount">123456.99<b>0007</b></span> <span class="unit">USDT</span></p>',
+    );
+    expect(text).toContain(
+      '<p class="address" dir="ltr"><span id="address"><b>TPL6</b>6VK2gCXNCD7EJg9pgJRfqcRa<b>zjhUZY</b></span></p>',
+    );
+    expect(text).toContain('data-copy="123456.990007"');
+    expect(text).toContain('data-copy="TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY"');
+  });
+});
+
+test.each(['waiting', 'gone', 'expired', 'blind'] as const)(
+  'in state %s the page holds all that is needed to pay',
+  (state) => {
+    const text = render(checkoutPage(state));
+    for (const needed of [
+      'id="amount"',
+      'id="address"',
+      'class="qr"',
+      'USDT on TRON (TRC-20) only',
+      'name="fee"',
+      'name="paste"',
+    ]) {
+      expect(text).toContain(needed);
+    }
+  },
+);
+
+test.each(['found', 'paid'] as const)('in state %s nothing on the page can be paid again', (state) => {
+  const page = checkoutPage(state, { brand: FULL_BRAND });
+  const text = withoutStyle(render(page));
+  expect(text).not.toContain(page.invoice.address);
+  expect(text).not.toMatch(/class="qr"|data-copy|data-wallet|tronlink|trustwallet|id="amount"|name="fee"|name="paste"/);
+  expect(read(text)).toContain(`${formatAmount(page.invoice.payableMicro)} USDT`);
+});
+
+test('the ids of our books are nowhere on a page', () => {
+  for (const state of PAGE_STATES) expect(render(checkoutPage(state))).not.toContain('0198e1c2');
+});
+
+test('the clock counts down while the network is seen, stands still while it is not, and says when it has run out', () => {
+  expect(read(render(checkoutPage('waiting')))).toContain(
+    'Pay by 1 Sept 2026, 12:30 UTC12 minutes left when this page was opened.12 minutes left. A later payment still counts.',
+  );
+  const blind = read(render(checkoutPage('blind')));
+  expect(blind).toContain('The time to pay stands still until we see the network again. A later payment still counts.');
+  expect(blind).not.toContain('minutes left');
+  expect(read(render(checkoutPage('expired')))).toContain('The time to pay ended: 1 Sept 2026, 12:16 UTC.');
+});
+
+test('before the first block was read the network is not seen either', () => {
+  expect(read(render(checkoutPage('waiting', { invoice: { head: null } })))).toContain(
+    'We cannot see the TRON network right now.',
+  );
+});
+
+test('a paid page never says that the network is not seen, for there is nothing to wait for', () => {
+  const { head } = checkoutPage('blind').invoice;
+  expect(read(render(checkoutPage('paid', { invoice: { head } })))).not.toContain('We cannot see');
+});
+
+test('links keep the language that was chosen by hand, and nothing else', () => {
+  const below = (page: Page) => render(page).match(/(?<=(?:href|action)=")\/c\/[^"]*/g) ?? [];
+  for (const link of below(checkoutPage('waiting', { language: 'tr' }))) {
+    expect(link).toMatch(/^\/c\/1{22}(?:\/ask#\w+-answer|\?lang=(?!tr)[A-Za-z-]+)?$/);
+  }
+  const chosen = below(checkoutPage('gone', { language: 'tr', isLanguageAsked: true }));
+  expect(chosen.filter((link) => link.includes('lang=tr')).length).toBe(chosen.length - 11);
+});
+
+test('wallets get exactly the address, the amount and the token of this invoice', () => {
+  const page = checkoutPage('waiting', { language: 'fr', isLanguageAsked: true });
+  const [tronLink, trust] = hrefsOf(render(page)).filter((href) => /tronlink|trustwallet/.test(href));
+  const asked = new URL(tronLink ?? '').searchParams.get('param') ?? '';
+  expect(JSON.parse(asked)).toEqual({
+    url: 'https://pay.example/c/1111111111111111111111?lang=fr',
+    action: 'open',
+    protocol: 'tronlink',
+    version: '1.0',
+  });
+  expect(Object.fromEntries(new URL(trust ?? '').searchParams)).toEqual({
+    asset: `c195_t${USDT}`,
+    address: page.invoice.address,
+    amount: '123456.990007',
+  });
+});
+
+test('on a test network the page says so first, and names no wallet that moves real money', () => {
+  const text = render(checkoutPage('waiting', { invoice: { network: 'nile' } }));
+  expect(read(text)).toContain('Test payment. This is the Nile test network: do not send real money.');
+  expect(text.indexOf('Test payment')).toBeLessThan(text.indexOf('<h1'));
+  expect(text).not.toMatch(/tronlinkoutside|trustwallet/);
+  expect(render(checkoutPage('waiting'))).not.toContain('Test payment');
+});
+
+test('the form that was sent is open, with what was entered and the answer to it', () => {
+  const page = checkoutPage('waiting');
+  const fee = renderPage(page, NONCE, { question: { field: 'fee', text: '1,5' }, answer: null });
+  expect(fee).toContain('value="1,5"');
+  expect(read(fee)).toContain(
+    'Type 123458.490007 USDT at the exchange: after its fee of 1.5 exactly 123456.990007 arrives.',
+  );
+  const same = renderPage(page, NONCE, {
+    question: { field: 'paste', text: ` ${page.invoice.address}\n` },
+    answer: null,
+  });
+  expect(read(same)).toContain('It is the same address.');
+  const other = renderPage(page, NONCE, { question: { field: 'paste', text: USDT }, answer: null });
+  expect(read(other)).toContain('It is another address. Do not send to it.');
+  const [answer] = LOOKUP_ANSWERS.map((found) => renderAnswer(page, found));
+  const found = renderPage(page, NONCE, { question: { field: 'transaction', text: 'b4' }, answer: answer ?? null });
+  expect(read(found)).toContain('It has paid this invoice.');
+  for (const text of [fee, same, other, found]) expect(text.match(/<details[^>]* open>/g)).toHaveLength(1);
+});
+
+const HOSTILE =
+  "</title></style></script><script>alert(1)</script>\"><img src=x onerror=alert(1)>' onload='x \u202egnp{amount}**";
+const ESCAPED =
+  '&lt;/title&gt;&lt;/style&gt;&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;&quot;&gt;&lt;img src=x onerror=alert(1)&gt;&#39; onload=&#39;x \u202egnp{amount}**';
+
+describe('whatever the merchant or the payer wrote is text', () => {
+  const tagsOf = (text: string) => text.match(/<[a-z/!][^>]*>/gi)?.map((tag) => tag.replaceAll(/="[^"]*"/g, ''));
+  const receipt = (page: Page) => {
+    const { transfer } = page.invoice;
+    if (transfer === null) throw new Error('not paid');
+    return renderReceipt(page, { transfer, isSigned: true, nonce: NONCE });
+  };
+
+  test.each([...PAGE_STATES, 'receipt'] as const)(
+    '%s: a hostile name and contact add no tag and no attribute',
+    (view) => {
+      const [state, show] = view === 'receipt' ? (['paid', receipt] as const) : ([view, render] as const);
+      const tame = checkoutPage(state, { brand: { ...FULL_BRAND, supportContact: 'no link' } });
+      const hostile = checkoutPage(state, { brand: { ...FULL_BRAND, name: HOSTILE, supportContact: HOSTILE } });
+      expect(tagsOf(show(hostile))).toEqual(tagsOf(show(tame)));
+      // In a bdi it cannot turn the words around it either.
+      expect(show(hostile)).toContain(`<bdi>${ESCAPED}</bdi>`);
+    },
+  );
+
+  test.each([
+    'javascript:alert(1)',
+    ' javascript:alert(1)',
+    'JaVaScRiPt:alert(1)',
+    'java\nscript:alert(1)',
+    'data:text/html,<script>alert(1)</script>',
+    'vbscript:x',
+    '//evil.example/',
+    'https://user:password@shop.example/',
+    'https://shop.example/\u202e',
+    'https://shop.example\\@evil.example/',
+  ])('a return link or contact of %j is no link', (url) => {
+    const text = render(checkoutPage('paid', { brand: { ...FULL_BRAND, returnUrl: url, supportContact: url } }));
+    const outside = hrefsOf(text).filter((href) => !/^\/c\/1{22}|^data:,$/.test(href));
+    expect(outside).toEqual([]);
+  });
+
+  test('a return link cannot leave its attribute', () => {
+    const returnUrl = `https://shop.example/?a="><script>alert(1)</script>&b='x'`;
+    const text = render(checkoutPage('paid', { brand: { returnUrl } }));
+    expect(text).not.toContain('<script>alert');
+    expect(text).toContain('href="https://shop.example/?a=%22%3E%3Cscript%3Ealert(1)%3C/script%3E&amp;b=%27x%27"');
+  });
+
+  test.each([
+    'red;}body{display:none',
+    '#fff;}</style><script>alert(1)</script>',
+    'url(https://evil.example)',
+    '#ABCDEF0',
+  ])('a colour of %j is a mistake of ours, and never gets into the style', (accent) => {
+    expect(() => render(checkoutPage('waiting', { brand: { accent } }))).toThrow('is not a colour');
+  });
+
+  test('what the payer entered comes back as it was, in its field only', () => {
+    for (const field of ['fee', 'paste', 'transaction'] as const) {
+      const text = renderPage(checkoutPage('waiting'), NONCE, { question: { field, text: HOSTILE }, answer: null });
+      const [, ...rest] = text.split(ESCAPED);
+      expect(rest).toHaveLength(1);
+      expect(text).toContain(`value="${ESCAPED}"`);
+      expect(text).not.toContain('<script>alert');
+    }
+  });
+});

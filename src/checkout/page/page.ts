@@ -1,0 +1,85 @@
+import { keyMode } from '../../domain/network.ts';
+import { type Html, html } from '../../web/html.ts';
+import type { Words } from '../words/words.ts';
+import { renderReturn, renderSupport } from './brand-links.ts';
+import { renderHeader } from './header.ts';
+import { openIf, type Question, renderForm } from './help.ts';
+import { versionOf } from './live-message.ts';
+import { PART_NAMES, renderPart, titleOf } from './page-parts.ts';
+import type { Page } from './page-state.ts';
+import { renderDocument } from './render-document.ts';
+import { viewCheckout } from './view.ts';
+import { NETWORK_NAMES } from './wallets.ts';
+
+/** The payer's entry, and the answer about a transaction. */
+export type Exchange = { question: Question; answer: Html | null };
+
+/** The payer's page, complete without JavaScript. `exchange`: the question from one of its forms. */
+export function renderPage(page: Page, nonce: string, exchange: Exchange | null = null): string {
+  const { words, invoice } = page;
+  return renderDocument({
+    title: titleOf(page, viewCheckout(invoice, page.now)),
+    words,
+    nonce,
+    accent: invoice.brand.accent,
+    script: { path: `/c/${invoice.checkoutToken}`, texts: textsOf(words) },
+    main: html`${renderHeader(page)}
+${renderTestNotice(page)}${renderInvoice(page, exchange?.question ?? null)}
+${renderFind(page, exchange)}
+${renderFooter(page)}
+<p id="said" class="unseen" role="status"></p>`,
+  });
+}
+
+/** The parts that change with the state: the script replaces each part whose content changed. */
+function renderInvoice(page: Page, question: Question | null): Html {
+  const view = viewCheckout(page.invoice, page.now);
+  const parts = PART_NAMES.map((name) => {
+    const role = name === 'status' ? html` role="status"` : null;
+    return html`<div id="${name}"${role} data-part>${renderPart(name, page, view, question)}</div>
+`;
+  });
+  return html`<div id="invoice" data-state="${view.state}" data-version="${versionOf(page)}" data-now="${page.now}">
+${parts}</div>`;
+}
+
+/** Nothing on the main network. */
+export function renderTestNotice({ words, invoice: { network } }: Page): Html | null {
+  if (keyMode(network) === 'live') return null;
+  return html`<p class="notice">${words.say('testNetwork', { network: NETWORK_NAMES[network] })}</p>
+`;
+}
+
+/** Always there: a payer who paid twice, or too little, looks for the payment as well. */
+function renderFind(page: Page, exchange: Exchange | null): Html {
+  const { say } = page.words;
+  const asked = exchange?.question.field === 'transaction' ? exchange : null;
+  return html`<details id="find"${openIf(asked !== null)}><summary><span class="wanting">${say('findTitle')}</span><span class="seen">${say('findOther')}</span></summary>
+<p class="hint">${say('findText')}</p>
+${renderForm(page, { field: 'transaction', text: asked?.question.text ?? '' }, { label: say('findLabel'), button: say('findButton') })}
+<div id="transaction-answer" role="status">${asked?.answer ?? null}</div>
+</details>`;
+}
+
+/** The link back gives way to the button of a paid invoice. */
+function renderFooter(page: Page): Html | null {
+  const [support, back] = [renderSupport(page), renderReturn(page, 'link')];
+  return support === null && back === null ? null : html`<footer>${support}${back}</footer>`;
+}
+
+/** The texts that the script says by itself. */
+function textsOf(words: Words): Record<string, string> {
+  const { text } = words;
+  return {
+    copied: text('copied'),
+    selected: text('selected'),
+    copiedText: text('copiedText', { text: '{text}' }),
+    notCopied: text('notCopied'),
+    updatesItself: text('updatesItself'),
+    noConnection: text('noConnection'),
+    timeLeft: text('timeLeft', { duration: '{duration}' }),
+    lessThanMinute: text('lessThanMinute'),
+    searching: text('searching'),
+    notAnswered: text('answerUnavailable', { duration: words.duration(60_000) }),
+  };
+}

@@ -1,0 +1,41 @@
+import type { Brand } from '../../store/ledger/checkout.ts';
+import { type Html, html } from '../../web/html.ts';
+import type { Words } from '../words/words.ts';
+import type { CheckoutView } from './view.ts';
+
+/** Amounts, addresses and the like are written from left to right within any language, and do not disturb the words around them. */
+export function ltr(text: string | number): Html {
+  return html`<bdi dir="ltr">${text}</bdi>`;
+}
+
+/** The merchant's name, which may be in another script. */
+export function renderMerchant({ name }: Pick<Brand, 'name'>): Html {
+  return html`<bdi>${name}</bdi>`;
+}
+
+/**
+ * Shown by the script; its place is kept free without it. `from` is the id of the element that shows the text. A region of its own
+ * announces the label after a click, so that the answer around the button does not announce it once more.
+ */
+export function renderCopyButton(words: Words, from: 'amount' | 'address' | 'total', text: string): Html {
+  const label = words.text(from === 'address' ? 'copyAddress' : 'copyAmount');
+  return html`<button type="button" data-copy="${text}" data-from="${from}" data-copied="${words.text('copied')}" data-selected="${words.text('selected')}" aria-label="${label}" aria-live="off" hidden>${words.say('copy')}</button>`;
+}
+
+/** Drawn with the colour of the text; the words beside it say the same. */
+export function renderIcon(state: CheckoutView['state']): Html {
+  return html`<svg class="icon" aria-hidden="true" width="28" height="28" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" stroke-linejoin="round"><circle cx="12" cy="12" r="10"/>${DRAWINGS[state]}</svg>`;
+}
+
+const CLOCK = html`<path d="M12 7v5l3 2"/>`;
+const DRAWINGS = {
+  waiting: CLOCK,
+  expired: CLOCK,
+  confirming: html`<path d="M7.5 12h.01M12 12h.01M16.5 12h.01"/>`,
+  paid: html`<path d="m7.5 12.5 3 3 6-6.5"/>`,
+};
+
+/** `1.500000` → `1.5`: for fees and differences, which nobody has to type. Amounts to send keep all their digits. */
+export function trimZeros(amount: string): string {
+  return amount.replace(/\.?0+$/, '');
+}

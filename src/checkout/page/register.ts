@@ -1,0 +1,48 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { isCheckoutToken } from '../../domain/checkout-token.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import type { Database } from '../../store/db/database.ts';
+import { findCheckoutInvoice } from '../../store/ledger/checkout.ts';
+import { chooseLanguage } from '../words/languages.ts';
+import { wordsOf } from '../words/words.ts';
+import { answerPage } from './answer-page.ts';
+import { serveAssets } from './assets.ts';
+import { DATA_HEADERS } from './headers.ts';
+import { renderPage } from './page.ts';
+import type { Page, Site } from './page-state.ts';
+import { viewCheckout } from './view.ts';
+import { WALLET_NODES } from './wallets.ts';
+
+/** The answer to scripts for every link that leads nowhere. */
+export const UNKNOWN_LINK = { error: 'there is no invoice at this link' };
+
+export type CheckoutDeps = { db: Database; now(): UnixMs; site: Site };
+
+/** `GET /c/:token` (the page), `/c/:token/status` (JSON), and the script. */
+export function registerCheckout(app: FastifyInstance, deps: CheckoutDeps): void {
+  const schema = { hide: true };
+  app.get('/c/:token', { schema }, (request, reply) =>
+    answerPage(request, reply, async (nonce) => {
+      const page = await findPage(deps, request);
+      return page && { html: renderPage(page, nonce), connectTo: WALLET_NODES[page.invoice.network] };
+    }),
+  );
+  app.get('/c/:token/status', { schema }, async (request, reply) => {
+    const page = await findPage(deps, request);
+    reply.headers(DATA_HEADERS);
+    return page === null ? reply.code(404).send(UNKNOWN_LINK) : viewCheckout(page.invoice, page.now);
+  });
+  // Links that were cut, or to which a chat added something.
+  app.get('/c/*', { schema }, (request, reply) => answerPage(request, reply, async () => null));
+  serveAssets(app);
+}
+
+/** The page of a request as its reader sees it; `null`: there is no such link. Error: `DATABASE_UNAVAILABLE`. */
+export async function findPage({ db, now, site }: CheckoutDeps, request: FastifyRequest): Promise<Page | null> {
+  const { token } = request.params as { token: string };
+  if (!isCheckoutToken(token)) return null;
+  const invoice = await findCheckoutInvoice(db, token);
+  if (invoice === null) return null;
+  const { language, isAsked } = chooseLanguage(request);
+  return { invoice, words: wordsOf(language), isLanguageAsked: isAsked, now: now(), site };
+}

@@ -1,0 +1,67 @@
+import { keyMode, type Network } from '../../domain/network.ts';
+import { type Html, html } from '../../web/html.ts';
+import type { Page } from './page-state.ts';
+import { pageUrl } from './page-url.ts';
+
+/**
+ * Ways into a wallet: links to wallets that have them, and a button that is there only where a wallet runs in this page. That one
+ * asks the wallet for one `transfer` of exactly this amount; nothing ever asks for an `approve`.
+ */
+export function renderWallets(page: Page, amount: string): Html {
+  const { words, invoice, site } = page;
+  const { say } = words;
+  const contract = site.usdt[invoice.network] ?? null;
+  const { genesisId } = invoice;
+  const own = contract === null || genesisId === null ? null : renderOwnWallet(page, contract, genesisId);
+  const links = keyMode(invoice.network) === 'live' && contract !== null ? walletLinks(page, contract, amount) : null;
+  if (own === null && links === null) return html``;
+  return html`${own}${
+    links &&
+    html`<details><summary>${say('wallets')}</summary>
+<p><a href="${links.tronLink}" rel="noreferrer">${say('openTronLink')}</a><br><a href="${links.trust}" rel="noreferrer">${say('openTrust')}</a></p>
+<p class="hint">${say('walletsHint')}</p>
+</details>`
+  }`;
+}
+
+/**
+ * TronLink opens this page in its own browser (https://docs.tronlink.org, "DeepLink"); Trust Wallet opens its form for sending with
+ * everything filled in (https://developer.trustwallet.com/developer/develop-for-trust/deeplinking; 195 is TRON's number in SLIP-44).
+ */
+function walletLinks({ site, ...page }: Page, contract: string, amount: string): { tronLink: string; trust: string } {
+  const url = site.publicUrl() + pageUrl(page);
+  const open = JSON.stringify({ url, action: 'open', protocol: 'tronlink', version: '1.0' });
+  const send = new URLSearchParams({ asset: `c195_t${contract}`, address: page.invoice.address, amount });
+  return {
+    tronLink: `tronlinkoutside://pull.activity?param=${encodeURIComponent(open)}`,
+    trust: `https://link.trustwallet.com/send?${send}`,
+  };
+}
+
+/** The script tells the wallet's network by its block 0. */
+function renderOwnWallet({ words, invoice }: Page, contract: string, genesisId: string): Html {
+  const { network, address, payableMicro } = invoice;
+  return html`<div class="wallet" hidden data-wallet data-contract="${contract}" data-to="${address}" data-micro="${payableMicro.toString()}" data-genesis="${genesisId}">
+<button type="button">${words.say('payHere')}</button>
+<p class="hint">${words.say('walletsHint')}</p>
+<p role="status" data-wait="${words.text('walletWait')}" data-sent="${words.text('walletSent')}" data-refused="${words.text('walletRefused')}" data-unknown="${words.text('walletUnknown')}" data-other="${words.text('walletOtherNetwork', { network: NETWORK_NAMES[network] })}"></p>
+</div>`;
+}
+
+/** As wallets call them. */
+export const NETWORK_NAMES: Readonly<Record<Network, string>> = {
+  mainnet: 'TRON Mainnet',
+  nile: 'Nile',
+  devnet: 'devnet',
+};
+
+/**
+ * The nodes that the scripts of wallets ask by default. The scripts run in the page, so the page has to allow it. Nothing of ours asks
+ * there. A public network allows the nodes of the others too, because a wallet can say only by asking that it is on another one.
+ */
+const PUBLIC_NODES = ['https://api.trongrid.io', 'https://nile.trongrid.io', 'https://api.shasta.trongrid.io'];
+export const WALLET_NODES: Readonly<Record<Network, readonly string[]>> = {
+  mainnet: PUBLIC_NODES,
+  nile: PUBLIC_NODES,
+  devnet: [],
+};

@@ -1,0 +1,65 @@
+import type { FastifyRequest } from 'fastify';
+
+/** The languages of the payer's page, under their own names. The first is for readers of none of them. */
+export const LANGUAGES = [
+  { code: 'en', name: 'English', direction: 'ltr' },
+  { code: 'ru', name: 'Русский', direction: 'ltr' },
+  { code: 'zh-Hans', name: '简体中文', direction: 'ltr' },
+  { code: 'es', name: 'Español', direction: 'ltr' },
+  { code: 'pt-BR', name: 'Português (Brasil)', direction: 'ltr' },
+  { code: 'tr', name: 'Türkçe', direction: 'ltr' },
+  { code: 'ar', name: 'العربية', direction: 'rtl' },
+  { code: 'fa', name: 'فارسی', direction: 'rtl' },
+  { code: 'vi', name: 'Tiếng Việt', direction: 'ltr' },
+  { code: 'id', name: 'Bahasa Indonesia', direction: 'ltr' },
+  { code: 'uk', name: 'Українська', direction: 'ltr' },
+  { code: 'fr', name: 'Français', direction: 'ltr' },
+] as const;
+
+export type Language = (typeof LANGUAGES)[number]['code'];
+
+export type ChosenLanguage = {
+  language: Language;
+  /** The reader chose it by hand: then links of the page keep it. */
+  isAsked: boolean;
+};
+
+/** Chooses the language that `?lang=` asks for (`zh-Hans`, and also `zh`, `zh-CN`, `PT`), else the browser's preference. */
+export function chooseLanguage({ query, headers }: Pick<FastifyRequest, 'query' | 'headers'>): ChosenLanguage {
+  const asked = (query as { lang?: unknown } | undefined)?.lang;
+  const language = typeof asked === 'string' ? languageOf(asked.toLowerCase()) : undefined;
+  if (language !== undefined) return { language, isAsked: true };
+  return { language: preferredLanguage(headers['accept-language'] ?? ''), isAsked: false };
+}
+
+/** More than anybody speaks. */
+const MAX_RANGES = 20;
+
+/** Reads `Accept-Language` (RFC 9110, 12.5.4), as in `uk-UA,uk;q=0.9,ru;q=0.8,en;q=0.7`. Any text is borne. */
+export function preferredLanguage(header: string): Language {
+  const ranges = header
+    .split(',', MAX_RANGES)
+    .map((range) => {
+      const [tag = '', ...parameters] = range.trim().split(';');
+      const quality = parameters.map((parameter) => /^\s*q=(\d(?:\.\d{0,3})?)\s*$/i.exec(parameter)?.[1]).find(Boolean);
+      return { tag: tag.trim().toLowerCase(), quality: Number(quality ?? 1) };
+    })
+    .filter(({ quality }) => quality > 0)
+    // The sort is stable: of equal ones the first is wanted most.
+    .sort((left, right) => right.quality - left.quality);
+  for (const { tag } of ranges) {
+    const found = languageOf(tag);
+    if (found !== undefined) return found;
+  }
+  return LANGUAGES[0].code;
+}
+
+/** Android still says `in` for Indonesian. */
+const FORMER_CODES: Readonly<Record<string, string>> = { in: 'id' };
+
+/** By the language alone: a reader of Portuguese, or of Chinese in another script, reads ours sooner than English. */
+function languageOf(tag: string): Language | undefined {
+  const [primary = ''] = tag.split('-', 1);
+  const wanted = FORMER_CODES[primary] ?? primary;
+  return LANGUAGES.find(({ code }) => code.split('-', 1)[0] === wanted)?.code;
+}

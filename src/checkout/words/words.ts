@@ -1,0 +1,97 @@
+import { readFileSync } from 'node:fs';
+import { type Html, html, rawHtml } from '../../web/html.ts';
+import type { Catalogue, PluralKey, TextKey } from './catalogue.ts';
+import { LANGUAGES, type Language } from './languages.ts';
+
+type Values = Readonly<Record<string, Html | string | number>>;
+
+/** The words of one language, ready to be put into a page. */
+export type Words = {
+  language: Language;
+  direction: 'ltr' | 'rtl';
+  /** A text with its places filled in. Values are escaped; `**…**` is strong. */
+  say(key: TextKey, values?: Values): Html;
+  /** The same as plain text, for titles and attributes. */
+  text(key: TextKey, values?: Readonly<Record<string, string | number>>): string;
+  /** The form of a text that a number asks for; `{count}` is the number. */
+  count(key: PluralKey, count: number): Html;
+  /** `21 Nov 2026, 03:17 UTC`: the script turns it into the reader's own time. */
+  time(iso: string): Html;
+  /** `29 minutes`, rounded down to whole minutes, hours from two of them on, days from two of them on; below a minute in seconds. */
+  duration(ms: number): string;
+};
+
+/** Read at the start, so that a missing file stops it. Not imported, because early releases of Node 22 warn of JSON modules. */
+export const CATALOGUES = Object.fromEntries(
+  LANGUAGES.map(({ code }) => {
+    return [code, JSON.parse(readFileSync(new URL(`${code}.json`, import.meta.url), 'utf8'))];
+  }),
+) as Readonly<Record<Language, Catalogue>>;
+
+/** The words of a language of the page. */
+export function wordsOf(language: Language): Words {
+  const words = ALL.get(language);
+  if (words === undefined) throw new Error(`there are no words in ${language}`);
+  return words;
+}
+
+const MINUTE_MS = 60_000;
+
+/** The day before the month, and the month by name: no reader takes 3/4 for another day. */
+const DATES: Readonly<Record<string, string>> = { en: 'en-GB' };
+
+export function createWords(catalogue: Catalogue, language: Language, direction: 'ltr' | 'rtl'): Words {
+  const dates = new Intl.DateTimeFormat(DATES[language] ?? language, {
+    dateStyle: 'medium',
+    timeStyle: 'short',
+    timeZone: 'UTC',
+  });
+  const plurals = new Intl.PluralRules(language);
+  const units = new Map(
+    (['second', 'minute', 'hour', 'day'] as const).map((unit) => [
+      unit,
+      new Intl.NumberFormat(language, { style: 'unit', unit, unitDisplay: 'long' }),
+    ]),
+  );
+  const measure = (count: number, unit: 'second' | 'minute' | 'hour' | 'day') => units.get(unit)?.format(count) ?? '';
+  return {
+    language,
+    direction,
+    say: (key, values = {}) => fill(catalogue[key], values),
+    text: (key, values = {}) =>
+      catalogue[key].replaceAll(STRONG, '').replace(PLACE, (_, name: string) => String(values[name] ?? '')),
+    count: (key, count) => {
+      const forms = catalogue[key];
+      return fill(forms[plurals.select(count)] ?? forms.other, { count });
+    },
+    time: (iso) => html`<time datetime="${iso}">${dates.format(new Date(iso))} UTC</time>`,
+    duration: (ms) => {
+      const minutes = Math.floor(ms / MINUTE_MS);
+      if (minutes < 1) return measure(Math.max(0, Math.floor(ms / 1000)), 'second');
+      if (minutes < 120) return measure(minutes, 'minute');
+      if (minutes < 48 * 60) return measure(Math.floor(minutes / 60), 'hour');
+      return measure(Math.floor(minutes / (24 * 60)), 'day');
+    },
+  };
+}
+
+const PLACE = /\{(\w+)\}/g;
+const STRONG = '**';
+
+/** Text stands between the places, and every second stretch between the marks is strong. */
+function fill(text: string, values: Values): Html {
+  const marked = text.split(STRONG).map((part, index) => {
+    const filled = fillPlaces(part, values);
+    return index % 2 === 1 ? html`<strong>${filled}</strong>` : filled;
+  });
+  return rawHtml(marked.map((part) => part.html).join(''));
+}
+
+function fillPlaces(text: string, values: Values): Html {
+  // Texts and names of places take turns.
+  const parts = text.split(PLACE).map((part, index) => (index % 2 === 1 ? html`${values[part] ?? ''}` : html`${part}`));
+  return rawHtml(parts.map((part) => part.html).join(''));
+}
+
+// At the end, because it uses all of the above.
+const ALL = new Map(LANGUAGES.map(({ code, direction }) => [code, createWords(CATALOGUES[code], code, direction)]));

@@ -1,0 +1,72 @@
+import { basename, resolve } from 'node:path';
+import { toIso } from '../../domain/time.ts';
+import { createBackup } from '../../operator/backup/create-backup.ts';
+import { makeKey } from '../../operator/backup/make-key.ts';
+import type { BackupView } from '../../operator/backup/views.ts';
+import { openKeyRing } from '../../runtime/open-key-ring.ts';
+import { cliActor } from '../terminal/operator.ts';
+import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
+import { readVersion } from '../terminal/version.ts';
+import { now, withDatabase } from '../terminal/with-database.ts';
+
+type BackupOptions = { to?: string; final?: boolean; recipient?: string[] };
+
+export async function printBackup(terminal: Terminal, options: BackupOptions): Promise<Result> {
+  const isFinal = options.final === true;
+  const data = await withDatabase(
+    terminal,
+    async ({ config, ...database }) => {
+      const at = now();
+      const path = resolve(options.to ?? `quittance-${toIso(at).replace(/[:.]/g, '')}.backup`);
+      const recipients = options.recipient ?? config.backupRecipients;
+      const keyRing = await openKeyRing(config, { mayCreate: false, warn: terminal.note });
+      const deps = { ...database, now: () => at, keyRing, release: readVersion() };
+      return createBackup(deps, cliActor(terminal), { path, recipients, isFinal });
+    },
+    { mayCreate: false, mayMigrate: false, asOwner: isFinal },
+  );
+  return {
+    data,
+    text: describe(data),
+    next: data.final
+      ? `restore it once, where the ledger goes on: quittance restore ${basename(data.file)}. Never start a service over this database again`
+      : 'keep it on another machine, and the master key in another place than the backups; try it with "quittance backup --verify"',
+  };
+}
+
+function describe({ rowCounts, masterKeyIds, authenticatedBy, recipients, ...made }: BackupView): string {
+  return formatFields([
+    ['file', made.file],
+    ['size', `${made.bytes} bytes`],
+    ['taken at', made.takenAt],
+    ...['projects', 'addresses', 'invoices', 'transfers', 'events'].map(
+      (name) => [name, String(rowCounts[name] ?? 0)] as const,
+    ),
+    ['sealed with', masterKeyIds.length === 0 ? null : masterKeyIds.join(', ')],
+    [
+      'authenticated',
+      authenticatedBy === null
+        ? 'NO: no master key is at hand, so nobody can tell whether the file was changed'
+        : `under the master key ${authenticatedBy}`,
+    ],
+    ['encrypted', recipients.length === 0 ? 'no' : `to ${recipients.map(shorten).join(', ')}`],
+    ['final', made.final ? 'yes: this ledger creates no invoice any more, here and for ever' : null],
+  ]);
+}
+
+/** Public keys that are safe from quantum computers have 1,959 characters. */
+function shorten(recipient: string): string {
+  return recipient.length > 62 ? `${recipient.slice(0, 40)}…` : recipient;
+}
+
+export async function printNewBackupKey(terminal: Terminal, file: string): Promise<Result> {
+  const data = await makeKey({ now }, cliActor(terminal), { path: resolve(file) });
+  return {
+    data,
+    text: formatFields([
+      ['secret key', data.file],
+      ['public key', data.recipient],
+    ]),
+    next: `keep the file where nobody who makes backups can read it, in two places, and not here; then set QUITTANCE_BACKUP_RECIPIENT=${data.recipient}. Without the file no encrypted backup is ever read again`,
+  };
+}

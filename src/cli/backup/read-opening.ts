@@ -1,0 +1,52 @@
+import { readFile } from 'node:fs/promises';
+import type { Config } from '../../config/config.ts';
+import { AppError } from '../../domain/errors.ts';
+import { areIdentities } from '../../operator/backup/backup-encryption.ts';
+import { type Authenticity, describeMac } from '../../operator/backup/backup-mac.ts';
+import type { Opening } from '../../operator/backup/backup-read.ts';
+import { clip } from '../../operator/input/clip.ts';
+import { openKeyRing } from '../../runtime/open-key-ring.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+
+export type OpenOptions = { identity?: string; unauthenticated?: boolean };
+
+/** Reads the keys that tell whether a backup is ours, and the keys that open an encrypted one. */
+export async function readOpening(
+  terminal: Terminal,
+  config: Config,
+  { identity }: OpenOptions,
+): Promise<Required<Opening>> {
+  const keyRing = await openKeyRing(config, { mayCreate: false, warn: terminal.note });
+  return { keyRing, identities: identity === undefined ? [] : await readIdentities(identity) };
+}
+
+/** Describes which key vouches for a backup that was taken, or why none does. */
+export function describeAuthenticity(found: Authenticity): string {
+  switch (found.kind) {
+    case 'authentic':
+      return `under the master key ${found.masterKeyId}`;
+    case 'tampered':
+      return 'NO: it was changed';
+    default:
+      return `NO: ${describeMac(found)}`;
+  }
+}
+
+/** The secret keys of a file as `age-keygen` writes it. No message shows any of it. */
+async function readIdentities(file: string): Promise<string[]> {
+  const text = await readFile(file, 'latin1').catch((error: NodeJS.ErrnoException) => {
+    throw new AppError('INVALID_ARGUMENT', `--identity ${clip(file)} cannot be read (${error.code})`, { cause: error });
+  });
+  const lines = text.split('\n').map((line) => line.trim());
+  const keys = lines.filter((line) => line !== '' && !line.startsWith('#'));
+  const isEncrypted = /^(age-encryption\.org|-----BEGIN AGE)/.test(text);
+  if (!isEncrypted && keys.length > 0 && (await areIdentities(keys))) return keys;
+  throw new AppError(
+    'INVALID_ARGUMENT',
+    `--identity ${clip(file)} ${
+      isEncrypted
+        ? 'is itself encrypted: decrypt it first with "age -d"'
+        : 'must hold secret keys of age, one a line (AGE-SECRET-KEY-1…), as "quittance backup keygen" and "age-keygen" write them'
+    }`,
+  );
+}

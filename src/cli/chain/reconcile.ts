@@ -1,0 +1,52 @@
+import { readAddress, reconcileNow } from '../../operator/chain/reconcile-now.ts';
+import type { ReconciledAddress } from '../../operator/chain/views.ts';
+import type { Hint } from '../../operator/hint.ts';
+import { EXIT } from '../terminal/describe-error.ts';
+import { formatHint } from '../terminal/format-hint.ts';
+import { cliActor } from '../terminal/operator.ts';
+import { formatTable, type Result, type Terminal } from '../terminal/terminal.ts';
+import { withNodes } from '../terminal/with-nodes.ts';
+
+/** Exit code 1 unless all of them balance. */
+export async function printReconciled(
+  terminal: Terminal,
+  { address, network }: { address?: string[]; network?: string },
+): Promise<Result> {
+  const addresses = (address ?? []).map(readAddress);
+  const onProgress = (done: number, total: number) => {
+    if (done < total) terminal.note(`${done} of ${total} addresses`);
+  };
+  const { view, firstChecked, hints } = await withNodes(terminal, network, (deps) =>
+    reconcileNow({ ...deps, onProgress }, cliActor(terminal), { addresses }),
+  );
+  const rows = view.data;
+  return {
+    data: view,
+    text: formatTable(
+      ['ADDRESS', 'STATUS', 'LEDGER', 'CHAIN', 'DIFFERENCE', 'NOTE'],
+      rows.map((row) => cellsOf(row, firstChecked)),
+    ),
+    ...(rows.length === 0 ? { next: 'no address yet: add one with "quittance address add T…"' } : {}),
+    ...(rows.every(({ status }) => status === 'good') ? {} : { next: adviceOn(hints), exitCode: EXIT.failed }),
+  };
+}
+
+function cellsOf(row: ReconciledAddress, firstChecked: ReadonlySet<string>): string[] {
+  const { address } = row;
+  switch (row.status) {
+    case 'good': {
+      const note = firstChecked.has(address) ? `first check: it held ${row.opening}` : `at block ${row.block}`;
+      return [address, 'good', row.balance, row.balance, '0.000000', note];
+    }
+    case 'differs':
+      return [address, 'DIFFERS', row.ledger, row.chain, row.difference, `in blocks ${row.from} to ${row.to}`];
+    case 'too-early':
+      return [address, 'too early', '', '', '', row.reason];
+  }
+}
+
+function adviceOn(hints: readonly Hint[]): string {
+  if (hints.length === 0) return 'try again in a minute; the service must be running and catching up';
+  const lines = new Set(hints.map(formatHint));
+  return `read the blocks again in which it must have happened:\n${[...lines].slice(0, 20).join('\n')}`;
+}

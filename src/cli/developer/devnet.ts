@@ -1,0 +1,35 @@
+import { type DevnetInput, readDevnetSettings, runDevnet } from '../../developer/devnet/run-devnet.ts';
+import { asOptions } from '../terminal/as-options.ts';
+import { EXIT } from '../terminal/describe-error.ts';
+import { loadConfig } from '../terminal/load-config.ts';
+import { formatFields, type Terminal } from '../terminal/terminal.ts';
+import { stopSignal } from './stop-signal.ts';
+
+/** Runs the local TRON network until a signal. */
+export async function printDevnet(terminal: Terminal, options: DevnetInput): Promise<void> {
+  const config = loadConfig(terminal);
+  const settings = asOptions(() => readDevnetSettings(options, config));
+  const signal = stopSignal(EXIT.failed);
+  await runDevnet(settings, signal, (data) => {
+    const { url, solidityUrl, grpcUrl, grpcSolidityUrl, usdtContract, payer } = data;
+    terminal.print({
+      data,
+      text: formatFields([
+        ['gRPC', `${grpcUrl}, irreversible ${grpcSolidityUrl}`],
+        ['HTTP', `${url}, irreversible ${solidityUrl}`],
+        ['USDT', usdtContract],
+        ['fake USDT', data.fakeUsdtContract],
+        ['multisend', data.multisendContract],
+        ['payer', payer.address],
+        ['payer key', payer.privateKey],
+        ['chain', data.dataDir ?? 'in memory'],
+      ]),
+      next: `to serve it: QUITTANCE_DEVNET_NODES='${grpcUrl}#solidity=${grpcSolidityUrl}' QUITTANCE_DEVNET_USDT=${usdtContract} ${startCommand()}`,
+    });
+  });
+}
+
+/** In a checkout there is no `quittance` on the path. */
+function startCommand(): string {
+  return process.env['npm_lifecycle_event'] === undefined ? 'quittance start' : 'npm start';
+}

@@ -1,0 +1,59 @@
+import { createKey, readNewKey } from '../../operator/keys/create-key.ts';
+import { listKeys } from '../../operator/keys/list-keys.ts';
+import { readKeyId, revokeKey } from '../../operator/keys/revoke-key.ts';
+import type { CreatedKeyView, KeyView } from '../../operator/keys/views.ts';
+import { asOptions } from '../terminal/as-options.ts';
+import { cliActor } from '../terminal/operator.ts';
+import { type Column, tableOf } from '../terminal/table.ts';
+import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
+import { now, withDatabase } from '../terminal/with-database.ts';
+
+type Project = { projectId: string | undefined };
+
+export async function printNewKey(
+  terminal: Terminal,
+  { projectId, ...input }: Project & Parameters<typeof readNewKey>[0],
+): Promise<Result> {
+  const key = asOptions(() => readNewKey(input, now()), { allowedIps: '--allow-ip' });
+  const data = await withDatabase(terminal, (deps) => createKey(deps, cliActor(terminal), { ...key, projectId }));
+  return {
+    data,
+    text: formatFields(NEW_KEY.map(([name, cell]) => [name, cell(data)])),
+    next: 'the secret key is shown only now: store it where your server reads it (header X-Api-Key)',
+  };
+}
+
+const NEW_KEY: readonly Column<CreatedKeyView>[] = [
+  ['key', ({ keyId }) => keyId],
+  ['project', ({ projectId }) => projectId],
+  ['network', ({ network }) => network],
+  ['name', ({ name }) => name],
+  ['expires', ({ expiresAt }) => expiresAt ?? 'never'],
+  ['allowed IPs', ({ allowedIps }) => allowedIps?.join(', ') ?? 'all'],
+  ['secret key', ({ apiKey }) => apiKey],
+];
+
+export async function printKeys(terminal: Terminal, input: Project): Promise<Result> {
+  const data = await withDatabase(terminal, (deps) => listKeys(deps, cliActor(terminal), input));
+  return {
+    data,
+    text: tableOf(KEYS, data.data),
+    ...(data.data.length === 0 ? { next: 'no key yet: make one with "quittance key create"' } : {}),
+  };
+}
+
+const KEYS: readonly Column<KeyView>[] = [
+  ['KEY', ({ keyId }) => keyId],
+  ['STATUS', ({ status }) => status],
+  ['CREATED', ({ createdAt }) => createdAt],
+  ['LAST USED', ({ lastUsedAt }) => lastUsedAt ?? 'never'],
+  ['EXPIRES', ({ expiresAt }) => expiresAt ?? 'never'],
+  ['ALLOWED IPS', ({ allowedIps }) => allowedIps?.join(',') ?? 'all'],
+  ['NAME', ({ name }) => name],
+];
+
+export async function printRevokedKey(terminal: Terminal, keyId: string): Promise<Result> {
+  const uuid = readKeyId(keyId);
+  const data = await withDatabase(terminal, (deps) => revokeKey(deps, cliActor(terminal), { uuid }));
+  return { data, text: `revoked ${data.keyId}` };
+}

@@ -1,0 +1,80 @@
+import { rotateMasterKey } from '../../operator/keys/rotate-master-key.ts';
+import { showMasterKeys } from '../../operator/keys/show-master-keys.ts';
+import type { MasterKeyView, RotatedMasterKeyView } from '../../operator/keys/views.ts';
+import { openKeyRing } from '../../runtime/open-key-ring.ts';
+import { EXIT } from '../terminal/describe-error.ts';
+import { cliActor } from '../terminal/operator.ts';
+import { type Column, tableOf } from '../terminal/table.ts';
+import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
+import { withDatabase } from '../terminal/with-database.ts';
+
+const yesNo = (is: boolean) => (is ? 'yes' : 'no');
+
+const KEYS: readonly Column<MasterKeyView>[] = [
+  ['KEY', ({ keyId }) => keyId],
+  ['USE', ({ use }) => use],
+  ['SIGNING SECRETS', ({ signing }) => String(signing)],
+  ['ENDED', ({ ended }) => String(ended)],
+  ['RECEIPTS', ({ sealsReceiptKey }) => yesNo(sealsReceiptKey)],
+  ['CAN BE DROPPED', ({ canBeDropped }) => yesNo(canBeDropped)],
+];
+
+/** Exits 1 where what still signs is sealed under a key that is not here. */
+export function printMasterKeys(terminal: Terminal): Promise<Result> {
+  return withDatabase(terminal, async (deps) => {
+    const keyRing = await openKeyRing(deps.config, { mayCreate: false, warn: terminal.note });
+    const { view: data, missing } = await showMasterKeys({ ...deps, keyRing }, cliActor(terminal));
+    const next = missing ?? (keyRing === null ? NO_KEY[deps.kind] : null);
+    return {
+      data,
+      text: [formatFields([['keys from', data.source]]), tableOf(KEYS, data.keys)]
+        .filter((part) => part !== '')
+        .join('\n\n'),
+      ...(next === null ? {} : { next }),
+      exitCode: data.keys.some(({ use }) => use === 'missing') ? EXIT.failed : EXIT.ok,
+    };
+  });
+}
+
+const NO_KEY = {
+  external: 'QUITTANCE_MASTER_KEY is not set; make a key with "openssl rand -base64 32"',
+  embedded: 'no key yet: it is made when the first secret is sealed',
+};
+
+export async function printRotatedKey(terminal: Terminal): Promise<Result> {
+  const data = await withDatabase(terminal, (deps) =>
+    rotateMasterKey({ ...deps, warn: terminal.note }, cliActor(terminal)),
+  );
+  const { source, keyId, isNew, resealed, dropped, droppable } = data;
+  const lost = [...data.lostEndpoints, ...(data.isReceiptKeyLost ? ['the signing key of receipts'] : [])];
+  const next = nextOf(data);
+  return {
+    data,
+    text: formatFields([
+      ['keys from', source],
+      ['key', `${keyId}${isNew ? ' (new)' : ''}`],
+      ['secrets sealed anew', String(resealed)],
+      ['dropped', dropped.join(', ') || null],
+      ['can be dropped', droppable.join(', ') || null],
+      ['cannot be opened', lost.join(', ') || null],
+    ]),
+    ...(next === null ? {} : { next }),
+    exitCode: lost.length === 0 ? EXIT.ok : EXIT.failed,
+  };
+}
+
+function nextOf({ source, isNew, droppable, lostEndpoints, isReceiptKeyLost }: RotatedMasterKeyView): string | null {
+  if (lostEndpoints.length > 0) {
+    return 'these endpoints have secrets that no key opens: add their key, or if it is lost for ever, give each a new secret with "quittance webhook rotate --key-is-lost"';
+  }
+  if (isReceiptKeyLost) {
+    return 'no key opens the signing key of receipts: add its key, or if it is lost for ever, make a new signing key with "quittance receipt rotate --key-is-lost"';
+  }
+  if (droppable.length > 0) {
+    return 'take the other keys out of QUITTANCE_MASTER_KEY once every process has this one first';
+  }
+  if (source === 'QUITTANCE_MASTER_KEY') return null;
+  return isNew
+    ? 'backups of the database from before need the former file; make a new backup of both'
+    : 'a rotation that was cut off is finished now; run this again for another new key';
+}

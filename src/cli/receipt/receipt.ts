@@ -1,0 +1,116 @@
+import { createReadStream } from 'node:fs';
+import { AppError } from '../../domain/errors.ts';
+import { isLocalNetwork, keyMode } from '../../domain/network.ts';
+import type { Receipt } from '../../domain/receipt/receipt.ts';
+import { MAX_KEY_SET_BYTES, readKeyIds } from '../../domain/receipt/receipt-key.ts';
+import { MAX_RECEIPT_BYTES } from '../../domain/receipt/receipt-signature.ts';
+import { clip } from '../../operator/input/clip.ts';
+import { printable } from '../../operator/input/printable.ts';
+import { openEncryptionKeys } from '../../operator/keys/encryption-keys.ts';
+import { rotateReceiptKey } from '../../operator/keys/rotate-receipt-key.ts';
+import { verifyReceipt } from '../../operator/keys/verify-receipt.ts';
+import { EXIT } from '../terminal/describe-error.ts';
+import { cliActor } from '../terminal/operator.ts';
+import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
+import { withDatabase } from '../terminal/with-database.ts';
+
+export async function printRotatedKey(terminal: Terminal, { isKeyLost }: { isKeyLost: boolean }): Promise<Result> {
+  const data = await withDatabase(terminal, async (deps) => {
+    const keyRing = await openEncryptionKeys({ ...deps, note: terminal.note }, { isKeyLost });
+    return rotateReceiptKey({ ...deps, keyRing }, cliActor(terminal));
+  });
+  return {
+    data,
+    text: formatFields([
+      ['signing key', data.keyId],
+      ['former key', data.formerKeyId],
+    ]),
+    next: 'services sign with it from their next receipt on; who keeps a copy of the published keys must fetch them again',
+  };
+}
+
+/** Exits 1 for a receipt that was changed or cannot be read, and for one that none of the given keys has signed. */
+export async function printVerified(terminal: Terminal, file: string, keysFile: string | undefined): Promise<Result> {
+  const source = file === '-' ? 'standard input' : clip(file);
+  const bytes = await readBytes(file === '-' ? terminal.stdin : createReadStream(file), source, MAX_RECEIPT_BYTES);
+  const known = keysFile === undefined ? null : await readKeys(keysFile);
+  const data = verifyReceipt({ bytes, source, known });
+  if (data.valid) {
+    return {
+      data,
+      text: `${describe(data.receipt, data.keyId)}\n\n${explain(data.receipt, data.isIssuerKnown)}`,
+    };
+  }
+  return {
+    data,
+    text: `not valid: ${printable(data.message)}`,
+    next: 'this proves nothing; get the receipt again from where it came',
+    exitCode: EXIT.failed,
+  };
+}
+
+function describe({ transaction, ...receipt }: Receipt, keyId: string): string {
+  const isTest = keyMode(receipt.chain) === 'test';
+  return formatFields([
+    ['issuer', receipt.issuer],
+    ['paid to', receipt.merchant],
+    ['amount', `${receipt.amount} ${receipt.asset}`],
+    ['network', `${receipt.network} ${receipt.chain}${isTest ? ' (a test network: no real money)' : ''}`],
+    ['contract', receipt.contract],
+    ['from', receipt.from],
+    ['to', receipt.to],
+    ['transaction', transaction.txId],
+    ['log index', String(transaction.logIndex)],
+    ['block', String(transaction.blockNumber)],
+    ['block id', transaction.blockId],
+    ['time', transaction.blockTime],
+    ['signed with', keyId],
+  ]);
+}
+
+function explain({ issuer, chain }: Receipt, isIssuerKnown: boolean): string {
+  const keysUrl = `${issuer}/.well-known/quittance-receipt-keys.json`;
+  const where = isLocalNetwork(chain) ? 'on a node of its network' : `on an explorer of TRON ${chain}`;
+  const proven = [
+    'whoever has the key above signed exactly these statements; nothing was changed since',
+    ...(isIssuerKnown
+      ? [`that key is one of those in the file of keys: if you took the file from ${keysUrl}, the issuer signed`]
+      : []),
+  ];
+  const open = [
+    ...(isIssuerKnown ? [] : [`that the key is the issuer's: save ${keysUrl} and give it with --keys`]),
+    `who is behind ${issuer}: a receipt is worth as much as its issuer`,
+    `that the transaction is on the chain: look it up ${where}, and compare the token's contract, from, to and amount`,
+  ];
+  const list = (items: readonly string[]) => items.map((item) => `  - ${printable(item)}`).join('\n');
+  return `Proven here:\n${list(proven)}\nNot proven here:\n${list(open)}`;
+}
+
+async function readKeys(file: string): Promise<{ ids: string[]; source: string }> {
+  const source = clip(file);
+  const bytes = await readBytes(createReadStream(file), source, MAX_KEY_SET_BYTES);
+  const ids = readKeyIds(new TextDecoder().decode(bytes));
+  if (ids !== null && ids.length > 0) return { ids, source };
+  throw new AppError(
+    'INVALID_ARGUMENT',
+    `--keys ${source} holds no keys of receipts: save what the issuer answers at /.well-known/quittance-receipt-keys.json`,
+  );
+}
+
+/** At most one byte more than `maxBytes`, which tells that there is more. */
+async function readBytes(stream: NodeJS.ReadableStream, source: string, maxBytes: number): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const part of stream) {
+      parts.push(Buffer.from(part));
+      size += parts.at(-1)?.length ?? 0;
+      if (size > maxBytes) break;
+    }
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    if (code === 'ENOENT') throw new AppError('NOT_FOUND', `there is no file ${source}`, { cause: error });
+    throw new AppError('INVALID_ARGUMENT', `${source} cannot be read (${code})`, { cause: error });
+  }
+  return Buffer.concat(parts).subarray(0, maxBytes + 1);
+}

@@ -1,0 +1,46 @@
+import { AppError, type FieldProblem } from '../../domain/errors.ts';
+import { FieldError } from '../../operator/input/field-error.ts';
+import { optionText } from './option-text.ts';
+
+/**
+ * The exit codes. Scripts rely on them: they never change.
+ */
+export const EXIT = { ok: 0, failed: 1, usage: 2, notFound: 3, conflict: 4, unavailable: 5 } as const;
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** The exit code of each error code, ours and those of the parts below. Anything else is `failed`. */
+const EXIT_CODES: Readonly<Record<string, ExitCode>> = {
+  USAGE: EXIT.usage,
+  INVALID_ARGUMENT: EXIT.usage,
+  CONFIG_INVALID: EXIT.usage,
+  NOT_FOUND: EXIT.notFound,
+  CONFLICT: EXIT.conflict,
+  DATABASE_UNAVAILABLE: EXIT.unavailable,
+  DATA_DIR_IN_USE: EXIT.unavailable,
+  PORT_IN_USE: EXIT.unavailable,
+  SANDBOX_NOT_RUNNING: EXIT.unavailable,
+};
+
+export type DescribedError = {
+  code: string;
+  message: string;
+  problems: readonly FieldProblem[];
+  exitCode: ExitCode;
+  /** For an error that nobody foresaw. */
+  stack: string | undefined;
+};
+
+/** The errors that the parts below throw on purpose; their messages are written for people. */
+const EXPECTED = ['AppError', 'DataDirError', 'EmbeddedPostgresError', 'KeyRingError'];
+
+export function describeError(error: unknown): DescribedError {
+  const message = error instanceof Error ? error.message : String(error);
+  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'FAILED';
+  if (!(error instanceof Error) || !EXPECTED.includes(error.name)) {
+    const stack = error instanceof Error ? error.stack : undefined;
+    return { code: 'FAILED', message: `unexpected: ${message}`, problems: [], exitCode: EXIT.failed, stack };
+  }
+  const problems = error instanceof AppError ? error.problems : [];
+  const text = error instanceof FieldError ? optionText(error) : message;
+  return { code, message: text, problems, exitCode: EXIT_CODES[code] ?? EXIT.failed, stack: undefined };
+}

@@ -1,0 +1,13 @@
+import { type Config, readConfig } from '../../config/config.ts';
+import { AppError } from '../../domain/errors.ts';
+import type { Terminal } from './terminal.ts';
+
+/** The configuration of this environment. Throws `CONFIG_INVALID` with every problem. */
+export function loadConfig(terminal: Terminal, options: { showWarnings: boolean } = { showWarnings: false }): Config {
+  const result = readConfig(terminal.env);
+  if (options.showWarnings) for (const { message } of result.warnings) terminal.note(`warning: ${message}`);
+  if (result.kind === 'ok') return result.config;
+  const problems = result.errors.map(({ variable, message }) => ({ subject: variable, message }));
+  const count = problems.length === 1 ? 'one problem' : `${problems.length} problems`;
+  throw new AppError('CONFIG_INVALID', `the configuration has ${count}; nothing was started`, { problems });
+}

@@ -1,0 +1,60 @@
+import { randomBytes } from 'node:crypto';
+import { createNodePool } from '../../chain/nodes/node-pool.ts';
+import { recogniseNodes } from '../../chain/nodes/recognise-nodes.ts';
+import { createKnownTerms } from '../../chain/verify/fee-terms.ts';
+import { SLOT_MS } from '../../chain/verify/read-block.ts';
+import { isLocalNetwork, type Network } from '../../domain/network.ts';
+import { unixMs } from '../../domain/time.ts';
+import type { NodeDeps } from '../../operator/chain/read-verified.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { createLogger } from '../../runtime/log.ts';
+import { createMetrics } from '../../runtime/metrics.ts';
+import { findNetworkConfig, selectNetwork } from './select-network.ts';
+import type { Terminal } from './terminal.ts';
+import { type CommandDatabase, withDatabase } from './with-database.ts';
+
+/** The dependencies of a command that asks nodes. Its metrics are shown nowhere. */
+export type NodeCommand = NodeDeps;
+
+/** A node that limits our requests, or restarts, answers again within this time. */
+const PATIENCE_MS = 60_000;
+
+/** Runs a command's work with the database and the nodes of a network. The requests count against the same daily budget. */
+export function withNodes<Output>(
+  terminal: Terminal,
+  networkName: string | undefined,
+  work: (deps: NodeCommand) => Promise<Output>,
+): Promise<Output> {
+  return withDatabase(terminal, (database) => usingNodes(terminal, database, networkName, work));
+}
+
+/** The same for a command that has the database open. */
+export async function usingNodes<Output>(
+  { stderr }: Pick<Terminal, 'stderr'>,
+  { db, config }: Pick<CommandDatabase, 'db' | 'config'>,
+  networkName: string | undefined,
+  work: (deps: NodeCommand) => Promise<Output>,
+): Promise<Output> {
+  const network: Network = selectNetwork(config, networkName);
+  const { nodes, usdt, agreement, publicUrl } = await findNetworkConfig(config, network);
+  const metrics = createMetrics();
+  const now = () => unixMs(systemClock.now());
+  const log = createLogger({
+    level: config.logLevel === 'info' ? 'error' : config.logLevel,
+    destination: stderr,
+  });
+  const pool = createNodePool({ network, nodes, now, log, metrics, blockMs: SLOT_MS });
+  await recogniseNodes({ db, network, pool });
+  try {
+    return await work({
+      ...{ db, network, pool, usdt, agreement, metrics, now },
+      fees: createKnownTerms(),
+      slotMs: isLocalNetwork(network) ? null : SLOT_MS,
+      patienceMs: PATIENCE_MS,
+      random: (bytes) => randomBytes(bytes),
+      publicUrl,
+    });
+  } finally {
+    await pool.close();
+  }
+}

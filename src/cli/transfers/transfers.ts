@@ -1,0 +1,111 @@
+import { AppError, type FieldProblem } from '../../domain/errors.ts';
+import { quote } from '../../operator/input/clip.ts';
+import { listTransfers, readTransferFilter } from '../../operator/transfers/list-transfers.ts';
+import {
+  readInvoiceName,
+  readResolution,
+  readTransferIds,
+  resolveTransfers,
+} from '../../operator/transfers/resolve-transfers.ts';
+import type { ListedTransferView, ResolvedView, TransferListView } from '../../operator/transfers/views.ts';
+import { gatherProblems } from '../terminal/gather-problems.ts';
+import { cliActor } from '../terminal/operator.ts';
+import { readNote } from '../terminal/read-note.ts';
+import { type Column, tableOf } from '../terminal/table.ts';
+import type { Result, Terminal } from '../terminal/terminal.ts';
+import { withDatabase } from '../terminal/with-database.ts';
+
+type ListInput = Parameters<typeof readTransferFilter>[0] & { projectId: string | undefined };
+
+export async function printTransfers(terminal: Terminal, { projectId, ...input }: ListInput): Promise<Result> {
+  const filter = readTransferFilter(input);
+  const data = await withDatabase(terminal, (deps) =>
+    listTransfers(deps, cliActor(terminal), { projectId, ...filter }),
+  );
+  return { data, text: tableOf(TRANSFERS, data.data), next: adviceOnList(data, filter) };
+}
+
+const TRANSFERS: readonly Column<ListedTransferView>[] = [
+  ['TRANSFER', ({ transferId }) => transferId],
+  ['TIME (UTC)', ({ time }) => time.slice(0, 19).replace('T', ' ')],
+  ['AMOUNT', ({ amount }) => amount],
+  ['FROM', ({ from }) => shortAddress(from)],
+  ['TO', ({ to }) => shortAddress(to)],
+  ['KIND', ({ kind }) => kind],
+  ['LIKELY REASON', ({ reason }) => (reason === null ? '' : `${reason.code} (${reason.confidence})`)],
+  ['NEAREST INVOICE', ({ invoice, nearestInvoice }) => shortText((invoice ?? nearestInvoice)?.externalId ?? '')],
+  ['RESOLUTION', ({ kind, resolution }) => (kind === 'matched' ? '' : (resolution ?? 'open'))],
+];
+
+/** Enough to tell addresses apart in a list; nobody should pay to one that was read off here. */
+function shortAddress(address: string): string {
+  return `${address.slice(0, 5)}…${address.slice(-5)}`;
+}
+
+const MAX_TEXT = 24;
+
+function shortText(text: string): string {
+  const characters = [...text];
+  return characters.length > MAX_TEXT ? `${characters.slice(0, MAX_TEXT - 1).join('')}…` : text;
+}
+
+function adviceOnList(
+  { data, nextBefore }: TransferListView,
+  { state, before }: ReturnType<typeof readTransferFilter>,
+): string {
+  if (nextBefore !== null) return `there are more: the same command with --before ${nextBefore} shows the next page`;
+  if (data.length > 0)
+    return 'see one with "quittance transfers show trf_…", and note what you did with "quittance transfers resolve"';
+  if (before !== null) return 'no more transfers';
+  return state === 'open'
+    ? 'nothing waits for a decision; --all shows the resolved ones too, --kind all also what paid its invoice'
+    : 'no such transfers';
+}
+
+type ResolveInput = {
+  transfers: readonly string[];
+  resolution: string;
+  note?: string | undefined;
+  invoice?: string | undefined;
+  by?: string | undefined;
+};
+
+export async function printResolved(terminal: Terminal, { by, ...input }: ResolveInput): Promise<Result> {
+  const request = readRequest(input);
+  const actor = cliActor(terminal, by);
+  const data = await withDatabase(terminal, (deps) => resolveTransfers(deps, actor, request));
+  const hadBefore = data.transfers.some(({ before }) => before !== null);
+  const kept = hadBefore ? '\nwhat was noted before stays in the history' : '';
+  return { data, text: `${tableOf(resolvedColumns(data), data.transfers)}${kept}`, next: adviceOnResolved(data) };
+}
+
+/** All problems at once. */
+function readRequest(input: Omit<ResolveInput, 'by'>) {
+  const problems: FieldProblem[] = [];
+  const transferIds = gatherProblems(problems, () => readTransferIds(input.transfers));
+  const resolution = gatherProblems(problems, () => readResolution(input.resolution), '--as');
+  const note = readNote(input.note, problems);
+  const invoice = gatherProblems(problems, () => readInvoiceName(input.invoice));
+  if (transferIds === undefined || resolution === undefined || invoice === undefined || problems.length > 0) {
+    throw new AppError('INVALID_ARGUMENT', 'nothing was resolved', { problems });
+  }
+  return { transferIds, resolution, note, invoice };
+}
+
+function resolvedColumns({ resolution }: ResolvedView): Column<ResolvedView['transfers'][number]>[] {
+  return [
+    ['TRANSFER', ({ transferId }) => transferId],
+    ['RESOLUTION', () => resolution],
+    [
+      'BEFORE',
+      ({ before }) => (before === null ? 'open' : `${before.resolution} by ${before.resolvedBy}, ${before.resolvedAt}`),
+    ],
+  ];
+}
+
+function adviceOnResolved({ resolution, invoice }: ResolvedView): string {
+  const which =
+    invoice === null ? 'no invoice changed' : `the invoice ${quote(invoice.externalId)} stays ${invoice.status}`;
+  if (resolution !== 'credited-outside') return which;
+  return `${which}: PAID means one transfer of exactly its amount and nothing else, so what you granted stands in your own system only`;
+}

@@ -1,0 +1,28 @@
+import { AppError } from '../../domain/errors.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+
+/** Many times what the longest secret takes. */
+const MAX_SECRET_INPUT = 1024;
+
+/** The secret that was given, `-` reads it from standard input. Errors: `INVALID_ARGUMENT`. */
+export async function readSecret(
+  option: string | undefined,
+  { stdin }: Pick<Terminal, 'stdin'>,
+): Promise<string | undefined> {
+  if (option !== '-') return option?.trim();
+  let text = '';
+  for await (const chunk of stdin) {
+    text += String(chunk);
+    if (text.length > MAX_SECRET_INPUT) {
+      throw new AppError('INVALID_ARGUMENT', 'standard input holds more than one secret: give one, on one line');
+    }
+  }
+  return text.trim();
+}
+
+/** Hints about the secret: one that we made is not shown again, and a typed one may stand in the history of the shell. */
+export function secretHints(option: string | undefined, made: string): string[] {
+  if (option === undefined) return [made];
+  if (option === '-') return [];
+  return ['the secret that you typed may now stand in your shell history; --secret - reads it from standard input'];
+}

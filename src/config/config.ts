@@ -1,0 +1,134 @@
+import { resolve } from 'node:path';
+import { NETWORKS, type Network } from '../domain/network.ts';
+import type { NodeSpec } from '../domain/node.ts';
+import { type AccountHex, parseAddress } from '../tron/address.ts';
+import { USDT_CONTRACTS } from '../tron/usdt.ts';
+import { isTronGridNode, parseNode } from './node-entry.ts';
+import { type ConfigProblem, readSettings } from './read-settings.ts';
+import { agreementOf, contradictions, DEFAULT_METRICS_PORT, idleSettings } from './rules.ts';
+import { NODE_VARIABLES, type Settings } from './settings.ts';
+import { certificateProblems } from './transport.ts';
+
+type Role = Settings['QUITTANCE_ROLES'][number];
+
+export type NetworkConfig = Readonly<{
+  /** In order of preference. */
+  nodes: readonly NodeSpec[];
+  usdt: AccountHex;
+  /** Operators that must agree; 1 = believe one node. */
+  agreement: number;
+}>;
+
+/** The configuration of one process. It is deeply frozen. */
+export type Config = Readonly<{
+  /** No network is configured: everything, a local network included, runs in this one process. */
+  sandbox: boolean;
+  host: string;
+  /** 0 takes any free port. */
+  port: number;
+  /** An origin without a trailing slash, or `null`: then links carry the address that the server listens on. */
+  publicUrl: string | null;
+  /** An absolute path. */
+  dataDir: string;
+  /** `null` stands for the embedded PostgreSQL in `dataDir`. */
+  databaseUrl: string | null;
+  /** For commands that change the schema; `null`: they use `databaseUrl`. */
+  databaseOwnerUrl: string | null;
+  databasePoolSize: number;
+  roles: readonly Role[];
+  networks: Readonly<Partial<Record<Network, NetworkConfig>>>;
+  devnet: Readonly<{ blockMs: number; producers: number }>;
+  /** `null`: metrics are off. */
+  metrics: Readonly<{ host: string; port: number }> | null;
+  logLevel: Settings['QUITTANCE_LOG_LEVEL'];
+  /** IP addresses, CIDR blocks, `loopback`. */
+  trustProxy: readonly string[];
+  /** As written. The first seals everything that must not stand in the database as plain text. `null`: not set. */
+  masterKeys: readonly string[] | null;
+  /** Public keys of age that backups are encrypted to; none: they are not. */
+  backupRecipients: readonly string[];
+  webhooks: Readonly<{
+    /** Whether webhooks of projects on test networks may go to this machine itself, and by http. */
+    localTargets: boolean;
+    retentionDays: number;
+  }>;
+  rateLimit: Readonly<{ perSecond: number; burst: number }>;
+}>;
+
+export type ConfigResult =
+  | { kind: 'ok'; config: Config; warnings: ConfigProblem[] }
+  | { kind: 'invalid'; errors: ConfigProblem[]; warnings: ConfigProblem[] };
+
+/**
+ * Turns the environment into the configuration, or says everything that is wrong with it at once.
+ * A relative QUITTANCE_DATA_DIR counts from the working directory. No message holds a secret.
+ */
+export function readConfig(env: NodeJS.ProcessEnv): ConfigResult {
+  const read = readSettings(env);
+  const errors = [...read.errors, ...contradictions(read), ...certificateProblems(env, read)];
+  const warnings = [...read.warnings, ...idleSettings(read)];
+  if (errors.length > 0) return { kind: 'invalid', errors, warnings };
+  return { kind: 'ok', config: deepFreeze(compose(read.settings as Settings)), warnings };
+}
+
+function compose(settings: Settings): Config {
+  const networks = composeNetworks(settings);
+  const sandbox = Object.keys(networks).length === 0;
+  const metricsPort = settings.QUITTANCE_METRICS_PORT ?? (sandbox ? 0 : DEFAULT_METRICS_PORT);
+  const publicUrl = settings.QUITTANCE_PUBLIC_URL;
+  return {
+    sandbox,
+    host: settings.QUITTANCE_HOST,
+    port: settings.QUITTANCE_PORT,
+    publicUrl: publicUrl === undefined ? null : new URL(publicUrl).origin,
+    dataDir: resolve(settings.QUITTANCE_DATA_DIR),
+    databaseUrl: settings.DATABASE_URL ?? null,
+    databaseOwnerUrl: settings.DATABASE_OWNER_URL ?? null,
+    databasePoolSize: settings.QUITTANCE_DATABASE_POOL,
+    roles: settings.QUITTANCE_ROLES,
+    networks,
+    devnet: { blockMs: settings.QUITTANCE_DEVNET_BLOCK_MS, producers: settings.QUITTANCE_DEVNET_PRODUCERS },
+    metrics: metricsPort === 'off' ? null : { host: settings.QUITTANCE_METRICS_HOST, port: metricsPort },
+    logLevel: settings.QUITTANCE_LOG_LEVEL,
+    trustProxy: settings.QUITTANCE_TRUST_PROXY,
+    masterKeys: settings.QUITTANCE_MASTER_KEY ?? null,
+    backupRecipients: settings.QUITTANCE_BACKUP_RECIPIENT ?? [],
+    webhooks: {
+      localTargets: (settings.QUITTANCE_WEBHOOK_LOCAL_TARGETS ?? (sandbox ? 'allow' : 'deny')) === 'allow',
+      retentionDays: settings.QUITTANCE_DELIVERY_RETENTION_DAYS,
+    },
+    rateLimit: { perSecond: settings.QUITTANCE_RATE_LIMIT, burst: settings.QUITTANCE_RATE_BURST },
+  };
+}
+
+function composeNetworks(settings: Settings): Config['networks'] {
+  const networks: Partial<Record<Network, NetworkConfig>> = {};
+  const devnetUsdt = parseAddress(settings.QUITTANCE_DEVNET_USDT ?? '');
+  const contracts: Record<Network, AccountHex | null> = {
+    mainnet: USDT_CONTRACTS.mainnet.account,
+    nile: USDT_CONTRACTS.nile.account,
+    devnet: devnetUsdt.kind === 'ok' ? devnetUsdt.account : null,
+  };
+  for (const network of NETWORKS) {
+    const [entries, usdt] = [settings[NODE_VARIABLES[network]], contracts[network]];
+    if (entries === undefined || usdt === null) continue;
+    const nodes = composeNodes(entries, settings.QUITTANCE_TRON_API_KEY ?? null);
+    networks[network] = { nodes, usdt, agreement: agreementOf(nodes, settings.QUITTANCE_AGREEMENT) };
+  }
+  return networks;
+}
+
+function composeNodes(entries: readonly string[], tronGridKey: string | null): NodeSpec[] {
+  return entries.flatMap((entry) => {
+    const parsed = parseNode(entry);
+    if (parsed.kind !== 'ok') return [];
+    // A key that went to another provider would be known to that provider.
+    const { node } = parsed;
+    return [isTronGridNode(node) ? { ...node, apiKey: node.apiKey ?? tronGridKey } : node];
+  });
+}
+
+function deepFreeze<Value extends object>(value: Value): Value {
+  for (const part of Object.values(value)) if (typeof part === 'object' && part !== null) deepFreeze(part);
+  return Object.freeze(value);
+}

@@ -1,0 +1,97 @@
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { Config } from '../../config/config.ts';
+import type { Devnet } from '../../devnet/devnet.ts';
+import { AppError, type FieldProblem } from '../../domain/errors.ts';
+import { clip } from '../../operator/input/clip.ts';
+import { lockDataDir } from '../../runtime/instance-lock.ts';
+
+export type DevnetInput = {
+  port: string;
+  host: string;
+  blockMs?: string | undefined;
+  producers?: string | undefined;
+  dir?: string | undefined;
+  inMemory?: true | undefined;
+};
+
+/** `dataDir` is where the chain is kept; `null`: nowhere. */
+export type DevnetSettings = {
+  host: string;
+  port: number;
+  blockMs: number;
+  producers: number;
+  dataDir: string | null;
+};
+
+type DevnetView = Pick<
+  Devnet,
+  | 'url'
+  | 'solidityUrl'
+  | 'grpcUrl'
+  | 'grpcSolidityUrl'
+  | 'usdtContract'
+  | 'fakeUsdtContract'
+  | 'multisendContract'
+  | 'payer'
+> & { dataDir: string | null };
+
+/** Reads what the network is to be, with all problems at once. The bounds are those of the variables of the same names. */
+export function readDevnetSettings(input: DevnetInput, { devnet, dataDir }: Config): DevnetSettings {
+  const problems: FieldProblem[] = [];
+  const whole = (subject: keyof DevnetInput, least: number, most: number, fallback: number) => {
+    const text = input[subject];
+    if (typeof text !== 'string') return fallback;
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : -1;
+    if (value >= least && value <= most) return value;
+    problems.push({ subject, message: `is ${clip(text)}: it takes a whole number from ${least} to ${most}` });
+    return fallback;
+  };
+  const settings = {
+    host: input.host,
+    port: whole('port', 0, 65_532, 0),
+    blockMs: whole('blockMs', 100, 60_000, devnet.blockMs),
+    producers: whole('producers', 1, 27, devnet.producers),
+    dataDir: input.inMemory ? null : (input.dir ?? join(dataDir, 'devnet-alone')),
+  };
+  if (problems.length > 0) throw new AppError('INVALID_ARGUMENT', 'the devnet was not started', { problems });
+  return settings;
+}
+
+/** Runs the local TRON network alone until the signal. Its chain is kept on disk unless told otherwise. Error: `PORT_IN_USE`. */
+export async function runDevnet(
+  settings: DevnetSettings,
+  signal: AbortSignal,
+  onReady: (devnet: DevnetView) => void,
+): Promise<void> {
+  const { dataDir, port } = settings;
+  const lock = dataDir === null ? null : await lockDataDir(dataDir);
+  // As a java-tron, it serves each API at a port of its own: the three that follow, or any free ones.
+  const ports = port === 0 ? {} : { solidityPort: port + 1, grpcPort: port + 2, grpcSolidityPort: port + 3 };
+  try {
+    const { startDevnet } = await import('../../devnet/devnet.ts');
+    const devnet = await startDevnet({ ...settings, ...ports, separatePorts: true }).catch((error: unknown) => {
+      throw explain(error, settings);
+    });
+    try {
+      const { url, solidityUrl, grpcUrl, grpcSolidityUrl } = devnet;
+      const { usdtContract, fakeUsdtContract, multisendContract, payer } = devnet;
+      onReady({
+        ...{ url, solidityUrl, grpcUrl, grpcSolidityUrl },
+        ...{ usdtContract, fakeUsdtContract, multisendContract, payer, dataDir },
+      });
+      if (!signal.aborted) await once(signal, 'abort');
+    } finally {
+      await devnet.stop();
+    }
+  } finally {
+    await lock?.release();
+  }
+}
+
+function explain(error: unknown, { host, port }: DevnetSettings): unknown {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (code !== 'EADDRINUSE') return error;
+  const message = `port ${port} on ${host}, or one of the three after it, is in use: stop what listens there, or give another one (--port 0 takes any)`;
+  return new AppError('PORT_IN_USE', message, { cause: error });
+}

@@ -1,0 +1,73 @@
+import { assertNever } from '../../domain/assert-never.ts';
+import { AppError } from '../../domain/errors.ts';
+import { printable } from '../../operator/input/printable.ts';
+import { backoff, pause, whileWanted } from './pause.ts';
+import { readEvent } from './read-event.ts';
+import { type FeedSource, readFeed } from './read-feed.ts';
+import type { FeedPage } from './split-feed.ts';
+
+export type FeedReader = {
+  /** The next page after an event, `null` for the first page. Waits while the server is away, and says so once. */
+  read(after: string | null, limit: number): Promise<FeedPage>;
+};
+
+const AWAY = { firstMs: 1000, longestMs: 30_000 };
+/** Longer than a limiter or a failover asks for; a server that asks for more would look like a command that hangs. */
+const MAX_RETRY_AFTER_MS = 5 * 60_000;
+
+/** Reads the feed as long as it takes. Errors: what does not pass by itself, with the fix; and the signal's reason. */
+export function createFeedReader(
+  source: FeedSource,
+  { note, signal }: { note: (text: string) => void; signal: AbortSignal },
+): FeedReader {
+  const { server } = source;
+  let failures = 0;
+  return {
+    read: async (after, limit) => {
+      for (;;) {
+        const answer = await whileWanted(readFeed(source, { after, limit }), signal);
+        switch (answer.kind) {
+          case 'page':
+            if (leadsNoFurther(answer.page, after)) throw noFeed(server, 'a page of it leads no further');
+            if (failures > 0) note(`${server} answers again`);
+            failures = 0;
+            return answer.page;
+          case 'away': {
+            failures += 1;
+            if (failures === 1) note(`${server} cannot be read: ${answer.reason}; trying again until it can`);
+            const asked = Math.min(answer.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS);
+            await pause(Math.max(asked, backoff(failures, AWAY)), signal);
+            break;
+          }
+          case 'key-refused':
+            throw new AppError(
+              'INVALID_ARGUMENT',
+              `${server} does not accept the API key: it is of another server, expired or revoked, or not allowed from this address. Make another with "quittance key create" there`,
+            );
+          case 'cursor-unknown':
+            throw new AppError(
+              'NOT_FOUND',
+              `${server} has no event ${after} in this project: its data was made anew, or the id is of another project. Say where to begin: --after latest (events from now on) or --after beginning (all there are)`,
+            );
+          case 'no-feed':
+            throw noFeed(server, answer.reason);
+          default:
+            return assertNever(answer);
+        }
+      }
+    },
+  };
+}
+
+/** A reader that went on from such a page would read it again, without a pause. */
+function leadsNoFurther({ events, hasMore }: FeedPage, after: string | null): boolean {
+  const last = events.at(-1);
+  return last === undefined ? hasMore : readEvent(last)?.id === after;
+}
+
+function noFeed(server: string, reason: string): AppError {
+  return new AppError(
+    'INVALID_ARGUMENT',
+    `${server} does not answer as the event feed of a Quittance server: ${printable(reason)}`,
+  );
+}

@@ -1,0 +1,164 @@
+import { createHmac } from 'node:crypto';
+import { Agent, type Dispatcher } from 'undici';
+import { AppError } from '../../domain/errors.ts';
+import { formatSecret } from '../../webhooks/sign.ts';
+import { createFeedReader, type FeedReader } from './follow-feed.ts';
+import { type Forwarded, forward } from './forward.ts';
+import { backoff, pause, whileWanted } from './pause.ts';
+import { type FeedEvent, readEvent } from './read-event.ts';
+import type { ListenSettings } from './settings.ts';
+import { type ListenState, openListenState } from './state.ts';
+
+type Answered = Extract<Forwarded, { kind: 'answered' }>;
+
+/** A report says where it listens, and then tells each event with its answer. From `before` on, the event is seen again. */
+export type ListenReport =
+  | { kind: 'listening'; server: string; keyId: string; forwardTo: string; secret: string }
+  | ({ kind: 'event'; at: string } & FeedEvent & Omit<Answered, 'kind'> & { before: string | null });
+
+/** `note` takes what people may want to know besides; `stateDir` is where it is kept how far forwarding has come. */
+export type ListenControl = {
+  stateDir: string;
+  signal: AbortSignal;
+  report(report: ListenReport): void;
+  note(text: string): void;
+  pollMs?: number | undefined;
+};
+
+const POLL_MS = 1000;
+const CONNECT_TIMEOUT_MS = 5000;
+/** The most that the feed gives at once. */
+const PAGE = 100;
+/** An event that is already posted when the stop comes may still be answered, so that it need not come again. */
+const LAST_ANSWER_MS = 5000;
+const UNANSWERED = { firstMs: 250, longestMs: 5000 };
+
+/**
+ * Forwards the events of a test project to a URL, one after the other, until the signal. Where it stands is kept after each
+ * answer, so that the next run goes on there. Errors: AppError for what does not pass by itself.
+ */
+export async function listen(settings: ListenSettings, control: ListenControl): Promise<void> {
+  const { server, apiKey, keyId, forwardTo } = settings;
+  const state = await openListenState(control.stateDir, { server, keyId, forwardTo: forwardTo.href });
+  const dispatcher = new Agent({ connect: { timeout: CONNECT_TIMEOUT_MS } });
+  const feed = createFeedReader({ server, apiKey, dispatcher }, control);
+  const run: Run = { settings, control, state, dispatcher, feed, secret: listenSecret(apiKey) };
+  try {
+    control.report({ kind: 'listening', server, keyId, forwardTo: forwardTo.href, secret: run.secret });
+    await follow(run, await begin(run));
+  } catch (error) {
+    if (!control.signal.aborted || error !== control.signal.reason) throw error;
+    control.note('stopped: the next start goes on from here');
+  } finally {
+    await dispatcher.destroy();
+    await state.release();
+  }
+}
+
+/** Derived, so that it is the same at every start and on every machine with the key. */
+export function listenSecret(apiKey: string): string {
+  return formatSecret(createHmac('sha256', apiKey).update('quittance listen v1').digest());
+}
+
+type Run = {
+  settings: ListenSettings;
+  control: ListenControl;
+  state: ListenState;
+  dispatcher: Dispatcher;
+  feed: FeedReader;
+  secret: string;
+};
+
+/** Where to begin, and whether that is where an earlier run ended. */
+async function begin({
+  settings: { after },
+  feed,
+  state,
+}: Run): Promise<{ cursor: string | null; isResumed: boolean }> {
+  const kept = after === null ? await state.read() : undefined;
+  if (kept !== undefined) return { cursor: kept, isResumed: true };
+  const named = after?.kind === 'event' ? after.id : null;
+  // An event that the feed does not know is refused before it is kept.
+  const first = after?.kind === 'beginning' ? null : (await feed.read(named, 1)).latest;
+  const cursor = named ?? first;
+  // At once, so that what happens before the first answer is not missed by the next start.
+  await state.write(cursor);
+  return { cursor, isResumed: false };
+}
+
+async function follow(
+  run: Run,
+  { cursor: start, isResumed }: { cursor: string | null; isResumed: boolean },
+): Promise<void> {
+  const { control, settings, state } = run;
+  let cursor = start;
+  for (let isFirst = true; ; isFirst = false) {
+    const page = await run.feed.read(cursor, PAGE);
+    const events = page.events.map((body) => ({ body, event: readEvent(body) ?? notAnEvent(settings.server) }));
+    const wanted = events.filter(({ event }) => settings.types?.has(event.type) ?? true);
+    if (isFirst && isResumed && wanted.length > 0) control.note(describeMissed(wanted.length, page.hasMore));
+    for (const { body, event } of wanted) {
+      const { kind: _, ...answered } = await forwardUntilAnswered(run, { body, id: event.id });
+      await state.write(event.id);
+      control.report({ kind: 'event', at: new Date().toISOString(), ...event, ...answered, before: cursor });
+      cursor = event.id;
+    }
+    const last = events.at(-1)?.event.id;
+    // Unwanted events are passed over, and not read again.
+    if (last !== undefined && last !== cursor) await state.write(last);
+    cursor = last ?? cursor;
+    if (!page.hasMore) await pause((control.pollMs ?? POLL_MS) * (0.9 + Math.random() / 5), control.signal);
+    control.signal.throwIfAborted();
+  }
+}
+
+/** Posts an event until any answer comes: what the answer says is for the developer, not for us, to judge. */
+async function forwardUntilAnswered(
+  { settings: { forwardTo: url }, dispatcher, secret, control }: Run,
+  event: { id: string; body: Uint8Array },
+): Promise<Answered> {
+  for (let failures = 0; ; ) {
+    control.signal.throwIfAborted();
+    const patience = lastAnswer(control.signal, () => control.note(`waiting for the answer to ${event.id} …`));
+    const result = await whileWanted(forward({ url, secret, dispatcher }, event), patience.signal).finally(
+      patience.clear,
+    );
+    if (result.kind === 'answered') {
+      if (failures > 0) control.note(`${url.href} answers again`);
+      return result;
+    }
+    failures += 1;
+    if (failures === 1) control.note(`${url.href}: ${result.reason}; ${event.id} waits until it answers`);
+    await pause(backoff(failures, UNANSWERED), control.signal);
+  }
+}
+
+/** Aborts with the same reason a while after the signal did, which `onWait` is told of. */
+function lastAnswer(signal: AbortSignal, onWait: () => void): { signal: AbortSignal; clear: () => void } {
+  const controller = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const begin = () => {
+    onWait();
+    timer = setTimeout(() => controller.abort(signal.reason), LAST_ANSWER_MS);
+  };
+  signal.addEventListener('abort', begin, { once: true });
+  return {
+    signal: controller.signal,
+    clear: () => {
+      signal.removeEventListener('abort', begin);
+      clearTimeout(timer);
+    },
+  };
+}
+
+function describeMissed(count: number, hasMore: boolean): string {
+  const what = count === 1 && !hasMore ? '1 event' : `${hasMore ? 'more than ' : ''}${count} events`;
+  return `${what} came while this was not running and ${count === 1 && !hasMore ? 'is' : 'are'} forwarded now; --after latest passes over them`;
+}
+
+function notAnEvent(server: string): never {
+  throw new AppError(
+    'INVALID_ARGUMENT',
+    `${server} has something in its feed that is no event: is it a Quittance server?`,
+  );
+}

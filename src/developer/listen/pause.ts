@@ -1,0 +1,27 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Backoff, backoffMs } from '../../runtime/backoff.ts';
+
+/** Waits, but not beyond an abort: then it rejects with the signal's reason. */
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await delay(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
+}
+
+/** Waits for work, but not beyond an abort: then it rejects with the signal's reason, and the work goes on unheard. */
+export async function whileWanted<Output>(work: Promise<Output>, signal: AbortSignal): Promise<Output> {
+  signal.throwIfAborted();
+  let stop: () => void = () => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason);
+    signal.addEventListener('abort', stop, { once: true });
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}
+
+/** The pause after so many failures in a row, less a random part of at most a half. */
+export function backoff(failures: number, limits: Backoff): number {
+  return backoffMs(failures, limits) * (0.5 + Math.random() / 2);
+}

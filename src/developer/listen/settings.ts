@@ -1,0 +1,122 @@
+import { httpUrl } from '../../config/url-problems.ts';
+import { readApiKey } from '../../domain/api-key.ts';
+import { AppError } from '../../domain/errors.ts';
+import { EVENT_TYPES } from '../../domain/event.ts';
+import { decodeId, encodeId } from '../../domain/ids.ts';
+import { isLoopback } from '../../domain/loopback.ts';
+import { clip } from '../../operator/input/clip.ts';
+import { findSandboxFile } from '../sandbox/sandbox-file.ts';
+
+export type ListenOptions = {
+  forwardTo?: string | undefined;
+  apiKey?: string | undefined;
+  server?: string | undefined;
+  allowHttp?: true | undefined;
+  events?: readonly string[] | undefined;
+  after?: string | undefined;
+};
+
+/** Where to look for what no option says. `dataDir` is asked for only if the sandbox there is needed. */
+type Surroundings = { env: NodeJS.ProcessEnv; dataDir(): string };
+
+export type ListenSettings = {
+  /** Without a trailing slash. */
+  server: string;
+  apiKey: string;
+  keyId: string;
+  forwardTo: URL;
+  /** `null`: all. */
+  types: ReadonlySet<string> | null;
+  /** Where to begin, in place of where the last run ended: after an event, before the first one, or with the next new one. */
+  after: { kind: 'event'; id: string } | { kind: 'beginning' } | { kind: 'latest' } | null;
+};
+
+/** Checks everything that can be checked without a request. Errors: `INVALID_ARGUMENT`; the message never holds the key. */
+export async function readListenSettings(options: ListenOptions & Surroundings): Promise<ListenSettings> {
+  const { events, after, env } = options;
+  if (options.forwardTo === undefined) {
+    throw invalid('--forward-to is missing: name the URL of your handler, such as http://localhost:3000/hook');
+  }
+  const forwardTo = readUrl('--forward-to', options.forwardTo);
+  // A fragment is never sent.
+  forwardTo.hash = '';
+  const types = events === undefined ? null : new Set(events.map(readType));
+  const from = after === undefined ? null : readAfter(after);
+  const named = { server: options.server ?? (env['QUITTANCE_SERVER']?.trim() || null), apiKey: namedKey(options) };
+  const sandbox = named.server === null || named.apiKey === null ? await findSandboxFile(options.dataDir()) : null;
+  const serverText = named.server ?? sandbox?.baseUrl;
+  if (serverText === undefined) {
+    throw invalid(
+      '--server and QUITTANCE_SERVER are missing, and no sandbox runs on this data directory: name your Quittance server',
+    );
+  }
+  const server = readServer(serverText, options.allowHttp === true);
+  // The key of the sandbox is for the sandbox alone.
+  const isSandbox = sandbox !== null && new URL(server).origin === new URL(sandbox.baseUrl).origin;
+  const why = `${server} is not the sandbox of this data directory, whose key is known`;
+  const key = readTestKey(named.apiKey ?? (isSandbox ? sandbox.apiKey : null), why);
+  return { server, ...key, forwardTo, types, after: from };
+}
+
+/** The key that `--print-secret` derives from. Nothing is asked for it. */
+export async function readListenKey(options: ListenOptions & Surroundings): Promise<string> {
+  const key = namedKey(options) ?? (await findSandboxFile(options.dataDir()))?.apiKey ?? null;
+  return readTestKey(key, 'no sandbox runs on this data directory').apiKey;
+}
+
+function namedKey({ apiKey, env }: ListenOptions & Surroundings): string | null {
+  return apiKey ?? (env['QUITTANCE_API_KEY']?.trim() || null);
+}
+
+/** `why` there is no other key if none is named. */
+function readTestKey(text: string | null, why: string): { apiKey: string; keyId: string } {
+  if (text === null) {
+    throw invalid(
+      `--api-key and QUITTANCE_API_KEY are missing, and ${why}: set the variable to a key of a test project (qt_test_…)`,
+    );
+  }
+  if (text.startsWith('qt_live_')) {
+    throw invalid(
+      'the key is a live one (qt_live_…): payments of the main network are not forwarded to a developer’s machine. Use a key of a test project (qt_test_…); live events belong to an endpoint of "quittance webhook add"',
+    );
+  }
+  const key = readApiKey(text);
+  if (key !== null) return { apiKey: text, keyId: encodeId('key', key.keyUuid) };
+  throw invalid(
+    `the API key (${text.length} characters, not shown) is none of Quittance: it is "qt_test_" and 75 characters, as "quittance key create" showed it; a letter may be missing or wrong`,
+  );
+}
+
+function readServer(text: string, allowHttp: boolean): string {
+  const url = readUrl('the server', text);
+  if (url.search !== '' || url.hash !== '')
+    throw invalid(`the server ${clip(text)} has a query or a fragment: leave it out`);
+  if (url.protocol === 'http:' && !allowHttp && !isLoopback(url.hostname)) {
+    throw invalid(
+      `the server ${clip(text)} is http:// on another machine, where anybody between could read the API key: use https://, or --allow-http if the way there is safe`,
+    );
+  }
+  return url.origin + url.pathname.replace(/\/+$/, '');
+}
+
+function readUrl(what: string, text: string): URL {
+  const url = httpUrl(text);
+  if (url === null) throw invalid(`${what} is ${clip(text)}: it takes a URL that begins with http:// or https://`);
+  if (url.username === '' && url.password === '') return url;
+  throw invalid(`${what} holds a user name or a password (not shown): leave it out`);
+}
+
+function readType(text: string): string {
+  if ((EVENT_TYPES as readonly string[]).includes(text)) return text;
+  throw invalid(`--events holds ${clip(text)}: choose among ${EVENT_TYPES.join(', ')}`);
+}
+
+function readAfter(text: string): ListenSettings['after'] {
+  if (text === 'beginning' || text === 'latest') return { kind: text };
+  if (decodeId('evt', text) !== null) return { kind: 'event', id: text };
+  throw invalid(`--after is ${clip(text)}: it takes the id of an event (evt_…), beginning or latest`);
+}
+
+function invalid(message: string): AppError {
+  return new AppError('INVALID_ARGUMENT', message);
+}

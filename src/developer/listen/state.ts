@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto';
+import { mkdir, readFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { isAbsolute, join } from 'node:path';
+import { AppError } from '../../domain/errors.ts';
+import { decodeId } from '../../domain/ids.ts';
+import { DataDirError, lockDataDir } from '../../runtime/instance-lock.ts';
+import { parseObject } from '../../runtime/parse-object.ts';
+import { writePrivateFile } from '../../runtime/private-file.ts';
+
+/** Each route has its own state: the same key forwarded to another place begins on its own. */
+export type Route = { server: string; keyId: string; forwardTo: string };
+
+/** Where forwarding stands. It belongs to this process until `release`. */
+export type ListenState = {
+  path: string;
+  /** The last answered event, `null` before the first; undefined where nothing was forwarded before. */
+  read(): Promise<string | null | undefined>;
+  /** Whole or not at all, and on the disk when it returns. */
+  write(cursor: string | null): Promise<void>;
+  release(): Promise<void>;
+};
+
+/** Where states are kept, as the XDG base directory specification says: a relative path in the variable counts as unset. */
+export function stateDirectory(env: NodeJS.ProcessEnv): string {
+  const given = env['XDG_STATE_HOME'] ?? '';
+  const base = isAbsolute(given) ? given : join(env['HOME'] || homedir(), '.local/state');
+  return join(base, 'quittance/listen');
+}
+
+/** Takes the state of a route. Error: `CONFLICT` when another process has it. */
+export async function openListenState(dir: string, route: Route): Promise<ListenState> {
+  const name = createHash('sha256').update(JSON.stringify(route)).digest('hex').slice(0, 32);
+  const path = join(dir, `${name}.json`);
+  const lock = await takeLock(dir, `${name}.lock`, route);
+  return {
+    path,
+    read: () => readState(path, route),
+    write: (cursor) =>
+      writePrivateFile(path, `${JSON.stringify({ version: 1, ...route, cursor })}\n`).catch((error: unknown) => {
+        throw unusable(dir, error);
+      }),
+    release: () => lock.release(),
+  };
+}
+
+async function takeLock(dir: string, name: string, route: Route): Promise<{ release(): Promise<void> }> {
+  try {
+    await mkdir(dir, { recursive: true, mode: 0o700 });
+    return await lockDataDir(dir, name);
+  } catch (error) {
+    if (!(error instanceof DataDirError) || error.code !== 'DATA_DIR_IN_USE') throw unusable(dir, error);
+    const holder = /in use by process (\d+)/.exec(error.message)?.[1];
+    const who = holder === undefined ? 'another process' : `process ${holder}`;
+    throw new AppError(
+      'CONFLICT',
+      `${who} forwards the events of this key to ${route.forwardTo} already: stop it, or forward to another URL`,
+      { cause: error },
+    );
+  }
+}
+
+function unusable(dir: string, cause: unknown): AppError {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
+  return new AppError(
+    'INVALID_ARGUMENT',
+    `how far forwarding has come cannot be kept in ${dir} (${code}): make room or rights there, or set XDG_STATE_HOME to another directory`,
+    { cause },
+  );
+}
+
+/** `{"version":1,"server":"…","keyId":"key_…","forwardTo":"…","cursor":"evt_…"}` */
+async function readState(path: string, route: Route): Promise<string | null | undefined> {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null;
+    throw damaged(path, error);
+  });
+  if (text === null) return undefined;
+  const state = parseObject(text);
+  const isOurs = Object.entries({ version: 1, ...route }).every(([name, value]) => state[name] === value);
+  const { cursor } = state;
+  if (isOurs && cursor === null) return null;
+  if (isOurs && typeof cursor === 'string' && decodeId('evt', cursor) !== null) return cursor;
+  throw damaged(path);
+}
+
+function damaged(path: string, cause?: unknown): AppError {
+  return new AppError(
+    'INVALID_ARGUMENT',
+    `${path} does not say how far forwarding has come: it is damaged. Say where to begin, which writes it anew: --after latest (events from now on), --after beginning, or --after evt_…`,
+    { cause },
+  );
+}

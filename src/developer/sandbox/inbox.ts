@@ -1,0 +1,263 @@
+import { once } from 'node:events';
+import { appendFileSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { dirname } from 'node:path';
+import { foreignRequest } from '../../devnet/node/foreign-request.ts';
+import { AppError } from '../../domain/errors.ts';
+import { toIso, unixMs } from '../../domain/time.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { asObject } from '../../runtime/parse-object.ts';
+import { verifyWebhook } from '../../webhooks/sign.ts';
+
+export type InboxOptions = {
+  host: string;
+  /** 0 takes a free one. */
+  port: number;
+  /** Where webhooks are kept, as lines of JSON; created with its folder if missing. */
+  file: string;
+  /** Asked at each webhook: the inbox starts before its endpoint has a secret, which may be rotated later. */
+  getSecret: () => Promise<string>;
+  clock: Clock;
+};
+
+/**
+ * A receiver for the sandbox, as an integrator should write one: it verifies the raw bytes before it parses, keeps a webhook before it
+ * acknowledges, and recognises a repeat. `POST /` receives; `GET /?type=…&invoiceId=…` lists, newest last. A page of another website gets
+ * 403: neither is it shown orders, nor can it fill the list. Errors: `PORT_IN_USE`.
+ */
+export async function startInbox(options: InboxOptions): Promise<{ url: string; stop(): Promise<void> }> {
+  const store = openStore(options.file);
+  const server = createServer({ maxHeaderSize: MAX_HEADER_BYTES }, (request, response) => {
+    handle(options, store, request, response).catch((error: unknown) => {
+      answer(response, 500, { error: `the inbox has failed: ${error instanceof Error ? error.message : error}` });
+    });
+  });
+  server.headersTimeout = REQUEST_TIMEOUT_MS;
+  server.requestTimeout = REQUEST_TIMEOUT_MS;
+  server.maxConnections = MAX_CONNECTIONS;
+  const url = await listen(server, options.host, options.port);
+  return { url, stop: () => stop(server) };
+}
+
+/** A line of the file, or of the list. `body` is the text that came; the list shows it parsed. */
+type Received = {
+  id: string;
+  type: string | null;
+  receivedAt: string;
+  verified: boolean;
+  /** Why it is not verified. */
+  reason?: string;
+  attempts: number;
+  headers: Record<string, string>;
+  body: string;
+};
+
+const MAX_BODY_BYTES = 64 * 1024;
+const MAX_HEADER_BYTES = 8 * 1024;
+const REQUEST_TIMEOUT_MS = 10_000;
+/** More than the dispatcher sends at once. */
+const MAX_CONNECTIONS = 100;
+/** The newest are kept: enough for a day of trying things out, and a few megabytes at most. */
+const MAX_VERIFIED = 1000;
+const MAX_REFUSED = 100;
+/** Anyone may send an unverified webhook, so only its beginning is kept. */
+const MAX_REFUSED_CHARS = 2048;
+const MAX_TYPE_CHARS = 100;
+/** When the file has grown by this many lines, it is rewritten with only the lines that are kept. */
+const COMPACT_AFTER_LINES = 4000;
+const SHOWN_HEADERS = ['webhook-id', 'webhook-timestamp', 'webhook-signature', 'webhook-protocol', 'user-agent'];
+
+async function handle(
+  options: InboxOptions,
+  store: Store,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const foreign = foreignRequest(request, options.host);
+  if (foreign !== null) return answer(response, 403, { error: foreign });
+  const url = new URL(request.url ?? '/', 'http://inbox');
+  if (url.pathname !== '/') return answer(response, 404, { error: 'the inbox has one address: /' });
+  if (request.method === 'GET') return answer(response, 200, { data: list(store, url.searchParams) });
+  if (request.method !== 'POST') {
+    response.setHeader('allow', 'GET, POST');
+    return answer(response, 405, { error: 'use POST to deliver a webhook, GET to list them' });
+  }
+  const body = await readBody(request);
+  if (body === null) {
+    response.setHeader('connection', 'close');
+    return answer(response, 413, { error: `a webhook has at most ${MAX_BODY_BYTES} bytes` });
+  }
+  receive(options, store, request, response, { body, secret: await options.getSecret() });
+}
+
+function receive(
+  { clock }: InboxOptions,
+  store: Store,
+  request: IncomingMessage,
+  response: ServerResponse,
+  { body, secret }: { body: Buffer; secret: string },
+): void {
+  const nowMs = clock.now();
+  const text = body.toString('utf8');
+  const { headersDistinct } = request;
+  // A header that came twice is not a text, and is refused by the verification.
+  const single = Object.fromEntries(
+    Object.entries(headersDistinct).map(([name, values]) => [name, values?.length === 1 ? values[0] : values]),
+  );
+  const checked = verifyWebhook(body, single, secret, { nowMs });
+  const received = {
+    type: readText(parse(text), 'type')?.slice(0, MAX_TYPE_CHARS) ?? null,
+    receivedAt: toIso(unixMs(nowMs)),
+    attempts: 1,
+    headers: Object.fromEntries(
+      SHOWN_HEADERS.flatMap((name) => (typeof single[name] === 'string' ? [[name, single[name]]] : [])),
+    ),
+  };
+  if (checked.kind === 'invalid') {
+    const id = received.headers['webhook-id'] ?? '';
+    const kept = text.slice(0, MAX_REFUSED_CHARS);
+    store.keep({ id, ...received, verified: false, reason: checked.reason, body: kept });
+    answer(response, 400, { error: checked.reason });
+    return;
+  }
+  store.keep({ id: checked.id, ...received, verified: true, body: text });
+  answer(response, 204, null);
+}
+
+/** The whole body, or `null` if it is longer than allowed; the rest is then not read. */
+async function readBody(request: IncomingMessage): Promise<Buffer | null> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+    size += chunk.length;
+    if (size > MAX_BODY_BYTES) return null;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function list(store: Store, query: URLSearchParams): object[] {
+  const [type, invoiceId] = [query.get('type'), query.get('invoiceId')];
+  return store
+    .all()
+    .map((received) => ({ ...received, body: parse(received.body) ?? received.body }))
+    .filter(
+      ({ body, ...received }) =>
+        (type === null || received.type === type) &&
+        (invoiceId === null || readText((body as { data?: unknown }).data, 'invoiceId') === invoiceId),
+    );
+}
+
+type Store = { keep(received: Received): void; all(): Received[] };
+
+/**
+ * The newest webhooks in memory and in a file. Each line of the file is one `Received`; a repeat adds a line with its id, and
+ * reading the lines again counts the attempts again. A line that a crash tore is passed over.
+ */
+function openStore(file: string): Store {
+  mkdirSync(dirname(file), { recursive: true });
+  const kept = createShelf();
+  for (const received of readLines(file)) kept.add(received);
+  rewrite(file, kept.all());
+  let lines = 0;
+  let isTorn = false;
+  return {
+    keep: (received) => {
+      try {
+        appendFileSync(file, `${isTorn ? '\n' : ''}${JSON.stringify(received)}\n`);
+        isTorn = false;
+      } catch (error) {
+        // A full disk may have taken a part of the line.
+        isTorn = true;
+        throw error;
+      }
+      kept.add(received);
+      lines += 1;
+      if (lines < COMPACT_AFTER_LINES) return;
+      rewrite(file, kept.all());
+      lines = 0;
+    },
+    all: kept.all,
+  };
+}
+
+/** Refused webhooks are never taken for a repeat: a forged one must not hide the true one with its id. */
+function createShelf(): { add(received: Received): void; all(): Received[] } {
+  let shelf: Received[] = [];
+  return {
+    add: (received) => {
+      const { id, verified, attempts } = received;
+      const earlier = verified && shelf.find((other) => other.verified && other.id === id);
+      if (earlier) {
+        earlier.attempts += attempts;
+        return;
+      }
+      shelf.push({ ...received });
+      const alike = shelf.filter((other) => other.verified === verified);
+      const oldest = alike.length > (verified ? MAX_VERIFIED : MAX_REFUSED) ? alike[0] : undefined;
+      if (oldest !== undefined) shelf = shelf.filter((other) => other !== oldest);
+    },
+    all: () => shelf,
+  };
+}
+
+function readLines(file: string): Received[] {
+  let text = '';
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+  return text.split('\n').flatMap((line) => {
+    const value = parse(line) as Partial<Received> | null;
+    const isWhole =
+      typeof value?.id === 'string' && typeof value.body === 'string' && typeof value.attempts === 'number';
+    return isWhole ? [value as Received] : [];
+  });
+}
+
+/** Rewrites the file so that it appears whole. */
+function rewrite(file: string, all: Received[]): void {
+  const draft = `${file}.draft`;
+  writeFileSync(draft, all.map((received) => `${JSON.stringify(received)}\n`).join(''), { mode: 0o600 });
+  renameSync(draft, file);
+}
+
+function parse(text: string): object | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function readText(value: unknown, name: string): string | null {
+  const text = asObject(value)[name];
+  return typeof text === 'string' ? text : null;
+}
+
+function answer(response: ServerResponse, status: number, body: object | null): void {
+  if (response.headersSent) return;
+  if (body === null) response.writeHead(status).end();
+  else response.writeHead(status, { 'content-type': 'application/json' }).end(`${JSON.stringify(body)}\n`);
+}
+
+async function listen(server: Server, host: string, port: number): Promise<string> {
+  server.listen(port, host);
+  await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EADDRINUSE') throw error;
+    const message = `port ${port} of ${host} is taken: stop what listens there, or choose another port`;
+    throw new AppError('PORT_IN_USE', message, { cause: error });
+  });
+  const { port: actual } = server.address() as AddressInfo;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${actual}/`;
+}
+
+async function stop(server: Server): Promise<void> {
+  const closed = once(server, 'close');
+  server.close();
+  server.closeAllConnections();
+  await closed;
+}

@@ -1,0 +1,29 @@
+import { setTimeout } from 'node:timers/promises';
+import { AppError } from '../../domain/errors.ts';
+import { unixMs } from '../../domain/time.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import type { Database } from '../../store/db/database.ts';
+import type { Payable } from './find-payable.ts';
+import { bringDeadlineForward } from './sandbox-project.ts';
+
+const POLL_MS = 50;
+
+/** A block comes at most every minute, and the watcher looks a moment later. */
+const EXPIRY_TIMEOUT_MS = 150_000;
+
+/**
+ * Brings an invoice's deadline forward to now and waits until it is EXPIRED, which it becomes with the next block.
+ * Errors: `CONFLICT` when it has its payment already, `SANDBOX_REFUSED` when it does not expire.
+ */
+export async function letExpire(db: Database, { checkoutToken, reference, readStatus }: Payable): Promise<void> {
+  await bringDeadlineForward(db, checkoutToken, unixMs(systemClock.now()));
+  const deadlineMs = performance.now() + EXPIRY_TIMEOUT_MS;
+  for (; performance.now() < deadlineMs; await setTimeout(POLL_MS)) {
+    const status = await readStatus();
+    if (status === 'EXPIRED') return;
+    if (status !== 'PENDING') {
+      throw new AppError('CONFLICT', `${reference} has its payment already (${status}): it cannot be paid late`);
+    }
+  }
+  throw new AppError('SANDBOX_REFUSED', `${reference} has not expired within ${EXPIRY_TIMEOUT_MS / 1000} seconds`);
+}

@@ -1,0 +1,53 @@
+import { setTimeout } from 'node:timers/promises';
+import { request } from 'undici';
+import { CONTROL_PATH } from '../../devnet/node/control.ts';
+import { AppError } from '../../domain/errors.ts';
+import type { Payable } from './find-payable.ts';
+import type { SandboxFile } from './sandbox-file.ts';
+
+export type OrphanedPayment = { blockNumber: number; blocks: number; wasConfirming: boolean };
+
+const POLL_MS = 50;
+
+/** So far above the solid block the payment is orphaned even if its invoice was not seen CONFIRMING: two blocks more make it solid. */
+const SAFE_BLOCKS = 2;
+
+/** A block comes at most every minute, and one may pass before the payment's. */
+const BLOCK_TIMEOUT_MS = 150_000;
+
+/**
+ * Waits until a payment stands in a block and its invoice is CONFIRMING, then has the devnet orphan that block for good. It does not
+ * wait for CONFIRMING when the payment would soon be irreversible. Error: `SANDBOX_REFUSED`.
+ */
+export async function orphanPayment(
+  { nodeUrl }: SandboxFile,
+  { readStatus }: Payable,
+  txId: string,
+): Promise<OrphanedPayment> {
+  const deadlineMs = performance.now() + BLOCK_TIMEOUT_MS;
+  for (; performance.now() < deadlineMs; await setTimeout(POLL_MS)) {
+    type Info = { blockNumber?: number };
+    const { blockNumber } = (await post<Info>(nodeUrl, '/wallet/gettransactioninfobyid', { value: txId })).body;
+    if (blockNumber === undefined) continue;
+    const wasConfirming = (await readStatus()) === 'CONFIRMING';
+    type Solid = { block_header: { raw_data: { number?: number } } };
+    const solid = (await post<Solid>(nodeUrl, '/walletsolidity/getblock', {})).body.block_header.raw_data.number ?? 0;
+    if (!wasConfirming && blockNumber - solid > SAFE_BLOCKS) continue;
+    type Orphaned = { orphaned?: number; error?: string };
+    const order = { transactionId: txId, keepTransactions: false };
+    const { status, body } = await post<Orphaned>(nodeUrl, CONTROL_PATH, order);
+    const { orphaned, error } = body;
+    if (status === 200 && orphaned !== undefined) return { blockNumber, blocks: orphaned, wasConfirming };
+    throw new AppError('SANDBOX_REFUSED', `the local network cannot orphan block ${blockNumber}: ${error ?? status}`);
+  }
+  throw new AppError('SANDBOX_REFUSED', `the payment ${txId} is in no block after ${BLOCK_TIMEOUT_MS / 1000} seconds`);
+}
+
+async function post<Answer>(nodeUrl: string, path: string, body: object): Promise<{ status: number; body: Answer }> {
+  const response = await request(nodeUrl + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  return { status: response.statusCode, body: (await response.body.json()) as Answer };
+}

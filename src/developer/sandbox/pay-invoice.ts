@@ -1,0 +1,121 @@
+import { FAKE_USDT, MULTISEND } from '../../devnet/evm/keys.ts';
+import { payScenario, type ScenarioResult } from '../../devnet/payer/pay-scenario.ts';
+import { createPayer } from '../../devnet/payer/payer.ts';
+import type { Scenario } from '../../devnet/payer/scenarios.ts';
+import { AppError } from '../../domain/errors.ts';
+import { encodeId } from '../../domain/ids.ts';
+import { formatAmount, microUsdt } from '../../domain/money.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { accountToAddress } from '../../tron/address.ts';
+import { describeOrphaned, describePayment } from './describe-payment.ts';
+import { createInvoice, findPayable, type Payable } from './find-payable.ts';
+import { letExpire } from './let-expire.ts';
+import { type OrphanedPayment, orphanPayment } from './orphan-payment.ts';
+import { findInvoiceOfAmount } from './sandbox-project.ts';
+import { type Sandbox, withSandbox } from './with-sandbox.ts';
+
+export type PayOptions = {
+  /** An invoice id, a checkout URL, or an external id of the demo project. */
+  target: string;
+  scenario: Scenario;
+  /** The other invoice of `two-in-one`; by default a new one of the same amount. */
+  withInvoice: string | null;
+};
+
+/** Error: `INVALID_ARGUMENT`. */
+export function refuseNeedlessSecond({ scenario, withInvoice }: PayOptions): void {
+  if (scenario === 'two-in-one' || withInvoice === null) return;
+  throw new AppError('INVALID_ARGUMENT', `--with goes with --scenario two-in-one only, not with ${scenario}`);
+}
+
+type PaymentView = {
+  scenario: Scenario;
+  /** How people name them: the one that was asked for, and the second one of `two-in-one`. */
+  invoices: string[];
+  sent: { txId: string; to: string; amount: string; contract: string }[];
+  /** In words, what was sent and what will come of it. */
+  outcome: string;
+  orphaned?: OrphanedPayment;
+};
+
+/** Pays an invoice on the network of the sandbox that runs on a data directory, in one of the ways that people pay. */
+export async function payInvoice(dataDir: string, options: PayOptions): Promise<PaymentView> {
+  return withSandbox(dataDir, (sandbox) => payWith(sandbox, options));
+}
+
+async function payWith(sandbox: Sandbox, { target, scenario, withInvoice }: PayOptions): Promise<PaymentView> {
+  const invoice = await findPayable(sandbox, target);
+  const second = scenario === 'two-in-one' ? await findSecond(sandbox, invoice, withInvoice) : null;
+  if (scenario === 'late') await letExpire(sandbox.db, invoice);
+  const status = await invoice.readStatus();
+  const { sent } = await sendPayment(sandbox, scenario, invoice, second);
+  const shown = sent.map(({ txId, to, amountMicro, contract }) => {
+    return { txId, to, amount: formatAmount(microUsdt(amountMicro)), contract };
+  });
+  const view = {
+    scenario,
+    invoices: [invoice, ...(second === null ? [] : [second])].map(({ reference }) => reference),
+    sent: shown,
+  };
+  if (scenario === 'orphaned') {
+    const orphaned = await orphanPayment(sandbox, invoice, sent[0]?.txId ?? '');
+    return { ...view, outcome: describeOrphaned(orphaned), orphaned };
+  }
+  const outcome = describePayment(scenario, {
+    payable: formatAmount(invoice.payableMicro),
+    sent: shown[0]?.amount ?? '',
+    hasPayment: status === 'CONFIRMING' || status === 'PAID',
+    hit: await findHit(sandbox, invoice, sent[0]),
+  });
+  return { ...view, outcome };
+}
+
+/** Another invoice that was hit by mistake: with the policy exact, a wrong amount may be another's price. */
+async function findHit(
+  { db }: Sandbox,
+  { address, payableMicro }: Payable,
+  sent: { to: string; amountMicro: bigint } | undefined,
+): Promise<string | null> {
+  if (sent === undefined || (sent.to === address && sent.amountMicro === payableMicro)) return null;
+  const id = await findInvoiceOfAmount(db, sent.to, sent.amountMicro);
+  return id === null ? null : encodeId('inv', id);
+}
+
+/** Sends what a scenario sends; what comes of it is not waited for. Error: `INVALID_ARGUMENT` for an amount without room for it. */
+export async function sendPayment(
+  sandbox: Sandbox,
+  scenario: Scenario,
+  invoice: Payable,
+  second: Payable | null,
+): Promise<ScenarioResult> {
+  const payer = createPayer({ nodeUrl: sandbox.nodeUrl, privateKey: sandbox.payer.privateKey });
+  const toTarget = ({ address, payableMicro }: Payable) => ({ address, amountMicro: payableMicro });
+  return payScenario(payer, {
+    scenario,
+    contracts: {
+      usdt: sandbox.usdtContract,
+      fakeUsdt: accountToAddress(FAKE_USDT),
+      multisend: accountToAddress(MULTISEND),
+    },
+    invoice: toTarget(invoice),
+    requestedMicro: invoice.requestedMicro,
+    retiredAddress: sandbox.retiredAddress,
+    ...(second === null ? {} : { second: toTarget(second) }),
+  }).catch((error: unknown) => {
+    if (!(error instanceof RangeError)) throw error;
+    const amount = formatAmount(invoice.payableMicro);
+    throw new AppError(
+      'INVALID_ARGUMENT',
+      `${scenario} makes no difference to an invoice of ${amount} USDT: choose another scenario or another amount`,
+      { cause: error },
+    );
+  });
+}
+
+async function findSecond(sandbox: Sandbox, first: Payable, named: string | null): Promise<Payable> {
+  if (named !== null) return findPayable(sandbox, named);
+  const amount = formatAmount(first.requestedMicro);
+  const made = await createInvoice(sandbox, { amount, externalId: `two-in-one-${systemClock.now()}` });
+  if (made.invoiceId !== undefined) return findPayable(sandbox, made.invoiceId);
+  throw new AppError('SANDBOX_REFUSED', `the second invoice could not be created: ${made.detail ?? made.status}`);
+}

@@ -1,0 +1,115 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Config } from '../../config/config.ts';
+import { type Devnet, startDevnet } from '../../devnet/devnet.ts';
+import { encodeId } from '../../domain/ids.ts';
+import { unixMs } from '../../domain/time.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import type { KeyRing } from '../../runtime/key-ring.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { createParts } from '../../runtime/parts.ts';
+import { startService } from '../../service.ts';
+import { type Connection, type Database, openDatabase } from '../../store/db/database.ts';
+import { migrate } from '../../store/db/migrate.ts';
+import { startServiceDatabase } from '../../store/embedded/service-database.ts';
+import { encryptPlainSecrets } from '../../webhooks/encrypt-plain-secrets.ts';
+import { openNewestSecrets } from '../../webhooks/endpoint-secrets.ts';
+import { type DemoSecrets, loadDemoSecrets, seedDemoProject } from './demo-project.ts';
+import { startInbox } from './inbox.ts';
+import { quickStart } from './quick-start.ts';
+import { removeSandboxFile, type SandboxFile, writeSandboxFile } from './sandbox-file.ts';
+import { openSandboxKeys } from './sandbox-keys.ts';
+import { sandboxNetwork } from './sandbox-network.ts';
+
+/**
+ * Runs everything that a first try needs in one process: embedded PostgreSQL, a local TRON network, all roles, a demo
+ * project and a receiver for its webhooks. Its state is in the data directory and survives restarts.
+ */
+export async function runSandbox(
+  config: Config,
+  log: Logger,
+  fail: (error: unknown) => void,
+): Promise<{ stop(): Promise<void> }> {
+  const { dataDir } = config;
+  const parts = createParts();
+  try {
+    const { connection, owner } = await parts.add(startServiceDatabase({ dataDir, log, needsOwnUser: false, fail }));
+    await removeSandboxFile(dataDir, null);
+    const devnet = await parts.add(startNetwork(config, log));
+    if (config.databaseUrl !== null) {
+      log.warn(
+        'DATABASE_URL is not used: without a network configured this is the sandbox, which has a database of its own. Commands use DATABASE_URL; unset it to try the sandbox',
+      );
+    }
+    const keyRing = await openSandboxKeys(config, (message) => log.warn(message));
+    await prepareTables(owner, keyRing, log);
+    const db = openSandboxDatabase(connection, log);
+    await parts.add({ stop: () => db.close() });
+    const secrets = await loadDemoSecrets(dataDir, systemClock.now());
+    // It may have been rotated by hand, as every endpoint's.
+    const getSecret = async () =>
+      (await openNewestSecrets({ db, keyRing }, secrets.endpointId)).find(({ endsAt }) => endsAt === null)?.secret ??
+      secrets.webhookSecret;
+    const inbox = await parts.add(
+      startInbox({ host: '127.0.0.1', port: 0, file: join(dataDir, 'inbox.jsonl'), getSecret, clock: systemClock }),
+    );
+    // Before the service starts, so that it sends nothing to where the inbox was the last time.
+    await seedDemoProject(db, keyRing, secrets, inbox.url);
+    const networks = { devnet: sandboxNetwork(devnet) };
+    const { blockMs } = config.devnet;
+    const service = await parts.add(
+      startService({ config: { ...config, networks }, connection, keyRing, log, blockMs }),
+    );
+    const urls = { baseUrl: service.url ?? '', inboxUrl: inbox.url };
+    const file = toSandboxFile(urls, { ...secrets, webhookSecret: await getSecret() }, devnet);
+    await parts.add({ stop: () => removeSandboxFile(dataDir, process.pid) });
+    await writeSandboxFile(dataDir, file);
+    log.info({ url: service.url, metricsUrl: service.metricsUrl }, 'sandbox ready');
+    process.stdout.write(quickStart(file, `order-${Math.floor(systemClock.now() / 1000)}`));
+    return parts;
+  } catch (error) {
+    await parts.stop().catch(() => undefined);
+    throw error;
+  }
+}
+
+async function startNetwork(config: Config, log: Logger): Promise<Devnet> {
+  const dataDir = join(config.dataDir, 'devnet');
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const onError = (error: unknown) =>
+    log.error({ err: error }, 'the local network could not write a block and tries again');
+  return startDevnet({ ...config.devnet, dataDir, onError });
+}
+
+function toSandboxFile(
+  { baseUrl, inboxUrl }: Pick<SandboxFile, 'baseUrl' | 'inboxUrl'>,
+  { apiKey, projectId, webhookSecret, addresses, retired }: DemoSecrets,
+  { url: nodeUrl, grpcUrl, grpcSolidityUrl, usdtContract, payer }: Devnet,
+): SandboxFile {
+  return {
+    ...{ baseUrl, apiKey, projectId: encodeId('prj', projectId), webhookSecret, inboxUrl },
+    ...{ nodeUrl, grpcUrl, grpcSolidityUrl, usdtContract },
+    addresses: addresses.map(({ address }) => address),
+    retiredAddress: retired.address,
+    ...{ payer, pid: process.pid },
+  };
+}
+
+/** Opens a single connection, beside those of the service. */
+function openSandboxDatabase(connection: Connection, log: Logger): Database {
+  const onError = (error: Error) => log.warn({ err: error }, 'a database connection was lost');
+  return openDatabase({ connection, poolSize: 1, applicationName: 'quittance', onError });
+}
+
+async function prepareTables(owner: Connection, keyRing: KeyRing, log: Logger): Promise<void> {
+  const db = openSandboxDatabase(owner, log);
+  const now = () => unixMs(systemClock.now());
+  const deps = { keyRing: async () => keyRing, log, now, random: randomBytes };
+  try {
+    const applied = await migrate(db, { encryptPlainSecrets: (tx) => encryptPlainSecrets(tx, deps) });
+    if (applied.length > 0) log.info({ migrations: applied }, 'the database schema was brought up to date');
+  } finally {
+    await db.close();
+  }
+}

@@ -1,0 +1,56 @@
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AppError } from '../../domain/errors.ts';
+import { isRunning } from '../../runtime/is-running.ts';
+import { writePrivateFile } from '../../runtime/private-file.ts';
+
+/** The content of `<data dir>/sandbox.json`, for scripts while a sandbox is ready. Mode 0600: it holds secrets. */
+export type SandboxFile = {
+  baseUrl: string;
+  apiKey: string;
+  projectId: string;
+  webhookSecret: string;
+  inboxUrl: string;
+  /** The network's node over HTTP, for wallets, and by gRPC, for the service. */
+  nodeUrl: string;
+  grpcUrl: string;
+  grpcSolidityUrl: string;
+  usdtContract: string;
+  addresses: string[];
+  /** Another address of the demo project, which gets no new invoices. */
+  retiredAddress: string;
+  payer: { address: string; privateKey: string };
+  pid: number;
+};
+
+export function writeSandboxFile(dataDir: string, file: SandboxFile): Promise<void> {
+  return writePrivateFile(join(dataDir, 'sandbox.json'), `${JSON.stringify(file, null, 2)}\n`);
+}
+
+/** Removes the file of the sandbox with that process id, or any. */
+export async function removeSandboxFile(dataDir: string, pid: number | null): Promise<void> {
+  const path = join(dataDir, 'sandbox.json');
+  const text = pid === null ? '' : await readFile(path, 'utf8').catch(() => '');
+  // Where the data directory was deleted and made anew, it is the file of another one.
+  if (pid === null || text.includes(`"pid": ${pid}\n`)) await rm(path, { force: true });
+}
+
+/** The file of a running sandbox. Error: `SANDBOX_NOT_RUNNING`. */
+export async function readSandboxFile(dataDir: string): Promise<SandboxFile> {
+  return (await findSandboxFile(dataDir)) ?? sandboxNotRunning(dataDir);
+}
+
+/** The file of a running sandbox, or `null` if none runs. */
+export async function findSandboxFile(dataDir: string): Promise<SandboxFile | null> {
+  const text = await readFile(join(dataDir, 'sandbox.json'), 'utf8').catch(() => null);
+  if (text === null) return null;
+  const file = JSON.parse(text) as SandboxFile;
+  return isRunning(file.pid) ? file : null;
+}
+
+export function sandboxNotRunning(dataDir: string): never {
+  throw new AppError(
+    'SANDBOX_NOT_RUNNING',
+    `no sandbox runs on the data directory ${dataDir}: start one with "npm start", or set QUITTANCE_DATA_DIR as it has it`,
+  );
+}

@@ -1,0 +1,29 @@
+import { decodeId } from '../../domain/ids.ts';
+import { type Database, openDatabase } from '../../store/db/database.ts';
+import { readRunningPostgres } from '../../store/embedded/connection.ts';
+import { readSandboxFile, type SandboxFile, sandboxNotRunning } from './sandbox-file.ts';
+
+/** A running sandbox with its database. `projectUuid` is the demo project's. */
+export type Sandbox = SandboxFile & { db: Database; projectUuid: string };
+
+/** Runs a command's work on the sandbox that runs on a data directory. Error: `SANDBOX_NOT_RUNNING`. */
+export async function withSandbox<Output>(
+  dataDir: string,
+  work: (sandbox: Sandbox) => Promise<Output>,
+): Promise<Output> {
+  const file = await readSandboxFile(dataDir);
+  const projectUuid = decodeId('prj', file.projectId);
+  if (projectUuid === null) throw new Error(`not a project id: ${file.projectId}`);
+  const connection = (await readRunningPostgres(dataDir)) ?? sandboxNotRunning(dataDir);
+  const db = openDatabase({
+    connection,
+    poolSize: 1,
+    applicationName: 'quittance command',
+    onError: () => undefined, // The next statement on it says so.
+  });
+  try {
+    return await work({ ...file, db, projectUuid });
+  } finally {
+    await db.close();
+  }
+}

@@ -1,0 +1,80 @@
+import { assertNever } from '../../domain/assert-never.ts';
+import { AppError } from '../../domain/errors.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { createInvoice, findPayable, type Payable } from '../sandbox/find-payable.ts';
+import { letExpire } from '../sandbox/let-expire.ts';
+import { orphanPayment } from '../sandbox/orphan-payment.ts';
+import { sendPayment } from '../sandbox/pay-invoice.ts';
+import type { Sandbox } from '../sandbox/with-sandbox.ts';
+import type { Trigger } from './triggers.ts';
+import type { FeedEvent, Until } from './until.ts';
+
+/** The fields that the invoice is made with, where they matter. */
+export type InvoiceOptions = { amount?: string | undefined; externalId?: string | undefined };
+
+type InvoiceTrigger = Exclude<Trigger, 'ping' | 'endpoint.disabled'>;
+
+/** Makes an invoice of the demo project and lets happen to it what the event tells of. Errors: `INVALID_ARGUMENT`, `SANDBOX_REFUSED`. */
+export async function happenToInvoice(
+  sandbox: Sandbox,
+  { type, options, until }: { type: InvoiceTrigger; options: InvoiceOptions; until: Until },
+): Promise<FeedEvent> {
+  const { amount = '25.00', externalId = `trigger-${type}-${systemClock.now()}` } = options;
+  const create = (name: string) => makeInvoice(sandbox, { amount, externalId: name });
+  if (type === 'invoice.pending')
+    return until(isAbout(type, 'invoiceId', [await orphanOne(sandbox, create, externalId)]));
+  const { id, invoice } = await create(externalId);
+  switch (type) {
+    case 'invoice.confirming':
+    case 'invoice.paid':
+      await sendPayment(sandbox, 'exact', invoice, null);
+      return until(isAbout(type, 'invoiceId', [id]));
+    case 'invoice.expired':
+      await letExpire(sandbox.db, invoice);
+      return until(isAbout(type, 'invoiceId', [id]));
+    case 'transfer.unmatched':
+    case 'transfer.duplicate': {
+      const { txIds } = await sendPayment(sandbox, type === 'transfer.unmatched' ? 'short' : 'twice', invoice, null);
+      return until(isAbout(type, 'txId', txIds));
+    }
+    default:
+      return assertNever(type);
+  }
+}
+
+function isAbout(type: string, field: 'invoiceId' | 'txId', values: readonly string[]): (event: FeedEvent) => boolean {
+  return (event) => event.type === type && values.some((value) => event.data[field] === value);
+}
+
+type Created = { id: string; invoice: Payable };
+
+async function makeInvoice(sandbox: Sandbox, wanted: Parameters<typeof createInvoice>[1]): Promise<Created> {
+  const { status, invoiceId, detail = status } = await createInvoice(sandbox, wanted);
+  // A conflict names the invoice that there is.
+  if (status === 201 && invoiceId !== undefined)
+    return { id: invoiceId, invoice: await findPayable(sandbox, invoiceId) };
+  if (status === 409) throw new AppError('CONFLICT', `the invoice was refused: ${detail}`);
+  if (status === 400) throw new AppError('INVALID_ARGUMENT', `the invoice was refused: ${detail}`);
+  throw new AppError('SANDBOX_REFUSED', `the invoice could not be made: ${detail}`);
+}
+
+/** Blocks of a fast network may become irreversible before their payment was seen. */
+const MAX_TRIES = 5;
+
+/** Pays invoices until the block of one was orphaned while it was CONFIRMING, and answers its id. */
+async function orphanOne(
+  sandbox: Sandbox,
+  create: (externalId: string) => Promise<Created>,
+  externalId: string,
+): Promise<string> {
+  for (let tries = 1; tries <= MAX_TRIES; tries += 1) {
+    const { id, invoice } = await create(tries === 1 ? externalId : `${externalId}-${tries}`);
+    const { txIds } = await sendPayment(sandbox, 'orphaned', invoice, null);
+    const { wasConfirming } = await orphanPayment(sandbox, invoice, txIds[0] ?? '');
+    if (wasConfirming) return id;
+  }
+  throw new AppError(
+    'SANDBOX_REFUSED',
+    `no payment was seen CONFIRMING before its block was orphaned, in ${MAX_TRIES} tries: is the machine very busy?`,
+  );
+}

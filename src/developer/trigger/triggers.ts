@@ -1,0 +1,15 @@
+import type { EventType } from '../../domain/event.ts';
+
+/** How each event can be made to happen. Only types are imported, so that showing help stays quick. */
+export const TRIGGERS = {
+  'invoice.confirming': 'an invoice is made and paid exactly',
+  'invoice.paid': 'the same, until its block is irreversible',
+  'invoice.pending': 'an invoice is paid, and then the block leaves the chain again',
+  'invoice.expired': 'the deadline of a new invoice is brought forward',
+  'transfer.unmatched': '1 USDT too little comes for a new invoice',
+  'transfer.duplicate': 'a new invoice is paid twice',
+  'endpoint.disabled': 'an endpoint that is made for it answers 410 Gone',
+  ping: 'nothing has to happen for it',
+} as const satisfies Record<EventType, string>;
+
+export type Trigger = keyof typeof TRIGGERS;

@@ -1,0 +1,38 @@
+import { AppError } from '../../domain/errors.ts';
+import { asObject, parseObject } from '../../runtime/parse-object.ts';
+import type { FeedReader } from '../listen/follow-feed.ts';
+import { pause } from '../listen/pause.ts';
+import { readEvent } from '../listen/read-event.ts';
+
+/** An event of the feed: its bytes as text, and what they say. */
+export type FeedEvent = { id: string; type: string; data: Record<string, unknown>; body: string };
+
+/** Waits until the feed has an event that it was asked for. */
+export type Until = (isIt: (event: FeedEvent) => boolean) => Promise<FeedEvent>;
+
+/** The most that the feed gives at once. */
+const PAGE = 100;
+const POLL_MS = 100;
+
+/** Looks at the events that come from now on, each once. */
+export async function followFrom(feed: FeedReader, signal: AbortSignal): Promise<Until> {
+  let { latest: cursor } = await feed.read(null, 1);
+  return async (isIt) => {
+    for (;;) {
+      const page = await feed.read(cursor, PAGE);
+      for (const bytes of page.events) {
+        const event = toEvent(bytes);
+        cursor = event.id;
+        if (isIt(event)) return event;
+      }
+      if (!page.hasMore) await pause(POLL_MS, signal);
+    }
+  };
+}
+
+function toEvent(bytes: Uint8Array): FeedEvent {
+  const event = readEvent(bytes);
+  if (event === null) throw new AppError('SANDBOX_REFUSED', 'the feed of the sandbox holds something that is no event');
+  const body = Buffer.from(bytes).toString();
+  return { id: event.id, type: event.type, data: asObject(parseObject(body)['data']), body };
+}

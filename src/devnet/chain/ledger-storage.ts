@@ -1,0 +1,190 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { FAKE_USDT, PAYER, PENNILESS, producerAccount, USDT } from '../evm/keys.ts';
+import { createdKey, type StateChange, trxKey } from '../evm/state.ts';
+import { genesisBalances } from '../evm/token.ts';
+import { type Block, type BlockRecord, blockOfRecord, recordOf } from './block.ts';
+import { type Chain, type ChainStart, createChain } from './chain.ts';
+import { createMemoryLog, openFileLog } from './chain-log.ts';
+import { firstGenesisBlock, genesisBlock, PAYER_SUN, PENNILESS_SUN } from './genesis.ts';
+import { firstSchedule, type Schedule } from './schedule.ts';
+import { openSnapshots, type Snapshot } from './snapshots.ts';
+
+/** The records of a chain after its start, in order. */
+export type LedgerRecord =
+  | { readonly kind: 'submitted'; readonly transaction: string }
+  | { readonly kind: 'fork'; readonly to: number; readonly keepTransactions: boolean }
+  | { readonly kind: 'producers'; readonly schedule: Schedule }
+  | { readonly kind: 'block'; readonly block: Block; readonly change: StateChange; readonly position: number };
+
+export interface LedgerStorage {
+  open(ledger: {
+    readonly pending: () => string[];
+    readonly replay: (record: LedgerRecord, chain: Chain) => void;
+  }): Chain;
+  writeSubmitted(transaction: string): void;
+  writeFork(to: number, keepTransactions: boolean): void;
+  writeSchedule(schedule: Schedule): void;
+  /** Returns the position of the block's line. */
+  writeBlock(block: Block, change: StateChange): number;
+  /** Takes a snapshot when it is time. */
+  maintain(chain: Chain): void;
+  close(chain: Chain): void;
+}
+
+/** A line of the log. `change` holds decimal numbers. */
+type LogLine =
+  | { readonly t: 'genesis'; readonly producers: number; readonly timestampMs: number; readonly version?: 2 }
+  | { readonly t: 'submitted'; readonly transaction: string }
+  | { readonly t: 'fork'; readonly to: number; readonly keepTransactions: boolean }
+  | { readonly t: 'producers'; readonly schedule: Schedule }
+  | ({ readonly t: 'block'; readonly change?: readonly (readonly [string, string])[] } & BlockRecord);
+
+/** After a kill, opening replays at most about this many blocks; with 1,000 that took most of the time of opening 200,000. */
+const SNAPSHOT_EVERY_BLOCKS = 250;
+
+type StorageOptions = {
+  readonly dataDir: string | null;
+  readonly producers: number;
+  readonly genesisTimestampMs: number;
+};
+
+/**
+ * Keeps a ledger in a directory (`chain.log` and the files of its snapshots), or in memory when `dataDir` is null.
+ * The options describe a new network; an existing directory keeps the ones it was made with.
+ */
+export function createLedgerStorage(options: StorageOptions): LedgerStorage {
+  const { dataDir, genesisTimestampMs } = options;
+  if (dataDir !== null) mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const log = dataDir === null ? createMemoryLog() : openFileLog(join(dataDir, 'chain.log'));
+  const snapshots = dataDir === null ? null : openSnapshots(dataDir);
+  let snapshotNumber = 0;
+  let pending: () => string[] = () => [];
+  // Each schedule with the position of its line, so that a snapshot has the one of its block; a snapshot drops older ones.
+  let schedules: { readonly position: number; readonly schedule: Schedule }[] = [];
+  const write = (line: LogLine) => log.append([JSON.stringify(line)]);
+  const readLine = (position: number) => JSON.parse(log.read(position)) as LogLine;
+
+  const saveSnapshot = (chain: Chain): void => {
+    const number = chain.solidNumber();
+    if (snapshots === null || number <= snapshotNumber) return;
+    const start = chain.solidStart();
+    const logPosition = start.positions[number] ?? 0;
+    const current = schedules.findLastIndex(({ position }) => position <= logPosition);
+    const schedule = schedules[current]?.schedule ?? chain.schedule();
+    schedules = schedules.slice(Math.max(0, current));
+    snapshots.save(
+      { number, logPosition, pending: pending(), schedule, ...start, positions: [...start.positions] },
+      transactionsOf(chain, snapshotNumber + 1, number),
+    );
+    snapshotNumber = number;
+  };
+
+  return {
+    open(ledger) {
+      if (log.end() === 0) {
+        const producers = firstSchedule(options.producers).active.length;
+        write({ t: 'genesis', producers, timestampMs: genesisTimestampMs, version: 2 });
+      }
+      const first = scheduleOfGenesis(readLine(0));
+      const readBlock = (position: number) => blockOfLine(readLine(position), position);
+      const snapshot = snapshots?.load(log.end()) ?? null;
+      const from = snapshot?.logPosition ?? 0;
+      const chain = createChain(chainStart(snapshot, readBlock(from), first), readBlock);
+      schedules = [{ position: from, schedule: chain.schedule() }];
+      snapshotNumber = snapshot?.number ?? 0;
+      pending = ledger.pending;
+      for (const transaction of snapshot?.pending ?? []) ledger.replay({ kind: 'submitted', transaction }, chain);
+      log.replay(from, (text, position) => {
+        if (position === from) return;
+        const record = recordOfLine(JSON.parse(text) as LogLine, position);
+        if (record.kind === 'producers') schedules.push({ position, schedule: record.schedule });
+        ledger.replay(record, chain);
+      });
+      return chain;
+    },
+    writeSubmitted: (transaction) => void write({ t: 'submitted', transaction }),
+    writeFork: (to, keepTransactions) => void write({ t: 'fork', to, keepTransactions }),
+    writeSchedule(schedule) {
+      schedules.push({ position: write({ t: 'producers', schedule }), schedule });
+    },
+    writeBlock(block, change) {
+      const decimals = change.map(([key, value]) => [key, value.toString()] as const);
+      return write({ t: 'block', ...recordOf(block), ...(decimals.length > 0 ? { change: decimals } : {}) });
+    },
+    maintain(chain) {
+      if (chain.solidNumber() >= snapshotNumber + SNAPSHOT_EVERY_BLOCKS) saveSnapshot(chain);
+    },
+    close(chain) {
+      saveSnapshot(chain);
+      snapshots?.close();
+      log.close();
+    },
+  };
+}
+
+/** Each with its height, from one height to another. */
+function transactionsOf(chain: Chain, from: number, to: number): [string, number][] {
+  const found: [string, number][] = [];
+  for (let height = from; height <= to; height += 1) {
+    for (const { id } of chain.block(height)?.transactions ?? []) found.push([id, height]);
+  }
+  return found;
+}
+
+function scheduleOfGenesis(line: LogLine): Schedule {
+  if (line.t !== 'genesis') throw new Error('devnet log does not begin with its genesis: the directory is damaged');
+  return firstSchedule(line.producers);
+}
+
+function blockOfLine(line: LogLine, position: number): Block {
+  if (line.t === 'genesis') return (line.version === 2 ? genesisBlock : firstGenesisBlock)(line.timestampMs);
+  if (line.t === 'block') return blockOfRecord(line);
+  throw new Error(`devnet log has no block at ${position}: the directory is damaged`);
+}
+
+function chainStart(snapshot: Snapshot | null, block: Block, first: Schedule): ChainStart {
+  const bornAt = BigInt(block.header.timestamp);
+  const penniless = [
+    [createdKey(PENNILESS.account), bornAt],
+    [trxKey(PENNILESS.account), PENNILESS_SUN],
+  ] as const;
+  if (snapshot !== null) {
+    // A directory that is older than this account has it from the first snapshot that is opened with it.
+    const state = [...penniless, ...snapshot.state];
+    return { ...snapshot, state, block, schedule: snapshot.schedule ?? first };
+  }
+  const accounts = [PAYER.account, ...first.active.map(producerAccount)];
+  return {
+    block,
+    positions: [0],
+    transactionHeights: new Map(),
+    latestByTurn: first.active.map(() => 0),
+    producedByTurn: first.active.map(() => 0),
+    schedule: first,
+    state: [
+      ...accounts.map((account) => [createdKey(account), bornAt] as const),
+      [trxKey(PAYER.account), PAYER_SUN],
+      ...penniless,
+      genesisBalances(USDT),
+      genesisBalances(FAKE_USDT),
+    ],
+  };
+}
+
+function recordOfLine(line: LogLine, position: number): LedgerRecord {
+  switch (line.t) {
+    case 'submitted':
+      return { kind: 'submitted', transaction: line.transaction };
+    case 'fork':
+      return { kind: 'fork', to: line.to, keepTransactions: line.keepTransactions };
+    case 'producers':
+      return { kind: 'producers', schedule: line.schedule };
+    case 'block': {
+      const change = (line.change ?? []).map(([key, value]) => [key, BigInt(value)] as const);
+      return { kind: 'block', block: blockOfRecord(line), change, position };
+    }
+    case 'genesis':
+      throw new Error(`devnet log has a second genesis at ${position}: the directory is damaged`);
+  }
+}

@@ -1,0 +1,193 @@
+import { bytesToHex } from '@noble/hashes/utils.js';
+import { execute } from '../evm/execute.ts';
+import { createJournal, keepChanges, type StateChange, type StateReader } from '../evm/state.ts';
+import type { SentTransaction } from '../wire/hidden-fields.ts';
+import { admissionRefusal, blockRefusal, type PendingTransaction, type Refusal, readPending } from './admission.ts';
+import { type Block, type BlockTransaction, sealBlock } from './block.ts';
+import type { Chain } from './chain.ts';
+import type { LedgerStorage } from './ledger-storage.ts';
+import { orphan, replay, transactionHex } from './replay.ts';
+import { nextTurn, type Schedule, type Witness, witnessesOf } from './schedule.ts';
+
+export type SubmitResult =
+  | { readonly kind: 'accepted'; readonly id: string }
+  | { readonly kind: 'refused'; readonly id: string; readonly refusal: Refusal };
+
+/** The chain as one kind of endpoint serves it: up to `headNumber`. */
+export interface LedgerView {
+  readonly headNumber: number;
+  state(): StateReader;
+  /** How many blocks each producer has made, by its index. */
+  produced(): readonly number[];
+  block(number: number): Block | null;
+  transaction(id: string): { readonly block: Block; readonly transaction: BlockTransaction } | null;
+}
+
+export interface Ledger {
+  head(): Block;
+  schedule(): Schedule;
+  /** From the next block on; a fork does not take it back. */
+  setSchedule(schedule: Schedule): void;
+  /** Every producer there is or was, by index. */
+  witnesses(): readonly Witness[];
+  /** How many slots pass without a block before the next one, because producers are stalled; null when all are. */
+  missedSlots(): number | null;
+  solidNumber(): number;
+  pendingCount(): number;
+  submit(transaction: SentTransaction): SubmitResult;
+  /** Gives the header of the next block these fields (hex) that java-tron does not know; a process that ends forgets it. */
+  hideInNextHeader(fields: string): void;
+  /** Adds one block with what waits, in the order of arrival. The time must be after the head's. */
+  produceBlock(options: { readonly timestampMs: number }): Block;
+  /**
+   * Orphans the last `depth` blocks (none of them solid) and builds a branch of depth + 1 blocks without transactions;
+   * its last block is `stepMs` later than the old head. The orphaned transactions wait again, or are gone.
+   */
+  fork(options: { readonly depth: number; readonly keepTransactions: boolean; readonly stepMs: number }): Block[];
+  /** `full` ends at the head and `solid` at the solid block, both `lagBlocks` earlier if given. */
+  view(kind: 'full' | 'solid', lagBlocks?: number): LedgerView;
+  close(): void;
+}
+
+/** A real node refuses more with SERVER_BUSY (java-tron `maxTransactionPendingSize`). */
+const MAX_PENDING = 2_000;
+
+/** Above the main network's peak of 437 a block, and few enough for one line of the log. */
+const MAX_BLOCK_TRANSACTIONS = 2_000;
+
+/** The state machine of a devnet; what it has done is in the storage before a caller sees it. Time comes only from arguments. */
+export function openLedger(storage: LedgerStorage): Ledger {
+  const pending = new Map<string, PendingTransaction>();
+  const chain = storage.open({
+    pending: () => [...pending.values()].map(transactionHex),
+    replay: (record, chain) => replay(record, { chain, pending }),
+  });
+  let witnesses = witnessesOf(chain.schedule());
+  let hiddenHeader = '';
+  const admissionView = () => ({ head: chain.head(), state: chain.state, block: chain.block });
+
+  const extend = (timestampMs: number, skippedTurns: number, taken: readonly PendingTransaction[]): Block => {
+    const parent = chain.head();
+    const turn = nextTurn(chain.schedule(), parent.turn, skippedTurns)?.index;
+    const signer = witnesses.find(({ index }) => index === turn)?.signer;
+    if (turn === undefined || signer === undefined)
+      throw new RangeError('every producer is stalled: no block can be made');
+    const { transactions, change } = run(taken, admissionView(), timestampMs);
+    const block = sealBlock(parent, { turn, signer, timestampMs, transactions, hiddenHeader });
+    chain.add(block, change, storage.writeBlock(block, change));
+    for (const { id } of taken) pending.delete(id);
+    hiddenHeader = '';
+    storage.maintain(chain);
+    return block;
+  };
+
+  return {
+    head: chain.head,
+    schedule: chain.schedule,
+    setSchedule(schedule) {
+      storage.writeSchedule(schedule);
+      chain.setSchedule(schedule);
+      witnesses = witnessesOf(schedule);
+    },
+    witnesses: () => witnesses,
+    missedSlots: () => nextTurn(chain.schedule(), chain.head().turn, 0)?.missed ?? null,
+    solidNumber: chain.solidNumber,
+    pendingCount: () => pending.size,
+    hideInNextHeader(fields) {
+      hiddenHeader = fields;
+    },
+    submit(transaction) {
+      const submitted = readPending(transaction);
+      if (submitted === null) throw new TypeError('the raw_data is not a transaction with one contract');
+      const { id } = submitted;
+      const refusal = waitingRefusal(id, chain, pending) ?? admissionRefusal(submitted, admissionView());
+      if (refusal !== null) return { kind: 'refused', id, refusal };
+      storage.writeSubmitted(transactionHex(submitted));
+      pending.set(id, submitted);
+      return { kind: 'accepted', id };
+    },
+    produceBlock({ timestampMs }) {
+      requireLater(chain.head(), timestampMs);
+      return extend(timestampMs, 0, [...pending.values()].slice(0, MAX_BLOCK_TRANSACTIONS));
+    },
+    fork({ depth, keepTransactions, stepMs }) {
+      requireForkable(chain, depth);
+      const to = chain.head().header.number - depth;
+      storage.writeFork(to, keepTransactions);
+      const orphaned = orphan({ to, keepTransactions }, { chain, pending });
+      const times = orphaned.map((block) => block.header.timestamp);
+      times.push((times.at(-1) ?? 0) + stepMs);
+      const skipped = turnsToSkip(chain, orphaned[0]);
+      return times.map((timestampMs, index) => extend(timestampMs, index === 0 ? skipped : 0, []));
+    },
+    view: (kind, lagBlocks = 0) => viewOf(chain, kind, lagBlocks),
+    close: () => storage.close(chain),
+  };
+}
+
+function waitingRefusal(id: string, chain: Chain, pending: ReadonlyMap<string, unknown>): Refusal | null {
+  if (pending.has(id) || chain.heightOf(id) !== null) {
+    return { code: 'DUP_TRANSACTION_ERROR', message: 'Dup transaction.' };
+  }
+  return pending.size >= MAX_PENDING ? { code: 'SERVER_BUSY', message: 'Server busy.' } : null;
+}
+
+function requireLater({ header: { timestamp, number } }: Block, timestampMs: number): void {
+  if (!Number.isSafeInteger(timestampMs) || timestampMs <= timestamp) {
+    throw new RangeError(`block ${number + 1} must be later than ${timestamp}, not at ${timestampMs}`);
+  }
+}
+
+function requireForkable(chain: Chain, depth: number): void {
+  const most = chain.head().header.number - chain.solidNumber();
+  if (!Number.isInteger(depth) || depth < 1 || depth > most) {
+    throw new RangeError(`a fork can go back 1 to ${most} blocks (those above the solid one), not ${depth}`);
+  }
+  if (nextTurn(chain.schedule(), chain.head().turn, 0) === null)
+    throw new RangeError('every producer is stalled: no branch can be made');
+}
+
+/** The producer whose turn it was is skipped, so that no block of the branch has the id of the one it replaces. */
+function turnsToSkip(chain: Chain, replaced: Block | undefined): number {
+  const { active } = chain.schedule();
+  const skipped = active.findIndex(
+    (_, turns) => turns > 0 && nextTurn(chain.schedule(), chain.head().turn, turns)?.index !== replaced?.turn,
+  );
+  return Math.max(1, skipped);
+}
+
+function run(
+  taken: readonly PendingTransaction[],
+  view: Parameters<typeof blockRefusal>[1],
+  timestampMs: number,
+): { transactions: BlockTransaction[]; change: StateChange } {
+  const state = createJournal(view.state);
+  const transactions: BlockTransaction[] = [];
+  for (const waiting of taken) {
+    const { id, raw, rawData, signatures, hidden } = waiting;
+    if (blockRefusal(waiting, { ...view, state }) !== null) continue;
+    const attempt = createJournal(state);
+    const { contractRet, info } = execute(attempt, raw, { id, netBytes: rawData.length + 79, timestampMs });
+    keepChanges(attempt, state);
+    const extra = hidden === undefined ? {} : { hidden };
+    transactions.push({ id, rawDataHex: bytesToHex(rawData), signatures, contractRet, ...extra, info });
+  }
+  return { transactions, change: [...state.changes] };
+}
+
+function viewOf(chain: Chain, kind: 'full' | 'solid', lagBlocks: number): LedgerView {
+  const last = kind === 'full' ? chain.head().header.number : chain.solidNumber();
+  const headNumber = Math.max(0, last - lagBlocks);
+  return {
+    headNumber,
+    state: () => chain.stateAt(headNumber),
+    produced: () => chain.producedAt(headNumber),
+    block: (number) => (number > headNumber ? null : chain.block(number)),
+    transaction(id) {
+      const height = chain.heightOf(id);
+      const block = height === null || height > headNumber ? null : chain.block(height);
+      const transaction = block?.transactions.find((each) => each.id === id);
+      return block === null || transaction === undefined ? null : { block, transaction };
+    },
+  };
+}

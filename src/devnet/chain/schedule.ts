@@ -1,0 +1,101 @@
+import { MAX_PRODUCERS, type Producer, producerAccount, producerSigner, producersOf } from '../evm/keys.ts';
+
+/** The producers of blocks. A producer is named by its index: its keys follow from that, so any index can become one. */
+export interface Schedule {
+  /** How many there were at first. */
+  readonly genesisCount: number;
+  /** In the order of turns. */
+  readonly active: readonly number[];
+  /** Everyone who is or was active, ascending. */
+  readonly known: readonly number[];
+  /** They miss their turns. */
+  readonly stalled: readonly number[];
+  /** How often the key of a witness permission was changed, by index; absent is never. */
+  readonly rotations: Readonly<Record<string, number>>;
+}
+
+/** A producer, present or past, as the schedule has it now. */
+export interface Witness extends Producer {
+  readonly index: number;
+  readonly isActive: boolean;
+  readonly isStalled: boolean;
+}
+
+/** The main network has a few hundred candidates. */
+const MAX_CANDIDATES = 1_000;
+
+/** The producers of a new network: 0 to `count` - 1. */
+export function firstSchedule(count: number): Schedule {
+  const active = [...producersOf(count).keys()];
+  return { genesisCount: count, active, known: active, stalled: [], rotations: {} };
+}
+
+export function withActive(schedule: Schedule, active: readonly number[]): Schedule {
+  const sound = active.every((index) => Number.isInteger(index) && index >= 0 && index < MAX_CANDIDATES);
+  const { size } = new Set(active);
+  if (!sound || size !== active.length || size < 1 || size > MAX_PRODUCERS) {
+    throw new RangeError(
+      `producers are 1 to ${MAX_PRODUCERS} different indexes below ${MAX_CANDIDATES}, not ${active}`,
+    );
+  }
+  const known = [...new Set([...schedule.known, ...active])].sort((left, right) => left - right);
+  return { ...schedule, active: [...active], known };
+}
+
+/** The first `count` of the active producers give their turns to as many new ones. */
+export function withReplaced(schedule: Schedule, count: number): Schedule {
+  const { active, known } = schedule;
+  if (!Number.isInteger(count) || count < 1 || count > active.length) {
+    throw new RangeError(`1 to ${active.length} producers can be replaced, not ${count}`);
+  }
+  const next = (known.at(-1) ?? 0) + 1;
+  return withActive(
+    schedule,
+    [...active.keys()].map((turn) => (turn < count ? next + turn : (active[turn] ?? 0))),
+  );
+}
+
+export function withStalled(schedule: Schedule, indexes: readonly number[]): Schedule {
+  for (const index of indexes) expectKnown(schedule, index);
+  return { ...schedule, stalled: [...new Set([...schedule.stalled, ...indexes])] };
+}
+
+export function withoutStalled(schedule: Schedule): Schedule {
+  return { ...schedule, stalled: [] };
+}
+
+export function withRotated(schedule: Schedule, index: number): Schedule {
+  expectKnown(schedule, index);
+  return { ...schedule, rotations: { ...schedule.rotations, [index]: (schedule.rotations[index] ?? 0) + 1 } };
+}
+
+export function witnessesOf({ active, known, stalled, rotations }: Schedule): Witness[] {
+  return known.map((index) => ({
+    index,
+    account: producerAccount(index),
+    signer: producerSigner(index, rotations[index] ?? 0),
+    isActive: active.includes(index),
+    isStalled: stalled.includes(index),
+  }));
+}
+
+/**
+ * The producer of the block after one of `parentIndex`, and how many turns of stalled producers pass before it; null when all
+ * are stalled. `skippedTurns` more are left out. After a producer that is no longer active, the round begins anew.
+ */
+export function nextTurn(
+  { active, stalled }: Schedule,
+  parentIndex: number,
+  skippedTurns: number,
+): { readonly index: number; readonly missed: number } | null {
+  const first = active.indexOf(parentIndex) + 1 + skippedTurns;
+  for (let missed = 0; missed < active.length; missed += 1) {
+    const index = active[(first + missed) % active.length];
+    if (index !== undefined && !stalled.includes(index)) return { index, missed };
+  }
+  return null;
+}
+
+function expectKnown({ known }: Schedule, index: number): void {
+  if (!known.includes(index)) throw new RangeError(`there is no producer ${index}: known are ${known.join(', ')}`);
+}

@@ -1,0 +1,56 @@
+import { type Block, resealBlock } from '../chain/block.ts';
+import { OTHER_GENESIS_PARENT } from '../chain/genesis.ts';
+import { attackerSigner } from '../evm/keys.ts';
+import { hasFault, isResealing, type SettledFault } from './faults.ts';
+
+/** Blocks that were resealed, by the id of the true one. */
+export type Resealed = Map<string, Block>;
+
+/** About 2 kB each. A longer lie is made anew from its start now and then, which takes a millisecond a block. */
+const MAX_REMEMBERED = 20_000;
+
+/**
+ * A chain of lies whose headers fit: Merkle roots, ids and parent links. `omitted-transaction-resealed` keeps the producers'
+ * signatures, which fit no longer; the other two sign with the attacker's keys. `trueBlock` answers the real chain, and `lie`
+ * what stands in its blocks.
+ */
+export function resealChain(
+  faults: readonly SettledFault[],
+  {
+    trueBlock,
+    lie,
+    remembered,
+  }: {
+    readonly trueBlock: (number: number) => Block | null;
+    readonly lie: (block: Block) => Block;
+    readonly remembered: Resealed;
+  },
+): (number: number) => Block | null {
+  const isForeign = hasFault(faults, 'other-network');
+  const isAttacked = isForeign || hasFault(faults, 'forged-block');
+  const from = isForeign
+    ? 0
+    : Math.max(1, Math.min(...faults.filter(({ kind }) => isResealing(kind)).map((each) => each.fromBlock)));
+  return (number) => {
+    if (remembered.size > MAX_REMEMBERED) remembered.clear();
+    const toSeal: Block[] = [];
+    let parentId: string | null = null;
+    for (let height = number; height >= from && parentId === null; height -= 1) {
+      const block = trueBlock(height);
+      if (block === null) return null;
+      const known = remembered.get(block.id);
+      if (known !== undefined && height === number) return known;
+      if (known === undefined) toSeal.unshift(block);
+      else parentId = known.id;
+    }
+    parentId ??= from === 0 ? OTHER_GENESIS_PARENT : (trueBlock(from - 1)?.id ?? '');
+    let sealed: Block | null = number < from ? trueBlock(number) : null;
+    for (const block of toSeal) {
+      const key = isAttacked && block.signature !== '' ? attackerSigner(block.turn).privateKey : null;
+      sealed = resealBlock(lie(block), { parentId, key });
+      remembered.set(block.id, sealed);
+      parentId = sealed.id;
+    }
+    return sealed;
+  };
+}

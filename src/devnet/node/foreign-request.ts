@@ -1,0 +1,38 @@
+import type { IncomingMessage } from 'node:http';
+import { isLoopback } from '../../domain/loopback.ts';
+
+/**
+ * Why a request does not come from a program of this machine, or null. Any website can have a browser on this machine send
+ * requests to a loopback port: under the site's own name once that resolves to 127.0.0.1 (`Host: evil.example:40123`), or under ours,
+ * with the site as `Origin`, and with a body as long as that is called a form or text. `host` is what the listener was told to use.
+ */
+export function foreignRequest({ method, headersDistinct, socket }: IncomingMessage, host: string): string | null {
+  const { host: hosts = [], origin: origins = [], 'content-type': types = [] } = headersDistinct;
+  const [named = ''] = hosts;
+  if (hosts.length !== 1 || !isOurs(named, host, socket.localPort)) {
+    return `the header Host (${shown(hosts)}) does not name this listener`;
+  }
+  if (origins.some((origin) => origin !== `http://${named}`)) {
+    return `the page that asks is of another origin (${shown(origins)})`;
+  }
+  if (method === 'POST' && !(types.length === 1 && JSON_TYPE.test(types[0] ?? ''))) {
+    return `the content type (${shown(types)}) is not application/json`;
+  }
+  return null;
+}
+
+/** `application/json`, or with parameters: `application/json; charset=utf-8`. */
+const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i;
+
+/** Whether `127.0.0.1:40123` is this machine, or what the listener was told to use, with its port. Without a port it is 80. */
+function isOurs(named: string, host: string, port: number | undefined): boolean {
+  const [, name = '', written = '80'] = /^(\[[^\]]*\]|[^:]*)(?::(\d{1,5}))?$/.exec(named.toLowerCase()) ?? [];
+  const reported = host.includes(':') ? `[${host}]` : host;
+  return Number(written) === port && (isLoopback(name) || name === reported.toLowerCase());
+}
+
+const MAX_SHOWN_CHARS = 100;
+
+function shown(values: readonly string[]): string {
+  return values.length === 0 ? 'absent' : values.join(', ').slice(0, MAX_SHOWN_CHARS);
+}

@@ -1,0 +1,59 @@
+import { isLoopbackLink } from '../loopback.ts';
+
+/** A support contact as a page shows it; `href` is `null` where it is only text, such as the name of a Telegram account. */
+export type SupportLink = { text: string; href: string | null };
+
+/** `help@shop.example` becomes a `mailto:` link, an https URL a link, anything else stays text. */
+export function supportLink(contact: string): SupportLink {
+  if (MAIL_ADDRESS.test(contact)) return { text: contact, href: `mailto:${contact}` };
+  const read = readLink(contact);
+  const isLink = read.kind === 'ok' && read.url.startsWith('https:');
+  return { text: contact, href: isLink ? read.url : null };
+}
+
+/** The bound of the schema, in characters. */
+const MAX_CONTACT = 200;
+
+/** Says why a support contact is refused, or `null`. */
+export function contactProblem(contact: string): string | null {
+  const length = [...contact].length;
+  if (length === 0) return 'is empty: give an e-mail address, a link or a name, of 1 to 200 characters';
+  if (length > MAX_CONTACT) return `has ${length} characters: give at most ${MAX_CONTACT}`;
+  if (HIDDEN.test(contact)) {
+    return 'holds a line break, a control character or one that turns text around: write it plainly, in one line';
+  }
+  return null;
+}
+
+export type ReadLink =
+  /** As browsers write it. */
+  { kind: 'ok'; url: string } | { kind: 'refused'; reason: string };
+
+/** The bound of the schema, in characters. */
+const MAX_URL = 2048;
+
+/** An https URL without credentials, `https://shop.example/thanks`; http only on this machine. The reason repeats nothing of it. */
+export function readLink(text: string): ReadLink {
+  const refuse = (reason: string) => ({ kind: 'refused', reason }) as const;
+  // Browsers drop some of these in silence, and read a backslash as a slash: what is stored should be what was written.
+  if (/[\s\p{C}\\]/u.test(text)) {
+    return refuse('holds a space, a backslash or a control character: write it percent-encoded, or leave it out');
+  }
+  const url = /^https?:\/\/[^/]/i.test(text) && URL.canParse(text) ? new URL(text) : null;
+  if (url === null) return refuse('is not an https:// URL: write for example https://shop.example.com/thanks');
+  if (url.username !== '' || url.password !== '') {
+    return refuse('has a user name or password before the "@", which every payer would see: leave them out');
+  }
+  if (url.href.length > MAX_URL) return refuse(`has ${url.href.length} characters: give at most ${MAX_URL}`);
+  if (url.protocol === 'http:' && !isLoopbackLink(url.hostname)) {
+    return refuse('begins with http://, which others can read and change on its way: write https://');
+  }
+  return { kind: 'ok', url: url.href };
+}
+
+/** It allows only characters that mean nothing in a `mailto:` link (RFC 6068). */
+const MAIL_ADDRESS =
+  /^[a-z0-9_+-]+(?:\.[a-z0-9_+-]+)*@(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])$/i;
+
+/** Also what separates lines, and what embeds, overrides or isolates a direction of writing. Joiners stay: Persian needs them. */
+const HIDDEN = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u;

@@ -1,0 +1,138 @@
+export type LogoType = 'image/png' | 'image/jpeg' | 'image/webp';
+
+export type ReadLogo =
+  | { kind: 'ok'; type: LogoType; width: number; height: number }
+  /** The reason says what to do. */
+  | { kind: 'refused'; reason: string };
+
+/** The bound of the schema: a logo is shown 2.5 rem high, for which this is plenty. */
+export const MAX_LOGO_BYTES = 32 * 1024;
+/** Pixels of a side. A smaller logo is blurred, and every payer's phone has to scale a larger one down. */
+const SIDE = { least: 16, most: 1024 };
+
+/**
+ * Recognises a still PNG, JPEG or WebP by its bytes, and reads its size from its header. The picture itself is not decoded. Any
+ * bytes are borne.
+ */
+export function readLogo(bytes: Uint8Array): ReadLogo {
+  const refuse = (reason: string) => ({ kind: 'refused', reason }) as const;
+  if (bytes.length === 0) return refuse('is empty: give a PNG, JPEG or WebP');
+  if (bytes.length > MAX_LOGO_BYTES) {
+    return refuse(`has more than ${MAX_LOGO_BYTES / 1024} KiB: scale it down, for example to 256 px in height`);
+  }
+  const format = FORMATS.find(({ recognises }) => recognises(bytes));
+  if (format === undefined) return refuse(`${nameOther(bytes)}: save it as PNG, JPEG or WebP`);
+  const picture = format.read(bytes);
+  if (picture === null) return refuse(`begins as ${format.name} and is damaged or cut off: save it again`);
+  if (picture === 'animated') return refuse(`is an animated ${format.name}: save one picture of it`);
+  const { width, height } = picture;
+  if (Math.min(width, height) < SIDE.least || Math.max(width, height) > SIDE.most) {
+    return refuse(`has ${width} x ${height} px: give each side ${SIDE.least} to ${SIDE.most} px`);
+  }
+  return { kind: 'ok', type: format.type, width, height };
+}
+
+type Picture = { width: number; height: number };
+
+type Format = {
+  name: string;
+  type: LogoType;
+  recognises(bytes: Uint8Array): boolean;
+  read(bytes: Uint8Array): Picture | 'animated' | null;
+};
+
+const FORMATS: readonly Format[] = [
+  { name: 'PNG', type: 'image/png', recognises: (bytes) => latin1(bytes, 0, 8) === '\x89PNG\r\n\x1a\n', read: readPng },
+  { name: 'JPEG', type: 'image/jpeg', recognises: (bytes) => latin1(bytes, 0, 3) === '\xff\xd8\xff', read: readJpeg },
+  {
+    name: 'WebP',
+    type: 'image/webp',
+    recognises: (bytes) => latin1(bytes, 0, 4) === 'RIFF' && latin1(bytes, 8, 12) === 'WEBP',
+    read: readWebp,
+  },
+];
+
+/** Chunks of length, type, content and checksum, from `IHDR` to `IEND`; `acTL` makes it an animation (PNG, third edition). */
+function readPng(bytes: Uint8Array): Picture | 'animated' | null {
+  const view = viewOf(bytes);
+  let picture: Picture | null = null;
+  // A chunk takes 12 bytes at least, so this ends.
+  for (let at = 8; at + 12 <= bytes.length; at += 12 + view.getUint32(at)) {
+    const type = latin1(bytes, at + 4, at + 8);
+    if (type === 'acTL') return 'animated';
+    if (type === 'IEND') return picture;
+    if ((type === 'IHDR') !== (picture === null)) return null;
+    if (type === 'IHDR' && at + 25 <= bytes.length) {
+      picture = { width: view.getUint32(at + 8), height: view.getUint32(at + 12) };
+    }
+  }
+  return null;
+}
+
+/**
+ * Segments of marker, length and content; that of a frame (`SOF`) holds the size, and after it the mark of the end (`EOI`) stands
+ * only there (ITU-T T.81, B.1.1 and B.2.2).
+ */
+function readJpeg(bytes: Uint8Array): Picture | null {
+  const view = viewOf(bytes);
+  let at = 2;
+  // A segment takes 4 bytes at least, so this ends.
+  while (at + 9 <= bytes.length && bytes[at] === 0xff) {
+    const marker = view.getUint8(at + 1);
+    if (isFrame(marker)) {
+      const isWhole = latin1(bytes, at, bytes.length).includes('\xff\xd9');
+      return isWhole ? { width: view.getUint16(at + 7), height: view.getUint16(at + 5) } : null;
+    }
+    // A marker may be preceded by fill bytes.
+    at += marker === 0xff ? 1 : 2 + Math.max(view.getUint16(at + 2), 2);
+  }
+  return null;
+}
+
+/** `SOF0` to `SOF15`, among which the markers of tables (`DHT`, `JPG`, `DAC`) stand. */
+function isFrame(marker: number): boolean {
+  return marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker);
+}
+
+/** The first chunk says the size, each of the three kinds in its own way (RFC 9649, 2.5 to 2.7). */
+function readWebp(bytes: Uint8Array): Picture | 'animated' | null {
+  const view = viewOf(bytes);
+  const kind = latin1(bytes, 12, 16);
+  const headerBytes = kind === 'VP8L' ? 25 : 30;
+  if (bytes.length < headerBytes || view.getUint32(4, true) + 8 > bytes.length) return null;
+  switch (kind) {
+    case 'VP8 ':
+      if (latin1(bytes, 23, 26) !== '\x9d\x01\x2a') return null;
+      return { width: view.getUint16(26, true) & 0x3fff, height: view.getUint16(28, true) & 0x3fff };
+    case 'VP8L': {
+      if (bytes[20] !== 0x2f) return null;
+      const sides = view.getUint32(21, true);
+      return { width: (sides & 0x3fff) + 1, height: ((sides >> 14) & 0x3fff) + 1 };
+    }
+    case 'VP8X':
+      if ((view.getUint8(20) & 0x02) !== 0) return 'animated';
+      return { width: (view.getUint32(24, true) & 0xffffff) + 1, height: (view.getUint32(26, true) >>> 8) + 1 };
+    default:
+      return null;
+  }
+}
+
+/** Names a file that has none of our formats. */
+function nameOther(bytes: Uint8Array): string {
+  const start = latin1(bytes, 0, 512);
+  if (/^GIF8[79]a/.test(start)) return 'is a GIF';
+  if (/^(?:\xef\xbb\xbf)?\s*<(?:\?xml|!--|!doctype svg|svg)/i.test(start)) {
+    return 'is an SVG, which can hold scripts and load from elsewhere';
+  }
+  if (/^ftyp(?:avif|avis|mif1|hei[cfmsx])/.test(start.slice(4))) return 'is an AVIF or HEIC picture';
+  return 'is not a PNG, JPEG or WebP';
+}
+
+/** Each byte as the character of its number. */
+function latin1(bytes: Uint8Array, start: number, end: number): string {
+  return String.fromCharCode(...bytes.subarray(start, end));
+}
+
+function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

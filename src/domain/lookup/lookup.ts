@@ -1,0 +1,255 @@
+import { type AccountHex, accountToAddress } from '../../tron/address.ts';
+import { assertNever } from '../assert-never.ts';
+import type { InvoiceStatus } from '../invoice.ts';
+import { type LikelyMistake, likelyMistake } from '../mismatch/likely-mistake.ts';
+import { absolute, formatAmount, type MicroUsdt, microUsdt } from '../money.ts';
+import { toIso, type UnixMs } from '../time.ts';
+import type { InBlock, LedgerFacts, TransactionFacts } from './transaction-facts.ts';
+
+/** The one invoice that a payer asks about. */
+export type LookupInvoice = {
+  account: AccountHex;
+  requestedMicro: MicroUsdt;
+  payableMicro: MicroUsdt;
+  status: InvoiceStatus;
+  createdAt: UnixMs;
+  /** The transaction that paid it, or the first one that is about to. */
+  payingTxId: string | null;
+  /** Up to here the transfers of irreversible blocks are recorded; `null` before the first. */
+  solidNumber: number | null;
+  /** The newest examined block, at or above the solid one. */
+  head: { number: number; time: UnixMs } | null;
+};
+
+type Placed = { blockNumber: number; blockTime: string };
+type Exact = Placed & { amount: string };
+type Differing = Placed & { arrived: string; expected: string; by: string; likely: LikelyMistake | null };
+
+/** The answer on the wire. Amounts are decimal strings with six decimals, times ISO 8601, addresses and contracts `T…`. */
+export type LookupAnswer =
+  | ({ code: 'paid' } & Exact)
+  /** `earlierTransaction`: another exact one that came first and will pay instead; this one then pays nothing. */
+  | ({ code: 'confirming'; confirmations: number; required: number; earlierTransaction: string | null } & Exact)
+  | ({ code: 'exact_but_already_paid'; paidBy: string | null } & Exact)
+  /** It will pay when the service has recorded its block, unless there is an `earlierTransaction`, as above. */
+  | ({ code: 'exact_not_yet_examined'; earlierTransaction: string | null } & Exact)
+  /** A node shows it in a block that is examined and not irreversible, and it was not found there, or not by enough nodes yet. */
+  | ({ code: 'exact_not_confirmed'; checkAgainSeconds: number } & Exact)
+  /** A node shows it in a block whose transfers are recorded, and it is not among them. */
+  | ({ code: 'exact_not_recorded' } & Exact)
+  | ({ code: 'before_invoice'; invoiceCreatedAt: string } & Exact)
+  | ({ code: 'short' } & Differing)
+  | ({ code: 'over' } & Differing)
+  | ({ code: 'other_address'; to: string; amount: string } & Placed)
+  | ({ code: 'other_token'; contract: string } & Placed)
+  /** `result` is the chain's own word: `OUT_OF_ENERGY`, `REVERT`, `OUT_OF_TIME` … */
+  | ({ code: 'failed'; why: FailureReason; result: string } & Placed)
+  /** `amountTrx` where TRX was sent; `toAddress` says whether to the invoice's address. */
+  | ({ code: 'no_usdt_transfer'; moved: Moved; amountTrx: string | null; toAddress: boolean } & Placed)
+  /** Not on the chain yet, or never: transfers inside an exchange have no transaction. */
+  | { code: 'not_found'; checkAgainSeconds: number }
+  | { code: 'not_tron'; looksLike: 'ethereum' | 'solana' | 'ton' }
+  | { code: 'not_a_transaction_id'; looksLike: 'address' | 'part-of-an-id' | 'link' | 'other'; characters: number }
+  | { code: 'unavailable'; checkAgainSeconds: number };
+
+/** These answers are the same whatever invoice is asked about. */
+export type GeneralAnswer = Extract<
+  LookupAnswer,
+  { code: 'failed' | 'other_address' | 'other_token' | 'no_usdt_transfer' | 'not_found' | 'unavailable' }
+>;
+
+type FailureReason = 'out_of_energy' | 'out_of_time' | 'reverted' | 'other';
+/** `unknown`: no token that leaves a trace. Whether a contract that was called moved TRX is not looked at. */
+type Moved = 'trx' | 'trc10' | 'other_token' | 'nothing' | 'unknown';
+
+/** With 27 producers a block is irreversible once 19 of them have built on it. */
+const REQUIRED_CONFIRMATIONS = 19;
+/** A wallet shows an id before the network has the transaction in a block. */
+const NOT_FOUND_AGAIN_SECONDS = 60;
+/** Nodes rest after refusals for seconds; a link may ask once a minute; how large a transaction is does not change. */
+const UNAVAILABLE_AGAIN_SECONDS = { 'for-now': 5, 'used-up': 60, 'too-large': 600 } as const;
+/** It takes a minute until 19 producers have built on a block; a real transfer is confirmed or recorded by then. */
+const NOT_CONFIRMED_AGAIN_SECONDS = 60;
+
+/**
+ * Says what a transaction is to an invoice. It depends on the public facts of that transaction and on this invoice alone, so it is
+ * the same whether or not the transaction paid another one. If it has several transfers, the answer tells the one that fits best.
+ */
+export function answerLookup(invoice: LookupInvoice, facts: LedgerFacts | TransactionFacts): LookupAnswer {
+  switch (facts.kind) {
+    case 'matched':
+      return { code: 'paid', ...exactly(invoice, facts) };
+    case 'duplicate':
+      return { code: 'exact_but_already_paid', ...exactly(invoice, facts), paidBy: invoice.payingTxId };
+    case 'sighted':
+      return answerDetected(invoice, facts);
+    case 'done':
+      return answerDone(invoice, facts);
+    case 'unavailable':
+    case 'not-found':
+    case 'failed':
+      return answerUndone(facts);
+    default:
+      return assertNever(facts);
+  }
+}
+
+/** The answer where no invoice is asked about: the transfer to one of our addresses, with the greatest amount if there are several. */
+export type UnclaimedAnswer = GeneralAnswer | ({ code: 'to_your_address'; to: string; amount: string } & Placed);
+
+/** Says what a transaction is to a service that has these addresses and no record of it. */
+export function answerUnclaimed(facts: TransactionFacts, isOurs: (account: AccountHex) => boolean): UnclaimedAnswer {
+  if (facts.kind !== 'done') return answerUndone(facts);
+  const byAmount = facts.usdt.toSorted((left, right) => (left.amountMicro > right.amountMicro ? -1 : 1));
+  const here = byAmount.find(({ to }) => isOurs(to));
+  if (here === undefined) return answerElsewhere(facts, isOurs, byAmount[0] ?? null);
+  const [to, amount] = [accountToAddress(here.to), formatAmount(here.amountMicro)];
+  return { code: 'to_your_address', ...placed(facts), to, amount };
+}
+
+function answerUndone(facts: Exclude<TransactionFacts, { kind: 'done' }>): GeneralAnswer {
+  switch (facts.kind) {
+    case 'unavailable':
+      return { code: 'unavailable', checkAgainSeconds: UNAVAILABLE_AGAIN_SECONDS[facts.why] };
+    case 'not-found':
+      return { code: 'not_found', checkAgainSeconds: NOT_FOUND_AGAIN_SECONDS };
+    case 'failed':
+      return { code: 'failed', ...placed(facts), why: whyFailed(facts.result), result: facts.result };
+    default:
+      return assertNever(facts);
+  }
+}
+
+function answerDetected(invoice: LookupInvoice, facts: Extract<LedgerFacts, { kind: 'sighted' }>): LookupAnswer {
+  const exact = exactly(invoice, facts);
+  if (invoice.status === 'PAID') return { code: 'exact_but_already_paid', ...exact, paidBy: invoice.payingTxId };
+  const headNumber = invoice.head?.number ?? facts.blockNumber;
+  return {
+    code: 'confirming',
+    ...exact,
+    confirmations: Math.min(REQUIRED_CONFIRMATIONS, Math.max(1, headNumber - facts.blockNumber + 1)),
+    required: REQUIRED_CONFIRMATIONS,
+    earlierTransaction: invoice.payingTxId === facts.txId ? null : invoice.payingTxId,
+  };
+}
+
+function answerDone(invoice: LookupInvoice, facts: Done): LookupAnswer {
+  const here = nearest(
+    invoice,
+    facts.usdt.filter(({ to }) => to === invoice.account),
+  );
+  if (here !== null) return answerAmount(invoice, facts, here.amountMicro);
+  return answerElsewhere(facts, (to) => to === invoice.account, nearest(invoice, facts.usdt));
+}
+
+type Done = Extract<TransactionFacts, { kind: 'done' }>;
+
+/** No USDT came here; `elsewhere` tells of the USDT that went to others. */
+function answerElsewhere(
+  facts: Done,
+  isHere: (account: AccountHex) => boolean,
+  elsewhere: Done['usdt'][number] | null,
+): GeneralAnswer {
+  const token = facts.otherTokens.find(({ to }) => isHere(to));
+  if (token !== undefined) {
+    return { code: 'other_token', ...placed(facts), contract: accountToAddress(token.contract) };
+  }
+  if (elsewhere !== null) {
+    const { to, amountMicro } = elsewhere;
+    return {
+      code: 'other_address',
+      ...placed(facts),
+      to: accountToAddress(to),
+      amount: formatAmount(amountMicro),
+    };
+  }
+  const { trx } = facts;
+  return {
+    code: 'no_usdt_transfer',
+    ...placed(facts),
+    moved: whatMoved(facts),
+    // A sun is a millionth of a TRX, as a micro-USDT is of a USDT.
+    amountTrx: trx && formatAmount(microUsdt(trx.amountSun)),
+    toAddress: trx !== null && isHere(trx.to),
+  };
+}
+
+function whatMoved({ trx, isTrc10, otherTokens, isUsdtCall }: Done): Moved {
+  if (trx !== null) return 'trx';
+  if (isTrc10) return 'trc10';
+  if (otherTokens.length > 0) return 'other_token';
+  return isUsdtCall ? 'nothing' : 'unknown';
+}
+
+/** Our clock may differ from the chain's by so much, and a payment of this invoice must not be taken for an older one. */
+const CLOCK_DOUBT_MS = 600_000;
+
+function answerAmount(invoice: LookupInvoice, facts: InBlock, arrivedMicro: MicroUsdt): LookupAnswer {
+  const { payableMicro } = invoice;
+  if (arrivedMicro === payableMicro) return answerExact(invoice, facts);
+  // It is mostly another order's payment: the address and amount of this one were not known yet.
+  if (facts.blockTime < invoice.createdAt - CLOCK_DOUBT_MS) {
+    const amount = formatAmount(arrivedMicro);
+    return { code: 'before_invoice', ...placed(facts), amount, invoiceCreatedAt: toIso(invoice.createdAt) };
+  }
+  const isShort = arrivedMicro < payableMicro;
+  return {
+    code: isShort ? 'short' : 'over',
+    ...placed(facts),
+    arrived: formatAmount(arrivedMicro),
+    expected: formatAmount(payableMicro),
+    by: formatAmount(microUsdt(absolute(payableMicro - arrivedMicro))),
+    likely: likelyMistake({ ...invoice, arrivedMicro }),
+  };
+}
+
+/** An exact transfer that our books do not have. */
+function answerExact(invoice: LookupInvoice, facts: InBlock): LookupAnswer {
+  const exact = exactly(invoice, facts);
+  if (invoice.solidNumber !== null && facts.blockNumber <= invoice.solidNumber) {
+    // Its block was recorded before there was an invoice that it could pay.
+    return facts.blockTime < invoice.createdAt
+      ? { code: 'before_invoice', ...exact, invoiceCreatedAt: toIso(invoice.createdAt) }
+      : { code: 'exact_not_recorded', ...exact };
+  }
+  if (invoice.status === 'PAID') return { code: 'exact_but_already_paid', ...exact, paidBy: invoice.payingTxId };
+  const isAboveHead = invoice.head === null || facts.blockNumber > invoice.head.number;
+  // Blocks that were examined before this invoice existed were not searched for it; they precede all that was seen since.
+  if (!isAboveHead && facts.blockTime >= invoice.createdAt) {
+    return { code: 'exact_not_confirmed', ...exact, checkAgainSeconds: NOT_CONFIRMED_AGAIN_SECONDS };
+  }
+  return { code: 'exact_not_yet_examined', ...exact, earlierTransaction: isAboveHead ? invoice.payingTxId : null };
+}
+
+/** The transfer whose amount is nearest to the payable one; the first of equals. */
+function nearest<Transfer extends { amountMicro: MicroUsdt }>(
+  { payableMicro }: LookupInvoice,
+  transfers: readonly Transfer[],
+): Transfer | null {
+  const distance = ({ amountMicro }: Transfer) => absolute(amountMicro - payableMicro);
+  return transfers.reduce<Transfer | null>(
+    (best, each) => (best === null || distance(each) < distance(best) ? each : best),
+    null,
+  );
+}
+
+function whyFailed(result: string): FailureReason {
+  switch (result) {
+    case 'OUT_OF_ENERGY':
+      return 'out_of_energy';
+    case 'OUT_OF_TIME':
+      return 'out_of_time';
+    case 'REVERT':
+      return 'reverted';
+    default:
+      return 'other';
+  }
+}
+
+function exactly({ payableMicro }: LookupInvoice, facts: InBlock): Exact {
+  return { ...placed(facts), amount: formatAmount(payableMicro) };
+}
+
+function placed({ blockNumber, blockTime }: InBlock): Placed {
+  return { blockNumber, blockTime: toIso(blockTime) };
+}

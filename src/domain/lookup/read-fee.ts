@@ -1,0 +1,27 @@
+import { type MicroUsdt, microUsdt } from '../money.ts';
+
+/** More than any exchange takes, and little enough that every sum of it and an amount can be written. */
+const FEE = /^(\d{1,6})(?:\.(\d{1,6}))?$/;
+
+/** Digits as Arabic and Persian keyboards type them. */
+const ARABIC_ZERO = 0x0660;
+const PERSIAN_ZERO = 0x06f0;
+
+/**
+ * Reads a fee as people type it: `1`, `1.5`, `1,5`, `1.5 USDT`, `۱٫۵`. `null` for anything else. A comma is a decimal point: no fee
+ * has thousands.
+ */
+export function readFee(text: string): MicroUsdt | null {
+  const plain = text
+    .slice(0, 100)
+    .replace(/[\u0660-\u0669]/g, (digit) => String(digit.charCodeAt(0) - ARABIC_ZERO))
+    .replace(/[\u06f0-\u06f9]/g, (digit) => String(digit.charCodeAt(0) - PERSIAN_ZERO))
+    .replace(/[\u200e\u200f]/g, '')
+    .trim()
+    .replace(/\s*usdt$/i, '')
+    .replace(/[,\u066b]/, '.');
+  const found = FEE.exec(plain);
+  if (found === null) return null;
+  const [, integer = '', fraction = ''] = found;
+  return microUsdt(BigInt(integer + fraction.padEnd(6, '0')));
+}

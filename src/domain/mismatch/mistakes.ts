@@ -1,0 +1,112 @@
+import type { CauseCode } from '../mismatch.ts';
+import { COMMON_FEES, lessShare } from './fee-slips.ts';
+import { shortly } from './finding.ts';
+
+/** An amount as it is shown to a payer: `decimals` of its digits stand behind the point, and a negative number of them are zeros before it. */
+export type Shown = { amount: bigint; decimals: number };
+
+/**
+ * A mistake of a payer, a wallet or an exchange, and the cause that explains it. `of` lists every amount that may arrive instead of
+ * the right one. `isExcluded`: no such amount is the code word of another invoice (see `code-word.ts`).
+ */
+export type Mistake = { name: string; cause: CauseCode; isExcluded: boolean; of(shown: Shown): bigint[] };
+
+const USDT_DECIMALS = 6;
+const ALL_ROUNDINGS = [0, 1, 2, 3, 4, 5];
+const ONE_PERCENT = 100n;
+
+/** The one list of mistakes: both judges name them, the sandbox makes some of them, and the bench counts what each of them hits. */
+export const MISTAKES: readonly Mistake[] = [
+  excluded('one wrong digit', 'ONE_DIGIT_WRONG', oneDigitWrong),
+  excluded('neighbouring digits swapped', 'DIGITS_SWAPPED', digitsSwapped),
+  excluded('rounded to 2 decimals', 'ROUNDED', ({ amount }) => [roundTo(amount, 2)]),
+  excluded('rounded to 0 … 5 decimals', 'ROUNDED', ({ amount }) => ALL_ROUNDINGS.map((kept) => roundTo(amount, kept))),
+  excluded('truncated to 2 decimals', 'TRUNCATED', ({ amount }) => [cutTo(amount, 2)]),
+  excluded('truncated to 0 … 5 decimals', 'TRUNCATED', ({ amount }) =>
+    ALL_ROUNDINGS.map((kept) => cutTo(amount, kept)),
+  ),
+  excluded('decimal point forgotten', 'POINT_MISPLACED', ({ amount, decimals }) => [amount * 10n ** BigInt(decimals)]),
+  excluded('point one place too far right', 'POINT_MISPLACED', ({ amount }) => [amount * 10n]),
+  excluded('point one place too far left, cut to 6 decimals', 'POINT_MISPLACED', ({ amount }) => [amount / 10n]),
+  excluded('a digit of the decimals left out', 'DIGIT_MISSING', (shown) => leftOut(shown, 'decimals')),
+  possible('a digit before the point left out', 'DIGIT_MISSING', (shown) => leftOut(shown, 'whole')),
+  possible('a digit before the point inserted', 'DIGIT_ADDED', (shown) => inserted(shown, 'whole')),
+  possible('a digit of the decimals inserted, cut to 6', 'DIGIT_ADDED', (shown) => inserted(shown, 'decimals')),
+  ...COMMON_FEES.map((fee) =>
+    possible(`a fee of ${shortly(fee)} taken out`, 'FEE_DEDUCTED', ({ amount }) => [amount - fee]),
+  ),
+  possible('1 % less, cut to 6 decimals', 'FEE_DEDUCTED', ({ amount }) => [lessShare(amount, ONE_PERCENT)]),
+  possible('doubled', 'PAID_TWICE', ({ amount }) => [amount * 2n]),
+];
+
+function excluded(name: string, cause: CauseCode, of: Mistake['of']): Mistake {
+  return { name, cause, isExcluded: true, of };
+}
+
+function possible(name: string, cause: CauseCode, of: Mistake['of']): Mistake {
+  return { name, cause, isExcluded: false, of };
+}
+
+/** The worth of the last of so many decimals, in micro-USDT. */
+export function lastUnit(decimals: number): bigint {
+  return 10n ** BigInt(USDT_DECIMALS - decimals);
+}
+
+/** To the nearest, and half up. */
+export function roundTo(amount: bigint, decimals: number): bigint {
+  return cutTo(amount + lastUnit(decimals) / 2n, decimals);
+}
+
+function cutTo(amount: bigint, decimals: number): bigint {
+  return amount - (amount % lastUnit(decimals));
+}
+
+/** The shown digits without the point, and the worth of a 1 in the place of each. */
+export function places({ amount, decimals }: Shown): { digit: bigint; unit: bigint }[] {
+  const unit = lastUnit(decimals);
+  const digits = (amount / unit).toString().padStart(decimals + 1, '0');
+  return [...digits].map((digit, at) => ({ digit: BigInt(digit), unit: unit * 10n ** BigInt(digits.length - 1 - at) }));
+}
+
+const DIGITS = [0n, 1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n, 9n];
+
+/** The amount itself is among them. */
+export function oneDigitWrong(shown: Shown): bigint[] {
+  return places(shown).flatMap(({ digit, unit }) => DIGITS.map((other) => shown.amount + (other - digit) * unit));
+}
+
+/** From left to right; the amount itself is among them where two neighbours are the same. */
+export function digitsSwapped(shown: Shown): bigint[] {
+  const all = places(shown);
+  return all.slice(1).map((right, index) => {
+    const left = all[index] ?? right;
+    return shown.amount + (right.digit - left.digit) * (left.unit - right.unit);
+  });
+}
+
+type Part = 'whole' | 'decimals';
+
+function withPart({ amount, decimals }: Shown, part: Part, change: (digits: string) => string[]): bigint[] {
+  const digits = (amount / lastUnit(decimals)).toString().padStart(decimals + 1, '0');
+  const [whole, behind] = [digits.slice(0, -decimals), digits.slice(-decimals)];
+  return part === 'whole'
+    ? change(whole).map((changed) => join(changed, behind))
+    : change(behind).map((changed) => join(whole, changed));
+}
+
+/** A wallet cuts off a seventh decimal. */
+function join(whole: string, decimals: string): bigint {
+  return BigInt(whole + decimals.slice(0, USDT_DECIMALS).padEnd(USDT_DECIMALS, '0'));
+}
+
+function leftOut(shown: Shown, part: Part): bigint[] {
+  return withPart(shown, part, (digits) => [...digits].map((_, at) => digits.slice(0, at) + digits.slice(at + 1)));
+}
+
+function inserted(shown: Shown, part: Part): bigint[] {
+  return withPart(shown, part, (digits) =>
+    Array.from({ length: digits.length + 1 }, (_, at) =>
+      DIGITS.map((digit) => digits.slice(0, at) + digit + digits.slice(at)),
+    ).flat(),
+  );
+}

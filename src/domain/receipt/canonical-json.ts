@@ -1,0 +1,21 @@
+/** A signed statement has no fractions, lists or nulls, because their form is open to argument. */
+export type CanonicalValue = string | number | { readonly [name: string]: CanonicalValue };
+
+/**
+ * The JSON Canonicalization Scheme (RFC 8785) for such values: members sorted by their UTF-16 units, no white space. The same value
+ * has the same bytes, whoever wrote it down how. Throws a RangeError for a number that is no safe integer, and for half a surrogate pair.
+ */
+export function canonicalJson(value: CanonicalValue): string {
+  if (typeof value === 'string') {
+    if (!value.isWellFormed()) throw new RangeError('a text holds half a surrogate pair');
+    return JSON.stringify(value);
+  }
+  if (typeof value === 'number') {
+    if (!Number.isSafeInteger(value)) throw new RangeError(`${value} is not a safe integer`);
+    return JSON.stringify(value);
+  }
+  const members = Object.entries(value)
+    .sort(([left], [right]) => (left < right ? -1 : 1))
+    .map(([name, member]) => `${canonicalJson(name)}:${canonicalJson(member)}`);
+  return `{${members.join(',')}}`;
+}

@@ -1,0 +1,148 @@
+import { ed25519 } from '@noble/curves/ed25519.js';
+import { utf8ToBytes } from '@noble/hashes/utils.js';
+import { base64urlnopad } from '@scure/base';
+import { canonicalJson } from './canonical-json.ts';
+import { type Receipt, readReceipt } from './receipt.ts';
+import { type PublicJwk, type ReceiptKey, receiptKeyId, toJwk } from './receipt-key.ts';
+
+/** `signature`: a JWS (RFC 7515) with detached content, `header..signature`, over the canonical form of `receipt`. */
+export type SignedReceipt = { receipt: Receipt; signature: string };
+
+/** A receipt takes about a thousand. */
+export const MAX_RECEIPT_BYTES = 64 * 1024;
+
+/** The same receipt and key have the same signature always (RFC 8032). */
+export function signReceipt(receipt: Receipt, { publicKey, privateKey }: ReceiptKey): SignedReceipt {
+  const header = encodeHeader(toJwk(publicKey));
+  const signature = ed25519.sign(signingInput(header, receipt), privateKey);
+  return { receipt, signature: `${header}..${base64urlnopad.encode(signature)}` };
+}
+
+/** The bytes of the file that payers keep. */
+export function formatReceipt(signed: SignedReceipt): string {
+  return `${JSON.stringify(signed, null, 2)}\n`;
+}
+
+/** `intact`: nothing was changed since it was signed with this key. The reasons are sentences without a full stop. */
+export type ReceiptCheck =
+  | { kind: 'intact'; receipt: Receipt; keyId: string }
+  | { kind: 'changed'; reason: string }
+  | { kind: 'unreadable'; reason: string };
+
+/** Checks a file, which may hold anything, with its content alone. */
+export function checkReceipt(file: Uint8Array): ReceiptCheck {
+  const read = readFile(file);
+  if (read.kind !== 'ok') return read;
+  const [header = '', between = '', signature = '', ...rest] = read.signature.split('.');
+  if (rest.length > 0 || between !== '' || signature === '') {
+    return unreadable('the signature is not of the form "header..signature"');
+  }
+  const signer = readHeader(header);
+  if (signer.kind !== 'ok') return signer;
+  const { jwk } = signer;
+  const bytes = decode(signature, SIGNATURE_BYTES);
+  const publicKey = decode(jwk.x, KEY_BYTES);
+  const fits =
+    bytes !== null &&
+    publicKey !== null &&
+    // As RFC 8032 has it, and not as lenient as some: no key fits more than one text.
+    ed25519.verify(bytes, signingInput(header, read.receipt), publicKey, { zip215: false });
+  if (!fits) return changed('the signature does not fit: the receipt or the signature was changed after it was signed');
+  return { kind: 'intact', receipt: read.receipt, keyId: receiptKeyId(jwk) };
+}
+
+function unreadable(reason: string): ReceiptCheck & { kind: 'unreadable' } {
+  return { kind: 'unreadable', reason };
+}
+
+function changed(reason: string): ReceiptCheck & { kind: 'changed' } {
+  return { kind: 'changed', reason };
+}
+
+function signingInput(header: string, receipt: Receipt): Uint8Array {
+  return utf8ToBytes(`${header}.${base64urlnopad.encode(utf8ToBytes(canonicalJson(receipt)))}`);
+}
+
+/** The header carries the key, so a receipt can be checked with nothing else; `typ` sets its signatures apart from all others. */
+function encodeHeader(jwk: PublicJwk): string {
+  const header = { alg: 'EdDSA', jwk, kid: receiptKeyId(jwk), typ: 'quittance-receipt+jws' };
+  return base64urlnopad.encode(utf8ToBytes(canonicalJson(header)));
+}
+
+type Signer = { kind: 'ok'; jwk: PublicJwk } | (ReceiptCheck & { kind: 'changed' | 'unreadable' });
+
+/**
+ * A key has one header. Anything else in it, such as `crit`, `b64` or a second `alg`, means something to other readers and nothing to us,
+ * so the header is refused as a whole.
+ */
+function readHeader(header: string): Signer {
+  const value = parseHeader(header);
+  if (value === null) return unreadable('the header of the signature is not JSON in base64url');
+  const { alg, jwk } = value;
+  if (alg !== 'EdDSA') return unreadable('the signature is not one of EdDSA, the only algorithm of receipts');
+  const { kty, crv, x } = (jwk ?? {}) as Partial<PublicJwk>;
+  if (kty !== 'OKP' || crv !== 'Ed25519' || typeof x !== 'string' || decode(x, KEY_BYTES) === null) {
+    return unreadable('the header of the signature holds no Ed25519 key');
+  }
+  const key: PublicJwk = { kty, crv, x };
+  if (header === encodeHeader(key)) return { kind: 'ok', jwk: key };
+  return changed('the header of the signature is not the one that Quittance writes for its key');
+}
+
+const KEY_BYTES = 32;
+const SIGNATURE_BYTES = 64;
+
+function parseHeader(header: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(base64urlnopad.decode(header)));
+    return typeof value === 'object' ? (value as Record<string, unknown> | null) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** So many bytes in base64url, without padding or bits that mean nothing; else `null`. */
+function decode(text: string, length: number): Uint8Array | null {
+  try {
+    const bytes = base64urlnopad.decode(text);
+    return bytes.length === length ? bytes : null;
+  } catch {
+    return null;
+  }
+}
+
+type ReadFile = (SignedReceipt & { kind: 'ok' }) | (ReceiptCheck & { kind: 'unreadable' });
+
+function readFile(file: Uint8Array): ReadFile {
+  if (file.length > MAX_RECEIPT_BYTES) {
+    return unreadable(`the file has more than ${MAX_RECEIPT_BYTES} bytes, and a receipt about a thousand`);
+  }
+  let text: string;
+  let value: unknown;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(file);
+    value = JSON.parse(text);
+  } catch {
+    return unreadable('the file is not JSON in UTF-8: it is damaged, or no signed receipt');
+  }
+  const { receipt: statement, signature, ...others } = (value ?? {}) as Record<string, unknown>;
+  const read = readReceipt(statement);
+  if (read.kind === 'invalid') return unreadable(`the file ${read.reason}`);
+  if (typeof signature !== 'string') return unreadable('the file holds a receipt without a signature');
+  if (Object.keys(others).length > 0 || countNames(text) !== countMembers(value)) {
+    return unreadable('the file holds more than a receipt and its signature, or one name twice');
+  }
+  return { kind: 'ok', receipt: read.receipt, signature };
+}
+
+/**
+ * Counts the members of all objects as they are written. If two have the same name, `JSON.parse` keeps the last, another reader the first.
+ */
+function countNames(json: string): number {
+  return [...json.matchAll(/"(?:[^"\\]|\\.)*"(\s*:)?/g)].filter(([, colon]) => colon !== undefined).length;
+}
+
+function countMembers(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  return Object.values(value).reduce((count: number, member) => count + 1 + countMembers(member), 0);
+}

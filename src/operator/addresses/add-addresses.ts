@@ -1,0 +1,112 @@
+import { AppError, type FieldProblem } from '../../domain/errors.ts';
+import { encodeId, uuidV7 } from '../../domain/ids.ts';
+import type { Network } from '../../domain/network.ts';
+import type { Policy } from '../../domain/policy.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import type { Database } from '../../store/db/database.ts';
+import { findAddresses, insertAddresses, type OwnedAddress } from '../../store/ledger/addresses.ts';
+import { insertOperatorActions } from '../../store/ledger/operator-actions.ts';
+import { lockProject } from '../../store/ledger/projects.ts';
+import type { AccountHex } from '../../tron/address.ts';
+import { DEVNET_CONTRACTS, USDT_CONTRACTS } from '../../tron/usdt.ts';
+import type { Actor } from '../actor.ts';
+import { wasEverRestored } from '../backup/restore-safety.ts';
+import { selectProject } from '../projects/select-project.ts';
+import { checkActivation, type WithNodes } from './check-activation.ts';
+import type { AddressEntry } from './csv.ts';
+import { readCandidates, refusedAddresses } from './read-candidates.ts';
+import type { AddedAddressesView } from './views.ts';
+
+/** `withNodes`: of a network that is configured; `null` where the nodes are not to be asked. */
+export type AddDeps = {
+  db: Database;
+  now(): UnixMs;
+  random(bytes: number): Uint8Array;
+  config: { sandbox: boolean; networks: Partial<Record<Network, { usdt: AccountHex }>> };
+  withNodes: ((network: Network) => WithNodes) | null;
+};
+/** `policy`: the project's if none is given. `isFresh`: the ledger never had any of them, also not in what a restore lost. */
+type Input = {
+  projectId: string | undefined;
+  entries: readonly AddressEntry[];
+  policy: Policy | undefined;
+  isFresh: boolean;
+};
+
+const NOTHING_ADDED = 'no address was added';
+
+/**
+ * Adds addresses to a project in their order, all of them or none, and says what nodes know of them. Errors: `INVALID_ARGUMENT`,
+ * `NOT_FOUND`, `CONFLICT`.
+ */
+export async function addAddresses(
+  deps: AddDeps,
+  { name: actedBy }: Actor,
+  input: Input,
+): Promise<{ view: AddedAddressesView; projectPolicy: Policy }> {
+  const { db, now, random, config, withNodes } = deps;
+  const configured = Object.values(config.networks).map(({ usdt }) => usdt);
+  const { good, problems } = readCandidates(input.entries, [...USDT_ACCOUNTS, ...configured]);
+  const { id: projectId, network } = await selectProject(db, input.projectId);
+  const findTaken = async (sql: Pick<Database, 'run' | 'script'>, accounts: readonly AccountHex[]) =>
+    (await findAddresses(sql, network, accounts)).map((each) => takenProblem(each, projectId));
+  if (problems.length > 0) {
+    const accounts = good.map(({ account }) => account);
+    throw refusedAddresses(NOTHING_ADDED, [...problems, ...(await findTaken(db, accounts))]);
+  }
+  // An address that was added after the backup is not known here, though amounts of it may be in the hands of payers.
+  if (!input.isFresh && (await wasEverRestored(db))) {
+    throw new AppError(
+      'CONFLICT',
+      `${NOTHING_ADDED}, because this ledger was restored once: an address that was added since that backup is not known any more, and must never be added again. If it had none of these, run the command again with --fresh; else take new ones from your wallet`,
+    );
+  }
+  const { policy, projectPolicy } = await db.transaction(async (tx) => {
+    const project = await lockProject(tx, projectId);
+    const policy = input.policy ?? project.policy;
+    const actedAt = now();
+    const entries = good.map((candidate) => ({ ...candidate, id: uuidV7(actedAt, random(10)), index: null }));
+    const added = new Set(await insertAddresses(tx, { projectId, policy, accountKeyId: null, entries }));
+    const left = good.filter(({ address }) => !added.has(address)).map(({ account }) => account);
+    if (left.length > 0) throw refusedAddresses(NOTHING_ADDED, await findTaken(tx, left), 'CONFLICT');
+    await insertOperatorActions(
+      tx,
+      good.map(({ address }) => {
+        return { projectId, action: 'address.added', subject: address, detail: { policy }, actedBy, actedAt };
+      }),
+    );
+    return { policy, projectPolicy: project.policy };
+  });
+  const isConfigured = config.sandbox ? network === 'devnet' : config.networks[network] !== undefined;
+  const ask: WithNodes = isConfigured && withNodes !== null ? withNodes(network) : notConfigured(network);
+  const view = {
+    ...{ projectId: encodeId('prj', projectId), network, policy },
+    added: good.map(({ address }) => address),
+    activation: withNodes === null ? null : await checkActivation(ask, good),
+  };
+  return { view, projectPolicy };
+}
+
+/** Every contract of USDT, and the devnet's fake one. */
+const USDT_ACCOUNTS = [
+  USDT_CONTRACTS.mainnet.account,
+  USDT_CONTRACTS.nile.account,
+  DEVNET_CONTRACTS.usdt,
+  DEVNET_CONTRACTS.fakeUsdt,
+];
+
+const notConfigured = (network: Network) => async () => {
+  throw new Error(`no node of ${network} is configured here`);
+};
+
+function takenProblem({ address, projectId, retiredAt, barredAt }: OwnedAddress, wantedBy: string): FieldProblem {
+  const message =
+    projectId !== wantedBy
+      ? `${address} belongs to another project (${encodeId('prj', projectId)}): an address serves one project for life, give another one`
+      : retiredAt === null
+        ? `${address} is already in this project: leave it out`
+        : barredAt !== null
+          ? `${address} was in this project before a backup was restored, and never gets a new invoice: add another one`
+          : `${address} is already in this project, and retired: to use it again, run "quittance address activate ${address}"`;
+  return { subject: address, message };
+}

@@ -1,0 +1,105 @@
+import { AppError } from '../../domain/errors.ts';
+import { parseAddress } from '../../tron/address.ts';
+import { spotSecret, spotSecretInNote } from '../input/spot-secret.ts';
+import { type CsvRow, readCsvRows } from './csv-rows.ts';
+
+/** A text that should be an address, and where it stands: `argument 2`, `line 14 of addresses.txt`. */
+export type AddressEntry = { text: string; place: string };
+
+/** Whether a text is meant as CSV: it has cells, quotes, or a heading `address`. */
+export function isCsv(text: string): boolean {
+  const lines = text.split(/\r?\n/).map((line) => line.replace(/#.*/, ''));
+  const first = lines.find((line) => line.trim() !== '') ?? '';
+  return isHeading(first) || lines.some((line) => /[,;\t"]/.test(line.trim()));
+}
+
+/**
+ * The addresses of a CSV text: the column with the heading `address`, or the only column there is. Cells that look like
+ * secrets come instead, so that they are refused; a message never repeats cells of others.
+ */
+export function readCsvAddresses(text: string, source: string): AddressEntry[] {
+  const read = readCsvRows(text);
+  if (read.kind === 'invalid') throw refused(`line ${read.line} of ${source}: ${read.reason}`);
+  const { rows } = read;
+  const secrets = findSecrets(text, rows, source);
+  if (secrets.length > 0) return secrets;
+  const [head] = rows;
+  if (head === undefined) return [];
+  const headings = head.cells.flatMap((cell, column) => (isHeading(cell) ? [column] : []));
+  if (headings.length > 1) {
+    throw refused(`line ${head.line} of ${source}: ${headings.length} columns are named "address": keep one of them`);
+  }
+  const [named] = headings;
+  // The column is never guessed: a wrong one may hold addresses of somebody else.
+  return named === undefined ? onlyColumn(rows, source) : namedColumn(head, rows.slice(1), named, source);
+}
+
+function isHeading(cell: string): boolean {
+  return cell.trim().toLowerCase() === 'address';
+}
+
+/** A row with a cell too few or too many has another column's cell where the address should stand. */
+function namedColumn(head: CsvRow, rows: readonly CsvRow[], column: number, source: string): AddressEntry[] {
+  const width = countCells(head);
+  const ragged = rows.find((row) => row.cells.length < width || countCells(row) > width);
+  if (ragged !== undefined) {
+    throw refused(
+      `line ${ragged.line} of ${source}: cells: ${ragged.cells.length}, but in the heading in line ${head.line}: ${width}; write every cell, also an empty one, and put a cell that holds a comma or semicolon in quotes`,
+    );
+  }
+  return columnOf(rows, column, source);
+}
+
+function onlyColumn(rows: readonly CsvRow[], source: string): AddressEntry[] {
+  const wide = rows.find((row) => countCells(row) > 1);
+  if (wide !== undefined) {
+    throw refused(
+      `line ${wide.line} of ${source}: it has ${countCells(wide)} columns, and the file has no heading "address": name the columns in the first line, the one that is meant "address", or write one address a line`,
+    );
+  }
+  return columnOf(rows, 0, source);
+}
+
+/** Without the empty ones at the end, which spreadsheets add. */
+function countCells({ cells }: CsvRow): number {
+  return cells.findLastIndex((cell) => cell !== '') + 1;
+}
+
+function columnOf(rows: readonly CsvRow[], column: number, source: string): AddressEntry[] {
+  return rows.map(({ cells, line }) => ({
+    text: cells[column] ?? '',
+    place: `line ${line}, column ${column + 1} of ${source}`,
+  }));
+}
+
+/** Also in comments, and a phrase with its words in several cells or rows: these hold no address, unlike rows with labels. */
+function findSecrets(text: string, rows: readonly CsvRow[], source: string): AddressEntry[] {
+  const comments = text
+    .split(/\r?\n/)
+    .map((line, index) => ({ text: line, place: `line ${index + 1} of ${source}` }))
+    .filter((comment) => comment.text.startsWith('#'));
+  const cells = rows.flatMap((row) =>
+    row.cells.map((cell, column) => ({ text: cell, place: `line ${row.line}, column ${column + 1} of ${source}` })),
+  );
+  const found = [...comments, ...cells].filter((each) => spotSecretInNote(each.text) !== null);
+  if (found.length > 0) return found;
+  const words = rows
+    .filter((row) => !row.cells.some(isHeading) && !holdsAddress(row) && !isHeadOfMany(row, rows))
+    .map((row) => row.cells.join(' '))
+    .join('\n');
+  return spotSecret(words) === null ? [] : [{ text: words, place: source }];
+}
+
+/** A heading of 12 columns or more, none of them named `address`, has the form of a phrase. */
+function isHeadOfMany(row: CsvRow, rows: readonly CsvRow[]): boolean {
+  const width = row.cells.length;
+  return row === rows[0] && width >= 12 && rows.some((other) => other.cells.length === width && holdsAddress(other));
+}
+
+function holdsAddress({ cells }: CsvRow): boolean {
+  return cells.some((cell) => parseAddress(cell).kind === 'ok');
+}
+
+function refused(message: string): AppError {
+  return new AppError('INVALID_ARGUMENT', message);
+}

@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest';
+import { spotSecret } from '../input/spot-secret.ts';
+import { readXpub } from './derive-addresses.ts';
+
+/** One of 2,000 keys has twelve runs of three to nine letters in a row. */
+const LIKE_WORDS =
+  'xpub6BzGvmteYQGmYtMv5XRMR5k5RrNxGw6Nkm98Siu9NKi41mznWrwkQ7smPF3ayFEis4bWvUgMAkB2QYD5xLqYrmbx5Adjy9mfrhMkqkd8dEK';
+
+test('an account key that looks like a seed phrase by chance is taken', () => {
+  expect(spotSecret(LIKE_WORDS)).toBe('a seed phrase');
+  expect(readXpub(` ${LIKE_WORDS}\n`)).toBe(LIKE_WORDS);
+});
+
+test('what is no account key and looks like a secret is not repeated', () => {
+  const wrong = `${LIKE_WORDS.slice(0, -1)}L`;
+  const problems = [{ subject: '--xpub', message: expect.not.stringContaining('BzGvmte') }];
+  expect(() => readXpub(wrong)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT', problems }));
+});

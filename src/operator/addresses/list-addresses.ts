@@ -1,0 +1,32 @@
+import { encodeId } from '../../domain/ids.ts';
+import { toIso } from '../../domain/time.ts';
+import type { Sql } from '../../store/db/database.ts';
+import { countAddresses, listAddresses as list, MAX_LISTED } from '../../store/ledger/addresses.ts';
+import type { Actor } from '../actor.ts';
+import type { Hint } from '../hint.ts';
+import { selectProject } from '../projects/select-project.ts';
+import type { AddressListView } from './views.ts';
+
+/** The project's addresses by position, 10,000 at most. `next`: adds the first, or shows the rest. */
+export async function listAddresses(
+  { db }: { db: Sql },
+  _actor: Actor,
+  input: { projectId: string | undefined; after: number },
+): Promise<{ view: AddressListView; next: Hint | null }> {
+  const { id, policy } = await selectProject(db, input.projectId);
+  const rows = await list(db, id, input.after);
+  const { active, retired } = await countAddresses(db, id);
+  const projectId = encodeId('prj', id);
+  const data = rows.map((row) => ({
+    ...{ address: row.address, policy: row.policy, position: row.position },
+    status: row.retiredAt === null ? ('active' as const) : ('retired' as const),
+    derivationIndex: row.derivationIndex,
+    createdAt: toIso(row.createdAt),
+    retiredAt: row.retiredAt && toIso(row.retiredAt),
+  }));
+  const view = { projectId, policy, activeAddresses: active, data };
+  if (active.tail + active.exact + retired === 0) return { view, next: { command: 'address add', args: ['T…'] } };
+  if (rows.length < MAX_LISTED) return { view, next: null };
+  const args = ['--project', projectId, '--after', String(rows.at(-1)?.position)];
+  return { view, next: { command: 'address list', args } };
+}

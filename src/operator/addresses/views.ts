@@ -1,0 +1,123 @@
+import Type, { type Static } from 'typebox';
+import { NETWORKS } from '../../domain/network.ts';
+import { POLICIES } from '../../domain/policy.ts';
+import type { TronAddress } from '../../tron/address.ts';
+import { nullable, Time } from '../view.ts';
+
+const Address = Type.Unsafe<TronAddress>(Type.String());
+const Addresses = Type.Array(Address);
+const policy = Type.Enum([...POLICIES]);
+const Project = { projectId: Type.String(), network: Type.Enum([...NETWORKS]) };
+/** How many addresses are in use, by policy. */
+const ActiveAddresses = Type.Object({ tail: Type.Integer(), exact: Type.Integer() });
+/** From 0 on; people count from 1. */
+const Derived = { address: Address, derivationIndex: Type.Integer() };
+
+/** The answers of nodes about added addresses. */
+export const ActivationView = Type.Object({
+  checked: Type.Integer(),
+  neverActivated: Addresses,
+  contracts: Addresses,
+  notCheckedBecause: nullable(Type.String()),
+});
+export type ActivationView = Static<typeof ActivationView>;
+
+export const AddedAddressesView = Type.Object({
+  ...Project,
+  policy,
+  added: Addresses,
+  activation: nullable(ActivationView),
+});
+export type AddedAddressesView = Static<typeof AddedAddressesView>;
+
+/** `skipped`: addresses of the key that `projectId` has already. */
+export const DerivedAddressesView = Type.Object({
+  ...Project,
+  policy,
+  added: Type.Array(Type.Object(Derived)),
+  skipped: Type.Array(Type.Object({ ...Derived, projectId: Type.String() })),
+});
+export type DerivedAddressesView = Static<typeof DerivedAddressesView>;
+
+export const AutoLimitView = Type.Object({
+  ...Project,
+  autoDerived: Type.Integer(),
+  autoDeriveLimit: Type.Integer(),
+});
+export type AutoLimitView = Static<typeof AutoLimitView>;
+
+const Status = Type.Enum(['active', 'retired']);
+
+export const ListedAddressView = Type.Object({
+  address: Address,
+  policy,
+  position: Type.Integer(),
+  status: Status,
+  derivationIndex: nullable(Type.Integer()),
+  createdAt: Time,
+  retiredAt: nullable(Time),
+});
+export type ListedAddressView = Static<typeof ListedAddressView>;
+
+export const AddressListView = Type.Object({
+  projectId: Type.String(),
+  policy,
+  activeAddresses: ActiveAddresses,
+  data: Type.Array(ListedAddressView),
+});
+export type AddressListView = Static<typeof AddressListView>;
+
+/** `unchanged`: those that had the status before. */
+export const SwitchedAddressesView = Type.Object({
+  projectId: Type.String(),
+  status: Status,
+  changed: Addresses,
+  unchanged: Addresses,
+  activeAddresses: ActiveAddresses,
+});
+export type SwitchedAddressesView = Static<typeof SwitchedAddressesView>;
+
+/** `freeShare`: 0 to 1. `daysLeft`: `null` where nothing was used. */
+const Verdict = {
+  low: Type.Boolean(),
+  freeShare: nullable(Type.Number()),
+  daysLeft: nullable(Type.Integer()),
+};
+
+/** The free capacity of one requested amount, and how long it lasts. */
+export const AmountCapacityView = Type.Object({
+  amount: Type.String(),
+  total: Type.Integer(),
+  free: Type.Integer(),
+  freeShare: Type.Number(),
+  used7Days: Type.Integer(),
+  used30Days: Type.Integer(),
+  countedSince: Time,
+  perDay7: Type.Number(),
+  perDay30: Type.Number(),
+  daysLeft7: nullable(Type.Number()),
+  daysLeft30: nullable(Type.Number()),
+  daysLeft: nullable(Type.Number()),
+  low: Type.Boolean(),
+});
+export type AmountCapacityView = Static<typeof AmountCapacityView>;
+
+const Of = { ...Project, policy, maxSurcharge: Type.String(), activeAddresses: Type.Integer() };
+
+/** The capacity of the amounts in use, the most urgent first. */
+export const CapacityView = Type.Object({ ...Of, ...Verdict, amounts: Type.Array(AmountCapacityView) });
+export type CapacityView = Static<typeof CapacityView>;
+
+export const AddressCapacityView = Type.Object({
+  address: Address,
+  position: Type.Integer(),
+  total: Type.Integer(),
+  free: Type.Integer(),
+});
+export type AddressCapacityView = Static<typeof AddressCapacityView>;
+
+/** The capacity of one amount, also on each address. */
+export const CapacityOfAmountView = Type.Interface([Type.Object(Of), AmountCapacityView], {
+  addresses: Type.Array(AddressCapacityView),
+});
+export type CapacityOfAmountView = Static<typeof CapacityOfAmountView>;

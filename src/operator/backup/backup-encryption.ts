@@ -1,0 +1,98 @@
+import { AppError } from '../../domain/errors.ts';
+
+/** https://age-encryption.org/v1: what `age -d` opens, too. */
+export const AGE_MAGIC = Buffer.from('age-encryption.org/v1\n');
+
+/** Encrypts to public keys (`age1…`) as the bytes come, in chunks of 64 KiB; no key here opens it again. */
+export async function* encryptTo(
+  recipients: readonly string[],
+  source: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  const { Encrypter } = await import('age-encryption');
+  const encrypter = new Encrypter();
+  for (const recipient of recipients) encrypter.addRecipient(recipient);
+  yield* await encrypter.encrypt(ReadableStream.from(source));
+}
+
+/** Throws `CONFIG_INVALID` for what is no public key of age. */
+export async function checkRecipients(recipients: readonly string[]): Promise<void> {
+  const { Encrypter } = await import('age-encryption');
+  for (const recipient of recipients) {
+    try {
+      new Encrypter().addRecipient(recipient);
+    } catch (error) {
+      throw new AppError(
+        'CONFIG_INVALID',
+        `${recipient.slice(0, 20)}… is no public key of age: give the line "age1…" that "quittance backup keygen" or "age-keygen" showed`,
+        { cause: error },
+      );
+    }
+  }
+}
+
+/** Whether all of them are secret keys of age. */
+export async function areIdentities(identities: readonly string[]): Promise<boolean> {
+  const { Decrypter } = await import('age-encryption');
+  try {
+    for (const identity of identities) new Decrypter().addIdentity(identity);
+    return true;
+  } catch {
+    // The error shows the key, so it is dropped.
+    return false;
+  }
+}
+
+/**
+ * Decrypts a source that is encrypted to the public key of one of `identities` (`AGE-SECRET-KEY-1…`), as the bytes come. It yields no
+ * changed byte, and a missing end is an error. Errors: `BACKUP_ENCRYPTED` if no identity fits, and those of `damaged`.
+ */
+export async function* decryptWith(
+  identities: readonly string[],
+  source: AsyncIterable<Uint8Array>,
+  file: { path: string; damaged(reason: string): AppError },
+): AsyncGenerator<Uint8Array> {
+  const { Decrypter } = await import('age-encryption');
+  const decrypter = new Decrypter();
+  for (const identity of identities) decrypter.addIdentity(identity);
+  let failed: unknown;
+  try {
+    // An error of the source is thrown as it is, and not taken for a wrong key.
+    const watched = async function* () {
+      try {
+        yield* source;
+      } catch (error) {
+        failed = error;
+        throw error;
+      }
+    };
+    yield* await decrypter.decrypt(ReadableStream.from(watched()));
+  } catch (error) {
+    if (failed !== undefined) throw failed;
+    if (error instanceof Error && error.message.startsWith('no identity matched')) {
+      throw new AppError(
+        'BACKUP_ENCRYPTED',
+        `${file.path} is encrypted to another key than those of --identity: give the file with the secret key of one of its recipients`,
+        { cause: error },
+      );
+    }
+    throw file.damaged('it does not decrypt as a whole');
+  }
+}
+
+/** Our recipients take some hundred bytes each, those of quantum-safe keys two thousand. */
+export const MAX_AGE_HEADER_BYTES = 64 * 1024;
+
+/** To how many keys a file is encrypted, by its first bytes; `null`: they are no whole header. */
+export function countRecipients(start: Buffer): number | null {
+  const end = start.indexOf('\n--- ');
+  if (end === -1) return null;
+  return start.toString('latin1', 0, end).split('\n-> ').length - 1;
+}
+
+/** A new pair: the public key, and the text of a file with the secret one, as `age-keygen` writes it. */
+export async function createAgeKey(createdAt: string): Promise<{ recipient: string; file: string }> {
+  const { generateX25519Identity, identityToRecipient } = await import('age-encryption');
+  const identity = await generateX25519Identity();
+  const recipient = await identityToRecipient(identity);
+  return { recipient, file: `# created: ${createdAt}\n# public key: ${recipient}\n${identity}\n` };
+}

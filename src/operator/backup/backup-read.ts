@@ -1,0 +1,242 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { open, stat } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
+import { AppError } from '../../domain/errors.ts';
+import type { KeyRing } from '../../runtime/key-ring.ts';
+import { AGE_MAGIC, countRecipients, decryptWith, MAX_AGE_HEADER_BYTES } from './backup-encryption.ts';
+import {
+  ANY_MAGIC,
+  type BackupHeader,
+  DIGEST_BYTES,
+  FRAME_HEAD_BYTES,
+  type Frame,
+  KEY_ID_BYTES,
+  MAC_BYTES,
+  MAC_MAGIC,
+  MAGIC,
+  MAX_FRAME_BYTES,
+} from './backup-format.ts';
+import { type Authenticity, authenticate, type BackupEnding } from './backup-mac.ts';
+
+export type Checked = { header: BackupHeader; ending: BackupEnding; authenticity: Authenticity };
+
+/** The keys for a file: `keyRing` tells whether it is ours, `identities` are secret keys of age that open an encrypted one. */
+export type Opening = { keyRing: KeyRing | null; identities?: readonly string[] };
+
+/**
+ * Reads a whole backup, and tells who vouches for it. Errors: `BACKUP_DAMAGED` if any byte was changed or is missing and no digest
+ * was made to fit, `BACKUP_ENCRYPTED` without the right identity, `INVALID_ARGUMENT` for what is no backup, `NOT_FOUND`.
+ */
+export async function checkBackup(path: string, { keyRing, identities = [] }: Opening): Promise<Checked> {
+  const frames = readFrames(path, identities);
+  let header: BackupHeader | undefined;
+  let isComplete = false;
+  for (let next = await frames.next(); ; next = await frames.next()) {
+    if (next.done === true) {
+      if (header === undefined || !isComplete) throw damaged(path, 'it holds no whole backup');
+      // Anybody may have written the header, so the type of the id is checked.
+      const ledgerId = typeof header.ledger?.id === 'string' ? header.ledger.id : null;
+      return { header, ending: next.value, authenticity: authenticate(keyRing, ledgerId, next.value) };
+    }
+    const frame = next.value;
+    // The only header comes first, and nothing follows the end.
+    if ((frame.type === 'h') !== (header === undefined) || isComplete)
+      throw damaged(path, 'its parts are out of order');
+    if (frame.type === 'h') header = frame.header;
+    isComplete = frame.type === 'z';
+  }
+}
+
+/**
+ * The frames of a backup, in order, and at last its seal. Only an end without an error proves that no frame was changed by chance;
+ * `authenticate` finds changes made on purpose.
+ */
+export async function* readFrames(path: string, identities: readonly string[]): AsyncGenerator<Frame, BackupEnding> {
+  await refuseOtherFiles(path);
+  const found: { ending?: BackupEnding } = {};
+  const gunzip = createGunzip();
+  const reading = pipeline(readBody(path, await openBackup(path, identities), found), gunzip);
+  reading.catch(() => undefined); // It fails the iteration, too.
+  try {
+    yield* parseFrames(path, gunzip);
+    await reading;
+  } catch (error) {
+    if (isBroken(error)) throw damaged(path, error instanceof Error ? error.message : String(error));
+    throw error;
+  } finally {
+    gunzip.destroy();
+  }
+  // Bytes behind the compressed part end the reading early.
+  if (found.ending === undefined) throw damaged(path, 'it goes on behind its end');
+  return found.ending;
+}
+
+/** The bytes of a backup as they were before somebody encrypted them. */
+async function openBackup(path: string, identities: readonly string[]): Promise<AsyncIterable<Uint8Array>> {
+  const source = createReadStream(path);
+  const encryption = await describeEncryption(path);
+  if (encryption === null) return source;
+  if (identities.length > 0)
+    return decryptWith(identities, source, { path, damaged: (reason) => damaged(path, reason) });
+  throw new AppError(
+    'BACKUP_ENCRYPTED',
+    `${path} is encrypted to ${encryption.recipients} key(s), and cannot be read without one of them: give the file with the secret key by --identity`,
+  );
+}
+
+/** The number of keys that a file is encrypted to; `null` if it is not encrypted. Errors: `BACKUP_DAMAGED`. */
+export async function describeEncryption(path: string): Promise<{ recipients: number } | null> {
+  const start = await readStart(path, MAX_AGE_HEADER_BYTES);
+  if (!start.subarray(0, AGE_MAGIC.length).equals(AGE_MAGIC)) return null;
+  const recipients = countRecipients(start);
+  if (recipients === null) throw damaged(path, 'its encryption has no whole header');
+  return { recipients };
+}
+
+/** Yields the compressed part and hashes all bytes; `found` gets the seal at the end. Holds back as many bytes as the trailer has. */
+async function* readBody(
+  path: string,
+  source: AsyncIterable<Uint8Array>,
+  found: { ending?: BackupEnding },
+): AsyncGenerator<Buffer> {
+  const hash = createHash('sha256');
+  let held = Buffer.alloc(0);
+  let trailerBytes = 0;
+  for await (const chunk of source) {
+    held = Buffer.concat([held, chunk]);
+    if (trailerBytes === 0) {
+      if (held.length < MAGIC.length) continue;
+      const magic = held.subarray(0, MAGIC.length);
+      if (!magic.equals(MAGIC) && !magic.equals(MAC_MAGIC)) throw notABackup(path, magic);
+      trailerBytes = DIGEST_BYTES + (magic.equals(MAC_MAGIC) ? KEY_ID_BYTES + MAC_BYTES : 0);
+      hash.update(magic);
+      held = held.subarray(MAGIC.length);
+    }
+    const size = held.length - trailerBytes;
+    if (size <= 0) continue;
+    hash.update(held.subarray(0, size));
+    yield held.subarray(0, size);
+    held = held.subarray(size);
+  }
+  if (trailerBytes === 0 || held.length < trailerBytes) throw damaged(path, 'it ends before its trailer');
+  const digest = hash.copy().digest();
+  const signature = held.subarray(0, -DIGEST_BYTES);
+  if (!hash.update(signature).digest().equals(held.subarray(-DIGEST_BYTES)))
+    throw damaged(path, 'its digest is another one');
+  const masterKeyId = signature.toString('hex', 0, KEY_ID_BYTES);
+  found.ending = {
+    digest,
+    signed: signature.length === 0 ? null : { masterKeyId, mac: signature.subarray(KEY_ID_BYTES) },
+  };
+}
+
+async function* parseFrames(path: string, source: AsyncIterable<Buffer>): AsyncGenerator<Frame> {
+  let pending: Buffer[] = [];
+  let size = 0;
+  let wanted = FRAME_HEAD_BYTES;
+  for await (const chunk of source) {
+    pending.push(chunk);
+    size += chunk.length;
+    if (size < wanted) continue;
+    let buffer = Buffer.concat(pending);
+    for (;;) {
+      wanted = FRAME_HEAD_BYTES;
+      if (buffer.length < wanted) break;
+      const length = buffer.readUInt32BE(1);
+      const type = String.fromCharCode(buffer[0] ?? 0);
+      if (length > (MAX_FRAME_BYTES[type] ?? 0)) throw damaged(path, `a part of it has ${length} bytes`);
+      wanted += length;
+      if (buffer.length < wanted) break;
+      yield decodeFrame(path, type, buffer.subarray(FRAME_HEAD_BYTES, wanted));
+      buffer = buffer.subarray(wanted);
+    }
+    pending = [buffer];
+    size = buffer.length;
+  }
+  if (size > 0) throw damaged(path, 'it ends within a part');
+}
+
+function decodeFrame(path: string, type: string, body: Buffer): Frame {
+  if (type === 'd') return { type, rows: body };
+  try {
+    if (['h', 't', 'e', 'z'].includes(type)) {
+      const content: unknown = JSON.parse(body.toString('utf8'));
+      if (isObject(content) && (type !== 'h' || isHeader(content['header']))) return { ...content, type } as Frame;
+    }
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+  }
+  throw damaged(path, 'a part of it cannot be read');
+}
+
+/** Enough of it to say whose the file is; no more is read of one that nobody vouches for, unless somebody asks for that. */
+function isHeader(header: unknown): boolean {
+  return isObject(header) && LISTS.every((name) => Array.isArray(header[name]));
+}
+
+const LISTS = ['migrations', 'cursors', 'totals', 'masterKeyIds'] as const;
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** zlib throws these errors for bytes that it did not write, and streams throw them for a file that became shorter. */
+function isBroken(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  return /^(Z_|ERR_STREAM_PREMATURE_CLOSE)/.test(code);
+}
+
+export function damaged(path: string, reason: string): AppError {
+  return new AppError(
+    'BACKUP_DAMAGED',
+    `${path} was changed or is not whole (${reason}): nothing was restored from it; take another copy of this backup, or another backup`,
+  );
+}
+
+/** Before the file is read as a stream, so that the message is about the file and not about what unpacks it. */
+async function refuseOtherFiles(path: string): Promise<void> {
+  const size = await readSize(path);
+  const start = await readStart(path, AGE_MAGIC.length);
+  if (start.equals(AGE_MAGIC)) return;
+  const magic = start.subarray(0, MAGIC.length);
+  if (!magic.equals(MAGIC) && !magic.equals(MAC_MAGIC)) throw notABackup(path, magic);
+  if (size < MAGIC.length + DIGEST_BYTES) throw damaged(path, `it ends after ${size} bytes`);
+}
+
+function notABackup(path: string, magic: Buffer): AppError {
+  if (magic.subarray(0, ANY_MAGIC.length).equals(ANY_MAGIC)) {
+    return new AppError(
+      'SCHEMA_NEWER',
+      `${path} is of a format that this release does not read: restore it with the newer release of Quittance that made it`,
+    );
+  }
+  return new AppError(
+    'INVALID_ARGUMENT',
+    `${path} is no backup of Quittance: give a file that "quittance backup" wrote`,
+  );
+}
+
+async function readSize(path: string): Promise<number> {
+  try {
+    return (await stat(path)).size;
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    throw new AppError(
+      code === 'ENOENT' ? 'NOT_FOUND' : 'INVALID_ARGUMENT',
+      code === 'ENOENT' ? `there is no file ${path}` : `${path} cannot be read (${code})`,
+      { cause: error },
+    );
+  }
+}
+
+async function readStart(path: string, length: number): Promise<Buffer> {
+  const handle = await open(path, 'r');
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, 0);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await handle.close();
+  }
+}

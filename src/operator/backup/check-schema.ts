@@ -1,0 +1,13 @@
+import type { Database } from '../../store/db/database.ts';
+import { refuseChangedSchema } from '../../store/db/schema-changes.ts';
+import type { Actor } from '../actor.ts';
+import type { SchemaView } from './views.ts';
+
+/** Says what was brought in to a database, and refuses one of which somebody else changed the schema. Errors: `SCHEMA_CHANGED`. */
+export async function checkSchema(
+  { db, kind, applied }: { db: Database; kind: SchemaView['database']; applied: readonly string[] },
+  _actor: Actor,
+): Promise<SchemaView> {
+  await db.snapshot(refuseChangedSchema);
+  return { database: kind, applied: [...applied] };
+}

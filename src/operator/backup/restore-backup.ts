@@ -1,0 +1,48 @@
+import { randomUUID } from 'node:crypto';
+import type { Connection } from '../../store/db/database.ts';
+import { takeLedger } from '../../store/db/ledger-identity.ts';
+import type { MigrationHooks } from '../../store/db/migrate.ts';
+import type { Actor } from '../actor.ts';
+import type { Authenticity } from './backup-mac.ts';
+import type { Opening } from './backup-read.ts';
+import { loadBackup } from './load-backup.ts';
+import { type QuietDatabase, refuseRunning } from './refuse-running.ts';
+import { raiseRestored, type SecureDeps, secureCopy } from './secure-copy.ts';
+import type { RestoredView } from './views.ts';
+
+type Deps = QuietDatabase & SecureDeps & Required<Opening> & { connection: Connection; hooks: MigrationHooks };
+
+/**
+ * Loads a backup into an empty database. Unless it was a final one, no address in it gets a new invoice ever again: payers may hold
+ * amounts that were handed out since. `unauthenticated`: why a file is taken that no master key vouches for. Errors as of `loadBackup`.
+ */
+export async function restoreBackup(
+  { now, random, connection, keyRing, identities, hooks, ...database }: Deps,
+  actor: Actor,
+  { path, unauthenticated }: { path: string; unauthenticated: string | null },
+): Promise<{ view: RestoredView; authenticity: Authenticity }> {
+  await refuseRunning(database);
+  const { header, authenticity, rowCounts, applied, finished } = await loadBackup({
+    ...{ connection, path, keyRing, identities, hooks, takesUnauthenticated: unauthenticated !== null },
+    finish: async (tx, { ledger, takenAt }, { kind }) => {
+      await takeLedger(tx, ledger ?? { id: randomUUID(), firstIndex: 0 }, { isAnew: true });
+      const doubt =
+        kind === 'authentic' ? '' : ` that no master key vouches for (taken by ${actor.name}: ${unauthenticated})`;
+      const origin = `a backup of ${takenAt}${doubt}`;
+      if (ledger?.isFinal !== true) return secureCopy(tx, { now, random }, actor, origin);
+      if (kind !== 'authentic') await raiseRestored(tx, { now, random }, () => `${origin}: ${TO_COMPARE}`);
+      return 0;
+    },
+  });
+  const missingMasterKeyIds = header.masterKeyIds.filter((id) => keyRing?.find(id) === undefined);
+  const { takenAt, release, ledger } = header;
+  const view = {
+    ...{ takenAt, release, final: ledger?.isFinal === true, authenticity: authenticity.kind, rowCounts, applied },
+    ...{ barredAddresses: finished, missingMasterKeyIds },
+  };
+  return { view, authenticity };
+}
+
+/** After a restore of another kind `secureCopy` tells what is to be done. */
+const TO_COMPARE =
+  'compare its addresses with those of your wallet ("quittance address list") and its keys and endpoints with those that you made, then close this';

@@ -1,0 +1,48 @@
+import { indexAt } from '../../domain/derivation-index.ts';
+import { uuidV7 } from '../../domain/ids.ts';
+import type { Network } from '../../domain/network.ts';
+import { toIso, type UnixMs } from '../../domain/time.ts';
+import { raiseAlarm } from '../../store/chain/alarms.ts';
+import type { Sql } from '../../store/db/database.ts';
+import type { Actor } from '../actor.ts';
+import { barAddresses, findProjectNetworks, skipIndexesTo, skipPositionsTo } from './restore-safety.ts';
+
+export type SecureDeps = { now(): UnixMs; random(bytes: number): Uint8Array };
+
+/**
+ * Makes a ledger that lacks what happened since it was copied safe to go on with, in the caller's transaction: no address of it gets
+ * a new invoice, none that was derived since is derived again, and no position of the feed is given out twice. `origin` says where
+ * the data come from, as in "a backup of 2026-11-21T20:39:00.000Z". Returns how many addresses were taken out of use for ever.
+ */
+export async function secureCopy(
+  tx: Sql,
+  deps: SecureDeps,
+  { name: operator }: Pick<Actor, 'name'>,
+  origin: string,
+): Promise<number> {
+  const at = deps.now();
+  const blocked = await barAddresses(tx, { at, note: `restored from ${origin}`, operator });
+  await skipIndexesTo(tx, indexAt(at));
+  // No project ever has a thousand events a second for years, so a clock in milliseconds is ahead of all that was given out.
+  await skipPositionsTo(tx, BigInt(at));
+  await raiseRestored(tx, { ...deps, now: () => at }, (network) => {
+    const count = blocked.find((each) => each.network === network)?.count ?? 0;
+    return `${origin}. Invoices that were created since are not known, but their payers may still pay: such money shows as unmatched ("quittance transfers list"). So ${count} addresses were taken out of use for ever; add addresses that Quittance never had ("quittance address add --fresh", "quittance address derive"), or new invoices are refused. Keys that were revoked since are valid again: revoke them. See docs/backup.md, then close this`;
+  });
+  return blocked.reduce((sum, { count }) => sum + count, 0);
+}
+
+/** Says on every network of the ledger that it was restored, from what, and what is to be done before the alarm is closed. */
+export async function raiseRestored(
+  tx: Sql,
+  { now, random }: SecureDeps,
+  describe: (network: Network) => string,
+): Promise<void> {
+  const at = now();
+  for (const network of await findProjectNetworks(tx)) {
+    await raiseAlarm(tx, network, {
+      ...{ id: uuidV7(at, random(10)), kind: 'database-restored', subject: toIso(at) },
+      detail: `the database was restored from ${describe(network)} with "quittance chain acknowledge --alarm database-restored --network ${network}"`,
+    });
+  }
+}

@@ -1,0 +1,37 @@
+import { AppError } from '../../domain/errors.ts';
+import type { Network } from '../../domain/network.ts';
+import { ALARM_KINDS, type AlarmKind, resolveAlarms } from '../../store/chain/alarms.ts';
+import type { Sql } from '../../store/db/database.ts';
+import type { Actor } from '../actor.ts';
+import { clip } from '../input/clip.ts';
+import type { AcknowledgedView } from './views.ts';
+
+/** These alarms tell of a single event, so they end when an operator has read them. Every other alarm ends with its cause. */
+const CLOSED_BY_OPERATORS: readonly AlarmKind[] = [
+  ...(['contract-event', 'unproven-block', 'payment-denied', 'database-restored'] as const),
+];
+
+/** A kind of alarm that an operator closes. Errors: `INVALID_ARGUMENT`. */
+export function readAlarmKind(text: string): AlarmKind {
+  const kind = ALARM_KINDS.find((known) => known === text);
+  if (kind !== undefined && CLOSED_BY_OPERATORS.includes(kind)) return kind;
+  const choices = CLOSED_BY_OPERATORS.join(', ');
+  throw new AppError(
+    'INVALID_ARGUMENT',
+    kind === undefined
+      ? `--alarm ${clip(text)} is no kind of alarm: it takes ${choices}`
+      : `the alarm ${kind} ends by itself when its cause does: --alarm takes ${choices}`,
+  );
+}
+
+/** Closes the alarms of a kind, or the one about a subject, that an operator has read and that nothing else would ever close. Errors: `NOT_FOUND`. */
+export async function acknowledgeAlarms(
+  { db }: { db: Sql },
+  _actor: Actor,
+  { network, kind, subject }: { network: Network; kind: AlarmKind; subject: string | null },
+): Promise<AcknowledgedView> {
+  const closed = await resolveAlarms(db, network, kind, subject);
+  if (closed > 0) return { network, kind, subject, closed };
+  const about = subject === null ? '' : ` about ${clip(subject)}`;
+  throw new AppError('NOT_FOUND', `${network} has no open alarm ${kind}${about}: see "quittance chain status --json"`);
+}

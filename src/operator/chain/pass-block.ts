@@ -1,0 +1,155 @@
+import { loadProducers } from '../../chain/verify/producers.ts';
+import { AppError } from '../../domain/errors.ts';
+import { encodeId } from '../../domain/ids.ts';
+import { formatAmount, microUsdt } from '../../domain/money.ts';
+import { toIso } from '../../domain/time.ts';
+import { findHeadBlockId } from '../../store/chain/head-blocks.ts';
+import { findIncoming } from '../../store/chain/incoming.ts';
+import { findPassedBlock, insertPassedBlock } from '../../store/chain/passed-blocks.ts';
+import { insertOperatorActions } from '../../store/ledger/operator-actions.ts';
+import type { Actor } from '../actor.ts';
+import { clip } from '../input/clip.ts';
+import { followedCursor } from './followed-cursor.ts';
+import { readHeight } from './read-range.ts';
+import type { NodeDeps } from './read-verified.ts';
+import { type ShownBlock, showBlock } from './show-block.ts';
+import type { PassedBlockView, ShownBlockView } from './views.ts';
+
+/** The block that the operator means; `id` is `null` if the nodes show only one block of this number. */
+type Wanted = { number: number; id: string | null };
+
+/** Reads the block that the operator means. Errors: `INVALID_ARGUMENT`. */
+export function readWantedBlock(input: { block: string; id?: string | undefined }): Wanted {
+  const number = readHeight('--block', input.block);
+  if (input.id === undefined) return { number, id: null };
+  const id = input.id.trim().toLowerCase();
+  if (/^[0-9a-f]{64}$/.test(id)) return { number, id };
+  throw new AppError('INVALID_ARGUMENT', `--id ${clip(input.id)} is no block id: it has 64 hexadecimal characters`);
+}
+
+/** `onSilent` hears of each node that shows no such block; `reason` is `null` where it does not have it. */
+type Deps = NodeDeps & { onSilent(origin: string, reason: string | null): void };
+
+/** `transactionCounts`: one for the block that each of `view.shownBy` shows, in the same order. */
+type Passed = { view: ShownBlockView | PassedBlockView; transactionCounts: readonly number[] };
+
+/**
+ * Shows the content of the next block that no node can prove, and the nodes that show it. If the operator compared it with another
+ * source (`isCompared`), the block passes, which is recorded for ever. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`, `CONFLICT`.
+ */
+export async function passBlock(
+  deps: Deps,
+  { name: passedBy }: Actor,
+  { number, id, reason, isCompared }: Wanted & { reason: string; isCompared: boolean },
+): Promise<Passed> {
+  const { db, network } = deps;
+  const parent = await findParent(deps, number);
+  const shown = (await showAll(deps, number)).filter(({ parentId }) => parentId === parent.id);
+  const block = choose(shown, { number, id }, parent);
+  const before = await findPassedBlock(db, network, number);
+  if (before?.digest === block.digest) {
+    throw new AppError(
+      'CONFLICT',
+      `block ${number} (${block.id}) passes already: ${before.passedBy} said so at ${toIso(before.passedAt)}`,
+    );
+  }
+  const view = await describe(deps, { number, shown, block });
+  const transactionCounts = shown.map(({ transactionCount }) => transactionCount);
+  if (!isCompared) return { view, transactionCounts };
+  const passedAt = deps.now();
+  await db.transaction(async (tx) => {
+    await insertPassedBlock(tx, network, {
+      number,
+      blockId: block.id,
+      digest: block.digest,
+      passedAt,
+      passedBy,
+      reason,
+    });
+    const detail = { network, number, reason, shownBy: view.shownBy.map(({ node }) => node) };
+    const action = { action: 'block.passed', subject: block.id, detail, actedBy: passedBy, actedAt: passedAt } as const;
+    await insertOperatorActions(tx, [{ projectId: null, ...action }]);
+  });
+  return { view: { ...view, passedBy, passedAt: toIso(passedAt), reason }, transactionCounts };
+}
+
+/** Only a block at which the watcher can stand still passes: the one after what was examined, or one after what is recorded. Returns the one before it. */
+async function findParent({ db, network }: Deps, number: number): Promise<{ number: number; id: string }> {
+  const { solid, head } = await followedCursor(db, network);
+  const parent = [solid, head].find((block) => block.number === number - 1);
+  if (parent !== undefined) return parent;
+  const examinedId = number > solid.number ? await findHeadBlockId(db, network, number - 1) : null;
+  if (examinedId !== null) return { number: number - 1, id: examinedId };
+  const why = number <= solid.number ? 'is recorded already' : 'comes later';
+  throw new AppError(
+    'INVALID_ARGUMENT',
+    `block ${number} ${why}: the next block of ${network} is ${head.number + 1}, and a block up to that can pass`,
+  );
+}
+
+async function showAll(deps: Deps, number: number): Promise<ShownBlock[]> {
+  const shown: ShownBlock[] = [];
+  const known = await loadProducers(deps.db, deps.network);
+  if (known === null)
+    throw new AppError('NOT_FOUND', `the producers of ${deps.network} are not known yet: start the service first`);
+  for (const node of await deps.pool.available()) {
+    try {
+      const block = await showBlock({ ...deps, known }, node, number);
+      if (block === null) deps.onSilent(node.origin, null);
+      else shown.push(block);
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      deps.onSilent(node.origin, error.message);
+    }
+  }
+  return shown;
+}
+
+function choose(
+  shown: readonly ShownBlock[],
+  { number, id }: Wanted,
+  parent: { number: number; id: string },
+): ShownBlock {
+  const proven = shown.find(({ problem }) => problem === null);
+  if (proven !== undefined) {
+    throw new AppError(
+      'CONFLICT',
+      `${proven.node.origin} shows block ${number} (${proven.id}) so that it can be proven: nobody has to let it pass`,
+    );
+  }
+  const ids = [...new Set(shown.map((block) => block.id))];
+  const wanted = id ?? (ids.length === 1 ? ids[0] : undefined);
+  const chosen = shown.find((block) => block.id === wanted);
+  if (chosen !== undefined) return chosen;
+  if (ids.length === 0) {
+    throw new AppError(
+      'NOT_FOUND',
+      `no node shows a block ${number} that follows block ${parent.number} (${parent.id})`,
+    );
+  }
+  const seen = shown.map(({ node, id: each }) => `${node.origin} shows ${each}`).join('; ');
+  throw new AppError(
+    'CONFLICT',
+    `${id === null ? 'the nodes differ, so say which with --id' : `nobody shows --id ${id}`}: ${seen}`,
+  );
+}
+
+/** With what it would bring to our addresses, and which invoice that would pay. */
+async function describe(
+  { db, network }: Deps,
+  { number, shown, block }: { number: number; shown: readonly ShownBlock[]; block: ShownBlock },
+): Promise<ShownBlockView> {
+  const { id: blockId, transactionCount, isHeaderProven } = block;
+  const placed = block.transfers.map((transfer) => ({ ...transfer, blockId }));
+  const transfers = (await findIncoming(db, network, placed)).flatMap(({ index, address, invoice }) => {
+    const transfer = placed[index];
+    if (transfer === undefined) return [];
+    const { txId, logIndex, amount } = transfer;
+    const paid = { invoiceId: invoice && encodeId('inv', invoice.id), status: invoice?.status ?? null };
+    return [{ txId, logIndex, address, amount: formatAmount(microUsdt(amount)), ...paid }];
+  });
+  const shownBy = shown.map(({ node: { origin, operator }, id, problem }) => {
+    return { node: origin, operator, blockId: id, problem };
+  });
+  return { network, number, blockId, transactionCount, isHeaderProven, shownBy, transfers };
+}

@@ -1,0 +1,48 @@
+import type { SolidBlock } from '../../domain/chain-block.ts';
+import { AppError } from '../../domain/errors.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import { recordChanges } from '../../payments/record-changes.ts';
+import {
+  invoicesOf,
+  planNotices,
+  planPaid,
+  recordTransfers,
+  type TransferCounts,
+} from '../../payments/record-transfers.ts';
+import type { Recording } from '../../payments/watching.ts';
+import { lockCursor } from '../../store/chain/cursor.ts';
+import { findChangeable } from '../../store/ledger/invoice-changes.ts';
+
+/** How far the clock of the server that created an address or an invoice may be ahead of the chain's: far worse than clocks are. */
+const CLOCK_MARGIN_MS = 10 * 60_000;
+
+/**
+ * Whether a block can concern an address or invoice that was created at `createdAt`. The watcher meets blocks when they are
+ * new; a rescan meets old ones, and a transfer from before an invoice was asked for must not pay it.
+ */
+export function concerns(createdAt: UnixMs, blockTime: UnixMs): boolean {
+  return blockTime >= createdAt - CLOCK_MARGIN_MS;
+}
+
+/**
+ * Records the transfers that the ledger missed in contiguous blocks at or below the cursor, with the decisions of
+ * `applySolidBlocks`, in one transaction that moves no cursor and needs no lease. It holds the cursor's lock, so a watcher waits
+ * for it. Recorded transfers are left alone, so a repeated call is harmless. Returns the counts of the new ones.
+ * Errors: `CHAIN_CONTRADICTION` for a block above the cursor, which is the watcher's to record.
+ */
+export function recordRescanned(recording: Recording, blocks: readonly SolidBlock[]): Promise<TransferCounts> {
+  return recording.db.transaction(async (tx) => {
+    const cursor = await lockCursor(tx, recording.network);
+    const above = blocks.find(({ number }) => cursor === null || number > cursor.solid.number);
+    if (cursor === null || above !== undefined) {
+      const recorded = cursor === null ? 'nothing' : `blocks up to ${cursor.solid.number}`;
+      throw new AppError('CHAIN_CONTRADICTION', `block ${above?.number} is rescanned, but ${recorded} was recorded`);
+    }
+    const { incoming, counts } = await recordTransfers(recording, tx, blocks, { concerns });
+    const invoices = await findChangeable(tx, recording.network, invoicesOf(incoming));
+    // An invoice that was CONFIRMING keeps its sighting until that block is solid; its transfer is a duplicate then.
+    const paid = planPaid(incoming, invoices);
+    await recordChanges(recording, tx, paid, planNotices(incoming), cursor.head.number);
+    return counts;
+  });
+}

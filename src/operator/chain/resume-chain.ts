@@ -1,0 +1,26 @@
+import { AppError } from '../../domain/errors.ts';
+import type { Network } from '../../domain/network.ts';
+import { toIso } from '../../domain/time.ts';
+import { resolveAlarms } from '../../store/chain/alarms.ts';
+import { clearHalt, findHalt } from '../../store/chain/cursor.ts';
+import type { Database } from '../../store/db/database.ts';
+import type { Actor } from '../actor.ts';
+import type { ResumedView } from './views.ts';
+
+/** Lets a watcher that stopped for good go on, if somebody who saw the reason says that it is settled. Errors: `NOT_FOUND`. */
+export async function resumeChain(
+  { db }: { db: Database },
+  _actor: Actor,
+  { network, isSettled }: { network: Network; isSettled: boolean },
+): Promise<ResumedView> {
+  const halt = await findHalt(db, network);
+  if (halt === null) throw new AppError('NOT_FOUND', `${network} is not halted: there is nothing to resume`);
+  if (isSettled) {
+    // Together, so that who looks between sees no alarm without its cause; the watcher, which may not run, need not end it.
+    await db.transaction(async (tx) => {
+      await clearHalt(tx, network);
+      await resolveAlarms(tx, network, 'halted');
+    });
+  }
+  return { network, resumed: isSettled, halt: { at: toIso(halt.at), reason: halt.reason } };
+}

@@ -1,0 +1,42 @@
+import type { Actor } from '../actor.ts';
+import type { Hint } from '../hint.ts';
+import { compareBlocks, type Difference, describeDifference } from './compare-blocks.ts';
+import { type Range, rangeArgs } from './read-range.ts';
+import { readSolid } from './read-solid.ts';
+import type { ReadSolidDeps } from './read-verified.ts';
+import type { VerifiedRangeView } from './views.ts';
+
+/** The most differences that are kept: more of them say nothing new. */
+const MAX_DIFFERENCES = 1000;
+
+/**
+ * Compares the transfers of our addresses in the blocks from `from` to `to` with the ledger, and changes nothing. `hint` says what mends
+ * a difference. Errors as of `readSolid`.
+ */
+export async function verifyRange(
+  deps: ReadSolidDeps & { onProgress(blockCount: number): void },
+  _actor: Actor,
+  range: Range,
+): Promise<{ view: VerifiedRangeView; hint: Hint | null }> {
+  const { db, network, onProgress } = deps;
+  const differences: Difference[] = [];
+  let done = 0;
+  let comparedCount = 0;
+  const read = await readSolid(deps, range, async (blocks) => {
+    const compared = await compareBlocks(db, network, blocks);
+    comparedCount += compared.chainCount;
+    differences.push(...compared.differences.slice(0, MAX_DIFFERENCES - differences.length));
+    done += blocks.length;
+    onProgress(done);
+  });
+  const view = { network, ...range, ...read, comparedCount, differences: differences.map(describeDifference) };
+  return { view, hint: differences.length === 0 ? null : mending(view) };
+}
+
+/** A rescan records missing transfers; an operator judges every other difference. */
+function mending({ network, differences, ...range }: VerifiedRangeView): Hint {
+  const args = rangeArgs(network, range);
+  return differences.every(({ kind }) => kind === 'missing')
+    ? { command: 'chain rescan', args: args.slice(2) }
+    : { command: 'chain repair', args };
+}

@@ -1,0 +1,22 @@
+import { AppError } from '../../domain/errors.ts';
+import { decodeId } from '../../domain/ids.ts';
+import type { Sql } from '../../store/db/database.ts';
+import { clip } from '../input/clip.ts';
+import { type DeskEvent, findDeskEvents } from './delivery-desk.ts';
+
+/** The UUID behind an `evt_…`. Errors: `INVALID_ARGUMENT`. */
+export function readEventId(eventId: string): string {
+  const uuid = decodeId('evt', eventId);
+  if (uuid !== null) return uuid;
+  throw new AppError(
+    'INVALID_ARGUMENT',
+    `${clip(eventId)} is not an event id: it is "evt_" and 26 characters, as webhooks and "quittance deliveries list" show it`,
+  );
+}
+
+/** The event with this `evt_…`. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`. */
+export async function selectEvent(db: Sql, eventId: string): Promise<DeskEvent> {
+  const [event] = await findDeskEvents(db, [readEventId(eventId)]);
+  if (event !== undefined) return event;
+  throw new AppError('NOT_FOUND', `there is no event ${eventId}: "quittance deliveries list" shows those there are`);
+}

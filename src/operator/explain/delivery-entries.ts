@@ -1,0 +1,75 @@
+import { assertNever } from '../../domain/assert-never.ts';
+import { encodeId } from '../../domain/ids.ts';
+import type { TimelineEntry } from '../../domain/timeline.ts';
+import type { ExplainedAttempt, ExplainedDelivery, ExplainedEvent } from './event-queries.ts';
+import { shorten } from './explanation.ts';
+
+type Answer = { delivery: ExplainedDelivery; attempts: readonly ExplainedAttempt[] };
+
+/** Each logged attempt, and what is to be expected or what came of those that were not logged. */
+export function describeDelivery(event: ExplainedEvent, { delivery, attempts }: Answer): TimelineEntry[] {
+  const entries = attempts.map((attempt) => describeAttempt(event, delivery, attempt));
+  const state = describeState(event, { delivery, attempts });
+  return state === null ? entries : [...entries, state];
+}
+
+function describeAttempt(event: ExplainedEvent, delivery: ExplainedDelivery, made: ExplainedAttempt): TimelineEntry {
+  const { attempt, status, error } = made;
+  return {
+    at: made.at,
+    kind: 'attempt',
+    text: `${attempt} of ${event.type} to ${shorten(delivery.url)}: ${describeOutcome(status, error)}`,
+    details: [],
+    data: { ...names(delivery), attempt, status, error, isDelivered: error === null },
+  };
+}
+
+/** `delivered, HTTP 204`, or why not. Errors begin with the HTTP status where one came. */
+export function describeOutcome(status: number | null, error: string | null): string {
+  if (error === null) return `delivered, HTTP ${status}`;
+  return shorten(error, 200);
+}
+
+/** Describes the facts about a delivery that its log of attempts does not show. */
+function describeState(event: ExplainedEvent, { delivery, attempts }: Answer): TimelineEntry | null {
+  const { status, attemptCount, finishedAt, lastStatus, lastError, nextAttemptAt, endpointDisabled } = delivery;
+  const subject = `${event.type} to ${shorten(delivery.url)}`;
+  const entry = { kind: 'delivery', details: [], data: { ...names(delivery), status, attemptCount } } as const;
+  const last = describeOutcome(lastStatus, lastError);
+  switch (status) {
+    case 'delivered':
+      // Delivered before attempts were logged.
+      if (attempts.length > 0 || finishedAt === null) return null;
+      return { ...entry, at: finishedAt, text: `${subject}: ${last}, at attempt ${attemptCount}` };
+    case 'dead':
+      return {
+        ...entry,
+        at: finishedAt ?? nextAttemptAt,
+        text: `${subject} is dead after attempt ${attemptCount}: ${last}`,
+      };
+    case 'pending':
+      if (endpointDisabled !== null) {
+        const text = `${subject} waits: the endpoint is disabled (${shorten(endpointDisabled.reason, 200)})`;
+        return { ...entry, at: endpointDisabled.at, text };
+      }
+      return { ...entry, at: nextAttemptAt, text: `${subject}: ${describeNext(delivery, attempts)}` };
+    default:
+      return assertNever(status);
+  }
+}
+
+function describeNext(
+  { attemptCount, lastStatus, lastError }: ExplainedDelivery,
+  attempts: Answer['attempts'],
+): string {
+  // Attempts of before they were logged have left only their last outcome.
+  const isLogged = attempts.length > 0 || (lastStatus === null && lastError === null);
+  const isUnderWay = isLogged && !attempts.some(({ attempt }) => attempt === attemptCount) && attemptCount > 0;
+  if (isUnderWay) return `attempt ${attemptCount} was begun and nothing came of it yet; another is due now`;
+  const before = isLogged ? '' : `; the last one: ${describeOutcome(lastStatus, lastError)}`;
+  return `attempt ${attemptCount + 1} is due${before}`;
+}
+
+function names({ eventId, endpointId, url }: ExplainedDelivery) {
+  return { eventId: encodeId('evt', eventId), endpointId: encodeId('whe', endpointId), url };
+}

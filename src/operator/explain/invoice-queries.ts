@@ -1,0 +1,69 @@
+import type { InvoiceStatus } from '../../domain/invoice.ts';
+import type { MicroUsdt } from '../../domain/money.ts';
+import type { Network } from '../../domain/network.ts';
+import type { Policy } from '../../domain/policy.ts';
+import { addressColumn } from '../../store/db/address-column.ts';
+import type { Sql } from '../../store/db/database.ts';
+import { rowOf } from '../../store/db/rows-of.ts';
+import { maybe, micro, type Row, statement, text } from '../../store/db/statement.ts';
+
+const located = { id: 'uuid', projectId: 'uuid', projectName: 'text', network: text<Network>() } as const;
+/** An invoice and its project. Ids are UUIDs. */
+export type LocatedInvoice = Row<typeof located>;
+
+// Invoices are indexed within their project, so each project is asked.
+const locateText = (isNamed: string) => `select i.id, p.id as project_id, p.name as project_name, p.network
+   from projects p
+   cross join lateral (select id from invoices where project_id = p.id and ${isNamed} limit 1) i
+   where $2::uuid is null or p.id = $2 order by p.created_at, p.id limit 100`;
+
+const selectById = statement('explain-invoice-by-id', located, locateText('id = $1'));
+
+/** The invoice with this UUID, of one project or of all. */
+export function locateInvoice(db: Sql, id: string, projectId: string | null): Promise<LocatedInvoice[]> {
+  return db.run(selectById, [id, projectId]);
+}
+
+const selectByExternalId = statement('explain-invoice-by-external-id', located, locateText('external_id = $1'));
+
+/** The invoices with this external id: one a project at most, of the oldest 100 projects that have it. */
+export function locateExternalId(db: Sql, externalId: string, projectId: string | null): Promise<LocatedInvoice[]> {
+  return db.run(selectByExternalId, [externalId, projectId]);
+}
+
+const selectShape = {
+  ...located,
+  externalId: 'text',
+  idempotencyKey: 'text',
+  /** `null` for an invoice of before keys were noted. */
+  apiKey: maybe({ id: 'uuid', name: 'text?' }),
+  requestedMicro: micro<MicroUsdt>('int8'),
+  payableMicro: micro<MicroUsdt>('int8'),
+  status: text<InvoiceStatus>(),
+  createdAt: 'timestamptz',
+  expiresAt: 'timestamptz',
+  eventCount: 'int4',
+  paidTransferId: 'uuid?',
+  addressId: 'uuid',
+  address: 'address',
+  policy: text<Policy>(),
+  /** When the address was retired. */
+  retiredAt: 'timestamptz?',
+} as const;
+/** All that an invoice row and what it points to say. */
+export type ExplainedInvoice = Row<typeof selectShape>;
+
+/** Finds an invoice by its primary key, or `null`. */
+export const findExplainedInvoice = rowOf(
+  'explain-invoice-select',
+  selectShape,
+  `select i.id, i.project_id, p.name as project_name, i.network, i.external_id, i.idempotency_key, i.api_key_id,
+     k.name as api_key_name, i.requested_micro, i.payable_micro, i.status, i.created_at, i.expires_at, i.event_count,
+     i.paid_transfer_id, i.address_id, ${addressColumn('a')} as address, a.policy, a.retired_at
+   from invoices i
+   join projects p on p.id = i.project_id
+   join addresses a on a.id = i.address_id
+   left join api_keys k on k.id = i.api_key_id
+   where i.project_id = $1 and i.id = $2`,
+  (projectId: string, id: string) => [projectId, id],
+);

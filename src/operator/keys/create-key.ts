@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto';
+import { formatApiKey } from '../../domain/api-key.ts';
+import { AppError, type FieldProblem } from '../../domain/errors.ts';
+import { encodeId, uuidV7 } from '../../domain/ids.ts';
+import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
+import { insertApiKey } from '../../store/access/api-keys.ts';
+import type { Sql } from '../../store/db/database.ts';
+import type { Actor } from '../actor.ts';
+import { parseCidr } from '../input/cidr.ts';
+import { clip } from '../input/clip.ts';
+import { parseMoment } from '../input/duration.ts';
+import { nameProblem } from '../input/name-problem.ts';
+import { selectProject } from '../projects/select-project.ts';
+import type { CreatedKeyView } from './views.ts';
+
+export type NewKey = { name: string; expiresAt: UnixMs | null; allowedCidrs: string[] | null };
+
+/**
+ * Reads what a key is to be, with all problems at once. `expires`: a duration (`90d`) or a date; `allowedIps`: addresses or CIDR blocks.
+ * Errors: `INVALID_ARGUMENT`.
+ */
+export function readNewKey(
+  input: { name: string; expires?: string | undefined; allowedIps?: readonly string[] | undefined },
+  now: UnixMs,
+): NewKey {
+  const problems: FieldProblem[] = [];
+  const add = (subject: string, message: string | null) => {
+    if (message !== null) problems.push({ subject, message });
+  };
+  const name = input.name.trim();
+  add('name', nameProblem(name));
+  const expiresMs = input.expires === undefined ? null : parseMoment(input.expires, now);
+  if (input.expires !== undefined) {
+    const shown = clip(input.expires);
+    if (expiresMs === null) add('expires', `is ${shown}: write a duration (12h, 90d) or a date (2027-01-31, UTC)`);
+    else if (expiresMs <= now) add('expires', `is ${shown}, which is past: give a moment in the future`);
+  }
+  const allowedCidrs = (input.allowedIps ?? []).flatMap((text) => {
+    const parsed = parseCidr(text.trim());
+    if (parsed.kind === 'ok') return [parsed.cidr];
+    add('allowedIps', parsed.reason);
+    return [];
+  });
+  if (problems.length > 0) throw new AppError('INVALID_ARGUMENT', 'the key was not made', { problems });
+  return {
+    name,
+    expiresAt: expiresMs === null ? null : unixMs(expiresMs),
+    allowedCidrs: allowedCidrs.length === 0 ? null : allowedCidrs,
+  };
+}
+
+type Deps = { db: Sql; now(): UnixMs; random(bytes: number): Uint8Array };
+
+/** Makes a secret key and shows it this one time; the database keeps its SHA-256. Errors: `NOT_FOUND`, `INVALID_ARGUMENT` (which project). */
+export async function createKey(
+  { db, now, random }: Deps,
+  _actor: Actor,
+  { projectId, ...key }: NewKey & { projectId: string | undefined },
+): Promise<CreatedKeyView> {
+  const project = await selectProject(db, projectId);
+  const id = uuidV7(now(), random(10));
+  const apiKey = formatApiKey(project.network, id, random(32));
+  const secretSha256 = createHash('sha256').update(apiKey).digest();
+  await insertApiKey(db, { id, projectId: project.id, secretSha256, ...key });
+  return {
+    ...{ keyId: encodeId('key', id), projectId: encodeId('prj', project.id), network: project.network },
+    ...{ name: key.name, apiKey },
+    expiresAt: key.expiresAt && toIso(key.expiresAt),
+    allowedIps: key.allowedCidrs,
+  };
+}

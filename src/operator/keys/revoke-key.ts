@@ -1,0 +1,36 @@
+import { readApiKey } from '../../domain/api-key.ts';
+import { AppError } from '../../domain/errors.ts';
+import { decodeId, encodeId } from '../../domain/ids.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import { revokeApiKey } from '../../store/access/api-keys.ts';
+import type { Sql } from '../../store/db/database.ts';
+import type { Actor } from '../actor.ts';
+import { clip } from '../input/clip.ts';
+import type { RevokedKeyView } from './views.ts';
+
+/** The UUID behind a `key_…`. A secret key holds its id: that is named, the secret is not repeated. Errors: `INVALID_ARGUMENT`. */
+export function readKeyId(keyId: string): string {
+  const uuid = decodeId('key', keyId);
+  if (uuid !== null) return uuid;
+  const secret = readApiKey(keyId);
+  if (secret !== null) {
+    const id = encodeId('key', secret.keyUuid);
+    throw new AppError('INVALID_ARGUMENT', `this is a secret key, not its id: run "quittance key revoke ${id}"`);
+  }
+  const shown = keyId.startsWith('qt_') ? 'this' : clip(keyId);
+  throw new AppError(
+    'INVALID_ARGUMENT',
+    `${shown} is not a key id: it is "key_" and 26 characters, as "quittance key list" shows it`,
+  );
+}
+
+/** Revokes a key (its UUID) at once and for ever. Errors: `NOT_FOUND`. */
+export async function revokeKey(
+  { db, now }: { db: Sql; now(): UnixMs },
+  _actor: Actor,
+  { uuid }: { uuid: string },
+): Promise<RevokedKeyView> {
+  const keyId = encodeId('key', uuid);
+  if (await revokeApiKey(db, uuid, now())) return { keyId, status: 'revoked' };
+  throw new AppError('NOT_FOUND', `there is no key ${keyId}: "quittance key list" shows those there are`);
+}

@@ -1,0 +1,78 @@
+import { AppError } from '../../domain/errors.ts';
+import { encodeId } from '../../domain/ids.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import { DataDirError } from '../../runtime/instance-lock.ts';
+import { lockKeyFile, writeKeyFile } from '../../runtime/key-file.ts';
+import { createMasterKey, type KeyRing } from '../../runtime/key-ring.ts';
+import { type KeySettings, openKeyRing, requireKeyRing } from '../../runtime/open-key-ring.ts';
+import { reencryptReceiptKey } from '../../store/access/encrypt-receipt-key.ts';
+import type { Database } from '../../store/db/database.ts';
+import type { Actor } from '../actor.ts';
+import { reencryptSecrets } from './reencrypt-secrets.ts';
+import { nameSource } from './show-master-keys.ts';
+import type { RotatedMasterKeyView } from './views.ts';
+
+/** `warn` hears of a file of keys that others could read. */
+type Deps = { db: Database; now(): UnixMs; config: KeySettings; warn(message: string): void };
+
+/**
+ * Encrypts every secret with a new key of the file, and takes the old key out of it; or with the first key of QUITTANCE_MASTER_KEY,
+ * which only the operator changes. Cut off at any point it is finished by running it again. Errors: `NOT_FOUND`, `CONFLICT`.
+ */
+export async function rotateMasterKey(deps: Deps, _actor: Actor): Promise<RotatedMasterKeyView> {
+  const { config } = deps;
+  if (config.masterKeys === null && config.databaseUrl === null) {
+    const lock = await lockAlone(config.dataDir);
+    return rotateFile(deps).finally(() => lock.release());
+  }
+  const ring = await requireKeyRing(config);
+  const droppable = ring.keys().slice(1);
+  return reencrypt(deps, ring, { isNew: false, dropped: [], droppable: droppable.map(({ id }) => id) });
+}
+
+async function lockAlone(dataDir: string) {
+  try {
+    return await lockKeyFile(dataDir);
+  } catch (error) {
+    if (!(error instanceof DataDirError && error.code === 'DATA_DIR_IN_USE')) throw error;
+    throw new AppError('CONFLICT', 'the master key is being rotated already: wait until that command is done', {
+      cause: error,
+    });
+  }
+}
+
+/** More than one key in the file: an earlier rotation was cut off, which this finishes. */
+async function rotateFile(deps: Deps): Promise<RotatedMasterKeyView> {
+  const { config, warn } = deps;
+  const ring = await openKeyRing(config, { mayCreate: false, warn });
+  if (ring === null || ring.source.kind !== 'file') {
+    throw new AppError(
+      'NOT_FOUND',
+      `there is no master key in ${config.dataDir}: "quittance master-key status" says more`,
+    );
+  }
+  const { path } = ring.source;
+  const isNew = ring.keys().length === 1;
+  if (isNew) await writeKeyFile(path, [createMasterKey(), ...ring.keys()]);
+  await ring.reload();
+  const dropped = ring.keys().slice(1);
+  const view = await reencrypt(deps, ring, { isNew, dropped: dropped.map(({ id }) => id), droppable: [] });
+  if (dropped.length > 0) await writeKeyFile(path, [ring.current()]);
+  return view;
+}
+
+async function reencrypt(
+  { db, now }: Deps,
+  ring: KeyRing,
+  { isNew, ...keys }: Pick<RotatedMasterKeyView, 'isNew' | 'dropped' | 'droppable'>,
+): Promise<RotatedMasterKeyView> {
+  const { resealed, lostEndpoints } = await reencryptSecrets(db, ring, now());
+  const receiptKey = await reencryptReceiptKey(db, ring);
+  return {
+    ...{ source: nameSource(ring.source), keyId: ring.current().id, isNew },
+    resealed: resealed + (receiptKey === 'resealed' ? 1 : 0),
+    ...keys,
+    lostEndpoints: lostEndpoints.map((id) => encodeId('whe', id)),
+    isReceiptKeyLost: receiptKey === 'lost',
+  };
+}

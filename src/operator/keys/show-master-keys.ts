@@ -1,0 +1,38 @@
+import type { KeySource } from '../../runtime/key-ring.ts';
+import { findCurrentReceiptKey } from '../../store/access/receipt-keys.ts';
+import { countSecretsByKey } from '../../store/outbox/webhook-secrets.ts';
+import type { Actor } from '../actor.ts';
+import { describeMissingKeys, type KeyDeps } from './describe-missing-keys.ts';
+import type { MasterKeysView, MasterKeyView } from './views.ts';
+
+/** The master keys by their ids, and how many secrets each has encrypted. `missing`: what to do about those that are not here. */
+export async function showMasterKeys(
+  deps: KeyDeps,
+  _actor: Actor,
+): Promise<{ view: MasterKeysView; missing: string | null }> {
+  const { db, now, keyRing } = deps;
+  const counts = await countSecretsByKey(db, now());
+  const ofReceipts = (await findCurrentReceiptKey(db))?.masterKeyId;
+  const toView = (keyId: string, use: MasterKeyView['use']): MasterKeyView => {
+    const { total, signing } = counts.get(keyId) ?? { total: 0, signing: 0 };
+    const sealsReceiptKey = keyId === ofReceipts;
+    const canBeDropped = use === 'opens' && signing === 0 && !sealsReceiptKey;
+    return { keyId, use, signing, ended: total - signing, sealsReceiptKey, canBeDropped };
+  };
+  const present = (keyRing?.keys() ?? []).map(({ id }) => id);
+  // Ended secrets sign nothing any more, so no key is kept for them.
+  const needed = new Set([...counts].flatMap(([keyId, { signing }]) => (signing > 0 ? [keyId] : [])));
+  if (ofReceipts !== undefined) needed.add(ofReceipts);
+  const missing = [...needed].filter((keyId) => !present.includes(keyId));
+  const keys = [
+    ...present.map((keyId, index) => toView(keyId, index === 0 ? 'seals' : 'opens')),
+    ...missing.map((keyId) => toView(keyId, 'missing')),
+  ];
+  const source = keyRing === null ? 'none' : nameSource(keyRing.source);
+  return { view: { source, keys }, missing: await describeMissingKeys(deps) };
+}
+
+/** The variable, or the path of the file. */
+export function nameSource(source: KeySource): string {
+  return source.kind === 'file' ? source.path : 'QUITTANCE_MASTER_KEY';
+}

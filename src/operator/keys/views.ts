@@ -1,0 +1,79 @@
+import Type, { type Static } from 'typebox';
+import type { Receipt } from '../../domain/receipt/receipt.ts';
+import { nullable, Time } from '../view.ts';
+
+/** A key that was made, with its secret, which is shown this one time. */
+export const CreatedKeyView = Type.Object({
+  keyId: Type.String(),
+  projectId: Type.String(),
+  network: Type.String(),
+  name: Type.String(),
+  apiKey: Type.String(),
+  expiresAt: nullable(Time),
+  allowedIps: nullable(Type.Array(Type.String())),
+});
+export type CreatedKeyView = Static<typeof CreatedKeyView>;
+
+export const KeyView = Type.Object({
+  keyId: Type.String(),
+  name: Type.String(),
+  status: Type.Enum(['active', 'expired', 'revoked']),
+  createdAt: Time,
+  expiresAt: nullable(Time),
+  revokedAt: nullable(Time),
+  lastUsedAt: nullable(Time),
+  allowedIps: nullable(Type.Array(Type.String())),
+});
+export type KeyView = Static<typeof KeyView>;
+
+export const KeyListView = Type.Object({ data: Type.Array(KeyView) });
+export type KeyListView = Static<typeof KeyListView>;
+
+export const RevokedKeyView = Type.Object({ keyId: Type.String(), status: Type.Literal('revoked') });
+export type RevokedKeyView = Static<typeof RevokedKeyView>;
+
+export const RotatedReceiptKeyView = Type.Object({ keyId: Type.String(), formerKeyId: nullable(Type.String()) });
+export type RotatedReceiptKeyView = Static<typeof RotatedReceiptKeyView>;
+
+export const VerifiedReceiptView = Type.Union([
+  Type.Object({
+    valid: Type.Literal(true),
+    keyId: Type.String(),
+    isIssuerKnown: Type.Boolean(),
+    receipt: Type.Unsafe<Receipt>(Type.Object({})),
+  }),
+  Type.Object({
+    valid: Type.Literal(false),
+    problem: Type.Enum(['changed', 'unreadable', 'other-key']),
+    message: Type.String(),
+  }),
+]);
+export type VerifiedReceiptView = Static<typeof VerifiedReceiptView>;
+
+/** `signing`, `ended`: how many secrets that sign, or signed before, are encrypted with it. */
+export const MasterKeyView = Type.Object({
+  keyId: Type.String(),
+  use: Type.Enum(['seals', 'opens', 'missing']),
+  signing: Type.Integer(),
+  ended: Type.Integer(),
+  sealsReceiptKey: Type.Boolean(),
+  canBeDropped: Type.Boolean(),
+});
+export type MasterKeyView = Static<typeof MasterKeyView>;
+
+/** `source`: the variable, the path of the file, or `none`. */
+export const MasterKeysView = Type.Object({ source: Type.String(), keys: Type.Array(MasterKeyView) });
+export type MasterKeysView = Static<typeof MasterKeysView>;
+
+/** Former keys that were `dropped` from the file, or are `droppable` from the variable. */
+export const RotatedMasterKeyView = Type.Object({
+  source: Type.String(),
+  keyId: Type.String(),
+  isNew: Type.Boolean(),
+  resealed: Type.Integer(),
+  dropped: Type.Array(Type.String()),
+  droppable: Type.Array(Type.String()),
+  lostEndpoints: Type.Array(Type.String()),
+  isReceiptKeyLost: Type.Boolean(),
+});
+export type RotatedMasterKeyView = Static<typeof RotatedMasterKeyView>;

@@ -1,0 +1,119 @@
+import { contactProblem, readLink } from '../../domain/brand/brand.ts';
+import { parseColour } from '../../domain/brand/colour.ts';
+import { readLogo } from '../../domain/brand/logo.ts';
+import type { FieldProblem } from '../../domain/errors.ts';
+import { parseAmount } from '../../domain/money.ts';
+import { keyMode, type Network } from '../../domain/network.ts';
+import type { Policy } from '../../domain/policy.ts';
+import type { Sql } from '../../store/db/database.ts';
+import { insertLogo, type Logo } from '../../store/ledger/logos.ts';
+import type { ProjectSettings } from '../../store/ledger/projects.ts';
+import { clip } from '../input/clip.ts';
+import { parseDuration } from '../input/duration.ts';
+import { nameProblem } from '../input/name-problem.ts';
+import { secretMessage } from '../input/secret-message.ts';
+import { spotSecret, spotSecretInNote } from '../input/spot-secret.ts';
+
+/** Settings as they are typed. A setting that is left out stays as it is; `null` takes it away. */
+export type SettingsInput = {
+  [Name in 'name' | 'maxSurcharge' | 'lifetime' | 'maxUnpaid' | 'maxUnpaidPerMinute']?: string | undefined;
+} & { [Name in 'support' | 'returnUrl' | 'accent']?: string | null | undefined } & {
+  policy?: Policy | undefined;
+  /** `content`: or why the file cannot be read. */
+  logo?: { file: string; content: Buffer | string } | null | undefined;
+};
+
+/** The settings to change. The logo is not stored yet. */
+export type WantedSettings = Partial<Omit<ProjectSettings, 'logoId'>> & { logo?: Logo | null };
+
+/** The bounds of the schema. */
+const SURCHARGE_MICRO = { least: 100n, most: 1_000_000n };
+const LIFETIME_MS = { least: 300_000, most: 30 * 86_400_000 };
+const MAX_UNPAID = 1_000_000;
+
+/** The settings that every project has. */
+type Needed = Pick<ProjectSettings, 'name' | 'maxSurchargeMicro' | 'invoiceLifetimeMs'>;
+export type NeededInput = { name: string; maxSurcharge: string; lifetime: string };
+
+/** Reads the given settings. A wrong one gives no value to use, and is added to `problems`. */
+export function readSettings(input: SettingsInput & NeededInput, problems: FieldProblem[]): WantedSettings & Needed;
+export function readSettings(input: SettingsInput, problems: FieldProblem[]): WantedSettings;
+export function readSettings(input: SettingsInput, problems: FieldProblem[]): WantedSettings {
+  const settings: WantedSettings = {};
+  const { name, policy, maxSurcharge, lifetime, support, returnUrl, accent, logo } = input;
+  const add = (subject: keyof SettingsInput, message: string | null) => {
+    if (message !== null) problems.push({ subject, message });
+  };
+  if (name !== undefined) {
+    settings.name = name.trim();
+    add('name', nameProblem(settings.name));
+  }
+  if (policy !== undefined) settings.policy = policy;
+  if (maxSurcharge !== undefined) {
+    const parsed = parseAmount(maxSurcharge);
+    const micro = parsed.kind === 'ok' ? parsed.amountMicro : 0n;
+    if (micro < SURCHARGE_MICRO.least || micro > SURCHARGE_MICRO.most)
+      add('maxSurcharge', `is ${clip(maxSurcharge)}: it takes 0.0001 to 1 USDT, for example 0.01`);
+    settings.maxSurchargeMicro = micro;
+  }
+  if (lifetime !== undefined) {
+    const lifetimeMs = parseDuration(lifetime) ?? 0;
+    if (lifetimeMs < LIFETIME_MS.least || lifetimeMs > LIFETIME_MS.most)
+      add('lifetime', `is ${clip(lifetime)}: it takes 5m to 30d, for example 30m, 12h or 2d`);
+    settings.invoiceLifetimeMs = lifetimeMs;
+  }
+  for (const limit of ['maxUnpaid', 'maxUnpaidPerMinute'] as const) {
+    const text = input[limit];
+    if (text === undefined) continue;
+    const count = /^\d{1,7}$/.test(text) ? Number(text) : 0;
+    if (text !== 'none' && (count < 1 || count > MAX_UNPAID))
+      add(limit, `is ${clip(text)}: it takes 1 to ${MAX_UNPAID}, or none`);
+    settings[limit] = text === 'none' ? null : count;
+  }
+  if (support !== undefined) {
+    settings.supportContact = support === null ? null : support.trim();
+    if (support !== null) add('support', secretIn(support, spotSecretInNote) ?? contactProblem(support.trim()));
+  }
+  if (returnUrl !== undefined) {
+    const read = returnUrl === null ? null : readLink(returnUrl);
+    settings.returnUrl = read?.kind === 'ok' ? read.url : null;
+    if (returnUrl !== null)
+      add('returnUrl', secretIn(returnUrl, spotSecret) ?? (read?.kind === 'refused' ? read.reason : null));
+  }
+  if (accent !== undefined) {
+    settings.accent = accent === null ? null : parseColour(accent);
+    if (accent !== null && settings.accent === null)
+      add(
+        'accent',
+        `is ${clip(accent)}: it takes 3 or 6 hexadecimal digits, as in 0a6549 or '#0a6549' (with quotes, for a shell may drop what follows a #)`,
+      );
+  }
+  if (logo !== undefined) {
+    const content = logo?.content ?? null;
+    const read = Buffer.isBuffer(content) ? readLogo(content) : { kind: 'refused' as const, reason: content };
+    settings.logo = Buffer.isBuffer(content) && read.kind === 'ok' ? { type: read.type, content } : null;
+    if (logo !== null && read.kind === 'refused') add('logo', `${clip(logo.file)} ${read.reason}`);
+  }
+  return settings;
+}
+
+function secretIn(text: string, spot: typeof spotSecret): string | null {
+  const kind = spot(text.trim());
+  return kind === null ? null : `: ${secretMessage(kind, true)}`;
+}
+
+/** The problems of the return URL for a project of this network. */
+export function returnUrlProblems({ returnUrl }: WantedSettings, network: Network): FieldProblem[] {
+  if (typeof returnUrl !== 'string' || !returnUrl.startsWith('http:') || keyMode(network) === 'test') return [];
+  const message = 'is for this machine only, and payers of a mainnet project are elsewhere: write https://';
+  return [{ subject: 'returnUrl', message }];
+}
+
+/** Keeps the logo that is wanted, and puts its id in its place. */
+export async function storeLogo<Wanted extends WantedSettings>(
+  db: Sql,
+  { logo, ...settings }: Wanted,
+): Promise<Omit<Wanted, 'logo'> & { logoId?: string | null }> {
+  if (logo === undefined) return settings;
+  return { ...settings, logoId: logo === null ? null : await insertLogo(db, logo) };
+}

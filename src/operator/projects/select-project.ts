@@ -1,0 +1,34 @@
+import { AppError } from '../../domain/errors.ts';
+import { decodeId, encodeId } from '../../domain/ids.ts';
+import type { Sql } from '../../store/db/database.ts';
+import { findProject, listProjects, type Project } from '../../store/ledger/projects.ts';
+import { clip } from '../input/clip.ts';
+
+/** The most projects that an error message lists. */
+const MAX_LISTED = 10;
+
+/** The project with this `prj_…` id; without an id, the only project there is. */
+export async function selectProject(db: Sql, projectId: string | undefined): Promise<Project> {
+  if (projectId !== undefined) {
+    const uuid = decodeId('prj', projectId);
+    if (uuid === null) {
+      throw new AppError(
+        'INVALID_ARGUMENT',
+        `${clip(projectId)} is not a project id: it is "prj_" and 26 characters, as "quittance project list" shows it`,
+      );
+    }
+    const project = await findProject(db, uuid);
+    if (project !== null) return project;
+    throw new AppError('NOT_FOUND', `there is no project ${projectId}: "quittance project list" shows those there are`);
+  }
+  const projects = await listProjects(db);
+  const [only, ...others] = projects;
+  if (only === undefined) {
+    throw new AppError('NOT_FOUND', 'there is no project yet: make one with "quittance project create"');
+  }
+  if (others.length === 0) return only;
+  const problems = projects.slice(0, MAX_LISTED).map(({ id, name, network }) => {
+    return { subject: encodeId('prj', id), message: `--project ${encodeId('prj', id)}  (${name}, ${network})` };
+  });
+  throw new AppError('INVALID_ARGUMENT', `there are ${projects.length} projects: say which one`, { problems });
+}

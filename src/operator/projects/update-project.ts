@@ -1,0 +1,81 @@
+import { AppError, type FieldProblem } from '../../domain/errors.ts';
+import { encodeId } from '../../domain/ids.ts';
+import { formatAmount, microUsdt } from '../../domain/money.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import type { Database } from '../../store/db/database.ts';
+import { countAddresses } from '../../store/ledger/addresses.ts';
+import { insertOperatorActions } from '../../store/ledger/operator-actions.ts';
+import { lockProject, type ProjectSettings, updateProject as update } from '../../store/ledger/projects.ts';
+import type { Actor } from '../actor.ts';
+import {
+  readSettings,
+  returnUrlProblems,
+  type SettingsInput,
+  storeLogo,
+  type WantedSettings,
+} from './read-settings.ts';
+import { selectProject } from './select-project.ts';
+import { viewProject } from './view-project.ts';
+import type { UpdatedProjectView } from './views.ts';
+
+/** Reads what is to be changed, with all problems at once. Errors: `INVALID_ARGUMENT`. */
+export function readProjectChange(input: SettingsInput): WantedSettings {
+  const problems: FieldProblem[] = [];
+  const settings = readSettings(input, problems);
+  refuse(problems);
+  return settings;
+}
+
+function refuse(problems: readonly FieldProblem[]): void {
+  if (problems.length > 0) throw new AppError('INVALID_ARGUMENT', 'the project was not changed', { problems });
+}
+
+type Changed = UpdatedProjectView['changed'];
+type Shown = Changed[string]['to'];
+
+/**
+ * Changes settings of a project; what is left out, or is so already, stays as it is. Invoices that there are keep what they have;
+ * their pages show the new brand. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`.
+ */
+export async function updateProject(
+  { db, now }: { db: Database; now(): UnixMs },
+  { name: actedBy }: Actor,
+  { projectId, ...wanted }: WantedSettings & { projectId: string | undefined },
+): Promise<UpdatedProjectView> {
+  const { id, network } = await selectProject(db, projectId);
+  refuse(returnUrlProblems(wanted, network));
+  const given = await storeLogo(db, wanted);
+  return db.transaction(async (tx) => {
+    const before = await lockProject(tx, id);
+    const settings = { ...before, ...given };
+    const changed = compare(shown(before), shown(settings));
+    const { active } = await countAddresses(tx, id);
+    if (Object.keys(changed).length > 0) {
+      await update(tx, id, settings);
+      const subject = encodeId('prj', id);
+      await insertOperatorActions(tx, [
+        { projectId: id, action: 'project.changed', subject, detail: changed, actedBy, actedAt: now() },
+      ]);
+    }
+    return { ...viewProject(settings), activeAddresses: active, changed };
+  });
+}
+
+/** By the names that people see. Amounts are decimal strings, a logo is its id, and `null` is what a project does not have. */
+function shown({ maxSurchargeMicro, invoiceLifetimeMs, ...others }: ProjectSettings): Record<string, Shown> {
+  const { name, policy, supportContact, returnUrl, accent, logoId, maxUnpaid, maxUnpaidPerMinute } = others;
+  return {
+    ...{ name, policy, supportContact, returnUrl, accent, logoId, maxUnpaid, maxUnpaidPerMinute },
+    maxSurcharge: formatAmount(microUsdt(maxSurchargeMicro)),
+    lifetimeMs: invoiceLifetimeMs,
+  };
+}
+
+function compare(before: Record<string, Shown>, after: Record<string, Shown>): Changed {
+  const changed: Changed = {};
+  for (const [name, from] of Object.entries(before)) {
+    const to = after[name] ?? null;
+    if (to !== from) changed[name] = { from, to };
+  }
+  return changed;
+}

@@ -1,0 +1,49 @@
+import Type, { type Static } from 'typebox';
+import { NETWORKS } from '../../domain/network.ts';
+import { POLICIES } from '../../domain/policy.ts';
+import { nullable, Time } from '../view.ts';
+
+/** `maxSurcharge`: USDT as a decimal string. `null`: no limit, or nothing to show. */
+export const ProjectView = Type.Object({
+  projectId: Type.String(),
+  name: Type.String(),
+  network: Type.Enum([...NETWORKS]),
+  policy: Type.Enum([...POLICIES]),
+  maxSurcharge: Type.String(),
+  lifetimeMs: Type.Integer(),
+  maxUnpaid: nullable(Type.Integer()),
+  maxUnpaidPerMinute: nullable(Type.Integer()),
+  supportContact: nullable(Type.String()),
+  returnUrl: nullable(Type.String()),
+  accent: nullable(Type.String()),
+  logoId: nullable(Type.String()),
+  createdAt: Time,
+});
+export type ProjectView = Static<typeof ProjectView>;
+
+/** How many addresses are in use, by policy. */
+const ActiveAddresses = Type.Object({ tail: Type.Integer(), exact: Type.Integer() });
+
+export const ListedProjectView = Type.Interface([ProjectView], { activeAddresses: ActiveAddresses });
+export type ListedProjectView = Static<typeof ListedProjectView>;
+
+export const ProjectListView = Type.Object({ data: Type.Array(ListedProjectView) });
+export type ProjectListView = Static<typeof ProjectListView>;
+
+/** `autoDerived` addresses of at most `autoDeriveLimit` were derived by themselves. */
+export const ShownProjectView = Type.Interface([ListedProjectView], {
+  retiredAddresses: Type.Integer(),
+  autoDerived: Type.Integer(),
+  autoDeriveLimit: Type.Integer(),
+  activeKeys: Type.Integer(),
+  webhookEndpoints: Type.Integer(),
+});
+export type ShownProjectView = Static<typeof ShownProjectView>;
+
+const Shown = nullable(Type.Union([Type.String(), Type.Integer()]));
+
+/** `changed`: by the names of the members above. */
+export const UpdatedProjectView = Type.Interface([ListedProjectView], {
+  changed: Type.Record(Type.String(), Type.Object({ from: Shown, to: Shown })),
+});
+export type UpdatedProjectView = Static<typeof UpdatedProjectView>;

@@ -1,0 +1,80 @@
+import { AppError } from '../../domain/errors.ts';
+import { encodeId } from '../../domain/ids.ts';
+import type { Cause } from '../../domain/mismatch.ts';
+import { formatAmount } from '../../domain/money.ts';
+import { toIso } from '../../domain/time.ts';
+import type { Sql } from '../../store/db/database.ts';
+import type { Actor } from '../actor.ts';
+import { clip } from '../input/clip.ts';
+import { FieldError } from '../input/field-error.ts';
+import { readPeriod } from '../input/read-period.ts';
+import { diagnoseTransfers } from '../mismatch/diagnose-transfers.ts';
+import { selectProject } from '../projects/select-project.ts';
+import { nameInvoice } from './describe-transfer.ts';
+import { type DeskFilter, type DeskTransfer, listDeskTransfers } from './transfer-desk.ts';
+import { readKinds, readTransferId } from './transfer-input.ts';
+import type { ListedTransferView, TransferListView } from './views.ts';
+
+/** So many diagnoses are asked for at once, and no terminal shows more. */
+const MAX_LIMIT = 500;
+
+/** Reads which transfers are asked for: those that pay nothing and have no resolution yet, unless it says otherwise. */
+export function readTransferFilter(input: {
+  kind?: string | undefined;
+  state?: DeskFilter['state'] | undefined;
+  from?: string | undefined;
+  to?: string | undefined;
+  before?: string | undefined;
+  limit: string;
+}): DeskFilter {
+  const kinds = input.kind === undefined ? (['unmatched', 'duplicate'] as const) : readKinds(input.kind);
+  if (input.kind === 'matched' && (input.state === 'open' || input.state === 'resolved')) {
+    throw new AppError('INVALID_ARGUMENT', `matched transfers paid their invoices: leave out --${input.state}`);
+  }
+  const limit = /^[1-9]\d{0,2}$/.test(input.limit) ? Number(input.limit) : 0;
+  if (limit < 1 || limit > MAX_LIMIT) {
+    throw new FieldError('limit', `is ${clip(input.limit)}: it takes 1 to ${MAX_LIMIT}`);
+  }
+  return {
+    kinds,
+    // A caller who asks for matched transfers wants to see them, though there is nothing to resolve.
+    state: input.state ?? (kinds.includes('matched') ? 'all' : 'open'),
+    ...readPeriod(input),
+    before: input.before === undefined ? null : readTransferId(input.before),
+    limit,
+  };
+}
+
+/** Transfers to the addresses of a project, the newest first. */
+export async function listTransfers(
+  { db }: { db: Sql },
+  _actor: Actor,
+  { projectId, ...filter }: DeskFilter & { projectId: string | undefined },
+): Promise<TransferListView> {
+  const project = await selectProject(db, projectId);
+  // The query reads one more than asked for: it shows whether there is another page.
+  const found = await listDeskTransfers(db, project.id, { ...filter, limit: filter.limit + 1 });
+  const page = found.slice(0, filter.limit);
+  const causes = await diagnoseTransfers(
+    db,
+    page.map(({ id }) => id),
+  );
+  const last = found.length > page.length ? page.at(-1) : undefined;
+  return {
+    data: page.map((transfer) => toView(transfer, causes.get(transfer.id)?.[0])),
+    nextBefore: last === undefined ? null : encodeId('trf', last.id),
+  };
+}
+
+function toView({ id, txId, logIndex, blockTime, ...transfer }: DeskTransfer, cause?: Cause): ListedTransferView {
+  const { from, to, kind, invoice, resolution } = transfer;
+  const [nearest] = cause?.invoices ?? [];
+  return {
+    ...{ transferId: encodeId('trf', id), txId, logIndex, time: toIso(blockTime) },
+    ...{ amount: formatAmount(transfer.amountMicro), from, to, kind },
+    invoice: invoice && nameInvoice(invoice),
+    reason: cause === undefined ? null : { code: cause.code, confidence: cause.confidence },
+    nearestInvoice: nearest === undefined ? null : nameInvoice(nearest),
+    resolution,
+  };
+}

@@ -1,0 +1,142 @@
+import { AppError, type FieldProblem } from '../../domain/errors.ts';
+import { decodeId, encodeId } from '../../domain/ids.ts';
+import { isResolution, RESOLUTIONS, type ResolutionKind } from '../../domain/resolution.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import type { Database, Sql } from '../../store/db/database.ts';
+import type { Actor } from '../actor.ts';
+import { clip, quote } from '../input/clip.ts';
+import { FieldError } from '../input/field-error.ts';
+import { spotSecret } from '../input/spot-secret.ts';
+import { describeResolution } from './describe-transfer.ts';
+import {
+  findNamedInvoice,
+  findResolutions,
+  insertResolutions,
+  type LockedTransfer,
+  lockTransfers,
+} from './transfer-desk.ts';
+import { noTransferId } from './transfer-input.ts';
+import type { ResolvedView } from './views.ts';
+
+/** More than a person decides on at once; a day of dust is resolved in a few commands. */
+const MAX_RESOLVED = 500;
+const NOTHING = 'nothing was resolved';
+
+/** An operator's decision about transfers (UUIDs, at most 500). `invoice`: the one that the money was for, `inv_…` or an external id. */
+export type ResolveRequest = {
+  transferIds: readonly string[];
+  resolution: ResolutionKind;
+  note: string;
+  invoice: string | null;
+};
+
+/** The UUIDs of transfers (`trf_…`). Errors: `INVALID_ARGUMENT`, with all problems. */
+export function readTransferIds(texts: readonly string[]): string[] {
+  const ids = texts.map((text) => decodeId('trf', text));
+  const problems: FieldProblem[] = texts.flatMap((text, index) => {
+    if (ids[index] !== null) return [];
+    return [{ subject: spotSecret(text) === null ? text.slice(0, 60) : 'transfers', message: noTransferId(text) }];
+  });
+  if (texts.length > MAX_RESOLVED) {
+    const message = `${texts.length} transfers were given: resolve at most ${MAX_RESOLVED} at once`;
+    problems.push({ subject: 'transfers', message });
+  }
+  if (problems.length > 0) throw new AppError('INVALID_ARGUMENT', NOTHING, { problems });
+  return ids.filter((id) => id !== null);
+}
+
+/** Errors: `INVALID_ARGUMENT`. */
+export function readResolution(text: string): ResolutionKind {
+  if (isResolution(text)) return text;
+  throw new FieldError('resolution', `is ${clip(text)}: choose ${RESOLUTIONS.join(', ')}`);
+}
+
+/** An `inv_…` or an external id, whose bound is longer. PostgreSQL takes no NUL. Errors: `INVALID_ARGUMENT`. */
+export function readInvoiceName(text: string | undefined): string | null {
+  if (text === undefined) return null;
+  if (text !== '' && text.length <= 400 && !text.includes('\0')) return text;
+  throw new FieldError('invoice', `is ${clip(text)}: give inv_… or an externalId`);
+}
+
+/**
+ * Records a decision about transfers that paid nothing: for all of them or, if one cannot be resolved, for none. Earlier records
+ * stay. No invoice is changed, because only one exact transfer makes an invoice `PAID`. Errors: `NOT_FOUND`, `CONFLICT`.
+ */
+export function resolveTransfers(
+  { db, now }: { db: Database; now(): UnixMs },
+  { name: resolvedBy }: Actor,
+  { resolution, note, ...request }: ResolveRequest,
+): Promise<ResolvedView> {
+  const transferIds = [...new Set(request.transferIds)];
+  if (transferIds.length > MAX_RESOLVED) {
+    throw new RangeError(
+      `${transferIds.length} transfers were given, and at most ${MAX_RESOLVED} are resolved at once`,
+    );
+  }
+  return db.transaction(async (tx) => {
+    const transfers = await lockTransfers(tx, transferIds);
+    refuseUnresolvable(transferIds, transfers);
+    const invoice = request.invoice === null ? null : await findInvoice(tx, transfers, request.invoice);
+    const before = await findResolutions(tx, transferIds);
+    const resolvedAt = now();
+    const rows = transfers.map(({ id: transferId, projectId }) => {
+      return { projectId, transferId, resolution, note, invoiceId: invoice?.id ?? null, resolvedBy };
+    });
+    await insertResolutions(tx, rows, resolvedAt);
+    return {
+      ...describeResolution({ resolution, note, invoice, resolvedBy, resolvedAt }),
+      transfers: transfers.map(({ id }) => {
+        const inForce = before.get(id)?.at(-1);
+        return { transferId: encodeId('trf', id), before: inForce === undefined ? null : describeResolution(inForce) };
+      }),
+    };
+  });
+}
+
+function refuseUnresolvable(ids: readonly string[], transfers: readonly LockedTransfer[]): void {
+  const unknown = ids
+    .filter((id) => !transfers.some((transfer) => transfer.id === id))
+    .map((id) => encodeId('trf', id));
+  refuseAny(
+    'NOT_FOUND',
+    NOTHING,
+    unknown.map((subject) => ({ subject, message: `there is no transfer ${subject}` })),
+  );
+  const named = transfers.map((transfer) => ({ ...transfer, subject: encodeId('trf', transfer.id) }));
+  const annulled = named.filter(({ isAnnulled }) => isAnnulled);
+  refuseAny(
+    'CONFLICT',
+    NOTHING,
+    annulled.map(({ subject }) => {
+      return { subject, message: `${subject} never came: the chain denies it, and it was taken back` };
+    }),
+  );
+  const matched = named.filter(({ kind }) => kind === 'matched');
+  refuseAny(
+    'CONFLICT',
+    `${NOTHING}: what paid its invoice is settled, and PAID is never left`,
+    matched.map(({ subject, externalId }) => {
+      return { subject, message: `${subject} paid the invoice ${quote(externalId ?? '')}` };
+    }),
+  );
+}
+
+function refuseAny(code: 'NOT_FOUND' | 'CONFLICT', message: string, problems: FieldProblem[]): void {
+  if (problems.length > 0) throw new AppError(code, message, { problems });
+}
+
+async function findInvoice(tx: Sql, transfers: readonly LockedTransfer[], name: string) {
+  const [projectId = '', ...others] = new Set(transfers.map((transfer) => transfer.projectId));
+  if (others.length > 0) {
+    throw new AppError(
+      'CONFLICT',
+      `${NOTHING}: the transfers belong to several projects, and --invoice names one of one project; resolve them apart`,
+    );
+  }
+  const invoice = await findNamedInvoice(tx, projectId, { id: decodeId('inv', name), externalId: name });
+  if (invoice !== null) return invoice;
+  throw new AppError(
+    'NOT_FOUND',
+    `${NOTHING}: project ${encodeId('prj', projectId)}, which got the money, has no invoice ${clip(name)}`,
+  );
+}

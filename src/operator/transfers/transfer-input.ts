@@ -1,0 +1,27 @@
+import { AppError } from '../../domain/errors.ts';
+import { decodeId } from '../../domain/ids.ts';
+import { clip } from '../input/clip.ts';
+import { FieldError } from '../input/field-error.ts';
+import type { TransferKind } from './transfer-desk.ts';
+
+const KINDS: readonly TransferKind[] = ['unmatched', 'duplicate', 'matched'];
+
+/** The kinds that a text names: one, or `all`. Errors: `INVALID_ARGUMENT`. */
+export function readKinds(text: string): readonly TransferKind[] {
+  if (text === 'all') return KINDS;
+  const kind = KINDS.find((known) => known === text);
+  if (kind !== undefined) return [kind];
+  throw new FieldError('kind', `is ${clip(text)}: choose ${KINDS.join(', ')} or all`);
+}
+
+/** The UUID behind a `trf_…`. Errors: `INVALID_ARGUMENT`. */
+export function readTransferId(text: string): string {
+  const id = decodeId('trf', text);
+  if (id !== null) return id;
+  throw new AppError('INVALID_ARGUMENT', noTransferId(text));
+}
+
+/** Why a text is no `trf_…`. */
+export function noTransferId(text: string): string {
+  return `${clip(text)} is not a transfer id: it is "trf_" and 26 characters, as "quittance transfers list" shows it`;
+}

@@ -1,0 +1,97 @@
+import type { Verified } from '../../domain/chain-block.ts';
+import type { InvoiceStatus } from '../../domain/invoice.ts';
+import type { Match } from '../../domain/match.ts';
+import type { MicroUsdt } from '../../domain/money.ts';
+import type { Network } from '../../domain/network.ts';
+import { addressColumn } from '../../store/db/address-column.ts';
+import { ANY_NETWORK } from '../../store/db/any-network.ts';
+import { rowsOf } from '../../store/db/rows-of.ts';
+import { count, maybe, maybeText, micro, type Row, text } from '../../store/db/statement.ts';
+import { ANNULMENT_COLUMNS, annulmentShape } from '../../store/ledger/standing.ts';
+import type { AccountHex, TronAddress } from '../../tron/address.ts';
+
+const shape = {
+  id: 'uuid',
+  projectId: 'uuid',
+  projectName: 'text',
+  network: text<Network>(),
+  address: 'address',
+  /** When the address was retired. */
+  retiredAt: 'timestamptz?',
+  txId: 'text',
+  logIndex: 'int4',
+  blockNumber: count,
+  blockId: 'text',
+  blockTime: 'timestamptz',
+  from: 'text',
+  amountMicro: micro<MicroUsdt>(),
+  kind: text<Match['kind']>(),
+  /** When it was decided: with its event, or when its row was written. */
+  decidedAt: 'timestamptz',
+  recordedAt: 'timestamptz',
+  /** `null` for rows of before producers were noted. */
+  producer: maybeText<AccountHex>(),
+  verified: text<Verified>(),
+  nodes: 'text[]',
+  /** The invoice that it pays, or, of a duplicate, that was paid before. */
+  invoice: maybe({ id: 'uuid', externalId: 'text', status: text<InvoiceStatus>(), expiresAt: 'timestamptz' }),
+  /** `null` unless the chain denies it and it was taken back: then it counts no more. */
+  ...annulmentShape,
+} as const;
+
+/** An incoming transfer with its evidence and what was decided. UUIDs; `txId` and `blockId` are 64 hex characters. */
+export type TransferRecord = Row<typeof shape>;
+
+// The event of a decision is written by the watcher's clock, as all other events are; the row has the database's.
+const SELECT = `select t.id, t.project_id, p.name as project_name, t.network, ${addressColumn('a')} as address, a.retired_at, encode(t.tx_id, 'hex') as tx_id,
+     t.log_index, t.block_number, encode(t.block_id, 'hex') as block_id, t.block_time, t.from_address as "from", t.amount_micro,
+     t.kind, coalesce(e.created_at, t.recorded_at) as decided_at, t.recorded_at, encode(t.producer, 'hex') as producer,
+     t.verified, t.nodes, i.id as invoice_id, i.external_id as invoice_external_id, i.status as invoice_status,
+     i.expires_at as invoice_expires_at,
+     ${ANNULMENT_COLUMNS}`;
+const JOINS = `join projects p on p.id = t.project_id
+   join addresses a on a.id = t.address_id
+   left join invoices i on i.project_id = t.project_id and i.id = t.invoice_id
+   left join transfer_annulments n on n.transfer_id = t.id
+   left join lateral (select created_at from events where transfer_id = t.id order by created_at limit 1) e on true`;
+
+/** The transfers with these UUIDs, in the order in which they were recorded. */
+export const findTransfers = rowsOf(
+  'transfer-records-by-ids',
+  shape,
+  `${SELECT} from (select distinct unnest($1::uuid[]) as id) wanted join transfers t on t.id = wanted.id
+   ${JOINS} order by t.id`,
+  (ids: readonly string[]) => [ids],
+);
+
+/** Incoming transfers of a transaction, on any network. `txId` is 64 hex characters. */
+export const findTransfersOfTransaction = rowsOf(
+  'transfer-records-by-transaction',
+  shape,
+  `${SELECT} from transfers t ${JOINS}
+   where t.network in ${ANY_NETWORK} and t.tx_id = decode($1, 'hex')
+     and ($2::uuid is null or t.project_id = $2)
+   order by t.network, t.log_index limit $3`,
+  (txId: string, projectId: string | null, limit: number) => [txId, projectId, limit],
+);
+
+/** The newest transfers to an address, in chain order. */
+export const findTransfersToAddress = rowsOf(
+  'transfer-records-by-address',
+  shape,
+  `${SELECT} from (
+     select * from transfers where address_id = $1 order by block_number desc, id desc limit $2) t
+   ${JOINS} order by t.block_number, t.id`,
+  (addressId: string, limit: number) => [addressId, limit],
+);
+
+/** The newest transfers that an address of somebody else sent to ours, the newest first. */
+export const findTransfersFrom = rowsOf(
+  'transfer-records-by-sender',
+  shape,
+  `${SELECT} from projects s
+   cross join lateral (
+     select * from transfers where project_id = s.id and from_address = $1 order by block_number desc, id desc limit $3) t
+   ${JOINS} where $2::uuid is null or s.id = $2 order by t.block_time desc, t.id desc limit $3`,
+  (sender: TronAddress, projectId: string | null, limit: number) => [sender, projectId, limit],
+);

@@ -1,0 +1,71 @@
+import { encodeId, uuidV7 } from '../../domain/ids.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import type { KeyRing } from '../../runtime/key-ring.ts';
+import type { Database } from '../../store/db/database.ts';
+import { insertWebhookEndpoint } from '../../store/outbox/webhook-endpoints.ts';
+import { addEndpointSecret } from '../../webhooks/endpoint-secrets.ts';
+import { createWebhookSecret } from '../../webhooks/sign.ts';
+import type { Actor } from '../actor.ts';
+import { type KeyDeps, openEncryptionKeys } from '../keys/encryption-keys.ts';
+import { selectProject } from '../projects/select-project.ts';
+import { readEventTypes, readGivenSecret, readLine } from './read-endpoint.ts';
+import { readWebhookUrl, refuseSameUrl, type UrlRules } from './read-webhook-url.ts';
+import type { AddedEndpointView } from './views.ts';
+
+type Random = (size: number) => Uint8Array;
+
+/** Reads what an endpoint is to be; without a secret one is made. Errors: `INVALID_ARGUMENT`. */
+export function readNewEndpoint(input: {
+  events?: readonly string[] | undefined;
+  description?: string | undefined;
+  secret?: string | undefined;
+}) {
+  return {
+    eventTypes: readEventTypes('events', input.events ?? ['all']),
+    description: readLine('description', input.description ?? ''),
+    secret: input.secret === undefined ? null : readGivenSecret(input.secret),
+  };
+}
+
+type Deps = KeyDeps & { db: Database; random: Random; config: UrlRules };
+type Input = ReturnType<typeof readNewEndpoint> & { projectId: string | undefined; url: string };
+
+/** Adds an endpoint. A secret that was made for it is shown this one time. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`, `CONFLICT`, `CONFIG_INVALID`. */
+export async function addEndpoint(deps: Deps, _actor: Actor, input: Input): Promise<AddedEndpointView> {
+  const { db, now, random, config } = deps;
+  const project = await selectProject(db, input.projectId);
+  const url = readWebhookUrl(input.url, project.network, config);
+  await refuseSameUrl(db, project.id, url, null);
+  const keyRing = await openEncryptionKeys(deps);
+  const { description, eventTypes } = input;
+  const secret = input.secret ?? createWebhookSecret(random);
+  const id = uuidV7(now(), random(10));
+  const endpoint = { id, projectId: project.id, url, secret, description, eventTypes };
+  await addWebhookEndpoint({ db, keyRing, now: now(), random }, endpoint);
+  return {
+    ...{ endpointId: encodeId('whe', id), projectId: encodeId('prj', project.id), network: project.network },
+    ...{ url, description, eventTypes, secret: input.secret === null ? secret : null },
+  };
+}
+
+/** Ids are UUIDs; `secret` is `whsec_…`; `eventTypes` null stands for all. */
+export type NewEndpoint = {
+  id: string;
+  projectId: string;
+  url: string;
+  secret: string;
+  description?: string;
+  eventTypes?: readonly string[] | null;
+};
+
+/** Adds an endpoint with its secret, sealed. `false` if one with this id exists, which stays as it is. */
+export async function addWebhookEndpoint(
+  { db, keyRing, now, random }: { db: Database; keyRing: KeyRing; now: UnixMs; random: Random },
+  endpoint: NewEndpoint,
+): Promise<boolean> {
+  return db.transaction(async (tx) => {
+    if (!(await insertWebhookEndpoint(tx, endpoint))) return false;
+    await addEndpointSecret(tx, keyRing, { endpointId: endpoint.id, secret: endpoint.secret, now, random });
+    return true;
+  });
+}

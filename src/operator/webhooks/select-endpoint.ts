@@ -1,0 +1,35 @@
+import { AppError } from '../../domain/errors.ts';
+import { decodeId } from '../../domain/ids.ts';
+import type { Sql } from '../../store/db/database.ts';
+import { statement } from '../../store/db/statement.ts';
+import { findWebhookEndpoint, type WebhookEndpoint } from '../../store/outbox/webhook-endpoints.ts';
+import { clip } from '../input/clip.ts';
+
+/** The endpoint with this `whe_…`. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`. */
+export async function selectEndpoint(db: Sql, endpointId: string, find = findWebhookEndpoint) {
+  const endpoint = await find(db, readEndpointId(endpointId));
+  if (endpoint !== null) return endpoint;
+  throw new AppError('NOT_FOUND', `there is no endpoint ${endpointId}: "quittance webhook list" shows those there are`);
+}
+
+/** The UUID behind a `whe_…`. Errors: `INVALID_ARGUMENT`. */
+export function readEndpointId(endpointId: string): string {
+  const uuid = decodeId('whe', endpointId);
+  if (uuid !== null) return uuid;
+  throw new AppError(
+    'INVALID_ARGUMENT',
+    `${clip(endpointId)} is not an endpoint id: it is "whe_" and 26 characters, as "quittance webhook list" shows it`,
+  );
+}
+
+const lock = statement(
+  'endpoint-desk-lock',
+  { id: 'uuid' },
+  'select id from webhook_endpoints where id = $1 for no key update',
+);
+
+/** An endpoint (UUID), held until the transaction ends, so that of two operators one sees what the other did. */
+export async function lockWebhookEndpoint(tx: Sql, id: string): Promise<WebhookEndpoint | null> {
+  await tx.run(lock, [id]);
+  return findWebhookEndpoint(tx, id);
+}

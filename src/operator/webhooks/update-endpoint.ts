@@ -1,0 +1,38 @@
+import { AppError } from '../../domain/errors.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import type { Sql } from '../../store/db/database.ts';
+import { changeWebhookEndpoint } from '../../store/outbox/webhook-endpoints.ts';
+import type { Actor } from '../actor.ts';
+import { readEventTypes, readLine } from './read-endpoint.ts';
+import { readWebhookUrl, refuseSameUrl, type UrlRules } from './read-webhook-url.ts';
+import { selectEndpoint } from './select-endpoint.ts';
+import { viewEndpoint } from './view-endpoint.ts';
+import type { EndpointView } from './views.ts';
+
+type Change = { url?: string | undefined; description?: string | undefined; events?: readonly string[] | undefined };
+
+/** Reads what is to change of an endpoint: what is left out stays. Errors: `USAGE`, `INVALID_ARGUMENT`. */
+export function readChange({ url, description, events }: Change) {
+  if (url === undefined && description === undefined && events === undefined) {
+    throw new AppError('USAGE', 'nothing to change was given: use --url, --description or --events');
+  }
+  return {
+    url,
+    ...(events === undefined ? {} : { eventTypes: readEventTypes('events', events) }),
+    ...(description === undefined ? {} : { description: readLine('description', description) }),
+  };
+}
+
+/** Changes what is given of an endpoint. Its secret stays. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`, `CONFLICT`. */
+export async function updateEndpoint(
+  { db, now, config }: { db: Sql; now(): UnixMs; config: UrlRules },
+  _actor: Actor,
+  { endpointId, ...change }: ReturnType<typeof readChange> & { endpointId: string },
+): Promise<{ view: EndpointView; isMoved: boolean }> {
+  const before = await selectEndpoint(db, endpointId);
+  const url = change.url === undefined ? before.url : readWebhookUrl(change.url, before.network, config);
+  await refuseSameUrl(db, before.projectId, url, before.id);
+  const after = { ...before, ...change, url };
+  await changeWebhookEndpoint(db, before.id, after);
+  return { view: viewEndpoint(after, now()), isMoved: url !== before.url };
+}

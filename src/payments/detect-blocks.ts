@@ -1,0 +1,137 @@
+import type { ChainBlock } from '../domain/chain-block.ts';
+import { AppError } from '../domain/errors.ts';
+import type { SeenTransfer } from '../domain/event.ts';
+import type { MicroUsdt } from '../domain/money.ts';
+import { type UnixMs, unixMs } from '../domain/time.ts';
+import type { ChainCursor } from '../store/chain/cursor.ts';
+import {
+  deleteHeadBlocksAbove,
+  findDetected,
+  findHeadBlockId,
+  findInvoicesDetectedAbove,
+  type InvoiceKey,
+  insertHeadBlocks,
+  insertSightings,
+  type Sighting,
+} from '../store/chain/head-blocks.ts';
+import { findIncoming } from '../store/chain/incoming.ts';
+import type { Sql } from '../store/db/database.ts';
+import { findChangeable } from '../store/ledger/invoice-changes.ts';
+import { accountToAddress } from '../tron/address.ts';
+import { type PlannedChange, recordChanges } from './record-changes.ts';
+import { assertLinked, type Watching, withCursor } from './watching.ts';
+
+type Detected = { sighting: Sighting; seen: SeenTransfer };
+
+/**
+ * Records examined blocks above the solid one in one transaction. `ancestorNumber` is the height they build on: what was
+ * examined above it is orphaned and dropped first, so that a transfer which moves to the new branch changes no status.
+ * Invoices with an exact transfer become `CONFIRMING`; those that lost theirs go back. Errors: `LEASE_LOST`,
+ * `CHAIN_CONTRADICTION` when the blocks do not link to the block at `ancestorNumber`. Returns the heights of those blocks
+ * that have an exact transfer for an invoice. `certainTime`: time of the newest block whose transfers are all known; an invoice that
+ * lost its transfer expires by no later clock, for the transfer may stand in a block that waits. `open`: those of
+ * the blocks of which not all transfers are known. Earlier sightings in them, by a watcher that knew more, stay.
+ */
+export function detectBlocks(
+  watching: Watching,
+  ancestorNumber: number,
+  blocks: ChainBlock[],
+  certainTime: UnixMs,
+  open: readonly { number: number; id: string }[] = [],
+): Promise<ReadonlySet<number>> {
+  return withCursor(watching, async (tx, cursor) => {
+    const { network } = watching;
+    const head = blocks.at(-1);
+    if (head === undefined) return new Set();
+    const ancestor = await findAncestor(watching, tx, cursor, ancestorNumber);
+    assertLinked(ancestor, blocks);
+    const lost = ancestorNumber < cursor.head.number ? await dropAbove(watching, tx, ancestorNumber, open) : [];
+    await insertHeadBlocks(tx, network, blocks);
+    const detected = await findExact(watching, tx, blocks);
+    if (detected.length > 0)
+      await insertSightings(
+        tx,
+        network,
+        detected.map(({ sighting }) => sighting),
+      );
+
+    const touched: InvoiceKey[] = [...lost, ...detected.map(({ sighting }) => sighting)];
+    const detectedNumbers = new Set(detected.map(({ sighting }) => sighting.blockNumber));
+    if (touched.length === 0) return detectedNumbers;
+    const stillDetected = await findDetected(
+      tx,
+      network,
+      touched.map(({ invoiceId }) => invoiceId),
+    );
+    const invoices = await findChangeable(tx, network, touched);
+    const clock = unixMs(Math.min(head.time, certainTime));
+    const changes = invoices.map((invoice): PlannedChange => {
+      const seen = detected.find(({ sighting }) => sighting.invoiceId === invoice.id)?.seen ?? null;
+      const change = stillDetected.has(invoice.id)
+        ? ({ kind: 'sighted' } as const)
+        : ({ kind: 'orphaned', clock } as const);
+      return { invoice, change, transaction: seen, transferId: null };
+    });
+    await recordChanges(watching, tx, changes, [], head.number);
+    return detectedNumbers;
+  });
+}
+
+async function findAncestor({ network }: Watching, tx: Sql, { solid }: ChainCursor, number: number) {
+  if (number === solid.number) return solid;
+  const id = await findHeadBlockId(tx, network, number);
+  if (id === null) {
+    throw new AppError('CHAIN_CONTRADICTION', `block ${number} was never examined; the solid block is ${solid.number}`);
+  }
+  return { number, id };
+}
+
+async function dropAbove(
+  { network }: Watching,
+  tx: Sql,
+  number: number,
+  kept: readonly { number: number; id: string }[],
+): Promise<InvoiceKey[]> {
+  const lost = await findInvoicesDetectedAbove(tx, network, number);
+  await deleteHeadBlocksAbove(tx, network, number, kept);
+  return lost;
+}
+
+/** The transfers that would pay an invoice: exact, to its address, and the invoice not paid yet. */
+async function findExact({ network }: Watching, tx: Sql, blocks: ChainBlock[]): Promise<Detected[]> {
+  const placed = blocks.flatMap((block) => block.transfers.map((transfer) => ({ block, transfer })));
+  const incoming = await findIncoming(
+    tx,
+    network,
+    placed.map(({ block, transfer }) => ({ ...transfer, blockId: block.id })),
+  );
+  return incoming.flatMap(({ index, projectId, invoice }) => {
+    const found = placed[index];
+    if (found === undefined || invoice === null || invoice.status === 'PAID') return [];
+    const { txId, logIndex, from, amount } = found.transfer;
+    const fromAddress = accountToAddress(from);
+    const blockNumber = found.block.number;
+    return [
+      {
+        sighting: {
+          blockNumber,
+          position: index,
+          txId,
+          logIndex,
+          projectId,
+          invoiceId: invoice.id,
+          fromAddress,
+          amountMicro: amount,
+        },
+        seen: {
+          txId,
+          logIndex,
+          blockNumber,
+          blockTime: found.block.time,
+          from: fromAddress,
+          amountMicro: amount as MicroUsdt,
+        },
+      },
+    ];
+  });
+}

@@ -1,0 +1,23 @@
+type Part = { stop(): Promise<unknown> };
+
+/**
+ * The parts that were started. `stop` ends them in the opposite order. A part that cannot stop, as on a full disk, does not keep the
+ * others running: the first error is thrown at the end.
+ */
+export function createParts() {
+  const parts: Part[] = [];
+  return {
+    add: async <Started extends Part>(starting: Started | Promise<Started>): Promise<Started> => {
+      const part = await starting;
+      parts.push(part);
+      return part;
+    },
+    stop: async (): Promise<void> => {
+      const failures: unknown[] = [];
+      for (const part of parts.splice(0).reverse()) {
+        await part.stop().catch((error: unknown) => failures.push(error));
+      }
+      if (failures.length > 0) throw failures[0];
+    },
+  };
+}

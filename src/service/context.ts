@@ -1,0 +1,57 @@
+import { createNodePool, type NodePool } from '../chain/nodes/node-pool.ts';
+import { SLOT_MS } from '../chain/verify/read-block.ts';
+import type { NetworkConfig } from '../config/config.ts';
+import type { Network } from '../domain/network.ts';
+import { type UnixMs, unixMs } from '../domain/time.ts';
+import { type Clock, systemClock } from '../runtime/clock.ts';
+import type { KeyRing } from '../runtime/key-ring.ts';
+import type { Logger } from '../runtime/log.ts';
+import { createMetrics, type Metrics } from '../runtime/metrics.ts';
+import { pooledRandom } from '../runtime/random.ts';
+import type { Databases } from './open-databases.ts';
+import type { ServiceOptions } from './service-options.ts';
+
+/** The parts that the roles of one process share. They are made once, and each role takes the ones that it needs. */
+export type Context = Databases & {
+  config: ServiceOptions['config'];
+  keyRing: KeyRing | null;
+  log: Logger;
+  clock: Clock;
+  metrics: Metrics;
+  blockMs: number;
+  lagMs?(): number;
+  now(): UnixMs;
+  random(bytes: number): Uint8Array;
+  networks: Network[];
+  /** All requests to the nodes of a network go through one pool, because it holds their budgets and pauses. */
+  pools: NetworkPool[];
+  /** Where payers reach us. Without the setting it is where the API listens. */
+  publicUrl(): string;
+  /** Says where the API listens, once it does. */
+  onListening(url: string): void;
+};
+
+type NetworkPool = NetworkConfig & { network: Network; pool: NodePool };
+
+export function createContext(options: ServiceOptions, databases: Databases): Context {
+  const { config, keyRing, log, clock = systemClock, blockMs = SLOT_MS, lagMs } = options;
+  const now = () => unixMs(clock.now());
+  const metrics = createMetrics();
+  const networks = Object.entries(config.networks) as [Network, NetworkConfig][];
+  let url = `http://${config.host}:${config.port}`;
+  return {
+    ...databases,
+    ...{ config, keyRing, log, clock, metrics, blockMs, now },
+    ...(lagMs === undefined ? {} : { lagMs }),
+    random: pooledRandom,
+    networks: networks.map(([network]) => network),
+    pools: networks.map(([network, settings]) => {
+      const pool = createNodePool({ log, now, metrics, blockMs, network, nodes: settings.nodes });
+      return { ...settings, network, pool };
+    }),
+    publicUrl: () => config.publicUrl ?? url,
+    onListening: (actual) => {
+      url = actual;
+    },
+  };
+}

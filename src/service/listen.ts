@@ -1,0 +1,28 @@
+import type { AddressInfo } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import { AppError } from '../domain/errors.ts';
+
+/** Returns the URL that it listens on. Errors: `PORT_IN_USE`, `CONFIG_INVALID`. */
+export async function listen(app: FastifyInstance, { host, port }: { host: string; port: number }): Promise<string> {
+  await app.listen({ host, port }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'EADDRINUSE') {
+      throw new AppError(
+        'PORT_IN_USE',
+        `port ${port} on ${host} is in use: stop the other program, or set QUITTANCE_PORT to another port (0 takes any free one)`,
+        { cause: error },
+      );
+    }
+    if (error.code === 'EACCES' || error.code === 'EADDRNOTAVAIL') {
+      throw new AppError(
+        'CONFIG_INVALID',
+        `cannot listen on ${host}:${port} (${error.code}): set QUITTANCE_HOST and QUITTANCE_PORT to an address and port of this machine that this user may use`,
+        { cause: error },
+      );
+    }
+    throw error;
+  });
+  const { address, port: actual } = app.server.address() as AddressInfo;
+  // A link needs an address that can be opened; the wildcard addresses cannot.
+  const shown = address === '0.0.0.0' || address === '::' ? '127.0.0.1' : address;
+  return `http://${shown.includes(':') ? `[${shown}]` : shown}:${actual}`;
+}

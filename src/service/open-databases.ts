@@ -1,0 +1,45 @@
+import { unixMs } from '../domain/time.ts';
+import { createDamageNotifier } from '../payments/notify-damaged-address.ts';
+import { systemClock } from '../runtime/clock.ts';
+import { createAdmission } from '../store/db/admit-server.ts';
+import { CONNECT_TIMEOUT_MS, type Database, openDatabase } from '../store/db/database.ts';
+import type { ServiceOptions } from './service-options.ts';
+
+/** Pools of connections: `requestDb` for the requests of callers, `db` for everything else. Both may be the same one. */
+export type Databases = { db: Database; requestDb: Database };
+
+/** Three of ten connections: as a rule the watcher and the webhooks have that many statements under way at a time. */
+const RESERVED_SHARE = 0.3;
+const LEAST_DIVIDED = 4;
+
+/**
+ * Where requests share the process with the watcher or the webhooks, those have connections of their own, so that they never stand in a
+ * line behind requests. Pools that are too small for that are shared.
+ */
+export function openDatabases({ config, connection, log, clock = systemClock }: ServiceOptions): Databases {
+  const admission = createAdmission(CONNECT_TIMEOUT_MS);
+  let db: Database;
+  const onDamagedAddress = createDamageNotifier({ db: () => db, log, now: () => unixMs(clock.now()) });
+  const open = (poolSize: number) =>
+    openDatabase({
+      connection,
+      admission,
+      poolSize,
+      applicationName: 'quittance',
+      onError: (error) => log.warn({ err: error }, 'a database connection was lost'),
+      onDamagedAddress,
+    });
+  const { roles, databasePoolSize } = config;
+  if (!roles.includes('api') || roles.length === 1 || databasePoolSize < LEAST_DIVIDED) {
+    db = open(databasePoolSize);
+    return { db, requestDb: db };
+  }
+  const reserved = Math.max(2, Math.floor(databasePoolSize * RESERVED_SHARE));
+  db = open(reserved);
+  return { db, requestDb: open(databasePoolSize - reserved) };
+}
+
+/** Each pool once. */
+export function poolsOf({ db, requestDb }: Databases): Database[] {
+  return [...new Set([db, requestDb])];
+}

@@ -1,0 +1,33 @@
+import type { Config } from '../config/config.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { KeyRing } from '../runtime/key-ring.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { Connection } from '../store/db/database.ts';
+
+/** The options that start one process of the service. */
+export type ServiceOptions = {
+  config: Pick<
+    Config,
+    | 'host'
+    | 'port'
+    | 'publicUrl'
+    | 'databasePoolSize'
+    | 'roles'
+    | 'networks'
+    | 'metrics'
+    | 'trustProxy'
+    | 'rateLimit'
+    | 'webhooks'
+  >;
+  connection: Connection;
+  /** Brings the schema up to this release. Without it `connection` does, if it may; the service itself needs no such right. */
+  owner?: Connection;
+  /** Opens what is sealed in the database. With `null` receipts are not signed, and the role `webhooks` does not start. */
+  keyRing: KeyRing | null;
+  log: Logger;
+  clock?: Clock;
+  /** The block time of the networks, for a local one that is faster than the real 3,000 ms. */
+  blockMs?: number;
+  /** How long new events wait for the event loop, in milliseconds; measured by default. For a service that shares its process. */
+  lagMs?(): number;
+};

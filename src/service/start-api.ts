@@ -1,0 +1,98 @@
+import { randomInt } from 'node:crypto';
+import type { FastifyInstance } from 'fastify';
+import { createAmountRefusals } from '../api/amount-refusals.ts';
+import type { ApiDeps } from '../api/api-deps.ts';
+import { registerEvents } from '../api/events.ts';
+import { FAILURE_LIMIT } from '../api/guard.ts';
+import { registerHealth } from '../api/health.ts';
+import { registerInvoices } from '../api/invoices.ts';
+import { registerOpenApi } from '../api/openapi.ts';
+import { createUnpaidRefusals } from '../api/unpaid-refusals.ts';
+import { createRelief } from '../payments/relief.ts';
+import { createUnpaidGate } from '../payments/unpaid-gate.ts';
+import { startLoop } from '../runtime/loop.ts';
+import { findNewestApiKeys, findValidApiKey, touchApiKeys } from '../store/access/api-keys.ts';
+import { type Authenticator, createAuthenticator, MAX_REMEMBERED } from '../web/authenticate.ts';
+import { createServer } from '../web/server.ts';
+import { createTokenBuckets } from '../web/token-bucket.ts';
+import type { Context } from './context.ts';
+import { listen } from './listen.ts';
+import { patiently } from './patiently.ts';
+import { registerPages } from './register-pages.ts';
+
+const MAX_BUCKETS = 10_000;
+/** For this long a new key can count as a stranger's. A stranger is refused where others of its network use up the limit of wrong keys. */
+const TOUCH_KEYS_MS = 30_000;
+/** Longer than an outage of the database, in which no key is made. */
+const NEW_KEY_S = 600;
+
+/** The role `api`: the API for shops and the pages for payers, on one port. Errors: those of `listen`, `DATABASE_UNAVAILABLE`. */
+export async function startApi(context: Context): Promise<{ url: string; stop(): Promise<void> }> {
+  const { config, requestDb: db, now, publicUrl } = context;
+  const authenticator = createAuthenticator({
+    findValidKey: (id, at) => findValidApiKey(db, id, at),
+    failureBuckets: createTokenBuckets(FAILURE_LIMIT.perSecond, FAILURE_LIMIT.burst, MAX_BUCKETS),
+    now,
+  });
+  await patiently(context.log, () => learnKeys(context, authenticator, Number.POSITIVE_INFINITY));
+  const { recognize } = authenticator;
+  const isShared = config.roles.length > 1;
+  const app = createServer({ ...context, recognize, trustProxy: config.trustProxy, isShared });
+  await registerOpenApi(app, { publicUrl, now });
+  registerApi(app, context, authenticator);
+  await registerPages(app, context);
+  const url = await listen(app, config);
+  context.onListening(url);
+  const keys = startKeyLoop(context, authenticator);
+  return {
+    url,
+    stop: async () => {
+      await app.close();
+      await keys.stop();
+    },
+  };
+}
+
+/** Registers the routes that shops call. */
+function registerApi(app: FastifyInstance, context: Context, authenticator: Authenticator): void {
+  const { config, requestDb: db, networks, metrics, log, now, random, publicUrl } = context;
+  const { perSecond, burst } = config.rateLimit;
+  const deps: ApiDeps = {
+    db,
+    publicUrl,
+    authenticator,
+    keyBuckets: createTokenBuckets(perSecond, burst, MAX_BUCKETS),
+    rateLimit: config.rateLimit,
+    now,
+    random,
+    randomBelow: (n) => randomInt(n),
+    gate: createUnpaidGate({ db, now }),
+    relief: createRelief({ db, now, random, log }),
+    onAmountRefused: createAmountRefusals({ db, log, metrics, now }),
+    onUnpaidRefused: createUnpaidRefusals({ db, log, metrics, now }),
+    log,
+  };
+  registerInvoices(app, deps);
+  registerEvents(app, deps);
+  registerHealth(app, { db, networks, now });
+}
+
+async function learnKeys({ requestDb, now }: Context, authenticator: Authenticator, oldestSeconds: number) {
+  const limit = MAX_REMEMBERED;
+  authenticator.learn(await findNewestApiKeys(requestDb, now(), { oldestSeconds, limit }));
+}
+
+function startKeyLoop(context: Context, authenticator: Authenticator) {
+  const { requestDb, log, now } = context;
+  return startLoop({
+    name: 'new keys, and last-used times',
+    log,
+    maxPauseMs: TOUCH_KEYS_MS,
+    run: async () => {
+      await learnKeys(context, authenticator, NEW_KEY_S);
+      const used = authenticator.takeUsed();
+      if (used.length > 0) await touchApiKeys(requestDb, used, now());
+      return TOUCH_KEYS_MS;
+    },
+  });
+}

@@ -1,0 +1,37 @@
+import { randomUUID } from 'node:crypto';
+import { startWatcher } from '../chain/follow/watcher.ts';
+import { startReconciler } from '../chain/reconcile/reconcile.ts';
+import { createKnownTerms } from '../chain/verify/fee-terms.ts';
+import { SLOT_MS } from '../chain/verify/read-block.ts';
+import { isLocalNetwork } from '../domain/network.ts';
+import { startCapacityWatch } from '../payments/watch-capacity.ts';
+import { startGuaranteeWatch } from '../payments/watch-guarantees.ts';
+import { startOrderFloodWatch } from '../payments/watch-order-floods.ts';
+import type { Context } from './context.ts';
+
+/**
+ * The role `watcher`. A watcher runs for each network, and beside it the comparisons: of the books with the chain, of the schema with the
+ * release.
+ */
+export function startWatchers(context: Context): { stop(): Promise<void> }[] {
+  return context.pools.map(({ network, pool, usdt, agreement }) => {
+    const watcher = startWatcher({
+      ...context,
+      network,
+      pool,
+      usdt,
+      agreement,
+      fees: createKnownTerms(),
+      slotMs: isLocalNetwork(network) ? null : SLOT_MS,
+      publicUrl: context.publicUrl(),
+      holder: randomUUID(),
+    });
+    const reconciler = startReconciler({ ...context, network, pool, usdt, isLeader: watcher.isLeader });
+    const capacity = startCapacityWatch({ ...context, network, isLeader: watcher.isLeader });
+    const floods = startOrderFloodWatch({ ...context, network, isLeader: watcher.isLeader });
+    const guarantees = startGuaranteeWatch({ ...context, network, isLeader: watcher.isLeader });
+    const parts = [watcher, reconciler, capacity, floods, guarantees];
+    // They stop together, because the watcher ends the requests to nodes that hang.
+    return { stop: async () => void (await Promise.all(parts.map((part) => part.stop()))) };
+  });
+}

@@ -1,0 +1,87 @@
+import { type ReceiptKey, receiptKeyOf } from '../../domain/receipt/receipt-key.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import { type Decrypted, decrypt, encrypt, type KeyRing } from '../../runtime/key-ring.ts';
+import type { Database, Sql } from '../db/database.ts';
+import { findSecretsUnderOtherKeys, stopEncryption } from '../outbox/webhook-secrets.ts';
+import {
+  type CurrentReceiptKey,
+  findCurrentReceiptKey,
+  insertReceiptKey,
+  reencryptReceiptKeyRow,
+} from './receipt-keys.ts';
+
+export type ReceiptKeyDeps = { db: Database; keyRing: KeyRing; now(): UnixMs; random(size: number): Uint8Array };
+
+/**
+ * Makes the first key that signs receipts, unless there is one. `refused`: other secrets are sealed under master keys that this
+ * process lacks, so whoever has those could not open what it seals.
+ */
+export async function ensureReceiptKey(deps: ReceiptKeyDeps): Promise<'there' | 'refused'> {
+  if ((await findCurrentReceiptKey(deps.db)) !== null) return 'there';
+  return deps.db.transaction(async (tx) => {
+    // Processes that start together take turns.
+    await stopEncryption(tx);
+    if ((await findCurrentReceiptKey(tx)) !== null) return 'there';
+    await deps.keyRing.reload();
+    const has = deps.keyRing.keys().map(({ id }) => id);
+    if ((await findSecretsUnderOtherKeys(tx, has, deps.now())).length > 0) return 'refused';
+    await storeNewReceiptKey(tx, deps);
+    return 'there';
+  });
+}
+
+/** The caller holds the lock of sealing, and has read the keys since. */
+export async function storeNewReceiptKey(tx: Sql, { keyRing, now, random }: ReceiptKeyDeps): Promise<string> {
+  const { id, publicKey, privateKey } = receiptKeyOf(random(PRIVATE_KEY_BYTES));
+  const { keyId, sealed } = encrypt(keyRing, privateKey, placeOf(id));
+  await insertReceiptKey(tx, { id, publicKey: Buffer.from(publicKey), masterKeyId: keyId, sealed, createdAt: now() });
+  return id;
+}
+
+const PRIVATE_KEY_BYTES = 32;
+
+/**
+ * Seals the key that signs receipts under the current master key. When this returns, no other master key of the ring seals it, nor
+ * will. `lost`: no key opens it, and it stays as it is.
+ */
+export async function reencryptReceiptKey(db: Database, keyRing: KeyRing): Promise<'unchanged' | 'resealed' | 'lost'> {
+  return db.transaction(async (tx) => {
+    await stopEncryption(tx);
+    const key = await findCurrentReceiptKey(tx);
+    if (key === null || key.masterKeyId === keyRing.current().id) return 'unchanged';
+    const opened = decrypt(keyRing, { keyId: key.masterKeyId, sealed: key.sealed }, placeOf(key.id));
+    if (opened.kind !== 'ok') return 'lost';
+    const { keyId, sealed } = encrypt(keyRing, opened.plain, placeOf(key.id));
+    await reencryptReceiptKeyRow(tx, key.id, keyId, sealed);
+    return 'resealed';
+  });
+}
+
+type OpenedReceiptKey = { kind: 'ok'; key: ReceiptKey } | Exclude<Decrypted, { kind: 'ok' }>;
+
+/** Opens the stored key. Where its master key is unknown, the master keys are read again: they may have been rotated. */
+export async function openReceiptKey(keyRing: KeyRing, stored: CurrentReceiptKey): Promise<OpenedReceiptKey> {
+  const sealed = { keyId: stored.masterKeyId, sealed: stored.sealed };
+  let opened = decrypt(keyRing, sealed, placeOf(stored.id));
+  if (opened.kind === 'unknown-key') {
+    // A file that cannot be read now leaves the key unknown.
+    await keyRing.reload().catch(() => undefined);
+    opened = decrypt(keyRing, sealed, placeOf(stored.id));
+  }
+  return opened.kind === 'ok' ? { kind: 'ok', key: receiptKeyOf(opened.plain) } : opened;
+}
+
+/** Whether the key that signs receipts now opens; `null`: there is none yet. */
+export async function tryReceiptKey(
+  db: Sql,
+  keyRing: KeyRing,
+): Promise<{ kind: OpenedReceiptKey['kind']; masterKeyId: string } | null> {
+  const stored = await findCurrentReceiptKey(db);
+  if (stored === null) return null;
+  return { kind: (await openReceiptKey(keyRing, stored)).kind, masterKeyId: stored.masterKeyId };
+}
+
+/** Bound to the ciphertext: moved to another row or column it does not open. */
+function placeOf(id: string): string {
+  return `receipt_keys.sealed:${id}`;
+}

@@ -1,0 +1,142 @@
+import type { Books } from '../../domain/books.ts';
+import type { Network } from '../../domain/network.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import type { AccountHex } from '../../tron/address.ts';
+import { addressColumn } from '../db/address-column.ts';
+import type { Sql } from '../db/database.ts';
+import { count, maybe, maybeCount, type Row, statement, text } from '../db/statement.ts';
+import { outgoingStands, stands } from '../ledger/standing.ts';
+
+const BOOKED = {
+  id: 'uuid',
+  projectId: 'uuid',
+  account: text<AccountHex>(),
+  address: 'address',
+  opening: maybe({ block: count, micro: 'numeric' }),
+  /** The newest height at which the books balanced; `null` before the first check. */
+  goodBlock: maybeCount,
+} as const;
+
+/** An address of any project, active or retired, with its opening: its balance at the first check, and the height of that check. */
+export type BookedAddress = Row<typeof BOOKED>;
+
+const SELECT = `select a.id, a.project_id, encode(a.account, 'hex') as account, ${addressColumn('a')} as address, b.opening_block, b.opening_micro,
+     b.good_block
+   from addresses a left join balance_checks b on b.address_id = a.id`;
+
+const due = statement(
+  'balance-check-due',
+  BOOKED,
+  `${SELECT} where a.network = $1 and (b.address_id is null or b.due_at <= $2)
+   order by b.due_at nulls first, a.id limit $3`,
+);
+
+/** Addresses that were never checked or whose check is due, the longest due first. */
+export function findDueAddresses(db: Sql, network: Network, now: UnixMs, limit: number): Promise<BookedAddress[]> {
+  return db.run(due, [network, new Date(now), limit]);
+}
+
+const listed = statement('balance-check-list', BOOKED, `${SELECT} where a.network = $1 order by a.id limit $2`);
+
+/** All addresses of a network, the oldest first. */
+export function listBookedAddresses(db: Sql, network: Network, limit: number): Promise<BookedAddress[]> {
+  return db.run(listed, [network, limit]);
+}
+
+// A transfer that was taken back moved nothing. An incoming transfer from the time before outgoing ones were recorded has no producer.
+// It is left out below the opening: otherwise, all that left since would seem to be missing.
+const MOVEMENTS = `(
+     select block_number, amount_micro as micro, producer is null as is_one_sided from transfers t
+     where address_id = $1 and ${stands('t')}
+     union all
+     select block_number, -amount_micro, false from outgoing_transfers o
+     where address_id = $1 and ${outgoingStands('o')}) m`;
+
+const before = statement(
+  'balance-books-before',
+  { micro: 'numeric', firstBlock: maybeCount },
+  `select coalesce(sum(m.micro), 0) as micro, min(m.block_number) as first_block
+   from ${MOVEMENTS} where m.block_number <= $2 and not m.is_one_sided`,
+);
+
+/** The sum of an address's movements in the ledger up to a height, and the height at which they begin. */
+export async function sumMovements(db: Sql, addressId: string, upTo: number): Promise<Row<typeof before.shape>> {
+  const [row] = await db.run(before, [addressId, upTo]);
+  if (row === undefined) throw new Error('a sum has one row');
+  return row;
+}
+
+const since = statement(
+  'balance-books-since',
+  { block: count, micro: 'numeric' },
+  `select greatest(m.block_number, $3) as block, sum(m.micro) as micro
+   from ${MOVEMENTS} where m.block_number > $2 and m.block_number <= $4 group by 1 order by 1`,
+);
+
+/** The ledger's movements of an address above `above` up to `upTo`, by height; all below `summedUpTo` as one at that height. */
+export function findMovements(
+  db: Sql,
+  addressId: string,
+  range: { above: number; summedUpTo: number; upTo: number },
+): Promise<Books['movements']> {
+  return db.run(since, [addressId, range.above, range.summedUpTo, range.upTo]);
+}
+
+export type BalanceCheck = {
+  opening: Books['opening'];
+  goodBlock: number;
+  checkedBlock: number;
+  balanceMicro: bigint;
+  expectedMicro: bigint;
+  /** Origin of the node that was asked. */
+  node: string;
+  checkedAt: UnixMs;
+  dueAt: UnixMs;
+};
+
+const upsert = statement(
+  'balance-check-upsert',
+  {},
+  `insert into balance_checks as b (address_id, project_id, network, opening_micro, opening_block, good_block, checked_block,
+     balance_micro, expected_micro, node, checked_at, due_at)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+   on conflict (address_id) do update set
+     good_block = greatest(b.good_block, excluded.good_block),
+     checked_block = greatest(b.checked_block, excluded.checked_block),
+     balance_micro = excluded.balance_micro, expected_micro = excluded.expected_micro, node = excluded.node,
+     checked_at = excluded.checked_at, due_at = excluded.due_at`,
+);
+
+/** Keeps the outcome of a check. The opening of the first one stays. */
+export async function saveBalanceCheck(
+  db: Sql,
+  network: Network,
+  { id, projectId }: Pick<BookedAddress, 'id' | 'projectId'>,
+  check: BalanceCheck,
+): Promise<void> {
+  await db.run(upsert, [
+    id,
+    projectId,
+    network,
+    check.opening.micro,
+    check.opening.block,
+    check.goodBlock,
+    check.checkedBlock,
+    check.balanceMicro,
+    check.expectedMicro,
+    check.node,
+    new Date(check.checkedAt),
+    new Date(check.dueAt),
+  ]);
+}
+
+const markDue = statement(
+  'balance-check-mark-due',
+  {},
+  'update balance_checks set due_at = least(due_at, checked_at) where network = $1',
+);
+
+/** Makes the check of every address of a network due, active or retired: after an incident the books are looked at anew. */
+export async function markChecksDue(db: Sql, network: Network): Promise<void> {
+  await db.run(markDue, [network]);
+}

@@ -1,0 +1,66 @@
+import type { ChainTransfer } from '../../domain/chain-block.ts';
+import type { InvoiceStatus } from '../../domain/invoice.ts';
+import type { Network } from '../../domain/network.ts';
+import { addressColumn } from '../db/address-column.ts';
+import type { Sql } from '../db/database.ts';
+import { count, maybe, type Row, statement, text } from '../db/statement.ts';
+import { stands } from '../ledger/standing.ts';
+
+const INCOMING = {
+  /** Position in the list that was asked about. */
+  index: count,
+  projectId: 'uuid',
+  addressId: 'uuid',
+  address: 'address',
+  addressCreatedAt: 'timestamptz',
+  invoice: maybe({ id: 'uuid', status: text<InvoiceStatus>(), createdAt: 'timestamptz' }),
+} as const;
+
+/** A transfer to one of our addresses, with the invoice that reserves exactly its address and amount, if any. */
+export type Incoming = Row<typeof INCOMING>;
+
+const MAX_INT8 = 2n ** 63n - 1n;
+
+// Retired addresses are joined too: money that comes to them is watched for ever. A transfer that the ledger has already is
+// left out, which makes a replay of blocks harmless, and so is one that was taken back, unless $7 says that it is believed again.
+const select = statement(
+  'incoming-select',
+  INCOMING,
+  `select t.index - 1 as index, a.project_id, a.id as address_id, ${addressColumn('a')} as address, a.created_at as address_created_at,
+     i.id as invoice_id, i.status as invoice_status, i.created_at as invoice_created_at
+   from rows from (unnest($2::text[]), unnest($3::int8[]), unnest($4::text[]), unnest($5::int8[]),
+     unnest($6::text[])) with ordinality as t(account, amount, tx_id, log_index, block_id, index)
+   join addresses a on a.network = $1 and a.account = decode(t.account, 'hex')
+   left join invoices i on i.address_id = a.id and i.payable_micro = t.amount
+   where not exists (
+     select from transfers r where r.network = $1 and r.tx_id = decode(t.tx_id, 'hex') and r.log_index = t.log_index
+       and (${stands('r')} or not $7::bool and r.address_id = a.id and r.amount_micro = t.amount
+         and r.block_id = decode(t.block_id, 'hex')))
+   order by t.index`,
+);
+
+/** A transfer with the id of its block. */
+export type PlacedTransfer = ChainTransfer & { blockId: string };
+
+/**
+ * Finds, in one join, which transfers are to our addresses and which invoice each would pay. In the order given. `isAgain`: also
+ * those that were taken back.
+ */
+export async function findIncoming(
+  tx: Sql,
+  network: Network,
+  transfers: readonly PlacedTransfer[],
+  isAgain = false,
+): Promise<Incoming[]> {
+  if (transfers.length === 0) return [];
+  return tx.run(select, [
+    network,
+    transfers.map(({ to }) => to),
+    // An amount beyond int8 equals no reserved amount; it is still joined by its address.
+    transfers.map(({ amount }) => (amount > MAX_INT8 ? null : amount)),
+    transfers.map(({ txId }) => txId),
+    transfers.map(({ logIndex }) => BigInt(logIndex)),
+    transfers.map(({ blockId }) => blockId),
+    isAgain,
+  ]);
+}

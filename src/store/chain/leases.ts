@@ -1,0 +1,73 @@
+import type { Network } from '../../domain/network.ts';
+import type { Sql } from '../db/database.ts';
+import { statement } from '../db/statement.ts';
+
+/** The right to work for a name, held by one process at a time. `epoch` rises with every new holder (fencing token). */
+export type Lease = { name: string; holder: string; epoch: bigint };
+
+/** The lease of the process that follows a network. */
+export function watcherLease(network: Network): string {
+  return `watcher:${network}`;
+}
+
+/**
+ * A lease that ends later than so many of its lengths from now was given while the database's clock was ahead. Its holder renews it
+ * within seconds, or is dead, and no process must wait for it until the clock is there again. The wait for the row's lock is shorter.
+ */
+const MOST_TTLS = 4;
+
+const acquire = statement(
+  'lease-acquire',
+  { epoch: 'int8' },
+  `insert into leases as l (name, holder, epoch, expires_at)
+   values ($1, $2, 1, now() + $3::int8 * interval '1 millisecond')
+   on conflict (name) do update
+     set holder = excluded.holder, epoch = l.epoch + 1, expires_at = excluded.expires_at
+     where l.expires_at <= now() or l.expires_at > now() + ${MOST_TTLS} * $3::int8 * interval '1 millisecond'
+   returning epoch`,
+);
+
+/**
+ * Takes a free or expired lease, or returns `null` while another holder's is valid. Time is the database's. Should its clock be set
+ * back, a live holder may lose its lease to another: the epoch keeps it from writing.
+ */
+export async function acquireLease(db: Sql, name: string, holder: string, ttlMs: number): Promise<Lease | null> {
+  const [row] = await db.run(acquire, [name, holder, ttlMs]);
+  return row === undefined ? null : { name, holder, epoch: row.epoch };
+}
+
+const renew = statement(
+  'lease-renew',
+  { epoch: 'int8' },
+  `update leases set expires_at = now() + $4::int8 * interval '1 millisecond'
+   where name = $1 and holder = $2 and epoch = $3 and expires_at > now() returning epoch`,
+);
+
+/** Extends a lease that is still ours; `false` means that it is lost. */
+export async function renewLease(db: Sql, lease: Lease, ttlMs: number): Promise<boolean> {
+  const rows = await db.run(renew, [lease.name, lease.holder, lease.epoch, ttlMs]);
+  return rows.length === 1;
+}
+
+const release = statement(
+  'lease-release',
+  {},
+  'update leases set expires_at = now() where name = $1 and holder = $2 and epoch = $3',
+);
+
+/** Gives a lease back at once, so that a standby need not wait for it to expire. */
+export async function releaseLease(db: Sql, lease: Lease): Promise<void> {
+  await db.run(release, [lease.name, lease.holder, lease.epoch]);
+}
+
+const held = statement(
+  'lease-held',
+  { isHeld: 'bool' },
+  'select exists (select from leases where name = $1 and expires_at > now()) as is_held',
+);
+
+/** Whether some process holds a lease now. */
+export async function isLeaseHeld(db: Sql, name: string): Promise<boolean> {
+  const [row] = await db.run(held, [name]);
+  return row?.isHeld === true;
+}

@@ -1,0 +1,60 @@
+import type { Readable, Writable } from 'node:stream';
+import pg from 'pg';
+import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
+import { AppError } from '../../domain/errors.ts';
+import { type Connection, type Sql, sqlOn, types } from './database.ts';
+
+/** A connection with a transaction, in which statements may take as long as they need. */
+export type BackupSession = Sql & {
+  /** The rows of `copy … to stdout`. */
+  copyOut(text: string): Readable;
+  /** The rows for `copy … from stdin`. `finish` comes when PostgreSQL has taken them all. */
+  copyIn(text: string): Writable & { rowCount: number };
+};
+
+/** The text of values must not depend on settings of the server, the database or the user. */
+const SETTINGS = `set statement_timeout = 0; set idle_in_transaction_session_timeout = 0; set client_encoding = 'UTF8';
+  set datestyle = 'ISO, MDY'; set intervalstyle = 'postgres'; set timezone = 'UTC'; set bytea_output = 'hex';
+  set extra_float_digits = 1; set row_security = off; set lock_timeout = '30s'`;
+
+const CONNECT_TIMEOUT_MS = 10_000;
+
+/** Runs `work` in one transaction of the given mode. A throw rolls back and passes on; so does a lost connection. */
+export async function inBackupSession<Output>(
+  connection: Connection,
+  mode: 'isolation level repeatable read read only' | 'isolation level read committed',
+  work: (session: BackupSession) => Promise<Output>,
+): Promise<Output> {
+  const client = new pg.Client({
+    ...(typeof connection === 'string' ? { connectionString: connection } : connection),
+    application_name: 'quittance backup',
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    keepAlive: true,
+    types,
+  });
+  // The statement under way, or the next one, reports the loss.
+  client.on('error', () => undefined);
+  const sql = sqlOn(client);
+  try {
+    await client.connect().catch(rethrow);
+    await sql.script(SETTINGS);
+    await sql.script(`begin ${mode}`);
+    const output = await work({
+      ...sql,
+      copyOut: (text) => client.query(copyTo(text)),
+      copyIn: (text) => client.query(copyFrom(text)),
+    });
+    await sql.script('commit');
+    return output;
+  } finally {
+    // The server rolls back all that was not committed.
+    await client.end().catch(() => undefined);
+  }
+}
+
+function rethrow(cause: Error): never {
+  throw new AppError('DATABASE_UNAVAILABLE', `the database does not answer: ${cause.message}`, {
+    retryable: true,
+    cause,
+  });
+}

@@ -1,0 +1,187 @@
+import pg from 'pg';
+import { AppError } from '../../domain/errors.ts';
+import { type OnDamagedAddress, readAddresses } from './address-column.ts';
+import { type Admission, createAdmission } from './admit-server.ts';
+import { keepListening } from './listen.ts';
+import type { Parameter, Row, Shape, Statement } from './statement.ts';
+import { rethrow } from './unavailable.ts';
+
+/** Anything statements can run on: the pool (each in its own transaction) or one open transaction. */
+export type Sql = {
+  run<Fields extends Shape>(statement: Statement<Fields>, parameters: readonly Parameter[]): Promise<Row<Fields>[]>;
+  /** Runs plain SQL text with no parameters, many statements at once; for migrations only, which may take up to an hour. */
+  script(text: string): Promise<void>;
+};
+
+export type Database = Sql & {
+  /** Runs `work` in one transaction. A throw rolls back and passes on. No network call may stand inside. */
+  transaction<Result>(work: (tx: Sql) => Promise<Result>): Promise<Result>;
+  /** The same for reading alone: every statement sees what was committed when the first one began, so that their answers fit together. */
+  snapshot<Result>(work: (tx: Sql) => Promise<Result>): Promise<Result>;
+  /**
+   * Calls `onNotify` with the payload of each notification on a channel, and with `null` once after each (re)connection: notifications in
+   * the meantime are lost. Ends with `close`.
+   */
+  listen(channel: string, onNotify: (payload: string | null) => void): void;
+  stats(): { total: number; idle: number; waiting: number };
+  close(): Promise<void>;
+};
+
+export type Connection = string | { host: string; port: number; user: string; password: string; database: string };
+
+export type DatabaseOptions = {
+  connection: Connection;
+  /** Connections of this process, 1 … 100. */
+  poolSize: number;
+  applicationName: string;
+  /** The pools of a process have it in common; one of its own when absent. */
+  admission?: Admission;
+  /** Called when an idle connection breaks; queries report their own errors. */
+  onError(error: Error): void;
+  /** Called with each statement that fails because of one. */
+  onDamagedAddress?: OnDamagedAddress;
+};
+
+/** How long a request waits for a free connection before it answers 503: shorter than any client's patience. */
+export const CONNECT_TIMEOUT_MS = 5000;
+/** A statement that takes longer is broken or blocked; the longest of ours take milliseconds. */
+const STATEMENT_TIMEOUT_MS = 20_000;
+/**
+ * No network call stands inside a transaction, so one whose process says nothing for so long belongs to a process that is paused or cut
+ * off, and its locks keep everybody else from their work: a standby from the lease of a watcher, above all. Shorter than that lease.
+ */
+const IDLE_IN_TRANSACTION_MS = 5000;
+/** Building an index on a large ledger takes minutes. On the server, the statement's own setting bounds it. */
+const SCRIPT_TIMEOUT_MS = 3_600_000;
+/** A connection that listens says nothing by itself. Without this, it would notice after two hours (Linux) that the server vanished. */
+const KEEP_ALIVE_MS = 10_000;
+
+const INT8 = 20;
+const INT8_ARRAY = 1016;
+const NUMERIC = 1700;
+const TIMESTAMPTZ = 1184;
+
+const readTimestamp = pg.types.getTypeParser(TIMESTAMPTZ) as (text: string) => Date;
+
+/** The one place where PostgreSQL's text becomes our types: int8 and numeric → bigint, timestamptz → Unix milliseconds. */
+const parsers = new Map<number, (text: string) => unknown>([
+  [INT8, BigInt],
+  [NUMERIC, BigInt],
+  [INT8_ARRAY, (text) => (text === '{}' ? [] : text.slice(1, -1).split(',').map(BigInt))],
+  [TIMESTAMPTZ, (text) => readTimestamp(text).getTime()],
+]);
+
+export const types: pg.CustomTypesConfig = {
+  getTypeParser: (oid, format) =>
+    (format === 'text' || format === undefined ? parsers.get(oid) : undefined) ?? pg.types.getTypeParser(oid, format),
+};
+
+/** Opens a pool. It connects lazily and reconnects by itself; errors of a lost database are `DATABASE_UNAVAILABLE`. */
+export function openDatabase(options: DatabaseOptions): Database {
+  const clientConfig: pg.ClientConfig = {
+    ...(typeof options.connection === 'string' ? { connectionString: options.connection } : options.connection),
+    application_name: options.applicationName,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    query_timeout: STATEMENT_TIMEOUT_MS + 5000,
+    lock_timeout: STATEMENT_TIMEOUT_MS / 2,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    types,
+  };
+  const pool = new pg.Pool({
+    ...clientConfig,
+    max: options.poolSize,
+    idleTimeoutMillis: 30_000,
+    onConnect: options.admission ?? createAdmission(CONNECT_TIMEOUT_MS),
+  });
+  pool.on('error', options.onError);
+  const listeners: (() => Promise<void>)[] = [];
+  return {
+    ...sqlOn(pool, options.onDamagedAddress),
+    transaction: (work) => inTransaction(pool, WRITING, work, options.onDamagedAddress),
+    snapshot: (work) => inTransaction(pool, READING, work, options.onDamagedAddress),
+    listen: (channel, onNotify) => {
+      listeners.push(keepListening(clientConfig, channel, onNotify, options.onError));
+    },
+    stats: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
+    close: async () => {
+      await Promise.all(listeners.map((stop) => stop()));
+      await pool.end();
+    },
+  };
+}
+
+/** Statements on a pool or on one connection. Error beside those of PostgreSQL: `ADDRESS_DAMAGED`. */
+export function sqlOn(queryable: pg.Pool | pg.ClientBase, onDamaged?: OnDamagedAddress): Sql {
+  return {
+    run: async (statement, parameters) => {
+      const { name, text } = statement;
+      const query = { name, text, values: parameters.map(bindable) };
+      const { rows } = await (queryable as pg.Pool).query(query).catch(rethrow);
+      readAddresses(statement, rows, onDamaged);
+      return rows.map(statement.read);
+    },
+    script: async (text) => {
+      // The types do not know that a query has a timeout of its own.
+      const query: pg.QueryConfig & { query_timeout: number } = { text, query_timeout: SCRIPT_TIMEOUT_MS };
+      await (queryable as pg.Pool).query(query).catch(rethrow);
+    },
+  };
+}
+
+/** pg writes a bigint inside an array wrongly quoted for some types, and a time in the zone of the machine; text is right for every type. */
+function bindable(value: Parameter): unknown {
+  if (typeof value === 'bigint') return value.toString();
+  if (value instanceof Date) return value.toISOString();
+  if (Array.isArray(value)) return value.map((item) => (typeof item === 'bigint' ? item.toString() : item));
+  return value;
+}
+
+/** The database's default does not matter: a transaction that reads after it took a lock must see what was committed before. */
+const WRITING = 'begin isolation level read committed';
+/** It blocks no reader and no writer of rows, and judging the rows that it read may take long. */
+const READING = `begin isolation level repeatable read read only; set local idle_in_transaction_session_timeout = '60s'`;
+
+async function inTransaction<Result>(
+  pool: pg.Pool,
+  begin: typeof WRITING | typeof READING,
+  work: (tx: Sql) => Promise<Result>,
+  onDamaged?: OnDamagedAddress,
+): Promise<Result> {
+  const client = await pool.connect().catch(rethrow);
+  // The pool listens only while a connection is idle, and an error event without a listener would end the process. The statement under way,
+  // or the next one, reports the loss.
+  client.on('error', ignoreLoss);
+  let broken = true;
+  try {
+    await client.query(begin).catch(rethrow);
+    try {
+      const result = await work(sqlOn(client, onDamaged));
+      await client.query('commit').catch(rethrow);
+      broken = false;
+      return result;
+    } catch (error) {
+      // A connection to a server that is away or only reads is not kept; the server rolls back by itself. Asked for it, one that hangs
+      // would hold a place of the pool for as long again. Else a failed rollback means that the connection is lost.
+      broken =
+        isAway(error) ||
+        (await client.query('rollback').then(
+          () => false,
+          () => true,
+        ));
+      throw error;
+    }
+  } finally {
+    // A broken connection may report its loss after this, so there the listener stays.
+    if (!broken) client.removeListener('error', ignoreLoss);
+    client.release(broken);
+  }
+}
+
+function ignoreLoss(): void {}
+
+function isAway(error: unknown): boolean {
+  return error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE';
+}

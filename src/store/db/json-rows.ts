@@ -1,0 +1,37 @@
+import { toIso, type UnixMs } from '../../domain/time.ts';
+import { columnOf, isHex, type Row, type Shape, snakeCase } from './statement.ts';
+
+type JsonRows<Fields extends Shape> = {
+  /** `"id", "project_id", …` */
+  columns: string;
+  /** The rows of a parameter as the table `t`. */
+  table(parameter: `$${number}`): string;
+  /** The text to bind to that parameter. Other fields of the rows are left out. */
+  bind(rows: readonly Row<Fields>[]): string;
+};
+
+/** Rows of a shape without groups, of which one parameter takes many, as JSON: for `insert … select … from`. */
+export function jsonRows<const Fields extends Shape>(shape: Fields): JsonRows<Fields> {
+  const fields = Object.entries(shape).map(([name, field]) => {
+    const type = isHex(field) ? 'bytea' : columnOf(field).replace('?', '');
+    return { name, column: snakeCase(name), type };
+  });
+  const definitions = fields.map(({ column, type }) => `"${column}" ${type}`).join(', ');
+  return {
+    columns: fields.map(({ column }) => `"${column}"`).join(', '),
+    table: (parameter) => `jsonb_to_recordset(${parameter}::text::jsonb) as t(${definitions})`,
+    bind: (rows) => {
+      const entries = (row: Record<string, unknown>) =>
+        fields.map(({ name, column, type }) => [column, toJson(row[name], type)] as const);
+      return JSON.stringify(rows.map((row) => Object.fromEntries(entries(row))));
+    },
+  };
+}
+
+/** PostgreSQL reads `\x0ca1…` as bytes. A `number` of JSON could not hold each amount. */
+function toJson(value: unknown, type: string): unknown {
+  if (value === null) return null;
+  if (typeof value === 'bigint') return value.toString();
+  if (type === 'bytea') return `\\x${value}`;
+  return type === 'timestamptz' ? toIso(value as UnixMs) : value;
+}

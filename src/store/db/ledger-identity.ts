@@ -1,0 +1,114 @@
+import { AppError } from '../../domain/errors.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import type { Sql } from './database.ts';
+import { findRow } from './find-row.ts';
+import { listColumns, type Row, statement } from './statement.ts';
+
+/** `id` stays with a ledger wherever it moves (UUID). `isHere`: the database is the one in which it was left. */
+export type LedgerIdentity = {
+  id: string;
+  isHere: boolean;
+  /** The server was promoted, or recovered to an earlier moment. */
+  isTimelineNew: boolean;
+  closedAt: UnixMs | null;
+  /** The index at which account keys begin that are added from now on. */
+  firstIndex: number;
+};
+
+/** These tell this database from its copies. A copy of the server's files, which has all of it too, is not noticed. */
+const marks = { systemIdentifier: 'text?', databaseOid: 'int8', timeline: 'int4?' } as const;
+
+const server = statement(
+  'ledger-server',
+  { systemIdentifier: 'text', timeline: 'int4' },
+  `select s.system_identifier::text as system_identifier, c.timeline_id as timeline
+   from pg_control_system() s, pg_control_checkpoint() c`,
+);
+
+// A managed server may keep these functions from its users, and one that only speaks PostgreSQL's protocol may lack them. It is asked
+// first, because an error would end the transaction that this may be part of.
+const database = statement(
+  'ledger-database',
+  { oid: 'int8', isTold: 'bool' },
+  `select oid::int8 as oid,
+     coalesce(has_function_privilege(to_regprocedure('pg_control_system()')::oid, 'execute')
+       and has_function_privilege(to_regprocedure('pg_control_checkpoint()')::oid, 'execute'), false) as is_told
+   from pg_database where datname = current_database()`,
+);
+
+async function readMarks(db: Sql): Promise<Row<typeof marks>> {
+  const here = await findRow(db, database, []);
+  if (here === null) throw new Error('the current database is not in pg_database');
+  const control = here.isTold ? await findRow(db, server, []) : null;
+  return { ...(control ?? { systemIdentifier: null, timeline: null }), databaseOid: here.oid };
+}
+
+const identity = { id: 'uuid', ...marks, closedAt: 'timestamptz?', firstIndex: 'int4' } as const;
+
+const select = statement('ledger-identity', identity, `select ${listColumns(identity)} from ledger_identity`);
+
+/** Tells whose ledger this is, and whether it is where it was left; `null` before the first start of a service. */
+export async function findLedgerIdentity(db: Sql): Promise<LedgerIdentity | null> {
+  const row = await findRow(db, select, []);
+  if (row === null) return null;
+  const { id, closedAt, firstIndex } = row;
+  const here = await readMarks(db);
+  const isSame = (one: unknown, other: unknown) => one === null || other === null || one === other;
+  return {
+    id,
+    isHere: row.databaseOid === here.databaseOid && isSame(row.systemIdentifier, here.systemIdentifier),
+    isTimelineNew: !isSame(row.timeline, here.timeline),
+    closedAt,
+    firstIndex,
+  };
+}
+
+const take = statement(
+  'ledger-take',
+  {},
+  `insert into ledger_identity as l (id, system_identifier, database_oid, timeline, first_index) values ($1, $2, $3, $4, $5)
+   on conflict (is_only) do update set system_identifier = excluded.system_identifier, database_oid = excluded.database_oid,
+     timeline = excluded.timeline, taken_at = now()
+     where $6`,
+);
+
+/**
+ * Marks the database as the one of the ledger. Without `isAnew` only where there is no mark yet. A mark that is there keeps its id
+ * and first index.
+ */
+export async function takeLedger(
+  db: Sql,
+  { id, firstIndex }: Pick<LedgerIdentity, 'id' | 'firstIndex'>,
+  { isAnew }: { isAnew: boolean },
+): Promise<void> {
+  const { systemIdentifier, databaseOid, timeline } = await readMarks(db);
+  await db.run(take, [id, systemIdentifier, databaseOid, timeline, firstIndex, isAnew]);
+}
+
+const close = statement(
+  'ledger-close',
+  { closedAt: 'timestamptz' },
+  'update ledger_identity set closed_at = coalesce(closed_at, now()) returning closed_at',
+);
+
+/** From the commit on no process of any release creates an invoice here, for ever. Waits for those that are doing so. */
+export async function closeLedger(tx: Sql): Promise<void> {
+  await tx.script('alter table invoices enable trigger invoices_of_a_closed_ledger');
+  const rows = await tx.run(close, []);
+  if (rows.length !== 1) throw new Error('the ledger has no identity yet');
+}
+
+/** Refuses to work on a copy, and on a ledger that moved away. Errors: `DATABASE_COPIED`, `LEDGER_CLOSED`. */
+export function refuseForeignLedger({ isHere, closedAt }: LedgerIdentity): void {
+  if (closedAt !== null) {
+    throw new AppError(
+      'LEDGER_CLOSED',
+      `this ledger was closed by "quittance backup --final" at ${new Date(closedAt).toISOString()}: start the service over the database into which that backup was restored`,
+    );
+  }
+  if (isHere) return;
+  throw new AppError(
+    'DATABASE_COPIED',
+    'this database is a copy: its ledger was last used in another one, which may have handed out amounts that this one does not know. If invoices may have been created there since the copy was made, run "quittance restore accept --retire-addresses" and add new addresses. If you know that none were, because the service was stopped before the copy was made and never started again, run "quittance restore accept --nothing-created-since"',
+  );
+}

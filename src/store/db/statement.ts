@@ -1,0 +1,191 @@
+import type { UnixMs } from '../../domain/time.ts';
+import type { TronAddress } from '../../tron/address.ts';
+
+/** PostgreSQL column types and what they are in TypeScript. The parsers stand in `database.ts`. */
+type ColumnTypes = {
+  uuid: string;
+  text: string;
+  /** An address of ours, in SQL `addressColumn`: read only where its text and its account fit. */
+  address: TronAddress;
+  'text[]': string[];
+  'int8[]': bigint[];
+  int4: number;
+  int8: bigint;
+  numeric: bigint;
+  bool: boolean;
+  bytea: Buffer;
+  timestamptz: UnixMs;
+};
+
+/** A column type; a trailing `?` says that the column may be null. */
+export type ColumnType = keyof ColumnTypes | `${keyof ColumnTypes}?`;
+
+type ColumnValue<Type> = Type extends `${infer Base extends keyof ColumnTypes}?`
+  ? ColumnTypes[Base] | null
+  : Type extends keyof ColumnTypes
+    ? ColumnTypes[Type]
+    : never;
+
+declare const KIND: unique symbol;
+/**
+ * A column whose values have a narrower type than its SQL type says. `isCount`: an `int8` that is read as a `number`. `isHex`: a
+ * `bytea` of the table that is selected as text.
+ */
+type Narrow<Type> = {
+  readonly column: ColumnType;
+  readonly isCount?: true;
+  readonly isHex?: true;
+  readonly [KIND]?: Type;
+};
+/** Fields that stand in columns of their own, `invoice.id` in `invoice_id`. */
+type Group<Fields extends Shape> = { readonly fields: Fields; readonly mayLack: false };
+/** The same, but null where the first of them is, as after a left join. */
+type Maybe<Fields extends Shape> = { readonly fields: Fields; readonly mayLack: true };
+
+/** The fields of a row: each has its name in snake case as its column (`txId` is `tx_id`). */
+export type Shape = { readonly [name: string]: ColumnType | Narrow<unknown> | Group<Shape> | Maybe<Shape> };
+
+/** A row of a shape. */
+export type Row<Fields extends Shape> = {
+  -readonly [Name in keyof Fields]: Fields[Name] extends ColumnType
+    ? ColumnValue<Fields[Name]>
+    : Fields[Name] extends Maybe<infer Inner extends Shape>
+      ? Row<Inner> | null
+      : Fields[Name] extends Group<infer Inner extends Shape>
+        ? Row<Inner>
+        : Fields[Name] extends Narrow<infer Type>
+          ? Type
+          : never;
+};
+
+/** A text out of a known set, or with a brand. */
+export const text = <Type extends string = string>(): Narrow<Type> => ({ column: 'text' });
+export const maybeText = <Type extends string = string>(): Narrow<Type | null> => ({ column: 'text?' });
+/** Bytes as hex characters: an id of a block or transaction, an account. */
+export const hex = <Type extends string = string>(): Narrow<Type> => ({ column: 'text', isHex: true });
+export const maybeHex: Narrow<string | null> = { column: 'text?', isHex: true };
+/** An amount in millionths, `numeric` unless `int8` is said. */
+export const micro = <Type extends bigint = bigint>(column: 'numeric' | 'int8' = 'numeric'): Narrow<Type> => ({
+  column,
+});
+/** An `int8` that never passes 2^53: heights and counts. */
+export const count: Narrow<number> = { column: 'int8', isCount: true };
+export const maybeCount: Narrow<number | null> = { column: 'int8?', isCount: true };
+export const group = <const Fields extends Shape>(fields: Fields): Group<Fields> => ({
+  fields,
+  mayLack: false,
+});
+export const maybe = <const Fields extends Shape>(fields: Fields): Maybe<Fields> => ({
+  fields,
+  mayLack: true,
+});
+
+/** The values of parameters. Times are bound as `Date`, byte strings as `Buffer`. */
+export type Parameter = string | number | bigint | boolean | Date | Buffer | null | readonly (string | bigint | null)[];
+
+/**
+ * `columns`: those that the statement returns, by the names of SQL, in order; `addressColumns`: those of the type `address`. `read` makes
+ * the fields of a row.
+ */
+export type Statement<Fields extends Shape = Shape> = {
+  name: string;
+  text: string;
+  shape: Fields;
+  columns: Readonly<Record<string, ColumnType>>;
+  addressColumns: readonly string[];
+  read(row: Record<string, unknown>): Row<Fields>;
+};
+
+/** Every statement of the program, for the test that prepares each and compares its columns. */
+export const allStatements: Statement[] = [];
+
+/**
+ * Declares one SQL statement, prepared once per connection under its name. `shape` says the fields of its rows, and by them the columns
+ * that it returns, in order; a test checks it against what PostgreSQL says.
+ */
+export function statement<const Fields extends Shape>(name: string, shape: Fields, text: string): Statement<Fields> {
+  const declared = unlistedStatement(name, shape, text);
+  allStatements.push(declared);
+  return declared;
+}
+
+/** The same for one that is no part of the program. */
+export function unlistedStatement<const Fields extends Shape>(
+  name: string,
+  shape: Fields,
+  text: string,
+): Statement<Fields> {
+  const columns = columnsOf(shape);
+  const addressColumns = Object.keys(columns).filter((column) => columns[column]?.startsWith('address'));
+  return { name, text, shape, columns, addressColumns, read: readerOf(shape) as Reader<Row<Fields>> };
+}
+
+/** The SQL of fields that are no columns of the table; of a group that of its fields, or the prefix of its columns. */
+type Sources = { readonly [name: string]: string | Sources | undefined };
+
+/** The columns of a shape for the text of a statement: `t.log_index, encode(t.tx_id, 'hex') as tx_id` with the prefix `t.`. */
+export function listColumns(shape: Shape, prefix = '', sources: Sources = {}, before = ''): string {
+  const listed = Object.entries(shape).map(([name, field]) => {
+    const [own, column] = [`${prefix}${snakeCase(name)}`, `${before}${snakeCase(name)}`];
+    const source = sources[name];
+    if (isGroup(field)) {
+      const [ofGroup, within] = typeof source === 'object' ? [prefix, source] : [source ?? prefix, {}];
+      return listColumns(field.fields, ofGroup, within, `${column}_`);
+    }
+    const sql = source ?? (isHex(field) ? `encode(${own}, 'hex')` : own);
+    return sql === own && before === '' ? own : `${sql} as ${column}`;
+  });
+  return listed.join(', ');
+}
+
+function isGroup(field: Shape[string]): field is Group<Shape> | Maybe<Shape> {
+  return typeof field === 'object' && 'fields' in field;
+}
+
+export function isHex(field: Shape[string]): boolean {
+  return typeof field === 'object' && 'isHex' in field;
+}
+
+/** The type of a field's column. */
+export function columnOf(field: Shape[string]): ColumnType {
+  if (isGroup(field)) throw new Error('a group of fields has no column of its own');
+  return typeof field === 'string' ? field : field.column;
+}
+
+function columnsOf(shape: Shape, prefix = '', mayBeNull = false): Record<string, ColumnType> {
+  const entries = Object.entries(shape).flatMap(([name, field]): [string, ColumnType][] => {
+    const column = prefix + snakeCase(name);
+    if (isGroup(field)) return Object.entries(columnsOf(field.fields, `${column}_`, mayBeNull || field.mayLack));
+    const type = columnOf(field);
+    return [[column, mayBeNull && !type.endsWith('?') ? (`${type}?` as ColumnType) : type]];
+  });
+  return Object.fromEntries(entries);
+}
+
+type Reader<Value = unknown> = (row: Record<string, unknown>) => Value;
+
+/** Made once a statement: for each row of a page of invoices it only reads. */
+function readerOf(shape: Shape, prefix = ''): Reader<Record<string, unknown>> {
+  const readers = Object.entries(shape).map(
+    ([name, field]) => [name, fieldReader(field, prefix + snakeCase(name))] as const,
+  );
+  return (row) => {
+    const fields: Record<string, unknown> = {};
+    for (const [name, read] of readers) fields[name] = read(row);
+    return fields;
+  };
+}
+
+function fieldReader(field: Shape[string], column: string): Reader {
+  if (isGroup(field)) {
+    const read = readerOf(field.fields, `${column}_`);
+    const first = `${column}_${snakeCase(Object.keys(field.fields)[0] ?? '')}`;
+    return field.mayLack ? (row) => (row[first] === null ? null : read(row)) : read;
+  }
+  if (typeof field === 'string' || field.isCount !== true) return (row) => row[column];
+  return (row) => (row[column] === null ? null : Number(row[column]));
+}
+
+export function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}

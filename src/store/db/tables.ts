@@ -1,0 +1,138 @@
+import type { Sql } from './database.ts';
+import { findRow } from './find-row.ts';
+import { count, type Row, statement } from './statement.ts';
+
+/**
+ * A backup holds these, in an order in which each table follows those that it refers to; only invoices refer forward, to the
+ * transfer that paid, by a key that is checked at the end.
+ */
+export const BACKED_UP = [
+  'logos',
+  'projects',
+  'api_keys',
+  'account_keys',
+  'addresses',
+  'invoices',
+  'transfers',
+  'transfer_annulments',
+  'outgoing_transfers',
+  'outgoing_corrections',
+  'outgoing_annulments',
+  'transfer_resolutions',
+  'chain_cursors',
+  'head_blocks',
+  'sightings',
+  'event_streams',
+  'events',
+  'webhook_endpoints',
+  'webhook_secrets',
+  'deliveries',
+  'delivery_attempts',
+  'receipt_keys',
+  'balance_checks',
+  'producer_sets',
+  'producer_confirmations',
+  'passed_blocks',
+  'alarms',
+  'allocation_hints',
+  'refused_amounts',
+  'operator_actions',
+] as const;
+
+/**
+ * These belong to the running processes and to the one database: a restored lease would let a process of before go on writing.
+ * The migrations and the identity of the ledger stand in the header.
+ */
+export const LEFT_OUT = ['schema_migrations', 'leases', 'chain_status', 'ledger_identity'] as const;
+
+const list = statement(
+  'backup-tables',
+  { name: 'text', columns: 'text[]' },
+  `select c.relname::text as name, array_agg(a.attname::text order by a.attnum) as columns
+   from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+   where c.relnamespace = quote_ident(current_schema())::regnamespace and c.relkind = 'r' and c.relname = any($1::text[])
+   group by c.relname`,
+);
+
+export type BackupTable = Row<typeof list.shape>;
+
+/** Those of the tables that the database has, in their order. */
+export async function findBackupTables(db: Sql): Promise<BackupTable[]> {
+  const found = await db.run(list, [BACKED_UP]);
+  return BACKED_UP.flatMap((name) => found.filter((table) => table.name === name));
+}
+
+/** Tables of ours that are there, whatever release made them. */
+export async function findOurTables(db: Sql): Promise<string[]> {
+  return (await db.run(list, [[...BACKED_UP, ...LEFT_OUT]])).map(({ name }) => name);
+}
+
+const projects = statement('backup-any-project', { any: 'bool' }, 'select exists (select from projects) as any');
+
+/** Whether there is any project. */
+export async function hasProjects(db: Sql): Promise<boolean> {
+  return (await findRow(db, projects, []))?.any === true;
+}
+
+const functions = statement(
+  'backup-functions',
+  { name: 'text' },
+  `select p.oid::regprocedure::text as name from pg_proc p
+   where p.pronamespace = quote_ident(current_schema())::regnamespace and p.oid in (
+     select t.tgfoid from pg_trigger t join pg_class c on c.oid = t.tgrelid
+     where c.relnamespace = quote_ident(current_schema())::regnamespace and c.relname = any($1::text[])
+     union
+     select d.refobjid from pg_constraint o join pg_class c on c.oid = o.conrelid
+       join pg_depend d on d.classid = 'pg_constraint'::regclass and d.objid = o.oid and d.refclassid = 'pg_proc'::regclass
+     where c.relnamespace = quote_ident(current_schema())::regnamespace and c.relname = any($1::text[]))`,
+);
+
+/** Removes tables of ours and the functions of their triggers and constraints: a backup is loaded into the schema that it was made of. */
+export async function dropTables(tx: Sql, names: readonly string[]): Promise<void> {
+  if (names.length === 0) return;
+  const used = await tx.run(functions, [names]);
+  await tx.script(`drop table ${names.map(quote).join(', ')} cascade`);
+  if (used.length > 0) await tx.script(`drop function ${used.map(({ name }) => name).join(', ')}`);
+}
+
+const sequences = statement(
+  'backup-sequences',
+  { table: 'text', column: 'text' },
+  `select c.relname::text as table, a.attname::text as column
+   from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attidentity <> '' and not a.attisdropped
+   where c.relnamespace = quote_ident(current_schema())::regnamespace and c.relname = any($1::text[])`,
+);
+
+/** Lets the numbers that PostgreSQL gives out go on after the highest one of each table. */
+export async function advanceSequences(tx: Sql): Promise<void> {
+  for (const { table, column } of await tx.run(sequences, [BACKED_UP])) {
+    const [name, id] = [quote(table), quote(column)];
+    await tx.script(
+      `select setval(pg_get_serial_sequence('${name}', '${column}'), (select max(${id}) from ${name})) from ${name} limit 1`,
+    );
+  }
+}
+
+export function copyOutText({ name, columns }: BackupTable): string {
+  return `copy ${quote(name)} (${columns.map(quote).join(', ')}) to stdout`;
+}
+
+export function copyInText({ name, columns }: BackupTable): string {
+  return `copy ${quote(name)} (${columns.map(quote).join(', ')}) from stdin`;
+}
+
+/** The names are ours or come from the catalogue. */
+function quote(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+const services = statement(
+  'backup-service-connections',
+  { count },
+  `select count(*) as count from pg_stat_activity where datname = current_database() and application_name = 'quittance'`,
+);
+
+/** How many connections of services there are. A service has one at least while it runs, but for seconds after a loss. */
+export async function countServiceConnections(db: Sql): Promise<number> {
+  return (await findRow(db, services, []))?.count ?? 0;
+}

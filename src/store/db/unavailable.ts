@@ -1,0 +1,31 @@
+import { AppError } from '../../domain/errors.ts';
+
+/** Throws an error of node-postgres on: as `DATABASE_UNAVAILABLE` where it is that the database does not answer. */
+export function rethrow(error: unknown): never {
+  if (!isUnavailable(error)) throw error;
+  const reason = error instanceof Error ? error.message : String(error);
+  throw new AppError('DATABASE_UNAVAILABLE', `the database does not answer: ${reason}`, {
+    retryable: true,
+    cause: error,
+  });
+}
+
+/**
+ * SQLSTATE classes of a server that is away, full, or going down: 08, 53, 57P, 58, one that we do not take (25006), a database that
+ * takes no connections (55000), and our own timeouts.
+ */
+function isUnavailable(error: unknown): boolean {
+  const code = (error as { code?: unknown }).code;
+  if (typeof code === 'string') {
+    return (
+      /^(08|53|57P|58)/.test(code) ||
+      /^(57014|55000|55P03|40001|40P01|25006|25P03|3D000|28P01|28000|E[A-Z]+)$/.test(code) ||
+      // The one who answers has not shown to be the server: Node's and OpenSSL's names.
+      /^(ERR_(TLS|SSL)_|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_)/.test(code)
+    );
+  }
+  return (
+    error instanceof Error &&
+    /(timeout|terminated|Connection ended|not queryable|Cannot use a pool|SSL connection)/i.test(error.message)
+  );
+}

@@ -1,0 +1,108 @@
+import { randomBytes } from 'node:crypto';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { writePrivateFile } from '../../runtime/private-file.ts';
+import type { Binaries } from './binaries.ts';
+import { EmbeddedPostgresError, errorCode, readIfExists } from './error.ts';
+import { explainFailure } from './failure.ts';
+import { canReach, runAs, type SystemUser } from './user.ts';
+
+export const SUPERUSER = 'quittance';
+export const DATABASE = 'quittance';
+
+/** A cluster lives in a directory of its own, `home`: PostgreSQL's data directory and its log. */
+export function dataPath(home: string): string {
+  return join(home, 'data');
+}
+
+/** Where the existing cluster of the data directory is, from its location file or in its usual place; undefined before the first start. */
+export async function findCluster(
+  dataDir: string,
+): Promise<{ home: string; owner: { uid: number; gid: number } } | undefined> {
+  const locationPath = join(dataDir, LOCATION_FILE);
+  const recorded = (await readIfExists(locationPath))?.trim();
+  const home = recorded ?? join(dataDir, 'postgres');
+  const found = await stat(home).catch((error) => {
+    if (errorCode(error) !== 'ENOENT') throw error;
+  });
+  if (found) return { home, owner: { uid: found.uid, gid: found.gid } };
+  if (recorded === undefined) return undefined;
+  throw new EmbeddedPostgresError(
+    'EMBEDDED_DAMAGED',
+    `The database is missing: ${locationPath} says it is in ${recorded}, which does not exist. ` +
+      `Restore ${recorded} from a backup, or delete ${locationPath} to begin with an empty database.`,
+  );
+}
+
+export const LOCATION_FILE = 'postgres.location';
+
+/** Says why an existing cluster cannot be used, by throwing EmbeddedPostgresError; returns if nothing stands against it. */
+export async function checkCluster(
+  found: { home: string; owner: { uid: number } },
+  user: SystemUser | undefined,
+  binaries: Binaries,
+): Promise<void> {
+  const { home, owner } = found;
+  const uid = user?.uid ?? process.getuid?.();
+  if (owner.uid !== uid) {
+    throw new EmbeddedPostgresError(
+      'EMBEDDED_UNREACHABLE',
+      `The database in ${home} belongs to uid ${owner.uid}, and PostgreSQL would run as ${user?.name ?? `uid ${uid}`}. ` +
+        `Start Quittance as the user that made it, or run "chown -R ${user?.name ?? uid} ${home}".`,
+    );
+  }
+  if (!(await canReach(user, home))) {
+    throw new EmbeddedPostgresError(
+      'EMBEDDED_UNREACHABLE',
+      `User ${user?.name ?? uid} cannot reach the database in ${home}. Run "chmod o+x" on each directory above it that is closed to others.`,
+    );
+  }
+  const version = (await readIfExists(join(dataPath(home), 'PG_VERSION')))?.trim();
+  const control = await stat(join(dataPath(home), 'global', 'pg_control')).catch(() => undefined);
+  if (!version || !control) {
+    throw new EmbeddedPostgresError(
+      'EMBEDDED_DAMAGED',
+      `The database in ${home} is incomplete (${version ? 'global/pg_control' : 'PG_VERSION'} is missing). ` +
+        `Restore it from a backup, or move ${home} away to begin with an empty database.`,
+    );
+  }
+  if (version !== binaries.majorVersion) {
+    throw new EmbeddedPostgresError(
+      'EMBEDDED_WRONG_VERSION',
+      `The database in ${home} was made by PostgreSQL ${version}, and this release brings PostgreSQL ${binaries.majorVersion}. ` +
+        `Start the release of Quittance that made it, or run a PostgreSQL ${version} on it yourself and set DATABASE_URL.`,
+    );
+  }
+}
+
+/** Runs SQL on a stopped cluster, without a password. Each line is one command. */
+export async function runSingleUser(
+  data: string,
+  { user, binaries }: { user: SystemUser | undefined; binaries: Binaries },
+  sql: string,
+): Promise<void> {
+  const { code, output } = await runAs(
+    user,
+    join(binaries.root, 'bin', 'postgres'),
+    ['--single', '-D', data, 'postgres'],
+    sql,
+  );
+  if (code !== 0 || /\b(ERROR|FATAL|PANIC):/.test(output)) throw explainFailure(data, output, 'postgres --single');
+}
+
+/**
+ * The password of the database's superuser, from `postgres.password` or a new one. A cluster whose password file was lost (a backup without
+ * it) gets a new password: the owner of its files may set one anyway.
+ */
+export async function readOrCreatePassword(
+  dataDir: string,
+  resetOn?: { home: string; user: SystemUser | undefined; binaries: Binaries },
+) {
+  const path = join(dataDir, 'postgres.password');
+  const kept = (await readIfExists(path))?.trim();
+  if (kept) return kept;
+  const password = randomBytes(24).toString('base64url');
+  if (resetOn) await runSingleUser(dataPath(resetOn.home), resetOn, `alter role ${SUPERUSER} password '${password}'\n`);
+  await writePrivateFile(path, `${password}\n`);
+  return password;
+}

@@ -1,0 +1,65 @@
+import { join } from 'node:path';
+import pg from 'pg';
+import { EmbeddedPostgresError, errorCode, readIfExists } from './error.ts';
+
+/** Where a PostgreSQL listens; `host` is the directory of its Unix socket. */
+export type PostgresConnection = { host: string; port: number; user: string; password: string; database: string };
+
+/**
+ * The connection to the embedded PostgreSQL that another process runs on the data directory, or null if none is running.
+ * Errors: EmbeddedPostgresError when it belongs to another user.
+ */
+export async function readRunningPostgres(dataDir: string): Promise<PostgresConnection | null> {
+  const path = connectionPath(dataDir);
+  const text = await readIfExists(path).catch((cause) => {
+    throw new EmbeddedPostgresError(
+      'EMBEDDED_UNREACHABLE',
+      `${path} cannot be read by uid ${process.getuid?.()} (${errorCode(cause)}). Run this command as the user that runs Quittance.`,
+      { cause },
+    );
+  });
+  const connection = text === undefined ? undefined : parseConnection(text);
+  if (connection === undefined || (await tryToConnect(connection)) !== undefined) return null;
+  return connection;
+}
+
+export function connectionPath(dataDir: string): string {
+  return join(dataDir, 'postgres.json');
+}
+
+/** {"host":"/tmp/quittance-a1B2c3","port":5432,"user":"quittance","password":"…","database":"quittance"} */
+function parseConnection(text: string): PostgresConnection | undefined {
+  try {
+    const { host, port, user, password, database } = JSON.parse(text);
+    if (![host, user, password, database].every((value) => typeof value === 'string') || !Number.isSafeInteger(port))
+      return undefined;
+    return { host, port, user, password, database };
+  } catch {
+    return undefined;
+  }
+}
+
+/** A local server answers in milliseconds; this bounds the wait for one that hangs. */
+const CONNECT_TIMEOUT_MS = 5_000;
+
+/** Connects, works and disconnects. */
+export async function withClient<Result>(
+  connection: PostgresConnection,
+  work: (client: pg.Client) => Promise<Result>,
+): Promise<Result> {
+  const client = new pg.Client({ ...connection, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
+  client.on('error', () => {}); // The statement under way, if there is one, reports the loss.
+  try {
+    await client.connect();
+    return await work(client);
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+/** Connects and disconnects. Returns what went wrong, undefined if nothing did. */
+export function tryToConnect(connection: PostgresConnection): Promise<Error | undefined> {
+  return withClient(connection, async () => undefined).catch((error) =>
+    error instanceof Error ? error : new Error(String(error)),
+  );
+}

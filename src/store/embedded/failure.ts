@@ -1,0 +1,63 @@
+import { DataDirError } from '../../runtime/instance-lock.ts';
+import { EmbeddedPostgresError } from './error.ts';
+
+/** Turns what initdb or postgres wrote before it gave up into an error that says what to do. */
+export function explainFailure(path: string, output: string, program: string): Error {
+  const reason = lastLines(output);
+  if (DISK_FULL.test(output)) {
+    return new DataDirError(
+      'DATA_DIR_FULL',
+      `The disk of ${path} is full; PostgreSQL cannot work there. Free some space, then start again.\n${reason}`,
+    );
+  }
+  if (NAMELESS_USER.test(output)) {
+    return new EmbeddedPostgresError(
+      'EMBEDDED_UNSUPPORTED',
+      `uid ${process.getuid?.()} has no name in /etc/passwd, which PostgreSQL insists on. ` +
+        `Add a line for it, use a named user, or set DATABASE_URL.\n${reason}`,
+    );
+  }
+  if (OTHER_VERSION.test(output)) {
+    return new EmbeddedPostgresError(
+      'EMBEDDED_WRONG_VERSION',
+      `The database in ${path} was made by another version of PostgreSQL. ` +
+        `Start the release of Quittance that made it, or set DATABASE_URL.\n${reason}`,
+    );
+  }
+  if (DAMAGED.test(output)) {
+    return new EmbeddedPostgresError(
+      'EMBEDDED_DAMAGED',
+      `The database in ${path} is damaged. Restore it from a backup.\n${reason}`,
+    );
+  }
+  return new EmbeddedPostgresError(
+    'EMBEDDED_FAILED',
+    `The embedded PostgreSQL (${program}) failed in ${path}:\n${reason}\nCorrect the cause named above, or set DATABASE_URL.`,
+  );
+}
+
+/** The error of a PostgreSQL that ended while the program ran, though nobody stopped it. `logTail` is the end of its log. */
+export function endedByItself(
+  dataDir: string,
+  { code, signal, logTail }: { code: number | null; signal: string | null; logTail: string },
+): Error {
+  if (DISK_FULL.test(logTail) || DAMAGED.test(logTail)) return explainFailure(dataDir, logTail, 'postgres');
+  return new EmbeddedPostgresError(
+    'EMBEDDED_FAILED',
+    `The embedded PostgreSQL in ${dataDir} ended (${signal ?? `exit code ${code}`}), so Quittance stopped. ` +
+      `Start again: nothing that was acknowledged is lost. The end of its log:\n${lastLines(logTail)}`,
+  );
+}
+
+// Messages of PostgreSQL 18 in English, which LC_ALL=C makes sure of.
+const DISK_FULL = /No space left on device|Disk quota exceeded/;
+const NAMELESS_USER = /could not look up (effective|local) user ID/;
+const OTHER_VERSION = /database files are incompatible with server/;
+const DAMAGED = /could not open (control )?file|could not locate a valid checkpoint|required WAL directory|PANIC:/;
+
+/** The end of a log is where the reason stands. */
+const MAX_LINES = 12;
+
+function lastLines(text: string): string {
+  return text.trimEnd().split('\n').slice(-MAX_LINES).join('\n') || '(it wrote nothing)';
+}

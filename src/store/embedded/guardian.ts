@@ -1,0 +1,128 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { join } from 'node:path';
+import type { Binaries } from './binaries.ts';
+import { dataPath } from './cluster.ts';
+import { readPostmaster, stopPostmaster } from './postmaster.ts';
+import { type SystemUser, spawnError, spawnOptions } from './user.ts';
+
+/** How the guardian ended: its exit code is that of postgres. */
+type GuardianExit = { code: number | null; signal: NodeJS.Signals | null };
+
+/** A running guardian. `exited` never rejects. `stop` is a fast shutdown, bounded, and may be called again. */
+export type Guardian = { exited: Promise<GuardianExit>; stop(): Promise<GuardianExit> };
+
+/** The guardian's exit code when another living server has the cluster. */
+export const CLUSTER_IN_USE = 75;
+
+/**
+ * Runs postgres under a shell of its own session, which lives exactly as long as postgres, and stops it when our end of its standard
+ * input closes: by `stop`, or by our death of any cause. Ctrl-C in a terminal does not reach that session.
+ * A postgres started directly would outlive a killed Node.
+ *
+ * Two shells share the work, for a shell cannot wait for its input and its child at once. SIGUSR1 ends the watcher while it waits
+ * for input; when it is stopping postgres it ends by itself, lest its `sleep` be left behind. Where flock(1) exists, a lock that the
+ * kernel keeps until the last process of the cluster is gone also shuts out other containers on the same volume, whose
+ * processes nobody here can see; and it makes a successor wait until this guardian has cleaned up.
+ */
+const SCRIPT = `
+postgres=$1 home=$2 socket_dir=$3 connection_file=$4 stale_pid_file=$5
+shift 5
+trap '' INT TERM HUP QUIT
+umask 077
+exec 3<&0 </dev/null >>"$home/postgres.log" 2>&1
+if command -v flock >/dev/null; then
+  exec 9>>"$home/postgres.lock"
+  tries=0
+  until flock -n 9; do
+    tries=$((tries + 1))
+    if [ $tries -gt 100 ]; then exit ${CLUSTER_IN_USE}; fi
+    sleep 0.1
+  done
+fi
+if [ -n "$stale_pid_file" ]; then rm -f "$stale_pid_file"; fi
+"$postgres" -D "$home/data" -k "$socket_dir" "$@" 3<&- &
+pid=$!
+(
+  while read -r _; do :; done <&3
+  trap '' USR1
+  rm -f "$connection_file"
+  kill -INT $pid
+  tries=0
+  while kill -0 $pid && [ $tries -lt 250 ]; do
+    tries=$((tries + 1))
+    sleep 0.02
+  done
+  kill -QUIT $pid
+) 2>/dev/null 9>&- &
+watcher=$!
+exec 3<&-
+wait $pid
+code=$?
+kill -USR1 $watcher 2>/dev/null
+wait $watcher 2>/dev/null
+rm -rf "$socket_dir"
+rm -f "$connection_file" 2>/dev/null
+exit $code
+`;
+
+/** After the guardian's 5 s for a fast and postgres' 5 s for an immediate shutdown, nothing is left to wait for. */
+const STOP_TIMEOUT_MS = 12_000;
+
+/** Starts the guardian; rejects if the shell itself cannot be started. */
+export async function startGuardian(options: {
+  home: string;
+  socketDir: string;
+  connectionFile: string;
+  hasStalePidFile: boolean;
+  settings: Readonly<Record<string, string>>;
+  binaries: Binaries;
+  user: SystemUser | undefined;
+}): Promise<Guardian> {
+  const { home, socketDir, connectionFile, settings, binaries, user } = options;
+  const data = dataPath(home);
+  const postgres = join(binaries.root, 'bin', 'postgres');
+  const stalePidFile = options.hasStalePidFile ? join(data, 'postmaster.pid') : '';
+  const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const child = spawn(
+    '/bin/sh',
+    ['-c', SCRIPT, 'quittance-postgres', postgres, home, socketDir, connectionFile, stalePidFile, ...flags],
+    { ...spawnOptions(user), detached: true, stdio: ['pipe', 'ignore', 'ignore'] },
+  );
+  const exited = new Promise<GuardianExit>((resolve) => {
+    child.once('exit', (code, signal) => resolve({ code, signal }));
+  }).then(async (exit) => {
+    child.stdin?.destroy();
+    // A guardian that was killed could not stop postgres. Its watcher may be doing so already; another signal does no harm.
+    if (exit.signal !== null) await stopRemaining(data, socketDir, user);
+    return exit;
+  });
+  await new Promise<void>((resolve, reject) => {
+    child.once('spawn', resolve);
+    child.once('error', (cause) => reject(spawnError('/bin/sh', user, cause)));
+  });
+  child.stdin?.on('error', () => {}); // The guardian is gone, which `exited` tells.
+  // A Node with nothing else to do may end: the guardian then stops postgres.
+  child.unref();
+  return { exited, stop: () => stopGuardian(child, exited) };
+}
+
+async function stopGuardian(child: ChildProcess, exited: Promise<GuardianExit>): Promise<GuardianExit> {
+  child.ref();
+  child.stdin?.end();
+  const timer = setTimeout(() => {
+    // The guardian leads its process group, of which postgres is a member.
+    if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGKILL');
+  }, STOP_TIMEOUT_MS);
+  try {
+    return await exited;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function stopRemaining(data: string, socketDir: string, user: SystemUser | undefined): Promise<void> {
+  const postmaster = await readPostmaster(data).catch(() => undefined);
+  if (postmaster?.socketDir === socketDir) {
+    await stopPostmaster(data, postmaster.pid, user).catch(() => {});
+  }
+}

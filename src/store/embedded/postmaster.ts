@@ -1,0 +1,82 @@
+import { execFile } from 'node:child_process';
+import { readlink, realpath, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { isRunning } from '../../runtime/is-running.ts';
+import { EmbeddedPostgresError, readIfExists } from './error.ts';
+import { runAs, type SystemUser } from './user.ts';
+
+/** A server as PostgreSQL writes it into its data directory (`miscinit.c CreateLockFile`). */
+export type Postmaster = { pid: number; socketDir: string; isReady: boolean };
+
+/** The name with which our socket directories begin. */
+export const SOCKET_DIR_PREFIX = 'quittance-';
+
+/** Reads postmaster.pid; its lines are pid, data directory, start time, port, socket directory, listen address, shared memory, status. Undefined if there is none, or it is being written. */
+export async function readPostmaster(data: string): Promise<Postmaster | undefined> {
+  const text = await readIfExists(join(data, 'postmaster.pid'));
+  const lines = text?.split('\n') ?? [];
+  // The single-user mode writes its pid as a negative number.
+  const pid = Math.abs(Number(lines[0]));
+  if (!Number.isSafeInteger(pid) || pid < 2) return undefined;
+  return { pid, socketDir: lines[4] ?? '', isReady: lines[7]?.trim() === 'ready' };
+}
+
+/**
+ * Stops a PostgreSQL that outlived its Quittance (only possible if its guardian was killed with it) and removes its remains. The caller
+ * holds the lock of the data directory. The file belongs to the user, who may have written anything into it: the process and the files that
+ * it names are signalled and removed with the rights of that user alone. Returns true if there is a postmaster.pid that belongs to no
+ * process of this cluster.
+ */
+export async function stopOrphan(data: string, user: SystemUser | undefined): Promise<boolean> {
+  const postmaster = await readPostmaster(data);
+  if (postmaster === undefined) return false;
+  if (await isPostmasterOf(data, postmaster.pid, user)) await stopPostmaster(data, postmaster.pid, user);
+  if (basename(postmaster.socketDir).startsWith(SOCKET_DIR_PREFIX)) {
+    await runAs(user, '/bin/sh', ['-c', REMOVE_SOCKET, postmaster.socketDir]);
+  }
+  return (await readPostmaster(data)) !== undefined;
+}
+
+/** All that PostgreSQL makes in its socket directory. Anything else there is not ours, and the directory then stays. */
+const REMOVE_SOCKET = 'test -L "$0" || { rm -f -- "$0/.s.PGSQL.5432" "$0/.s.PGSQL.5432.lock"; rmdir -- "$0"; }';
+
+/** A process id is reused after a while: the process must also be the user's and stand in the data directory, as every postmaster does. */
+async function isPostmasterOf(data: string, pid: number, user: SystemUser | undefined): Promise<boolean> {
+  if (!isRunning(pid)) return false;
+  const uid = user?.uid ?? process.getuid?.();
+  const cwd = await readlink(`/proc/${pid}/cwd`).catch(() => undefined);
+  if (cwd !== undefined) {
+    return cwd === (await realpath(data)) && (await stat(`/proc/${pid}`).catch(() => undefined))?.uid === uid;
+  }
+  // No /proc (macOS), or a process that just ended.
+  const found = await promisify(execFile)('ps', ['-o', 'uid=', '-o', 'command=', '-p', String(pid)]).catch(() => null);
+  const [, owner, command] = /^\s*(\d+)\s+(.*)/.exec(found?.stdout ?? '') ?? [];
+  return Number(owner) === uid && command?.includes(data) === true;
+}
+
+/** A fast shutdown aborts the running transactions and takes well under a second; the guardian uses the same time. */
+const FAST_SHUTDOWN_MS = 5_000;
+/** After an immediate shutdown the postmaster kills its children within 5 s (`postmaster.c SIGKILL_CHILDREN_AFTER_SECS`). */
+const IMMEDIATE_SHUTDOWN_MS = 7_000;
+
+/** Stops it fast, and if that takes too long at once; its journal is replayed at the next start. */
+export async function stopPostmaster(data: string, pid: number, user: SystemUser | undefined): Promise<void> {
+  for (const [signal, patienceMs] of [
+    ['INT', FAST_SHUTDOWN_MS],
+    ['QUIT', IMMEDIATE_SHUTDOWN_MS],
+    ['KILL', IMMEDIATE_SHUTDOWN_MS],
+  ] as const) {
+    const deadlineMs = performance.now() + patienceMs;
+    await runAs(user, '/bin/sh', ['-c', 'kill -s "$0" "$1"', signal, String(pid)]);
+    while (performance.now() < deadlineMs) {
+      if (!(await isPostmasterOf(data, pid, user))) return;
+      await delay(10);
+    }
+  }
+  throw new EmbeddedPostgresError(
+    'EMBEDDED_FAILED',
+    `PostgreSQL (process ${pid}) on ${data} cannot be stopped. Stop it, then start again.`,
+  );
+}

@@ -1,0 +1,30 @@
+import { lockForService } from '../../runtime/lock-for-service.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { createParts } from '../../runtime/parts.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded.ts';
+import { endedByItself } from './failure.ts';
+
+/** Takes a data directory for a service and runs its database. `fail` is called with the reason if that ends by itself. */
+export async function startServiceDatabase({
+  dataDir,
+  log,
+  needsOwnUser,
+  fail,
+}: {
+  dataDir: string;
+  log: Logger;
+  needsOwnUser: boolean;
+  fail(error: unknown): void;
+}): Promise<EmbeddedPostgres> {
+  const parts = createParts();
+  const lock = await lockForService(dataDir);
+  await parts.add({ stop: () => lock.release() });
+  const onExit = (exit: Parameters<typeof endedByItself>[1]) => fail(endedByItself(dataDir, exit));
+  try {
+    const postgres = await parts.add(startEmbeddedPostgres({ dataDir, log, needsOwnUser, onExit }));
+    return { ...postgres, stop: parts.stop };
+  } catch (error) {
+    await parts.stop().catch(() => undefined);
+    throw error;
+  }
+}

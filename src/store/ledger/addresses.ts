@@ -1,0 +1,206 @@
+import type { Network } from '../../domain/network.ts';
+import type { Policy } from '../../domain/policy.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import type { AccountHex, TronAddress } from '../../tron/address.ts';
+import { addressColumn, type DamagedAddress, readAddress } from '../db/address-column.ts';
+import type { Sql } from '../db/database.ts';
+import { listColumns, type Row, type Shape, statement, text } from '../db/statement.ts';
+
+const columns = {
+  id: 'uuid',
+  address: 'address',
+  policy: text<Policy>(),
+  position: 'int4',
+  createdAt: 'timestamptz',
+  retiredAt: 'timestamptz?',
+  accountKeyId: 'uuid?',
+  derivationIndex: 'int4?',
+} as const;
+const COLUMNS = namesOf(columns);
+
+export type ListedAddress = Row<typeof columns>;
+
+function namesOf(shape: Shape): string {
+  return listColumns(shape).replace(/\baddress\b/, () => `${addressColumn('addresses')} as address`);
+}
+
+/** The most addresses that are listed at once. */
+export const MAX_LISTED = 10_000;
+
+const list = statement(
+  'address-list',
+  columns,
+  `select ${COLUMNS} from addresses where project_id = $1 and position > $2 order by position limit ${MAX_LISTED}`,
+);
+
+/** The project's addresses by position, from the first after `afterPosition` on; at most `MAX_LISTED`. Positions may have gaps. */
+export async function listAddresses(db: Sql, projectId: string, afterPosition = 0): Promise<ListedAddress[]> {
+  return db.run(list, [projectId, afterPosition]);
+}
+
+export type NewAddress = { id: string; account: AccountHex; address: TronAddress };
+
+/**
+ * `policy`: the project's, unless said otherwise. `accountKeyId`: the key from which all of `entries` were derived, each with
+ * its `index`; else null.
+ */
+export type NewAddresses = {
+  projectId: string;
+  policy: Policy | null;
+  accountKeyId: string | null;
+  entries: readonly (NewAddress & { index: number | null })[];
+};
+
+// In the order of the accounts, so that two projects which add the same ones wait for, and do not block, each other.
+const insert = statement(
+  'address-insert',
+  { address: 'address' },
+  `insert into addresses (id, project_id, network, account, address, policy, account_key_id, derivation_index, position)
+   select e.id, p.id, p.network, decode(e.account, 'hex'), e.address, coalesce($2::text, p.policy), $3::uuid, e.index,
+     (select coalesce(max(position), 0) from addresses where project_id = p.id) + e.place::int4
+   from projects p,
+     unnest($4::uuid[], $5::text[], $6::text[], $7::int4[]) with ordinality e(id, account, address, index, place)
+   where p.id = $1
+   order by e.account
+   on conflict (network, account) do nothing
+   returning ${addressColumn('addresses')} as address`,
+);
+
+/**
+ * Adds addresses at the end of the project's list and returns those that were added: the others are in a project of this
+ * network already. If two additions run at once, one fails, unless each holds the project's lock first (`lockProject`).
+ */
+export async function insertAddresses(db: Sql, { projectId, policy, accountKeyId, entries }: NewAddresses) {
+  const rows = await db.run(insert, [
+    projectId,
+    policy,
+    accountKeyId,
+    entries.map(({ id }) => id),
+    entries.map(({ account }) => account),
+    entries.map(({ address }) => address),
+    entries.map(({ index }) => (index === null ? null : BigInt(index))),
+  ]);
+  return rows.map(({ address }) => address);
+}
+
+/** Adds one address; `false` if a project of this network has it already. */
+export async function insertAddress(
+  db: Sql,
+  entry: NewAddress & {
+    projectId: string;
+    policy?: Policy;
+    derivedFrom?: { accountKeyId: string; index: number };
+  },
+): Promise<boolean> {
+  const { id, account, address, projectId, policy = null, derivedFrom } = entry;
+  const entries = [{ id, account, address, index: derivedFrom?.index ?? null }];
+  const accountKeyId = derivedFrom?.accountKeyId ?? null;
+  return (await insertAddresses(db, { projectId, policy, accountKeyId, entries })).length === 1;
+}
+
+const ownedColumns = {
+  id: 'uuid',
+  projectId: 'uuid',
+  address: 'address',
+  policy: text<Policy>(),
+  retiredAt: 'timestamptz?',
+  barredAt: 'timestamptz?',
+} as const;
+
+/** An address of any project of a network. A barred one was in a ledger that was restored, and never gets a new invoice. */
+export type OwnedAddress = Row<typeof ownedColumns>;
+
+const find = statement(
+  'address-find',
+  ownedColumns,
+  `select ${namesOf(ownedColumns)} from addresses
+   where network = $1 and account in (select decode(a, 'hex') from unnest($2::text[]) a)`,
+);
+
+/** Those of the accounts that are addresses of a project of this network; in no particular order. */
+export async function findAddresses(
+  db: Sql,
+  network: Network,
+  accounts: readonly AccountHex[],
+): Promise<OwnedAddress[]> {
+  return db.run(find, [network, accounts]);
+}
+
+const count = statement(
+  'address-count',
+  { projectId: 'uuid', policy: text<Policy>(), active: 'int4', retired: 'int4' },
+  `select project_id, policy, (count(*) filter (where retired_at is null))::int4 as active,
+     count(retired_at)::int4 as retired
+   from addresses where project_id = any($1::uuid[]) group by project_id, policy`,
+);
+
+/** How many addresses of a project are in use, by policy, and how many are retired. */
+export type AddressCounts = { active: Record<Policy, number>; retired: number };
+
+/** The counts of each of these projects. */
+export async function countAddressesByProject(
+  db: Sql,
+  projectIds: readonly string[],
+): Promise<Map<string, AddressCounts>> {
+  const byProject = new Map(projectIds.map((id) => [id, noAddresses()]));
+  for (const row of await db.run(count, [projectIds])) {
+    const counts = byProject.get(row.projectId);
+    if (counts === undefined) continue;
+    counts.active[row.policy] = row.active;
+    counts.retired += row.retired;
+  }
+  return byProject;
+}
+
+/** The counts of one project. */
+export async function countAddresses(db: Sql, projectId: string): Promise<AddressCounts> {
+  return (await countAddressesByProject(db, [projectId])).get(projectId) ?? noAddresses();
+}
+
+function noAddresses(): AddressCounts {
+  return { active: { tail: 0, exact: 0 }, retired: 0 };
+}
+
+const retire = statement(
+  'address-retire',
+  { id: 'uuid' },
+  'update addresses set retired_at = $2 where id = any($1::uuid[]) and retired_at is null returning id',
+);
+
+/** Takes addresses (by their UUIDs) out of use: no new invoices, watched for ever. Returns those that were in use. */
+export async function markRetired(tx: Sql, ids: readonly string[], retiredAt: UnixMs): Promise<Set<string>> {
+  return new Set((await tx.run(retire, [ids, new Date(retiredAt)])).map(({ id }) => id));
+}
+
+const activate = statement(
+  'address-activate',
+  { id: 'uuid' },
+  'update addresses set retired_at = null where id = any($1::uuid[]) and retired_at is not null returning id',
+);
+
+/** Takes retired addresses (by their UUIDs) into use again. Returns those that were retired. */
+export async function markInUse(tx: Sql, ids: readonly string[]): Promise<Set<string>> {
+  return new Set((await tx.run(activate, [ids])).map(({ id }) => id));
+}
+
+const selectTexts = statement(
+  'address-texts',
+  { id: 'uuid', address: 'text' },
+  `select id, ${addressColumn('addresses')} as address from addresses where network = $1 and id > $2 order by id limit 500`,
+);
+
+const FIRST_UUID = '00000000-0000-0000-0000-000000000000';
+
+/** The addresses of a network, in use or not, whose text is not that of their account: the first `limit`, in no particular order. */
+export async function findDamagedAddresses(db: Sql, network: Network, limit: number): Promise<DamagedAddress[]> {
+  const damaged: DamagedAddress[] = [];
+  for (let after: string | undefined = FIRST_UUID; after !== undefined && damaged.length < limit; ) {
+    const rows: { id: string; address: string }[] = await db.run(selectTexts, [network, after]);
+    for (const { address } of rows) {
+      const read = readAddress(address);
+      if (read.kind === 'damaged') damaged.push(read);
+    }
+    after = rows.at(-1)?.id;
+  }
+  return damaged.slice(0, limit);
+}

@@ -1,0 +1,209 @@
+import type { WordRange } from '../../domain/code-word.ts';
+import { uuidV7 } from '../../domain/ids.ts';
+import type { MicroUsdt } from '../../domain/money.ts';
+import type { Network } from '../../domain/network.ts';
+import type { Policy } from '../../domain/policy.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import type { TronAddress } from '../../tron/address.ts';
+import { addressColumn } from '../db/address-column.ts';
+import type { Sql } from '../db/database.ts';
+import { micro, type Row, statement, text } from '../db/statement.ts';
+
+const columns = {
+  id: 'uuid',
+  network: text<Network>(),
+  policy: text<Policy>(),
+  maxSurchargeMicro: 'int8',
+  createdAt: 'timestamptz',
+  activeAddresses: 'int8',
+  retiredAddresses: 'int8',
+  hasInvoices: 'bool',
+  hasKeys: 'bool',
+} as const;
+
+// Only addresses of the policy in force take new invoices. Asking for the first invoice keeps PostgreSQL on the primary key: for
+// `exists` it may read the whole table where a project has none.
+const COLUMNS = `p.id, p.network, p.policy, p.max_surcharge_micro, p.created_at,
+   (select count(*) from addresses a
+    where a.project_id = p.id and a.policy = p.policy and a.retired_at is null) as active_addresses,
+   (select count(*) from addresses a
+    where a.project_id = p.id and a.policy = p.policy and a.retired_at is not null) as retired_addresses,
+   (select i.id from invoices i where i.project_id = p.id order by i.id limit 1) is not null as has_invoices,
+   exists (select from api_keys k where k.project_id = p.id and k.revoked_at is null
+     and (k.expires_at is null or k.expires_at > $1)) as has_keys`;
+
+/** A project as far as it says how many invoices it can take. `createdAt` is the database's time. */
+export type CapacityProject = Row<typeof columns>;
+
+const selectPage = statement(
+  'capacity-projects',
+  columns,
+  `select ${COLUMNS} from projects p where p.network = $2 and ($3::uuid is null or p.id > $3) order by p.id limit 100`,
+);
+
+/** The next 100 projects of a network by id, from the one after `afterId` on. */
+export async function listCapacityProjects(
+  db: Sql,
+  network: Network,
+  afterId: string | null,
+  now: UnixMs,
+): Promise<CapacityProject[]> {
+  return db.run(selectPage, [new Date(now), network, afterId]);
+}
+
+const selectOne = statement('capacity-project', columns, `select ${COLUMNS} from projects p where p.id = $2`);
+
+export async function findCapacityProject(db: Sql, id: string, now: UnixMs): Promise<CapacityProject | null> {
+  const [row] = await db.run(selectOne, [new Date(now), id]);
+  return row ?? null;
+}
+
+// Ids hold their time, so the latest invoices are one range of the primary key, read from its end. The use of an amount is
+// counted by payable amount, since overlapping ranges share words, and on addresses of the policy in force. A range as wide
+// as `width` lies in at most two buckets of that width, so a hash join does what would need a product.
+const use = {
+  requestedMicro: micro<MicroUsdt>('int8'),
+  used7Days: 'int8',
+  used30Days: 'int8',
+  firstUseAt: 'timestamptz?',
+  countedSince: 'timestamptz',
+} as const;
+
+/** `firstUseAt`: within the invoices looked at. `countedSince`: the time from which invoices were looked at. */
+export type RecentUse = Row<typeof use>;
+
+const selectUse = statement(
+  'capacity-use',
+  use,
+  `with recent as materialized (
+     select i.requested_micro, i.payable_micro, i.created_at, a.policy = $2 as is_of_policy
+     from (select requested_micro, payable_micro, created_at, address_id from invoices
+           where project_id = $1 and id >= $3 order by id desc limit $4) i
+     join addresses a on a.id = i.address_id),
+   asked as (
+     select unnest($5::int8[]) as requested_micro
+     union all
+     (select requested_micro from recent where $5::int8[] is null
+      group by requested_micro order by count(*) desc, requested_micro limit $6))
+   select asked.requested_micro,
+     count(r.created_at) filter (where r.created_at >= $7) as used7_days,
+     count(r.created_at) as used30_days,
+     min(r.created_at) as first_use_at,
+     case when (select count(*) from recent) >= $4 then (select min(created_at) from recent) else $9::timestamptz end as counted_since
+   from asked
+   cross join lateral (values (asked.requested_micro / $8::int8), (asked.requested_micro / $8::int8 + 1)) bucket (number)
+   left join recent r on r.is_of_policy and r.payable_micro / $8::int8 = bucket.number
+     and r.payable_micro >= asked.requested_micro and r.payable_micro < asked.requested_micro + $8::int8
+   group by asked.requested_micro`,
+);
+
+/**
+ * The use of each amount in the last 7 and 30 days, by the latest `maxInvoices` invoices; in no particular order. `width`: that of the
+ * range of payable amounts of one request. `amounts`: the requested amounts, or how many of those asked for most often in this time.
+ */
+export async function findRecentUse(
+  db: Sql,
+  question: {
+    projectId: string;
+    policy: Policy;
+    width: bigint;
+    since7Days: UnixMs;
+    since30Days: UnixMs;
+    maxInvoices: number;
+    amounts: readonly MicroUsdt[] | { busiest: number };
+  },
+): Promise<RecentUse[]> {
+  const { amounts, since30Days } = question;
+  return db.run(selectUse, [
+    question.projectId,
+    question.policy,
+    uuidV7(since30Days, new Uint8Array(10), 0),
+    question.maxInvoices,
+    'busiest' in amounts ? null : amounts,
+    'busiest' in amounts ? amounts.busiest : 0,
+    new Date(question.since7Days),
+    question.width,
+    new Date(since30Days),
+  ]);
+}
+
+// The counts stand in lateral subqueries, which keeps them on the index (address_id, payable_micro): one short range each.
+const selectReserved = statement(
+  'capacity-reserved',
+  { number: 'int4', addresses: 'int8', reserved: 'int8' },
+  `select r.number::int4 as number, count(*) as addresses, sum(taken.count)::int8 as reserved
+   from unnest($3::int8[], $4::int8[]) with ordinality as r (from_micro, below_micro, number)
+   cross join addresses a
+   cross join lateral (
+     select count(*) from invoices i
+     where i.address_id = a.id and i.payable_micro >= r.from_micro and i.payable_micro < r.below_micro) taken
+   where a.project_id = $1 and a.policy = $2 and a.retired_at is null
+   group by r.number`,
+);
+
+/** For each range, in the order given: on how many active addresses of the policy it may be used, and how much of it is. */
+export async function countReserved(
+  db: Sql,
+  projectId: string,
+  policy: Policy,
+  ranges: readonly WordRange[],
+): Promise<{ addresses: bigint; reserved: bigint }[]> {
+  const counts = ranges.map(() => ({ addresses: 0n, reserved: 0n }));
+  for (const { number, addresses, reserved } of await db.run(selectReserved, [projectId, policy, ...bounds(ranges)])) {
+    counts[number - 1] = { addresses, reserved };
+  }
+  return counts;
+}
+
+const selectUsedBefore = statement(
+  'capacity-used-before',
+  { number: 'int4' },
+  `select r.number::int4 as number
+   from unnest($3::int8[], $4::int8[]) with ordinality as r (from_micro, below_micro, number)
+   where exists (
+     select from addresses a
+     cross join lateral (
+       select from invoices i
+       where i.address_id = a.id and i.payable_micro >= r.from_micro and i.payable_micro < r.below_micro
+         and i.created_at < $5
+       limit 1) before
+     where a.project_id = $1 and a.policy = $2)`,
+);
+
+/** The positions of the ranges from which an amount was taken before a time, also on addresses that are retired now. */
+export async function findUsedBefore(
+  db: Sql,
+  projectId: string,
+  policy: Policy,
+  ranges: readonly WordRange[],
+  before: UnixMs,
+): Promise<Set<number>> {
+  const rows = await db.run(selectUsedBefore, [projectId, policy, ...bounds(ranges), new Date(before)]);
+  return new Set(rows.map(({ number }) => number - 1));
+}
+
+function bounds(ranges: readonly WordRange[]): [bigint[], bigint[]] {
+  return [ranges.map(({ fromMicro }) => fromMicro), ranges.map(({ belowMicro }) => belowMicro)];
+}
+
+const selectAddresses = statement(
+  'capacity-addresses',
+  { address: 'address', position: 'int4', reserved: 'int8' },
+  `select ${addressColumn('a')} as address, a.position, taken.count as reserved
+   from addresses a
+   cross join lateral (
+     select count(*) from invoices i
+     where i.address_id = a.id and i.payable_micro >= $3 and i.payable_micro < $4) taken
+   where a.project_id = $1 and a.policy = $2 and a.retired_at is null
+   order by a.position limit 10000`,
+);
+
+/** The reserved part of a range on each active address of the policy, by position; at most 10,000 addresses. */
+export async function listReserved(
+  db: Sql,
+  projectId: string,
+  policy: Policy,
+  { fromMicro, belowMicro }: WordRange,
+): Promise<{ address: TronAddress; position: number; reserved: bigint }[]> {
+  return db.run(selectAddresses, [projectId, policy, fromMicro, belowMicro]);
+}

@@ -1,0 +1,109 @@
+import { hadPayment, type InvoiceStatus } from '../../domain/invoice.ts';
+import type { MicroUsdt } from '../../domain/money.ts';
+import type { Network } from '../../domain/network.ts';
+import { addressColumn } from '../db/address-column.ts';
+import type { Sql } from '../db/database.ts';
+import { findRow } from '../db/find-row.ts';
+import { group, listColumns, maybe, maybeCount, maybeHex, micro, type Row, statement, text } from '../db/statement.ts';
+import {
+  type ChainHead,
+  chainHead,
+  HEAD,
+  JOIN_HEAD,
+  JOIN_HEAD_BLOCK,
+  JOIN_PAYING_TRANSFER,
+  payingTransfer,
+} from './paying-transfer.ts';
+import { stands } from './standing.ts';
+
+/** At the commit that changes the status of an invoice its id is said here (migration 0005). */
+export const INVOICES_CHANNEL = 'quittance_invoices';
+
+/** How the merchant wants to be seen. `accent`: `#0a6549`. `logoId`: 32 hex characters. */
+const brand = {
+  name: 'text',
+  supportContact: 'text?',
+  returnUrl: 'text?',
+  accent: 'text?',
+  logoId: 'text?',
+} as const;
+
+export type Brand = Row<typeof brand>;
+
+const columns = {
+  id: 'uuid',
+  network: text<Network>(),
+  status: text<InvoiceStatus>(),
+  checkoutToken: 'text',
+  expiresAt: 'timestamptz',
+  eventCount: 'int4',
+  requestedMicro: micro<MicroUsdt>('int8'),
+  payableMicro: micro<MicroUsdt>('int8'),
+  address: 'address',
+  brand: group(brand),
+  /** A second transfer of exactly its amount that nobody has dealt with yet. */
+  secondTxId: maybeHex,
+  /** It is `PAID`, and the chain denies the transfer: an operator took that back. */
+  isDenied: 'bool',
+  /** Block 0 of the network, by which wallets on another one are told; `null` while it is not known. */
+  genesisId: maybeHex,
+  /** `null` before the first block was examined. */
+  head: maybe(chainHead),
+  /** Up to here blocks are irreversible and their transfers recorded. */
+  solidNumber: maybeCount,
+  transfer: maybe(payingTransfer),
+} as const;
+
+/** An invoice as its payer's page needs it. `hadPayment`: it waits again, because the block of its payment was orphaned. */
+export type CheckoutInvoice = Omit<Row<typeof columns>, 'eventCount'> & { hadPayment: boolean };
+
+const SELECT = `select ${listColumns(columns, 'i.', {
+  address: addressColumn('a'),
+  brand: 'p.',
+  secondTxId: `(select encode(d.tx_id, 'hex') from transfers d
+      where d.project_id = i.project_id and d.invoice_id = i.id and d.kind = 'duplicate' and ${stands('d')}
+        and not exists (select from transfer_resolutions r where r.transfer_id = d.id)
+      order by d.id limit 1)`,
+  isDenied: 'exists (select from transfer_annulments n where n.transfer_id = i.paid_transfer_id)',
+  genesisId: `encode(c.genesis_id, 'hex')`,
+  head: HEAD,
+  solidNumber: 'c.solid_number',
+  transfer: 't.',
+})}
+   from invoices i
+   join addresses a on a.id = i.address_id
+   join projects p on p.id = i.project_id
+   ${JOIN_HEAD}
+   ${JOIN_PAYING_TRANSFER}`;
+
+const selectByToken = statement('checkout-select', columns, `${SELECT} where i.checkout_token = $1`);
+
+/** The invoice behind a checkout link. */
+export async function findCheckoutInvoice(db: Sql, checkoutToken: string): Promise<CheckoutInvoice | null> {
+  const row = await findRow(db, selectByToken, [checkoutToken]);
+  return row && toInvoice(row);
+}
+
+const selectByTokens = statement('checkout-select-many', columns, `${SELECT} where i.checkout_token = any($1::text[])`);
+
+/** The invoices behind several links, in no order. At most 500 links at once. */
+export async function readCheckoutInvoices(db: Sql, checkoutTokens: readonly string[]): Promise<CheckoutInvoice[]> {
+  return (await db.run(selectByTokens, [checkoutTokens])).map(toInvoice);
+}
+
+function toInvoice({ eventCount, ...invoice }: Row<typeof columns>): CheckoutInvoice {
+  return { ...invoice, hadPayment: hadPayment(invoice.status, eventCount) };
+}
+
+const networkHead = { network: text<Network>(), head: group(chainHead) } as const;
+
+const selectHeads = statement(
+  'checkout-heads',
+  networkHead,
+  `select ${listColumns(networkHead, 'c.', { head: HEAD })} from chain_cursors c ${JOIN_HEAD_BLOCK}`,
+);
+
+/** The newest examined block of every network that has one. */
+export async function readChainHeads(db: Sql): Promise<Map<Network, ChainHead>> {
+  return new Map((await db.run(selectHeads, [])).map(({ network, head }) => [network, head]));
+}

@@ -1,0 +1,82 @@
+import type { InvoiceStatus } from '../../domain/invoice.ts';
+import type { MicroUsdt } from '../../domain/money.ts';
+import type { Network } from '../../domain/network.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import { addressColumn } from '../db/address-column.ts';
+import type { Sql } from '../db/database.ts';
+import { jsonRows } from '../db/json-rows.ts';
+import { listColumns, micro, type Row, statement, text } from '../db/statement.ts';
+import { projected } from './invoices.ts';
+
+/** A status change and its event need these of an invoice. */
+const changeable = {
+  ...projected,
+  projectId: 'uuid',
+  requestedMicro: micro<MicroUsdt>('int8'),
+  payableMicro: micro<MicroUsdt>('int8'),
+  address: 'address',
+  eventCount: 'int4',
+} as const;
+
+export type ChangeableInvoice = Row<typeof changeable>;
+
+const SELECT = `select ${listColumns(changeable, 'i.', { address: addressColumn('a') })}
+   from invoices i join addresses a on a.id = i.address_id`;
+
+const selectByIds = statement(
+  'invoice-changeable-select',
+  changeable,
+  `${SELECT} where (i.project_id, i.id) in (select * from unnest($1::uuid[], $2::uuid[])) and i.network = $3`,
+);
+
+/** The invoices by (project, id). */
+export async function findChangeable(
+  tx: Sql,
+  network: Network,
+  invoices: { projectId: string; invoiceId: string }[],
+): Promise<ChangeableInvoice[]> {
+  if (invoices.length === 0) return [];
+  const projectIds = invoices.map(({ projectId }) => projectId);
+  return tx.run(selectByIds, [projectIds, invoices.map(({ invoiceId }) => invoiceId), network]);
+}
+
+const selectOverdue = statement(
+  'invoice-overdue-select',
+  changeable,
+  `${SELECT} where i.network = $1 and i.status = 'PENDING' and i.expires_at <= $2 order by i.expires_at, i.id limit $3`,
+);
+
+/** Pending invoices whose deadline is at or before `clock`, the earliest first. */
+export function findOverdue(tx: Sql, network: Network, clock: UnixMs, limit: number): Promise<ChangeableInvoice[]> {
+  return tx.run(selectOverdue, [network, new Date(clock), limit]);
+}
+
+const statusUpdate = {
+  projectId: 'uuid',
+  id: 'uuid',
+  from: text<InvoiceStatus>(),
+  to: text<InvoiceStatus>(),
+  eventCount: 'int4',
+  paidTransferId: 'uuid?',
+} as const;
+
+export type StatusUpdate = Row<typeof statusUpdate>;
+
+const rows = jsonRows(statusUpdate);
+
+const update = statement(
+  'invoice-update-status',
+  { id: 'uuid' },
+  `update invoices i set status = t.to, event_count = i.event_count + 1, paid_transfer_id = t.paid_transfer_id
+   from ${rows.table('$1')}
+   where i.project_id = t.project_id and i.id = t.id and i.status = t.from and i.event_count = t.event_count
+   returning i.id`,
+);
+
+/** Applies status changes to invoices that still are as they were read, and counts their event. Throws if one is not. */
+export async function updateStatuses(tx: Sql, updates: StatusUpdate[]): Promise<void> {
+  const { length } = await tx.run(update, [rows.bind(updates)]);
+  if (length !== updates.length) {
+    throw new Error(`${updates.length - length} of ${updates.length} invoices changed under the watcher's feet`);
+  }
+}

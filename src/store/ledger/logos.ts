@@ -1,0 +1,31 @@
+import { createHash } from 'node:crypto';
+import type { LogoType } from '../../domain/brand/logo.ts';
+import type { Sql } from '../db/database.ts';
+import { statement, text } from '../db/statement.ts';
+
+/** `content`: at most `MAX_LOGO_BYTES`. */
+export type Logo = { type: LogoType; content: Buffer };
+
+const insert = statement(
+  'logo-insert',
+  {},
+  'insert into logos (id, type, content) values ($1, $2, $3) on conflict (id) do nothing',
+);
+
+/** Keeps a logo under the digest of its bytes, which is its id: 32 hex characters of their SHA-256. */
+export async function insertLogo(db: Sql, { type, content }: Logo): Promise<string> {
+  const id = createHash('sha256').update(content).digest('hex').slice(0, 32);
+  await db.run(insert, [id, type, content]);
+  return id;
+}
+
+const select = statement(
+  'logo-select',
+  { type: text<LogoType>(), content: 'bytea' },
+  'select type, content from logos where id = $1',
+);
+
+export async function findLogo(db: Sql, id: string): Promise<Logo | null> {
+  const [row] = await db.run(select, [id]);
+  return row ?? null;
+}

@@ -1,0 +1,43 @@
+import { count, hex, maybeHex, type Row } from '../db/statement.ts';
+
+/** The transfer that pays or will pay an invoice. `blockId` is `null` until its block is irreversible. */
+export const payingTransfer = {
+  txId: hex(),
+  logIndex: 'int4',
+  blockNumber: count,
+  blockId: maybeHex,
+  blockTime: 'timestamptz',
+  from: 'text',
+} as const;
+
+export type PayingTransfer = Row<typeof payingTransfer>;
+
+/**
+ * Joins `t`, which has its columns, to `invoices i`. A PAID invoice has its transfer; a CONFIRMING one has sightings, of which the
+ * earliest in chain order counts.
+ */
+export const JOIN_PAYING_TRANSFER = `left join lateral (
+     select t.tx_id, t.log_index, t.block_number, t.block_id, t.block_time, t.from_address as from
+     from transfers t where t.id = i.paid_transfer_id
+     union all
+     (select s.tx_id, s.log_index, s.block_number, null, b.block_time, s.from_address
+      from sightings s join head_blocks b on b.network = s.network and b.number = s.block_number
+      where s.project_id = i.project_id and s.invoice_id = i.id and i.status = 'CONFIRMING'
+      order by s.block_number, s.position, s.tx_id, s.log_index limit 1)
+   ) t on true`;
+
+/** The newest examined block of a network. */
+export const chainHead = { number: count, time: 'timestamptz' } as const;
+
+export type ChainHead = Row<typeof chainHead>;
+
+/** Its columns where `joinHead` joined it. */
+export const HEAD = { number: 'coalesce(h.number, c.solid_number)', time: 'coalesce(h.block_time, c.solid_time)' };
+
+/** Joins `h`, the newest examined block above the irreversible one, to the cursor `c` of its network. */
+export const JOIN_HEAD_BLOCK = `left join lateral (
+     select number, block_time from head_blocks where network = c.network order by number desc limit 1) h on true`;
+
+/** Joins to `invoices i` where its network stands: `c`, the cursor, and `h`. */
+export const JOIN_HEAD = `left join chain_cursors c on c.network = i.network
+   ${JOIN_HEAD_BLOCK}`;

@@ -1,0 +1,53 @@
+import type { SeenTransfer } from '../../domain/event.ts';
+import type { MicroUsdt } from '../../domain/money.ts';
+import { addressColumn } from '../db/address-column.ts';
+import type { Sql } from '../db/database.ts';
+import { findRow } from '../db/find-row.ts';
+import { listColumns, maybe, maybeCount, micro, type Row, statement } from '../db/statement.ts';
+import { projected } from './invoices.ts';
+import { HEAD, JOIN_HEAD, JOIN_PAYING_TRANSFER, payingTransfer } from './paying-transfer.ts';
+
+const invoice = {
+  ...projected,
+  requestedMicro: micro<MicroUsdt>('int8'),
+  payableMicro: micro<MicroUsdt>('int8'),
+  address: 'address',
+} as const;
+
+/** An invoice with what was asked for and the transfer that pays or will pay it, as the API shows it. */
+export type InvoicePayment = Row<typeof invoice> & {
+  transaction: (SeenTransfer & { late: boolean; headNumber: number }) | null;
+};
+
+const columns = { ...invoice, transfer: maybe(payingTransfer), late: 'bool?', headNumber: maybeCount } as const;
+
+const select = statement(
+  'invoice-payment-select',
+  columns,
+  `select ${listColumns(columns, 'i.', {
+    address: addressColumn('a'),
+    transfer: 't.',
+    late: 't.block_time > i.expires_at',
+    headNumber: HEAD.number,
+  })}
+   from invoices i
+   join addresses a on a.id = i.address_id
+   ${JOIN_HEAD}
+   ${JOIN_PAYING_TRANSFER}
+   where i.project_id = $1 and i.id = $2`,
+);
+
+/** The invoice of a project with its payment. */
+export async function findInvoicePayment(db: Sql, projectId: string, id: string): Promise<InvoicePayment | null> {
+  const row = await findRow(db, select, [projectId, id]);
+  if (row === null) return null;
+  const { transfer, late, headNumber, ...found } = row;
+  const transaction = transfer && {
+    ...transfer,
+    // The only transfers that can pay an invoice are of exactly its payable amount.
+    amountMicro: found.payableMicro,
+    late: late === true,
+    headNumber: headNumber ?? transfer.blockNumber,
+  };
+  return { ...found, transaction };
+}

@@ -1,0 +1,87 @@
+import type { Network } from '../../domain/network.ts';
+import type { Policy } from '../../domain/policy.ts';
+import { DEFAULT_UNPAID_LIMITS } from '../../domain/unpaid.ts';
+import type { Sql } from '../db/database.ts';
+import { count, listColumns, type Row, statement, text } from '../db/statement.ts';
+
+/** The settings of a project that an operator may change. */
+const settings = {
+  name: 'text',
+  policy: text<Policy>(),
+  maxSurchargeMicro: 'int8',
+  invoiceLifetimeMs: count,
+  supportContact: 'text?',
+  returnUrl: 'text?',
+  accent: 'text?',
+  logoId: 'text?',
+  maxUnpaid: 'int4?',
+  maxUnpaidPerMinute: 'int4?',
+} as const;
+const columns = { id: 'uuid', network: text<Network>(), ...settings, createdAt: 'timestamptz' } as const;
+const COLUMNS = listColumns(columns);
+
+export type ProjectSettings = Row<typeof settings>;
+export type Project = Row<typeof columns>;
+
+const NAMES = Object.keys(settings) as (keyof ProjectSettings)[];
+const valuesOf = (project: ProjectSettings) => NAMES.map((name) => project[name]);
+const placesFrom = (first: number) => NAMES.map((_, index) => `$${index + first}`).join(', ');
+
+const insert = statement(
+  'project-insert',
+  {},
+  `insert into projects (id, network, ${listColumns(settings)}) values ($1, $2, ${placesFrom(3)}) on conflict (id) do nothing`,
+);
+
+/** Creates a project, of policy `tail`, with the usual limits and no more than its name to show unless said otherwise; does nothing if one with this id exists. */
+export async function insertProject(
+  db: Sql,
+  project: Partial<ProjectSettings> &
+    Pick<ProjectSettings, 'name' | 'maxSurchargeMicro' | 'invoiceLifetimeMs'> & { id: string; network: Network },
+): Promise<void> {
+  const all = { policy: 'tail', ...NO_BRAND, ...DEFAULT_UNPAID_LIMITS, ...project } as const;
+  await db.run(insert, [project.id, project.network, ...valuesOf(all)]);
+}
+
+const NO_BRAND = { supportContact: null, returnUrl: null, accent: null, logoId: null };
+
+const update = statement(
+  'project-update',
+  {},
+  `update projects set (${listColumns(settings)}) = (${placesFrom(2)}) where id = $1`,
+);
+
+export async function updateProject(tx: Sql, id: string, project: ProjectSettings): Promise<void> {
+  await tx.run(update, [id, ...valuesOf(project)]);
+}
+
+const selectOne = statement('project-select', columns, `select ${COLUMNS} from projects where id = $1`);
+
+export async function findProject(db: Sql, id: string): Promise<Project | null> {
+  const [row] = await db.run(selectOne, [id]);
+  return row ?? null;
+}
+
+// "No key update" does not block what only refers to the project, such as the events of its invoices.
+const lock = statement('project-lock', columns, `select ${COLUMNS} from projects where id = $1 for no key update`);
+
+/**
+ * Locks the project: until the transaction ends, no other transaction changes it or adds addresses to it. The lock is a statement of its
+ * own, because the statements after it must see what the previous holder wrote.
+ */
+export async function lockProject(tx: Sql, id: string): Promise<Project> {
+  const [row] = await tx.run(lock, [id]);
+  if (row === undefined) throw new Error(`there is no project ${id}`);
+  return row;
+}
+
+const selectAll = statement(
+  'project-list',
+  columns,
+  `select ${COLUMNS} from projects order by created_at, id limit 1000`,
+);
+
+/** The oldest 1,000 projects. */
+export async function listProjects(db: Sql): Promise<Project[]> {
+  return db.run(selectAll, []);
+}

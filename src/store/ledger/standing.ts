@@ -1,0 +1,33 @@
+import { maybe, type Row } from '../db/statement.ts';
+
+/** The columns of `n` that say why a recorded transfer counts no more. All are null where the transfer stands. */
+export const annulmentShape = {
+  annulment: maybe({
+    /** The id of the block that the chain has at its height, 64 hex characters. */
+    deniedBy: 'text',
+    at: 'timestamptz',
+    by: 'text',
+    reason: 'text',
+  }),
+} as const;
+export type Annulment = NonNullable<Row<typeof annulmentShape>['annulment']>;
+
+/** The columns of `n`, in the order of `annulmentShape`. */
+export const ANNULMENT_COLUMNS = `encode(n.denied_by, 'hex') as annulment_denied_by, n.annulled_at as annulment_at,
+     n.annulled_by as annulment_by, n.reason as annulment_reason`;
+
+/** True of a row of `transfers` that was not taken back. `alias` is what the statement calls it. */
+export function stands(alias: string): string {
+  return `not exists (select from transfer_annulments n where n.transfer_id = ${alias}.id)`;
+}
+
+/** Joins `outgoing_annulments n` to a row of `outgoing_transfers`. */
+export function outgoingAnnulment(alias: string): string {
+  return `n.network = ${alias}.network and n.tx_id = ${alias}.tx_id and n.log_index = ${alias}.log_index
+     and n.correction = ${alias}.correction`;
+}
+
+/** True of a row of `outgoing_transfers` that was not taken back. */
+export function outgoingStands(alias: string): string {
+  return `not exists (select from outgoing_annulments n where ${outgoingAnnulment(alias)})`;
+}

@@ -1,0 +1,186 @@
+import { OPEN_AFTER_FAILURES } from '../../domain/circuit.ts';
+import type { Network } from '../../domain/network.ts';
+import { type UnixMs, unixMs } from '../../domain/time.ts';
+import type { Sql } from '../db/database.ts';
+import { count, maybe, type Row, statement, text } from '../db/statement.ts';
+
+/** Longer than a turn in the buffer (2 s), an attempt (15 s) and its record take, and short enough that a crashed sender is hardly noticed. */
+export const LEASE_MS = 25_000;
+
+const leased = {
+  eventId: 'uuid',
+  endpointId: 'uuid',
+  /** Counts from 1; with the end of the lease it is the fencing token. */
+  attempt: 'int4',
+  maxAttempts: 'int4',
+  body: 'text',
+  url: 'text',
+  network: text<Network>(),
+  /** The attempts to this endpoint fail: it gets one at a time. */
+  isFailing: 'bool',
+  /** The endpoint was left alone for a while, and this attempt finds out whether it is back. */
+  isProbe: 'bool',
+} as const;
+
+/** An attempt that is ours until `leasedUntil`. */
+export type LeasedDelivery = Row<typeof leased> & { leasedUntil: UnixMs };
+
+/**
+ * `waiting` jumps from endpoint to endpoint through the index, so that neither endpoints without work nor the length of a queue cost
+ * anything. Endpoints for which the caller holds nothing come before the others. `seen` holds the deliveries of each endpoint that are
+ * due first, a few thousand at most for all endpoints together.
+ *
+ * An event waits for an earlier one of its invoice during that one's first hour, from the delivery's creation. After that hour it waits
+ * while the earlier one is due or under way, so that a backlog arrives in order. While the earlier one only waits for its next attempt,
+ * the later one is put off until then (`until`): otherwise `seen` would hold thousands of such events in vain, again and again. Where
+ * both are due, the later one is put behind the earlier: otherwise a few dozen such events at the front, whose earlier ones stand
+ * behind those in `seen`, would block the endpoint for ever. In all other cases it stays where it is. An attempt that was counted and
+ * is not logged is under way.
+ *
+ * Rows are found again by their place in the table (ctid): the planner's statistics know nothing of a queue that was empty a minute
+ * ago, so it would look for each row through the whole queue. A row that has changed meanwhile has left its place, and is passed over.
+ *
+ * A probe closes the endpoint to all others until it is recorded. Only a clock that was wrong closes an endpoint for an hour.
+ */
+const lease = statement(
+  'delivery-lease',
+  { delivery: maybe(leased), deferred: count },
+  `with recursive waiting (endpoint_id, due_at) as (
+     (select endpoint_id, next_attempt_at from deliveries where status = 'pending' order by endpoint_id, next_attempt_at limit 1)
+     union all
+     select following.endpoint_id, following.next_attempt_at
+     from waiting cross join lateral (
+       select d.endpoint_id, d.next_attempt_at from deliveries d
+       where d.status = 'pending' and d.endpoint_id > waiting.endpoint_id
+       order by d.endpoint_id, d.next_attempt_at limit 1) following),
+   open as (
+     select w.id, w.url, w.network, w.failing_since is not null as is_failing, w.consecutive_failures >= ${OPEN_AFTER_FAILURES} as is_probe,
+       coalesce(known.room, case when w.failing_since is null then $4::int8 else 1 end) as room, waiting.due_at
+     from waiting join webhook_endpoints w on w.id = waiting.endpoint_id
+     left join unnest($5::uuid[], $6::int8[]) known (endpoint_id, room) on known.endpoint_id = w.id
+     where waiting.due_at <= $1 and w.disabled_at is null
+       and (w.open_until is null or w.open_until <= $1 or w.open_until > $1::timestamptz + interval '1 hour')
+       and coalesce(known.room, 1) > 0
+     order by is_failing, known.endpoint_id is not null, waiting.due_at, w.id
+     limit $3::int8),
+   shared as materialized (
+     select open.*, least(room, 1 + 2 * $3::int8 / count(*) over ()) as share, 8 + 64 / count(*) over () as spare from open),
+   seen as materialized (
+     select d.tuple, d.endpoint_id, d.next_attempt_at, shared.is_failing, shared.share, earlier.due_at is not null as is_blocked,
+       case when earlier.due_at > $1 then case when not earlier.is_under_way then least(earlier.due_at, earlier.passes_at) end
+         when (earlier.due_at, earlier.created_at) > (d.next_attempt_at, d.created_at)
+         then earlier.due_at + interval '1 microsecond' * (earlier.created_at > d.created_at)::int end as until,
+       row_number() over (partition by d.endpoint_id, earlier.due_at is null order by d.next_attempt_at, d.created_at, d.sequence) as place
+     from shared
+     cross join lateral (
+       select d.ctid as tuple, d.event_id, d.endpoint_id, d.invoice_id, d.sequence, d.next_attempt_at, d.created_at from deliveries d
+       where d.endpoint_id = shared.id and d.status = 'pending' and d.next_attempt_at <= $1
+       order by d.next_attempt_at, d.created_at, d.sequence
+       limit shared.share + shared.spare) d
+     left join lateral (
+       select e.next_attempt_at as due_at, e.created_at, e.created_at + interval '1 hour' as passes_at, e.is_under_way
+       from (
+         select e.*, e.attempt_count > 0 and not exists (
+           select from delivery_attempts a
+           where a.event_id = e.event_id and a.endpoint_id = e.endpoint_id and a.attempt = e.attempt_count) as is_under_way
+         from deliveries e
+         where e.endpoint_id = d.endpoint_id and e.invoice_id = d.invoice_id and e.sequence < d.sequence and e.status = 'pending') e
+       where e.next_attempt_at <= $1 or e.created_at > $1::timestamptz - interval '1 hour' or e.is_under_way
+       order by e.sequence limit 1) earlier on true),
+   chosen as (
+     (select tuple, until from seen where not is_blocked and place <= share order by is_failing, place, next_attempt_at limit $3::int8)
+     union all select tuple, until from seen where until is not null),
+   picked as materialized (
+     select d.tuple, chosen.until from chosen cross join lateral (
+       select d.ctid as tuple from deliveries d
+       where d.ctid = chosen.tuple and d.status = 'pending' and d.next_attempt_at <= $1
+       for update skip locked) d),
+   taken as (
+     update deliveries d set attempt_count = d.attempt_count + 1, next_attempt_at = $2
+     where d.ctid = any (array(select tuple from picked where until is null))
+     returning d.event_id, d.endpoint_id, d.attempt_count, d.max_attempts),
+   deferred as (
+     update deliveries d set next_attempt_at = picked.until from picked
+     where d.ctid = any (array(select tuple from picked where until is not null)) and d.ctid = picked.tuple
+     returning 1),
+   probed as (
+     update webhook_endpoints w set open_until = $2 from shared
+     where w.id = shared.id and shared.is_probe and exists (select from taken where taken.endpoint_id = w.id))
+   select taken.event_id as delivery_event_id, taken.endpoint_id as delivery_endpoint_id, taken.attempt_count as delivery_attempt,
+     taken.max_attempts as delivery_max_attempts, e.body as delivery_body, shared.url as delivery_url,
+     shared.network as delivery_network, shared.is_failing as delivery_is_failing, shared.is_probe as delivery_is_probe, total.deferred
+   from (select count(*) as deferred from deferred) total
+   left join (taken join shared on shared.id = taken.endpoint_id join events e on e.id = taken.event_id) on true`,
+);
+
+/**
+ * Takes up to `limit` due deliveries, for each endpoint those that are due first, and counts an attempt for each. `room` says how many an
+ * endpoint may get; others get `defaultRoom`, or 1 while their attempts fail. An endpoint that is left alone gets none, and then one. A
+ * sender that crashes leaves the deliveries to be taken again when the lease has run out. Senders that run side by side never get the same
+ * delivery. `isMore`: a delivery was put off, and those behind it are worth another look at once.
+ */
+export async function leaseDueDeliveries(
+  db: Sql,
+  options: { now: UnixMs; limit: number; defaultRoom: number; room: ReadonlyMap<string, number> },
+): Promise<{ deliveries: LeasedDelivery[]; isMore: boolean }> {
+  const leasedUntil = unixMs(options.now + LEASE_MS);
+  const rows = await db.run(lease, [
+    new Date(options.now),
+    new Date(leasedUntil),
+    options.limit,
+    options.defaultRoom,
+    [...options.room.keys()],
+    [...options.room.values()].map(BigInt),
+  ]);
+  // The one row of a round that took nothing has no delivery.
+  const deliveries = rows.flatMap(({ delivery }) => (delivery === null ? [] : [{ ...delivery, leasedUntil }]));
+  return { deliveries, isMore: (rows[0]?.deferred ?? 0) > 0 };
+}
+
+/** Written so that the planner takes the primary key. With an index of pending deliveries, it would look through all of it. */
+export const IS_PENDING = "d.status not in ('delivered', 'dead')";
+
+const giveBack = statement(
+  'delivery-give-back',
+  { eventId: 'uuid', endpointId: 'uuid' },
+  `with given as (
+     select * from unnest($1::uuid[], $2::uuid[], $3::int4[], $4::timestamptz[]) as _ (event_id, endpoint_id, attempt, leased_until))
+   update deliveries d set attempt_count = d.attempt_count - 1, next_attempt_at = $5::timestamptz - interval '1 microsecond' from given
+   where d.event_id = given.event_id and d.endpoint_id = given.endpoint_id and d.attempt_count = given.attempt
+     and d.next_attempt_at = given.leased_until and ${IS_PENDING}
+   returning d.event_id, d.endpoint_id`,
+);
+
+/**
+ * Undoes leases whose attempts were not made or not finished: they do not count, and are due from `dueAt` on. They must be due at once
+ * where nothing is to be waited for, or later events of their invoices would pass them. Leases end at whole milliseconds and these are
+ * due a microsecond before one, so that no row looks as an earlier lease left it, which would revive that one's token. Returns how many
+ * were still ours.
+ */
+export async function returnDeliveries(db: Sql, deliveries: readonly LeasedDelivery[], dueAt: UnixMs): Promise<number> {
+  return (await db.run(giveBack, [...tokens(deliveries), new Date(dueAt)])).length;
+}
+
+/** The four arrays that say that a lease is still ours. */
+export function tokens(deliveries: readonly LeasedDelivery[]) {
+  return [
+    deliveries.map(({ eventId }) => eventId),
+    deliveries.map(({ endpointId }) => endpointId),
+    deliveries.map(({ attempt }) => String(attempt)),
+    deliveries.map(({ leasedUntil }) => new Date(leasedUntil).toISOString()),
+  ] as const;
+}
+
+const selectOldest = statement(
+  'delivery-oldest',
+  { createdAt: 'timestamptz?' },
+  `select min(d.created_at) as created_at
+   from deliveries d join webhook_endpoints w on w.id = d.endpoint_id
+   where d.status = 'pending' and w.disabled_at is null`,
+);
+
+/** When the oldest delivery that is still tried was planned, or `null` if there is none. */
+export async function findOldestUndelivered(db: Sql): Promise<UnixMs | null> {
+  const [row] = await db.run(selectOldest, []);
+  return row?.createdAt ?? null;
+}

@@ -1,0 +1,67 @@
+import type { EndpointHealth } from '../../domain/circuit.ts';
+import type { Network } from '../../domain/network.ts';
+import type { Sql } from '../db/database.ts';
+import { count, listColumns, type Row, statement, text } from '../db/statement.ts';
+
+const health = {
+  id: 'uuid',
+  projectId: 'uuid',
+  network: text<Network>(),
+  url: 'text',
+  description: 'text',
+  failingSince: 'timestamptz?',
+  consecutiveFailures: 'int4',
+  openUntil: 'timestamptz?',
+} as const;
+
+/** An endpoint as far as failures concern it. */
+export type FailingEndpoint = Row<typeof health>;
+
+const lock = statement(
+  'endpoint-health-lock',
+  health,
+  `select ${listColumns(health)}
+   from webhook_endpoints where id = any($1::uuid[]) and disabled_at is null order by project_id, id for no key update`,
+);
+
+const beImpatient = statement(
+  'endpoint-health-patience',
+  { lockTimeout: 'text' },
+  "select set_config('lock_timeout', '1s', true) as lock_timeout",
+);
+
+/**
+ * The enabled ones of these endpoints, locked until the transaction ends. In the order of their projects, in which all events are
+ * written, for one of them may be disabled, and that is an event. The transaction waits a second at most for any lock, from now on.
+ */
+export async function lockEndpointHealth(tx: Sql, ids: readonly string[]): Promise<FailingEndpoint[]> {
+  await tx.run(beImpatient, []);
+  return tx.run(lock, [ids]);
+}
+
+const save = statement(
+  'endpoint-health-save',
+  {},
+  'update webhook_endpoints set failing_since = $2, consecutive_failures = $3, open_until = $4 where id = $1',
+);
+
+/** Stores how attempts to an endpoint have fared. */
+export async function saveEndpointHealth(
+  tx: Sql,
+  id: string,
+  { failingSince, consecutiveFailures, openUntil }: EndpointHealth,
+): Promise<void> {
+  const at = (time: number | null) => (time === null ? null : new Date(time));
+  await tx.run(save, [id, at(failingSince), consecutiveFailures, at(openUntil)]);
+}
+
+const countPending = statement(
+  'endpoint-undelivered-count',
+  { count },
+  "select count(*) as count from deliveries where endpoint_id = $1 and status = 'pending'",
+);
+
+/** How many events wait to be delivered to an endpoint. */
+export async function countUndelivered(db: Sql, endpointId: string): Promise<number> {
+  return (await db.run(countPending, [endpointId]))[0]?.count ?? 0;
+}

@@ -1,0 +1,23 @@
+import { keyMode, type Network } from '../domain/network.ts';
+import type { SendResult, WebhookSender } from './send.ts';
+import { signWebhook } from './sign.ts';
+
+/** `localTargets`: whether projects of test networks may be told on this machine itself, and by http. */
+export type SendDeps = { sender: WebhookSender; localTargets: boolean };
+
+/** Signs a webhook with each of its secrets (`whsec_…`) and sends it once. `id` is `evt_…`. Throws what `signWebhook` throws. */
+export async function sendSigned(
+  { sender, localTargets }: SendDeps,
+  webhook: { url: string; network: Network; id: string; body: Buffer; secrets: readonly string[] },
+  nowMs: number,
+): Promise<SendResult> {
+  const { url, network, id, body, secrets } = webhook;
+  const headers = signWebhook({ id, timestampSeconds: Math.floor(nowMs / 1000), body, secrets });
+  return sender.send({
+    url,
+    rule: localTargets && keyMode(network) === 'test' ? 'local' : 'public',
+    headers,
+    body,
+    nowMs,
+  });
+}

@@ -1,0 +1,233 @@
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterEach, onTestFinished, test, vi } from 'vitest';
+import { createTestDatabase } from '../support/postgres.ts';
+import { addressOf } from './explain-ledger.ts';
+import { startRecording } from './golden-record.ts';
+import { newDirectory } from './run-cli.ts';
+
+// See golden.test.ts.
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const [MASTER_KEY, NEXT_MASTER_KEY] = ['A', 'B'].map((letter) => letter.repeat(42).concat('A='));
+const NOBODYS = '01h455vb4pex5vsknk084sn02q';
+const XPUB =
+  'xpub6D1AabNHCupeiLM65ZR9UStMhJ1vCpyV4XbZdyhMZBiJXALQtmn9p42VTQckoHVn8WNqS7dqnJokZHAHcHGoaQgmv8D45oNUKx6DZMNZBCd';
+const FIRST_OF_XPUB = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH';
+
+/** An empty database, and how its texts are recorded. */
+async function openPart(part: string, named: Record<string, string> = {}) {
+  const database = await createTestDatabase();
+  onTestFinished(() => database.drop());
+  const env = {
+    ...{ DATABASE_URL: database.connectionString, DATABASE_OWNER_URL: database.ownerString },
+    ...{
+      QUITTANCE_DATA_DIR: newDirectory(),
+      QUITTANCE_MASTER_KEY: MASTER_KEY,
+      QUITTANCE_WEBHOOK_LOCAL_TARGETS: 'allow',
+    },
+  };
+  const recording = startRecording(part, env, named);
+  const create = (...args: string[]) =>
+    recording.run(['project', 'create', '--name', ' Döner & Söhne ', '--network', 'nile', ...args, '--json']);
+  return { ...recording, create };
+}
+
+test('projects and keys are made, changed and refused as they were', async () => {
+  const { run, both, create, finish } = await openPart('project');
+  await both(['migrate']);
+  await both(['project', 'list']);
+  await both(['project', 'show']);
+  await both(['key', 'create']);
+  const { projectId } = await create('--max-surcharge', '0.05', '--lifetime', '2h', '--max-unpaid-per-minute', 'none');
+  await run([
+    'project',
+    'create',
+    '--name',
+    'Exact',
+    '--network',
+    'mainnet',
+    '--policy',
+    'exact',
+    '--accent',
+    '0a6549',
+  ]);
+  const wrongs = [
+    ...[
+      ['--name', ''],
+      ['--network', 'odd'],
+      ['--policy', 'odd'],
+      ['--max-surcharge', '1,5'],
+      ['--lifetime', '1s'],
+    ],
+    ...[
+      ['--max-unpaid', '-1'],
+      ['--support', ' '],
+      ['--return-url', 'http://x'],
+      ['--accent', 'red'],
+      ['--logo', 'none.png'],
+    ],
+  ];
+  for (const wrong of wrongs) await create(...wrong);
+  const update = (...args: string[]) => both(['project', 'update', projectId, ...args]);
+  await update();
+  await update(
+    '--name',
+    'Shop',
+    '--support',
+    'help@shop.example',
+    '--return-url',
+    'https://shop.example/',
+    '--accent',
+    'ff0000',
+  );
+  await update('--no-support', '--policy', 'exact', '--lifetime', '1d', '--max-unpaid', 'none', '--by', 'bert');
+  await run(['project', 'update', '--name', 'Which']);
+  await both(['project', 'show', projectId]);
+  await both(['project', 'list']);
+
+  const { keyId } = await run(['key', 'create', '--project', projectId, '--json']);
+  await run([
+    'key',
+    'create',
+    '--project',
+    projectId,
+    '--name',
+    'cron',
+    '--expires',
+    '90d',
+    '--allow-ip',
+    '10.0.0.0/8,::1',
+  ]);
+  for (const wrong of [
+    ['--expires', 'soon'],
+    ['--allow-ip', '10.0.0.0/99'],
+    ['--name', 'x'.repeat(101)],
+  ]) {
+    await both(['key', 'create', '--project', projectId, ...wrong]);
+  }
+  await both(['key', 'revoke', keyId]);
+  await both(['key', 'revoke', `key_${NOBODYS}`]);
+  await run(['key', 'revoke', 'key_1']);
+  await both(['key', 'list', '--project', projectId]);
+  await both(['key', 'list']);
+  await finish();
+});
+
+test('addresses are added, derived, retired and refused as they were', async () => {
+  const { run, both, create, finish } = await openPart('address');
+  await create();
+  const add = (...args: string[]) => both(['address', 'add', ...args, '--no-check']);
+  await both(['address', 'list']);
+  await both(['address', 'capacity']);
+  await add(addressOf(1), addressOf(2));
+  await add(addressOf(3), addressOf(1));
+  await add();
+  await add(addressOf(3).slice(0, -1).concat('X'), 'x', '0x00');
+  await run(['address', 'add', '-', '--no-check', '--policy', 'exact'], { stdin: `# till\n${addressOf(4)}\n` });
+  const file = join(newDirectory(), 'wallet.csv');
+  writeFileSync(file, `Label;Address\n"till; 1";${addressOf(5)}\ntill 2;"${addressOf(6)}"\n`);
+  await run(['address', 'add', '--file', file, '--no-check', '--json']);
+  writeFileSync(file, `address,key\n${addressOf(7)},${'4f'.repeat(32)}\n`);
+  await add('--file', file);
+  await run(['address', 'add', '--file', `${file}.gone`, '--no-check']);
+  const derive = (...args: string[]) => run(['address', 'derive', ...args]);
+  await derive('--count', '1');
+  await derive('--xpub', XPUB, '--count', '2', '--first', addressOf(9), '--json');
+  await derive('--xpub', XPUB, '--count', '2', '--first', FIRST_OF_XPUB, '--auto-limit', '5', '--json');
+  await derive('--count', '1');
+  await derive('--count', '1', '--policy', 'exact', '--json');
+  await derive('--count', '0');
+  await derive('--xpub', 'xpub1', '--count', '1', '--json');
+  await both(['address', 'retire', addressOf(1), addressOf(5), '--note', 'sold', '--by', 'bert']);
+  await both(['address', 'retire', addressOf(1)]);
+  await both(['address', 'retire', addressOf(0x44)]);
+  await both(['address', 'activate', addressOf(1), addressOf(2)]);
+  await both(['address', 'list']);
+  await both(['address', 'capacity']);
+  await both(['address', 'capacity', '--amount', '9.99']);
+  await both(['explain', addressOf(1)]);
+  await finish();
+});
+
+/** Answers webhooks as `status` says at the moment. */
+async function startReceiver() {
+  const answering = { status: 204 };
+  const server = createServer((request, response) => {
+    // Its clock is not the test's.
+    response.sendDate = false;
+    request.resume().on('end', () => response.writeHead(answering.status).end());
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { answering, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook` };
+}
+
+test('endpoints are added, changed, tested, switched and refused as they were', async () => {
+  const { url, answering } = await startReceiver();
+  const named: Record<string, string> = { [url]: 'http://127.0.0.1:XXXXX/hook' };
+  const { run, both, create, finish } = await openPart('webhook', named);
+  const { projectId } = await create();
+  await both(['webhook', 'list']);
+  const { endpointId } = await run(['webhook', 'add', '--url', url, '--description', ' till ', '--json']);
+  await run([
+    'webhook',
+    'add',
+    '--url',
+    'https://shop.example/hook',
+    '--events',
+    'invoice.paid,ping',
+    '--project',
+    projectId,
+  ]);
+  await run(['webhook', 'add', '--url', 'https://own.example/', '--secret', '-'], {
+    stdin: `whsec_${Buffer.alloc(32, 7).toString('base64')}\n`,
+  });
+  for (const wrong of ['http://shop.example', 'https://10.0.0.1/', 'shop', 'https://u:p@shop.example/', url]) {
+    await both(['webhook', 'add', '--url', wrong]);
+  }
+  await run(['webhook', 'add', '--url', 'https://more.example/', '--events', 'odd', '--json']);
+  await run(['webhook', 'add', '--url', 'https://more.example/', '--secret', 'short', '--json']);
+  await both(['webhook', 'list']);
+  const of = (command: string, ...args: string[]) => both(['webhook', command, endpointId, ...args]);
+  await of('test');
+  answering.status = 500;
+  await of('test');
+  await both(['deliveries', 'list', '--type', 'ping']);
+  await of('update');
+  await of('update', '--description', 'the till', '--events', 'all');
+  await of('update', '--events', 'odd');
+  await of('rotate');
+  await of('rotate', '--overlap', '0');
+  await of('rotate', '--overlap', '31d');
+  await of('disable', '--by', 'bert');
+  await both(['webhook', 'list']);
+  await of('enable');
+  for (const command of ['test', 'enable', 'disable', 'rotate', 'update']) {
+    await run(['webhook', command, `whe_${NOBODYS}`, '--json']);
+  }
+  await run(['webhook', 'enable', 'whe_1']);
+
+  const env = { QUITTANCE_MASTER_KEY: `${NEXT_MASTER_KEY},${MASTER_KEY}` };
+  await both(['master-key', 'status']);
+  const first = await run(['receipt', 'rotate', '--json']);
+  await run(['receipt', 'rotate']);
+  const third = await run(['receipt', 'rotate', '--json']);
+  Object.assign(named, { [first.keyId]: '<key 1>', [third.formerKeyId]: '<key 2>', [third.keyId]: '<key 3>' });
+  await both(['master-key', 'status'], { env });
+  await run(['master-key', 'status', '--json'], { env: { QUITTANCE_MASTER_KEY: NEXT_MASTER_KEY } });
+  await both(['webhook', 'rotate', endpointId], { env: { QUITTANCE_MASTER_KEY: NEXT_MASTER_KEY } });
+  await both(['receipt', 'rotate'], { env: { QUITTANCE_MASTER_KEY: NEXT_MASTER_KEY } });
+  await both(['master-key', 'rotate'], { env });
+  await run(['master-key', 'status', '--json'], { env });
+  await finish();
+});

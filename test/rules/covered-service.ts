@@ -1,0 +1,32 @@
+import { Session } from 'node:inspector/promises';
+import { fileURLToPath } from 'node:url';
+
+/** What a service answers to any message: the files of `src/` of which a function was called since the message before. */
+export type Called = { paths: string[] };
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+const session = new Session();
+session.connect();
+await session.post('Profiler.enable');
+await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
+process.on('message', async () => process.send?.({ paths: await takeCalled() } satisfies Called));
+const { main } = await import('../../src/cli/main.ts');
+process.exitCode = await main(['start']);
+// Else the channel keeps the process.
+process.disconnect();
+
+/** Counts begin anew with each look. What a module runs when it is loaded is no call. */
+async function takeCalled(): Promise<string[]> {
+  const { result } = await session.post('Profiler.takePreciseCoverage');
+  const called = result.filter(({ url, functions }) => {
+    if (!url.startsWith('file:')) return false;
+    return functions.some(({ functionName, ranges }) => {
+      const [whole] = ranges;
+      const isModule = functionName === '' && whole?.startOffset === 0;
+      return !isModule && (whole?.count ?? 0) > 0;
+    });
+  });
+  const paths = called.map(({ url }) => fileURLToPath(url)).filter((path) => path.startsWith(ROOT));
+  return [...new Set(paths.map((path) => path.slice(ROOT.length)))].filter((path) => path.startsWith('src/')).sort();
+}

@@ -1,0 +1,79 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+
+const SRC = fileURLToPath(new URL('../../src/', import.meta.url));
+const GLOSSARY = new URL('../../docs/glossary.md', import.meta.url);
+
+/** Folders whose files are named after ideas of ours, and not after protocols and pages. */
+const FOLDERS = ['domain', 'chain', 'payments', 'store', 'webhooks', 'operator'];
+
+/** English and the field's own words, as every programmer knows them. A word of ours goes into the glossary instead. */
+const PLAIN = new Set(
+  `accept acknowledge action activate activity actor add address admit advise amount answer any api apply ask assert auto backup balance behind binary
+  block body buffer build bytes caller canonical change check choice cidr client clip close cluster code coin collect colour column command compare
+  compose config confirm connect connection connector contact contract copy corpus count create csv damaged data database date db deadline
+  delete describe difference digest disable document download draw duration edit embedded enable encode encryption entry error event expire
+  explanation export facts failure field file filter find finish fit follow follower following forget format from gauge grpc hash header health
+  hint history hold http id identity import index initialize input inspect invalid invite ip issue item join json judge keep key keygen
+  kind label likely limit line link list listen load lock log login logo loopback mac make mark measure merge message migrate mistake money move
+  name never new next note now null number object objects of oklch on open option or order page part pasted pause payer paying payment period
+  person pick plain plan pool postmaster price printable problem progress purge queries query question queue random range rank raw rate read
+  reader real receive recognise reconcile record recorder recover reencrypt reference refusal refuse refused register reject remove rename report request require reset
+  response restart restore resume retry return revoke rewritten role rotate rounding row rule run running runtime safety save scan schedule schema
+  scratch search secret secure select send sender server service session set settings settle shape show sign signature size sort
+  source split spot stand start starting state statement status step stop store stream string subject sum summary switch table template
+  terms test text time to token total transaction transport type typing undelivered undo union unit unknown update upgrade url user value
+  verification verify version view visibility wait wakeup warning webhook whole why with word write`.split(/\s+/),
+);
+
+/** The first column of the tables of the glossary, word by word. */
+function glossaryWords(page: string): Set<string> {
+  const terms = [...page.matchAll(/^\| ([^|]+) \|/gm)].map(([, term = '']) => term.toLowerCase());
+  return new Set(terms.flatMap((term) => term.match(/[a-z]+/g) ?? []));
+}
+
+/** `addresses` may stand for `addresse` and `address`, `deliveries` for `delivery`, `watching` for `watch`, `rescanned` for `rescan`. */
+function formsOf(word: string): string[] {
+  return [
+    word,
+    word.replace(/s$/, ''),
+    word.replace(/es$/, ''),
+    word.replace(/ie[sd]$/, 'y'),
+    word.replace(/(?:ed|ing)$/, ''),
+    word.replace(/(.)\1ed$/, '$1'),
+  ];
+}
+
+function unexplained(names: readonly string[], known: ReadonlySet<string>): string[] {
+  return names.filter((name) => {
+    const words = basename(name).split('.')[0]?.split('-') ?? [];
+    return !words.every((word) => formsOf(word).some((form) => PLAIN.has(form) || known.has(form)));
+  });
+}
+
+const known = glossaryWords(readFileSync(GLOSSARY, 'utf8'));
+
+test('every word that a file is named after is plain English or stands in docs/glossary.md', () => {
+  const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter(
+    (name) => name.endsWith('.ts') && FOLDERS.some((folder) => name.startsWith(`${folder}/`)),
+  );
+  expect(files.length).toBeGreaterThan(150);
+  expect(unexplained(files, known)).toEqual([]);
+});
+
+test('a file that is named after a word that nobody explained is found', () => {
+  expect(unexplained(['domain/quorum.ts', 'domain/gloaming.ts', 'store/read-gloamings.test.ts'], known)).toEqual([
+    'domain/gloaming.ts',
+    'store/read-gloamings.test.ts',
+  ]);
+});
+
+test('no word stands in the glossary twice', () => {
+  const terms = [...readFileSync(GLOSSARY, 'utf8').matchAll(/^\| ([^|]+) \|/gm)].flatMap(([, term = '']) =>
+    term.split(', '),
+  );
+  const ours = terms.filter((term) => term !== 'Word');
+  expect(ours.filter((term, index) => ours.indexOf(term) !== index)).toEqual([]);
+});

@@ -1,0 +1,63 @@
+import { posix } from 'node:path';
+import type { SourceFile } from './source-tree.ts';
+
+/** Faces and tools that the service's own process never loads: only the sandbox and the commands come to them. */
+const NOT_THE_SERVICE = /^src\/(cli|developer)\//;
+
+/** What `entry` reaches, itself included: by imports of values and of types, and by `import()` but of commands and of the sandbox. */
+export function reachedFrom(entry: string, files: readonly SourceFile[]): SourceFile[] {
+  const byPath = new Map(files.map((file) => [file.path, file]));
+  const reached = new Set<SourceFile>();
+  const waiting = [entry];
+  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+    const file = byPath.get(path);
+    if (file === undefined || reached.has(file)) continue;
+    reached.add(file);
+    waiting.push(...file.imports.filter(({ to, isLate }) => !(isLate && NOT_THE_SERVICE.test(to))).map(({ to }) => to));
+  }
+  return [...reached];
+}
+
+/**
+ * Pairs of folders that import each other, as in `src/cli <-> src/cli/webhook`. A folder is what `depth` leaves of a file's directory,
+ * the whole of it by default: a folder and one within it are two. Imports of types and `import()` count like others.
+ */
+export function twoWayPairs(files: readonly SourceFile[], depth = Number.POSITIVE_INFINITY): string[] {
+  const folderOf = (path: string) => posix.dirname(path).split('/').slice(0, depth).join('/');
+  const ways = new Set<string>();
+  for (const { path, imports } of files) {
+    for (const { to } of imports) ways.add(`${folderOf(path)} <-> ${folderOf(to)}`);
+  }
+  const isPair = (way: string) => {
+    const [from = '', to = ''] = way.split(' <-> ');
+    return from < to && ways.has(`${to} <-> ${from}`);
+  };
+  return [...ways].filter(isPair).sort();
+}
+
+/** Sets of files that all reach each other (Tarjan's strongly connected components of two files or more), each sorted. */
+export function importCycles(files: readonly SourceFile[]): string[][] {
+  const byPath = new Map(files.map((file) => [file.path, file]));
+  const index = new Map<string, number>();
+  const lowest = new Map<string, number>();
+  const stack: string[] = [];
+  const cycles: string[][] = [];
+  const visit = (path: string): number => {
+    const own = index.size;
+    index.set(path, own);
+    stack.push(path);
+    let low = own;
+    for (const { to } of byPath.get(path)?.imports ?? []) {
+      if (!index.has(to)) low = Math.min(low, visit(to));
+      else if (stack.includes(to)) low = Math.min(low, lowest.get(to) ?? index.get(to) ?? own);
+    }
+    lowest.set(path, low);
+    if (low === own) {
+      const members = stack.splice(stack.indexOf(path));
+      if (members.length > 1) cycles.push(members.sort());
+    }
+    return low;
+  };
+  for (const { path } of files) if (!index.has(path)) visit(path);
+  return cycles;
+}

@@ -1,0 +1,193 @@
+import { type ChildProcess, execFile, fork } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import { startDevnet } from '../../src/devnet/devnet.ts';
+import { createPayer } from '../../src/devnet/payer/payer.ts';
+import { createMasterKey } from '../../src/runtime/key-ring.ts';
+import { createLogger } from '../../src/runtime/log.ts';
+import { startEmbeddedPostgres } from '../../src/store/embedded/embedded.ts';
+import type { Called } from './covered-service.ts';
+
+/** The files of `src/` of which a function is called while a service that has started does one thing. */
+export type Flows = Record<'create' | 'page' | 'block to webhook', string[]>;
+
+const ROOT = resolve(import.meta.dirname, '../..');
+/** It ends by itself, should something never come. */
+const LIMIT_MS = 300_000;
+
+/**
+ * One invoice's way through two processes: the role `api`, which does nothing by itself meanwhile, makes the invoice and shows its page
+ * with all that the page loads; the roles `watcher` and `webhooks` see its payment and tell of it. Network, payer, shop and database
+ * are not in these processes. Half a minute on a quiet machine.
+ */
+export async function measureFlows(): Promise<Flows> {
+  const stops: (() => Promise<unknown>)[] = [];
+  const limit = setTimeout(() => stopAll(stops), LIMIT_MS);
+  try {
+    return await run(stops);
+  } finally {
+    clearTimeout(limit);
+    await stopAll(stops);
+  }
+}
+
+async function stopAll(stops: (() => Promise<unknown>)[]): Promise<void> {
+  for (const stop of stops.splice(0).reverse()) await stop();
+}
+
+async function run(stops: (() => Promise<unknown>)[]): Promise<Flows> {
+  const devnet = await startDevnet({ dataDir: null, blockMs: 0 });
+  stops.push(() => devnet.stop());
+  devnet.mineUntilSolid();
+  const shop = await startShop();
+  stops.push(shop.stop);
+  const env = {
+    PATH: process.env['PATH'],
+    DATABASE_URL: await startPostgres(stops),
+    QUITTANCE_PORT: '0',
+    QUITTANCE_METRICS_PORT: '0',
+    QUITTANCE_DEVNET_NODES: devnet.url,
+    QUITTANCE_DEVNET_USDT: devnet.usdtContract,
+    QUITTANCE_MASTER_KEY: createMasterKey().bytes.toString('base64'),
+    QUITTANCE_WEBHOOK_LOCAL_TARGETS: 'allow',
+  };
+  const api = await startCovered({ ...env, QUITTANCE_ROLES: 'api' }, stops);
+  const apiKey = await createProject(env, shop.url);
+  const watcher = await startCovered({ ...env, QUITTANCE_ROLES: 'watcher,webhooks' }, stops);
+  await untilReady(api.url);
+
+  await api.take();
+  const invoice = await createInvoice(api.url, apiKey);
+  const create = await api.take();
+  await openPage(invoice.checkoutUrl);
+  const page = await api.take();
+  const payment = await readPayment(api.url, apiKey, invoice.invoiceId);
+  const payer = createPayer({ nodeUrl: devnet.url, privateKey: devnet.payer.privateKey });
+  await payer.transfer({ contract: devnet.usdtContract, ...payment });
+  await watcher.take();
+  devnet.mineUntilSolid();
+  await shop.paid;
+  return { create, page, 'block to webhook': await watcher.take() };
+}
+
+async function startPostgres(stops: (() => Promise<unknown>)[]): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'quittance-flows-'));
+  stops.push(() => rm(folder, { recursive: true, force: true }));
+  // Root's PostgreSQL runs as another user, which mkdtemp's mode 0700 would shut out.
+  await chmod(folder, 0o711);
+  const log = createLogger({ level: 'warn' });
+  const sharedDir = join(folder, 'shared');
+  const postgres = await startEmbeddedPostgres({ dataDir: join(folder, 'data'), sharedDir, log, isDurable: false });
+  stops.push(() => postgres.stop());
+  const { host, port, user, password, database } = postgres.owner;
+  return `postgres://${user}:${encodeURIComponent(password)}@${encodeURIComponent(host)}:${port}/${database}`;
+}
+
+/** Receives webhooks; `paid` resolves with the first `invoice.paid`. */
+async function startShop(): Promise<{ url: string; paid: Promise<void>; stop(): Promise<void> }> {
+  let onPaid: () => void = () => undefined;
+  const paid = new Promise<void>((resolve) => {
+    onPaid = resolve;
+  });
+  const server = createServer(async (request, response) => {
+    const body = Buffer.concat(await request.toArray()).toString();
+    response.writeHead(204).end(() => JSON.parse(body).type === 'invoice.paid' && onPaid());
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const stop = async () => {
+    server.closeAllConnections();
+    await promisify(server.close.bind(server))();
+  };
+  return { url: `http://127.0.0.1:${port}/`, paid, stop };
+}
+
+type Covered = { url: string; take(): Promise<string[]> };
+
+async function startCovered(env: NodeJS.ProcessEnv, stops: (() => Promise<unknown>)[]): Promise<Covered> {
+  const child = fork(join(import.meta.dirname, 'covered-service.ts'), [], {
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+    execArgv: ['--import', 'ts-blank-space/register'],
+    env,
+    cwd: ROOT,
+  });
+  const ended = once(child, 'exit');
+  stops.push(async () => {
+    child.kill('SIGTERM');
+    await ended;
+  });
+  const failed = ended.then(([code]) => Promise.reject(new Error(`the service ended with ${code}`)));
+  failed.catch(() => undefined);
+  const url = await Promise.race([readyUrl(child), failed]);
+  const take = async () => {
+    const answered = once(child, 'message');
+    child.send({});
+    const [{ paths }] = (await Promise.race([answered, failed])) as [Called];
+    return paths;
+  };
+  return { url, take };
+}
+
+/** {"level":"info","time":"…","url":"http://127.0.0.1:40123","metricsUrl":null,"roles":["api"],"msg":"ready"} */
+function readyUrl({ stdout }: ChildProcess): Promise<string> {
+  return new Promise((resolve) => {
+    if (stdout === null) return;
+    createInterface(stdout).on('line', (line) => {
+      const { msg, url } = JSON.parse(line) as { msg: string; url?: string | null };
+      if (msg === 'ready') resolve(url ?? '');
+    });
+  });
+}
+
+/** With an address and an endpoint; its API key. */
+async function createProject(env: NodeJS.ProcessEnv, endpointUrl: string): Promise<string> {
+  const quittance = async (...args: string[]) => {
+    const command = [join(ROOT, 'bin/quittance.js'), ...args, '--json'];
+    return JSON.parse((await promisify(execFile)(process.execPath, command, { env, cwd: ROOT })).stdout);
+  };
+  const project = await quittance('project', 'create', '--name', 'Measured', '--network', 'devnet');
+  const key = await quittance('key', 'create', '--project', project.projectId, '--name', 'measured');
+  await quittance('address', 'add', 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH');
+  await quittance('webhook', 'add', '--url', endpointUrl);
+  return key.apiKey;
+}
+
+async function untilReady(url: string): Promise<void> {
+  for (;;) {
+    const response = await fetch(`${url}/readyz`);
+    await response.body?.cancel();
+    if (response.ok) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+async function createInvoice(url: string, apiKey: string): Promise<{ invoiceId: string; checkoutUrl: string }> {
+  const headers = { 'x-api-key': apiKey, 'idempotency-key': randomUUID(), 'content-type': 'application/json' };
+  const body = JSON.stringify({ amount: '25.00', asset: 'USDT', network: 'TRON', externalId: 'order-1' });
+  const response = await fetch(`${url}/v1/invoices`, { method: 'POST', headers, body });
+  if (!response.ok) throw new Error(`no invoice: ${response.status} ${await response.text()}`);
+  return (await response.json()) as { invoiceId: string; checkoutUrl: string };
+}
+
+/** The page and what it loads of ours. */
+async function openPage(url: string): Promise<void> {
+  const response = await fetch(url, { headers: { accept: 'text/html' } });
+  const html = await response.text();
+  if (!response.ok) throw new Error(`no page: ${response.status} ${html}`);
+  for (const [, path = ''] of html.matchAll(/(?:src|href)="(\/[^"]+\.(?:css|js|svg|png))"/g)) {
+    await (await fetch(new URL(path, url))).arrayBuffer();
+  }
+}
+
+async function readPayment(url: string, apiKey: string, id: string): Promise<{ to: string; amountMicro: bigint }> {
+  const response = await fetch(`${url}/v1/invoices/${id}?expand=payment`, { headers: { 'x-api-key': apiKey } });
+  const { payment } = (await response.json()) as { payment: { address: string; payableAmount: string } };
+  return { to: payment.address, amountMicro: BigInt(payment.payableAmount.replace('.', '')) };
+}

@@ -1,0 +1,84 @@
+import { resolve } from 'node:path';
+import { expect, test } from 'vitest';
+import { brokenLimits } from './limits.ts';
+import { measureSource } from './measure.ts';
+import { readSource, readSourceTree } from './source-tree.ts';
+
+const body = (lines: number) => `${'  step();\n'.repeat(lines)}`;
+
+function measure(texts: Record<string, string>) {
+  return measureSource(Object.entries(texts).map(([path, text]) => readSource(path, text)));
+}
+
+test('a function above its limit is named, with all its lines, wherever it stands', () => {
+  const { functionsOver70 } = measure({
+    'src/a.ts': `/** Words. */\nexport function long(\n  a: 1,\n): void {\n${body(67)}}\n`,
+    'src/b.ts': `export const b = {\n  call() {\n${body(70)}  },\n  short: () => {\n${body(68)}  },\n};\n`,
+  });
+  expect(functionsOver70).toEqual([
+    { where: 'src/a.ts:2', name: 'long', lines: 71 },
+    { where: 'src/b.ts:2', name: 'call', lines: 72 },
+  ]);
+});
+
+test('a file above its limit is named, and one of just as many lines is not', () => {
+  const { filesOver300, fileLines } = measure({ 'src/a.ts': body(301), 'src/b.ts': body(300), 'src/c.ts': body(7) });
+  expect(filesOver300).toEqual([{ where: 'src/a.ts', name: 'the file', lines: 301 }]);
+  expect(fileLines).toEqual({ median: 300, p90: 301, max: 301 });
+});
+
+test('a cycle is found through imports of types, values, re-exports and late ones', () => {
+  const { importCycles } = measure({
+    'src/a.ts': "import type { B } from './b.ts';\n",
+    'src/b.ts': "export { c } from './c/c.ts';\n",
+    'src/c/c.ts': "const d = import('../d.ts');\n",
+    'src/d.ts': "type A = import('./a.ts').A;\nimport './e.ts';\n",
+    'src/e.ts': "import 'node:fs';\n",
+  });
+  expect(importCycles).toEqual([['src/a.ts', 'src/b.ts', 'src/c/c.ts', 'src/d.ts']]);
+});
+
+test('two folders that import each other are a pair, even one within the other', () => {
+  const { twoWayPairs } = measure({
+    'src/cli/main.ts': "import './x/x.ts';\n",
+    'src/cli/x/x.ts': "import '../terminal.ts';\nimport '../../store/read.ts';\n",
+    'src/cli/terminal.ts': '',
+    'src/store/read.ts': "import '../tron/tron.ts';\n",
+    'src/tron/tron.ts': "import type { T } from '../store/deep/t.ts';\n",
+    'src/store/deep/t.ts': '',
+  });
+  expect(twoWayPairs).toEqual({ fullDepth: ['src/cli <-> src/cli/x'], topLevel: ['src/store <-> src/tron'] });
+});
+
+test('a running service imports what it may come to, and neither commands nor the sandbox', () => {
+  const { importedByService } = measure({
+    'src/main.ts': "import './service.ts';\nawait import('./cli/sandbox.ts');\nawait import('./late.ts');\n",
+    'src/service.ts': "import type { A } from './a.ts';\n",
+    'src/a.ts': 'export type A = 1;\n',
+    'src/late.ts': '',
+    'src/cli/sandbox.ts': body(10),
+  });
+  expect(importedByService).toEqual({ fromMain: { files: 4, lines: 5 }, fromService: { files: 2, lines: 2 } });
+});
+
+test('the largest flat folder is that of most files directly within it', () => {
+  const files = { 'src/a.ts': '', 'src/b/b.ts': '', 'src/b/c.ts': '', 'src/b/d/d.ts': '' };
+  expect(measure(files).largestFlatFolder).toEqual({ folder: 'src/b', files: 2 });
+});
+
+test('a planted file and a planted function above their limits break the check', () => {
+  const files = [
+    readSource('src/long.ts', body(301)),
+    readSource('src/function.ts', `function long() {\n${body(69)}}\n`),
+  ];
+  expect(brokenLimits(files)).toEqual(['src/long.ts: the file has 301 lines', 'src/function.ts:1: long has 71 lines']);
+});
+
+test('two folders that import each other break the check', () => {
+  const files = [readSource('src/a/a.ts', "import '../b/b.ts';\n"), readSource('src/b/b.ts', "import '../a/a.ts';\n")];
+  expect(brokenLimits(files)).toEqual(['src/a <-> src/b: the two folders import each other']);
+});
+
+test('the source keeps its limits', () => {
+  expect(brokenLimits(readSourceTree(resolve(import.meta.dirname, '../..')))).toEqual([]);
+});

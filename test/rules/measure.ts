@@ -1,0 +1,99 @@
+import { posix, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { importCycles, reachedFrom, twoWayPairs } from './import-graph.ts';
+import { brokenLimits, type Excess, FILE_LIMIT, FUNCTION_LIMIT, longFiles, longFunctions } from './limits.ts';
+import type { Flows } from './measure-flows.ts';
+import { readSourceTree, type SourceFile } from './source-tree.ts';
+
+/** The measures of `src/` that `npm run measure` prints. Every count leaves unit tests out. */
+export function measureSource(files: readonly SourceFile[]) {
+  const lengths = files.map(({ lines }) => lines).sort((a, b) => a - b);
+  // By nearest rank.
+  const quantile = (share: number) => lengths[Math.ceil(share * lengths.length) - 1] ?? 0;
+  return {
+    files: files.length,
+    lines: sumOfLines(files),
+    fileLines: { median: quantile(0.5), p90: quantile(0.9), max: quantile(1) },
+    filesOver300: longFiles(files),
+    functionsOver70: longFunctions(files),
+    importCycles: importCycles(files),
+    twoWayPairs: { fullDepth: twoWayPairs(files), topLevel: twoWayPairs(files, 2) },
+    largestFlatFolder: largestFlatFolder(files),
+    // main.ts reads what a process of the service runs with, and starts service.ts; the sandbox starts service.ts alone.
+    importedByService: {
+      fromMain: sizeOf(reachedFrom('src/main.ts', files)),
+      fromService: sizeOf(reachedFrom('src/service.ts', files)),
+    },
+  };
+}
+
+type Measures = ReturnType<typeof measureSource> & { flows?: Flows };
+
+function sizeOf(files: readonly SourceFile[]): { files: number; lines: number } {
+  return { files: files.length, lines: sumOfLines(files) };
+}
+
+function sumOfLines(files: readonly SourceFile[]): number {
+  return files.reduce((sum, { lines }) => sum + lines, 0);
+}
+
+/** Files that stand directly in one folder, not in a folder within it. */
+function largestFlatFolder(files: readonly SourceFile[]): { folder: string; files: number } {
+  const counts = new Map<string, number>();
+  for (const { path } of files) counts.set(posix.dirname(path), (counts.get(posix.dirname(path)) ?? 0) + 1);
+  const [folder, count] = [...counts].reduce((most, next) => (next[1] > most[1] ? next : most), ['', 0]);
+  return { folder, files: count };
+}
+
+/** One row a measure; what is counted by name is named below it. */
+function toTable(measures: Measures): string {
+  const { fileLines, twoWayPairs, largestFlatFolder, importedByService } = measures;
+  const size = ({ files, lines }: { files: number; lines: number }) => `${lines} in ${files} files`;
+  const longOnes = (excesses: Excess[]) => excesses.map(({ where, name, lines }) => `${lines} ${name} (${where})`);
+  const rows: [string, string | number, string[]?][] = [
+    ['source files', measures.files],
+    ['lines', measures.lines],
+    ['lines of a file: median, p90, max', `${fileLines.median}, ${fileLines.p90}, ${fileLines.max}`],
+    [`files over ${FILE_LIMIT} lines`, measures.filesOver300.length, longOnes(measures.filesOver300)],
+    [`functions over ${FUNCTION_LIMIT} lines`, measures.functionsOver70.length, longOnes(measures.functionsOver70)],
+    ['import cycles', measures.importCycles.length, measures.importCycles.map((cycle) => cycle.join(' '))],
+    ['two-way folder pairs', twoWayPairs.fullDepth.length, twoWayPairs.fullDepth],
+    ['two-way pairs at the top level', twoWayPairs.topLevel.length, twoWayPairs.topLevel],
+    ['largest flat folder', `${largestFlatFolder.files} (${largestFlatFolder.folder})`],
+    ['lines a running service imports', size(importedByService.fromMain)],
+    ['  of them by service.ts', size(importedByService.fromService)],
+    ...Object.entries(measures.flows ?? {}).map(
+      ([flow, files]) => [`files of the flow: ${flow}`, files.length] as [string, number],
+    ),
+  ];
+  return rows
+    .flatMap(([title, value, names = []]) => [`${title.padEnd(36)} ${value}`, ...names.map((name) => `    ${name}`)])
+    .join('\n');
+}
+
+/** Fails if a limit is broken: for `npm run check`. */
+function checkLimits(root: string): void {
+  const broken = brokenLimits(readSourceTree(root));
+  if (broken.length === 0) return;
+  process.stderr.write(
+    `${broken.join('\n')}\na file may have ${FILE_LIMIT} lines and a function ${FUNCTION_LIMIT}: split what holds more than one idea;\ntwo folders that import each other are one: move what both need\n`,
+  );
+  process.exitCode = 1;
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const boolean = { type: 'boolean', default: false } as const;
+  const root = { type: 'string', default: resolve(import.meta.dirname, '../..') } as const;
+  const { values } = parseArgs({ options: { json: boolean, flows: boolean, limits: boolean, root } });
+  if (values.limits) checkLimits(values.root);
+  else await print(values);
+}
+
+async function print({ json, flows, root }: { json: boolean; flows: boolean; root: string }): Promise<void> {
+  const measures = {
+    ...measureSource(readSourceTree(root)),
+    // It takes long, and only this checkout can be run.
+    ...(flows ? { flows: await (await import('./measure-flows.ts')).measureFlows() } : {}),
+  };
+  process.stdout.write(`${json ? JSON.stringify(measures, null, 2) : toTable(measures)}\n`);
+}

@@ -1,0 +1,90 @@
+import { readFile } from 'node:fs/promises';
+import { relative } from 'node:path';
+import ts from 'typescript';
+import { expect, test } from 'vitest';
+import { NETWORKS } from '../../src/domain/network.ts';
+
+const ROOT = new URL('../../', import.meta.url).pathname;
+
+/** What somebody adds first, by the recipe in CONTRIBUTING.md with this heading. `named` is what the compiler says of it elsewhere. */
+const PLANTS = [
+  {
+    recipe: 'Add an event type',
+    file: 'src/domain/event.ts',
+    find: "  'ping',\n] as const;",
+    plant: "  'ping',\n  'planted.event',\n] as const;",
+    named: 'planted.event',
+  },
+  {
+    recipe: 'Add a network',
+    file: 'src/domain/network.ts',
+    find: "'devnet'] as const;",
+    plant: "'devnet', 'plantednet'] as const;",
+    named: 'plantednet',
+  },
+  {
+    recipe: "Add a field on the payer's page",
+    file: 'src/store/ledger/checkout.ts',
+    find: "const columns = {\n  id: 'uuid',",
+    plant: "const columns = {\n  plantedField: 'text',\n  id: 'uuid',",
+    named: 'plantedField',
+  },
+] as const;
+
+/** All that the compiler says of the program with everything planted at once, which takes no longer than one plant. */
+const diagnostics = compilePlanted();
+
+function compilePlanted(): readonly ts.Diagnostic[] {
+  const config = ts.getParsedCommandLineOfConfigFile(
+    `${ROOT}tsconfig.json`,
+    {},
+    { ...ts.sys, onUnRecoverableConfigFileDiagnostic: () => undefined },
+  );
+  if (config === undefined) throw new Error('there is no tsconfig.json');
+  const host = ts.createCompilerHost(config.options);
+  const read = host.readFile.bind(host);
+  host.readFile = (path) => {
+    const text = read(path);
+    const plants = PLANTS.filter(({ file }) => path === ROOT + file);
+    return plants.reduce((planted, { find, plant }) => planted?.replace(find, plant), text);
+  };
+  const sources = config.fileNames.filter(
+    (name) => /^(src|test\/support)\//.test(name.slice(ROOT.length)) && !name.endsWith('.test.ts'),
+  );
+  const program = ts.createProgram(sources, config.options, host);
+  return sources.flatMap((name) => program.getSemanticDiagnostics(program.getSourceFile(name)));
+}
+
+/** The files that the compiler names for a plant. */
+function filesNaming(planted: string): string[] {
+  const naming = diagnostics.filter(({ messageText }) =>
+    ts.flattenDiagnosticMessageText(messageText, '\n').includes(planted),
+  );
+  return [...new Set(naming.map(({ file }) => relative(ROOT, file?.fileName ?? '')))].sort();
+}
+
+test.each(PLANTS)('$recipe: the compiler names the files of the recipe', async ({ recipe, file, named }) => {
+  const page = await readFile(`${ROOT}CONTRIBUTING.md`, 'utf8');
+  const [, section = ''] = new RegExp(`### ${recipe}\\n([^]*?)(?:\\n##|$)`).exec(page) ?? [];
+  const listed = [...section.matchAll(/`((?:src|test\/support)\/[^`]+)`/g)].map(([, path]) => path);
+  expect(listed).toContain(file);
+  // The file of the plant is named only where it uses what it declares.
+  expect([...new Set([file, ...filesNaming(named)])].sort()).toEqual(listed.sort());
+});
+
+test('whatever the compiler says of the plants is told to somebody', () => {
+  const texts = diagnostics.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'));
+  expect(texts.filter((text) => !PLANTS.some(({ named }) => text.includes(named)))).toEqual([]);
+});
+
+test('the database takes the networks of the list and no other', async () => {
+  const schema = JSON.parse(await readFile(`${ROOT}migrations/schema.json`, 'utf8')) as Record<string, string>;
+  const checks = Object.entries(schema).filter(
+    ([name, text]) => /network_check$/.test(name) && text.startsWith('CHECK'),
+  );
+  expect(checks.length).toBeGreaterThan(0);
+  for (const [name, text] of checks) {
+    const allowed = [...text.matchAll(/'([a-z]+)'::text/g)].map(([, network]) => network);
+    expect.soft(allowed.sort(), name).toEqual([...NETWORKS].sort());
+  }
+});

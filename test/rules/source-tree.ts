@@ -1,0 +1,60 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
+import ts from 'typescript';
+
+/** `to` is a path like the file's own. `isLate` tells `await import()`, which a process may never come to. */
+type Import = { to: string; isLate: boolean };
+
+/** `lines` from the first one of the signature to the closing brace: comments, blank lines and functions within count. */
+type SourceFunction = { name: string; line: number; lines: number };
+
+/** `path` as in `src/domain/money.ts`; `lines` are all lines, as `wc -l` counts them. */
+export type SourceFile = { path: string; lines: number; imports: Import[]; functions: SourceFunction[] };
+
+/** The TypeScript below `folder` of a checkout without its unit tests, by path. */
+export function readSourceTree(root: string, folder = 'src'): SourceFile[] {
+  const isSource = (path: string) => path.endsWith('.ts') && !path.endsWith('.test.ts');
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter(isSource)
+    .sort()
+    .map((path) => readSource(posix.join(folder, path), readFileSync(join(root, folder, path), 'utf8')));
+}
+
+export function readSource(path: string, text: string): SourceFile {
+  const source = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+  const file: SourceFile = { path, lines: text.split('\n').length - 1, imports: [], functions: [] };
+  const visit = (node: ts.Node): void => {
+    const found = importOf(node);
+    if (found?.specifier.startsWith('.')) {
+      file.imports.push({ to: posix.join(posix.dirname(path), found.specifier), isLate: found.isLate });
+    }
+    if (ts.isFunctionLike(node) && 'body' in node && node.body !== undefined)
+      file.functions.push(measure(node, source));
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+  return file;
+}
+
+/** `import`, `export … from`, `import()` and the type `import('./x.ts').X`. */
+function importOf(node: ts.Node): { specifier: string; isLate: boolean } | null {
+  const specifierOf = (name: ts.Node | undefined) => (name && ts.isStringLiteral(name) ? name.text : '');
+  if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) {
+    return { specifier: specifierOf(node.moduleSpecifier), isLate: false };
+  }
+  if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) {
+    return { specifier: specifierOf(node.arguments[0]), isLate: true };
+  }
+  if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) {
+    return { specifier: specifierOf(node.argument.literal), isLate: false };
+  }
+  return null;
+}
+
+function measure(node: ts.SignatureDeclaration, source: ts.SourceFile): SourceFunction {
+  const lineOf = (position: number) => source.getLineAndCharacterOfPosition(position).line + 1;
+  const [line, last] = [lineOf(node.getStart(source)), lineOf(node.end)];
+  // A function without a name of its own is called as what it is given to: `const parse = () => …`.
+  const named = node.name ?? ('name' in node.parent ? (node.parent.name as ts.Node) : undefined);
+  return { name: named?.getText(source) ?? 'a function without a name', line, lines: last - line + 1 };
+}
