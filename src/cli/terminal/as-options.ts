@@ -1,4 +1,5 @@
 import { AppError } from '../../domain/errors.ts';
+import { optionOf } from './option-text.ts';
 
 /**
  * Runs what reads the input of a use case, and names the options where it names fields: `name` is `--name`, `webhookUrl` is
@@ -13,7 +14,7 @@ export function asOptions<Input>(read: () => Input, names: Readonly<Record<strin
     const problems = error.problems.map((problem) => {
       const { subject, message } = problem;
       if (message.startsWith('--')) return problem;
-      const option = names[subject] ?? `--${subject.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+      const option = names[subject] ?? optionOf(subject);
       return { subject: option, message: `${option}${message.startsWith(':') ? '' : ' '}${message}` };
     });
     throw new AppError(error.code, error.message, { problems });

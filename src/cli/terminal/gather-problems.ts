@@ -1,5 +1,6 @@
 import { AppError, type FieldProblem } from '../../domain/errors.ts';
 import { FieldError } from '../../operator/input/field-error.ts';
+import { optionOf } from './option-text.ts';
 
 /**
  * Runs what reads a part of the input. Its mistakes are added to `problems`, so that all of a command is reported at once. `option`: what
@@ -10,7 +11,7 @@ export function gatherProblems<Input>(problems: FieldProblem[], read: () => Inpu
     return read();
   } catch (error) {
     if (error instanceof FieldError) {
-      const subject = option ?? `--${error.field}`;
+      const subject = option ?? optionOf(error.field);
       problems.push({ subject, message: `${subject} ${error.reason}` });
     } else if (error instanceof AppError && error.problems.length > 0) problems.push(...error.problems);
     else throw error;

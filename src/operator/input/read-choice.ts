@@ -15,7 +15,9 @@ export function readChoice<Choice extends string>(
 
 /** How many a list shows. Errors: `INVALID_ARGUMENT`. */
 export function readLimit(text: string, { least, most }: { least: number; most: number }): number {
-  const limit = /^\d{1,4}$/.test(text) ? Number(text) : -1;
+  // A number that may not be 0 does not begin with it.
+  const digits = least === 0 ? /^\d{1,4}$/ : /^[1-9]\d{0,3}$/;
+  const limit = digits.test(text) ? Number(text) : -1;
   if (limit >= least && limit <= most) return limit;
   throw new FieldError('limit', `is ${clip(text)}: it takes ${least} to ${most}`);
 }

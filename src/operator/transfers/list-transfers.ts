@@ -5,8 +5,7 @@ import { formatAmount } from '../../domain/money.ts';
 import { toIso } from '../../domain/time.ts';
 import type { Sql } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
-import { clip } from '../input/clip.ts';
-import { FieldError } from '../input/field-error.ts';
+import { readLimit } from '../input/read-choice.ts';
 import { readPeriod } from '../input/read-period.ts';
 import { diagnoseTransfers } from '../mismatch/diagnose-transfers.ts';
 import { selectProject } from '../projects/select-project.ts';
@@ -31,10 +30,7 @@ export function readTransferFilter(input: {
   if (input.kind === 'matched' && (input.state === 'open' || input.state === 'resolved')) {
     throw new AppError('INVALID_ARGUMENT', `matched transfers paid their invoices: leave out --${input.state}`);
   }
-  const limit = /^[1-9]\d{0,2}$/.test(input.limit) ? Number(input.limit) : 0;
-  if (limit < 1 || limit > MAX_LIMIT) {
-    throw new FieldError('limit', `is ${clip(input.limit)}: it takes 1 to ${MAX_LIMIT}`);
-  }
+  const limit = readLimit(input.limit, { least: 1, most: MAX_LIMIT });
   return {
     kinds,
     // A caller who asks for matched transfers wants to see them, though there is nothing to resolve.
