@@ -1,3 +1,5 @@
+import type { Text } from './message.ts';
+
 /** Every way in which a promise of the program can be broken. Expected outcomes are returned, not thrown. */
 export type ErrorCode =
   | 'CONFIG_INVALID'
@@ -31,22 +33,24 @@ export type ErrorCode =
   | 'SANDBOX_REFUSED';
 
 /** A single problem, of several. `subject` is what it is about: a field of the input, a variable, an address. */
-export type FieldProblem = { subject: string; message: string };
+export type FieldProblem = { subject: Text; message: Text };
 
-/** A broken promise, or a refusal. `message` says what happened, the values seen and what to do; it never holds a secret. */
+/** A broken promise, or a refusal. `text` says what happened, the values seen and what to do; it never holds a secret. `message` is the same for a log. */
 export class AppError extends Error {
   override readonly name = 'AppError';
   readonly code: ErrorCode;
+  readonly text: Text;
   readonly retryable: boolean;
   readonly problems: readonly FieldProblem[];
 
   constructor(
     code: ErrorCode,
-    message: string,
+    text: Text,
     options: { retryable?: boolean; cause?: unknown; problems?: readonly FieldProblem[] } = {},
   ) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    super(String(text), options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
+    this.text = text;
     this.retryable = options.retryable ?? false;
     this.problems = options.problems ?? [];
   }

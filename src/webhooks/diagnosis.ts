@@ -1,3 +1,4 @@
+import type { Text } from '../domain/message.ts';
 import type { UnixMs } from '../domain/time.ts';
 
 /** An attempt, as it was made and as it is recorded. */
@@ -27,4 +28,4 @@ export type SigningSecret = { secret: string; endsAt: UnixMs | null };
  * A fault of a receiver and its fix, in plain words without any text from the receiver. `proven` follows from what the receiver says that
  * it saw; `likely` is the usual meaning of such an outcome. `code` is for scripts.
  */
-export type Diagnosis = { code: string; certainty: 'proven' | 'likely'; problem: string; fix: string };
+export type Diagnosis = { code: string; certainty: 'proven' | 'likely'; problem: string; fix: Text };

@@ -1,7 +1,9 @@
 import Schema from 'typebox/schema';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { explain } from '../../src/cli/explain/explain.ts';
+import { describeError } from '../../src/cli/terminal/describe-error.ts';
 import type { Result } from '../../src/cli/terminal/terminal.ts';
+import { asWritten } from '../../src/cli/terminal/write-text.ts';
 import { AppError } from '../../src/domain/errors.ts';
 import { encodeId } from '../../src/domain/ids.ts';
 import { ExplanationView } from '../../src/operator/explain/views.ts';
@@ -23,8 +25,9 @@ afterEach(() => {
 type Ledger = Awaited<ReturnType<typeof createLedger>>;
 type Json = { verdict: string; timeline: { at: string; kind: string; text: string }[] } & Record<string, unknown>;
 
-function ask({ env }: Pick<Ledger, 'env'>, subject: string, options: { project?: string } = {}): Promise<Result> {
-  return explain(recordTerminal({ env }), subject, options);
+async function ask({ env }: Pick<Ledger, 'env'>, subject: string, options: { project?: string } = {}): Promise<Result> {
+  const { data, ...result } = await explain(recordTerminal({ env }), subject, options);
+  return { ...result, data: JSON.parse(JSON.stringify(data, asWritten)) };
 }
 
 /** Compares what people and what machines get with the golden files of a name. */
@@ -357,7 +360,8 @@ describe('an external id', () => {
     await ledger.addInvoice(theirs, { externalId: 'order-1', payable: '25.000144' });
     const error = await ask(ledger, 'order-1').catch((thrown: unknown) => thrown);
     if (!(error instanceof AppError)) return expect.fail('it was not refused');
-    const lines = [`error: ${error.message}`, ...error.problems.map(({ message }) => `  ${message}`)];
+    const { message: refusal, problems } = describeError(error);
+    const lines = [`error: ${refusal}`, ...problems.map(({ message }) => `  ${message}`)];
     await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('golden/explain-ambiguous.txt');
     const { data } = await ask(ledger, 'order-1', { project: project.projectId });
     expect(data).toMatchObject({ subject: { projectId: project.projectId, payableAmount: '25.000137' } });

@@ -2,6 +2,7 @@ import { randomBytes, randomInt, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { writeText } from '../../src/cli/terminal/write-text.ts';
 import { uuidV7 } from '../../src/domain/ids.ts';
 import { microUsdt } from '../../src/domain/money.ts';
 import { unlimitedNode } from '../../src/domain/node.ts';
@@ -404,7 +405,7 @@ describe('many restores', () => {
         finish: async (tx, header) => {
           if (header.ledger === null) throw new Error('the backup has no ledger');
           await takeLedger(tx, header.ledger, { isAnew: true });
-          await secureCopy(tx, { now: nowThere, random }, { name: 'test' }, 'a backup');
+          await secureCopy(tx, { now: nowThere, random, write: writeText }, { name: 'test' }, 'a backup');
         },
       });
       ledger = next;

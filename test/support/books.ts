@@ -5,6 +5,7 @@ import { createKnownTerms } from '../../src/chain/verify/fee-terms.ts';
 import { refreshProducers } from '../../src/chain/verify/producers.ts';
 import { type ReadDeps, readHeaderAt } from '../../src/chain/verify/read-block.ts';
 import { readBlock } from '../../src/chain/verify/read-with-logs.ts';
+import { writeText } from '../../src/cli/terminal/write-text.ts';
 import { startDevnet } from '../../src/devnet/devnet.ts';
 import { createPayer, type Payer } from '../../src/devnet/payer/payer.ts';
 import type { SolidBlock } from '../../src/domain/chain-block.ts';
@@ -71,6 +72,7 @@ export async function startBooks({ addressCount = 2 } = {}) {
       pool: newPool(urls.map((url) => unlimitedNode(url))),
       agreement,
       patienceMs: 0,
+      write: writeText,
     }),
     /** Reads an irreversible block as one node shows it. */
     read: (number: number, isMissed?: Blindness) => readOne(reading, node, number, isMissed),

@@ -2,6 +2,7 @@ import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
 import { recordTerminal } from '../../../test/support/terminal.ts';
 import type { AccountXpub } from '../../tron/account-xpub.ts';
+import { describeError } from '../terminal/describe-error.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { confirmFirstAddress } from './confirm.ts';
 
@@ -57,7 +58,9 @@ test('where nobody can be asked, the message does not show what to confirm', asy
 test('--first that is no address is refused and not repeated', async () => {
   const { terminal } = person('');
   const secret = '4f'.repeat(32);
-  const error = await confirmFirstAddress(terminal, XPUB, secret).catch((thrown: Error) => thrown.message);
+  const error = await confirmFirstAddress(terminal, XPUB, secret).catch(
+    (thrown: Error) => describeError(thrown).message,
+  );
   expect(error).toContain('--first');
   expect(error).not.toContain('4f4f');
 });

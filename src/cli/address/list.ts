@@ -6,6 +6,7 @@ import { cliActor } from '../terminal/operator.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
 import { withDatabase } from '../terminal/with-database.ts';
+import { formatHint } from '../terminal/write-text.ts';
 
 const ADDRESSES: readonly Column<ListedAddressView>[] = [
   ['POSITION', ({ position }) => String(position)],
@@ -22,7 +23,7 @@ export async function printAddresses(
 ): Promise<Result> {
   const input = { projectId: options.project, after: readPosition(options.after) };
   const { view, next } = await withDatabase(terminal, (deps) => listAddresses(deps, cliActor(terminal), input));
-  const command = next && ['quittance', next.command, ...next.args].join(' ');
+  const command = next && formatHint(next);
   const note = view.data.length === 0 ? `no address yet: add one with "${command}"` : `there may be more: ${command}`;
   return { data: view, text: tableOf(ADDRESSES, view.data), ...(next === null ? {} : { next: note }) };
 }

@@ -6,6 +6,7 @@ import { cliActor } from '../terminal/operator.ts';
 import { readReason } from '../terminal/read-reason.ts';
 import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
 import { encryptingWith, withDatabase } from '../terminal/with-database.ts';
+import { writeText } from '../terminal/write-text.ts';
 import { describeAuthenticity, type OpenOptions, readOpening } from './read-opening.ts';
 
 type RestoreOptions = OpenOptions & { by?: string; reason?: string };
@@ -18,7 +19,7 @@ export async function printRestored(terminal: Terminal, file: string, options: R
     terminal,
     async ({ config, ...database }) => {
       const opening = await readOpening(terminal, config, options);
-      const deps = { ...database, ...opening, hooks: encryptingWith(config, terminal) };
+      const deps = { ...database, ...opening, hooks: encryptingWith(config, terminal), write: writeText };
       return restoreBackup(deps, actor, { path, unauthenticated });
     },
     { mayCreate: true, mayMigrate: false, takesAnySchema: true, asOwner: true },
@@ -57,9 +58,13 @@ export async function printAcceptedRestore(terminal: Terminal, options: AcceptOp
     throw new AppError('USAGE', 'give one of --retire-addresses and --nothing-created-since; if in doubt, the first');
   }
   const actor = cliActor(terminal, options.by);
-  const data = await withDatabase(terminal, (deps) => acceptRestore(deps, actor, { retires }), {
-    ...{ mayCreate: false, mayMigrate: false, asOwner: true },
-  });
+  const data = await withDatabase(
+    terminal,
+    (deps) => acceptRestore({ ...deps, write: writeText }, actor, { retires }),
+    {
+      ...{ mayCreate: false, mayMigrate: false, asOwner: true },
+    },
+  );
   return {
     data,
     text: retires

@@ -11,6 +11,7 @@ import { cliActor } from '../terminal/operator.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
 import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
 import { encryptingWith, withDatabase } from '../terminal/with-database.ts';
+import { writeText } from '../terminal/write-text.ts';
 import { describeAuthenticity, type OpenOptions, readOpening } from './read-opening.ts';
 
 /** Exits 1 on any difference, and for a file that no master key vouches for. */
@@ -51,7 +52,7 @@ function presentRefused(view: RefusedBackupView): Result {
       ['examined', 'no further'],
     ]),
     exitCode: EXIT.failed,
-    next: view.reason,
+    next: writeText(view.reason),
   };
 }
 

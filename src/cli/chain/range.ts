@@ -5,12 +5,12 @@ import { verifyRange } from '../../operator/chain/verify-range.ts';
 import type { DifferenceView, PlannedView } from '../../operator/chain/views.ts';
 import { quote } from '../../operator/input/clip.ts';
 import { EXIT } from '../terminal/describe-error.ts';
-import { formatHint } from '../terminal/format-hint.ts';
 import { cliActor } from '../terminal/operator.ts';
 import { readReason } from '../terminal/read-reason.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
 import { withNodes } from '../terminal/with-nodes.ts';
+import { formatHint, writeText } from '../terminal/write-text.ts';
 
 type RangeOptions = { from: string; to: string; network?: string };
 type Read = { blockCount: number; attestedCount: number };
@@ -59,7 +59,7 @@ export async function printRepaired(terminal: Terminal, options: RepairOptions):
   const actor = cliActor(terminal, order === null ? undefined : options.by);
   const onProgress = progressOf(terminal, range);
   const { view, hint } = await withNodes(terminal, options.network, (deps) =>
-    repairRange({ ...deps, onProgress }, actor, { range, invoiceIds, order }),
+    repairRange({ ...deps, onProgress, write: writeText }, actor, { range, invoiceIds, order }),
   );
   const { blockCount, differences } = view;
   if (hint === null) {

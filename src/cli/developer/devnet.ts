@@ -1,5 +1,4 @@
 import { type DevnetInput, readDevnetSettings, runDevnet } from '../../developer/devnet/run-devnet.ts';
-import { asOptions } from '../terminal/as-options.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { loadConfig } from '../terminal/load-config.ts';
 import { formatFields, type Terminal } from '../terminal/terminal.ts';
@@ -8,7 +7,7 @@ import { stopSignal } from './stop-signal.ts';
 /** Runs the local TRON network until a signal. */
 export async function printDevnet(terminal: Terminal, options: DevnetInput): Promise<void> {
   const config = loadConfig(terminal);
-  const settings = asOptions(() => readDevnetSettings(options, config));
+  const settings = readDevnetSettings(options, config);
   const signal = stopSignal(EXIT.failed);
   await runDevnet(settings, signal, (data) => {
     const { url, solidityUrl, grpcUrl, grpcSolidityUrl, usdtContract, payer } = data;

@@ -2,7 +2,7 @@ import type { Network } from '../../domain/network.ts';
 import { toIso } from '../../domain/time.ts';
 import type { TimelineEntry } from '../../domain/timeline.ts';
 import { explainSubject } from '../../operator/explain/explain-subject.ts';
-import { describeStep, type Explanation, toView } from '../../operator/explain/explanation.ts';
+import { describeStep, type Explanation, printableText, toView } from '../../operator/explain/explanation.ts';
 import { printable } from '../../operator/input/printable.ts';
 import { createLogger } from '../../runtime/log.ts';
 import { EXIT } from '../terminal/describe-error.ts';
@@ -12,6 +12,7 @@ import { configuredNetworks } from '../terminal/select-network.ts';
 import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
 import { withDatabase } from '../terminal/with-database.ts';
 import { type NodeCommand, usingNodes } from '../terminal/with-nodes.ts';
+import { writeText } from '../terminal/write-text.ts';
 
 /** Exit code 3 for a transaction that the ledger has nothing of: that is an answer all the same. */
 export async function explain(
@@ -34,14 +35,14 @@ export async function explain(
   return {
     data: toView(explanation),
     text: present(explanation),
-    ...(next.length === 0 ? {} : { next: next.map(describeStep).join('\n') }),
+    ...(next.length === 0 ? {} : { next: next.map((step) => writeText(describeStep(step))).join('\n') }),
     ...(isUnknown === true ? { exitCode: EXIT.notFound } : {}),
   };
 }
 
 function present({ fields, timeline, omissions, verdict }: Explanation): string {
   const parts = [
-    verdict.map(printable).join('\n'),
+    verdict.map((text) => writeText(printableText(text))).join('\n'),
     formatFields(fields),
     timeline.map(formatEntry).join('\n'),
     omissions.map(({ what, shown, total }) => `not shown: ${total - shown} more of ${total} ${what}`).join('\n'),

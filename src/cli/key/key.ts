@@ -2,7 +2,6 @@ import { createKey, readNewKey } from '../../operator/keys/create-key.ts';
 import { listKeys } from '../../operator/keys/list-keys.ts';
 import { readKeyId, revokeKey } from '../../operator/keys/revoke-key.ts';
 import type { CreatedKeyView, KeyView } from '../../operator/keys/views.ts';
-import { asOptions } from '../terminal/as-options.ts';
 import { cliActor } from '../terminal/operator.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
 import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
@@ -14,7 +13,7 @@ export async function printNewKey(
   terminal: Terminal,
   { projectId, ...input }: Project & Parameters<typeof readNewKey>[0],
 ): Promise<Result> {
-  const key = asOptions(() => readNewKey(input, now()), { allowedIps: '--allow-ip' });
+  const key = readNewKey(input, now());
   const data = await withDatabase(terminal, (deps) => createKey(deps, cliActor(terminal), { ...key, projectId }));
   return {
     data,

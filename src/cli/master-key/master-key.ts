@@ -7,6 +7,7 @@ import { cliActor } from '../terminal/operator.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
 import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
 import { withDatabase } from '../terminal/with-database.ts';
+import { writeText } from '../terminal/write-text.ts';
 
 const yesNo = (is: boolean) => (is ? 'yes' : 'no');
 
@@ -30,7 +31,7 @@ export function printMasterKeys(terminal: Terminal): Promise<Result> {
       text: [formatFields([['keys from', data.source]]), tableOf(KEYS, data.keys)]
         .filter((part) => part !== '')
         .join('\n\n'),
-      ...(next === null ? {} : { next }),
+      ...(next === null ? {} : { next: writeText(next) }),
       exitCode: data.keys.some(({ use }) => use === 'missing') ? EXIT.failed : EXIT.ok,
     };
   });

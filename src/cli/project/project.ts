@@ -7,7 +7,6 @@ import type { NeededInput, SettingsInput } from '../../operator/projects/read-se
 import { showProject } from '../../operator/projects/show-project.ts';
 import { readProjectChange, updateProject } from '../../operator/projects/update-project.ts';
 import type { ListedProjectView, ProjectView, UpdatedProjectView } from '../../operator/projects/views.ts';
-import { asOptions } from '../terminal/as-options.ts';
 import { cliActor } from '../terminal/operator.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
 import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
@@ -34,7 +33,7 @@ export async function printNewProject(
   typed: Typed & NeededInput & { network: string },
 ): Promise<Result> {
   const brand = await readBrand(typed);
-  const wanted = asOptions(() => readNewProject({ ...typed, ...brand }));
+  const wanted = readNewProject({ ...typed, ...brand });
   const data = await withDatabase(terminal, (deps) => createProject(deps, cliActor(terminal), wanted), {
     mayCreate: true,
     mayMigrate: false,
@@ -53,19 +52,14 @@ export async function printUpdatedProject(
 ): Promise<Result> {
   const actor = cliActor(terminal, by);
   const brand = await readBrand(typed);
-  const wanted = asOptions(() => readProjectChange({ ...typed, ...brand }));
+  const wanted = readProjectChange({ ...typed, ...brand });
   if (Object.keys(wanted).length === 0) {
     throw new AppError(
       'INVALID_ARGUMENT',
       'nothing was said to change: give --policy, --max-surcharge, --lifetime, --max-unpaid, --max-unpaid-per-minute, --name, --support, --return-url, --accent or --logo',
     );
   }
-  const data = await withDatabase(terminal, (deps) => updateProject(deps, actor, { projectId, ...wanted })).catch(
-    (error: unknown) =>
-      asOptions((): never => {
-        throw error;
-      }),
-  );
+  const data = await withDatabase(terminal, (deps) => updateProject(deps, actor, { projectId, ...wanted }));
   return { data, text: formatFields(fieldsOf(data)), next: notesOn(data).join('\n') };
 }
 

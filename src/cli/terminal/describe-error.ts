@@ -1,6 +1,5 @@
-import { AppError, type FieldProblem } from '../../domain/errors.ts';
-import { FieldError } from '../../operator/input/field-error.ts';
-import { optionText } from './option-text.ts';
+import { AppError } from '../../domain/errors.ts';
+import { writeText } from './write-text.ts';
 
 /**
  * The exit codes. Scripts rely on them: they never change.
@@ -24,7 +23,7 @@ const EXIT_CODES: Readonly<Record<string, ExitCode>> = {
 export type DescribedError = {
   code: string;
   message: string;
-  problems: readonly FieldProblem[];
+  problems: readonly { subject: string; message: string }[];
   exitCode: ExitCode;
   /** For an error that nobody foresaw. */
   stack: string | undefined;
@@ -40,7 +39,10 @@ export function describeError(error: unknown): DescribedError {
     const stack = error instanceof Error ? error.stack : undefined;
     return { code: 'FAILED', message: `unexpected: ${message}`, problems: [], exitCode: EXIT.failed, stack };
   }
-  const problems = error instanceof AppError ? error.problems : [];
-  const text = error instanceof FieldError ? optionText(error) : message;
-  return { code, message: text, problems, exitCode: EXIT_CODES[code] ?? EXIT.failed, stack: undefined };
+  const exitCode = EXIT_CODES[code] ?? EXIT.failed;
+  if (!(error instanceof AppError)) return { code, message, problems: [], exitCode, stack: undefined };
+  const problems = error.problems.map(({ subject, message: text }) => {
+    return { subject: writeText(subject), message: writeText(text) };
+  });
+  return { code, message: writeText(error.text), problems, exitCode, stack: undefined };
 }

@@ -2,6 +2,7 @@ import { quoteWhole } from '../../operator/input/clip.ts';
 import type { EndpointView, TestedEndpointView } from '../../operator/webhooks/views.ts';
 import { isoMinute, isoSecond } from './iso-text.ts';
 import { formatFields } from './terminal.ts';
+import { writeText } from './write-text.ts';
 
 /** The status of an endpoint in words. */
 export function statusText({ status, failingSince, pausedUntil, disabledReason }: EndpointView): string {
@@ -17,7 +18,7 @@ export function diagnosisText(diagnoses: TestedEndpointView['diagnosis']): strin
   const parts = diagnoses.map(({ code, certainty, problem, fix }, index) =>
     formatFields([
       [`${index + 1}. ${code}, ${certainty}`, problem],
-      ['   to do', fix],
+      ['   to do', writeText(fix)],
     ]),
   );
   return ['WHAT IS WRONG', ...parts].join('\n');

@@ -1,7 +1,6 @@
-import type { FieldProblem } from '../../domain/errors.ts';
-import { secretMessage } from '../../operator/input/secret-message.ts';
+import { secretMessage } from './write-text.ts';
 
 /** `place` is where the secret stands: an argument or an option. */
-export function secretProblem(place: string, kind: string): FieldProblem {
-  return { subject: place, message: `${place}: ${secretMessage(kind, true)}` };
+export function secretProblem(place: string, kind: string): { subject: string; message: string } {
+  return { subject: place, message: `${place}: ${secretMessage(kind)}` };
 }

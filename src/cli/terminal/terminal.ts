@@ -1,5 +1,6 @@
 import { printable, printableJson } from '../../operator/input/printable.ts';
 import { type DescribedError, EXIT, type ExitCode } from './describe-error.ts';
+import { asWritten } from './write-text.ts';
 
 /**
  * The result of a command: `data` for --json, `text` for people, `next` (a hint, not part of the result) for people only.
@@ -38,7 +39,7 @@ export function createTerminal({ env, stdin, stdout, stderr }: Surroundings, opt
     exitCode: () => exitCode,
     print({ data, text, next, exitCode: found = EXIT.ok }) {
       exitCode = found;
-      const shown = options.json ? printableJson(JSON.stringify(data, null, 2)) : text;
+      const shown = options.json ? printableJson(JSON.stringify(data, asWritten, 2)) : text;
       if (shown !== '') stdout.write(`${shown}\n`);
       if (!options.json && next !== undefined) note(next);
     },

@@ -4,6 +4,7 @@ import { cliActor } from '../terminal/operator.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
 import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
 import { withDatabase } from '../terminal/with-database.ts';
+import { formatHint } from '../terminal/write-text.ts';
 
 export async function printShown(terminal: Terminal, reference: string): Promise<Result> {
   const { view, projectNames, hint } = await withDatabase(terminal, (deps) =>
@@ -12,7 +13,7 @@ export async function printShown(terminal: Terminal, reference: string): Promise
   return {
     data: view,
     text: view.data.map((transfer, index) => toText(transfer, projectNames[index] ?? '')).join('\n\n'),
-    ...(hint === null ? {} : { next: `when you have decided: quittance ${[hint.command, ...hint.args].join(' ')}` }),
+    ...(hint === null ? {} : { next: `when you have decided: ${formatHint(hint)}` }),
   };
 }
 

@@ -83,7 +83,7 @@ export async function printResolved(terminal: Terminal, { by, ...input }: Resolv
 function readRequest(input: Omit<ResolveInput, 'by'>) {
   const problems: FieldProblem[] = [];
   const transferIds = gatherProblems(problems, () => readTransferIds(input.transfers));
-  const resolution = gatherProblems(problems, () => readResolution(input.resolution), '--as');
+  const resolution = gatherProblems(problems, () => readResolution(input.resolution));
   const note = readNote(input.note, problems);
   const invoice = gatherProblems(problems, () => readInvoiceName(input.invoice));
   if (transferIds === undefined || resolution === undefined || invoice === undefined || problems.length > 0) {

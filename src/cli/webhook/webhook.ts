@@ -13,6 +13,7 @@ import { cliActor } from '../terminal/operator.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
 import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
 import { withDatabase } from '../terminal/with-database.ts';
+import { writeText } from '../terminal/write-text.ts';
 import { readSecret, secretHints } from './read-secret.ts';
 
 type Endpoint = { endpointId: string };
@@ -174,11 +175,14 @@ export async function printEnabledEndpoint(terminal: Terminal, input: Endpoint):
       ['status', disabledAt === null ? 'active, as before; its failures are forgotten' : 'active'],
       ['was disabled', disabledAt && `${disabledAt}: ${disabledReason ?? ''}`],
       ['due now', hastened === 0 ? null : `${hastened} that waited for their next attempt`],
-      ['not planned', replay && `${isMissedMore ? 'more than ' : ''}${missed} events that happened meanwhile`],
+      [
+        'not planned',
+        replay === null ? null : `${isMissedMore ? 'more than ' : ''}${missed} events that happened meanwhile`,
+      ],
     ]),
     ...(replay === null
       ? {}
-      : { next: `what happened meanwhile is sent only if you say so (the feed has it, too):\n  ${replay}` }),
+      : { next: `what happened meanwhile is sent only if you say so (the feed has it, too):\n  ${writeText(replay)}` }),
   };
 }
 

@@ -4,6 +4,7 @@ import type { Config } from '../../config/config.ts';
 import type { Devnet } from '../../devnet/devnet.ts';
 import { AppError, type FieldProblem } from '../../domain/errors.ts';
 import { clip } from '../../operator/input/clip.ts';
+import { fieldProblem } from '../../operator/input/field-error.ts';
 import { lockDataDir } from '../../runtime/instance-lock.ts';
 
 export type DevnetInput = {
@@ -39,12 +40,12 @@ type DevnetView = Pick<
 /** Reads what the network is to be, with all problems at once. The bounds are those of the variables of the same names. */
 export function readDevnetSettings(input: DevnetInput, { devnet, dataDir }: Config): DevnetSettings {
   const problems: FieldProblem[] = [];
-  const whole = (subject: keyof DevnetInput, least: number, most: number, fallback: number) => {
-    const text = input[subject];
+  const whole = (field: keyof DevnetInput, least: number, most: number, fallback: number) => {
+    const text = input[field];
     if (typeof text !== 'string') return fallback;
     const value = /^\d{1,9}$/.test(text) ? Number(text) : -1;
     if (value >= least && value <= most) return value;
-    problems.push({ subject, message: `is ${clip(text)}: it takes a whole number from ${least} to ${most}` });
+    problems.push(fieldProblem(field, `is ${clip(text)}: it takes a whole number from ${least} to ${most}`));
     return fallback;
   };
   const settings = {

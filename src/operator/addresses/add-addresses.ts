@@ -1,5 +1,6 @@
 import { AppError, type FieldProblem } from '../../domain/errors.ts';
 import { encodeId, uuidV7 } from '../../domain/ids.ts';
+import { say } from '../../domain/message.ts';
 import type { Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
 import type { UnixMs } from '../../domain/time.ts';
@@ -58,7 +59,7 @@ export async function addAddresses(
   if (!input.isFresh && (await wasEverRestored(db))) {
     throw new AppError(
       'CONFLICT',
-      `${NOTHING_ADDED}, because this ledger was restored once: an address that was added since that backup is not known any more, and must never be added again. If it had none of these, run the command again with --fresh; else take new ones from your wallet`,
+      say`${NOTHING_ADDED}, because this ledger was restored once: an address that was added since that backup is not known any more, and must never be added again. If it had none of these, run the command again with ${{ field: 'isFresh' }}; else take new ones from your wallet`,
     );
   }
   const { policy, projectPolicy } = await db.transaction(async (tx) => {
@@ -107,6 +108,6 @@ function takenProblem({ address, projectId, retiredAt, barredAt }: OwnedAddress,
         ? `${address} is already in this project: leave it out`
         : barredAt !== null
           ? `${address} was in this project before a backup was restored, and never gets a new invoice: add another one`
-          : `${address} is already in this project, and retired: to use it again, run "quittance address activate ${address}"`;
+          : say`${address} is already in this project, and retired: to use it again, run "${{ command: 'address activate', args: [address] }}"`;
   return { subject: address, message };
 }

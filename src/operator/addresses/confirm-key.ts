@@ -1,4 +1,5 @@
 import { AppError } from '../../domain/errors.ts';
+import { say } from '../../domain/message.ts';
 import { type AccountXpub, type DerivedAddress, deriveAddresses } from '../../tron/account-xpub.ts';
 import { parseAddress } from '../../tron/address.ts';
 
@@ -30,7 +31,7 @@ export function firstAddresses(xpub: AccountXpub): FirstAddresses {
       const parsed = parseAddress(address);
       if (parsed.kind === 'ok') throw mismatch(address, derived);
       // It may be anything that was in a clipboard, so it is not repeated.
-      throw new AppError('INVALID_ARGUMENT', `--first: ${parsed.reason}; no address was added`);
+      throw new AppError('INVALID_ARGUMENT', say`${{ field: 'first' }}: ${parsed.reason}; no address was added`);
     },
   };
 }

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { say } from '../../domain/message.ts';
+import { fieldProblem } from '../input/field-error.ts';
 import { spotSecret } from '../input/spot-secret.ts';
 import { readXpub } from './derive-addresses.ts';
 
@@ -13,6 +15,6 @@ test('an account key that looks like a seed phrase by chance is taken', () => {
 
 test('what is no account key and looks like a secret is not repeated', () => {
   const wrong = `${LIKE_WORDS.slice(0, -1)}L`;
-  const problems = [{ subject: '--xpub', message: expect.not.stringContaining('BzGvmte') }];
+  const problems = [fieldProblem('xpub', say`: ${{ secret: 'a seed phrase' }}`)];
   expect(() => readXpub(wrong)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT', problems }));
 });

@@ -1,5 +1,6 @@
 import { AppError } from '../../domain/errors.ts';
 import { encodeId } from '../../domain/ids.ts';
+import { say } from '../../domain/message.ts';
 import type { Policy } from '../../domain/policy.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { AUTO_DERIVE_LIMIT, deriveNextAddresses } from '../../payments/derive-addresses.ts';
@@ -9,7 +10,7 @@ import { insertOperatorActions } from '../../store/ledger/operator-actions.ts';
 import { lockProject } from '../../store/ledger/projects.ts';
 import { type AccountXpub, parseAccountXpub } from '../../tron/account-xpub.ts';
 import type { Actor } from '../actor.ts';
-import { secretMessage } from '../input/secret-message.ts';
+import { fieldProblem } from '../input/field-error.ts';
 import { spotSecret } from '../input/spot-secret.ts';
 import { selectProject } from '../projects/select-project.ts';
 import type { AutoLimitView, DerivedAddressesView } from './views.ts';
@@ -19,8 +20,9 @@ export function readXpub(text: string): AccountXpub {
   const parsed = parseAccountXpub(text.trim());
   if (parsed.kind === 'ok') return parsed.xpub;
   const secret = spotSecret(text);
-  if (secret === null) throw new AppError('INVALID_ARGUMENT', `--xpub: ${parsed.reason}; no address was added`);
-  const problems = [{ subject: '--xpub', message: `--xpub: ${secretMessage(secret, true)}` }];
+  if (secret === null)
+    throw new AppError('INVALID_ARGUMENT', say`${{ field: 'xpub' }}: ${parsed.reason}; no address was added`);
+  const problems = [fieldProblem('xpub', say`: ${{ secret }}`)];
   throw new AppError('INVALID_ARGUMENT', 'no address was added', { problems });
 }
 
@@ -45,7 +47,7 @@ export async function findDerivationKey(
   if (only === undefined) {
     throw new AppError(
       'INVALID_ARGUMENT',
-      'this project has no account key yet: give --xpub, or, if your wallet exports none, paste addresses ("quittance address add")',
+      say`this project has no account key yet: give ${{ field: 'xpub' }}, or, if your wallet exports none, paste addresses ("${{ command: 'address add' }}")`,
     );
   }
   if (keys.length === 1) return { projectId, xpub: only.xpub, isStored: true };
@@ -53,7 +55,8 @@ export async function findDerivationKey(
     const short = `${xpub.slice(0, 10)}…${xpub.slice(-6)}`;
     return { subject: short, message: `${short}  (${nextIndex} addresses so far)` };
   });
-  throw new AppError('INVALID_ARGUMENT', 'this project has several account keys: say which with --xpub', { problems });
+  const message = say`this project has several account keys: say which with ${{ field: 'xpub' }}`;
+  throw new AppError('INVALID_ARGUMENT', message, { problems });
 }
 
 type Deps = { db: Database; now(): UnixMs; random(bytes: number): Uint8Array };
@@ -84,13 +87,13 @@ export async function deriveAddresses(
   if (outcome.kind === 'all-taken') {
     throw new AppError(
       'CONFLICT',
-      `no address was added: all addresses of this key from #${outcome.from + 1} to #${outcome.from + outcome.count} are in projects already. Give the next ones with "quittance address add", or use another account of your wallet`,
+      say`no address was added: all addresses of this key from #${outcome.from + 1} to #${outcome.from + outcome.count} are in projects already. Give the next ones with "${{ command: 'address add' }}", or use another account of your wallet`,
     );
   }
   if (outcome.kind === 'too-soon') {
     throw new AppError(
       'CONFLICT',
-      'no address was added: in a ledger that was restored, a key that may have been used since the backup yields two addresses a second. Run the command again in a minute, or use another account of your wallet and --fresh (docs/backup.md)',
+      say`no address was added: in a ledger that was restored, a key that may have been used since the backup yields two addresses a second. Run the command again in a minute, or use another account of your wallet and ${{ field: 'isFresh' }} (docs/backup.md)`,
     );
   }
   if (outcome.kind === 'not-wanted') throw new Error('addresses that a person wants are always wanted');

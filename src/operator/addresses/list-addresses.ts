@@ -1,9 +1,9 @@
 import { encodeId } from '../../domain/ids.ts';
+import type { Hint } from '../../domain/message.ts';
 import { toIso } from '../../domain/time.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { countAddresses, listAddresses as list, MAX_LISTED } from '../../store/ledger/addresses.ts';
 import type { Actor } from '../actor.ts';
-import type { Hint } from '../hint.ts';
 import { selectProject } from '../projects/select-project.ts';
 import type { AddressListView } from './views.ts';
 
@@ -27,6 +27,6 @@ export async function listAddresses(
   const view = { projectId, policy, activeAddresses: active, data };
   if (active.tail + active.exact + retired === 0) return { view, next: { command: 'address add', args: ['T…'] } };
   if (rows.length < MAX_LISTED) return { view, next: null };
-  const args = ['--project', projectId, '--after', String(rows.at(-1)?.position)];
-  return { view, next: { command: 'address list', args } };
+  const after = String(rows.at(-1)?.position);
+  return { view, next: { command: 'address list', input: { projectId, after } } };
 }

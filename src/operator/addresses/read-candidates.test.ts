@@ -8,11 +8,12 @@ const WORDS = 'legal winner thank year wave sausage worth useful legal winner th
 const SPANISH = 'ábaco abdomen abeja abierto abogado abono aborto abrazo abrir ébano águila acabar';
 const XPUB =
   'xpub6D1AabNHCupeiLM65ZR9UStMhJ1vCpyV4XbZdyhMZBiJXALQtmn9p42VTQckoHVn8WNqS7dqnJokZHAHcHGoaQgmv8D45oNUKx6DZMNZBCd';
-const read = (...texts: string[]) =>
-  readCandidates(
-    texts.map((text, index) => ({ text, place: `argument ${index + 1}` })),
-    [CONTRACT],
-  );
+/** With the messages as a log has them. */
+const read = (...texts: string[]) => {
+  const entries = texts.map((text, index) => ({ text, place: `argument ${index + 1}` }));
+  const { good, problems } = readCandidates(entries, [CONTRACT]);
+  return { good, problems: problems.map(({ subject, message }) => ({ subject, message: String(message) })) };
+};
 
 test('addresses come out in their order', () => {
   const { good, problems } = read(B, A);
@@ -30,7 +31,7 @@ test.each([
   ['UQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPrHF', 'an address of TON'],
   ['7EcDhSYGxXyscszYEp35KHN8vvw3svAuLKTzXwCFLtVa', 'an address of Solana'],
   ['27QAUYjg5FXfxcvyHcWF3Aokd5eu9iYgs1c', 'old TRON test network'],
-  [XPUB, 'quittance address derive'],
+  [XPUB, 'to derive addresses from it, run "address derive"'],
   ['ТUEZSdKsoDHQMeZwihtdoBiN46zxhGWYd', 'U+0422'],
   [`${A}\u200b`, 'U+200B'],
   [A.slice(0, -1), 'this one has 33'],
@@ -63,7 +64,6 @@ test.each([
   const { problems } = read(A, text);
   expect(problems).toHaveLength(1);
   expect(problems[0]?.message).toContain(`argument 2: this looks like ${kind}`);
-  expect(problems[0]?.message).toContain('shell history');
   expect(problems[0]?.message).not.toContain(text.slice(4, 12));
 });
 

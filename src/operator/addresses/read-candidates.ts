@@ -1,7 +1,7 @@
 import { AppError, type FieldProblem } from '../../domain/errors.ts';
+import { say, type Text } from '../../domain/message.ts';
 import { type AccountHex, parseAddress, type TronAddress } from '../../tron/address.ts';
 import { quoteWhole } from '../input/clip.ts';
-import { secretMessage } from '../input/secret-message.ts';
 import { spotSecret } from '../input/spot-secret.ts';
 import type { AddressEntry } from './csv.ts';
 import { foreignFormat, isShowable } from './refused-text.ts';
@@ -28,7 +28,7 @@ export function readCandidates(
       continue;
     }
     const shown = isShowable(text) ? ` (${quoteWhole(text)})` : '';
-    const add = (message: string) => problems.push({ subject: place, message: `${place}${shown}: ${message}` });
+    const add = (message: Text) => problems.push({ subject: place, message: say`${place}${shown}: ${message}` });
     const parsed = parseAddress(text);
     if (parsed.kind === 'invalid') {
       add(foreignFormat(text) ?? tooShort(text) ?? parsed.reason);
@@ -47,7 +47,7 @@ export function readCandidates(
 
 /** `place` is where the secret stands: an argument, or a place in an input. */
 function secretProblem(place: string, kind: string): FieldProblem {
-  return { subject: place, message: `${place}: ${secretMessage(kind, place.startsWith('argument'))}` };
+  return { subject: place, message: say`${place}: ${{ secret: kind, place }}` };
 }
 
 /** If a text is far from the length of an address, its length says more than its first wrong character. */

@@ -1,8 +1,10 @@
+import { say, type Text } from '../../domain/message.ts';
+
 /** Describes a refused text that is an address of another kind or was copied badly; else `null`. */
-export function foreignFormat(text: string): string | null {
+export function foreignFormat(text: string): Text | null {
   const [, extended] = /^([A-Za-z]pub)[1-9A-HJ-NP-Za-km-z]{80,}$/.exec(text) ?? [];
   if (extended !== undefined) {
-    return 'this is an extended public key: to derive addresses from it, run "quittance address derive --xpub …"';
+    return say`this is an extended public key: to derive addresses from it, run "${{ command: 'address derive', input: { xpub: '…' } }}"`;
   }
   const stranger = /[^\p{ASCII}]/u.exec(text)?.[0];
   if (stranger !== undefined) {

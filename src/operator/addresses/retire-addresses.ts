@@ -1,4 +1,5 @@
 import { encodeId } from '../../domain/ids.ts';
+import { say, type Text } from '../../domain/message.ts';
 import type { Policy } from '../../domain/policy.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Database } from '../../store/db/database.ts';
@@ -42,7 +43,7 @@ async function switchAddresses(
     const known = new Set(own.map(({ address }) => address));
     refuse(
       addresses.filter(({ address }) => !known.has(address)),
-      'is not in this project: "quittance address list" shows those that are',
+      say`is not in this project: "${{ command: 'address list' }}" shows those that are`,
       'NOT_FOUND',
     );
     if (status === 'active') {
@@ -72,8 +73,8 @@ async function switchAddresses(
   });
 }
 
-function refuse(addresses: readonly { address: string }[], reason: string, code: 'NOT_FOUND' | 'CONFLICT'): void {
+function refuse(addresses: readonly { address: string }[], reason: Text, code: 'NOT_FOUND' | 'CONFLICT'): void {
   if (addresses.length === 0) return;
-  const problems = addresses.map(({ address }) => ({ subject: address, message: `${address} ${reason}` }));
+  const problems = addresses.map(({ address }) => ({ subject: address, message: say`${address} ${reason}` }));
   throw refusedAddresses('no address was changed', problems, code);
 }

@@ -11,7 +11,7 @@ import type { AcceptedRestoreView } from './views.ts';
  * copy, as after a recovery of the server to an earlier moment. Errors: `CONFLICT`, `LEDGER_CLOSED`.
  */
 export async function acceptRestore(
-  { now, random, ...database }: QuietDatabase & SecureDeps,
+  { now, random, write, ...database }: QuietDatabase & SecureDeps,
   actor: Actor,
   { retires }: { retires: boolean },
 ): Promise<AcceptedRestoreView> {
@@ -24,7 +24,7 @@ export async function acceptRestore(
   const at = now();
   const barredAddresses = await db.transaction(async (tx) => {
     await takeLedger(tx, identity, { isAnew: true });
-    return retires ? secureCopy(tx, { now: () => at, random }, actor, `a copy, accepted at ${toIso(at)}`) : 0;
+    return retires ? secureCopy(tx, { now: () => at, random, write }, actor, `a copy, accepted at ${toIso(at)}`) : 0;
   });
   return { ledgerId: identity.id, retired: retires, barredAddresses };
 }

@@ -1,4 +1,5 @@
 import { AppError } from '../../domain/errors.ts';
+import { say } from '../../domain/message.ts';
 
 /** https://age-encryption.org/v1: what `age -d` opens, too. */
 export const AGE_MAGIC = Buffer.from('age-encryption.org/v1\n');
@@ -23,7 +24,7 @@ export async function checkRecipients(recipients: readonly string[]): Promise<vo
     } catch (error) {
       throw new AppError(
         'CONFIG_INVALID',
-        `${recipient.slice(0, 20)}… is no public key of age: give the line "age1…" that "quittance backup keygen" or "age-keygen" showed`,
+        say`${recipient.slice(0, 20)}… is no public key of age: give the line "age1…" that "${{ command: 'backup keygen' }}" or "age-keygen" showed`,
         { cause: error },
       );
     }
@@ -71,7 +72,7 @@ export async function* decryptWith(
     if (error instanceof Error && error.message.startsWith('no identity matched')) {
       throw new AppError(
         'BACKUP_ENCRYPTED',
-        `${file.path} is encrypted to another key than those of --identity: give the file with the secret key of one of its recipients`,
+        say`${file.path} is encrypted to another key than those of ${{ field: 'identities' }}: give the file with the secret key of one of its recipients`,
         { cause: error },
       );
     }

@@ -1,5 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { AppError } from '../../domain/errors.ts';
+import { say } from '../../domain/message.ts';
 import { deriveKey, type KeyRing, type MasterKey } from '../../runtime/key-ring.ts';
 
 /** The end of a backup, and the digest that it was calculated from. */
@@ -47,7 +48,7 @@ export function admitBackup(path: string, found: Authenticity, takesUnauthentica
   }
   throw new AppError(
     'BACKUP_UNAUTHENTICATED',
-    `${path} is not authenticated: ${describeMac(found)}. Nothing was restored from it; if you know where it was kept since it was made, and by whom, take it with --unauthenticated`,
+    say`${path} is not authenticated: ${describeMac(found)}. Nothing was restored from it; if you know where it was kept since it was made, and by whom, take it with ${{ field: 'unauthenticated' }}`,
   );
 }
 

@@ -4,6 +4,7 @@ import { open, stat } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { AppError } from '../../domain/errors.ts';
+import { say } from '../../domain/message.ts';
 import type { KeyRing } from '../../runtime/key-ring.ts';
 import { AGE_MAGIC, countRecipients, decryptWith, MAX_AGE_HEADER_BYTES } from './backup-encryption.ts';
 import {
@@ -82,7 +83,7 @@ async function openBackup(path: string, identities: readonly string[]): Promise<
     return decryptWith(identities, source, { path, damaged: (reason) => damaged(path, reason) });
   throw new AppError(
     'BACKUP_ENCRYPTED',
-    `${path} is encrypted to ${encryption.recipients} key(s), and cannot be read without one of them: give the file with the secret key by --identity`,
+    say`${path} is encrypted to ${encryption.recipients} key(s), and cannot be read without one of them: give the file with the secret key by ${{ field: 'identities' }}`,
   );
 }
 

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { say } from '../../domain/message.ts';
 import type { Connection } from '../../store/db/database.ts';
 import { takeLedger } from '../../store/db/ledger-identity.ts';
 import type { MigrationHooks } from '../../store/db/migrate.ts';
@@ -17,7 +18,7 @@ type Deps = QuietDatabase & SecureDeps & Required<Opening> & { connection: Conne
  * amounts that were handed out since. `unauthenticated`: why a file is taken that no master key vouches for. Errors as of `loadBackup`.
  */
 export async function restoreBackup(
-  { now, random, connection, keyRing, identities, hooks, ...database }: Deps,
+  { now, random, write, connection, keyRing, identities, hooks, ...database }: Deps,
   actor: Actor,
   { path, unauthenticated }: { path: string; unauthenticated: string | null },
 ): Promise<{ view: RestoredView; authenticity: Authenticity }> {
@@ -29,8 +30,8 @@ export async function restoreBackup(
       const doubt =
         kind === 'authentic' ? '' : ` that no master key vouches for (taken by ${actor.name}: ${unauthenticated})`;
       const origin = `a backup of ${takenAt}${doubt}`;
-      if (ledger?.isFinal !== true) return secureCopy(tx, { now, random }, actor, origin);
-      if (kind !== 'authentic') await raiseRestored(tx, { now, random }, () => `${origin}: ${TO_COMPARE}`);
+      if (ledger?.isFinal !== true) return secureCopy(tx, { now, random, write }, actor, origin);
+      if (kind !== 'authentic') await raiseRestored(tx, { now, random, write }, () => say`${origin}: ${TO_COMPARE}`);
       return 0;
     },
   });
@@ -44,5 +45,4 @@ export async function restoreBackup(
 }
 
 /** After a restore of another kind `secureCopy` tells what is to be done. */
-const TO_COMPARE =
-  'compare its addresses with those of your wallet ("quittance address list") and its keys and endpoints with those that you made, then close this';
+const TO_COMPARE = say`compare its addresses with those of your wallet ("${{ command: 'address list' }}") and its keys and endpoints with those that you made, then close this`;

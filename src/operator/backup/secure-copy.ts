@@ -1,5 +1,6 @@
 import { indexAt } from '../../domain/derivation-index.ts';
 import { uuidV7 } from '../../domain/ids.ts';
+import { say, type Text } from '../../domain/message.ts';
 import type { Network } from '../../domain/network.ts';
 import { toIso, type UnixMs } from '../../domain/time.ts';
 import { raiseAlarm } from '../../store/chain/alarms.ts';
@@ -7,7 +8,8 @@ import type { Sql } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
 import { barAddresses, findProjectNetworks, skipIndexesTo, skipPositionsTo } from './restore-safety.ts';
 
-export type SecureDeps = { now(): UnixMs; random(bytes: number): Uint8Array };
+/** `write`: an alarm is kept as text, with the names of the face that caused it. */
+export type SecureDeps = { now(): UnixMs; random(bytes: number): Uint8Array; write(text: Text): string };
 
 /**
  * Makes a ledger that lacks what happened since it was copied safe to go on with, in the caller's transaction: no address of it gets
@@ -27,7 +29,7 @@ export async function secureCopy(
   await skipPositionsTo(tx, BigInt(at));
   await raiseRestored(tx, { ...deps, now: () => at }, (network) => {
     const count = blocked.find((each) => each.network === network)?.count ?? 0;
-    return `${origin}. Invoices that were created since are not known, but their payers may still pay: such money shows as unmatched ("quittance transfers list"). So ${count} addresses were taken out of use for ever; add addresses that Quittance never had ("quittance address add --fresh", "quittance address derive"), or new invoices are refused. Keys that were revoked since are valid again: revoke them. See docs/backup.md, then close this`;
+    return say`${origin}. Invoices that were created since are not known, but their payers may still pay: such money shows as unmatched ("${{ command: 'transfers list' }}"). So ${count} addresses were taken out of use for ever; add addresses that Quittance never had ("${{ command: 'address add', input: { isFresh: true } }}", "${{ command: 'address derive' }}"), or new invoices are refused. Keys that were revoked since are valid again: revoke them. See docs/backup.md, then close this`;
   });
   return blocked.reduce((sum, { count }) => sum + count, 0);
 }
@@ -35,14 +37,16 @@ export async function secureCopy(
 /** Says on every network of the ledger that it was restored, from what, and what is to be done before the alarm is closed. */
 export async function raiseRestored(
   tx: Sql,
-  { now, random }: SecureDeps,
-  describe: (network: Network) => string,
+  { now, random, write }: SecureDeps,
+  describe: (network: Network) => Text,
 ): Promise<void> {
   const at = now();
   for (const network of await findProjectNetworks(tx)) {
     await raiseAlarm(tx, network, {
       ...{ id: uuidV7(at, random(10)), kind: 'database-restored', subject: toIso(at) },
-      detail: `the database was restored from ${describe(network)} with "quittance chain acknowledge --alarm database-restored --network ${network}"`,
+      detail: write(
+        say`the database was restored from ${describe(network)} with "${{ command: 'chain acknowledge', input: { alarm: 'database-restored', network } }}"`,
+      ),
     });
   }
 }

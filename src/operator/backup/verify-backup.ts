@@ -47,7 +47,7 @@ export async function verifyBackup(deps: Deps, _actor: Actor, input: Input): Pro
     const authenticity = error instanceof AppError ? REFUSED[error.code] : undefined;
     if (authenticity === undefined || !(error instanceof AppError)) throw error;
     const recipients = (await describeEncryption(input.path))?.recipients ?? 0;
-    const view = { file: input.path, good: false, authenticity, reason: error.message, recipients } as const;
+    const view = { file: input.path, good: false, authenticity, reason: error.text, recipients } as const;
     return { view, authenticity: null };
   }
 }

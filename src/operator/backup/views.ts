@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { nullable, Time } from '../view.ts';
+import { nullable, Said, Time } from '../view.ts';
 
 const Text = Type.String();
 const Count = Type.Integer();
@@ -50,7 +50,7 @@ export type Rescanned = Static<typeof Rescanned>;
 
 /** A file that is not examined further. `recipients`: the number of keys that it is encrypted to. */
 export const RefusedBackupView = Type.Object({
-  ...{ file: Text, good: Type.Literal(false), authenticity: Text, reason: Text, recipients: Count },
+  ...{ file: Text, good: Type.Literal(false), authenticity: Text, reason: Said, recipients: Count },
 });
 export type RefusedBackupView = Static<typeof RefusedBackupView>;
 

@@ -6,6 +6,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { AppError } from '../../domain/errors.ts';
+import { say } from '../../domain/message.ts';
 import { toIso, type UnixMs } from '../../domain/time.ts';
 import type { MasterKey } from '../../runtime/key-ring.ts';
 import { syncDirectory } from '../../runtime/private-file.ts';
@@ -48,7 +49,10 @@ export async function writeBackup(options: {
 }): Promise<BackupMade> {
   const { path, protection } = options;
   if (await isThere(path)) {
-    throw new AppError('CONFLICT', `there is a file ${clip(path)} already: give another name with --to`);
+    throw new AppError(
+      'CONFLICT',
+      say`there is a file ${clip(path)} already: give another name with ${{ field: 'path' }}`,
+    );
   }
   const draft = `${path}.${process.pid}.draft`;
   try {
@@ -71,7 +75,7 @@ function explain(error: unknown, path: string): unknown {
   const { code, syscall } = error as { code?: unknown; syscall?: unknown };
   if (typeof code !== 'string' || typeof syscall !== 'string' || !/^(open|write|rename|fsync)$/.test(syscall))
     return error;
-  const reason = `${clip(path)} cannot be written (${code}): give another place with --to`;
+  const reason = say`${clip(path)} cannot be written (${code}): give another place with ${{ field: 'path' }}`;
   return new AppError('INVALID_ARGUMENT', reason, { cause: error });
 }
 

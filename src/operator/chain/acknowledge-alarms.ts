@@ -1,4 +1,5 @@
 import { AppError } from '../../domain/errors.ts';
+import { say } from '../../domain/message.ts';
 import type { Network } from '../../domain/network.ts';
 import { ALARM_KINDS, type AlarmKind, resolveAlarms } from '../../store/chain/alarms.ts';
 import type { Sql } from '../../store/db/database.ts';
@@ -19,8 +20,8 @@ export function readAlarmKind(text: string): AlarmKind {
   throw new AppError(
     'INVALID_ARGUMENT',
     kind === undefined
-      ? `--alarm ${clip(text)} is no kind of alarm: it takes ${choices}`
-      : `the alarm ${kind} ends by itself when its cause does: --alarm takes ${choices}`,
+      ? say`${{ field: 'alarm' }} ${clip(text)} is no kind of alarm: it takes ${choices}`
+      : say`the alarm ${kind} ends by itself when its cause does: ${{ field: 'alarm' }} takes ${choices}`,
   );
 }
 
@@ -33,5 +34,8 @@ export async function acknowledgeAlarms(
   const closed = await resolveAlarms(db, network, kind, subject);
   if (closed > 0) return { network, kind, subject, closed };
   const about = subject === null ? '' : ` about ${clip(subject)}`;
-  throw new AppError('NOT_FOUND', `${network} has no open alarm ${kind}${about}: see "quittance chain status --json"`);
+  throw new AppError(
+    'NOT_FOUND',
+    say`${network} has no open alarm ${kind}${about}: see "${{ command: 'chain status', input: { json: true } }}"`,
+  );
 }

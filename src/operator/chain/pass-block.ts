@@ -1,6 +1,7 @@
 import { loadProducers } from '../../chain/verify/producers.ts';
 import { AppError } from '../../domain/errors.ts';
 import { encodeId } from '../../domain/ids.ts';
+import { say } from '../../domain/message.ts';
 import { formatAmount, microUsdt } from '../../domain/money.ts';
 import { toIso } from '../../domain/time.ts';
 import { findHeadBlockId } from '../../store/chain/head-blocks.ts';
@@ -20,11 +21,14 @@ type Wanted = { number: number; id: string | null };
 
 /** Reads the block that the operator means. Errors: `INVALID_ARGUMENT`. */
 export function readWantedBlock(input: { block: string; id?: string | undefined }): Wanted {
-  const number = readHeight('--block', input.block);
+  const number = readHeight('block', input.block);
   if (input.id === undefined) return { number, id: null };
   const id = input.id.trim().toLowerCase();
   if (/^[0-9a-f]{64}$/.test(id)) return { number, id };
-  throw new AppError('INVALID_ARGUMENT', `--id ${clip(input.id)} is no block id: it has 64 hexadecimal characters`);
+  throw new AppError(
+    'INVALID_ARGUMENT',
+    say`${{ field: 'id' }} ${clip(input.id)} is no block id: it has 64 hexadecimal characters`,
+  );
 }
 
 /** `onSilent` hears of each node that shows no such block; `reason` is `null` where it does not have it. */
@@ -130,7 +134,9 @@ function choose(
   const seen = shown.map(({ node, id: each }) => `${node.origin} shows ${each}`).join('; ');
   throw new AppError(
     'CONFLICT',
-    `${id === null ? 'the nodes differ, so say which with --id' : `nobody shows --id ${id}`}: ${seen}`,
+    id === null
+      ? say`the nodes differ, so say which with ${{ field: 'id' }}: ${seen}`
+      : say`nobody shows ${{ field: 'id' }} ${id}: ${seen}`,
   );
 }
 

@@ -4,6 +4,7 @@ import { isSignedBy, type KnownProducers, solidHeightBy } from '../../chain/veri
 import { RANGE_BLOCKS, readHeaderAt } from '../../chain/verify/read-block.ts';
 import type { SolidBlock } from '../../domain/chain-block.ts';
 import { AppError } from '../../domain/errors.ts';
+import { say } from '../../domain/message.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { findProducerSets, type ProducerSet } from '../../store/chain/producer-sets.ts';
 import { followedCursor } from './followed-cursor.ts';
@@ -37,7 +38,7 @@ export async function readSolid(
   if (to > solid.number) {
     throw new AppError(
       'INVALID_ARGUMENT',
-      `--to ${to} is above block ${solid.number}, where the ledger stands: what comes after it is the service's to read`,
+      say`${{ field: 'to' }} ${to} is above block ${solid.number}, where the ledger stands: what comes after it is the service's to read`,
     );
   }
   const sets = (await findProducerSets(deps.db, deps.network, MAX_SETS)).reverse();

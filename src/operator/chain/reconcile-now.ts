@@ -1,13 +1,13 @@
 import { formatSigned, type Reconciled, reconcileAddress } from '../../chain/reconcile/reconcile-address.ts';
 import { AppError } from '../../domain/errors.ts';
+import { type Hint, say } from '../../domain/message.ts';
 import { inGroups } from '../../runtime/in-groups.ts';
 import { type BookedAddress, listBookedAddresses } from '../../store/chain/balance-checks.ts';
 import { findCursor } from '../../store/chain/cursor.ts';
 import { parseAddress, type TronAddress } from '../../tron/address.ts';
 import type { Actor } from '../actor.ts';
-import type { Hint } from '../hint.ts';
 import { clip } from '../input/clip.ts';
-import { rangeArgs } from './read-range.ts';
+import { rangeInput } from './read-range.ts';
 import type { NodeDeps } from './read-verified.ts';
 import type { ReconciledAddress, ReconciledView } from './views.ts';
 
@@ -26,7 +26,7 @@ type ReconciledNow = { view: ReconciledView; firstChecked: ReadonlySet<string>; 
 export function readAddress(text: string): TronAddress {
   const parsed = parseAddress(text.trim());
   if (parsed.kind === 'ok') return parsed.address;
-  throw new AppError('INVALID_ARGUMENT', `--address ${clip(text)}: ${parsed.reason}`);
+  throw new AppError('INVALID_ARGUMENT', say`${{ field: 'address' }} ${clip(text)}: ${parsed.reason}`);
 }
 
 /**
@@ -42,7 +42,7 @@ export async function reconcileNow(
   const addresses = chooseAddresses(await listBookedAddresses(db, network, MAX_ADDRESSES), wanted, network);
   const node = (await deps.pool.available()).at(-1);
   if (node === undefined) {
-    throw new AppError('NO_NODE', `no node of ${network} answers: see them with "quittance chain status"`);
+    throw new AppError('NO_NODE', say`no node of ${network} answers: see them with "${{ command: 'chain status' }}"`);
   }
   const standsAt = async () => (await findCursor(db, network))?.solid.number;
   let patienceMs = PATIENCE_MS;
@@ -62,7 +62,7 @@ export async function reconcileNow(
     onProgress(done, addresses.length),
   );
   const hints = data.flatMap((each): Hint[] =>
-    each.status === 'differs' ? [{ command: 'chain repair', args: rangeArgs(network, each) }] : [],
+    each.status === 'differs' ? [{ command: 'chain repair', input: rangeInput(network, each) }] : [],
   );
   return { view: { network, node: node.origin, data }, firstChecked, hints };
 }

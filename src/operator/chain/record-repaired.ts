@@ -1,5 +1,6 @@
 import type { SolidBlock } from '../../domain/chain-block.ts';
 import { encodeId, uuidV7 } from '../../domain/ids.ts';
+import { say, type Text } from '../../domain/message.ts';
 import { formatAmount, type MicroUsdt } from '../../domain/money.ts';
 import type { Network } from '../../domain/network.ts';
 import { recordChanges } from '../../payments/record-changes.ts';
@@ -22,6 +23,9 @@ import type { LedgerTransfer } from './chain-ledger.ts';
 import type { Range } from './read-range.ts';
 import { concerns } from './record-rescanned.ts';
 
+/** An alarm is kept as text, with the names of the face that caused it. */
+export type Writing = { write(text: Text): string };
+
 /** A transfer of the ledger that the chain denies, and the block by which it does. */
 export type DeniedTransfer = { transfer: LedgerTransfer; recorded: Recorded; deniedBy: string };
 
@@ -40,7 +44,7 @@ export type Repair = {
  * alarm says it. Transfers that somebody else took back meanwhile are left alone.
  */
 export function recordRepaired(
-  recording: Recording,
+  recording: Recording & Writing,
   { denied, blocks, range, by, reason }: Repair,
 ): Promise<{ takenBack: number; added: TransferCounts }> {
   const { db, network, now } = recording;
@@ -78,7 +82,7 @@ function keyOf({ side, txId, logIndex, correction }: Recorded): string {
 
 /** Nothing else tells of an invoice that is `PAID` by what never was. */
 async function alarmOf(
-  { network, now, random }: Recording,
+  { network, now, random, write }: Recording & Writing,
   tx: Sql,
   { transfer, recorded }: DeniedTransfer,
   { by, reason }: Pick<Repair, 'by' | 'reason'>,
@@ -91,6 +95,6 @@ async function alarmOf(
     `the chain denies the payment of ${invoiceId} (${invoice.externalId}): transfer ${txId} (${logIndex}) of ` +
     `${formatAmount(amountMicro as MicroUsdt)} USDT to ${address} was recorded in block ${blockNumber} and is not there. ${by} took it ` +
     `back: ${reason}. The invoice stays PAID, for PAID is never left: whoever ships for it was not paid by this. When your shop knows: ` +
-    `quittance chain acknowledge --network ${network} --alarm payment-denied --subject ${invoiceId}`;
+    write(say`${{ command: 'chain acknowledge', input: { network, alarm: 'payment-denied', subject: invoiceId } }}`);
   await raiseAlarm(tx, network, { id: uuidV7(now(), random(10)), kind: 'payment-denied', subject: invoiceId, detail });
 }

@@ -1,11 +1,12 @@
 import { AppError, type FieldProblem } from '../../domain/errors.ts';
 import { decodeId, encodeId } from '../../domain/ids.ts';
+import { type Hint, say } from '../../domain/message.ts';
 import type { Actor } from '../actor.ts';
-import type { Hint } from '../hint.ts';
 import { clip, quote } from '../input/clip.ts';
 import { describeDifference } from './compare-blocks.ts';
-import { type Range, rangeArgs } from './read-range.ts';
+import { type Range, rangeInput } from './read-range.ts';
 import type { NodeDeps } from './read-verified.ts';
+import type { Writing } from './record-repaired.ts';
 import { deniedPayments, type PlannedDifference, planRepair, type RepairPlan, repair } from './repair.ts';
 import type { PlannedView, RepairView } from './views.ts';
 
@@ -15,7 +16,7 @@ export function readInvoiceId(text: string): string {
   if (id !== null) return id;
   throw new AppError(
     'INVALID_ARGUMENT',
-    `--invoice ${clip(text)} is not an invoice id: it is "inv_" and 26 characters`,
+    say`${{ field: 'invoice' }} ${clip(text)} is not an invoice id: it is "inv_" and 26 characters`,
   );
 }
 
@@ -25,7 +26,7 @@ export function readInvoiceId(text: string): string {
  * (UUIDs). Errors as of `planRepair`, `CONFLICT`, `INVALID_ARGUMENT`.
  */
 export async function repairRange(
-  deps: NodeDeps & { onProgress(blockCount: number): void },
+  deps: NodeDeps & Writing & { onProgress(blockCount: number): void },
   { name: by }: Actor,
   { range, invoiceIds, order }: { range: Range; invoiceIds: readonly string[]; order: { reason: string } | null },
 ): Promise<{ view: RepairView; hint: Hint | null }> {
@@ -35,18 +36,18 @@ export async function repairRange(
   const shown = { network, ...range, blockCount, attestedCount, differences: differences.map(describePlanned) };
   if (differences.length === 0) return { view: { ...shown, isChanged: false }, hint: null };
   if (order === null) {
-    const named = deniedPayments(plan).flatMap(({ recorded }) => {
+    const invoice = deniedPayments(plan).flatMap(({ recorded }) => {
       const id = recorded?.incoming?.invoice?.id;
-      return id === undefined ? [] : ['--invoice', encodeId('inv', id)];
+      return id === undefined ? [] : [encodeId('inv', id)];
     });
-    const args = [...rangeArgs(network, range), ...named, '--yes', '--reason', '"…"'];
-    return { view: { ...shown, isChanged: false }, hint: { command: 'chain repair', args } };
+    const input = { ...rangeInput(network, range), invoice, isConfirmed: true, reason: '…' } as const;
+    return { view: { ...shown, isChanged: false }, hint: { command: 'chain repair', input } };
   }
   refuseUnnamed(plan, new Set(invoiceIds));
   const { reason } = order;
   const { takenBack, added, left } = await repair(deps, plan, { reason, by });
   const done = { reason, by, takenBack, added, left: left.map(describeDifference) };
-  return { view: { ...shown, isChanged: true, ...done }, hint: { command: 'reconcile', args: ['--network', network] } };
+  return { view: { ...shown, isChanged: true, ...done }, hint: { command: 'reconcile', input: { network } } };
 }
 
 function describePlanned({ recorded, ...difference }: PlannedDifference): PlannedView {
@@ -69,14 +70,14 @@ function refuseUnnamed(plan: RepairPlan, named: ReadonlySet<string>): void {
   if (stranger !== undefined) {
     throw new AppError(
       'INVALID_ARGUMENT',
-      `--invoice ${encodeId('inv', stranger)} was paid by nothing that the chain denies in these blocks: leave it out`,
+      say`${{ field: 'invoice' }} ${encodeId('inv', stranger)} was paid by nothing that the chain denies in these blocks: leave it out`,
     );
   }
   const problems = payments.flatMap(({ recorded, txId, logIndex }): FieldProblem[] => {
     const invoice = recorded?.incoming?.invoice;
     if (invoice == null || named.has(invoice.id)) return [];
     const subject = encodeId('inv', invoice.id);
-    const message = `${subject} (${quote(invoice.externalId)}) is PAID by transfer ${txId} (${logIndex}), which the chain denies: add --invoice ${subject}`;
+    const message = say`${subject} (${quote(invoice.externalId)}) is PAID by transfer ${txId} (${logIndex}), which the chain denies: add ${{ field: 'invoice' }} ${subject}`;
     return [{ subject, message }];
   });
   if (problems.length === 0) return;

@@ -1,5 +1,6 @@
 import type { SolidBlock } from '../../domain/chain-block.ts';
 import { AppError } from '../../domain/errors.ts';
+import { say } from '../../domain/message.ts';
 import type { TransferCounts } from '../../payments/record-transfers.ts';
 import type { Recording } from '../../payments/watching.ts';
 import { findRecorded, type Recorded } from './annulments.ts';
@@ -8,7 +9,7 @@ import { compareBlocks, type Difference } from './compare-blocks.ts';
 import type { Range } from './read-range.ts';
 import { type ReadSolid, readSolid } from './read-solid.ts';
 import type { ReadSolidDeps } from './read-verified.ts';
-import { type DeniedTransfer, recordRepaired } from './record-repaired.ts';
+import { type DeniedTransfer, recordRepaired, type Writing } from './record-repaired.ts';
 
 /** A difference, with what only the ledger says of a transfer that the chain denies. */
 export type PlannedDifference = Difference & { recorded: Recorded | null };
@@ -36,7 +37,7 @@ export async function planRepair(
     if (differences.length + found.length > MAX_DIFFERENCES) {
       throw new AppError(
         'INVALID_ARGUMENT',
-        `more than ${MAX_DIFFERENCES} differences up to block ${blocks.at(-1)?.number}: repair --from ${range.from} --to ${range.from + Math.max(0, done - 1)} first, then go on`,
+        say`more than ${MAX_DIFFERENCES} differences up to block ${blocks.at(-1)?.number ?? ''}: repair ${{ field: 'from' }} ${range.from} ${{ field: 'to' }} ${range.from + Math.max(0, done - 1)} first, then go on`,
       );
     }
     differences.push(...(await withRecorded(deps, found)));
@@ -75,7 +76,7 @@ export type Repaired = { takenBack: number; added: TransferCounts; left: Differe
  * has shown the plan, and has been told to go on for each of its denied payments.
  */
 export async function repair(
-  deps: ReadSolidDeps & Recording,
+  deps: ReadSolidDeps & Recording & Writing,
   { differences, blocks, range }: RepairPlan,
   order: { by: string; reason: string },
 ): Promise<Repaired> {

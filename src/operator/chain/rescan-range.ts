@@ -1,8 +1,9 @@
 import { AppError } from '../../domain/errors.ts';
+import { say } from '../../domain/message.ts';
 import type { TransferCounts } from '../../payments/record-transfers.ts';
 import type { Actor } from '../actor.ts';
 import { compareBlocks } from './compare-blocks.ts';
-import type { Range } from './read-range.ts';
+import { type Range, rangeInput } from './read-range.ts';
 import { readSolid } from './read-solid.ts';
 import type { NodeDeps } from './read-verified.ts';
 import { recordRescanned } from './record-rescanned.ts';
@@ -27,8 +28,7 @@ export async function rescanRange(
       const { txId, logIndex, blockNumber } = contradiction;
       throw new AppError(
         'CHAIN_CONTRADICTION',
-        `${SEEN[contradiction.kind](`transfer ${txId} (${logIndex}) in block ${blockNumber}`)}: see all of them, and what is done ` +
-          `about them, with quittance chain repair --network ${deps.network} --from ${range.from} --to ${range.to}`,
+        say`${SEEN[contradiction.kind](`transfer ${txId} (${logIndex}) in block ${blockNumber}`)}: see all of them, and what is done about them, with ${{ command: 'chain repair', input: rangeInput(deps.network, range) }}`,
       );
     }
     const counts = await recordRescanned(deps, blocks);

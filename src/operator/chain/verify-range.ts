@@ -1,7 +1,7 @@
+import type { Hint } from '../../domain/message.ts';
 import type { Actor } from '../actor.ts';
-import type { Hint } from '../hint.ts';
 import { compareBlocks, type Difference, describeDifference } from './compare-blocks.ts';
-import { type Range, rangeArgs } from './read-range.ts';
+import { heights, type Range, rangeInput } from './read-range.ts';
 import { readSolid } from './read-solid.ts';
 import type { ReadSolidDeps } from './read-verified.ts';
 import type { VerifiedRangeView } from './views.ts';
@@ -35,8 +35,7 @@ export async function verifyRange(
 
 /** A rescan records missing transfers; an operator judges every other difference. */
 function mending({ network, differences, ...range }: VerifiedRangeView): Hint {
-  const args = rangeArgs(network, range);
   return differences.every(({ kind }) => kind === 'missing')
-    ? { command: 'chain rescan', args: args.slice(2) }
-    : { command: 'chain repair', args };
+    ? { command: 'chain rescan', input: heights(range) }
+    : { command: 'chain repair', input: rangeInput(network, range) };
 }

@@ -1,6 +1,7 @@
 import { AppError } from '../../domain/errors.ts';
 import { EVENT_TYPES } from '../../domain/event.ts';
 import { decodeId, encodeId } from '../../domain/ids.ts';
+import { say } from '../../domain/message.ts';
 import { toIso, unixMs } from '../../domain/time.ts';
 import type { Sql } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
@@ -105,7 +106,7 @@ async function findInvoiceId(db: Sql, projectId: string, text: string): Promise<
 async function positionOf(db: Sql, projectId: string, eventId: string): Promise<bigint> {
   const [event] = await findDeskEvents(db, [readEventId(eventId)]);
   if (event !== undefined && event.projectId === projectId) return event.position;
-  throw new AppError('NOT_FOUND', `--before: the project has no event ${eventId}`);
+  throw new AppError('NOT_FOUND', say`${{ field: 'before' }}: the project has no event ${eventId}`);
 }
 
 /** `filter.limit` is one more than is shown, which tells whether there is another page. */

@@ -1,6 +1,7 @@
 import { AppError } from '../../domain/errors.ts';
 import { REPLAYED_TYPES } from '../../domain/event.ts';
 import { encodeId } from '../../domain/ids.ts';
+import { say } from '../../domain/message.ts';
 import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
 import type { Database, Sql } from '../../store/db/database.ts';
 import { insertOperatorActions } from '../../store/ledger/operator-actions.ts';
@@ -92,7 +93,7 @@ function refuseForgotten(from: UnixMs, now: UnixMs, retentionDays: number): void
   if (from >= kept) return;
   throw new FieldError(
     'from',
-    `is more than ${retentionDays} days ago (QUITTANCE_DELIVERY_RETENTION_DAYS), and what was delivered then is not known any more: begin at ${toIso(unixMs(Math.ceil(kept / 1000) * 1000))}, or say --status dead or --status missing if you mean it`,
+    say`is more than ${retentionDays} days ago (QUITTANCE_DELIVERY_RETENTION_DAYS), and what was delivered then is not known any more: begin at ${toIso(unixMs(Math.ceil(kept / 1000) * 1000))}, or say ${{ field: 'status' }} dead or ${{ field: 'status' }} missing if you mean it`,
   );
 }
 
@@ -103,7 +104,7 @@ export function refuseMany(total: number, isConfirmed: boolean): void {
   if (total <= MANY || isConfirmed) return;
   throw new AppError(
     'USAGE',
-    `this sends ${total} webhooks again: look with --dry-run, and run the command again with --yes if that is meant`,
+    say`this sends ${total} webhooks again: look with ${{ field: 'isDryRun' }}, and run the command again with ${{ field: 'isConfirmed' }} if that is meant`,
   );
 }
 

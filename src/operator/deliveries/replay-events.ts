@@ -1,5 +1,6 @@
 import { AppError, type FieldProblem } from '../../domain/errors.ts';
 import { encodeId } from '../../domain/ids.ts';
+import { say } from '../../domain/message.ts';
 import { findWebhookEndpoint, type WebhookEndpoint } from '../../store/outbox/webhook-endpoints.ts';
 import type { Actor } from '../actor.ts';
 import { selectEndpoint } from '../webhooks/select-endpoint.ts';
@@ -19,7 +20,7 @@ export function readReplayedEvents(events: readonly string[]): string[] {
   if (eventIds.length <= MAX_EVENTS) return eventIds;
   throw new AppError(
     'INVALID_ARGUMENT',
-    `${eventIds.length} events were given, and one command takes ${MAX_EVENTS}: use --endpoint with --from and --to`,
+    say`${eventIds.length} events were given, and one command takes ${MAX_EVENTS}: use ${{ field: 'endpoint' }} with ${{ field: 'from' }} and ${{ field: 'to' }}`,
   );
 }
 
@@ -87,7 +88,12 @@ function refuseUnknown(asked: {
       return [{ subject, message: `${subject} is of another project than ${encodeId('whe', endpoint.id)}` }];
     }
     if (endpoint !== null || planned.some(({ eventId }) => eventId === id)) return [];
-    return [{ subject, message: `${subject} was not planned for any endpoint: say which one with --endpoint` }];
+    return [
+      {
+        subject,
+        message: say`${subject} was not planned for any endpoint: say which one with ${{ field: 'endpoint' }}`,
+      },
+    ];
   });
   if (problems.length > 0) throw new AppError('NOT_FOUND', 'nothing was replayed', { problems });
 }

@@ -1,5 +1,6 @@
 import { AppError } from '../../domain/errors.ts';
 import { decodeId } from '../../domain/ids.ts';
+import { say } from '../../domain/message.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { clip } from '../input/clip.ts';
 import { type DeskEvent, findDeskEvents } from './delivery-desk.ts';
@@ -10,7 +11,7 @@ export function readEventId(eventId: string): string {
   if (uuid !== null) return uuid;
   throw new AppError(
     'INVALID_ARGUMENT',
-    `${clip(eventId)} is not an event id: it is "evt_" and 26 characters, as webhooks and "quittance deliveries list" show it`,
+    say`${clip(eventId)} is not an event id: it is "evt_" and 26 characters, as webhooks and "${{ command: 'deliveries list' }}" show it`,
   );
 }
 
@@ -18,5 +19,8 @@ export function readEventId(eventId: string): string {
 export async function selectEvent(db: Sql, eventId: string): Promise<DeskEvent> {
   const [event] = await findDeskEvents(db, [readEventId(eventId)]);
   if (event !== undefined) return event;
-  throw new AppError('NOT_FOUND', `there is no event ${eventId}: "quittance deliveries list" shows those there are`);
+  throw new AppError(
+    'NOT_FOUND',
+    say`there is no event ${eventId}: "${{ command: 'deliveries list' }}" shows those there are`,
+  );
 }

@@ -98,13 +98,16 @@ function describeOurs(network: Network, { to, amount, blockNumber, blockTime }: 
     const stand = solidNumber === null ? 'no block is recorded yet' : `the ledger stands at block ${solidNumber}`;
     const next = {
       says: 'wait until its block is recorded, and ask again; what keeps it is told by',
-      hint: { command: 'chain status', args: [] },
+      hint: { command: 'chain status' },
     };
     return { says: `${came}, in a block that is not recorded yet: ${stand}.`, next };
   }
   const says = `${came}, in a block that is recorded, and the ledger does not have it: perhaps the address was added later.`;
-  const args = ['--from', String(blockNumber), '--to', String(blockNumber)];
-  return { says, next: { says: 'read its block again', hint: { command: 'chain rescan', args } } };
+  const block = String(blockNumber);
+  return {
+    says,
+    next: { says: 'read its block again', hint: { command: 'chain rescan', input: { from: block, to: block } } },
+  };
 }
 
 function describeNode({ url, state, reason }: ReturnType<NodePool['health']>[number]): string {

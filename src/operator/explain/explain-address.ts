@@ -2,6 +2,7 @@ import { formatSigned } from '../../chain/reconcile/reconcile-address.ts';
 import { AppError } from '../../domain/errors.ts';
 import { encodeId } from '../../domain/ids.ts';
 import { INVOICE_STATUSES } from '../../domain/invoice.ts';
+import { say, type Text } from '../../domain/message.ts';
 import { formatAmount } from '../../domain/money.ts';
 import { toIso } from '../../domain/time.ts';
 import type { TimelineEntry } from '../../domain/timeline.ts';
@@ -74,7 +75,7 @@ async function explainOwn(db: Sql, address: ExplainedAddress): Promise<Explanati
 
 type Moved = { incoming: number; outgoing: number };
 
-function judge(address: ExplainedAddress, total: number, since: Moved): string[] {
+function judge(address: ExplainedAddress, total: number, since: Moved): Text[] {
   const { projectName, network, policy, retiredAt } = address;
   const state =
     retiredAt === null
@@ -88,7 +89,7 @@ function judge(address: ExplainedAddress, total: number, since: Moved): string[]
 }
 
 /** A comparison is of its block: what moved after it is not in its figures. */
-function judgeBooks({ address, balance }: ExplainedAddress, { incoming, outgoing }: Moved): string {
+function judgeBooks({ address, balance }: ExplainedAddress, { incoming, outgoing }: Moved): Text {
   if (balance === null) return 'Its balance was not compared with the chain yet.';
   const { chainMicro, expectedMicro, checkedBlock, checkedAt } = balance;
   const when = `At the last comparison, at block ${checkedBlock} (${toIso(checkedAt)}), its balance was`;
@@ -100,7 +101,7 @@ function judgeBooks({ address, balance }: ExplainedAddress, { incoming, outgoing
   if (chainMicro === expectedMicro) {
     return `${when} what the ledger said: ${formatSigned(chainMicro)} USDT.${after}`;
   }
-  return `${when} NOT what the ledger said: ${formatSigned(chainMicro)} USDT on the chain, ${formatSigned(expectedMicro)} in the ledger.${after} "quittance reconcile --address ${address}" looks again.`;
+  return say`${when} NOT what the ledger said: ${formatSigned(chainMicro)} USDT on the chain, ${formatSigned(expectedMicro)} in the ledger.${after} "${{ command: 'reconcile', input: { address } }}" looks again.`;
 }
 
 /** A count above the limit means only that there are more. */
@@ -212,7 +213,7 @@ async function explainStranger(db: Sql, subject: Address, projectId: string | nu
     verdict: [
       projectId === null
         ? `${address} is no address of yours.`
-        : `${address} is no address of the project ${encodeId('prj', projectId)}; without --project the whole ledger is searched.`,
+        : say`${address} is no address of the project ${encodeId('prj', projectId)}; without ${{ field: 'projectId' }} the whole ledger is searched.`,
       `It sent ${sent} transfers to ${projectId === null ? 'yours' : "the project's"}, and got ${received} from them.`,
     ],
     subject: { form: 'address', address, projectId: null },
@@ -232,7 +233,10 @@ async function explainStranger(db: Sql, subject: Address, projectId: string | nu
 function ambiguous({ address }: Address, found: readonly ExplainedAddress[]): AppError {
   const problems = found.map(({ projectId, projectName, network }) => {
     const project = encodeId('prj', projectId);
-    return { subject: project, message: `--project ${project}  (${printable(projectName)}, ${network})` };
+    return {
+      subject: project,
+      message: say`${{ field: 'projectId' }} ${project}  (${printable(projectName)}, ${network})`,
+    };
   });
   return new AppError('INVALID_ARGUMENT', `projects of ${found.length} networks have ${address}: say which one`, {
     problems,

@@ -1,5 +1,6 @@
 import { AppError } from '../../domain/errors.ts';
 import { encodeId } from '../../domain/ids.ts';
+import { say } from '../../domain/message.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Database, Sql } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
@@ -84,7 +85,7 @@ async function explainExternalId(
 function ambiguous(text: string, found: readonly LocatedInvoice[]): AppError {
   const problems = found.slice(0, MAX_LISTED).map(({ id, projectId, projectName, network }) => {
     const project = encodeId('prj', projectId);
-    const message = `--project ${project}  (${printable(projectName)}, ${network}: ${encodeId('inv', id)})`;
+    const message = say`${{ field: 'projectId' }} ${project}  (${printable(projectName)}, ${network}: ${encodeId('inv', id)})`;
     return { subject: project, message };
   });
   const message = `${found.length} projects have an invoice with the external id ${clip(text)}: say which one`;
@@ -93,9 +94,9 @@ function ambiguous(text: string, found: readonly LocatedInvoice[]): AppError {
 
 function notFound(subject: Subject, { projectId }: Asked): AppError {
   const where = projectId === undefined ? 'no project knows' : `the project ${projectId} does not know`;
-  const hint = subject.form === 'external-id' && subject.hint !== null ? ` (${subject.hint})` : '';
+  const hint = subject.form === 'external-id' && subject.hint !== null ? say` (${subject.hint})` : '';
   return new AppError(
     'NOT_FOUND',
-    `${where} ${clip(subject.text)}${hint}. Ask for an invoice id (inv_…), the externalId of an invoice exactly as it was sent, a transaction id (64 hex characters, or its Tronscan link), or an address (T…)`,
+    say`${where} ${clip(subject.text)}${hint}. Ask for an invoice id (inv_…), the externalId of an invoice exactly as it was sent, a transaction id (64 hex characters, or its Tronscan link), or an address (T…)`,
   );
 }

@@ -1,4 +1,5 @@
 import { encodeId } from '../../domain/ids.ts';
+import { say, type Text } from '../../domain/message.ts';
 import { NETWORKS } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Sql } from '../../store/db/database.ts';
@@ -24,7 +25,7 @@ export async function explainUnknownTransaction(
       `The ledger has nothing of this transaction: up to the blocks recorded, no USDT transfer of it came to or left ${
         projectId === null ? 'an address of yours' : `an address of the project ${encodeId('prj', projectId)}`
       }.`,
-      ...(projectId === null ? [] : ['Without --project the whole ledger is searched.']),
+      ...(projectId === null ? [] : [say`Without ${{ field: 'projectId' }} the whole ledger is searched.`]),
       ...troubles,
     ],
     subject: { ...described, ledger: followed.map(ledgerOf) },
@@ -40,10 +41,10 @@ export async function explainUnknownTransaction(
   };
 }
 
-const STEPS = [
+const STEPS: readonly Text[] = [
   'look it up at tronscan.org (nile.tronscan.org for Nile); the link of the payer may be of another network',
   'is it there and successful, in USDT, and to one of your addresses? If not, it paid somebody else or nobody',
-  'is its block above the blocks that are recorded here? Then wait, and ask again; see "quittance chain status"',
-  'is it below, and to an address that you had then? Then read its block again: quittance chain rescan --from <block> --to <block>',
-  `was it seen here before? Then its block was orphaned: such ones are found in the newest ${EVENTS_SEARCHED} events only, but "quittance explain" of the invoice tells of it for ever`,
+  say`is its block above the blocks that are recorded here? Then wait, and ask again; see "${{ command: 'chain status' }}"`,
+  say`is it below, and to an address that you had then? Then read its block again: ${{ command: 'chain rescan', input: { from: '<block>', to: '<block>' } }}`,
+  say`was it seen here before? Then its block was orphaned: such ones are found in the newest ${EVENTS_SEARCHED} events only, but "${{ command: 'explain' }}" of the invoice tells of it for ever`,
 ];

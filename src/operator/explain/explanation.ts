@@ -1,6 +1,6 @@
+import { type Hint, joinTexts, say, type Text } from '../../domain/message.ts';
 import { toIso } from '../../domain/time.ts';
 import { orderTimeline, type TimelineEntry } from '../../domain/timeline.ts';
-import type { Hint } from '../hint.ts';
 import { printable } from '../input/printable.ts';
 import type { ExplanationView } from './views.ts';
 
@@ -8,12 +8,12 @@ import type { ExplanationView } from './views.ts';
 export type Omission = { what: string; shown: number; total: number };
 
 /** A step to take now, and the command for it, if there is one. */
-export type Step = { says: string; hint?: Hint };
+export type Step = { says: Text; hint?: Hint };
 
 /** The answer to one question: the verdict first, then what it is about, then every fact and decision by time. */
 export type Explanation = {
   /** Plain sentences, the most important one first. */
-  verdict: readonly string[];
+  verdict: readonly Text[];
   subject: Readonly<Record<string, unknown>>;
   fields: readonly (readonly [name: string, value: string | null])[];
   timeline: readonly TimelineEntry[];
@@ -33,7 +33,7 @@ export function arrange({ timeline, omissions, ...rest }: Explanation): Explanat
 export function toView({ subject, verdict, timeline, omissions, next }: Explanation): ExplanationView {
   return {
     subject,
-    verdict: printable(verdict.join(' ')),
+    verdict: joinTexts(verdict.map(printableText), ' '),
     timeline: timeline.map(({ at, kind, text, data }) => ({ at: toIso(at), kind, text: printable(text), ...data })),
     ...(omissions.length === 0 ? {} : { notShown: [...omissions] }),
     ...(next.length === 0 ? {} : { next: next.map(describeStep) }),
@@ -41,8 +41,14 @@ export function toView({ subject, verdict, timeline, omissions, next }: Explanat
 }
 
 /** `all about the invoice: quittance explain inv_…` */
-export function describeStep({ says, hint }: Step): string {
-  return printable(hint === undefined ? says : `${says}: quittance ${[hint.command, ...hint.args].join(' ')}`);
+export function describeStep({ says, hint }: Step): Text {
+  const shown = printableText(says);
+  return hint === undefined ? shown : say`${shown}: ${hint}`;
+}
+
+/** What names fields and steps is ours, and holds nothing that was stored. */
+export function printableText(text: Text): Text {
+  return typeof text === 'string' ? printable(text) : text;
 }
 
 /** Stored text for a sentence: short enough to read. The data has all of it. */

@@ -1,5 +1,6 @@
 import { decodeId } from '../../domain/ids.ts';
 import { readTransactionReference } from '../../domain/lookup/transaction-reference.ts';
+import { say, type Text } from '../../domain/message.ts';
 import { type AccountHex, parseAddress, type TronAddress } from '../../tron/address.ts';
 
 /**
@@ -11,7 +12,7 @@ export type Subject = { text: string } & (
   | { form: 'transaction'; txId: string; hasEthereumPrefix: boolean }
   | { form: 'address'; address: TronAddress; account: AccountHex }
   /** `hint` says what the text may have been meant to be. */
-  | { form: 'external-id'; hint: string | null }
+  | { form: 'external-id'; hint: Text | null }
 );
 
 /** An explorer's page of an address: https://tronscan.org/#/address/T… */
@@ -31,8 +32,8 @@ export function readSubject(text: string): Subject {
   return { text, form: 'external-id', hint: hintOf(word, parsed.reason) };
 }
 
-function hintOf(word: string, reasonOfAddress: string): string | null {
-  if (/^trf_/i.test(word)) return 'a transfer is told by "quittance transfers show"';
+function hintOf(word: string, reasonOfAddress: string): Text | null {
+  if (/^trf_/i.test(word)) return say`a transfer is told by "${{ command: 'transfers show' }}"`;
   if (/^inv_/i.test(word))
     return 'an invoice id is "inv_" and 26 characters, as the API gave it: one is wrong or missing';
   if (/^(0x)?[0-9a-f]{40,100}$/i.test(word) && !/^(0x|41)?[0-9a-f]{40}$/i.test(word)) {

@@ -203,8 +203,8 @@ export function nameOpenTransfer(transfer: TransferRecord): string {
 
 /** The step for a transfer that paid nothing. */
 export function hintResolve({ id }: TransferRecord): Step {
-  const args = [encodeId('trf', id), '--as', '…'];
-  return { says: 'when you have decided', hint: { command: 'transfers resolve', args } };
+  const hint = { command: 'transfers resolve', args: [encodeId('trf', id)], input: { resolution: '…' } };
+  return { says: 'when you have decided', hint };
 }
 
 /** For a verdict: `24.000000 USDT from T… at 2026-09-01T12:00:00.000Z`. */

@@ -1,3 +1,4 @@
+import { say } from '../../domain/message.ts';
 import { type UnixMs, unixMs } from '../../domain/time.ts';
 import { clip } from './clip.ts';
 import { parseDuration, parseMoment } from './duration.ts';
@@ -10,7 +11,10 @@ export function readPeriod({ from, to }: { from?: string | undefined; to?: strin
   const [start, end] = [readTime('from', from), readTime('to', to)];
   const until = end !== null && to?.includes('T') === false ? unixMs(end + DAY_MS) : end;
   if (start !== null && until !== null && start >= until) {
-    throw new FieldError('from', `${clip(from ?? '')} is not before --to ${clip(to ?? '')}: nothing lies between them`);
+    throw new FieldError(
+      'from',
+      say`${clip(from ?? '')} is not before ${{ field: 'to' }} ${clip(to ?? '')}: nothing lies between them`,
+    );
   }
   return { from: start, until };
 }

@@ -9,6 +9,7 @@ import type { Actor } from '../actor.ts';
 import { parseCidr } from '../input/cidr.ts';
 import { clip } from '../input/clip.ts';
 import { parseMoment } from '../input/duration.ts';
+import { fieldProblem } from '../input/field-error.ts';
 import { nameProblem } from '../input/name-problem.ts';
 import { selectProject } from '../projects/select-project.ts';
 import type { CreatedKeyView } from './views.ts';
@@ -24,8 +25,8 @@ export function readNewKey(
   now: UnixMs,
 ): NewKey {
   const problems: FieldProblem[] = [];
-  const add = (subject: string, message: string | null) => {
-    if (message !== null) problems.push({ subject, message });
+  const add = (field: string, reason: string | null) => {
+    if (reason !== null) problems.push(fieldProblem(field, reason));
   };
   const name = input.name.trim();
   add('name', nameProblem(name));

@@ -1,4 +1,5 @@
 import { AppError } from '../../domain/errors.ts';
+import { say } from '../../domain/message.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { KeyRing } from '../../runtime/key-ring.ts';
 import { openKeyRing, requireKeyRing } from '../../runtime/open-key-ring.ts';
@@ -25,7 +26,7 @@ export async function openEncryptionKeys(
   const missing = await describeMissingKeys({ db, now, keyRing: atHand });
   const isLackingVariable = atHand === null && config.databaseUrl !== null;
   if (missing !== null && !isKeyLost && !isLackingVariable) {
-    throw new AppError('CONFIG_INVALID', `${missing}; nothing was changed`);
+    throw new AppError('CONFIG_INVALID', say`${missing}; nothing was changed`);
   }
   return requireKeyRing(config, note);
 }

@@ -1,6 +1,7 @@
 import { readApiKey } from '../../domain/api-key.ts';
 import { AppError } from '../../domain/errors.ts';
 import { decodeId, encodeId } from '../../domain/ids.ts';
+import { say } from '../../domain/message.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { revokeApiKey } from '../../store/access/api-keys.ts';
 import type { Sql } from '../../store/db/database.ts';
@@ -15,12 +16,15 @@ export function readKeyId(keyId: string): string {
   const secret = readApiKey(keyId);
   if (secret !== null) {
     const id = encodeId('key', secret.keyUuid);
-    throw new AppError('INVALID_ARGUMENT', `this is a secret key, not its id: run "quittance key revoke ${id}"`);
+    throw new AppError(
+      'INVALID_ARGUMENT',
+      say`this is a secret key, not its id: run "${{ command: 'key revoke', args: [id] }}"`,
+    );
   }
   const shown = keyId.startsWith('qt_') ? 'this' : clip(keyId);
   throw new AppError(
     'INVALID_ARGUMENT',
-    `${shown} is not a key id: it is "key_" and 26 characters, as "quittance key list" shows it`,
+    say`${shown} is not a key id: it is "key_" and 26 characters, as "${{ command: 'key list' }}" shows it`,
   );
 }
 
@@ -32,5 +36,5 @@ export async function revokeKey(
 ): Promise<RevokedKeyView> {
   const keyId = encodeId('key', uuid);
   if (await revokeApiKey(db, uuid, now())) return { keyId, status: 'revoked' };
-  throw new AppError('NOT_FOUND', `there is no key ${keyId}: "quittance key list" shows those there are`);
+  throw new AppError('NOT_FOUND', say`there is no key ${keyId}: "${{ command: 'key list' }}" shows those there are`);
 }

@@ -1,3 +1,4 @@
+import type { Text } from '../../domain/message.ts';
 import type { KeySource } from '../../runtime/key-ring.ts';
 import { findCurrentReceiptKey } from '../../store/access/receipt-keys.ts';
 import { countSecretsByKey } from '../../store/outbox/webhook-secrets.ts';
@@ -9,7 +10,7 @@ import type { MasterKeysView, MasterKeyView } from './views.ts';
 export async function showMasterKeys(
   deps: KeyDeps,
   _actor: Actor,
-): Promise<{ view: MasterKeysView; missing: string | null }> {
+): Promise<{ view: MasterKeysView; missing: Text | null }> {
   const { db, now, keyRing } = deps;
   const counts = await countSecretsByKey(db, now());
   const ofReceipts = (await findCurrentReceiptKey(db))?.masterKeyId;

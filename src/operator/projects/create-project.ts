@@ -6,6 +6,7 @@ import type { Sql } from '../../store/db/database.ts';
 import { findProject, insertProject } from '../../store/ledger/projects.ts';
 import type { Actor } from '../actor.ts';
 import { clip } from '../input/clip.ts';
+import { fieldProblem } from '../input/field-error.ts';
 import { type NeededInput, readSettings, returnUrlProblems, type SettingsInput, storeLogo } from './read-settings.ts';
 import { viewProject } from './view-project.ts';
 import type { ProjectView } from './views.ts';
@@ -17,7 +18,7 @@ export function readNewProject({ network, ...input }: SettingsInput & NeededInpu
   const problems: FieldProblem[] = [];
   const settings = readSettings(input, problems);
   if (isNetwork(network)) problems.push(...returnUrlProblems(settings, network));
-  else problems.push({ subject: 'network', message: `is ${clip(network)}: choose ${NETWORKS.join(', ')}` });
+  else problems.push(fieldProblem('network', `is ${clip(network)}: choose ${NETWORKS.join(', ')}`));
   if (problems.length === 0 && isNetwork(network)) return { ...settings, network };
   throw new AppError('INVALID_ARGUMENT', 'the project was not made', { problems });
 }

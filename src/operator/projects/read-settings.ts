@@ -2,6 +2,7 @@ import { contactProblem, readLink } from '../../domain/brand/brand.ts';
 import { parseColour } from '../../domain/brand/colour.ts';
 import { readLogo } from '../../domain/brand/logo.ts';
 import type { FieldProblem } from '../../domain/errors.ts';
+import { say, type Text } from '../../domain/message.ts';
 import { parseAmount } from '../../domain/money.ts';
 import { keyMode, type Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
@@ -10,8 +11,8 @@ import { insertLogo, type Logo } from '../../store/ledger/logos.ts';
 import type { ProjectSettings } from '../../store/ledger/projects.ts';
 import { clip } from '../input/clip.ts';
 import { parseDuration } from '../input/duration.ts';
+import { fieldProblem } from '../input/field-error.ts';
 import { nameProblem } from '../input/name-problem.ts';
-import { secretMessage } from '../input/secret-message.ts';
 import { spotSecret, spotSecretInNote } from '../input/spot-secret.ts';
 
 /** Settings as they are typed. A setting that is left out stays as it is; `null` takes it away. */
@@ -41,8 +42,8 @@ export function readSettings(input: SettingsInput, problems: FieldProblem[]): Wa
 export function readSettings(input: SettingsInput, problems: FieldProblem[]): WantedSettings {
   const settings: WantedSettings = {};
   const { name, policy, maxSurcharge, lifetime, support, returnUrl, accent, logo } = input;
-  const add = (subject: keyof SettingsInput, message: string | null) => {
-    if (message !== null) problems.push({ subject, message });
+  const add = (field: keyof SettingsInput, reason: Text | null) => {
+    if (reason !== null) problems.push(fieldProblem(field, reason));
   };
   if (name !== undefined) {
     settings.name = name.trim();
@@ -97,16 +98,16 @@ export function readSettings(input: SettingsInput, problems: FieldProblem[]): Wa
   return settings;
 }
 
-function secretIn(text: string, spot: typeof spotSecret): string | null {
+function secretIn(text: string, spot: typeof spotSecret): Text | null {
   const kind = spot(text.trim());
-  return kind === null ? null : `: ${secretMessage(kind, true)}`;
+  return kind === null ? null : say`: ${{ secret: kind }}`;
 }
 
 /** The problems of the return URL for a project of this network. */
 export function returnUrlProblems({ returnUrl }: WantedSettings, network: Network): FieldProblem[] {
   if (typeof returnUrl !== 'string' || !returnUrl.startsWith('http:') || keyMode(network) === 'test') return [];
-  const message = 'is for this machine only, and payers of a mainnet project are elsewhere: write https://';
-  return [{ subject: 'returnUrl', message }];
+  const reason = 'is for this machine only, and payers of a mainnet project are elsewhere: write https://';
+  return [fieldProblem('returnUrl', reason)];
 }
 
 /** Keeps the logo that is wanted, and puts its id in its place. */

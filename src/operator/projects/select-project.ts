@@ -1,5 +1,6 @@
 import { AppError } from '../../domain/errors.ts';
 import { decodeId, encodeId } from '../../domain/ids.ts';
+import { say } from '../../domain/message.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { findProject, listProjects, type Project } from '../../store/ledger/projects.ts';
 import { clip } from '../input/clip.ts';
@@ -14,21 +15,27 @@ export async function selectProject(db: Sql, projectId: string | undefined): Pro
     if (uuid === null) {
       throw new AppError(
         'INVALID_ARGUMENT',
-        `${clip(projectId)} is not a project id: it is "prj_" and 26 characters, as "quittance project list" shows it`,
+        say`${clip(projectId)} is not a project id: it is "prj_" and 26 characters, as "${{ command: 'project list' }}" shows it`,
       );
     }
     const project = await findProject(db, uuid);
     if (project !== null) return project;
-    throw new AppError('NOT_FOUND', `there is no project ${projectId}: "quittance project list" shows those there are`);
+    throw new AppError(
+      'NOT_FOUND',
+      say`there is no project ${projectId}: "${{ command: 'project list' }}" shows those there are`,
+    );
   }
   const projects = await listProjects(db);
   const [only, ...others] = projects;
   if (only === undefined) {
-    throw new AppError('NOT_FOUND', 'there is no project yet: make one with "quittance project create"');
+    throw new AppError('NOT_FOUND', say`there is no project yet: make one with "${{ command: 'project create' }}"`);
   }
   if (others.length === 0) return only;
   const problems = projects.slice(0, MAX_LISTED).map(({ id, name, network }) => {
-    return { subject: encodeId('prj', id), message: `--project ${encodeId('prj', id)}  (${name}, ${network})` };
+    return {
+      subject: encodeId('prj', id),
+      message: say`${{ field: 'projectId' }} ${encodeId('prj', id)}  (${name}, ${network})`,
+    };
   });
   throw new AppError('INVALID_ARGUMENT', `there are ${projects.length} projects: say which one`, { problems });
 }

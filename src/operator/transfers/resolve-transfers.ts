@@ -1,5 +1,6 @@
 import { AppError, type FieldProblem } from '../../domain/errors.ts';
 import { decodeId, encodeId } from '../../domain/ids.ts';
+import { say } from '../../domain/message.ts';
 import { isResolution, RESOLUTIONS, type ResolutionKind } from '../../domain/resolution.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Database, Sql } from '../../store/db/database.ts';
@@ -130,7 +131,7 @@ async function findInvoice(tx: Sql, transfers: readonly LockedTransfer[], name: 
   if (others.length > 0) {
     throw new AppError(
       'CONFLICT',
-      `${NOTHING}: the transfers belong to several projects, and --invoice names one of one project; resolve them apart`,
+      say`${NOTHING}: the transfers belong to several projects, and ${{ field: 'invoice' }} names one of one project; resolve them apart`,
     );
   }
   const invoice = await findNamedInvoice(tx, projectId, { id: decodeId('inv', name), externalId: name });

@@ -1,12 +1,12 @@
 import { AppError } from '../../domain/errors.ts';
 import { encodeId } from '../../domain/ids.ts';
 import { readTransactionReference } from '../../domain/lookup/transaction-reference.ts';
+import { type Hint, say } from '../../domain/message.ts';
 import { formatAmount } from '../../domain/money.ts';
 import { toIso } from '../../domain/time.ts';
 import type { Database, Sql } from '../../store/db/database.ts';
 import { accountToAddress } from '../../tron/address.ts';
 import type { Actor } from '../actor.ts';
-import type { Hint } from '../hint.ts';
 import { clip } from '../input/clip.ts';
 import { diagnoseTransfers } from '../mismatch/diagnose-transfers.ts';
 import { describeCause, describeResolution, nameInvoice } from './describe-transfer.ts';
@@ -50,7 +50,10 @@ export function showTransfers(
     return {
       view: { data },
       projectNames: transfers.map(({ projectName }) => projectName),
-      hint: open === undefined ? null : { command: 'transfers resolve', args: [encodeId('trf', open.id), '--as', '…'] },
+      hint:
+        open === undefined
+          ? null
+          : { command: 'transfers resolve', args: [encodeId('trf', open.id)], input: { resolution: '…' } },
     };
   });
 }
@@ -73,7 +76,7 @@ async function findReferenced(db: Sql, reference: string): Promise<TransferRecor
   if (found.length > 0) return found;
   throw new AppError(
     'NOT_FOUND',
-    `the ledger has no transfer to one of your addresses in transaction ${txId}. A transfer stands there once its block is irreversible, about a minute after it was sent; one of 0, of another token or to another address never does: "quittance explain ${txId}" says what the transaction is`,
+    say`the ledger has no transfer to one of your addresses in transaction ${txId}. A transfer stands there once its block is irreversible, about a minute after it was sent; one of 0, of another token or to another address never does: "${{ command: 'explain', args: [txId] }}" says what the transaction is`,
   );
 }
 

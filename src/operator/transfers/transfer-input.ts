@@ -1,5 +1,6 @@
 import { AppError } from '../../domain/errors.ts';
 import { decodeId } from '../../domain/ids.ts';
+import { say, type Text } from '../../domain/message.ts';
 import { clip } from '../input/clip.ts';
 import { FieldError } from '../input/field-error.ts';
 import type { TransferKind } from './transfer-desk.ts';
@@ -22,6 +23,6 @@ export function readTransferId(text: string): string {
 }
 
 /** Why a text is no `trf_…`. */
-export function noTransferId(text: string): string {
-  return `${clip(text)} is not a transfer id: it is "trf_" and 26 characters, as "quittance transfers list" shows it`;
+export function noTransferId(text: string): Text {
+  return say`${clip(text)} is not a transfer id: it is "trf_" and 26 characters, as "${{ command: 'transfers list' }}" shows it`;
 }

@@ -1,3 +1,4 @@
+import { say, type Text } from '../../domain/message.ts';
 import type { Diagnosis } from '../../webhooks/diagnosis.ts';
 
 /** Diagnoses an attempt that got no status. `error` is as attempts record it: `tls: no secure connection (CERT_HAS_EXPIRED)`. */
@@ -18,7 +19,7 @@ type KnownConnection = {
   kinds?: readonly string[];
   isProven?: boolean;
   problem: string;
-  fix: string;
+  fix: Text;
 };
 
 const UNKNOWN: Diagnosis = {
@@ -121,6 +122,6 @@ const CONNECTIONS: readonly KnownConnection[] = [
   {
     ...{ code: 'unsigned', kinds: ['unsigned'], isProven: true },
     problem: 'the webhook could not be signed, because no secret of the endpoint can be opened',
-    fix: 'set QUITTANCE_MASTER_KEY as the service has it; if the key is lost for ever, give the endpoint a new secret with "quittance webhook rotate --key-is-lost"',
+    fix: say`set QUITTANCE_MASTER_KEY as the service has it; if the key is lost for ever, give the endpoint a new secret with "${{ command: 'webhook rotate', input: { isKeyLost: true } }}"`,
   },
 ];

@@ -1,4 +1,5 @@
 import { createHash, createHmac } from 'node:crypto';
+import { say, type Text } from '../../domain/message.ts';
 import { toIso } from '../../domain/time.ts';
 import { asObject, parseObject } from '../../runtime/parse-object.ts';
 import type { DiagnosedAttempt, Diagnosis } from '../../webhooks/diagnosis.ts';
@@ -108,13 +109,13 @@ function secretDiagnosis({ sent, secrets, attemptedAt }: DiagnosedAttempt, answe
     return proven(
       'secret-ended',
       `the receiver still has the former secret of this endpoint, which signed until ${toIso(ended)}`,
-      'give the receiver the secret that the rotation showed; if it is lost, "quittance webhook rotate" makes a new one',
+      say`give the receiver the secret that the rotation showed; if it is lost, "${{ command: 'webhook rotate' }}" makes a new one`,
     );
   }
   return proven(
     'wrong-secret',
     'the receiver has a secret that is not the one of this endpoint',
-    'each endpoint has its own secret, so look whether it is that of another endpoint or environment, or holds a blank or quote too many; if it is lost, "quittance webhook rotate" makes a new one',
+    say`each endpoint has its own secret, so look whether it is that of another endpoint or environment, or holds a blank or quote too many; if it is lost, "${{ command: 'webhook rotate' }}" makes a new one`,
   );
 }
 
@@ -168,7 +169,7 @@ function otherDiagnosis({ secrets }: DiagnosedAttempt, { code, secretChecks }: D
   };
 }
 
-function proven(code: string, problem: string, fix: string): Diagnosis {
+function proven(code: string, problem: string, fix: Text): Diagnosis {
   return { code, certainty: 'proven', problem, fix };
 }
 

@@ -1,3 +1,4 @@
+import { say, type Text } from '../../domain/message.ts';
 import type { DiagnosedAttempt, Diagnosis } from '../../webhooks/diagnosis.ts';
 import { diagnoseConnection } from './diagnose-connection.ts';
 import { clockDiagnosis, diagnoseVerification, readDiagnosticAnswer } from './diagnose-verification.ts';
@@ -47,13 +48,13 @@ function diagnoseStatus(status: number): Diagnosis {
   );
 }
 
-type KnownStatus = { statuses: readonly number[]; code: string; problem: string; fix: string };
+type KnownStatus = { statuses: readonly number[]; code: string; problem: string; fix: Text };
 
 const STATUSES: readonly KnownStatus[] = [
   {
     ...{ statuses: [400, 422], code: 'refused-by-receiver' },
     problem: 'the application refused the webhook, perhaps because it could not verify the signature',
-    fix: 'with the verification of @quittance/sdk as middleware, "quittance webhook test" proves whether the secret, the body or the clock is wrong',
+    fix: say`with the verification of @quittance/sdk as middleware, "${{ command: 'webhook test' }}" proves whether the secret, the body or the clock is wrong`,
   },
   {
     ...{ statuses: [401, 403, 407, 419], code: 'unauthorized' },
@@ -63,7 +64,7 @@ const STATUSES: readonly KnownStatus[] = [
   {
     ...{ statuses: [404], code: 'not-found' },
     problem: 'there is nothing at the path of the URL',
-    fix: 'compare the path of the URL with the route of the application, and check that the release with the route is running: "quittance webhook update" changes the URL',
+    fix: say`compare the path of the URL with the route of the application, and check that the release with the route is running: "${{ command: 'webhook update' }}" changes the URL`,
   },
   {
     ...{ statuses: [405], code: 'method-not-allowed' },
@@ -79,7 +80,7 @@ const STATUSES: readonly KnownStatus[] = [
     ...{ statuses: [410], code: 'gone' },
     problem:
       'this says that the endpoint is gone for ever: a delivery that is answered so disables it, a test does not',
-    fix: 'answer 410 only to be disabled; when it is back: "quittance webhook enable"',
+    fix: say`answer 410 only to be disabled; when it is back: "${{ command: 'webhook enable' }}"`,
   },
   {
     ...{ statuses: [413], code: 'too-large' },
@@ -103,6 +104,6 @@ const STATUSES: readonly KnownStatus[] = [
   },
 ];
 
-function likely(code: string, problem: string, fix: string): Diagnosis {
+function likely(code: string, problem: string, fix: Text): Diagnosis {
   return { code, certainty: 'likely', problem, fix };
 }

@@ -1,5 +1,6 @@
 import { type EventType, MISSABLE_TYPES } from '../../domain/event.ts';
 import { NIL_UUID } from '../../domain/ids.ts';
+import { say } from '../../domain/message.ts';
 import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
 import { resolveAlarms } from '../../store/chain/alarms.ts';
 import type { Database } from '../../store/db/database.ts';
@@ -43,7 +44,7 @@ export async function enableEndpoint(
     replay:
       missed === 0
         ? null
-        : `quittance deliveries replay --endpoint ${endpointId} --from ${toIso(from)} --status missing`,
+        : say`${{ command: 'deliveries replay', input: { endpoint: endpointId, from: toIso(from), status: 'missing' } }}`,
   };
 }
 

@@ -1,5 +1,6 @@
 import { AppError } from '../../domain/errors.ts';
 import { encodeId } from '../../domain/ids.ts';
+import { say } from '../../domain/message.ts';
 import { keyMode, type Network } from '../../domain/network.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { listWebhookEndpoints } from '../../store/outbox/webhook-endpoints.ts';
@@ -14,7 +15,7 @@ export async function refuseSameUrl(db: Sql, projectId: string, url: string, exc
   const endpointId = encodeId('whe', same.id);
   throw new AppError(
     'CONFLICT',
-    `the project has an endpoint with this URL already (${endpointId}): events would arrive there twice. Change what it is told with "quittance webhook update ${endpointId} --events …", or give another URL`,
+    say`the project has an endpoint with this URL already (${endpointId}): events would arrive there twice. Change what it is told with "${{ command: 'webhook update', args: [endpointId], input: { events: '…' } }}", or give another URL`,
   );
 }
 

@@ -1,5 +1,6 @@
 import { AppError } from '../../domain/errors.ts';
 import { encodeId } from '../../domain/ids.ts';
+import { say } from '../../domain/message.ts';
 import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
 import type { KeyRing } from '../../runtime/key-ring.ts';
 import type { Database } from '../../store/db/database.ts';
@@ -68,7 +69,7 @@ export async function rotateEndpointSecret(
       // A third secret would keep receivers guessing.
       throw new AppError(
         'CONFLICT',
-        `${endpointId} was rotated before, and its former secret signs until ${toIso(unixMs(Math.max(...ending)))}: wait until then, or end all former secrets at once with --overlap 0`,
+        say`${endpointId} was rotated before, and its former secret signs until ${toIso(unixMs(Math.max(...ending)))}: wait until then, or end all former secrets at once with ${{ field: 'overlap' }} 0`,
       );
     }
     const formerEndsAt = unixMs(now + (isFormerLost ? 0 : overlapMs));

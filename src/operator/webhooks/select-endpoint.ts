@@ -1,5 +1,6 @@
 import { AppError } from '../../domain/errors.ts';
 import { decodeId } from '../../domain/ids.ts';
+import { say } from '../../domain/message.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { statement } from '../../store/db/statement.ts';
 import { findWebhookEndpoint, type WebhookEndpoint } from '../../store/outbox/webhook-endpoints.ts';
@@ -9,7 +10,10 @@ import { clip } from '../input/clip.ts';
 export async function selectEndpoint(db: Sql, endpointId: string, find = findWebhookEndpoint) {
   const endpoint = await find(db, readEndpointId(endpointId));
   if (endpoint !== null) return endpoint;
-  throw new AppError('NOT_FOUND', `there is no endpoint ${endpointId}: "quittance webhook list" shows those there are`);
+  throw new AppError(
+    'NOT_FOUND',
+    say`there is no endpoint ${endpointId}: "${{ command: 'webhook list' }}" shows those there are`,
+  );
 }
 
 /** The UUID behind a `whe_…`. Errors: `INVALID_ARGUMENT`. */
@@ -18,7 +22,7 @@ export function readEndpointId(endpointId: string): string {
   if (uuid !== null) return uuid;
   throw new AppError(
     'INVALID_ARGUMENT',
-    `${clip(endpointId)} is not an endpoint id: it is "whe_" and 26 characters, as "quittance webhook list" shows it`,
+    say`${clip(endpointId)} is not an endpoint id: it is "whe_" and 26 characters, as "${{ command: 'webhook list' }}" shows it`,
   );
 }
 

@@ -1,4 +1,5 @@
 import { AppError } from '../../domain/errors.ts';
+import { say } from '../../domain/message.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { changeWebhookEndpoint } from '../../store/outbox/webhook-endpoints.ts';
@@ -14,7 +15,10 @@ type Change = { url?: string | undefined; description?: string | undefined; even
 /** Reads what is to change of an endpoint: what is left out stays. Errors: `USAGE`, `INVALID_ARGUMENT`. */
 export function readChange({ url, description, events }: Change) {
   if (url === undefined && description === undefined && events === undefined) {
-    throw new AppError('USAGE', 'nothing to change was given: use --url, --description or --events');
+    throw new AppError(
+      'USAGE',
+      say`nothing to change was given: use ${{ field: 'url' }}, ${{ field: 'description' }} or ${{ field: 'events' }}`,
+    );
   }
   return {
     url,

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { nullable, Time } from '../view.ts';
+import { nullable, Said, Time } from '../view.ts';
 
 const [text, count, flag] = [Type.String(), Type.Integer(), Type.Boolean()];
 
@@ -45,10 +45,10 @@ export const RotatedSecretView = Type.Object({
 });
 export type RotatedSecretView = Static<typeof RotatedSecretView>;
 
-/** `replay`: the command that sends what happened while the endpoint was disabled. */
+/** `replay`: the step that sends what happened while the endpoint was disabled. */
 export const EnabledEndpointView = Type.Object({
   ...{ endpointId: text, status: Type.Literal('active'), disabledAt: nullable(Time), disabledReason: nullable(text) },
-  ...{ hastened: count, missed: count, isMissedMore: flag, replay: nullable(text) },
+  ...{ hastened: count, missed: count, isMissedMore: flag, replay: nullable(Said) },
 });
 export type EnabledEndpointView = Static<typeof EnabledEndpointView>;
 
@@ -60,7 +60,7 @@ export const DisabledEndpointView = Type.Object({
 export type DisabledEndpointView = Static<typeof DisabledEndpointView>;
 
 export const DiagnosisView = Type.Object({
-  ...{ code: text, certainty: Type.Enum(['proven', 'likely']), problem: text, fix: text },
+  ...{ code: text, certainty: Type.Enum(['proven', 'likely']), problem: text, fix: Said },
 });
 
 const reached = Type.Enum(['ok', 'failed', 'unknown', 'not used']);
