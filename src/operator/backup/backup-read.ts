@@ -215,7 +215,7 @@ function notABackup(path: string, magic: Buffer): AppError {
   }
   return new AppError(
     'INVALID_ARGUMENT',
-    `${path} is no backup of Quittance: give a file that "quittance backup" wrote`,
+    say`${path} is no backup of Quittance: give a file that "${{ command: 'backup' }}" wrote`,
   );
 }
 

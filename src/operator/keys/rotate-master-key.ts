@@ -1,5 +1,6 @@
 import { AppError } from '../../domain/errors.ts';
 import { encodeId } from '../../domain/ids.ts';
+import { say } from '../../domain/message.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { DataDirError } from '../../runtime/instance-lock.ts';
 import { lockKeyFile, writeKeyFile } from '../../runtime/key-file.ts';
@@ -48,7 +49,7 @@ async function rotateFile(deps: Deps): Promise<RotatedMasterKeyView> {
   if (ring === null || ring.source.kind !== 'file') {
     throw new AppError(
       'NOT_FOUND',
-      `there is no master key in ${config.dataDir}: "quittance master-key status" says more`,
+      say`there is no master key in ${config.dataDir}: "${{ command: 'master-key status' }}" says more`,
     );
   }
   const { path } = ring.source;

@@ -1,0 +1,115 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Command } from '@commander-js/extra-typings';
+import ts from 'typescript';
+import { expect, test } from 'vitest';
+import { addCommands } from '../../src/cli/commands.ts';
+import { optionOf } from '../../src/cli/terminal/write-text.ts';
+import { recordTerminal } from '../support/terminal.ts';
+
+const FOLDER = new URL('../../src/operator/', import.meta.url).pathname;
+const files = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts'))
+  .map((path) => ({ path, source: parse(readFileSync(join(FOLDER, path), 'utf8')) }));
+
+const program = new Command().option('--json');
+addCommands(program, recordTerminal());
+
+/** The options of each command, by its name: those of `chain rescan` are `--from`, `--to` and so on. */
+const commands = new Map(
+  program.commands.flatMap((group) =>
+    [group, ...group.commands].map((command) => {
+      const name = command === group ? group.name() : `${group.name()} ${command.name()}`;
+      return [name, [...program.options, ...command.options].map(({ long }) => long)] as const;
+    }),
+  ),
+);
+const options = new Set([...commands.values()].flat());
+
+const OPTION = /(?:^|[^\w-])--[a-z]/;
+/** Also one whose name follows in a place of the template. */
+const COMMAND = new RegExp(
+  `\\bquittance\\s+(?:$|(?:${program.commands.map((command) => command.name()).join('|')})\\b)`,
+);
+
+function parse(text: string): ts.SourceFile {
+  return ts.createSourceFile('planted.ts', text, ts.ScriptTarget.Latest, true);
+}
+
+function find<Found>(source: ts.Node, look: (node: ts.Node) => Found | undefined): Found[] {
+  const found = look(source);
+  const below: Found[] = [];
+  ts.forEachChild(source, (child) => {
+    below.push(...find(child, look));
+  });
+  return found === undefined ? below : [found, ...below];
+}
+
+/** The pieces of strings that only a terminal would show. What a key is derived for is no text. */
+function terminalTexts(source: ts.SourceFile): string[] {
+  return find(source, (node) => {
+    if (!ts.isStringLiteralLike(node) && !ts.isTemplateHead(node) && !ts.isTemplateMiddleOrTemplateTail(node)) return;
+    const isPurpose = ts.isPropertyAssignment(node.parent) && node.parent.name.getText() === 'purpose';
+    return !isPurpose && (OPTION.test(node.text) || COMMAND.test(node.text)) ? node.text : undefined;
+  });
+}
+
+/** The value of a member of an object that is written down, if it is written down, too. */
+function memberOf(node: ts.ObjectLiteralExpression, name: string): ts.Expression | undefined {
+  const member = node.properties.find((each) => each.name?.getText() === name);
+  return member !== undefined && ts.isPropertyAssignment(member) ? member.initializer : undefined;
+}
+
+/** The fields and next steps that a message names, and the command line does not have. */
+function unknownNames(source: ts.SourceFile): string[] {
+  return find(source, (node) => {
+    if (!ts.isObjectLiteralExpression(node)) return;
+    const [field, command, input] = ['field', 'command', 'input'].map((name) => memberOf(node, name));
+    if (field !== undefined && ts.isStringLiteral(field) && !options.has(optionOf(field.text))) return field.text;
+    if (command === undefined || !ts.isStringLiteral(command)) return;
+    const given = input !== undefined && ts.isObjectLiteralExpression(input) ? input.properties : [];
+    const names = given.flatMap(({ name }) => (name === undefined ? [] : [optionOf(name.getText())]));
+    const known = commands.get(command.text);
+    return names.every((name) => known?.includes(name)) && known !== undefined ? undefined : command.text;
+  });
+}
+
+test('no use case holds a text of the terminal: a message names fields and next steps as data', () => {
+  expect(files.length).toBeGreaterThan(100);
+  const found = files.flatMap(({ path, source }) => terminalTexts(source).map((text) => `${path}: ${text}`));
+  expect(found).toEqual([]);
+});
+
+test.each([
+  "throw new AppError('USAGE', 'give --xpub');",
+  "const args = ['--from', '1'];",
+  `const message = \`--from \${from} is above\`;`,
+  `const message = \`\${from} is not before --to \${to}\`;`,
+  'const message = say`take it with "--fresh" (docs/backup.md)`;',
+  'const next = \'make one with "quittance project create"\';',
+  `const next = \`quittance \${command}\`;`,
+  "const next = 'wait, then run quittance explain';",
+])('a planted text of the terminal is found: %s', (planted) => {
+  expect(terminalTexts(parse(planted))).toHaveLength(1);
+});
+
+test.each([
+  "const key = deriveKey(root, { purpose: 'quittance backup mac 1' });",
+  "const options = { applicationName: 'quittance command' };",
+  '// quittance explain --project\nconst dash = "a -- b";',
+  `const hint = say\`see \${{ command: 'chain status' }} with \${{ field: 'from' }}\`;`,
+])('what is no text of the terminal is not: %s', (allowed) => {
+  expect(terminalTexts(parse(allowed))).toEqual([]);
+});
+
+test('every next step and field that a message names is a command or an option', () => {
+  expect(files.flatMap(({ path, source }) => unknownNames(source).map((name) => `${path}: ${name}`))).toEqual([]);
+});
+
+test.each([
+  [`say\`\${{ command: 'project lists' }}\``, 'project lists'],
+  [`say\`\${{ command: 'address add', input: { isStale: true } }}\``, 'address add'],
+  [`say\`\${{ field: 'colour' }}\``, 'colour'],
+])('a planted name of nothing is found: %s', (planted, name) => {
+  expect(unknownNames(parse(planted))).toEqual([name]);
+});
