@@ -4,18 +4,19 @@ import Fastify from 'fastify';
 import pg from 'pg';
 
 /**
- * The bare baseline: Fastify, a pool of the service's size, and one prepared statement a request on the service's own schema,
- * with all its constraints. No authentication, no checks, no allocation: what is left is what nothing can do without.
+ * The baselines: Fastify, a pool of the service's size, and one prepared statement a request, on the service's own table with all its
+ * constraints or on a plain one. No authentication, no checks, no allocation: what is left is what nothing can do without.
  */
 const { BENCH_DATABASE = '{}', BENCH_PROJECT = '', BENCH_ADDRESSES = '[]', BENCH_POOL = '10' } = process.env;
+const { BENCH_TABLE = 'invoices' } = process.env;
 const addressIds = JSON.parse(BENCH_ADDRESSES) as string[];
 
-const INSERT = `insert into invoices (id, project_id, network, address_id, idempotency_key, external_id, requested_micro,
+const INSERT = `insert into ${BENCH_TABLE} (id, project_id, network, address_id, idempotency_key, external_id, requested_micro,
     payable_micro, checkout_token, created_at, expires_at)
   values (uuidv7(), $1, 'devnet', $2, $3, $4, $5, $6, $7, now(), now() + interval '30 minutes')
   returning id, external_id, status, checkout_token, expires_at`;
 
-const SELECT = `select id, external_id, status, checkout_token, expires_at from invoices where project_id = $1 and id = $2`;
+const SELECT = `select id, external_id, status, checkout_token, expires_at from ${BENCH_TABLE} where project_id = $1 and id = $2`;
 
 type InvoiceRow = { id: string; external_id: string; status: string; checkout_token: string; expires_at: Date };
 

@@ -1,5 +1,7 @@
 import type { PostgresConnection } from '../src/store/embedded/connection.ts';
 
+import type { Target } from './targets.ts';
+
 /** What each benchmark gets. */
 export type BenchContext = {
   /** The release's bin/quittance.js. */
@@ -13,5 +15,5 @@ export type BenchContext = {
   onProgress(text: string): void;
 };
 
-/** Tables to be printed, and what is kept of the run. */
-export type BenchResult = { markdown: string; record: object };
+/** Tables to be printed, targets that are printed below them, and what is kept of the run beside these. */
+export type BenchResult = { markdown: string; targets?: Target[]; record: object };

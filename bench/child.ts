@@ -35,12 +35,14 @@ export async function startScript<Message>(name: string, env: Record<string, str
 export async function startBaseline(
   connection: PostgresConnection,
   shop: { projectId: string; addressIds: string[] },
+  table: string,
 ): Promise<Server> {
   const [child, { url }] = await startScript<{ url: string }>('./baseline-server.ts', {
     BENCH_DATABASE: JSON.stringify(connection),
     BENCH_PROJECT: shop.projectId,
     BENCH_ADDRESSES: JSON.stringify(shop.addressIds),
     BENCH_POOL: String(POOL_SIZE),
+    BENCH_TABLE: table,
   });
   return { ...child, url };
 }

@@ -8,8 +8,16 @@ import { type Shop, seedInvoices, seedShop } from './seed.ts';
 export const TABLES = ['fresh', 'full'] as const;
 export type Tables = (typeof TABLES)[number];
 
-export const SIDES = ['service', 'baseline'] as const;
+/**
+ * `default` is what `npm start` runs, all roles in one process, on a chain that makes a block of full size every three seconds. `api` is a
+ * process with that role alone. `bare` is a server without checks on the service's own table; `plain` is the same on a table with a primary
+ * key and two unique indexes, and nothing else.
+ */
+export const SIDES = ['default', 'api', 'bare', 'plain'] as const;
 export type Side = (typeof SIDES)[number];
+
+/** The table that a side creates in and reads from. */
+export const tableOf = (side: Side) => (side === 'plain' ? 'plain_invoices' : 'invoices');
 
 /** Makes a database for each side and each kind of tables, all copies of the same two, in one server. */
 export async function createDatabases(
@@ -21,11 +29,26 @@ export async function createDatabases(
   // Copying files is faster than logging each page; it takes a checkpoint, after which the copies are as durable as any.
   const copy = (source: string, target: string) =>
     onServer(server, (client) => client.query(`create database ${target} template ${source} strategy file_copy`));
+  const connectionOf = (side: Side, tables: Tables) => ({ ...server, database: `${side}_${tables}` });
   await copy('template_fresh', 'template_full');
   await onServer({ ...server, database: 'template_full' }, (client) => seedInvoices(client, shop, invoiceCount));
-  for (const tables of TABLES) for (const side of SIDES) await copy(`template_${tables}`, `${side}_${tables}`);
-  return { shop, connectionOf: (side, tables) => ({ ...server, database: `${side}_${tables}` }) };
+  for (const tables of TABLES) {
+    for (const side of SIDES) await copy(`template_${tables}`, `${side}_${tables}`);
+    await onServer(connectionOf('plain', tables), makePlainTable);
+  }
+  return { shop, connectionOf };
 }
+
+async function makePlainTable(client: pg.Client): Promise<void> {
+  await client.query(`create table plain_invoices as select ${PLAIN_COLUMNS} from invoices`);
+  await client.query(`alter table plain_invoices alter status set default 'NEW', add primary key (id),
+    add unique (project_id, idempotency_key), add unique (project_id, external_id)`);
+  await client.query('vacuum analyze plain_invoices');
+  await client.query('checkpoint');
+}
+
+const PLAIN_COLUMNS = `id, project_id, network, address_id, idempotency_key, external_id, requested_micro, payable_micro, status,
+  checkout_token, created_at, expires_at`;
 
 async function migrateAndSeed(connection: PostgresConnection): Promise<Shop> {
   const onError = (error: Error) => {

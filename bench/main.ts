@@ -18,12 +18,13 @@ import { runOverload } from './overload/run.ts';
 import { runPaint } from './paint.ts';
 import { runSizes } from './sizes/run.ts';
 import { runSoak } from './soak/run.ts';
+import { readTargets, targetTable } from './targets.ts';
 import { runWebhooks } from './webhooks/run.ts';
 
 /**
  * `npm run bench` measures, prints tables, and writes bench/results/<name>-<time>.json. The names are `api` (the default), `ingest`,
  * `growth`, `misattribution`, `webhooks`, `checkout`, `paint`, `sizes`, `overload`, `floods` and `soak`. `--quick` is a short run that shows whether everything works and roughly how fast; its figures are no record.
- * `soak` takes as long as `--minutes` says, 20 if it says nothing. For `ingest`, `--full` replays a whole day, and `--profile` writes a CPU profile of the service while it catches up from two nodes.
+ * `--compare OLD.json` shows beside the targets what an earlier result had. `soak` takes as long as `--minutes` says, 20 if it says nothing. For `ingest`, `--full` replays a whole day, and `--profile` writes a CPU profile of the service while it catches up from two nodes.
  */
 const BENCHES = {
   api: async () => runApi(await prepare()),
@@ -50,6 +51,7 @@ const { values: flags, positionals } = parseArgs({
     quick: { type: 'boolean', default: false },
     full: { type: 'boolean', default: false },
     profile: { type: 'boolean', default: false },
+    compare: { type: 'string' },
     minutes: { type: 'string', default: '20' },
   },
 });
@@ -76,13 +78,20 @@ function benchNamed([name = 'api', ...more]: string[]): Bench {
 async function run(name: Bench): Promise<void> {
   const startedAt = new Date();
   await mkdir(RESULTS, { recursive: true });
-  const loadBefore = loadavg();
-  const { markdown, record } = await BENCHES[name]();
+  const older = flags.compare === undefined ? null : await readTargets(flags.compare, name);
+  const load = { before: loadavg(), after: [0] };
+  const { markdown, targets = [], record } = await BENCHES[name]();
+  load.after = loadavg();
   const machine = { node: process.version, cores: availableParallelism(), cpu: cpus()[0]?.model ?? 'unknown' };
   const seconds = Math.round((Date.now() - startedAt.getTime()) / 1000);
+  const [before, after] = [load.before, load.after].map((averages) => averages[0]?.toFixed(1));
   console.log(markdown);
+  if (targets.length > 0) console.log(`\n${targetTable(targets, older)}`);
+  console.log(
+    `\n${machine.cores} cores (${machine.cpu}), Node ${machine.node}; load ${before} before and ${after} after.`,
+  );
   const path = join(RESULTS, `${name}-${startedAt.toISOString().replaceAll(':', '')}.json`);
-  const common = { name, startedAt, seconds, flags, machine, load: { before: loadBefore, after: loadavg() } };
+  const common = { name, startedAt, seconds, flags, machine, load, targets };
   await writeFile(path, `${JSON.stringify({ ...common, ...record }, null, 2)}\n`);
   progress(`done in ${seconds} s; written to ${path}`);
 }

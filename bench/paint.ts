@@ -7,7 +7,7 @@ import { LOGOS } from '../test/support/logos.ts';
 import type { BenchContext, BenchResult } from './bench-context.ts';
 import { type BenchChain, createChain, startMining } from './checkout/chain.ts';
 import { startScript, startService } from './child.ts';
-import { type Target, table } from './report.ts';
+import { type Target, table } from './targets.ts';
 
 type Plan = { loads: number };
 const DEFAULT: Plan = { loads: 30 };
@@ -37,7 +37,7 @@ export async function runPaint(context: BenchContext): Promise<BenchResult> {
     await warmUp(Object.values(urls));
     const loads = await measure(browser, urls, plan, context.onProgress);
     const targets = judge(loads);
-    return { markdown: show(loads, targets), record: { plan, targets, loads } };
+    return { markdown: show(loads), targets, record: { plan, loads } };
   } finally {
     await mining.stop();
     await chain.client.end();
@@ -142,25 +142,14 @@ function judge(loads: Record<Subject, Load[]>): Target[] {
 }
 
 /** The tables in Markdown, as they stand in docs/measurements/first-paint.md. */
-function show(loads: Record<Subject, Load[]>, targets: Target[]): string {
+function show(loads: Record<Subject, Load[]>): string {
   const rows = SUBJECTS.map((subject) => {
     const of = (field: keyof Load) =>
       [0.5, 0.9].map((part) => quantile(loads[subject], field, part).toFixed(1)).join(' / ');
     const ratio = quantile(loads[subject], 'firstPaint', 0.5) / quantile(loads.baseline, 'firstPaint', 0.5);
     return [subject, of('responseEnd'), of('firstPaint'), ratio.toFixed(2), quantile(loads[subject], 'bytes', 0.5)];
   });
-  return [
-    table(['median / p90', 'response end ms', 'first paint ms', 'of the baseline', 'bytes'], rows),
-    table(
-      ['target', 'reach', 'measured', 'reached'],
-      targets.map(({ name, reach, measured, isReached }) => [
-        name,
-        reach,
-        measured.toFixed(1),
-        isReached ? 'yes' : 'NO',
-      ]),
-    ),
-  ].join('\n\n');
+  return [table(['median / p90', 'response end ms', 'first paint ms', 'of the baseline', 'bytes'], rows)].join('\n\n');
 }
 
 /** The smallest value that at least this part of the values does not exceed. */

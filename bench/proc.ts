@@ -11,6 +11,16 @@ export async function cpuMs(pid: number): Promise<number> {
   return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) * TICK_MS;
 }
 
+/** CPU time of everything on this machine in milliseconds, whoever used it. */
+export async function machineCpuMs(): Promise<number> {
+  const stat = await readFile('/proc/stat', 'utf8').catch(() => '');
+  const [user = 0, nice = 0, system = 0, , , interrupts = 0, softInterrupts = 0] = stat
+    .split(/\s+/)
+    .slice(1, 8)
+    .map(Number);
+  return (user + nice + system + interrupts + softInterrupts) * TICK_MS;
+}
+
 /** Resident memory of one process in bytes. */
 export async function residentBytes(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { encodeId } from '../src/domain/ids.ts';
 import type { PostgresConnection } from '../src/store/embedded/connection.ts';
-import { type Child, type Server, startBaseline, startScript, startService } from './child.ts';
-import { createDatabases, onServer, SIDES, type Side, TABLES, type Tables } from './databases.ts';
+import { ask, type Child, type Server, startBaseline, startScript, startService } from './child.ts';
+import { createDatabases, onServer, SIDES, type Side, TABLES, type Tables, tableOf } from './databases.ts';
+import type { ChainReady, ChainServerPlan } from './ingest/chain-server.ts';
 import type { LoadJob, LoadResult } from './load.ts';
-import { cpuMs, descendants } from './proc.ts';
+import { cpuMs, descendants, machineCpuMs } from './proc.ts';
 import { emptyInvoices, sampleIds } from './seed.ts';
 
 export const WORKS = ['create', 'read'] as const;
@@ -31,12 +32,14 @@ export type Sample = {
   serverCpuUs: number;
   postgresCpuUs: number;
   loadCpuUs: number;
+  /** Cores that processes of others kept busy meanwhile. */
+  otherCores: number;
 };
 
 type Target = { side: Side; tables: Tables; server: Server; connection: PostgresConnection; paths: string[] };
 
 /**
- * Measures both sides in turn: within a round each figure of the service stands next to the same figure of the baseline, seconds
+ * Measures all sides in turn: within a round each figure of the service stands next to the same figures of the baselines, seconds
  * apart, and every other round goes the other way about. Everything runs at once; who is not under load waits.
  */
 export async function measureRounds(options: {
@@ -52,18 +55,26 @@ export async function measureRounds(options: {
   const { shop, connectionOf } = await createDatabases(postgres, plan.invoiceCount);
   const [load] = await startScript('./load.ts', {});
   onStart(load);
+  const nodeUrl = await startChain(onStart);
+  const start = (side: Side, connection: PostgresConnection) => {
+    if (side === 'api') return startService(command, connection);
+    if (side !== 'default') return startBaseline(connection, shop, tableOf(side));
+    const env = { QUITTANCE_ROLES: 'api,watcher,webhooks', QUITTANCE_DEVNET_NODES: nodeUrl };
+    return startService(command, connection, { env });
+  };
   const targets: Target[] = [];
   for (const tables of TABLES) {
     for (const side of SIDES) {
       const connection = connectionOf(side, tables);
-      const server =
-        side === 'service' ? await startService(command, connection) : await startBaseline(connection, shop);
+      const server = await start(side, connection);
       onStart(server);
       targets.push({ side, tables, server, connection, paths: [] });
     }
   }
   const run = async (target: Target, work: Work, connections: number, seconds: number) => {
-    if (work === 'create' && target.tables === 'fresh') await onServer(target.connection, emptyInvoices);
+    if (work === 'create' && target.tables === 'fresh') {
+      await onServer(target.connection, (client) => emptyInvoices(client, tableOf(target.side)));
+    }
     if (work === 'read' && (target.tables === 'fresh' || target.paths.length === 0)) {
       target.paths = await onServer(target.connection, (client) => pathsOf(client, target.side));
     }
@@ -87,9 +98,24 @@ export async function measureRounds(options: {
   return samples;
 }
 
+/** A main-network chain in size and rhythm, for the watchers. Returns its node's URL. */
+async function startChain(onStart: (child: Child) => void): Promise<string> {
+  const day = { firstNumber: 77_000_000, slotMs: 3000, blockCount: 2000, bodyCount: 60, payments: [] };
+  const firstTimeMs = (Math.floor(Date.now() / day.slotMs) - 60) * day.slotMs;
+  const plan: ChainServerPlan = { day: { ...day, firstTimeMs }, nodes: 1, delayMs: 500 };
+  const [chain, { urls }] = await startScript<ChainReady>('./ingest/chain-server.ts', {
+    BENCH_CHAIN: JSON.stringify(plan),
+  });
+  onStart(chain);
+  await ask(chain, { kind: 'live' });
+  return urls.join();
+}
+
+const isService = (side: Side) => side === 'default' || side === 'api';
+
 async function pathsOf(client: Parameters<typeof sampleIds>[0], side: Side): Promise<string[]> {
-  const ids = await sampleIds(client);
-  return ids.map((id) => (side === 'service' ? `/v1/invoices/${encodeId('inv', id)}` : `/invoices/${id}`));
+  const ids = await sampleIds(client, tableOf(side));
+  return ids.map((id) => (isService(side) ? `/v1/invoices/${encodeId('inv', id)}` : `/invoices/${id}`));
 }
 
 async function stretch(options: {
@@ -102,26 +128,28 @@ async function stretch(options: {
 }): Promise<Omit<Sample, 'round'>> {
   const { target, work, connections, seconds, load, apiKey } = options;
   const { side, tables, server, paths } = target;
-  const path = side === 'service' ? '/v1/invoices' : '/invoices';
+  const path = isService(side) ? '/v1/invoices' : '/invoices';
   const common = { url: `${server.url}${path}`, connections, seconds };
-  const headers: Record<string, string> = side === 'service' ? { 'x-api-key': apiKey } : {};
+  const headers: Record<string, string> = isService(side) ? { 'x-api-key': apiKey } : {};
   const job: LoadJob =
     work === 'create' ? { ...common, headers, kind: 'create' } : { ...common, headers, kind: 'read', paths };
   const cpu = async () => {
-    const ids = await descendants(process.pid);
+    const ids = [process.pid, ...(await descendants(process.pid))];
     return new Map(await Promise.all(ids.map(async (id) => [id, await cpuMs(id)] as const)));
   };
-  const before = await cpu();
+  const [before, machineBefore, startedMs] = [await cpu(), await machineCpuMs(), performance.now()];
   load.process.send(job);
   const [result] = (await once(load.process, 'message')) as [LoadResult | { error: string }];
-  const after = await cpu();
+  const [after, machineAfter, tookMs] = [await cpu(), await machineCpuMs(), performance.now() - startedMs];
   if ('error' in result) throw new Error(`the load failed: ${result.error}`);
   if (result.unexpected > 0 || result.requests === 0) {
     throw new Error(`${work} on ${side}/${tables}: ${result.unexpected} answers are not as they should be`);
   }
-  const usedUs = (id: number) => (((after.get(id) ?? 0) - (before.get(id) ?? 0)) * 1000) / result.requests;
+  const usedMs = (id: number) => (after.get(id) ?? 0) - (before.get(id) ?? 0);
+  const usedUs = (id: number) => (usedMs(id) * 1000) / result.requests;
+  const ownMs = [...after.keys()].map(usedMs).reduce((sum, ms) => sum + ms, 0);
   // The servers that wait are among the others and take nothing; the rest is PostgreSQL. A backend that ended is left out.
-  const others = [...after.keys()].filter((id) => id !== server.pid && id !== load.pid);
+  const others = [...after.keys()].filter((id) => id !== server.pid && id !== load.pid && id !== process.pid);
   return {
     ...{ work, tables, side, connections },
     perSecond: result.requests / result.seconds,
@@ -129,5 +157,6 @@ async function stretch(options: {
     serverCpuUs: usedUs(server.pid),
     postgresCpuUs: others.map(usedUs).reduce((sum, us) => sum + us, 0),
     loadCpuUs: usedUs(load.pid),
+    otherCores: Math.max(0, machineAfter - machineBefore - ownMs) / tookMs,
   };
 }

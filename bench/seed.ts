@@ -80,16 +80,16 @@ const SELECT_UNIQUES = `
     and not exists (select from pg_constraint f where f.contype = 'f' and f.conindid = c.conindid)`;
 
 /** Empties the tables of invoices again. The triggers that forbid it are for everybody else. */
-export async function emptyInvoices(client: Client): Promise<void> {
+export async function emptyInvoices(client: Client, table = 'invoices'): Promise<void> {
   await client.query("set session_replication_role = 'replica'");
-  await client.query('truncate invoices cascade');
+  await client.query(`truncate ${table} cascade`);
   await client.query("set session_replication_role = 'origin'");
 }
 
 const MAX_IDS = 20_000;
 
 /** UUIDs of random invoices, at most 20,000. */
-export async function sampleIds(client: Client): Promise<string[]> {
-  const { rows } = await client.query<{ id: string }>('select id from invoices order by random() limit $1', [MAX_IDS]);
+export async function sampleIds(client: Client, table = 'invoices'): Promise<string[]> {
+  const { rows } = await client.query<{ id: string }>(`select id from ${table} order by random() limit $1`, [MAX_IDS]);
   return rows.map(({ id }) => id);
 }

@@ -1,4 +1,4 @@
-import { type Target, table } from '../report.ts';
+import { type Target, table } from '../targets.ts';
 import type { LoadAnswer } from './readers.ts';
 
 /** A second of open pages to which nothing happens but blocks. `transactions`: all of the database, the bench's own among them. */
@@ -41,7 +41,7 @@ export function judgeCheckout({ open, listening, changes }: CheckoutFigures): Ta
 }
 
 /** The tables in Markdown, as they stand in docs/measurements/open-pages.md. */
-export function showCheckout(figures: CheckoutFigures, targets: Target[]): string {
+export function showCheckout(figures: CheckoutFigures): string {
   const { pages, opening, none, open, changes, alone, beside } = figures;
   const both = (show: (rest: Rest) => string) => [show(none), show(open)];
   const perPage = (open.memory - none.memory) / pages / 1024;
@@ -71,9 +71,6 @@ export function showCheckout(figures: CheckoutFigures, targets: Target[]): strin
     ...[middle(rounds, 'perSecond').toFixed(0), middle(rounds, 'p50').toFixed(2), middle(rounds, 'p99').toFixed(2)],
   ];
   const ratio = (field: keyof LoadAnswer) => (middle(beside, field) / middle(alone, field)).toFixed(2);
-  const judged = targets.map(({ name, reach, measured, isReached }) => [
-    ...[name, reach, measured.toFixed(2), isReached ? 'yes' : 'NO'],
-  ]);
   return [
     table(['', 'none open', `${pages} open`], rows),
     table(
@@ -84,7 +81,6 @@ export function showCheckout(figures: CheckoutFigures, targets: Target[]): strin
         ['ratio', ratio('perSecond'), ratio('p50'), ratio('p99')],
       ],
     ),
-    table(['target', 'reach', 'measured', 'reached'], judged),
   ].join('\n\n');
 }
 

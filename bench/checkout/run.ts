@@ -34,7 +34,7 @@ export async function runCheckout(context: BenchContext): Promise<BenchResult> {
   try {
     const figures = await measure(bench, plan, context.onProgress);
     const targets = judgeCheckout(figures);
-    return { markdown: showCheckout(figures, targets), record: { plan, targets, ...figures } };
+    return { markdown: showCheckout(figures), targets, record: { plan, ...figures } };
   } finally {
     await bench.chain.client.end();
   }

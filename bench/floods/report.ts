@@ -1,4 +1,4 @@
-import { type Target, table } from '../report.ts';
+import { type Target, table } from '../targets.ts';
 import type { AttackResult } from './attack.ts';
 import type { HonestResult } from './honest.ts';
 
@@ -34,7 +34,7 @@ export function judgeFloods(measured: Measured[]): Target[] {
   });
 }
 
-export function showFloods(measured: Measured[], targets: Target[]): string {
+export function showFloods(measured: Measured[]): string {
   const quiet = measured.filter(({ flood }) => flood === null);
   const perSecond = quiet.reduce((sum, each) => sum + each.transactions / each.seconds, 0) / quiet.length;
   const rows = measured.map((each) => [
@@ -55,10 +55,6 @@ export function showFloods(measured: Measured[], targets: Target[]): string {
         ...['flood', 'transactions per request of it', 'CPU of a core', 'MiB'],
       ],
       rows,
-    ),
-    table(
-      ['target', 'reach', 'measured', 'reached'],
-      targets.map(({ name, reach, measured: of, isReached }) => [name, reach, of.toFixed(3), isReached ? 'yes' : 'NO']),
     ),
   ].join('\n\n');
 }

@@ -70,7 +70,7 @@ export async function runFloods(context: BenchContext): Promise<BenchResult> {
     }
   }
   const targets = judgeFloods(measured);
-  return { markdown: showFloods(measured, targets), record: { seconds, rounds, targets, measured } };
+  return { markdown: showFloods(measured), targets, record: { seconds, rounds, measured } };
 }
 
 async function look(pid: number, connection: PostgresConnection) {

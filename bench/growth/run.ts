@@ -1,7 +1,7 @@
 import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
 import type { BenchResult } from '../bench-context.ts';
 import { onServer } from '../databases.ts';
-import { table } from '../report.ts';
+import { table } from '../targets.ts';
 import { type HistoryPlan, measureHistory, OLD } from './history.ts';
 import { measureOccupancy, type OccupancyPlan } from './occupancy.ts';
 import type { Comparison, Spread } from './spread.ts';

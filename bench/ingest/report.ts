@@ -1,4 +1,4 @@
-import { type Target, table } from '../report.ts';
+import { type Target, table } from '../targets.ts';
 import type { CatchUp } from './catch-up.ts';
 import type { Floor } from './floor.ts';
 import type { Live } from './live.ts';

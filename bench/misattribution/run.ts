@@ -3,7 +3,7 @@ import { shortly } from '../../src/domain/mismatch/finding.ts';
 import { formatAmount, type MicroUsdt } from '../../src/domain/money.ts';
 import type { BenchResult } from '../bench-context.ts';
 import { createRandomStream } from '../ingest/random-stream.ts';
-import { table } from '../report.ts';
+import { table } from '../targets.ts';
 import { measure, type Tally } from './measure.ts';
 import { countSameTails } from './same-tails.ts';
 import { reserve, SCHEMES, type Scheme } from './schemes.ts';

@@ -1,4 +1,4 @@
-import { type Target, table } from '../report.ts';
+import { type Target, table } from '../targets.ts';
 import type { FloodResult } from './flood.ts';
 
 /** `elsewhere`: another service on the same machine is flooded, and this one is not. What that costs is the machine's. */
@@ -44,7 +44,7 @@ export function judgeOverload(measured: Measured[]): Target[] {
 }
 
 /** The tables in Markdown, as they stand in docs/measurements/overload.md. */
-export function showOverload(measured: Measured[], targets: Target[]): string {
+export function showOverload(measured: Measured[]): string {
   const show = (latencies: number[]) => SHARES.map((share) => quantile(latencies, share).toFixed(1)).join(' / ');
   const rows = measured.flatMap(({ name, phases }) =>
     KINDS.map((of) => {
@@ -65,10 +65,6 @@ export function showOverload(measured: Measured[], targets: Target[]): string {
   return [
     table(['', 'ms, p50 / p99', 'samples', 'quiet', 'flooded', 'another flooded'], rows),
     table(['', 'answers/s by status', 'their p50 / p99 ms', 'CPU of a core'], floods),
-    table(
-      ['target', 'reach', 'measured', 'reached'],
-      targets.map(({ name, reach, measured: of, isReached }) => [name, reach, of.toFixed(2), isReached ? 'yes' : 'NO']),
-    ),
   ].join('\n\n');
 }
 

@@ -40,7 +40,7 @@ export async function runOverload(context: BenchContext): Promise<BenchResult> {
     measured.push(await measure(context, plan, deployment, { flooder, neighbour }));
   }
   const targets = judgeOverload(measured);
-  return { markdown: showOverload(measured, targets), record: { plan, targets, measured } };
+  return { markdown: showOverload(measured), targets, record: { plan, measured } };
 }
 
 async function measure(

@@ -2,7 +2,7 @@ import type { PostgresConnection } from '../../src/store/embedded/connection.ts'
 import type { BenchResult } from '../bench-context.ts';
 import { onServer } from '../databases.ts';
 import { createDatabase, createGrowthShop } from '../growth/shop.ts';
-import { table } from '../report.ts';
+import { table } from '../targets.ts';
 import { ADDRESS_COUNT, fillLedger, type LedgerCounts } from './fill.ts';
 
 const FULL = 1_000_000;

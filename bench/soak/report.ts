@@ -1,5 +1,5 @@
 import type { FloodResult } from '../overload/flood.ts';
-import { type Target, table } from '../report.ts';
+import { type Target, table } from '../targets.ts';
 
 /** Bytes after a forced collection; `rss` is resident memory of the process. */
 export type Sample = { seconds: number; heapUsed: number; external: number; rss: number };
@@ -24,7 +24,7 @@ export function judgeSoak(samples: Sample[]): Target[] {
 }
 
 /** The tables in Markdown, as they stand in docs/measurements/overload.md. */
-export function showSoak(samples: Sample[], floods: FloodResult[], targets: Target[]): string {
+export function showSoak(samples: Sample[], floods: FloodResult[]): string {
   const rows = KINDS.map(({ kind, name }) => {
     const quarters = [0, 1, 2, 3].map((quarter) => median(share(samples, kind, quarter / 4, (quarter + 1) / 4)));
     const { slope, error } = slopeOf(
@@ -44,15 +44,6 @@ export function showSoak(samples: Sample[], floods: FloodResult[], targets: Targ
   return [
     table(['MB, after a collection', '1st quarter', '2nd', '3rd', '4th', 'most', 'MB an hour, after the first'], rows),
     table(['status', 'answers', 'a second'], [...answers, ['no answer', errors, (errors / seconds).toFixed(1)]]),
-    table(
-      ['target', 'reach', 'measured', 'reached'],
-      targets.map(({ name, reach, measured, isReached }) => [
-        name,
-        reach,
-        measured.toFixed(2),
-        isReached ? 'yes' : 'NO',
-      ]),
-    ),
   ].join('\n\n');
 }
 

@@ -1,4 +1,4 @@
-import { type Target, table } from '../report.ts';
+import { type Target, table } from '../targets.ts';
 
 /** Deliveries a second of one round; `cpuUs` is what the service spends on a delivery to one endpoint. */
 export type Round = {

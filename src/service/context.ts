@@ -8,6 +8,7 @@ import type { KeyRing } from '../runtime/key-ring.ts';
 import type { Logger } from '../runtime/log.ts';
 import { createMetrics, type Metrics } from '../runtime/metrics.ts';
 import { pooledRandom } from '../runtime/random.ts';
+import { createRequestShare, type RequestShare } from '../runtime/request-share.ts';
 import type { Databases } from './open-databases.ts';
 import type { ServiceOptions } from './service-options.ts';
 
@@ -18,6 +19,8 @@ export type Context = Databases & {
   log: Logger;
   clock: Clock;
   metrics: Metrics;
+  /** Watcher and webhooks say here when they come late, and requests make room. */
+  requestShare: RequestShare;
   blockMs: number;
   lagMs?(): number;
   now(): UnixMs;
@@ -41,7 +44,7 @@ export function createContext(options: ServiceOptions, databases: Databases): Co
   let url = `http://${config.host}:${config.port}`;
   return {
     ...databases,
-    ...{ config, keyRing, log, clock, metrics, blockMs, now },
+    ...{ config, keyRing, log, clock, metrics, blockMs, now, requestShare: createRequestShare() },
     ...(lagMs === undefined ? {} : { lagMs }),
     random: pooledRandom,
     networks: networks.map(([network]) => network),

@@ -36,8 +36,8 @@ export async function startApi(context: Context): Promise<{ url: string; stop():
   });
   await patiently(context.log, () => learnKeys(context, authenticator, Number.POSITIVE_INFINITY));
   const { recognize } = authenticator;
-  const isShared = config.roles.length > 1;
-  const app = createServer({ ...context, recognize, trustProxy: config.trustProxy, isShared });
+  const requestShare = context.requestShare.current;
+  const app = createServer({ ...context, recognize, trustProxy: config.trustProxy, requestShare });
   await registerOpenApi(app, { publicUrl, now });
   registerApi(app, context, authenticator);
   await registerPages(app, context);

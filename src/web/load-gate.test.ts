@@ -1,27 +1,34 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { eventually } from '../../test/support/service.ts';
-import { createLoadGate, type GateLimits, type QueueName } from './load-gate.ts';
+import { createLoadGate, type GateLimits, type Places, type QueueName } from './load-gate.ts';
 
-const SMALL: GateLimits = {
+const PLACES: Places = { underWay: { api: 4, page: 6, stranger: 4 }, strangers: 3, perTurn: 2 };
+const SMALL: Omit<GateLimits, 'most'> = {
   lagMs: { api: 100, page: 200, live: 200, stranger: 50 },
   few: 0,
-  underWay: { api: 4, page: 6, live: Number.POSITIVE_INFINITY, stranger: 4 },
-  strangers: 3,
+  least: { underWay: { api: 1, page: 2, stranger: 1 }, strangers: 1, perTurn: 1 },
   room: { api: 3, page: 20, live: 20, stranger: 3 },
   maxWaitMs: 60_000,
-  perTurn: 2,
   holdMs: 0,
   held: 100,
 };
 
 const LARGE = { api: 20, page: 20, live: 20, stranger: 20 };
 
-/** A gate with a lag that the test sets, and what became of each request, in order. */
-function openGate(limits: Partial<GateLimits> = {}) {
+/** A gate with a lag and a share that the test sets, and what became of each request, in order. */
+function openGate({ underWay, perTurn, strangers, ...limits }: Partial<GateLimits & Places> = {}) {
   const seen: string[] = [];
-  const state = { lagMs: 0 };
-  const gate = createLoadGate({ lagMs: () => state.lagMs }, { ...SMALL, ...limits });
+  const state = { lagMs: 0, share: 1 };
+  const most = {
+    underWay: underWay ?? PLACES.underWay,
+    perTurn: perTurn ?? PLACES.perTurn,
+    strangers: strangers ?? PLACES.strangers,
+  };
+  const gate = createLoadGate(
+    { lagMs: () => state.lagMs, requestShare: () => state.share },
+    { ...SMALL, most, ...limits },
+  );
   const enter = (name: string, line: QueueName = 'api', isGone = false, client = 'a client') =>
     gate.enter(line, {
       client,
@@ -56,6 +63,23 @@ test('no more are under way than the limit says, and the next begins when one ha
   gate.end('api');
   await turns(2);
   expect(seen).toContain('e begins');
+});
+
+test('while other work comes late one is under way and one begins in a turn, and all places are there again when it is in time', async () => {
+  const { gate, enter, seen, state } = openGate({ room: LARGE });
+  state.share = 0;
+  for (const name of ['a', 'b', 'c', 'd']) enter(name);
+  await turns(3);
+  expect(seen).toEqual(['a begins']);
+  // Halfway between one and four.
+  state.share = 0.5;
+  gate.end('api');
+  await turns(4);
+  expect(seen).toEqual(['a begins', 'b begins', 'c begins']);
+  state.share = 1;
+  gate.end('api');
+  await turns(1);
+  expect(seen.at(-1)).toBe('d begins');
 });
 
 test('who comes to a full line is refused; who waits there is served', async () => {
@@ -231,7 +255,7 @@ test('strangers who fill their line take no room of callers, and are refused at 
 
 test('however many callers and pages come, every sixteenth that begins is a stranger', async () => {
   const room = { api: 40, page: 40, live: 40, stranger: 40 };
-  const underWay = { api: 40, page: 40, live: 40, stranger: 40 };
+  const underWay = { api: 40, page: 40, stranger: 40 };
   const { enterOf, seen } = openGate({ room, underWay, strangers: 40, perTurn: 16 });
   for (let number = 0; number < 16; number += 1) {
     enterOf('a key', 'api', 'an order');

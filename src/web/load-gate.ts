@@ -22,20 +22,26 @@ export type LoadGate = {
   load(): { underWay: number; waiting: number; held: number };
 };
 
+export type Places = {
+  /** Requests under way, of all lines together, at which a line waits. Streams do not count. */
+  underWay: Record<Exclude<QueueName, 'live'>, number>;
+  /** The most of these that strangers may have. */
+  strangers: number;
+  /** Requests that begin in one turn of the event loop. */
+  perTurn: number;
+};
+
 export type GateLimits = {
   /** A lag of the event loop beyond which nothing more of a line is taken. */
   lagMs: Record<QueueName, number>;
   /** With fewer requests in the house, lag refuses nobody: it is not they who make it. */
   few: number;
-  /** Requests under way, of all lines together, at which a line waits. Streams do not count. */
-  underWay: Record<QueueName, number>;
-  /** The most of these that strangers may have. */
-  strangers: number;
+  most: Places;
+  /** While the work beside the requests comes late. */
+  least: Places;
   /** Requests of a line that wait, and all that are under way, together. For streams only those that wait. */
   room: Record<QueueName, number>;
   maxWaitMs: number;
-  /** Requests that begin in one turn of the event loop. */
-  perTurn: number;
   /** How long a refusal is held back, and the most that are held back at the same time. */
   holdMs: number;
   held: number;
@@ -45,8 +51,9 @@ export type GateLimits = {
  * A lag of 150 ms, in every moment of a quarter of a second, is more than the watcher makes when it catches up. Payers go first and are
  * refused last: an order can be placed again, but a payer who sees no page may pay twice or not at all.
  *
- * With eight requests or fewer in the house, something else makes the lag: the watcher, or other programs on a machine that is too small.
- * Refusing the requests would not help, and the service would answer nothing for as long as the lag lasts.
+ * With 64 requests or fewer in the house, something else makes the lag: the watcher, or other programs on a machine that is too small.
+ * They are a twentieth of a second of work. Refusing the requests would not help, and the service would answer nothing for as long as the
+ * lag lasts.
  *
  * Strangers are refused at half the lag that API callers bear, because strangers make the lag in a flood. They leave a quarter of the
  * places to API callers.
@@ -54,29 +61,19 @@ export type GateLimits = {
  * 128 requests keep ten database connections and the processor busy; more under way are no faster, only later. 256 more that wait are a
  * tenth of a second of work. The 500 requests that one client network may make to pages at once fit in twice. Sixteen in a turn take a few
  * milliseconds, and that many reads share one statement.
+ *
+ * Where the watcher or the webhooks share the process and come late, requests get fewer places. The latency of that work under a flood is
+ * a few turns of the event loop and of PostgreSQL, which has fewer cores than connections. That costs a tenth of the throughput in a flood.
  */
 export const LIMITS: GateLimits = {
   lagMs: { api: 150, page: 500, live: 500, stranger: 75 },
-  few: 8,
-  underWay: { api: 128, page: 192, live: Number.POSITIVE_INFINITY, stranger: 128 },
-  strangers: 96,
+  few: 64,
+  most: { underWay: { api: 128, page: 192, stranger: 128 }, strangers: 96, perTurn: 16 },
+  least: { underWay: { api: 6, page: 12, stranger: 6 }, strangers: 4, perTurn: 1 },
   room: { api: 384, page: 1024, live: 1024, stranger: 384 },
   maxWaitMs: 5000,
-  perTurn: 16,
   holdMs: 250,
   held: 1000,
-};
-
-/**
- * The limits where the watcher or the webhooks share the process. Their latency under a flood is a few turns of the event loop and of
- * PostgreSQL, which has fewer cores than connections. So requests get less of both; that costs a tenth of their throughput in a flood, and
- * only here.
- */
-export const LIMITS_BESIDE_OTHERS: GateLimits = {
-  ...LIMITS,
-  underWay: { api: 6, page: 12, live: Number.POSITIVE_INFINITY, stranger: 6 },
-  strangers: 4,
-  perTurn: 1,
 };
 
 /** In the order in which they are served. */
@@ -98,9 +95,12 @@ type QueuedTicket = { ticket: Ticket; sinceMs: number };
  * The clients of a line take turns. In a full line the client with the most requests loses its oldest to a client with fewer, so no client
  * is refused because of what others send.
  */
-export function createLoadGate({ lagMs }: { lagMs(): number }, limits: GateLimits): LoadGate {
+export function createLoadGate(
+  { lagMs, requestShare }: { lagMs(): number; requestShare(): number },
+  limits: GateLimits,
+): LoadGate {
   const lines = createQueues();
-  const places = createPlaces(limits);
+  const places = createPlaces(() => placesAt(limits, requestShare()));
   const refusals = createRefusals(limits);
   const { refuse } = refusals;
   let begun = 0;
@@ -120,7 +120,7 @@ export function createLoadGate({ lagMs }: { lagMs(): number }, limits: GateLimit
   };
   const turn = () => {
     isTurnDue = false;
-    for (let left = limits.perTurn; left > 0; left -= 1) {
+    for (let left = places.perTurn(); left > 0; left -= 1) {
       const line = nextLine(orderOf(begun + 1));
       if (line === undefined) break;
       begun += 1;
@@ -178,15 +178,31 @@ function createQueues() {
 
 type Queues = ReturnType<typeof createQueues>;
 
+/** Between the least and the most in equal ratios, so that half of the share of 6 and 128 is 28. */
+function placesAt({ least, most }: GateLimits, share: number): Places {
+  if (share >= 1) return most;
+  const between = (low: number, high: number) => Math.round(low * (high / low) ** share);
+  const underWay = (line: keyof Places['underWay']) => between(least.underWay[line], most.underWay[line]);
+  return {
+    underWay: { api: underWay('api'), page: underWay('page'), stranger: underWay('stranger') },
+    strangers: between(least.strangers, most.strangers),
+    perTurn: between(least.perTurn, most.perTurn),
+  };
+}
+
 /** Requests under way. Streams take no place. */
-function createPlaces(limits: GateLimits) {
+function createPlaces(limits: () => Places) {
   let underWay = 0;
   let strangers = 0;
   return {
     taken: () => underWay,
     takenByStrangers: () => strangers,
-    isFree: (line: QueueName) =>
-      underWay < limits.underWay[line] && (line !== 'stranger' || strangers < limits.strangers),
+    perTurn: () => limits().perTurn,
+    isFree: (line: QueueName) => {
+      if (line === 'live') return true;
+      const now = limits();
+      return underWay < now.underWay[line] && (line !== 'stranger' || strangers < now.strangers);
+    },
     count: (line: QueueName, by: 1 | -1) => {
       if (line !== 'live') underWay += by;
       if (line === 'stranger') strangers += by;

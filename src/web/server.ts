@@ -9,7 +9,7 @@ import { ANSWER_HEADERS } from './answer-headers.ts';
 import { boundConnections } from './bound-connections.ts';
 import { type Client, proxiesOf, readClients } from './client-address.ts';
 import { createClientErrors } from './client-errors.ts';
-import { LIMITS, LIMITS_BESIDE_OTHERS } from './load-gate.ts';
+import { LIMITS } from './load-gate.ts';
 import { startLoopLag } from './loop-lag.ts';
 import { bearOddRequests, checkHost, withoutOrigin } from './odd-requests.ts';
 import { Problem, problemBody, problemOf } from './problem.ts';
@@ -26,8 +26,8 @@ export type ServerOptions = {
   metrics: Metrics;
   /** How long new events wait for the event loop, in milliseconds; measured by default. */
   lagMs?(): number;
-  /** Whether this process has more to do than to answer requests. */
-  isShared?: boolean;
+  /** The share of the process that requests may have, 0 … 1; all of it by default. */
+  requestShare?(): number;
   /** The id of a key that is known to be valid. Its requests do not wait behind those of strangers. */
   recognize?(apiKey: string, client: Client): string | null;
 };
@@ -88,7 +88,8 @@ export function createServer(options: ServerOptions): FastifyInstance {
   shedLoad(app, {
     ...options,
     lagMs: options.lagMs ?? measureLag(app),
-    limits: options.isShared === true ? LIMITS_BESIDE_OTHERS : LIMITS,
+    requestShare: options.requestShare ?? (() => 1),
+    limits: LIMITS,
   });
   app.addHook('onRequest', (request, reply, done) => {
     // Here, and not in the not-found handler: that one runs after the body was read, and the body may be refused first.

@@ -93,9 +93,9 @@ test('what is refused because everything is full was not begun, and what waited 
   expect(refused.statusCode).toBe(503);
   await eventually(
     () => state.work,
-    (work) => work >= LIMITS.strangers,
+    (work) => work >= LIMITS.most.strangers,
   );
-  expect(state.work).toBe(LIMITS.strangers);
+  expect(state.work).toBe(LIMITS.most.strangers);
   state.release();
   const statuses = (await Promise.all(answers)).map(({ statusCode }) => statusCode);
   expect(statuses.filter((status) => status === 200)).toHaveLength(LIMITS.room.stranger);
@@ -109,7 +109,7 @@ test('junk that fills its line refuses nobody of another network, and holds up n
   );
   await eventually(
     () => state.work,
-    (work) => work === LIMITS.strangers,
+    (work) => work === LIMITS.most.strangers,
   );
   const known = { ...from('198.51.100.1'), 'x-api-key': 'known' };
   const order = await app.inject({ method: 'POST', url: '/v1/invoices', headers: known, body: '{}' });
@@ -127,17 +127,17 @@ test.each([
   ['with requests behind each other', 'GET /slow HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2)],
 ])('clients that hang up %s leave no place taken', async (_what, bytes) => {
   const { state, app, port } = await startServer();
-  const sockets = Array.from({ length: LIMITS.strangers }, () => connect(port, '127.0.0.1'));
+  const sockets = Array.from({ length: LIMITS.most.strangers }, () => connect(port, '127.0.0.1'));
   await Promise.all(sockets.map((socket) => once(socket, 'connect')));
   for (const socket of sockets) socket.write(bytes);
   await eventually(
     () => state.work,
-    (work) => work >= LIMITS.strangers,
+    (work) => work >= LIMITS.most.strangers,
   );
   for (const socket of sockets) socket.destroy();
   state.release();
   // As many requests as there are places begin, so all are free again. Were one not, the last request would wait in vain.
-  const answers = await Promise.all(Array.from({ length: LIMITS.strangers }, () => app.inject('/slow')));
+  const answers = await Promise.all(Array.from({ length: LIMITS.most.strangers }, () => app.inject('/slow')));
   expect(answers.every(({ statusCode }) => statusCode === 200)).toBe(true);
 });
 

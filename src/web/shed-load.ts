@@ -9,6 +9,8 @@ import { Problem } from './problem.ts';
 export type ShedLoadDeps = {
   /** How long new events wait for the event loop, in milliseconds. */
   lagMs(): number;
+  /** The share of the process that requests may have, 0 … 1. */
+  requestShare(): number;
   log: Logger;
   metrics: Pick<Metrics, 'requestsShed'>;
   limits: GateLimits;
@@ -33,8 +35,11 @@ type CountedRequest = FastifyRequest & { [BEGUN]?: QueueName; [READING]?: QueueN
  * Answers `503 OVERLOADED` to requests that are too much for the process, before authentication and before a body is read. Register it
  * before every other hook that costs anything.
  */
-export function shedLoad(app: FastifyInstance, { lagMs, log, metrics, limits, recognize }: ShedLoadDeps): void {
-  const gate = createLoadGate({ lagMs }, limits);
+export function shedLoad(
+  app: FastifyInstance,
+  { lagMs, requestShare, log, metrics, limits, recognize }: ShedLoadDeps,
+): void {
+  const gate = createLoadGate({ lagMs, requestShare }, limits);
   let loggedMs = Number.NEGATIVE_INFINITY;
   let refused = 0;
   const logRefusal = (line: QueueName, client: string, why: Refusal) => {

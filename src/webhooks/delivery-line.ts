@@ -1,6 +1,7 @@
 import { unixMs } from '../domain/time.ts';
 import type { KeyRing } from '../runtime/key-ring.ts';
 import type { Metrics } from '../runtime/metrics.ts';
+import type { RequestShare } from '../runtime/request-share.ts';
 import type { Database } from '../store/db/database.ts';
 import { leaseDueDeliveries } from '../store/outbox/deliveries.ts';
 import { type AttemptContext, attemptDelivery, type SignableDelivery } from './attempt-delivery.ts';
@@ -19,6 +20,8 @@ const RECORD_MARGIN_MS = 3000;
 const FLUSH = { outcomes: 200, ms: 20 };
 /** While enough deliveries wait, leasing can wait too: much of its cost does not depend on how many it takes. */
 const LEASE_AT_LEAST_EVERY_MS = 100;
+/** From an announcement to the attempt it takes 2 ms on a machine that has nothing else to do. */
+const IN_TIME_MS = 10;
 
 export type DeliveryLineOptions = AttemptContext & {
   db: Database;
@@ -27,6 +30,7 @@ export type DeliveryLineOptions = AttemptContext & {
   concurrency: number;
   perEndpoint: number;
   timeoutMs: number;
+  requestShare?: Pick<RequestShare, 'onWork'>;
   /** Asks for the next `record` and `lease`. */
   wake: () => void;
 };
@@ -52,10 +56,12 @@ export function createDeliveryLine(options: DeliveryLineOptions): {
   const timer = createFlushTimer(wake);
   const attempts = createAttempts(options, { buffer, queue }, () => (isWorthRecording() ? wake() : timer.start()));
   let isAnnounced = true;
+  let announcedAtMs = performance.now();
   let leasedAtMs = Number.NEGATIVE_INFINITY;
   let flushedAtMs = Number.NEGATIVE_INFINITY;
 
   const announce = () => {
+    if (!isAnnounced) announcedAtMs = performance.now();
     isAnnounced = true;
     wake();
   };
@@ -71,14 +77,16 @@ export function createDeliveryLine(options: DeliveryLineOptions): {
       const limit = MAX_LEASED - buffer.held() - queue.size();
       const isTime = isAnnounced || performance.now() - leasedAtMs > LEASE_AT_LEAST_EVERY_MS || buffer.isLow();
       if (limit <= 0 || !isTime) return;
-      isAnnounced = false;
       leasedAtMs = performance.now();
+      const dueAtMs = isAnnounced ? announcedAtMs : leasedAtMs;
+      isAnnounced = false;
       const now = unixMs(clock.now());
       const room = buffer.room();
       const { deliveries, isMore } = await leaseDueDeliveries(db, { now, limit, defaultRoom: DEFAULT_ROOM, room });
       const { signable, unsignable } =
         deliveries.length === 0 ? { signable: [], unsignable: [] } : await openSecrets(deliveries, now);
       queue.giveBack(unsignable, UNSIGNABLE_PAUSE_MS);
+      if (deliveries.length > 0) options.requestShare?.onWork(performance.now() - dueAtMs, IN_TIME_MS);
       buffer.add(signable, performance.now());
       attempts.begin();
       if (isMore) announce();

@@ -4,6 +4,7 @@ import type { Clock } from '../runtime/clock.ts';
 import type { KeyRing } from '../runtime/key-ring.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
+import type { RequestShare } from '../runtime/request-share.ts';
 import type { Database } from '../store/db/database.ts';
 import { DELIVERIES_CHANNEL } from '../store/outbox/events.ts';
 import { createDeliveryLine } from './delivery-line.ts';
@@ -22,6 +23,8 @@ export type DispatcherOptions = {
   keyRing: KeyRing;
   /** Whether projects of test networks may be told on this machine itself, and by http. */
   localTargets: boolean;
+  /** Is told how long a lease took, where requests share the process. */
+  requestShare?: Pick<RequestShare, 'onWork'>;
   /** Attempts made at once, in all and to one endpoint. */
   concurrency?: number;
   perEndpoint?: number;

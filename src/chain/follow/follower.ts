@@ -28,6 +28,8 @@ const CATCH_UP_BLOCKS = 20;
  */
 const SINGLE_ASKS = 0.3;
 const SHARED_ASKS = 1;
+/** Recording a block with payments takes 10 ms on a machine that has nothing else to do. */
+const IN_TIME_MS = 40;
 
 export type Follower = {
   /** Looks at the chain once. Returns the pause until the next look. Throws the errors of nodes and of the database. */
@@ -94,10 +96,12 @@ async function comeCloser(
 ): Promise<Turned> {
   const place = () => [following.base.number, tipOf(following).number].join();
   const report = () => {
+    deps.requestShare?.onBehind();
     progress.onCatchUp(following);
     return onProgress();
   };
   progress.onBehind(following);
+  deps.requestShare?.onBehind();
   const from = place();
   // This node may not have the block that another node called irreversible.
   const reported = following.nodeSolid;
@@ -118,17 +122,31 @@ async function followNewest({ deps, watching, following, node, nodes }: Turn, pr
   // A next block that cannot be read or verified holds up nothing of what is verified already.
   const head = await followHead(deps, following, node, nodes).catch((error: unknown) => ({ error }));
   await gatherQuorum(deps, following, nodes, { isNewestAsked: 'added' in head && head.added > 0 });
-  await detect(watching, following).catch((error: unknown) => {
-    // The database has other head blocks than we think: write ours anew.
-    for (const block of following.window) block.detected = 'nothing';
-    throw error;
-  });
+  const detectedMs = await timed(() =>
+    detect(watching, following).catch((error: unknown) => {
+      // The database has other head blocks than we think: write ours anew.
+      for (const block of following.window) block.detected = 'nothing';
+      throw error;
+    }),
+  );
   await askSolidInTime(deps, following, nodes);
-  const finalized = await finalize(deps, watching, following);
+  let finalized = 0;
+  const finalizedMs = await timed(async () => {
+    finalized = await finalize(deps, watching, following);
+  });
+  if ('added' in head && head.added + finalized > 0) {
+    deps.requestShare?.onWork(detectedMs + finalizedMs, IN_TIME_MS);
+  }
   await dropStuckWindow(deps, following, node);
   if ('error' in head) throw head.error;
   progress.onHead(following, head.added);
   return { pauseMs: head.nextMs, hasChanged: head.added + finalized > 0 };
+}
+
+async function timed(work: () => Promise<void>): Promise<number> {
+  const startedMs = performance.now();
+  await work();
+  return performance.now() - startedMs;
 }
 
 /** The nodes in order of preference, one that is avoided for a moment last. */

@@ -1,6 +1,7 @@
 import type { UnixMs } from '../../domain/time.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
+import type { RequestShare } from '../../runtime/request-share.ts';
 import type { Database } from '../../store/db/database.ts';
 import type { AccountHex } from '../../tron/address.ts';
 import type { NodePool } from '../nodes/node-pool.ts';
@@ -20,6 +21,8 @@ export type FollowDeps = ReadDeps & {
   random(bytes: number): Uint8Array;
   log: Logger;
   metrics: Metrics;
+  /** Is told how long recording took and when blocks are caught up with, where requests share the process. */
+  requestShare?: Pick<RequestShare, 'onWork' | 'onBehind'>;
   alarms: Alarms;
 };
 
