@@ -1,9 +1,9 @@
 import { Command, CommanderError } from '@commander-js/extra-typings';
 import { AppError } from '../domain/errors.ts';
+import { secretProblem } from '../operator/input/secret-message.ts';
 import { holdsKeyOrId, spotSecret } from '../operator/input/spot-secret.ts';
 import { addCommands } from './commands.ts';
 import { describeError, EXIT, type ExitCode } from './terminal/describe-error.ts';
-import { secretProblem } from './terminal/secret-problem.ts';
 import { createTerminal, printError, type Surroundings, type Terminal } from './terminal/terminal.ts';
 import { readVersion } from './terminal/version.ts';
 

@@ -1,8 +1,8 @@
 import { userInfo } from 'node:os';
 import { AppError } from '../../domain/errors.ts';
 import type { Actor } from '../../operator/actor.ts';
+import { secretProblem } from '../../operator/input/secret-message.ts';
 import { spotSecret } from '../../operator/input/spot-secret.ts';
-import { secretProblem } from './secret-problem.ts';
 
 /** The bound of the schema. */
 const MAX_LENGTH = 200;

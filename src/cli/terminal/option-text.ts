@@ -1,5 +1,5 @@
 import type { FieldError } from '../../operator/input/field-error.ts';
-import { secretProblem } from './secret-problem.ts';
+import { secretProblem } from '../../operator/input/secret-message.ts';
 
 /** The option that a field is given by: `webhookUrl` by `--webhook-url`. */
 export function optionOf(field: string): string {

@@ -1,7 +1,7 @@
 import type { FieldProblem } from '../../domain/errors.ts';
 import { noteProblem } from '../../domain/resolution.ts';
+import { secretProblem } from '../../operator/input/secret-message.ts';
 import { spotSecretInNote } from '../../operator/input/spot-secret.ts';
-import { secretProblem } from './secret-problem.ts';
 
 /**
  * The note that the option `name` gives, or an empty one. Notes are kept for ever, so one that looks like a secret is refused.

@@ -9,7 +9,7 @@ import { insertOperatorActions } from '../../store/ledger/operator-actions.ts';
 import { lockProject } from '../../store/ledger/projects.ts';
 import { type AccountXpub, parseAccountXpub } from '../../tron/account-xpub.ts';
 import type { Actor } from '../actor.ts';
-import { secretMessage } from '../input/secret-message.ts';
+import { secretProblem } from '../input/secret-message.ts';
 import { spotSecret } from '../input/spot-secret.ts';
 import { selectProject } from '../projects/select-project.ts';
 import type { AutoLimitView, DerivedAddressesView } from './views.ts';
@@ -20,7 +20,7 @@ export function readXpub(text: string): AccountXpub {
   if (parsed.kind === 'ok') return parsed.xpub;
   const secret = spotSecret(text);
   if (secret === null) throw new AppError('INVALID_ARGUMENT', `--xpub: ${parsed.reason}; no address was added`);
-  const problems = [{ subject: '--xpub', message: `--xpub: ${secretMessage(secret, true)}` }];
+  const problems = [secretProblem('--xpub', secret)];
   throw new AppError('INVALID_ARGUMENT', 'no address was added', { problems });
 }
 

@@ -1,7 +1,7 @@
 import { AppError, type FieldProblem } from '../../domain/errors.ts';
 import { type AccountHex, parseAddress, type TronAddress } from '../../tron/address.ts';
 import { quoteWhole } from '../input/clip.ts';
-import { secretMessage } from '../input/secret-message.ts';
+import { secretProblem } from '../input/secret-message.ts';
 import { spotSecret } from '../input/spot-secret.ts';
 import type { AddressEntry } from './csv.ts';
 import { foreignFormat, isShowable } from './refused-text.ts';
@@ -24,7 +24,7 @@ export function readCandidates(
   for (const { text, place } of entries) {
     const secret = spotSecret(text);
     if (secret !== null) {
-      problems.push(secretProblem(place, secret));
+      problems.push(secretProblem(place, secret, isArgument(place)));
       continue;
     }
     const shown = isShowable(text) ? ` (${quoteWhole(text)})` : '';
@@ -45,9 +45,8 @@ export function readCandidates(
   return { good, problems };
 }
 
-/** `place` is where the secret stands: an argument, or a place in an input. */
-function secretProblem(place: string, kind: string): FieldProblem {
-  return { subject: place, message: `${place}: ${secretMessage(kind, place.startsWith('argument'))}` };
+function isArgument(place: string): boolean {
+  return place.startsWith('argument');
 }
 
 /** If a text is far from the length of an address, its length says more than its first wrong character. */
@@ -62,10 +61,8 @@ function spotSpreadSecret(entries: readonly AddressEntry[]): FieldProblem | null
   if (others.some(({ text }) => spotSecret(text) !== null)) return null;
   const kind = spotSecret(others.map(({ text }) => text).join('\n'));
   if (kind === null) return null;
-  return secretProblem(
-    others.every(({ place }) => place.startsWith('argument')) ? 'arguments' : 'what was given',
-    kind,
-  );
+  const isTyped = others.every(({ place }) => isArgument(place));
+  return secretProblem(isTyped ? 'arguments' : 'what was given', kind, isTyped);
 }
 
 /** More would scroll the first ones away. */
