@@ -1,8 +1,13 @@
 import type { Network } from '../../domain/network.ts';
 import type { AccountXpub } from '../../tron/account-xpub.ts';
 import { answerOf, commandOf, rowOf, rowsOf } from '../db/rows-of.ts';
-import { type Row, text } from '../db/statement.ts';
+import { text } from '../db/statement.ts';
 
+/**
+ * A watch-only account key. `nextIndex` follows the highest index that an address was derived with, or is far above it after a
+ * restore (`wasRestored`). `autoDerived` addresses were derived by itself, of `autoDeriveLimit` at most. `isInUse`: an address of
+ * it is not retired.
+ */
 const columns = {
   id: 'uuid',
   projectId: 'uuid',
@@ -13,13 +18,6 @@ const columns = {
   autoDerived: 'int4',
   isInUse: 'bool',
 } as const;
-
-/**
- * A watch-only account key. `nextIndex` follows the highest index that an address was derived with, or is far above it after a
- * restore (`wasRestored`). `autoDerived` addresses were derived by itself, of `autoDeriveLimit` at most. `isInUse`: an address of
- * it is not retired.
- */
-export type AccountKey = Row<typeof columns>;
 
 const SELECT = `select k.id, k.project_id, k.xpub,
    greatest(k.first_index, (select coalesce(max(derivation_index) + 1, 0) from addresses where account_key_id = k.id)) as next_index,

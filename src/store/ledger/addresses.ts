@@ -19,8 +19,6 @@ const columns = {
 } as const;
 const COLUMNS = namesOf(columns);
 
-export type ListedAddress = Row<typeof columns>;
-
 function namesOf(shape: Shape): string {
   return listColumns(shape).replace(/\baddress\b/, () => `${addressColumn('addresses')} as address`);
 }

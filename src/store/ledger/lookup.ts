@@ -5,10 +5,11 @@ import type { Network } from '../../domain/network.ts';
 import type { AccountHex } from '../../tron/address.ts';
 import { addressColumn } from '../db/address-column.ts';
 import { rowOf } from '../db/rows-of.ts';
-import { count, group, hex, listColumns, maybe, maybeCount, maybeHex, micro, type Row, text } from '../db/statement.ts';
+import { count, group, hex, listColumns, maybe, maybeCount, maybeHex, micro, text } from '../db/statement.ts';
 import { chainHead, HEAD, JOIN_HEAD } from './paying-transfer.ts';
 import { stands } from './standing.ts';
 
+/** An invoice that a payer asks about, and what our books say of the transaction as far as it is tied to this invoice. */
 const columns = {
   network: text<Network>(),
   /** Selected for its check alone. */
@@ -25,9 +26,6 @@ const columns = {
   }),
   ledger: maybe({ kind: text<LedgerFacts['kind']>(), txId: hex(), blockNumber: count, blockTime: 'timestamptz' }),
 } as const;
-
-/** An invoice that a payer asks about, and what our books say of the transaction as far as it is tied to this invoice. */
-export type FoundLookup = Row<typeof columns>;
 
 // It is one statement, so that the cursor and what is recorded up to it are of one moment. Rows of a transaction that are tied to
 // another invoice, or to none, are left out: answers must not depend on them. `offset 0` keeps PostgreSQL from reading all
