@@ -15,7 +15,8 @@ const mayImport = {
   checkout: ['web', 'payments', 'store', 'domain'],
   admin: ['web', 'operator', 'domain'],
   console: ['web', 'operator', 'domain'],
-  devnet: ['domain', 'tron'],
+  // It plays the chain for others to judge: of the rules of money only the mistakes of payers that it makes, and what loopback is.
+  devnet: ['domain/(loopback|mismatch)', 'tron'],
   developer: ['devnet', 'service', 'operator', 'webhooks', 'store', 'domain', 'tron', 'config'],
   runtime: [],
 };

@@ -10,7 +10,7 @@ test('what is sealed opens to the same bytes, in its place only', () => {
   for (const size of [0, 24, 32, 64]) {
     const plain = randomBytes(size);
     const sealed = encrypt(ring, plain, PLACE);
-    expect(sealed.keyId).toBe(key.id);
+    expect(sealed.masterKeyId).toBe(key.id);
     expect(sealed.sealed).toHaveLength(size + 28);
     expect(decrypt(ring, sealed, PLACE)).toEqual({ kind: 'ok', plain });
     for (const place of ['webhook_secrets.sealed:1:3', 'webhook_secrets.other:1:2', `${PLACE} `, '']) {
@@ -20,14 +20,14 @@ test('what is sealed opens to the same bytes, in its place only', () => {
 });
 
 test('with any one bit changed, or cut short at any byte, nothing opens', () => {
-  const { keyId, sealed } = encrypt(ring, randomBytes(24), PLACE);
+  const { masterKeyId, sealed } = encrypt(ring, randomBytes(24), PLACE);
   for (let bit = 0; bit < sealed.length * 8; bit += 1) {
     const changed = Buffer.from(sealed);
     changed.writeUInt8(changed.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
-    expect(decrypt(ring, { keyId, sealed: changed }, PLACE)).toEqual({ kind: 'damaged' });
+    expect(decrypt(ring, { masterKeyId, sealed: changed }, PLACE)).toEqual({ kind: 'damaged' });
   }
   for (let size = 0; size < sealed.length; size += 1) {
-    expect(decrypt(ring, { keyId, sealed: sealed.subarray(0, size) }, PLACE)).toEqual({ kind: 'damaged' });
+    expect(decrypt(ring, { masterKeyId, sealed: sealed.subarray(0, size) }, PLACE)).toEqual({ kind: 'damaged' });
   }
 });
 
@@ -42,11 +42,11 @@ test('the first key seals, and each key opens what it sealed', () => {
   const [older, newer] = [createMasterKey(), createMasterKey()];
   const sealed = encrypt(createKeyRing([older]), Buffer.from('secret'), PLACE);
   const both = createKeyRing([newer, older]);
-  expect(encrypt(both, Buffer.from('x'), PLACE).keyId).toBe(newer.id);
+  expect(encrypt(both, Buffer.from('x'), PLACE).masterKeyId).toBe(newer.id);
   expect(decrypt(both, sealed, PLACE)).toMatchObject({ kind: 'ok' });
   expect(decrypt(createKeyRing([newer]), sealed, PLACE)).toEqual({ kind: 'unknown-key' });
   // Named as if another key had sealed it.
-  expect(decrypt(both, { ...sealed, keyId: newer.id }, PLACE)).toEqual({ kind: 'damaged' });
+  expect(decrypt(both, { ...sealed, masterKeyId: newer.id }, PLACE)).toEqual({ kind: 'damaged' });
 });
 
 test('a key is 32 bytes in base64 or hexadecimal, with one id however it is written, and an id tells nothing', () => {

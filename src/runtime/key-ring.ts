@@ -51,21 +51,22 @@ function masterKey(bytes: Buffer): MasterKey {
 }
 
 /** A stored secret: nonce, ciphertext and tag, and the id of the key that opens it. */
-export type Encrypted = { keyId: string; sealed: Buffer };
+export type Encrypted = { masterKeyId: string; sealed: Buffer };
 
 /** Encrypts under the current key of the ring. `place` names row and column, and must be the same when it is opened. */
 export function encrypt(ring: KeyRing, plain: Uint8Array, place: string): Encrypted {
   const key = ring.current();
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', key.bytes, nonce).setAAD(Buffer.from(place));
-  return { keyId: key.id, sealed: Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]) };
+  const sealed = Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
+  return { masterKeyId: key.id, sealed };
 }
 
 export type Decrypted = { kind: 'ok'; plain: Buffer } | { kind: 'unknown-key' } | { kind: 'damaged' };
 
-/** Opens what `seal` made. `unknown-key`: the ring lacks the key. `damaged`: not these bytes, or not for this place. */
-export function decrypt(ring: KeyRing, { keyId, sealed }: Encrypted, place: string): Decrypted {
-  const key = ring.find(keyId);
+/** Opens what `encrypt` made. `unknown-key`: the ring lacks the key. `damaged`: not these bytes, or not for this place. */
+export function decrypt(ring: KeyRing, { masterKeyId, sealed }: Encrypted, place: string): Decrypted {
+  const key = ring.find(masterKeyId);
   if (key === undefined) return { kind: 'unknown-key' };
   if (sealed.length < NONCE_BYTES + TAG_BYTES) return { kind: 'damaged' };
   const decipher = createDecipheriv('aes-256-gcm', key.bytes, sealed.subarray(0, NONCE_BYTES))

@@ -66,21 +66,16 @@ export async function openNewestSecrets(
 
 /** Opens a stored secret to `whsec_…`. */
 function openEndpointSecret(ring: KeyRing, row: StoredSecret): OpenedSecret {
-  const opened = decrypt(ring, { keyId: row.masterKeyId, sealed: row.sealed }, placeOfRow(row));
+  const opened = decrypt(ring, row, placeOf(row));
   return opened.kind === 'ok' ? { kind: 'ok', secret: formatSecret(opened.plain) } : opened;
 }
 
 /** Seals a stored secret under the current key of the ring. Anything but `ok`: it could not be opened, and is as it was. */
 export async function reencryptEndpointSecret(tx: Sql, ring: KeyRing, row: StoredSecret): Promise<Decrypted['kind']> {
-  const opened = decrypt(ring, { keyId: row.masterKeyId, sealed: row.sealed }, placeOfRow(row));
+  const opened = decrypt(ring, row, placeOf(row));
   if (opened.kind !== 'ok') return opened.kind;
-  const { keyId, sealed } = encrypt(ring, opened.plain, placeOfRow(row));
-  await reencryptWebhookSecret(tx, row.id, keyId, sealed);
+  await reencryptWebhookSecret(tx, row.id, encrypt(ring, opened.plain, placeOf(row)));
   return 'ok';
-}
-
-function placeOfRow({ id, endpointId }: StoredSecret): string {
-  return placeOf({ id, endpointId });
 }
 
 /** Bound to the ciphertext: moved to another row, column or endpoint it does not open. */

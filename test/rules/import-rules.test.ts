@@ -21,7 +21,7 @@ const PLANTED: Record<string, { file: string; imports: string }> = {
   'admin-imports': { file: 'src/admin/bad.ts', imports: '../store/clean.ts' },
   'console-imports': { file: 'src/console/bad.ts', imports: '../cli/clean.ts' },
   'developer-imports': { file: 'src/developer/bad.ts', imports: '../cli/clean.ts' },
-  'devnet-imports': { file: 'src/devnet/bad.ts', imports: '../store/clean.ts' },
+  'devnet-imports': { file: 'src/devnet/bad.ts', imports: '../domain/clean.ts' },
   'runtime-imports': { file: 'src/runtime/bad.ts', imports: '../domain/clean.ts' },
   'no-cycles': { file: 'src/store/loop-back.ts', imports: './loop.ts' },
   'pure-core-has-no-node': { file: 'src/domain/impure.ts', imports: 'node:fs' },

@@ -3,9 +3,12 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { formatApiKey } from '../../domain/api-key.ts';
-import { uuidV7 } from '../../domain/ids.ts';
+import { encodeId, uuidV7 } from '../../domain/ids.ts';
 import { unixMs } from '../../domain/time.ts';
+import type { Actor } from '../../operator/actor.ts';
 import { addWebhookEndpoint } from '../../operator/webhooks/add-endpoint.ts';
+import { enableEndpoint } from '../../operator/webhooks/enable-endpoint.ts';
+import { updateEndpoint } from '../../operator/webhooks/update-endpoint.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { KeyRing } from '../../runtime/key-ring.ts';
 import { writePrivateFile } from '../../runtime/private-file.ts';
@@ -13,11 +16,6 @@ import { insertApiKey } from '../../store/access/api-keys.ts';
 import type { Database } from '../../store/db/database.ts';
 import { insertAddress, markRetired } from '../../store/ledger/addresses.ts';
 import { insertProject } from '../../store/ledger/projects.ts';
-import {
-  changeWebhookEndpoint,
-  enableWebhookEndpoint,
-  findWebhookEndpoint,
-} from '../../store/outbox/webhook-endpoints.ts';
 import { type AccountHex, accountFromPublicKey, accountToAddress, type TronAddress } from '../../tron/address.ts';
 import { createWebhookSecret } from '../../webhooks/sign.ts';
 
@@ -103,11 +101,12 @@ export async function seedDemoProject(
     await markRetired(tx, [secrets.retired.id], unixMs(systemClock.now()));
   });
   const { endpointId: id, webhookSecret: secret } = secrets;
-  const deps = { db, keyRing, now: unixMs(systemClock.now()), random: randomBytes };
+  const now = () => unixMs(systemClock.now());
+  const deps = { db, keyRing, now: now(), random: randomBytes };
   await addWebhookEndpoint(deps, { id, projectId, url: inboxUrl, secret, description: 'inbox of the sandbox' });
-  const endpoint = await findWebhookEndpoint(db, id);
-  if (endpoint === null) throw new Error('the endpoint of the sandbox vanished; endpoints are never deleted');
-  const { description, eventTypes } = endpoint;
-  await changeWebhookEndpoint(db, id, { url: inboxUrl, description, eventTypes });
-  await enableWebhookEndpoint(db, id);
+  const endpointId = encodeId('whe', id);
+  await updateEndpoint({ db, now, config: { webhooks: { localTargets: true } } }, ACTOR, { endpointId, url: inboxUrl });
+  await enableEndpoint({ db, now }, ACTOR, { endpointId });
 }
+
+const ACTOR: Actor = { kind: 'cli', name: 'sandbox', role: 'owner' };

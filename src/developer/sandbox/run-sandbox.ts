@@ -8,6 +8,7 @@ import { unixMs } from '../../domain/time.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { KeyRing } from '../../runtime/key-ring.ts';
 import type { Logger } from '../../runtime/log.ts';
+import { requireKeyRing } from '../../runtime/open-key-ring.ts';
 import { createParts } from '../../runtime/parts.ts';
 import { startService } from '../../service.ts';
 import { type Connection, type Database, openDatabase } from '../../store/db/database.ts';
@@ -19,7 +20,6 @@ import { type DemoSecrets, loadDemoSecrets, seedDemoProject } from './demo-proje
 import { startInbox } from './inbox.ts';
 import { quickStart } from './quick-start.ts';
 import { removeSandboxFile, type SandboxFile, writeSandboxFile } from './sandbox-file.ts';
-import { openSandboxKeys } from './sandbox-keys.ts';
 import { sandboxNetwork } from './sandbox-network.ts';
 
 /**
@@ -42,7 +42,8 @@ export async function runSandbox(
         'DATABASE_URL is not used: without a network configured this is the sandbox, which has a database of its own. Commands use DATABASE_URL; unset it to try the sandbox',
       );
     }
-    const keyRing = await openSandboxKeys(config, (message) => log.warn(message));
+    // It has a database of its own even where DATABASE_URL names another.
+    const keyRing = await requireKeyRing({ ...config, databaseUrl: null }, (message) => log.warn(message));
     await prepareTables(owner, keyRing, log);
     const db = openSandboxDatabase(connection, log);
     await parts.add({ stop: () => db.close() });

@@ -3,15 +3,13 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Config } from '../../config/config.ts';
-import { encodeId, uuidV7 } from '../../domain/ids.ts';
 import { unixMs } from '../../domain/time.ts';
 import type { Actor } from '../../operator/actor.ts';
-import { addWebhookEndpoint } from '../../operator/webhooks/add-endpoint.ts';
+import { addEndpoint, readNewEndpoint } from '../../operator/webhooks/add-endpoint.ts';
 import { enableEndpoint } from '../../operator/webhooks/enable-endpoint.ts';
+import { listEndpoints } from '../../operator/webhooks/list-endpoints.ts';
+import { updateEndpoint } from '../../operator/webhooks/update-endpoint.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import { changeWebhookEndpoint, listWebhookEndpoints } from '../../store/outbox/webhook-endpoints.ts';
-import { createWebhookSecret } from '../../webhooks/sign.ts';
-import { openSandboxKeys } from '../sandbox/sandbox-keys.ts';
 import type { Sandbox } from '../sandbox/with-sandbox.ts';
 import { recordPing } from './record-ping.ts';
 import type { FeedEvent, Until } from './until.ts';
@@ -20,6 +18,9 @@ import type { FeedEvent, Until } from './until.ts';
 const DESCRIPTION = 'made by "quittance trigger endpoint.disabled"';
 
 const ACTOR: Actor = { kind: 'cli', name: 'trigger', role: 'owner' };
+
+/** Its own server, whatever this machine lets endpoints of others have. */
+const LOCAL = { webhooks: { localTargets: true } };
 
 /** Has an endpoint of its own answer 410 to a ping, for which the service disables it. */
 export async function disableEndpoint(sandbox: Sandbox, config: Config, until: Until): Promise<FeedEvent> {
@@ -40,18 +41,17 @@ export async function disableEndpoint(sandbox: Sandbox, config: Config, until: U
   }
 }
 
-async function prepareEndpoint({ db, projectUuid: projectId }: Sandbox, config: Config, url: string): Promise<string> {
+async function prepareEndpoint({ db, projectId }: Sandbox, config: Config, url: string): Promise<string> {
   const now = () => unixMs(systemClock.now());
-  const to = { url, description: DESCRIPTION, eventTypes: ['ping'] };
-  const known = (await listWebhookEndpoints(db, projectId)).find(({ description }) => description === DESCRIPTION);
+  const { data } = await listEndpoints({ db, now }, ACTOR, { projectId });
+  const known = data.find(({ description }) => description === DESCRIPTION);
   if (known !== undefined) {
-    await changeWebhookEndpoint(db, known.id, to);
-    const endpointId = encodeId('whe', known.id);
+    const { endpointId } = known;
+    await updateEndpoint({ db, now, config: LOCAL }, ACTOR, { endpointId, url });
     await enableEndpoint({ db, now }, ACTOR, { endpointId });
     return endpointId;
   }
-  const id = uuidV7(now(), randomBytes(10));
-  const deps = { db, keyRing: await openSandboxKeys(config), now: now(), random: randomBytes };
-  await addWebhookEndpoint(deps, { ...to, id, projectId, secret: createWebhookSecret(randomBytes) });
-  return encodeId('whe', id);
+  const deps = { db, now, random: randomBytes, note: () => undefined };
+  const wanted = { ...readNewEndpoint({ events: ['ping'], description: DESCRIPTION }), projectId, url };
+  return (await addEndpoint({ ...deps, config: { ...config, databaseUrl: null, ...LOCAL } }, ACTOR, wanted)).endpointId;
 }

@@ -1,5 +1,5 @@
-import type { Sql } from '../../store/db/database.ts';
-import { count, type Row, statement } from '../../store/db/statement.ts';
+import { answerOf, rowsOf } from '../../store/db/rows-of.ts';
+import { count, type Row } from '../../store/db/statement.ts';
 
 const columns = {
   what: 'text',
@@ -16,7 +16,8 @@ const columns = {
  */
 export type LedgerTotal = Row<typeof columns>;
 
-const select = statement(
+/** The totals of the whole ledger, in one order. Reads every invoice, transfer and event: seconds for a million. */
+export const sumLedger = rowsOf(
   'backup-totals',
   columns,
   `select t.what, t.network, t.project_id, t.kind, t.count, t.micro from (
@@ -32,34 +33,27 @@ const select = statement(
      union all
      select 'address', network, project_id, policy, count(*), 0 from addresses group by network, project_id, policy) t
    order by t.what, t.network, t.project_id, t.kind`,
+  () => [],
 );
 
-/** The totals of the whole ledger, in one order. Reads every invoice, transfer and event: seconds for a million. */
-export function sumLedger(db: Sql): Promise<LedgerTotal[]> {
-  return db.run(select, []);
-}
+const cursor = { network: 'text', block: count, time: 'timestamptz' } as const;
 
-const cursors = statement(
-  'backup-cursors',
-  { network: 'text', block: count, time: 'timestamptz' },
-  'select network, solid_number as block, solid_time as time from chain_cursors order by network',
-);
+export type LedgerCursor = Row<typeof cursor>;
 
 /** Up to which block a ledger has recorded each network. */
-export function findCursors(db: Sql): Promise<LedgerCursor[]> {
-  return db.run(cursors, []);
-}
+export const findCursors = rowsOf(
+  'backup-cursors',
+  cursor,
+  'select network, solid_number as block, solid_time as time from chain_cursors order by network',
+  () => [],
+);
 
-export type LedgerCursor = Row<typeof cursors.shape>;
-
-const masterKeys = statement(
+/** The ids of the master keys that opened what is sealed in the database. */
+export const findEncryptionKeys = answerOf(
   'backup-master-keys',
   { id: 'text' },
   `select master_key_id as id from webhook_secrets union
    select master_key_id from receipt_keys where master_key_id is not null order by id`,
+  () => [],
+  (rows) => rows.map(({ id }) => id),
 );
-
-/** The ids of the master keys that opened what is sealed in the database. */
-export async function findEncryptionKeys(db: Sql): Promise<string[]> {
-  return (await db.run(masterKeys, [])).map(({ id }) => id);
-}

@@ -1,9 +1,11 @@
 import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Sql } from '../../store/db/database.ts';
-import { count, type Row, statement, text } from '../../store/db/statement.ts';
+import { answerOf, commandOf, rowsOf } from '../../store/db/rows-of.ts';
+import { count, text } from '../../store/db/statement.ts';
 
-const bar = statement(
+/** Takes every address out of use for ever: it is watched, and what its invoices reserve is paid as before. Returns how many, by network. */
+export const barAddresses = rowsOf(
   'restore-bar-addresses',
   { network: text<Network>(), count },
   `with barred as (
@@ -13,65 +15,50 @@ const bar = statement(
      insert into operator_actions (project_id, action, subject, detail, acted_by, acted_at)
      select project_id, 'address.retired', address, jsonb_build_object('note', $2::text), $3, $1 from barred)
    select network, count(*) as count from barred group by network order by network`,
+  ({ at, note, operator }: { at: UnixMs; note: string; operator: string }) => [new Date(at), note, operator],
 );
 
-/** Takes every address out of use for ever: it is watched, and what its invoices reserve is paid as before. Returns how many, by network. */
-export function barAddresses(
-  tx: Sql,
-  { at, note, operator }: { at: UnixMs; note: string; operator: string },
-): Promise<Row<typeof bar.shape>[]> {
-  return tx.run(bar, [new Date(at), note, operator]);
-}
-
-const skipIndexes = statement(
+const skipIndexes = commandOf(
   'restore-skip-indexes',
-  {},
   `update account_keys k set first_index = greatest($1, k.first_index,
      (select coalesce(max(a.derivation_index) + 1, 0) from addresses a where a.account_key_id = k.id))`,
+  (index: number) => [index],
 );
 
-const raiseFirstIndex = statement(
+const raiseFirstIndex = commandOf(
   'restore-raise-first-index',
-  {},
   'update ledger_identity set first_index = greatest(first_index, $1)',
+  (index: number) => [index],
 );
 
 /** Lets every account key, and those that are added later, go on from an index. */
 export async function skipIndexesTo(tx: Sql, index: number): Promise<void> {
-  await tx.run(skipIndexes, [index]);
-  await tx.run(raiseFirstIndex, [index]);
+  await skipIndexes(tx, index);
+  await raiseFirstIndex(tx, index);
 }
-
-const skipPositions = statement(
-  'restore-skip-positions',
-  {},
-  `insert into event_streams as s (project_id, last_position) select id, $1 from projects
-   on conflict (project_id) do update set last_position = greatest(s.last_position, excluded.last_position)`,
-);
 
 /** Lets the positions of every project's events go on after one. */
-export async function skipPositionsTo(tx: Sql, position: bigint): Promise<void> {
-  await tx.run(skipPositions, [position]);
-}
-
-const firstIndex = statement(
-  'restore-first-index',
-  { firstIndex: 'int4' },
-  'select first_index from ledger_identity where first_index > 0',
+export const skipPositionsTo = commandOf(
+  'restore-skip-positions',
+  `insert into event_streams as s (project_id, last_position) select id, $1 from projects
+   on conflict (project_id) do update set last_position = greatest(s.last_position, excluded.last_position)`,
+  (position: bigint) => [position],
 );
 
 /** Whether the ledger was ever restored from a backup that may have lacked something. */
-export async function wasEverRestored(db: Sql): Promise<boolean> {
-  return (await db.run(firstIndex, [])).length > 0;
-}
-
-const networks = statement(
-  'restore-networks',
-  { network: text<Network>() },
-  'select distinct network from projects order by network',
+export const wasEverRestored = answerOf(
+  'restore-first-index',
+  { firstIndex: 'int4' },
+  'select first_index from ledger_identity where first_index > 0',
+  () => [],
+  ({ length }) => length > 0,
 );
 
 /** The networks of the projects. */
-export async function findProjectNetworks(db: Sql): Promise<Network[]> {
-  return (await db.run(networks, [])).map(({ network }) => network);
-}
+export const findProjectNetworks = answerOf(
+  'restore-networks',
+  { network: text<Network>() },
+  'select distinct network from projects order by network',
+  () => [],
+  (rows) => rows.map(({ network }) => network),
+);

@@ -1,7 +1,7 @@
 import type { Network } from '../../domain/network.ts';
 import { addressColumn } from '../../store/db/address-column.ts';
-import type { Sql } from '../../store/db/database.ts';
-import { count, type Row, statement, text } from '../../store/db/statement.ts';
+import { answerOf, rowsOf } from '../../store/db/rows-of.ts';
+import { count, type Row, text } from '../../store/db/statement.ts';
 import { outgoingStands, stands } from '../../store/ledger/standing.ts';
 import type { AccountHex } from '../../tron/address.ts';
 
@@ -24,7 +24,8 @@ export function keyOf({ side, txId, logIndex }: TransferKey): string {
 }
 
 // By address, because the ledger is indexed that way.
-const inRange = statement(
+/** The transfers that stand in the ledger in the blocks from `from` to `to`, both included: ask for few blocks at once. */
+export const findLedgerRange = rowsOf(
   'ledger-range',
   LEDGER_TRANSFER,
   `select t.side, encode(t.tx_id, 'hex') as tx_id, t.log_index, t.block_number, encode(t.block_id, 'hex') as block_id,
@@ -38,25 +39,15 @@ const inRange = statement(
      where address_id = a.id and block_number between $2 and $3 and ${outgoingStands('o')}) t
    where a.network = $1
    order by t.block_number, tx_id, t.log_index, t.side`,
+  (network: Network, from: number, to: number) => [network, from, to],
 );
 
-/** The transfers that stand in the ledger in the blocks from `from` to `to`, both included: ask for few blocks at once. */
-export function findLedgerRange(db: Sql, network: Network, from: number, to: number): Promise<LedgerTransfer[]> {
-  return db.run(inRange, [network, from, to]);
-}
-
-const ours = statement(
+/** Those of the accounts that are our addresses, active or retired, with the time since when. */
+export const findOurAddresses = answerOf(
   'ledger-addresses',
   { account: text<AccountHex>(), address: 'address', createdAt: 'timestamptz' },
   `select encode(a.account, 'hex') as account, ${addressColumn('a')} as address, a.created_at from addresses a
    where a.network = $1 and a.account in (select decode(account, 'hex') from unnest($2::text[]) as t(account))`,
+  (network: Network, accounts: AccountHex[]) => [network, accounts],
+  (rows) => new Map(rows.map((row) => [row.account, row])),
 );
-
-/** Those of the accounts that are our addresses, active or retired, with the time since when. */
-export async function findOurAddresses(
-  db: Sql,
-  network: Network,
-  accounts: AccountHex[],
-): Promise<Map<AccountHex, Row<typeof ours.shape>>> {
-  return new Map((await db.run(ours, [network, accounts])).map((row) => [row.account, row]));
-}

@@ -1,5 +1,6 @@
 import type { EventType } from '../../domain/event.ts';
 import type { Sql } from '../../store/db/database.ts';
+import { answerOf, rowsOf } from '../../store/db/rows-of.ts';
 import { listColumns, type Row, statement, text } from '../../store/db/statement.ts';
 
 export type DeliveryFilter = {
@@ -75,18 +76,19 @@ export function listRange(db: Sql, projectId: string, { first, end }: PositionRa
   return db.run(select, [...parameters(projectId, filter), first, end]);
 }
 
-const selectOf = statement(
-  'delivery-desk-of-events',
-  listed,
-  fromText(EVENTS, 'e.project_id = $1 and (e.id = $6 or e.invoice_id = $7)'),
-);
-
 type Subject = { eventId: string | null; invoiceId: string | null };
 
 /** The same for one event, or for all events of one invoice (UUIDs). */
-export function listDeliveriesOf(db: Sql, projectId: string, { eventId, invoiceId }: Subject, filter: DeliveryFilter) {
-  return db.run(selectOf, [...parameters(projectId, filter), eventId, invoiceId]);
-}
+export const listDeliveriesOf = rowsOf(
+  'delivery-desk-of-events',
+  listed,
+  fromText(EVENTS, 'e.project_id = $1 and (e.id = $6 or e.invoice_id = $7)'),
+  (projectId: string, { eventId, invoiceId }: Subject, filter: DeliveryFilter) => [
+    ...parameters(projectId, filter),
+    eventId,
+    invoiceId,
+  ],
+);
 
 function parameters(projectId: string, { endpointId, status, type, limit }: DeliveryFilter) {
   return [projectId, endpointId, status, type, limit] as const;
@@ -104,27 +106,22 @@ const event = {
 /** An event without its deliveries. Ids are UUIDs. */
 export type DeskEvent = Row<typeof event>;
 
-const selectEvents = statement(
+/** Events by their ids, in their order within a project. Ids of no event are left out. */
+export const findDeskEvents = rowsOf(
   'delivery-desk-events',
   event,
   `select ${listColumns(event)} from events where id = any($1::uuid[]) order by project_id, position`,
-);
-
-/** Events by their ids, in their order within a project. Ids of no event are left out. */
-export function findDeskEvents(db: Sql, ids: readonly string[]): Promise<DeskEvent[]> {
-  return db.run(selectEvents, [ids]);
-}
-
-const selectEventAt = statement(
-  'delivery-desk-event-at',
-  { id: 'uuid' },
-  'select id from events where project_id = $1 and position = $2',
+  (ids: readonly string[]) => [ids],
 );
 
 /** The id of the event at a position. */
-export async function findEventAt(db: Sql, projectId: string, position: bigint): Promise<string | null> {
-  return (await db.run(selectEventAt, [projectId, position]))[0]?.id ?? null;
-}
+export const findEventAt = answerOf(
+  'delivery-desk-event-at',
+  { id: 'uuid' },
+  'select id from events where project_id = $1 and position = $2',
+  (projectId: string, position: bigint) => [projectId, position],
+  ([row]) => row?.id ?? null,
+);
 
 const attempt = {
   endpointId: 'uuid',
@@ -139,7 +136,8 @@ const attempt = {
 /** An attempt as it was recorded. `answer` is the redacted beginning of the endpoint's answer. */
 export type DeskAttempt = Row<typeof attempt>;
 
-const selectAttempts = statement(
+/** The newest attempts to deliver an event to endpoints, at most `limit` to each, oldest first. */
+export const findDeskAttempts = rowsOf(
   'delivery-desk-attempts',
   attempt,
   `select ${listColumns(attempt, 'a.')}
@@ -148,9 +146,5 @@ const selectAttempts = statement(
      select * from delivery_attempts
      where event_id = $1 and endpoint_id = asked.id order by attempt desc limit $3::int8) a
    order by a.endpoint_id, a.attempt`,
+  (eventId: string, endpointIds: readonly string[], limit: number) => [eventId, endpointIds, limit],
 );
-
-/** The newest attempts to deliver an event to endpoints, at most `limit` to each, oldest first. */
-export function findDeskAttempts(db: Sql, eventId: string, endpointIds: readonly string[], limit: number) {
-  return db.run(selectAttempts, [eventId, endpointIds, limit]);
-}

@@ -1,8 +1,8 @@
 import type { EventType } from '../../domain/event.ts';
 import { MAX_ATTEMPTS } from '../../domain/retry.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import type { Sql } from '../../store/db/database.ts';
-import { type Row, statement, text } from '../../store/db/statement.ts';
+import { rowsOf } from '../../store/db/rows-of.ts';
+import { type Row, text } from '../../store/db/statement.ts';
 import { isLate } from '../webhooks/waiting-deliveries.ts';
 import type { PositionRange } from './delivery-desk.ts';
 
@@ -27,7 +27,8 @@ const candidate = { eventId: 'uuid', was: text<'missing' | 'pending' | 'delivere
 export type ReplayCandidate = Row<typeof candidate>;
 
 // Lateral, so that PostgreSQL looks up the delivery of each event, however small it believes the table to be.
-const selectCandidates = statement(
+/** The events of a range of positions, which bounds the work, that fit the filter, in their order. */
+export const findReplayCandidates = rowsOf(
   'replay-candidates',
   candidate,
   `select e.id as event_id, coalesce(d.status, 'missing') as was
@@ -39,15 +40,7 @@ const selectCandidates = statement(
      and e.type = any(case when d.status is null then $9::text[] else $8::text[] end)
      and (not $10::bool or d.status is distinct from 'pending' or d.last_error is not null)
    order by e.position`,
-);
-
-/** The events of a range of positions, which bounds the work, that fit the filter, in their order. */
-export async function findReplayCandidates(
-  db: Sql,
-  filter: ReplayFilter,
-  { first, end }: PositionRange,
-): Promise<ReplayCandidate[]> {
-  return db.run(selectCandidates, [
+  (filter: ReplayFilter, { first, end }: PositionRange) => [
     filter.projectId,
     filter.endpointId,
     first,
@@ -58,8 +51,8 @@ export async function findReplayCandidates(
     filter.types,
     filter.missingTypes,
     filter.onlyFailing,
-  ]);
-}
+  ],
+);
 
 /** An endpoint that needs more attempts has another problem; and the log of one delivery must have an end. */
 export const MAX_REPLAYED_ATTEMPTS = 1000;
@@ -68,12 +61,15 @@ export const MAX_REPLAYED_ATTEMPTS = 1000;
 const replayed = { ...candidate, outcome: text<'replayed' | 'due' | 'exhausted'>() } as const;
 export type Replayed = Row<typeof replayed>;
 
+// A new schedule begins with the attempts that were made. The delivery counts as planned now, so that events of one invoice wait for
+// each other again; microseconds put those of one batch in the order of their events. A pending one that is due soon or may be under
+// way is attempted anyway.
 /**
- * A new schedule begins with the attempts that were made. The delivery counts as planned now, so that events of one invoice
- * wait for each other again; microseconds put those of one batch in the order of their events. A pending one that is due soon or may be
- * under way is attempted anyway.
+ * Makes events due at an endpoint now, each with a whole schedule of attempts, whatever became of them before; with `statuses` only
+ * those whose deliveries are such now. Returns one result an event, in their order; one that is passed over, or is of another project
+ * than the endpoint's, has none.
  */
-const replay = statement(
+export const replayDeliveries = rowsOf(
   'delivery-replay',
   replayed,
   `with chosen as (
@@ -103,30 +99,20 @@ const replay = statement(
    from chosen left join locked on locked.event_id = chosen.id
    where locked.outcome is distinct from 'passed over'
    order by chosen.planned_at`,
+  (order: { endpointId: string; eventIds: readonly string[]; now: UnixMs; statuses?: ReplayFilter['statuses'] }) => [
+    order.eventIds,
+    order.endpointId,
+    new Date(order.now),
+    order.statuses ?? null,
+  ],
 );
 
-/**
- * Makes events due at an endpoint now, each with a whole schedule of attempts, whatever became of them before; with `statuses` only
- * those whose deliveries are such now. Returns one result an event, in their order; one that is passed over, or is of another project
- * than the endpoint's, has none.
- */
-export async function replayDeliveries(
-  tx: Sql,
-  options: { endpointId: string; eventIds: readonly string[]; now: UnixMs; statuses?: ReplayFilter['statuses'] },
-): Promise<Replayed[]> {
-  const { endpointId, eventIds, now, statuses = null } = options;
-  return tx.run(replay, [eventIds, endpointId, new Date(now), statuses]);
-}
-
-const selectPlanned = statement(
+/** The deliveries of events (UUIDs), at one endpoint or at all of them. */
+export const findPlanned = rowsOf(
   'replay-planned',
   { ...candidate, endpointId: 'uuid' },
   `select event_id, status as was, endpoint_id from deliveries
    where event_id = any($1::uuid[]) and ($2::uuid is null or endpoint_id = $2)
    order by event_id, endpoint_id limit 10000`,
+  (eventIds: readonly string[], endpointId: string | null) => [eventIds, endpointId],
 );
-
-/** The deliveries of events (UUIDs), at one endpoint or at all of them. */
-export function findPlanned(db: Sql, eventIds: readonly string[], endpointId: string | null) {
-  return db.run(selectPlanned, [eventIds, endpointId]);
-}

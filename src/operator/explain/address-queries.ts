@@ -4,9 +4,8 @@ import type { Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
 import { addressColumn } from '../../store/db/address-column.ts';
 import { ANY_NETWORK } from '../../store/db/any-network.ts';
-import type { Sql } from '../../store/db/database.ts';
-import { rowsOf } from '../../store/db/rows-of.ts';
-import { count, maybe, micro, type Row, statement, text } from '../../store/db/statement.ts';
+import { answerOf, rowsOf } from '../../store/db/rows-of.ts';
+import { count, maybe, micro, type Row, text } from '../../store/db/statement.ts';
 import {
   ANNULMENT_COLUMNS,
   annulmentShape,
@@ -65,7 +64,8 @@ export const countInvoicesOfAddress = rowsOf(
   (addressId: string, limit: number) => [addressId, limit],
 );
 
-const countTransfers = statement(
+/** How many transfers an address received and sent above a block (-1 for all), counting at most `limit` of each. */
+export const countTransfersOfAddress = answerOf(
   'explain-address-transfers',
   { incoming: count, outgoing: count },
   `select
@@ -73,18 +73,9 @@ const countTransfers = statement(
        select from transfers t where address_id = $1 and block_number > $3 and ${stands('t')} limit $2) t) as incoming,
      (select count(*) from (
        select from outgoing_transfers o where address_id = $1 and block_number > $3 and ${outgoingStands('o')} limit $2) t) as outgoing`,
+  (addressId: string, aboveBlock: number, limit: number) => [addressId, limit, aboveBlock],
+  ([row]) => row ?? { incoming: 0, outgoing: 0 },
 );
-
-/** How many transfers an address received and sent above a block (-1 for all), counting at most `limit` of each. */
-export async function countTransfersOfAddress(
-  db: Sql,
-  addressId: string,
-  aboveBlock: number,
-  limit: number,
-): Promise<{ incoming: number; outgoing: number }> {
-  const [row] = await db.run(countTransfers, [addressId, limit, aboveBlock]);
-  return row ?? { incoming: 0, outgoing: 0 };
-}
 
 const outgoingShape = {
   projectId: 'uuid',

@@ -2,16 +2,16 @@ import { uuidV7 } from '../../domain/ids.ts';
 import type { MicroUsdt } from '../../domain/money.ts';
 import { unixMs } from '../../domain/time.ts';
 import { ANY_NETWORK } from '../../store/db/any-network.ts';
-import type { Sql } from '../../store/db/database.ts';
-import { rowsOf } from '../../store/db/rows-of.ts';
-import { count, micro, type Row, statement } from '../../store/db/statement.ts';
+import { answerOf, rowsOf } from '../../store/db/rows-of.ts';
+import { count, micro, type Row } from '../../store/db/statement.ts';
 import { stands } from '../../store/ledger/standing.ts';
 import type { ExplainedInvoice } from './invoice-queries.ts';
 
 /** Counting more would take seconds. */
 export const MAX_COUNTED = 100_000;
 
-const duplicates = statement(
+/** The newest duplicates of an invoice, and how many it has, counting at most 100,000. */
+export const findDuplicates = answerOf(
   'explain-duplicates',
   { id: 'uuid', total: count },
   `select id, (select count(*) from (
@@ -19,17 +19,9 @@ const duplicates = statement(
        where project_id = $1 and kind = 'duplicate' and invoice_id = $2 and ${stands('t')} limit ${MAX_COUNTED}) d) as total
    from transfers t where project_id = $1 and kind = 'duplicate' and invoice_id = $2 and ${stands('t')}
    order by id desc limit $3`,
+  (invoice: Pick<ExplainedInvoice, 'id' | 'projectId'>, limit: number) => [invoice.projectId, invoice.id, limit],
+  (rows) => ({ ids: rows.map(({ id }) => id), total: rows[0]?.total ?? 0 }),
 );
-
-/** The newest duplicates of an invoice, and how many it has, counting at most 100,000. */
-export async function findDuplicates(
-  db: Sql,
-  invoice: Pick<ExplainedInvoice, 'id' | 'projectId'>,
-  limit: number,
-): Promise<{ ids: string[]; total: number }> {
-  const rows = await db.run(duplicates, [invoice.projectId, invoice.id, limit]);
-  return { ids: rows.map(({ id }) => id), total: rows[0]?.total ?? 0 };
-}
 
 /** An address may get dust for years: so many transfers that paid nothing are looked at from each end. */
 const READ = 10_000;
@@ -37,7 +29,12 @@ const READ = 10_000;
 const CLOCK_ERROR_MS = 600_000;
 
 // Both ends: a payment that went wrong comes soon after its invoice, and an operator asks about what came today.
-const candidates = statement(
+/**
+ * Unmatched transfers that may have been meant for an invoice: since its creation, to its address or of its amounts. The first
+ * and the last `limit`, and how many there are; `isAll` is false if there may be more, as only the first and the last 10,000 of the
+ * project are looked at.
+ */
+export const findCandidates = answerOf(
   'explain-candidates',
   { id: 'uuid', total: count, isAll: 'bool' },
   `with first as materialized (
@@ -52,19 +49,10 @@ const candidates = statement(
    select id, (select count(*) from near) as total, (select count(*) from first) < ${READ} as is_all
    from ((select id from near order by id limit $6) union (select id from near order by id desc limit $6)) ends
    order by id`,
-);
-
-/**
- * Unmatched transfers that may have been meant for an invoice: since its creation, to its address or of its amounts. The first
- * and the last `limit`, and how many there are; `isAll` is false if there may be more, as only the first and the last 10,000 of the
- * project are looked at.
- */
-export async function findCandidates(
-  db: Sql,
-  invoice: Pick<ExplainedInvoice, 'projectId' | 'createdAt' | 'requestedMicro' | 'payableMicro' | 'addressId'>,
-  limit: number,
-): Promise<{ ids: string[]; total: number; isAll: boolean }> {
-  const rows = await db.run(candidates, [
+  (
+    invoice: Pick<ExplainedInvoice, 'projectId' | 'createdAt' | 'requestedMicro' | 'payableMicro' | 'addressId'>,
+    limit: number,
+  ) => [
     invoice.projectId,
     invoice.addressId,
     new Date(invoice.createdAt),
@@ -72,12 +60,12 @@ export async function findCandidates(
     invoice.requestedMicro,
     limit,
     uuidV7(unixMs(invoice.createdAt - CLOCK_ERROR_MS), new Uint8Array(10), 0),
-  ]);
-  const [first] = rows;
-  return { ids: rows.map(({ id }) => id), total: first?.total ?? 0, isAll: first?.isAll ?? true };
-}
+  ],
+  (rows) => ({ ids: rows.map(({ id }) => id), total: rows[0]?.total ?? 0, isAll: rows[0]?.isAll ?? true }),
+);
 
-const linked = statement(
+/** Transfers that an operator's resolution, the newest ones, linked to an invoice. */
+export const findLinkedTransfers = answerOf(
   'explain-linked-transfers',
   { transferId: 'uuid' },
   `select distinct transfer_id from (
@@ -85,16 +73,9 @@ const linked = statement(
      where invoice_id = $2 and project_id = $1
        and not exists (select from transfer_annulments n where n.transfer_id = l.transfer_id)
      order by id desc limit $3) r`,
+  (invoice: Pick<ExplainedInvoice, 'id' | 'projectId'>, limit: number) => [invoice.projectId, invoice.id, limit],
+  (rows) => rows.map((row) => row.transferId),
 );
-
-/** Transfers that an operator's resolution, the newest ones, linked to an invoice. */
-export async function findLinkedTransfers(
-  db: Sql,
-  invoice: Pick<ExplainedInvoice, 'id' | 'projectId'>,
-  limit: number,
-): Promise<string[]> {
-  return (await db.run(linked, [invoice.projectId, invoice.id, limit])).map((row) => row.transferId);
-}
 
 const sightingShape = {
   projectId: 'uuid',

@@ -3,9 +3,8 @@ import type { MicroUsdt } from '../../domain/money.ts';
 import type { Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
 import { addressColumn } from '../../store/db/address-column.ts';
-import type { Sql } from '../../store/db/database.ts';
-import { rowOf } from '../../store/db/rows-of.ts';
-import { maybe, micro, type Row, statement, text } from '../../store/db/statement.ts';
+import { rowOf, rowsOf } from '../../store/db/rows-of.ts';
+import { maybe, micro, type Row, text } from '../../store/db/statement.ts';
 
 const located = { id: 'uuid', projectId: 'uuid', projectName: 'text', network: text<Network>() } as const;
 /** An invoice and its project. Ids are UUIDs. */
@@ -17,19 +16,21 @@ const locateText = (isNamed: string) => `select i.id, p.id as project_id, p.name
    cross join lateral (select id from invoices where project_id = p.id and ${isNamed} limit 1) i
    where $2::uuid is null or p.id = $2 order by p.created_at, p.id limit 100`;
 
-const selectById = statement('explain-invoice-by-id', located, locateText('id = $1'));
-
 /** The invoice with this UUID, of one project or of all. */
-export function locateInvoice(db: Sql, id: string, projectId: string | null): Promise<LocatedInvoice[]> {
-  return db.run(selectById, [id, projectId]);
-}
-
-const selectByExternalId = statement('explain-invoice-by-external-id', located, locateText('external_id = $1'));
+export const locateInvoice = rowsOf(
+  'explain-invoice-by-id',
+  located,
+  locateText('id = $1'),
+  (id: string, projectId: string | null) => [id, projectId],
+);
 
 /** The invoices with this external id: one a project at most, of the oldest 100 projects that have it. */
-export function locateExternalId(db: Sql, externalId: string, projectId: string | null): Promise<LocatedInvoice[]> {
-  return db.run(selectByExternalId, [externalId, projectId]);
-}
+export const locateExternalId = rowsOf(
+  'explain-invoice-by-external-id',
+  located,
+  locateText('external_id = $1'),
+  (externalId: string, projectId: string | null) => [externalId, projectId],
+);
 
 const selectShape = {
   ...located,

@@ -5,7 +5,7 @@ import type { ResolutionKind } from '../../domain/resolution.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { addressColumn } from '../../store/db/address-column.ts';
 import type { Sql } from '../../store/db/database.ts';
-import { rowOf, rowsOf } from '../../store/db/rows-of.ts';
+import { commandOf, rowOf, rowsOf } from '../../store/db/rows-of.ts';
 import { maybe, maybeText, micro, type Row, statement, text } from '../../store/db/statement.ts';
 import { stands } from '../../store/ledger/standing.ts';
 
@@ -120,28 +120,24 @@ export async function findResolutions(db: Sql, transferIds: readonly string[]): 
   return found;
 }
 
-const lock = statement(
+const locked = {
+  id: 'uuid',
+  projectId: 'uuid',
+  kind: text<TransferKind>(),
+  isAnnulled: 'bool',
+  externalId: 'text?',
+} as const;
+
+export type LockedTransfer = Row<typeof locked>;
+
+/** Holds transfers until the transaction ends, so that whoever resolves them at the same time sees what was there before. */
+export const lockTransfers = rowsOf(
   'desk-lock',
-  { id: 'uuid', projectId: 'uuid', kind: text<TransferKind>(), isAnnulled: 'bool', externalId: 'text?' },
+  locked,
   `select t.id, t.project_id, t.kind, not ${stands('t')} as is_annulled,
      (select external_id from invoices where project_id = t.project_id and id = t.invoice_id) as external_id
    from lock_transfers($1::uuid[]) locked join transfers t on t.id = locked order by t.id`,
-);
-
-export type LockedTransfer = Row<typeof lock.shape>;
-
-/** Holds transfers until the transaction ends, so that whoever resolves them at the same time sees what was there before. */
-export function lockTransfers(tx: Sql, ids: readonly string[]): Promise<LockedTransfer[]> {
-  return tx.run(lock, [ids]);
-}
-
-const insertMany = statement(
-  'resolution-insert',
-  {},
-  `insert into transfer_resolutions (project_id, transfer_id, resolution, note, invoice_id, resolved_by, resolved_at)
-   select (r->>'projectId')::uuid, (r->>'transferId')::uuid, r->>'resolution', r->>'note', (r->>'invoiceId')::uuid,
-     r->>'resolvedBy', $2
-   from jsonb_array_elements($1::text::jsonb) with ordinality as entries (r, place) order by place`,
+  (ids: readonly string[]) => [ids],
 );
 
 export type NewResolution = Omit<Resolution, 'invoice' | 'resolvedAt'> & {
@@ -150,9 +146,14 @@ export type NewResolution = Omit<Resolution, 'invoice' | 'resolvedAt'> & {
 };
 
 /** Adds resolutions. The constraints refuse those of matched transfers and invoices of another project. */
-export async function insertResolutions(tx: Sql, resolutions: NewResolution[], now: UnixMs): Promise<void> {
-  await tx.run(insertMany, [JSON.stringify(resolutions), new Date(now)]);
-}
+export const insertResolutions = commandOf(
+  'resolution-insert',
+  `insert into transfer_resolutions (project_id, transfer_id, resolution, note, invoice_id, resolved_by, resolved_at)
+   select (r->>'projectId')::uuid, (r->>'transferId')::uuid, r->>'resolution', r->>'note', (r->>'invoiceId')::uuid,
+     r->>'resolvedBy', $2
+   from jsonb_array_elements($1::text::jsonb) with ordinality as entries (r, place) order by place`,
+  (resolutions: NewResolution[], now: UnixMs) => [JSON.stringify(resolutions), new Date(now)],
+);
 
 /** An invoice of the project by its id (UUID) or by its external id; the id comes first. */
 export const findNamedInvoice = rowOf(

@@ -65,5 +65,5 @@ export function missableTypes(endpoint: Pick<WebhookEndpoint, 'eventTypes'>): Ev
 
 async function countMissed(db: Database, endpoint: WebhookEndpoint, from: UnixMs): Promise<number> {
   const first = await findPositionAt(db, endpoint.projectId, from);
-  return countUnplanned(db, { endpoint, first, types: missableTypes(endpoint), limit: MAX_MISSED });
+  return countUnplanned(db, endpoint, first, missableTypes(endpoint), MAX_MISSED);
 }

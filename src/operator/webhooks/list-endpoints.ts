@@ -1,6 +1,7 @@
 import { toIso, type UnixMs } from '../../domain/time.ts';
 import type { Sql } from '../../store/db/database.ts';
-import { count, maybe, statement } from '../../store/db/statement.ts';
+import { rowsOf } from '../../store/db/rows-of.ts';
+import { count, maybe } from '../../store/db/statement.ts';
 import { listWebhookEndpoints } from '../../store/outbox/webhook-endpoints.ts';
 import { findActiveSecrets } from '../../store/outbox/webhook-secrets.ts';
 import type { Actor } from '../actor.ts';
@@ -18,7 +19,7 @@ export async function listEndpoints(
   const at = now();
   const endpoints = await listWebhookEndpoints(db, project.id);
   const ids = endpoints.map(({ id }) => id);
-  const activities = await db.run(selectActivity, [ids]);
+  const activities = await findActivity(db, ids);
   const secrets = await findActiveSecrets(db, ids, at);
   const data = endpoints.map((endpoint) => {
     const { waiting = 0, last = null } = activities.find(({ endpointId }) => endpointId === endpoint.id) ?? {};
@@ -37,7 +38,7 @@ export async function listEndpoints(
 const MAX_WAITING = 10_000;
 
 /** The last attempt is looked for among the newest events and those that are retried, so a long history costs nothing. */
-const selectActivity = statement(
+const findActivity = rowsOf(
   'endpoint-desk-activity',
   {
     endpointId: 'uuid',
@@ -58,4 +59,5 @@ const selectActivity = statement(
        (select event_id from deliveries where endpoint_id = asked.id and status = 'pending' and attempt_count > 0 limit 1000)) d
      join delivery_attempts a on a.event_id = d.event_id and a.endpoint_id = asked.id
      order by a.attempted_at desc limit 1) last on true`,
+  (endpointIds: readonly string[]) => [endpointIds],
 );

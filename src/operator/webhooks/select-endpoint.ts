@@ -2,7 +2,7 @@ import { AppError } from '../../domain/errors.ts';
 import { decodeId } from '../../domain/ids.ts';
 import { say } from '../../domain/message.ts';
 import type { Sql } from '../../store/db/database.ts';
-import { statement } from '../../store/db/statement.ts';
+import { commandOf } from '../../store/db/rows-of.ts';
 import { findWebhookEndpoint, type WebhookEndpoint } from '../../store/outbox/webhook-endpoints.ts';
 import { clip } from '../input/clip.ts';
 
@@ -26,14 +26,14 @@ export function readEndpointId(endpointId: string): string {
   );
 }
 
-const lock = statement(
+const lock = commandOf(
   'endpoint-desk-lock',
-  { id: 'uuid' },
-  'select id from webhook_endpoints where id = $1 for no key update',
+  'select from webhook_endpoints where id = $1 for no key update',
+  (id: string) => [id],
 );
 
 /** An endpoint (UUID), held until the transaction ends, so that of two operators one sees what the other did. */
 export async function lockWebhookEndpoint(tx: Sql, id: string): Promise<WebhookEndpoint | null> {
-  await tx.run(lock, [id]);
+  await lock(tx, id);
   return findWebhookEndpoint(tx, id);
 }

@@ -3,8 +3,8 @@ import { eventBody } from '../../domain/event.ts';
 import { encodeId, uuidV7 } from '../../domain/ids.ts';
 import { toIso, type UnixMs } from '../../domain/time.ts';
 import { requireKeyRing } from '../../runtime/open-key-ring.ts';
-import type { Database, Sql } from '../../store/db/database.ts';
-import { statement } from '../../store/db/statement.ts';
+import type { Database } from '../../store/db/database.ts';
+import { answerOf, commandOf } from '../../store/db/rows-of.ts';
 import { LEASE_MS } from '../../store/outbox/deliveries.ts';
 import { recordEvents } from '../../store/outbox/events.ts';
 import type { WebhookEndpoint } from '../../store/outbox/webhook-endpoints.ts';
@@ -46,7 +46,7 @@ export async function testEndpoint(
   const { error, date } = result.kind === 'failed' ? result : { error: null, date: null };
   const answer = result.answer && redactAnswer(result.answer);
   const outcome = { attemptedAt, status, latencyMs, error };
-  await recordTestAttempt(db, { eventId: ping.id, endpointId: endpoint.id }, { ...outcome, answer, now: now() });
+  await recordTestAttempt(db, { eventId: ping.id, endpointId: endpoint.id }, now(), { ...outcome, answer });
   const view = {
     ...{ endpointId, eventId: sent.id, isDelivered: error === null, attemptedAt: toIso(attemptedAt) },
     ...{ status, latencyMs, error, ...describeConnection(endpoint.url, outcome), answer },
@@ -97,20 +97,20 @@ async function recordPing(
   return { id, body };
 }
 
-const insert = statement(
+/** Plans the one attempt of a test and leases it to the caller, so that no dispatcher makes it as well. */
+const insertTestDelivery = commandOf(
   'test-delivery-insert',
-  {},
   `insert into deliveries (event_id, endpoint_id, project_id, invoice_id, sequence, attempt_count, max_attempts, next_attempt_at,
      created_at)
    select e.id, $2, e.project_id, e.invoice_id, e.sequence, 1, 1, $3, $4 from events e where e.id = $1`,
+  (eventId: string, endpointId: string, now: UnixMs) => [eventId, endpointId, new Date(now + LEASE_MS), new Date(now)],
 );
 
-/** Plans the one attempt of a test and leases it to the caller, so that no dispatcher makes it as well. */
-async function insertTestDelivery(tx: Sql, eventId: string, endpointId: string, now: UnixMs): Promise<void> {
-  await tx.run(insert, [eventId, endpointId, new Date(now + LEASE_MS), new Date(now)]);
-}
-
-const record = statement(
+/**
+ * Ends the delivery of a test and logs its attempt. That a test fails or succeeds counts for nothing at the endpoint: it is the
+ * operator who draws conclusions. `error` `null`: delivered.
+ */
+const recordTestAttempt = answerOf(
   'test-delivery-record',
   { eventId: 'uuid' },
   `with ended as (
@@ -122,33 +122,23 @@ const record = statement(
    select event_id, endpoint_id, attempt_count, $6::timestamptz, $4, $5, $7, $8 from ended
    on conflict (event_id, endpoint_id, attempt) do nothing
    returning event_id`,
-);
-
-/**
- * Ends the delivery of a test and logs its attempt. That a test fails or succeeds counts for nothing at the endpoint: it is the
- * operator who draws conclusions. `error` `null`: delivered.
- */
-async function recordTestAttempt(
-  db: Sql,
-  ids: { eventId: string; endpointId: string },
-  outcome: {
-    attemptedAt: UnixMs;
-    now: UnixMs;
-    latencyMs: number | null;
-    status: number | null;
-    error: string | null;
-    answer: string | null;
-  },
-): Promise<void> {
-  const { attemptedAt, now, latencyMs, status, error, answer } = outcome;
-  await db.run(record, [
+  (ids: { eventId: string; endpointId: string }, now: UnixMs, outcome: TestOutcome) => [
     ids.eventId,
     ids.endpointId,
     new Date(now),
-    status,
-    error,
-    new Date(attemptedAt),
-    latencyMs,
-    answer,
-  ]);
-}
+    outcome.status,
+    outcome.error,
+    new Date(outcome.attemptedAt),
+    outcome.latencyMs,
+    outcome.answer,
+  ],
+  () => undefined,
+);
+
+type TestOutcome = {
+  attemptedAt: UnixMs;
+  latencyMs: number | null;
+  status: number | null;
+  error: string | null;
+  answer: string | null;
+};

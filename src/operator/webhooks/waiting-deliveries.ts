@@ -1,7 +1,7 @@
 import type { EventType } from '../../domain/event.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import type { Sql } from '../../store/db/database.ts';
-import { count, statement } from '../../store/db/statement.ts';
+import { answerOf } from '../../store/db/rows-of.ts';
+import { count } from '../../store/db/statement.ts';
 import { LEASE_MS } from '../../store/outbox/deliveries.ts';
 import { DELIVERIES_CHANNEL } from '../../store/outbox/events.ts';
 
@@ -18,7 +18,8 @@ export const isLate = (now: string) => `(
     or exists (select from delivery_attempts a
       where a.event_id = d.event_id and a.endpoint_id = d.endpoint_id and a.attempt = d.attempt_count)))`;
 
-const hasten = statement(
+/** Makes what waits for its next attempt at an endpoint due now, in the order of the events behind `after`. Returns their ids. */
+export const hastenDeliveries = answerOf(
   'delivery-hasten',
   { eventId: 'uuid' },
   `with late as (
@@ -29,19 +30,17 @@ const hasten = statement(
    update deliveries d set next_attempt_at = $2, created_at = $2::timestamptz + placed.place * interval '1 microsecond'
    from placed where d.event_id = placed.event_id and d.endpoint_id = $1
    returning d.event_id`,
+  (endpointId: string, now: UnixMs, page: { after: string; limit: number }) => [
+    endpointId,
+    new Date(now),
+    page.after,
+    page.limit,
+  ],
+  (rows) => rows.map((row) => row.eventId),
 );
 
-/** Makes what waits for its next attempt at an endpoint due now, in the order of the events behind `after`. Returns their ids. */
-export async function hastenDeliveries(
-  tx: Sql,
-  endpointId: string,
-  now: UnixMs,
-  page: { after: string; limit: number },
-): Promise<string[]> {
-  return (await tx.run(hasten, [endpointId, new Date(now), page.after, page.limit])).map((row) => row.eventId);
-}
-
-const countMissing = statement(
+/** How many events from a position on were never planned for the endpoint, counted up to `limit`. */
+export const countUnplanned = answerOf(
   'replay-count-missing',
   { count },
   `select count(*) as count from (
@@ -49,22 +48,20 @@ const countMissing = statement(
      where e.project_id = $1 and e.position >= $3 and e.type = any($4::text[])
        and not exists (select from deliveries d where d.event_id = e.id and d.endpoint_id = $2)
      limit $5::int8) missing`,
+  (endpoint: { id: string; projectId: string }, first: bigint, types: readonly EventType[], limit: number) => [
+    endpoint.projectId,
+    endpoint.id,
+    first,
+    types,
+    limit,
+  ],
+  ([row]) => row?.count ?? 0,
 );
 
-/** How many events from a position on were never planned for the endpoint, counted up to `limit`. */
-export async function countUnplanned(
-  db: Sql,
-  options: { endpoint: { id: string; projectId: string }; first: bigint; types: readonly EventType[]; limit: number },
-): Promise<number> {
-  const { endpoint, first, types, limit } = options;
-  return (await db.run(countMissing, [endpoint.projectId, endpoint.id, first, types, limit]))[0]?.count ?? 0;
-}
-
-/**
- * Positions have no gap and follow the time, so a time is found among them in as many steps as the count has bits. Transactions
- * that were under way together are in the order of their commits, so the answer is right to the time that those take.
- */
-const searchPosition = statement(
+// Positions have no gap and follow the time, so a time is found among them in as many steps as the count has bits. Transactions that
+// were under way together are in the order of their commits, so the answer is right to the time that those take.
+/** The position of the first event of a project at or after a time; of none, the position that the next event takes. */
+export const findPositionAt = answerOf(
   'delivery-desk-position',
   { position: 'int8' },
   `with recursive search (low, high) as (
@@ -76,20 +73,15 @@ const searchPosition = statement(
      join events e on e.project_id = $1 and e.position = middle.position
      where low < high)
    select low as position from search where low = high`,
-);
-
-/** The position of the first event of a project at or after a time; of none, the position that the next event takes. */
-export async function findPositionAt(db: Sql, projectId: string, time: UnixMs): Promise<bigint> {
-  return (await db.run(searchPosition, [projectId, new Date(time)]))[0]?.position ?? 1n;
-}
-
-const notify = statement(
-  'delivery-notify',
-  { notified: 'text?' },
-  `select pg_notify('${DELIVERIES_CHANNEL}', '')::text as notified`,
+  (projectId: string, time: UnixMs) => [projectId, new Date(time)],
+  ([row]) => row?.position ?? 1n,
 );
 
 /** Tells the dispatchers to look for what is due. */
-export async function notifyDispatchers(db: Sql): Promise<void> {
-  await db.run(notify, []);
-}
+export const notifyDispatchers = answerOf(
+  'delivery-notify',
+  { notified: 'text?' },
+  `select pg_notify('${DELIVERIES_CHANNEL}', '')::text as notified`,
+  () => [],
+  () => undefined,
+);

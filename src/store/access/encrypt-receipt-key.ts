@@ -33,8 +33,8 @@ export async function ensureReceiptKey(deps: ReceiptKeyDeps): Promise<'there' | 
 /** The caller holds the lock of sealing, and has read the keys since. */
 export async function storeNewReceiptKey(tx: Sql, { keyRing, now, random }: ReceiptKeyDeps): Promise<string> {
   const { id, publicKey, privateKey } = receiptKeyOf(random(PRIVATE_KEY_BYTES));
-  const { keyId, sealed } = encrypt(keyRing, privateKey, placeOf(id));
-  await insertReceiptKey(tx, { id, publicKey: Buffer.from(publicKey), masterKeyId: keyId, sealed, createdAt: now() });
+  const encrypted = encrypt(keyRing, privateKey, placeOf(id));
+  await insertReceiptKey(tx, { id, publicKey: Buffer.from(publicKey), ...encrypted }, now());
   return id;
 }
 
@@ -49,10 +49,9 @@ export async function reencryptReceiptKey(db: Database, keyRing: KeyRing): Promi
     await stopEncryption(tx);
     const key = await findCurrentReceiptKey(tx);
     if (key === null || key.masterKeyId === keyRing.current().id) return 'unchanged';
-    const opened = decrypt(keyRing, { keyId: key.masterKeyId, sealed: key.sealed }, placeOf(key.id));
+    const opened = decrypt(keyRing, key, placeOf(key.id));
     if (opened.kind !== 'ok') return 'lost';
-    const { keyId, sealed } = encrypt(keyRing, opened.plain, placeOf(key.id));
-    await reencryptReceiptKeyRow(tx, key.id, keyId, sealed);
+    await reencryptReceiptKeyRow(tx, key.id, encrypt(keyRing, opened.plain, placeOf(key.id)));
     return 'resealed';
   });
 }
@@ -61,12 +60,11 @@ type OpenedReceiptKey = { kind: 'ok'; key: ReceiptKey } | Exclude<Decrypted, { k
 
 /** Opens the stored key. Where its master key is unknown, the master keys are read again: they may have been rotated. */
 export async function openReceiptKey(keyRing: KeyRing, stored: CurrentReceiptKey): Promise<OpenedReceiptKey> {
-  const sealed = { keyId: stored.masterKeyId, sealed: stored.sealed };
-  let opened = decrypt(keyRing, sealed, placeOf(stored.id));
+  let opened = decrypt(keyRing, stored, placeOf(stored.id));
   if (opened.kind === 'unknown-key') {
     // A file that cannot be read now leaves the key unknown.
     await keyRing.reload().catch(() => undefined);
-    opened = decrypt(keyRing, sealed, placeOf(stored.id));
+    opened = decrypt(keyRing, stored, placeOf(stored.id));
   }
   return opened.kind === 'ok' ? { kind: 'ok', key: receiptKeyOf(opened.plain) } : opened;
 }

@@ -1,6 +1,6 @@
 import type { Network } from '../../domain/network.ts';
-import type { Sql } from '../db/database.ts';
-import { count, listColumns, type Row, statement, text } from '../db/statement.ts';
+import { answerOf, rowsOf } from '../db/rows-of.ts';
+import { count, listColumns, type Row, text } from '../db/statement.ts';
 
 /** An operator must be told of these. Each is explained in docs/chain-truth.md. */
 export const ALARM_KINDS = [
@@ -41,72 +41,57 @@ export type Alarm = Row<typeof ALARM>;
 
 const MAX_DETAIL = 2000;
 
-const raise = statement(
+/** Opens an alarm, or counts that it was seen again. Returns whether it is new. `id` is a UUID. */
+export const raiseAlarm = answerOf(
   'alarm-raise',
   { isNew: 'bool' },
   `insert into alarms as a (id, network, kind, subject, detail) values ($1, $2, $3, $4, $5)
    on conflict (network, kind, subject) where resolved_at is null do update
      set seen_at = now(), seen_count = a.seen_count + 1, detail = excluded.detail
    returning a.seen_count = 1 as is_new`,
+  (network: Network, alarm: Pick<Alarm, 'id' | 'kind' | 'subject' | 'detail'>) => [
+    alarm.id,
+    network,
+    alarm.kind,
+    alarm.subject,
+    alarm.detail.slice(0, MAX_DETAIL),
+  ],
+  ([row]) => row?.isNew === true,
 );
 
-/** Opens an alarm, or counts that it was seen again. Returns whether it is new. `id` is a UUID. */
-export async function raiseAlarm(
-  db: Sql,
-  network: Network,
-  alarm: Pick<Alarm, 'id' | 'kind' | 'subject' | 'detail'>,
-): Promise<boolean> {
-  const [row] = await db.run(raise, [alarm.id, network, alarm.kind, alarm.subject, alarm.detail.slice(0, MAX_DETAIL)]);
-  return row?.isNew === true;
-}
-
-const resolve = statement(
+/** Closes the open alarms of a kind, of all subjects or of one. Returns how many there were. */
+export const resolveAlarms = answerOf(
   'alarm-resolve',
   { id: 'uuid' },
   `update alarms set resolved_at = now()
    where network = $1 and kind = $2 and ($3::text is null or subject = $3) and resolved_at is null returning id`,
+  (network: Network, kind: AlarmKind, subject: string | null = null) => [network, kind, subject],
+  ({ length }) => length,
 );
 
-/** Closes the open alarms of a kind, of all subjects or of one. Returns how many there were. */
-export async function resolveAlarms(
-  db: Sql,
-  network: Network,
-  kind: AlarmKind,
-  subject: string | null = null,
-): Promise<number> {
-  return (await db.run(resolve, [network, kind, subject])).length;
-}
-
-const open = statement(
+/** The open alarms of a network, oldest first, at most 100. Those of projects come last, because there may be many. */
+export const findOpenAlarms = rowsOf(
   'alarms-open',
   ALARM,
   `select ${listColumns(ALARM)} from alarms
    where network = $1 and resolved_at is null order by kind in ('capacity-low', 'order-flood', 'webhook-disabled', 'secret-damaged'), raised_at, id limit 100`,
-);
-
-/** The open alarms of a network, oldest first, at most 100. Those of projects come last, because there may be many. */
-export function findOpenAlarms(db: Sql, network: Network): Promise<Alarm[]> {
-  return db.run(open, [network]);
-}
-
-const subjects = statement(
-  'alarm-subjects',
-  { subject: 'text' },
-  'select subject from alarms where network = $1 and kind = $2 and resolved_at is null order by raised_at, id limit 1000',
+  (network: Network) => [network],
 );
 
 /** The subjects of the open alarms of a kind; the oldest 1,000. */
-export async function findAlarmSubjects(db: Sql, network: Network, kind: AlarmKind): Promise<string[]> {
-  return (await db.run(subjects, [network, kind])).map(({ subject }) => subject);
-}
-
-const counts = statement(
-  'alarms-count',
-  { kind: text<AlarmKind>(), count },
-  'select kind, count(*) as count from alarms where network = $1 and resolved_at is null group by kind',
+export const findAlarmSubjects = answerOf(
+  'alarm-subjects',
+  { subject: 'text' },
+  'select subject from alarms where network = $1 and kind = $2 and resolved_at is null order by raised_at, id limit 1000',
+  (network: Network, kind: AlarmKind) => [network, kind],
+  (rows) => rows.map(({ subject }) => subject),
 );
 
 /** How many alarms of a network are open, by kind; a kind without any is absent. */
-export async function countOpenAlarms(db: Sql, network: Network): Promise<Map<AlarmKind, number>> {
-  return new Map((await db.run(counts, [network])).map((row) => [row.kind, row.count]));
-}
+export const countOpenAlarms = answerOf(
+  'alarms-count',
+  { kind: text<AlarmKind>(), count },
+  'select kind, count(*) as count from alarms where network = $1 and resolved_at is null group by kind',
+  (network: Network) => [network],
+  (rows) => new Map(rows.map((row) => [row.kind, row.count])),
+);

@@ -4,6 +4,7 @@ import type { UnixMs } from '../../domain/time.ts';
 import type { AccountHex } from '../../tron/address.ts';
 import { addressColumn } from '../db/address-column.ts';
 import type { Sql } from '../db/database.ts';
+import { commandOf, rowsOf } from '../db/rows-of.ts';
 import { count, maybe, maybeCount, type Row, statement, text } from '../db/statement.ts';
 import { outgoingStands, stands } from '../ledger/standing.ts';
 
@@ -24,24 +25,22 @@ const SELECT = `select a.id, a.project_id, encode(a.account, 'hex') as account, 
      b.good_block
    from addresses a left join balance_checks b on b.address_id = a.id`;
 
-const due = statement(
+/** Addresses that were never checked or whose check is due, the longest due first. */
+export const findDueAddresses = rowsOf(
   'balance-check-due',
   BOOKED,
   `${SELECT} where a.network = $1 and (b.address_id is null or b.due_at <= $2)
    order by b.due_at nulls first, a.id limit $3`,
+  (network: Network, now: UnixMs, limit: number) => [network, new Date(now), limit],
 );
 
-/** Addresses that were never checked or whose check is due, the longest due first. */
-export function findDueAddresses(db: Sql, network: Network, now: UnixMs, limit: number): Promise<BookedAddress[]> {
-  return db.run(due, [network, new Date(now), limit]);
-}
-
-const listed = statement('balance-check-list', BOOKED, `${SELECT} where a.network = $1 order by a.id limit $2`);
-
 /** All addresses of a network, the oldest first. */
-export function listBookedAddresses(db: Sql, network: Network, limit: number): Promise<BookedAddress[]> {
-  return db.run(listed, [network, limit]);
-}
+export const listBookedAddresses = rowsOf(
+  'balance-check-list',
+  BOOKED,
+  `${SELECT} where a.network = $1 order by a.id limit $2`,
+  (network: Network, limit: number) => [network, limit],
+);
 
 // A transfer that was taken back moved nothing. An incoming transfer from the time before outgoing ones were recorded has no producer.
 // It is left out below the opening: otherwise, all that left since would seem to be missing.
@@ -66,21 +65,19 @@ export async function sumMovements(db: Sql, addressId: string, upTo: number): Pr
   return row;
 }
 
-const since = statement(
+/** The ledger's movements of an address above `above` up to `upTo`, by height; all below `summedUpTo` as one at that height. */
+export const findMovements = rowsOf(
   'balance-books-since',
   { block: count, micro: 'numeric' },
   `select greatest(m.block_number, $3) as block, sum(m.micro) as micro
    from ${MOVEMENTS} where m.block_number > $2 and m.block_number <= $4 group by 1 order by 1`,
+  (addressId: string, range: { above: number; summedUpTo: number; upTo: number }) => [
+    addressId,
+    range.above,
+    range.summedUpTo,
+    range.upTo,
+  ],
 );
-
-/** The ledger's movements of an address above `above` up to `upTo`, by height; all below `summedUpTo` as one at that height. */
-export function findMovements(
-  db: Sql,
-  addressId: string,
-  range: { above: number; summedUpTo: number; upTo: number },
-): Promise<Books['movements']> {
-  return db.run(since, [addressId, range.above, range.summedUpTo, range.upTo]);
-}
 
 export type BalanceCheck = {
   opening: Books['opening'];
@@ -94,9 +91,9 @@ export type BalanceCheck = {
   dueAt: UnixMs;
 };
 
-const upsert = statement(
+/** Keeps the outcome of a check. The opening of the first one stays. */
+export const saveBalanceCheck = commandOf(
   'balance-check-upsert',
-  {},
   `insert into balance_checks as b (address_id, project_id, network, opening_micro, opening_block, good_block, checked_block,
      balance_micro, expected_micro, node, checked_at, due_at)
    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
@@ -105,16 +102,7 @@ const upsert = statement(
      checked_block = greatest(b.checked_block, excluded.checked_block),
      balance_micro = excluded.balance_micro, expected_micro = excluded.expected_micro, node = excluded.node,
      checked_at = excluded.checked_at, due_at = excluded.due_at`,
-);
-
-/** Keeps the outcome of a check. The opening of the first one stays. */
-export async function saveBalanceCheck(
-  db: Sql,
-  network: Network,
-  { id, projectId }: Pick<BookedAddress, 'id' | 'projectId'>,
-  check: BalanceCheck,
-): Promise<void> {
-  await db.run(upsert, [
+  (network: Network, { id, projectId }: Pick<BookedAddress, 'id' | 'projectId'>, check: BalanceCheck) => [
     id,
     projectId,
     network,
@@ -127,16 +115,12 @@ export async function saveBalanceCheck(
     check.node,
     new Date(check.checkedAt),
     new Date(check.dueAt),
-  ]);
-}
-
-const markDue = statement(
-  'balance-check-mark-due',
-  {},
-  'update balance_checks set due_at = least(due_at, checked_at) where network = $1',
+  ],
 );
 
 /** Makes the check of every address of a network due, active or retired: after an incident the books are looked at anew. */
-export async function markChecksDue(db: Sql, network: Network): Promise<void> {
-  await db.run(markDue, [network]);
-}
+export const markChecksDue = commandOf(
+  'balance-check-mark-due',
+  'update balance_checks set due_at = least(due_at, checked_at) where network = $1',
+  (network: Network) => [network],
+);

@@ -1,6 +1,6 @@
 import type { Network } from '../../domain/network.ts';
-import type { UnixMs } from '../../domain/time.ts';
 import type { Sql } from '../db/database.ts';
+import { answerOf, commandOf, rowOf } from '../db/rows-of.ts';
 import { count, maybe, type Row, statement } from '../db/statement.ts';
 import type { Lease } from './leases.ts';
 
@@ -12,7 +12,8 @@ const BLOCK = { number: count, id: 'text', time: 'timestamptz' } as const;
  */
 export type ChainCursor = { solid: Row<typeof BLOCK>; head: Row<typeof BLOCK> };
 
-const select = statement(
+/** The cursor, or `null` before the first block of a network was examined. */
+export const findCursor = answerOf(
   'chain-cursor-select',
   { solid: maybe(BLOCK), head: maybe(BLOCK) },
   `select c.solid_number, encode(c.solid_id, 'hex') as solid_id, c.solid_time,
@@ -21,13 +22,9 @@ const select = statement(
    left join lateral (
      select number, block_id, block_time from head_blocks where network = c.network order by number desc limit 1) h on true
    where c.network = $1`,
+  (network: Network) => [network],
+  ([row]) => (row?.solid ? { solid: row.solid, head: row.head ?? row.solid } : null),
 );
-
-/** The cursor, or `null` before the first block of a network was examined. */
-export async function findCursor(db: Sql, network: Network): Promise<ChainCursor | null> {
-  const [row] = await db.run(select, [network]);
-  return row?.solid ? { solid: row.solid, head: row.head ?? row.solid } : null;
-}
 
 const lock = statement('chain-cursor-lock', {}, 'select from chain_cursors where network = $1 for update');
 
@@ -40,101 +37,78 @@ export async function lockCursor(tx: Sql, network: Network): Promise<ChainCursor
   return findCursor(tx, network);
 }
 
-const check = statement(
+/** Whether the lease is still ours. Until the transaction ends nobody can take it over (fencing). */
+export const checkLease = answerOf(
   'lease-check',
   { epoch: 'int8' },
   'select epoch from leases where name = $1 and holder = $2 and epoch = $3 and expires_at > now() for share',
+  (lease: Lease) => [lease.name, lease.holder, lease.epoch],
+  ({ length }) => length === 1,
 );
 
-/** Whether the lease is still ours. Until the transaction ends nobody can take it over (fencing). */
-export async function checkLease(tx: Sql, lease: Lease): Promise<boolean> {
-  return (await tx.run(check, [lease.name, lease.holder, lease.epoch])).length === 1;
-}
-
-const insert = statement(
+/** Sets the block from which a new network is followed, and its block 0; does nothing, and returns `false`, if the network has a cursor. */
+export const insertCursor = answerOf(
   'chain-cursor-insert',
   { isNew: 'bool' },
   `insert into chain_cursors (network, solid_number, solid_id, solid_time, genesis_id)
    values ($1, $2, decode($3, 'hex'), $4, decode($5, 'hex'))
    on conflict (network) do nothing returning true as is_new`,
-);
-
-/** Sets the block from which a new network is followed, and its block 0; does nothing, and returns `false`, if the network has a cursor. */
-export async function insertCursor(
-  tx: Sql,
-  network: Network,
-  block: ChainCursor['solid'],
-  genesisId: string | null,
-): Promise<boolean> {
-  return (await tx.run(insert, [network, block.number, block.id, new Date(block.time), genesisId])).length === 1;
-}
-
-const genesis = statement(
-  'chain-cursor-genesis',
-  { genesisId: 'text?' },
-  "select encode(genesis_id, 'hex') as genesis_id from chain_cursors where network = $1",
+  (network: Network, block: ChainCursor['solid'], genesisId: string | null) => [
+    network,
+    block.number,
+    block.id,
+    new Date(block.time),
+    genesisId,
+  ],
+  ({ length }) => length === 1,
 );
 
 /** The id of block 0 of the network that is followed, or `null` if it is not known. */
-export async function findGenesisId(db: Sql, network: Network): Promise<string | null> {
-  const [row] = await db.run(genesis, [network]);
-  return row?.genesisId ?? null;
-}
-
-const halt = statement(
-  'chain-cursor-halt',
-  {},
-  'update chain_cursors set halted_at = now(), halt_reason = $2 where network = $1 and halted_at is null',
+export const findGenesisId = answerOf(
+  'chain-cursor-genesis',
+  { genesisId: 'text?' },
+  "select encode(genesis_id, 'hex') as genesis_id from chain_cursors where network = $1",
+  (network: Network) => [network],
+  ([row]) => row?.genesisId ?? null,
 );
 
 /** Stops the network's watcher for good: only `clearHalt`, an operator's command, lets it go on. */
-export async function setHalt(db: Sql, network: Network, reason: string): Promise<void> {
-  await db.run(halt, [network, reason]);
-}
-
-const haltOf = statement(
-  'chain-cursor-halt-select',
-  { at: 'timestamptz', reason: 'text' },
-  'select halted_at as at, halt_reason as reason from chain_cursors where network = $1 and halted_at is not null',
+export const setHalt = commandOf(
+  'chain-cursor-halt',
+  'update chain_cursors set halted_at = now(), halt_reason = $2 where network = $1 and halted_at is null',
+  (network: Network, reason: string) => [network, reason],
 );
+
+const halt = { at: 'timestamptz', reason: 'text' } as const;
+
+export type Halt = Row<typeof halt>;
 
 /** Why and since when the watcher is stopped, or `null`. */
-export async function findHalt(db: Sql, network: Network): Promise<Halt | null> {
-  const [row] = await db.run(haltOf, [network]);
-  return row ?? null;
-}
-
-export type Halt = Row<typeof haltOf.shape>;
-
-const resume = statement(
-  'chain-cursor-resume',
-  {},
-  'update chain_cursors set halted_at = null, halt_reason = null where network = $1',
+export const findHalt = rowOf(
+  'chain-cursor-halt-select',
+  halt,
+  'select halted_at as at, halt_reason as reason from chain_cursors where network = $1 and halted_at is not null',
+  (network: Network) => [network],
 );
 
-export async function clearHalt(db: Sql, network: Network): Promise<void> {
-  await db.run(resume, [network]);
-}
+export const clearHalt = commandOf(
+  'chain-cursor-resume',
+  'update chain_cursors set halted_at = null, halt_reason = null where network = $1',
+  (network: Network) => [network],
+);
 
-const update = statement(
+export const updateCursor = commandOf(
   'chain-cursor-update',
-  {},
   `update chain_cursors set solid_number = $2, solid_id = decode($3, 'hex'), solid_time = $4, updated_at = now()
    where network = $1`,
-);
-
-export async function updateCursor(tx: Sql, network: Network, block: ChainCursor['solid']): Promise<void> {
-  await tx.run(update, [network, block.number, block.id, new Date(block.time)]);
-}
-
-const earliest = statement(
-  'invoice-earliest',
-  { createdAt: 'timestamptz?' },
-  'select min(created_at) as created_at from invoices where network = $1',
+  (network: Network, block: ChainCursor['solid']) => [network, block.number, block.id, new Date(block.time)],
 );
 
 /** When the first invoice of a network was created; `null` if there is none. Read once, for a network without a cursor. */
-export async function findEarliestInvoiceTime(db: Sql, network: Network): Promise<UnixMs | null> {
-  const [row] = await db.run(earliest, [network]);
-  return row?.createdAt ?? null;
-}
+export const findEarliestInvoiceTime = answerOf(
+  'invoice-earliest',
+  { createdAt: 'timestamptz?' },
+  'select min(created_at) as created_at from invoices where network = $1',
+  (network: Network) => [network],
+  ([row]) => row?.createdAt ?? null,
+);

@@ -1,5 +1,6 @@
 import type { Network } from '../../domain/network.ts';
 import type { Sql } from '../db/database.ts';
+import { answerOf, commandOf } from '../db/rows-of.ts';
 import { statement } from '../db/statement.ts';
 
 /** The right to work for a name, held by one process at a time. `epoch` rises with every new holder (fencing token). */
@@ -36,38 +37,28 @@ export async function acquireLease(db: Sql, name: string, holder: string, ttlMs:
   return row === undefined ? null : { name, holder, epoch: row.epoch };
 }
 
-const renew = statement(
+/** Extends a lease that is still ours; `false` means that it is lost. */
+export const renewLease = answerOf(
   'lease-renew',
   { epoch: 'int8' },
   `update leases set expires_at = now() + $4::int8 * interval '1 millisecond'
    where name = $1 and holder = $2 and epoch = $3 and expires_at > now() returning epoch`,
-);
-
-/** Extends a lease that is still ours; `false` means that it is lost. */
-export async function renewLease(db: Sql, lease: Lease, ttlMs: number): Promise<boolean> {
-  const rows = await db.run(renew, [lease.name, lease.holder, lease.epoch, ttlMs]);
-  return rows.length === 1;
-}
-
-const release = statement(
-  'lease-release',
-  {},
-  'update leases set expires_at = now() where name = $1 and holder = $2 and epoch = $3',
+  (lease: Lease, ttlMs: number) => [lease.name, lease.holder, lease.epoch, ttlMs],
+  (rows) => rows.length === 1,
 );
 
 /** Gives a lease back at once, so that a standby need not wait for it to expire. */
-export async function releaseLease(db: Sql, lease: Lease): Promise<void> {
-  await db.run(release, [lease.name, lease.holder, lease.epoch]);
-}
-
-const held = statement(
-  'lease-held',
-  { isHeld: 'bool' },
-  'select exists (select from leases where name = $1 and expires_at > now()) as is_held',
+export const releaseLease = commandOf(
+  'lease-release',
+  'update leases set expires_at = now() where name = $1 and holder = $2 and epoch = $3',
+  (lease: Lease) => [lease.name, lease.holder, lease.epoch],
 );
 
 /** Whether some process holds a lease now. */
-export async function isLeaseHeld(db: Sql, name: string): Promise<boolean> {
-  const [row] = await db.run(held, [name]);
-  return row?.isHeld === true;
-}
+export const isLeaseHeld = answerOf(
+  'lease-held',
+  { isHeld: 'bool' },
+  'select exists (select from leases where name = $1 and expires_at > now()) as is_held',
+  (name: string) => [name],
+  ([row]) => row?.isHeld === true,
+);

@@ -1,7 +1,8 @@
 import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Sql } from '../db/database.ts';
-import { statement } from '../db/statement.ts';
+import { commandOf, rowOf } from '../db/rows-of.ts';
+import { json, listColumns } from '../db/statement.ts';
 
 /** The watcher of a network says this about itself and its nodes. Other processes and the operator read it. */
 export type ChainStatus = {
@@ -40,31 +41,22 @@ type NodeStatus = {
 /** A watcher writes its status every few seconds; one that is older than this was written by one that runs no more, or hangs. */
 export const STATUS_SILENT_MS = 30_000;
 
-const upsert = statement(
+export const saveChainStatus = commandOf(
   'chain-status-upsert',
-  {},
   `insert into chain_status (network, updated_at, status) values ($1, $2, $3::text::jsonb)
    on conflict (network) do update set updated_at = excluded.updated_at, status = excluded.status`,
+  (network: Network, at: UnixMs, status: ChainStatus) => [network, new Date(at), JSON.stringify(status)],
 );
 
-export async function saveChainStatus(db: Sql, network: Network, at: UnixMs, status: ChainStatus): Promise<void> {
-  await db.run(upsert, [network, new Date(at), JSON.stringify(status)]);
-}
-
-const select = statement(
-  'chain-status-select',
-  { updatedAt: 'timestamptz', status: 'text' },
-  'select updated_at, status::text as status from chain_status where network = $1',
-);
+const columns = { updatedAt: 'timestamptz', status: json<ChainStatus>() } as const;
 
 /** The latest status, or `null` if no watcher ever ran. */
-export async function findChainStatus(
-  db: Sql,
-  network: Network,
-): Promise<{ updatedAt: UnixMs; status: ChainStatus } | null> {
-  const [row] = await db.run(select, [network]);
-  return row === undefined ? null : { updatedAt: row.updatedAt, status: JSON.parse(row.status) as ChainStatus };
-}
+export const findChainStatus = rowOf(
+  'chain-status-select',
+  columns,
+  `select ${listColumns(columns)} from chain_status where network = $1`,
+  (network: Network) => [network],
+);
 
 /** A former process, or this one before a restart, held this against a node. */
 export type RememberedPause = { url: string; failures: number; pausedForMs: number; reason: string | null };

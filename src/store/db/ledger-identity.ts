@@ -1,7 +1,7 @@
 import { AppError } from '../../domain/errors.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Sql } from './database.ts';
-import { findRow } from './find-row.ts';
+import { rowOf } from './rows-of.ts';
 import { listColumns, type Row, statement } from './statement.ts';
 
 /** `id` stays with a ledger wherever it moves (UUID). `isHere`: the database is the one in which it was left. */
@@ -18,38 +18,40 @@ export type LedgerIdentity = {
 /** These tell this database from its copies. A copy of the server's files, which has all of it too, is not noticed. */
 const marks = { systemIdentifier: 'text?', databaseOid: 'int8', timeline: 'int4?' } as const;
 
-const server = statement(
+const findServer = rowOf(
   'ledger-server',
   { systemIdentifier: 'text', timeline: 'int4' },
   `select s.system_identifier::text as system_identifier, c.timeline_id as timeline
    from pg_control_system() s, pg_control_checkpoint() c`,
+  () => [],
 );
 
 // A managed server may keep these functions from its users, and one that only speaks PostgreSQL's protocol may lack them. It is asked
 // first, because an error would end the transaction that this may be part of.
-const database = statement(
+const findDatabase = rowOf(
   'ledger-database',
   { oid: 'int8', isTold: 'bool' },
   `select oid::int8 as oid,
      coalesce(has_function_privilege(to_regprocedure('pg_control_system()')::oid, 'execute')
        and has_function_privilege(to_regprocedure('pg_control_checkpoint()')::oid, 'execute'), false) as is_told
    from pg_database where datname = current_database()`,
+  () => [],
 );
 
 async function readMarks(db: Sql): Promise<Row<typeof marks>> {
-  const here = await findRow(db, database, []);
+  const here = await findDatabase(db);
   if (here === null) throw new Error('the current database is not in pg_database');
-  const control = here.isTold ? await findRow(db, server, []) : null;
+  const control = here.isTold ? await findServer(db) : null;
   return { ...(control ?? { systemIdentifier: null, timeline: null }), databaseOid: here.oid };
 }
 
 const identity = { id: 'uuid', ...marks, closedAt: 'timestamptz?', firstIndex: 'int4' } as const;
 
-const select = statement('ledger-identity', identity, `select ${listColumns(identity)} from ledger_identity`);
+const findMarked = rowOf('ledger-identity', identity, `select ${listColumns(identity)} from ledger_identity`, () => []);
 
 /** Tells whose ledger this is, and whether it is where it was left; `null` before the first start of a service. */
 export async function findLedgerIdentity(db: Sql): Promise<LedgerIdentity | null> {
-  const row = await findRow(db, select, []);
+  const row = await findMarked(db);
   if (row === null) return null;
   const { id, closedAt, firstIndex } = row;
   const here = await readMarks(db);

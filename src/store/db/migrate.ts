@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { AppError } from '../../domain/errors.ts';
 import { PACKAGE_ROOT } from '../../runtime/package-root.ts';
 import type { Database, Sql } from './database.ts';
+import { rowsOf } from './rows-of.ts';
 import { findOwnership, grantRuntimeRole, RUNTIME_ROLE } from './runtime-role.ts';
 import { refuseChangedSchema } from './schema-changes.ts';
 import { statement } from './statement.ts';
@@ -133,12 +134,6 @@ export async function pendingMigrations(db: Sql, migrations?: Migration[]): Prom
 const CREATE_TABLE = `create table schema_migrations (
   version integer primary key, name text not null, sha256 text not null, applied_at timestamptz not null default now())`;
 
-const selectApplied = statement(
-  'schema-applied',
-  { version: 'int4', name: 'text', sha256: 'text' },
-  'select version, name, sha256 from schema_migrations order by version',
-);
-
 const insertApplied = statement(
   'schema-insert-applied',
   {},
@@ -146,9 +141,12 @@ const insertApplied = statement(
 );
 
 /** The migrations that a database has, in their order. */
-export function findApplied(db: Sql): Promise<AppliedMigration[]> {
-  return db.run(selectApplied, []);
-}
+export const findApplied = rowsOf(
+  'schema-applied',
+  { version: 'int4', name: 'text', sha256: 'text' },
+  'select version, name, sha256 from schema_migrations order by version',
+  () => [],
+);
 
 export type AppliedMigration = Pick<Migration, 'version' | 'name' | 'sha256'>;
 

@@ -1,6 +1,8 @@
 import type { Sql } from './database.ts';
 import { type Parameter, type Row, type Shape, statement } from './statement.ts';
 
+type Run<Values extends readonly unknown[], Answer> = (db: Sql, ...values: Values) => Promise<Answer>;
+
 /**
  * A statement as the function that runs it: what it is asked with becomes its parameters, and its rows are the answer. For all that
  * need no more than that.
@@ -10,15 +12,35 @@ export function rowsOf<const Fields extends Shape, Values extends readonly unkno
   shape: Fields,
   text: string,
   bind: (...values: Values) => readonly Parameter[],
-): (db: Sql, ...values: Values) => Promise<Row<Fields>[]> {
+): Run<Values, Row<Fields>[]> {
   const declared = statement(name, shape, text);
   return (db, ...values) => db.run(declared, bind(...values));
 }
 
-/** The same for a statement that finds one row or none. */
+/** The same for one whose answer is made of its rows. */
+export function answerOf<const Fields extends Shape, Values extends readonly unknown[], Answer>(
+  name: string,
+  shape: Fields,
+  text: string,
+  bind: (...values: Values) => readonly Parameter[],
+  answer: (rows: Row<Fields>[]) => Answer,
+): Run<Values, Answer> {
+  const read = rowsOf(name, shape, text, bind);
+  return async (db, ...values) => answer(await read(db, ...values));
+}
+
+/** For one that finds one row or none. */
 export function rowOf<const Fields extends Shape, Values extends readonly unknown[]>(
   ...declaration: Parameters<typeof rowsOf<Fields, Values>>
-): (db: Sql, ...values: Values) => Promise<Row<Fields> | null> {
-  const find = rowsOf(...declaration);
-  return async (db, ...values) => (await find(db, ...values))[0] ?? null;
+): Run<Values, Row<Fields> | null> {
+  return answerOf(...declaration, ([row]) => row ?? null);
+}
+
+/** For one that answers nothing. */
+export function commandOf<Values extends readonly unknown[]>(
+  name: string,
+  text: string,
+  bind: (...values: Values) => readonly Parameter[],
+): Run<Values, void> {
+  return answerOf(name, {}, text, bind, () => undefined);
 }

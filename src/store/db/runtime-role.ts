@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { PACKAGE_ROOT } from '../../runtime/package-root.ts';
 import type { Sql } from './database.ts';
-import { findRow } from './find-row.ts';
-import { type Row, statement } from './statement.ts';
+import { answerOf, rowOf } from './rows-of.ts';
 
 /** The group role of deploy/roles.sql. Its members may run the service and own nothing. */
 export const RUNTIME_ROLE = 'quittance_runtime';
@@ -11,22 +10,25 @@ const GRANTS = new URL('deploy/roles.sql', PACKAGE_ROOT);
 
 /** Grants the group role what this release needs, where there is that role: whoever has none runs the service as the owner. */
 export async function grantRuntimeRole(tx: Sql): Promise<void> {
-  const found = await findRow(tx, role, [RUNTIME_ROLE]);
+  const found = await findRole(tx, RUNTIME_ROLE);
   if (found?.isThere) await tx.script(await readFile(GRANTS, 'utf8'));
 }
 
-const role = statement('runtime-role', { isThere: 'bool' }, 'select to_regrole($1) is not null as is_there');
+const findRole = rowOf(
+  'runtime-role',
+  { isThere: 'bool' },
+  'select to_regrole($1) is not null as is_there',
+  (name: string) => [name],
+);
 
-const ownership = statement(
+/** Whether the tables are there, and what this user may do with them. `isOwner`: where there are none, that it may make them. */
+export const findOwnership = answerOf(
   'schema-ownership',
   { isMade: 'bool', isOwner: 'bool', mayRead: 'bool' },
   `select c.oid is not null as is_made,
      coalesce(pg_has_role(c.relowner, 'usage'), has_schema_privilege(current_schema(), 'create'), false) as is_owner,
      coalesce(has_table_privilege(c.oid, 'select'), false) as may_read
    from (values (to_regclass('schema_migrations'))) t (oid) left join pg_class c using (oid)`,
+  () => [],
+  ([row]) => row ?? { isMade: false, isOwner: false, mayRead: false },
 );
-
-/** Whether the tables are there, and what this user may do with them. `isOwner`: where there are none, that it may make them. */
-export async function findOwnership(db: Sql): Promise<Row<typeof ownership.shape>> {
-  return (await findRow(db, ownership, [])) ?? { isMade: false, isOwner: false, mayRead: false };
-}

@@ -28,13 +28,14 @@ type ColumnValue<Type> = Type extends `${infer Base extends keyof ColumnTypes}?`
 
 declare const KIND: unique symbol;
 /**
- * A column whose values have a narrower type than its SQL type says. `isCount`: an `int8` that is read as a `number`. `isHex`: a
- * `bytea` of the table that is selected as text.
+ * A column whose values have a narrower type than its SQL type says. `isCount`: an `int8` that is read as a `number`. `isHex` and
+ * `isJson`: a `bytea` or `jsonb` of the table that is selected as text.
  */
 type Narrow<Type> = {
   readonly column: ColumnType;
   readonly isCount?: true;
   readonly isHex?: true;
+  readonly isJson?: true;
   readonly [KIND]?: Type;
 };
 /** Fields that stand in columns of their own, `invoice.id` in `invoice_id`. */
@@ -64,6 +65,8 @@ export const maybeText = <Type extends string = string>(): Narrow<Type | null> =
 /** Bytes as hex characters: an id of a block or transaction, an account. */
 export const hex = <Type extends string = string>(): Narrow<Type> => ({ column: 'text', isHex: true });
 export const maybeHex: Narrow<string | null> = { column: 'text?', isHex: true };
+/** A `jsonb` that holds this. PostgreSQL orders the members of objects in its own way. */
+export const json = <Type>(): Narrow<Type> => ({ column: 'text', isJson: true });
 /** An amount in millionths, `numeric` unless `int8` is said. */
 export const micro = <Type extends bigint = bigint>(column: 'numeric' | 'int8' = 'numeric'): Narrow<Type> => ({
   column,
@@ -132,7 +135,7 @@ export function listColumns(shape: Shape, prefix = '', sources: Sources = {}, be
       const [ofGroup, within] = typeof source === 'object' ? [prefix, source] : [source ?? prefix, {}];
       return listColumns(field.fields, ofGroup, within, `${column}_`);
     }
-    const sql = source ?? (isHex(field) ? `encode(${own}, 'hex')` : own);
+    const sql = source ?? (isHex(field) ? `encode(${own}, 'hex')` : isJson(field) ? `${own}::text` : own);
     return sql === own && before === '' ? own : `${sql} as ${column}`;
   });
   return listed.join(', ');
@@ -144,6 +147,10 @@ function isGroup(field: Shape[string]): field is Group<Shape> | Maybe<Shape> {
 
 export function isHex(field: Shape[string]): boolean {
   return typeof field === 'object' && 'isHex' in field;
+}
+
+function isJson(field: Shape[string]): boolean {
+  return typeof field === 'object' && 'isJson' in field;
 }
 
 /** The type of a field's column. */
@@ -182,6 +189,7 @@ function fieldReader(field: Shape[string], column: string): Reader {
     const first = `${column}_${snakeCase(Object.keys(field.fields)[0] ?? '')}`;
     return field.mayLack ? (row) => (row[first] === null ? null : read(row)) : read;
   }
+  if (isJson(field)) return (row) => JSON.parse(row[column] as string);
   if (typeof field === 'string' || field.isCount !== true) return (row) => row[column];
   return (row) => (row[column] === null ? null : Number(row[column]));
 }

@@ -1,5 +1,5 @@
 import type { Sql } from './database.ts';
-import { findRow } from './find-row.ts';
+import { answerOf } from './rows-of.ts';
 import { count, type Row, statement } from './statement.ts';
 
 /**
@@ -67,12 +67,14 @@ export async function findOurTables(db: Sql): Promise<string[]> {
   return (await db.run(list, [[...BACKED_UP, ...LEFT_OUT]])).map(({ name }) => name);
 }
 
-const projects = statement('backup-any-project', { any: 'bool' }, 'select exists (select from projects) as any');
-
 /** Whether there is any project. */
-export async function hasProjects(db: Sql): Promise<boolean> {
-  return (await findRow(db, projects, []))?.any === true;
-}
+export const hasProjects = answerOf(
+  'backup-any-project',
+  { any: 'bool' },
+  'select exists (select from projects) as any',
+  () => [],
+  ([row]) => row?.any === true,
+);
 
 const functions = statement(
   'backup-functions',
@@ -126,13 +128,11 @@ function quote(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
-const services = statement(
+/** How many connections of services there are. A service has one at least while it runs, but for seconds after a loss. */
+export const countServiceConnections = answerOf(
   'backup-service-connections',
   { count },
   `select count(*) as count from pg_stat_activity where datname = current_database() and application_name = 'quittance'`,
+  () => [],
+  ([row]) => row?.count ?? 0,
 );
-
-/** How many connections of services there are. A service has one at least while it runs, but for seconds after a loss. */
-export async function countServiceConnections(db: Sql): Promise<number> {
-  return (await findRow(db, services, []))?.count ?? 0;
-}

@@ -1,8 +1,13 @@
 import type { Network } from '../../domain/network.ts';
 import type { AccountXpub } from '../../tron/account-xpub.ts';
-import type { Sql } from '../db/database.ts';
-import { type Row, statement, text } from '../db/statement.ts';
+import { answerOf, commandOf, rowOf, rowsOf } from '../db/rows-of.ts';
+import { text } from '../db/statement.ts';
 
+/**
+ * A watch-only account key. `nextIndex` follows the highest index that an address was derived with, or is far above it after a
+ * restore (`wasRestored`). `autoDerived` addresses were derived by itself, of `autoDeriveLimit` at most. `isInUse`: an address of
+ * it is not retired.
+ */
 const columns = {
   id: 'uuid',
   projectId: 'uuid',
@@ -14,54 +19,35 @@ const columns = {
   isInUse: 'bool',
 } as const;
 
-/**
- * A watch-only account key. `nextIndex` follows the highest index that an address was derived with, or is far above it after a
- * restore (`wasRestored`). `autoDerived` addresses were derived by itself, of `autoDeriveLimit` at most. `isInUse`: an address of
- * it is not retired.
- */
-export type AccountKey = Row<typeof columns>;
-
 const SELECT = `select k.id, k.project_id, k.xpub,
    greatest(k.first_index, (select coalesce(max(derivation_index) + 1, 0) from addresses where account_key_id = k.id)) as next_index,
    k.first_index > 0 as was_restored, k.auto_derive_limit, k.auto_derived,
    exists (select from addresses a where a.account_key_id = k.id and a.retired_at is null) as is_in_use
    from account_keys k`;
 
-const find = statement('account-key-find', columns, `${SELECT} where k.network = $1 and k.xpub = $2`);
-
 /** The key with this xpub, of whichever project of the network has it. */
-export async function findAccountKey(db: Sql, network: Network, xpub: string): Promise<AccountKey | null> {
-  const [row] = await db.run(find, [network, xpub]);
-  return row ?? null;
-}
-
-const list = statement(
-  'account-key-list',
+export const findAccountKey = rowOf(
+  'account-key-find',
   columns,
-  `${SELECT} where k.project_id = $1 order by k.created_at, k.id limit 100`,
+  `${SELECT} where k.network = $1 and k.xpub = $2`,
+  (network: Network, xpub: string) => [network, xpub],
 );
 
 /** The oldest 100 keys of a project. */
-export async function listAccountKeys(db: Sql, projectId: string): Promise<AccountKey[]> {
-  return db.run(list, [projectId]);
-}
-
-const selectFirstIndex = statement(
-  'account-key-first-index',
-  { firstIndex: 'int4' },
-  'select coalesce((select first_index from ledger_identity), 0) as first_index',
+export const listAccountKeys = rowsOf(
+  'account-key-list',
+  columns,
+  `${SELECT} where k.project_id = $1 order by k.created_at, k.id limit 100`,
+  (projectId: string) => [projectId],
 );
 
 /** Where an account key begins that may have been in the ledger before it was restored; 0 in one that never was. */
-export async function findFirstIndex(db: Sql): Promise<number> {
-  return (await db.run(selectFirstIndex, []))[0]?.firstIndex ?? 0;
-}
-
-const insert = statement(
-  'account-key-insert',
-  {},
-  `insert into account_keys (id, project_id, network, xpub, first_index, auto_derive_limit)
-   select $1, p.id, p.network, $3, $4, $5 from projects p where p.id = $2 on conflict (network, xpub) do nothing`,
+export const findFirstIndex = answerOf(
+  'account-key-first-index',
+  { firstIndex: 'int4' },
+  'select coalesce((select first_index from ledger_identity), 0) as first_index',
+  () => [],
+  ([row]) => row?.firstIndex ?? 0,
 );
 
 export type NewAccountKey = {
@@ -73,29 +59,26 @@ export type NewAccountKey = {
 };
 
 /** Stores a key for a project, to derive from `firstIndex` on; does nothing if a project of this network has it. */
-export async function insertAccountKey(tx: Sql, key: NewAccountKey): Promise<void> {
-  await tx.run(insert, [key.id, key.projectId, key.xpub, key.firstIndex, key.autoDeriveLimit]);
-}
+export const insertAccountKey = commandOf(
+  'account-key-insert',
+  `insert into account_keys (id, project_id, network, xpub, first_index, auto_derive_limit)
+   select $1, p.id, p.network, $3, $4, $5 from projects p where p.id = $2 on conflict (network, xpub) do nothing`,
+  (key: NewAccountKey) => [key.id, key.projectId, key.xpub, key.firstIndex, key.autoDeriveLimit],
+);
 
-const claim = statement(
+/** Counts addresses that are derived by itself in this transaction; `false` if the key's limit forbids so many. */
+export const claimAutoDerived = answerOf(
   'account-key-claim-auto-derived',
   { autoDerived: 'int4' },
   `update account_keys set auto_derived = auto_derived + $2
    where id = $1 and auto_derived + $2 <= auto_derive_limit returning auto_derived`,
-);
-
-/** Counts addresses that are derived by itself in this transaction; `false` if the key's limit forbids so many. */
-export async function claimAutoDerived(tx: Sql, id: string, count: number): Promise<boolean> {
-  return (await tx.run(claim, [id, count])).length === 1;
-}
-
-const changeLimit = statement(
-  'account-key-change-auto-derive-limit',
-  {},
-  'update account_keys set auto_derive_limit = $2 where id = $1',
+  (id: string, count: number) => [id, count],
+  ({ length }) => length === 1,
 );
 
 /** Changes how many addresses a key may yield by itself in all. */
-export async function changeAutoDeriveLimit(tx: Sql, id: string, limit: number): Promise<void> {
-  await tx.run(changeLimit, [id, limit]);
-}
+export const changeAutoDeriveLimit = commandOf(
+  'account-key-change-auto-derive-limit',
+  'update account_keys set auto_derive_limit = $2 where id = $1',
+  (id: string, limit: number) => [id, limit],
+);

@@ -4,7 +4,8 @@ import type { UnixMs } from '../../domain/time.ts';
 import type { AccountHex, TronAddress } from '../../tron/address.ts';
 import { addressColumn, type DamagedAddress, readAddress } from '../db/address-column.ts';
 import type { Sql } from '../db/database.ts';
-import { listColumns, type Row, type Shape, statement, text } from '../db/statement.ts';
+import { answerOf, rowsOf } from '../db/rows-of.ts';
+import { listColumns, type Row, type Shape, text } from '../db/statement.ts';
 
 const columns = {
   id: 'uuid',
@@ -18,8 +19,6 @@ const columns = {
 } as const;
 const COLUMNS = namesOf(columns);
 
-export type ListedAddress = Row<typeof columns>;
-
 function namesOf(shape: Shape): string {
   return listColumns(shape).replace(/\baddress\b/, () => `${addressColumn('addresses')} as address`);
 }
@@ -27,16 +26,13 @@ function namesOf(shape: Shape): string {
 /** The most addresses that are listed at once. */
 export const MAX_LISTED = 10_000;
 
-const list = statement(
+/** The project's addresses by position, from the first after `afterPosition` on; at most `MAX_LISTED`. Positions may have gaps. */
+export const listAddresses = rowsOf(
   'address-list',
   columns,
   `select ${COLUMNS} from addresses where project_id = $1 and position > $2 order by position limit ${MAX_LISTED}`,
+  (projectId: string, afterPosition: number = 0) => [projectId, afterPosition],
 );
-
-/** The project's addresses by position, from the first after `afterPosition` on; at most `MAX_LISTED`. Positions may have gaps. */
-export async function listAddresses(db: Sql, projectId: string, afterPosition = 0): Promise<ListedAddress[]> {
-  return db.run(list, [projectId, afterPosition]);
-}
 
 export type NewAddress = { id: string; account: AccountHex; address: TronAddress };
 
@@ -52,7 +48,11 @@ export type NewAddresses = {
 };
 
 // In the order of the accounts, so that two projects which add the same ones wait for, and do not block, each other.
-const insert = statement(
+/**
+ * Adds addresses at the end of the project's list and returns those that were added: the others are in a project of this
+ * network already. If two additions run at once, one fails, unless each holds the project's lock first (`lockProject`).
+ */
+export const insertAddresses = answerOf(
   'address-insert',
   { address: 'address' },
   `insert into addresses (id, project_id, network, account, address, policy, account_key_id, derivation_index, position)
@@ -64,14 +64,7 @@ const insert = statement(
    order by e.account
    on conflict (network, account) do nothing
    returning ${addressColumn('addresses')} as address`,
-);
-
-/**
- * Adds addresses at the end of the project's list and returns those that were added: the others are in a project of this
- * network already. If two additions run at once, one fails, unless each holds the project's lock first (`lockProject`).
- */
-export async function insertAddresses(db: Sql, { projectId, policy, accountKeyId, entries }: NewAddresses) {
-  const rows = await db.run(insert, [
+  ({ projectId, policy, accountKeyId, entries }: NewAddresses) => [
     projectId,
     policy,
     accountKeyId,
@@ -79,9 +72,9 @@ export async function insertAddresses(db: Sql, { projectId, policy, accountKeyId
     entries.map(({ account }) => account),
     entries.map(({ address }) => address),
     entries.map(({ index }) => (index === null ? null : BigInt(index))),
-  ]);
-  return rows.map(({ address }) => address);
-}
+  ],
+  (rows) => rows.map(({ address }) => address),
+);
 
 /** Adds one address; `false` if a project of this network has it already. */
 export async function insertAddress(
@@ -110,28 +103,22 @@ const ownedColumns = {
 /** An address of any project of a network. A barred one was in a ledger that was restored, and never gets a new invoice. */
 export type OwnedAddress = Row<typeof ownedColumns>;
 
-const find = statement(
+/** Those of the accounts that are addresses of a project of this network; in no particular order. */
+export const findAddresses = rowsOf(
   'address-find',
   ownedColumns,
   `select ${namesOf(ownedColumns)} from addresses
    where network = $1 and account in (select decode(a, 'hex') from unnest($2::text[]) a)`,
+  (network: Network, accounts: readonly AccountHex[]) => [network, accounts],
 );
 
-/** Those of the accounts that are addresses of a project of this network; in no particular order. */
-export async function findAddresses(
-  db: Sql,
-  network: Network,
-  accounts: readonly AccountHex[],
-): Promise<OwnedAddress[]> {
-  return db.run(find, [network, accounts]);
-}
-
-const count = statement(
+const countByPolicy = rowsOf(
   'address-count',
   { projectId: 'uuid', policy: text<Policy>(), active: 'int4', retired: 'int4' },
   `select project_id, policy, (count(*) filter (where retired_at is null))::int4 as active,
      count(retired_at)::int4 as retired
    from addresses where project_id = any($1::uuid[]) group by project_id, policy`,
+  (projectIds: readonly string[]) => [projectIds],
 );
 
 /** How many addresses of a project are in use, by policy, and how many are retired. */
@@ -143,7 +130,7 @@ export async function countAddressesByProject(
   projectIds: readonly string[],
 ): Promise<Map<string, AddressCounts>> {
   const byProject = new Map(projectIds.map((id) => [id, noAddresses()]));
-  for (const row of await db.run(count, [projectIds])) {
+  for (const row of await countByPolicy(db, projectIds)) {
     const counts = byProject.get(row.projectId);
     if (counts === undefined) continue;
     counts.active[row.policy] = row.active;
@@ -161,32 +148,29 @@ function noAddresses(): AddressCounts {
   return { active: { tail: 0, exact: 0 }, retired: 0 };
 }
 
-const retire = statement(
+/** Takes addresses (by their UUIDs) out of use: no new invoices, watched for ever. Returns those that were in use. */
+export const markRetired = answerOf(
   'address-retire',
   { id: 'uuid' },
   'update addresses set retired_at = $2 where id = any($1::uuid[]) and retired_at is null returning id',
-);
-
-/** Takes addresses (by their UUIDs) out of use: no new invoices, watched for ever. Returns those that were in use. */
-export async function markRetired(tx: Sql, ids: readonly string[], retiredAt: UnixMs): Promise<Set<string>> {
-  return new Set((await tx.run(retire, [ids, new Date(retiredAt)])).map(({ id }) => id));
-}
-
-const activate = statement(
-  'address-activate',
-  { id: 'uuid' },
-  'update addresses set retired_at = null where id = any($1::uuid[]) and retired_at is not null returning id',
+  (ids: readonly string[], retiredAt: UnixMs) => [ids, new Date(retiredAt)],
+  (rows) => new Set(rows.map(({ id }) => id)),
 );
 
 /** Takes retired addresses (by their UUIDs) into use again. Returns those that were retired. */
-export async function markInUse(tx: Sql, ids: readonly string[]): Promise<Set<string>> {
-  return new Set((await tx.run(activate, [ids])).map(({ id }) => id));
-}
+export const markInUse = answerOf(
+  'address-activate',
+  { id: 'uuid' },
+  'update addresses set retired_at = null where id = any($1::uuid[]) and retired_at is not null returning id',
+  (ids: readonly string[]) => [ids],
+  (rows) => new Set(rows.map(({ id }) => id)),
+);
 
-const selectTexts = statement(
+const listTexts = rowsOf(
   'address-texts',
   { id: 'uuid', address: 'text' },
   `select id, ${addressColumn('addresses')} as address from addresses where network = $1 and id > $2 order by id limit 500`,
+  (network: Network, after: string) => [network, after],
 );
 
 const FIRST_UUID = '00000000-0000-0000-0000-000000000000';
@@ -195,7 +179,7 @@ const FIRST_UUID = '00000000-0000-0000-0000-000000000000';
 export async function findDamagedAddresses(db: Sql, network: Network, limit: number): Promise<DamagedAddress[]> {
   const damaged: DamagedAddress[] = [];
   for (let after: string | undefined = FIRST_UUID; after !== undefined && damaged.length < limit; ) {
-    const rows: { id: string; address: string }[] = await db.run(selectTexts, [network, after]);
+    const rows: { id: string; address: string }[] = await listTexts(db, network, after);
     for (const { address } of rows) {
       const read = readAddress(address);
       if (read.kind === 'damaged') damaged.push(read);

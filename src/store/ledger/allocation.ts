@@ -1,8 +1,7 @@
 import type { WordRange } from '../../domain/code-word.ts';
 import type { Policy } from '../../domain/policy.ts';
-import type { Sql } from '../db/database.ts';
-import { findRow } from '../db/find-row.ts';
-import { count, statement } from '../db/statement.ts';
+import { answerOf, commandOf } from '../db/rows-of.ts';
+import { count } from '../db/statement.ts';
 
 /**
  * These statements ask what is free for an amount. Addresses in use are those that are not retired and have the policy of their project; the first one
@@ -17,7 +16,11 @@ const afterHint = (policy: Policy) => `a.project_id = $1 and a.policy = '${polic
           and h.epoch = (select p.allocation_epoch from projects p where p.id = $1)), 0)`;
 const FIRST_TAIL = `select a.id from addresses a where ${afterHint('tail')} order by a.position limit 1`;
 
-const countReserved = statement(
+/**
+ * How many amounts of each part of a range are reserved on the first `tail` address in use; the last part may be shorter. `null`
+ * if no address has anything free.
+ */
+export const countReservedByPart = answerOf(
   'allocation-count-reserved',
   { reserved: 'int8[]' },
   `select array(
@@ -25,42 +28,35 @@ const countReserved = statement(
        where i.address_id = a.id and i.payable_micro >= part and i.payable_micro < least(part + $4::int8, $3))
      from generate_series($2::int8, $3::int8 - 1, $4::int8) part order by part) as reserved
    from (${FIRST_TAIL}) a`,
+  (projectId: string, { fromMicro, belowMicro }: WordRange, partMicro: bigint) => [
+    projectId,
+    fromMicro,
+    belowMicro,
+    partMicro,
+  ],
+  ([row]) => row?.reserved ?? null,
 );
 
-/**
- * How many amounts of each part of a range are reserved on the first `tail` address in use; the last part may be shorter. `null`
- * if no address has anything free.
- */
-export async function countReservedByPart(
-  db: Sql,
-  projectId: string,
-  { fromMicro, belowMicro }: WordRange,
-  partMicro: bigint,
-): Promise<bigint[] | null> {
-  return (await findRow(db, countReserved, [projectId, fromMicro, belowMicro, partMicro]))?.reserved ?? null;
-}
-
-const selectReserved = statement(
+/** The reserved amounts of one part of a range on the first `tail` address in use. */
+export const findReservedInPart = answerOf(
   'allocation-select-reserved',
   { reserved: 'int8[]' },
   `select array(
      select i.payable_micro from invoices i
      where i.address_id = a.id and i.payable_micro >= $4 and i.payable_micro < $5) as reserved
    from (${FIRST_TAIL}) a`,
+  (projectId: string, range: WordRange, part: WordRange) => [
+    projectId,
+    range.fromMicro,
+    range.belowMicro,
+    part.fromMicro,
+    part.belowMicro,
+  ],
+  ([row]) => row?.reserved ?? [],
 );
 
-/** The reserved amounts of one part of a range on the first `tail` address in use. */
-export async function findReservedInPart(
-  db: Sql,
-  projectId: string,
-  range: WordRange,
-  part: WordRange,
-): Promise<bigint[]> {
-  const parameters = [projectId, range.fromMicro, range.belowMicro, part.fromMicro, part.belowMicro];
-  return (await findRow(db, selectReserved, parameters))?.reserved ?? [];
-}
-
-const countFree = statement(
+/** How many `exact` addresses in use have an amount free, counted up to `limit`, and whether any stands behind the hint. */
+export const countFreeExact = answerOf(
   'allocation-count-free-exact',
   { free: count, isAnyLookedAt: 'bool' },
   `select (select count(*) from (
@@ -69,22 +65,16 @@ const countFree = statement(
          and (select i.address_id from invoices i where i.address_id = a.id and i.payable_micro = $2) is null
        order by a.position limit $4::int8) a) as free,
      exists (select from addresses a where ${afterHint('exact')}) as is_any_looked_at`,
+  (projectId: string, { fromMicro, belowMicro }: WordRange, limit: number) => [projectId, fromMicro, belowMicro, limit],
+  ([row]) => row ?? { free: 0, isAnyLookedAt: false },
 );
 
-/** How many `exact` addresses in use have an amount free, counted up to `limit`, and whether any stands behind the hint. */
-export async function countFreeExact(
-  db: Sql,
-  projectId: string,
-  { fromMicro, belowMicro }: WordRange,
-  limit: number,
-): Promise<{ free: number; isAnyLookedAt: boolean }> {
-  const row = await findRow(db, countFree, [projectId, fromMicro, belowMicro, limit]);
-  return row ?? { free: 0, isAnyLookedAt: false };
-}
-
-const advance = statement(
+/**
+ * Remembers up to which position all `capacity` amounts of a range are reserved. The statement sees addresses and epoch of one
+ * moment: if an address comes back into use meanwhile, the hint belongs to an epoch that is over.
+ */
+export const advanceHint = commandOf(
   'allocation-advance-hint',
-  {},
   `insert into allocation_hints as h (project_id, policy, from_micro, below_micro, position, epoch)
    select p.id, $2, $3, $4, n.position, p.allocation_epoch
    from projects p
@@ -104,31 +94,22 @@ const advance = statement(
    on conflict (project_id, policy, from_micro, below_micro) do update
      set position = excluded.position, epoch = excluded.epoch
      where (h.epoch, h.position) < (excluded.epoch, excluded.position)`,
+  (projectId: string, policy: Policy, { fromMicro, belowMicro }: WordRange, capacity: bigint) => [
+    projectId,
+    policy,
+    fromMicro,
+    belowMicro,
+    capacity,
+  ],
 );
 
-/**
- * Remembers up to which position all `capacity` amounts of a range are reserved. The statement sees addresses and epoch of one
- * moment: if an address comes back into use meanwhile, the hint belongs to an epoch that is over.
- */
-export async function advanceHint(
-  db: Sql,
-  projectId: string,
-  policy: Policy,
-  { fromMicro, belowMicro }: WordRange,
-  capacity: bigint,
-): Promise<void> {
-  await db.run(advance, [projectId, policy, fromMicro, belowMicro, capacity]);
-}
-
-const countAddresses = statement(
+/** How many addresses of a project are in use. */
+export const countAddressesInUse = answerOf(
   'allocation-count-addresses',
   { inUse: count },
   `select (select count(*) from addresses a
      where a.project_id = p.id and a.policy = p.policy and a.retired_at is null) as in_use
    from projects p where p.id = $1`,
+  (projectId: string) => [projectId],
+  ([row]) => row?.inUse ?? 0,
 );
-
-/** How many addresses of a project are in use. */
-export async function countAddressesInUse(db: Sql, projectId: string): Promise<number> {
-  return (await findRow(db, countAddresses, [projectId]))?.inUse ?? 0;
-}

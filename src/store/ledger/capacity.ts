@@ -4,9 +4,9 @@ import type { MicroUsdt } from '../../domain/money.ts';
 import type { Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import type { TronAddress } from '../../tron/address.ts';
 import { addressColumn } from '../db/address-column.ts';
 import type { Sql } from '../db/database.ts';
+import { answerOf, rowOf, rowsOf } from '../db/rows-of.ts';
 import { micro, type Row, statement, text } from '../db/statement.ts';
 
 const columns = {
@@ -35,28 +35,20 @@ const COLUMNS = `p.id, p.network, p.policy, p.max_surcharge_micro, p.created_at,
 /** A project as far as it says how many invoices it can take. `createdAt` is the database's time. */
 export type CapacityProject = Row<typeof columns>;
 
-const selectPage = statement(
+/** The next 100 projects of a network by id, from the one after `afterId` on. */
+export const listCapacityProjects = rowsOf(
   'capacity-projects',
   columns,
   `select ${COLUMNS} from projects p where p.network = $2 and ($3::uuid is null or p.id > $3) order by p.id limit 100`,
+  (network: Network, afterId: string | null, now: UnixMs) => [new Date(now), network, afterId],
 );
 
-/** The next 100 projects of a network by id, from the one after `afterId` on. */
-export async function listCapacityProjects(
-  db: Sql,
-  network: Network,
-  afterId: string | null,
-  now: UnixMs,
-): Promise<CapacityProject[]> {
-  return db.run(selectPage, [new Date(now), network, afterId]);
-}
-
-const selectOne = statement('capacity-project', columns, `select ${COLUMNS} from projects p where p.id = $2`);
-
-export async function findCapacityProject(db: Sql, id: string, now: UnixMs): Promise<CapacityProject | null> {
-  const [row] = await db.run(selectOne, [new Date(now), id]);
-  return row ?? null;
-}
+export const findCapacityProject = rowOf(
+  'capacity-project',
+  columns,
+  `select ${COLUMNS} from projects p where p.id = $2`,
+  (id: string, now: UnixMs) => [new Date(now), id],
+);
 
 // Ids hold their time, so the latest invoices are one range of the primary key, read from its end. The use of an amount is
 // counted by payable amount, since overlapping ranges share words, and on addresses of the policy in force. A range as wide
@@ -72,7 +64,11 @@ const use = {
 /** `firstUseAt`: within the invoices looked at. `countedSince`: the time from which invoices were looked at. */
 export type RecentUse = Row<typeof use>;
 
-const selectUse = statement(
+/**
+ * The use of each amount in the last 7 and 30 days, by the latest `maxInvoices` invoices; in no particular order. `width`: that of the
+ * range of payable amounts of one request. `amounts`: the requested amounts, or how many of those asked for most often in this time.
+ */
+export const findRecentUse = rowsOf(
   'capacity-use',
   use,
   `with recent as materialized (
@@ -95,37 +91,28 @@ const selectUse = statement(
    left join recent r on r.is_of_policy and r.payable_micro / $8::int8 = bucket.number
      and r.payable_micro >= asked.requested_micro and r.payable_micro < asked.requested_micro + $8::int8
    group by asked.requested_micro`,
-);
-
-/**
- * The use of each amount in the last 7 and 30 days, by the latest `maxInvoices` invoices; in no particular order. `width`: that of the
- * range of payable amounts of one request. `amounts`: the requested amounts, or how many of those asked for most often in this time.
- */
-export async function findRecentUse(
-  db: Sql,
-  question: {
-    projectId: string;
-    policy: Policy;
-    width: bigint;
-    since7Days: UnixMs;
-    since30Days: UnixMs;
-    maxInvoices: number;
-    amounts: readonly MicroUsdt[] | { busiest: number };
-  },
-): Promise<RecentUse[]> {
-  const { amounts, since30Days } = question;
-  return db.run(selectUse, [
-    question.projectId,
-    question.policy,
+  ({ projectId, policy, width, since7Days, since30Days, maxInvoices, amounts }: UseQuestion) => [
+    projectId,
+    policy,
     uuidV7(since30Days, new Uint8Array(10), 0),
-    question.maxInvoices,
+    maxInvoices,
     'busiest' in amounts ? null : amounts,
     'busiest' in amounts ? amounts.busiest : 0,
-    new Date(question.since7Days),
-    question.width,
+    new Date(since7Days),
+    width,
     new Date(since30Days),
-  ]);
-}
+  ],
+);
+
+type UseQuestion = {
+  projectId: string;
+  policy: Policy;
+  width: bigint;
+  since7Days: UnixMs;
+  since30Days: UnixMs;
+  maxInvoices: number;
+  amounts: readonly MicroUsdt[] | { busiest: number };
+};
 
 // The counts stand in lateral subqueries, which keeps them on the index (address_id, payable_micro): one short range each.
 const selectReserved = statement(
@@ -155,7 +142,8 @@ export async function countReserved(
   return counts;
 }
 
-const selectUsedBefore = statement(
+/** The positions of the ranges from which an amount was taken before a time, also on addresses that are retired now. */
+export const findUsedBefore = answerOf(
   'capacity-used-before',
   { number: 'int4' },
   `select r.number::int4 as number
@@ -168,25 +156,21 @@ const selectUsedBefore = statement(
          and i.created_at < $5
        limit 1) before
      where a.project_id = $1 and a.policy = $2)`,
+  (projectId: string, policy: Policy, ranges: readonly WordRange[], before: UnixMs) => [
+    projectId,
+    policy,
+    ...bounds(ranges),
+    new Date(before),
+  ],
+  (rows) => new Set(rows.map(({ number }) => number - 1)),
 );
-
-/** The positions of the ranges from which an amount was taken before a time, also on addresses that are retired now. */
-export async function findUsedBefore(
-  db: Sql,
-  projectId: string,
-  policy: Policy,
-  ranges: readonly WordRange[],
-  before: UnixMs,
-): Promise<Set<number>> {
-  const rows = await db.run(selectUsedBefore, [projectId, policy, ...bounds(ranges), new Date(before)]);
-  return new Set(rows.map(({ number }) => number - 1));
-}
 
 function bounds(ranges: readonly WordRange[]): [bigint[], bigint[]] {
   return [ranges.map(({ fromMicro }) => fromMicro), ranges.map(({ belowMicro }) => belowMicro)];
 }
 
-const selectAddresses = statement(
+/** The reserved part of a range on each active address of the policy, by position; at most 10,000 addresses. */
+export const listReserved = rowsOf(
   'capacity-addresses',
   { address: 'address', position: 'int4', reserved: 'int8' },
   `select ${addressColumn('a')} as address, a.position, taken.count as reserved
@@ -196,14 +180,10 @@ const selectAddresses = statement(
      where i.address_id = a.id and i.payable_micro >= $3 and i.payable_micro < $4) taken
    where a.project_id = $1 and a.policy = $2 and a.retired_at is null
    order by a.position limit 10000`,
+  (projectId: string, policy: Policy, { fromMicro, belowMicro }: WordRange) => [
+    projectId,
+    policy,
+    fromMicro,
+    belowMicro,
+  ],
 );
-
-/** The reserved part of a range on each active address of the policy, by position; at most 10,000 addresses. */
-export async function listReserved(
-  db: Sql,
-  projectId: string,
-  policy: Policy,
-  { fromMicro, belowMicro }: WordRange,
-): Promise<{ address: TronAddress; position: number; reserved: bigint }[]> {
-  return db.run(selectAddresses, [projectId, policy, fromMicro, belowMicro]);
-}

@@ -2,11 +2,9 @@ import { hadPayment, type InvoiceStatus } from '../../domain/invoice.ts';
 import type { MicroUsdt } from '../../domain/money.ts';
 import type { Network } from '../../domain/network.ts';
 import { addressColumn } from '../db/address-column.ts';
-import type { Sql } from '../db/database.ts';
-import { findRow } from '../db/find-row.ts';
-import { group, listColumns, maybe, maybeCount, maybeHex, micro, type Row, statement, text } from '../db/statement.ts';
+import { answerOf } from '../db/rows-of.ts';
+import { group, listColumns, maybe, maybeCount, maybeHex, micro, type Row, text } from '../db/statement.ts';
 import {
-  type ChainHead,
   chainHead,
   HEAD,
   JOIN_HEAD,
@@ -76,20 +74,23 @@ const SELECT = `select ${listColumns(columns, 'i.', {
    ${JOIN_HEAD}
    ${JOIN_PAYING_TRANSFER}`;
 
-const selectByToken = statement('checkout-select', columns, `${SELECT} where i.checkout_token = $1`);
-
 /** The invoice behind a checkout link. */
-export async function findCheckoutInvoice(db: Sql, checkoutToken: string): Promise<CheckoutInvoice | null> {
-  const row = await findRow(db, selectByToken, [checkoutToken]);
-  return row && toInvoice(row);
-}
-
-const selectByTokens = statement('checkout-select-many', columns, `${SELECT} where i.checkout_token = any($1::text[])`);
+export const findCheckoutInvoice = answerOf(
+  'checkout-select',
+  columns,
+  `${SELECT} where i.checkout_token = $1`,
+  (checkoutToken: string) => [checkoutToken],
+  ([row]) => (row === undefined ? null : toInvoice(row)),
+);
 
 /** The invoices behind several links, in no order. At most 500 links at once. */
-export async function readCheckoutInvoices(db: Sql, checkoutTokens: readonly string[]): Promise<CheckoutInvoice[]> {
-  return (await db.run(selectByTokens, [checkoutTokens])).map(toInvoice);
-}
+export const readCheckoutInvoices = answerOf(
+  'checkout-select-many',
+  columns,
+  `${SELECT} where i.checkout_token = any($1::text[])`,
+  (checkoutTokens: readonly string[]) => [checkoutTokens],
+  (rows) => rows.map(toInvoice),
+);
 
 function toInvoice({ eventCount, ...invoice }: Row<typeof columns>): CheckoutInvoice {
   return { ...invoice, hadPayment: hadPayment(invoice.status, eventCount) };
@@ -97,13 +98,11 @@ function toInvoice({ eventCount, ...invoice }: Row<typeof columns>): CheckoutInv
 
 const networkHead = { network: text<Network>(), head: group(chainHead) } as const;
 
-const selectHeads = statement(
+/** The newest examined block of every network that has one. */
+export const readChainHeads = answerOf(
   'checkout-heads',
   networkHead,
   `select ${listColumns(networkHead, 'c.', { head: HEAD })} from chain_cursors c ${JOIN_HEAD_BLOCK}`,
+  () => [],
+  (rows) => new Map(rows.map(({ network, head }) => [network, head])),
 );
-
-/** The newest examined block of every network that has one. */
-export async function readChainHeads(db: Sql): Promise<Map<Network, ChainHead>> {
-  return new Map((await db.run(selectHeads, [])).map(({ network, head }) => [network, head]));
-}

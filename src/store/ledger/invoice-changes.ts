@@ -5,6 +5,7 @@ import type { UnixMs } from '../../domain/time.ts';
 import { addressColumn } from '../db/address-column.ts';
 import type { Sql } from '../db/database.ts';
 import { jsonRows } from '../db/json-rows.ts';
+import { rowsOf } from '../db/rows-of.ts';
 import { listColumns, micro, type Row, statement, text } from '../db/statement.ts';
 import { projected } from './invoices.ts';
 
@@ -40,16 +41,13 @@ export async function findChangeable(
   return tx.run(selectByIds, [projectIds, invoices.map(({ invoiceId }) => invoiceId), network]);
 }
 
-const selectOverdue = statement(
+/** Pending invoices whose deadline is at or before `clock`, the earliest first. */
+export const findOverdue = rowsOf(
   'invoice-overdue-select',
   changeable,
   `${SELECT} where i.network = $1 and i.status = 'PENDING' and i.expires_at <= $2 order by i.expires_at, i.id limit $3`,
+  (network: Network, clock: UnixMs, limit: number) => [network, new Date(clock), limit],
 );
-
-/** Pending invoices whose deadline is at or before `clock`, the earliest first. */
-export function findOverdue(tx: Sql, network: Network, clock: UnixMs, limit: number): Promise<ChangeableInvoice[]> {
-  return tx.run(selectOverdue, [network, new Date(clock), limit]);
-}
 
 const statusUpdate = {
   projectId: 'uuid',

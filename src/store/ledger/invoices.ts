@@ -3,9 +3,8 @@ import type { ProjectedInvoice } from '../../domain/event.ts';
 import type { InvoiceStatus } from '../../domain/invoice.ts';
 import type { MicroUsdt } from '../../domain/money.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import type { Sql } from '../db/database.ts';
-import { findRow } from '../db/find-row.ts';
-import { listColumns, maybe, micro, type Row, statement, text } from '../db/statement.ts';
+import { answerOf, rowOf, rowsOf } from '../db/rows-of.ts';
+import { listColumns, maybe, micro, type Row, text } from '../db/statement.ts';
 
 /** The five-field projection is made of these. */
 export const projected = {
@@ -33,8 +32,23 @@ const INSERT_END = `where k.id = $1 and k.revoked_at is null and (k.expires_at i
    on conflict do nothing
    returning ${listColumns(projected)}`;
 
+export type NewInvoice = {
+  id: string;
+  keyId: string;
+  idempotencyKey: string;
+  externalId: string;
+  requestedMicro: MicroUsdt;
+  checkoutToken: string;
+  now: UnixMs;
+};
+
 // The words stand in random order, and the first free one is taken: the fuller the address, the more of them are looked up.
-const insertTail = statement(
+/**
+ * Creates the invoice of a `tail` project with the first of `words` that is free on the first address in use that is not known
+ * to be full in the range. `null` if nothing was created: idempotency key or external id taken, none of the words free, no such
+ * address, another policy, or the key not valid.
+ */
+export const insertTailInvoice = rowOf(
   'invoice-insert-tail',
   projected,
   `${INSERT}
@@ -46,9 +60,19 @@ const insertTail = statement(
        where (select i.address_id from invoices i where i.address_id = a.id and i.payable_micro = word) is null
        limit 1) free) w
    ${INSERT_END}`,
+  (invoice: NewInvoice, words: MicroUsdt[], range: WordRange) => [
+    ...shared(invoice),
+    words,
+    range.fromMicro,
+    range.belowMicro,
+  ],
 );
 
-const insertExact = statement(
+/**
+ * Creates the invoice of an `exact` project on the first address in use on which its amount is free, or after `skipped` of those.
+ * `null` as with `insertTailInvoice`. `position` is the address's.
+ */
+export const insertExactInvoice = rowOf(
   'invoice-insert-exact',
   { ...projected, position: 'int4' },
   `${INSERT}
@@ -59,44 +83,11 @@ const insertExact = statement(
        and (select i.address_id from invoices i where i.address_id = a.id and i.payable_micro = $5) is null
      order by a.position offset $8 limit 1) w
    ${INSERT_END}, (select a.position from addresses a where a.id = address_id) as position`,
+  (invoice: NewInvoice, skipped: number) => {
+    const { fromMicro, belowMicro } = amountAlone(invoice.requestedMicro);
+    return [...shared(invoice), skipped, fromMicro, belowMicro];
+  },
 );
-
-export type NewInvoice = {
-  id: string;
-  keyId: string;
-  idempotencyKey: string;
-  externalId: string;
-  requestedMicro: MicroUsdt;
-  checkoutToken: string;
-  now: UnixMs;
-};
-
-/**
- * Creates the invoice of a `tail` project with the first of `words` that is free on the first address in use that is not known
- * to be full in the range. `null` if nothing was created: idempotency key or external id taken, none of the words free, no such
- * address, another policy, or the key not valid.
- */
-export async function insertTailInvoice(
-  db: Sql,
-  invoice: NewInvoice,
-  words: MicroUsdt[],
-  range: WordRange,
-): Promise<ProjectedInvoice | null> {
-  return findRow(db, insertTail, [...shared(invoice), words, range.fromMicro, range.belowMicro]);
-}
-
-/**
- * Creates the invoice of an `exact` project on the first address in use on which its amount is free, or after `skipped` of those.
- * `null` as with `insertTailInvoice`. `position` is the address's.
- */
-export async function insertExactInvoice(
-  db: Sql,
-  invoice: NewInvoice,
-  skipped: number,
-): Promise<(ProjectedInvoice & { position: number }) | null> {
-  const { fromMicro, belowMicro } = amountAlone(invoice.requestedMicro);
-  return findRow(db, insertExact, [...shared(invoice), skipped, fromMicro, belowMicro]);
-}
 
 function shared(invoice: NewInvoice) {
   const { keyId, id, idempotencyKey, externalId, requestedMicro, checkoutToken, now } = invoice;
@@ -112,22 +103,14 @@ const reserved = {
 
 export type ReservedInvoice = Row<typeof reserved>;
 
-const selectReserved = statement(
+/** The invoices of the project that already hold this idempotency key or this external id: two at most. */
+export const findReserved = rowsOf(
   'invoice-select-reserved',
   reserved,
   `select ${listColumns(reserved, '', { hasKey: 'idempotency_key = $2', hasExternalId: 'external_id = $3' })}
    from invoices where project_id = $1 and (idempotency_key = $2 or external_id = $3) limit 2`,
+  (projectId: string, idempotencyKey: string, externalId: string) => [projectId, idempotencyKey, externalId],
 );
-
-/** The invoices of the project that already hold this idempotency key or this external id: two at most. */
-export function findReserved(
-  db: Sql,
-  projectId: string,
-  idempotencyKey: string,
-  externalId: string,
-): Promise<ReservedInvoice[]> {
-  return db.run(selectReserved, [projectId, idempotencyKey, externalId]);
-}
 
 export const maybeProjected = { invoice: maybe(projected) } as const;
 
@@ -135,33 +118,28 @@ const SELECT_BY_KEY = `select ${listColumns(maybeProjected, 'i.')}
    from api_keys k left join invoices i on i.project_id = k.project_id and`;
 const KEY_IS_VALID = 'k.id = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $3)';
 
-const selectOne = statement('invoice-select', maybeProjected, `${SELECT_BY_KEY} i.id = $2 where ${KEY_IS_VALID}`);
-
 export type FoundInvoice = { kind: 'found'; invoice: ProjectedInvoice } | { kind: 'none' } | { kind: 'key-not-valid' };
 
 /** The invoice with this id if it belongs to the project of the key; the key is checked in the same statement. */
-export async function findInvoice(db: Sql, keyId: string, id: string, now: UnixMs): Promise<FoundInvoice> {
-  return toFound(await findRow(db, selectOne, [keyId, id, new Date(now)]));
-}
-
-const selectByExternalId = statement(
-  'invoice-select-by-external-id',
+export const findInvoice = answerOf(
+  'invoice-select',
   maybeProjected,
-  `${SELECT_BY_KEY} i.external_id = $2 where ${KEY_IS_VALID}`,
+  `${SELECT_BY_KEY} i.id = $2 where ${KEY_IS_VALID}`,
+  (keyId: string, id: string, now: UnixMs) => [keyId, id, new Date(now)],
+  ([row]) => toFound(row),
 );
 
 /** As `findInvoice`, by the integrator's own id. */
-export async function findInvoiceByExternalId(
-  db: Sql,
-  keyId: string,
-  externalId: string,
-  now: UnixMs,
-): Promise<FoundInvoice> {
-  return toFound(await findRow(db, selectByExternalId, [keyId, externalId, new Date(now)]));
-}
+export const findInvoiceByExternalId = answerOf(
+  'invoice-select-by-external-id',
+  maybeProjected,
+  `${SELECT_BY_KEY} i.external_id = $2 where ${KEY_IS_VALID}`,
+  (keyId: string, externalId: string, now: UnixMs) => [keyId, externalId, new Date(now)],
+  ([row]) => toFound(row),
+);
 
-/** Reads the answer for a key; `null`: the key is not valid. */
-export function toFound(row: Row<typeof maybeProjected> | null): FoundInvoice {
-  if (row === null) return { kind: 'key-not-valid' };
+/** Reads the answer for a key; `undefined`: the key is not valid. */
+export function toFound(row: Row<typeof maybeProjected> | undefined): FoundInvoice {
+  if (row === undefined) return { kind: 'key-not-valid' };
   return row.invoice === null ? { kind: 'none' } : { kind: 'found', invoice: row.invoice };
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { LogoType } from '../../domain/brand/logo.ts';
 import type { Sql } from '../db/database.ts';
+import { rowOf } from '../db/rows-of.ts';
 import { statement, text } from '../db/statement.ts';
 
 /** `content`: at most `MAX_LOGO_BYTES`. */
@@ -19,13 +20,9 @@ export async function insertLogo(db: Sql, { type, content }: Logo): Promise<stri
   return id;
 }
 
-const select = statement(
+export const findLogo = rowOf(
   'logo-select',
   { type: text<LogoType>(), content: 'bytea' },
   'select type, content from logos where id = $1',
+  (id: string) => [id],
 );
-
-export async function findLogo(db: Sql, id: string): Promise<Logo | null> {
-  const [row] = await db.run(select, [id]);
-  return row ?? null;
-}

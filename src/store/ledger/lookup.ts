@@ -1,30 +1,15 @@
 import type { InvoiceStatus } from '../../domain/invoice.ts';
-import type { LookupInvoice } from '../../domain/lookup/lookup.ts';
 import type { LedgerFacts } from '../../domain/lookup/transaction-facts.ts';
 import type { MicroUsdt } from '../../domain/money.ts';
 import type { Network } from '../../domain/network.ts';
 import type { AccountHex } from '../../tron/address.ts';
 import { addressColumn } from '../db/address-column.ts';
-import type { Sql } from '../db/database.ts';
-import { findRow } from '../db/find-row.ts';
-import {
-  count,
-  group,
-  hex,
-  listColumns,
-  maybe,
-  maybeCount,
-  maybeHex,
-  micro,
-  statement,
-  text,
-} from '../db/statement.ts';
+import { rowOf } from '../db/rows-of.ts';
+import { count, group, hex, listColumns, maybe, maybeCount, maybeHex, micro, text } from '../db/statement.ts';
 import { chainHead, HEAD, JOIN_HEAD } from './paying-transfer.ts';
 import { stands } from './standing.ts';
 
 /** An invoice that a payer asks about, and what our books say of the transaction as far as it is tied to this invoice. */
-export type FoundLookup = { network: Network; invoice: LookupInvoice; ledger: LedgerFacts | null };
-
 const columns = {
   network: text<Network>(),
   /** Selected for its check alone. */
@@ -39,13 +24,14 @@ const columns = {
     solidNumber: maybeCount,
     head: maybe(chainHead),
   }),
-  ledger: maybe({ kind: text<LedgerFacts['kind']>(), blockNumber: count, blockTime: 'timestamptz' }),
+  ledger: maybe({ kind: text<LedgerFacts['kind']>(), txId: hex(), blockNumber: count, blockTime: 'timestamptz' }),
 } as const;
 
 // It is one statement, so that the cursor and what is recorded up to it are of one moment. Rows of a transaction that are tied to
 // another invoice, or to none, are left out: answers must not depend on them. `offset 0` keeps PostgreSQL from reading all
 // transfers of the project in place of the few of the transaction, as it does while it believes the table to be small.
-const select = statement(
+/** By checkout token; `txId` is 64 hex characters, or `null` where the payer named none. `null`: there is no such link. */
+export const findLookup = rowOf(
   'lookup-select',
   columns,
   `select ${listColumns(columns, 'i.', {
@@ -67,26 +53,19 @@ const select = statement(
      where s.project_id = i.project_id and s.invoice_id = i.id and i.status = 'CONFIRMING'
      order by s.block_number, s.position, s.tx_id, s.log_index limit 1) first on true
    left join lateral (
-     (select t.kind, t.block_number, t.block_time
+     (select t.kind, t.tx_id, t.block_number, t.block_time
       from (
-        select project_id, invoice_id, kind, block_number, block_time from transfers r
+        select project_id, invoice_id, kind, tx_id, block_number, block_time from transfers r
         where network = i.network and tx_id = decode($2, 'hex') and ${stands('r')} offset 0) t
       where t.project_id = i.project_id and t.invoice_id = i.id
       order by t.kind = 'matched' desc limit 1)
      union all
-     (select 'sighted', s.block_number, b.block_time
+     (select 'sighted', s.tx_id, s.block_number, b.block_time
       from sightings s join head_blocks b on b.network = s.network and b.number = s.block_number
       where s.network = i.network and s.tx_id = decode($2, 'hex')
         and s.project_id = i.project_id and s.invoice_id = i.id
       limit 1)
      limit 1) t on true
    where i.checkout_token = $1`,
+  (checkoutToken: string, txId: string | null) => [checkoutToken, txId],
 );
-
-/** By checkout token; `txId` is 64 hex characters, or `null` where the payer named none. `null`: there is no such link. */
-export async function findLookup(db: Sql, checkoutToken: string, txId: string | null): Promise<FoundLookup | null> {
-  const row = await findRow(db, select, [checkoutToken, txId]);
-  if (row === null) return null;
-  const { network, invoice, ledger } = row;
-  return { network, invoice, ledger: ledger === null || txId === null ? null : { ...ledger, txId } };
-}

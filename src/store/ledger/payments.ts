@@ -1,9 +1,8 @@
 import type { SeenTransfer } from '../../domain/event.ts';
 import type { MicroUsdt } from '../../domain/money.ts';
 import { addressColumn } from '../db/address-column.ts';
-import type { Sql } from '../db/database.ts';
-import { findRow } from '../db/find-row.ts';
-import { listColumns, maybe, maybeCount, micro, type Row, statement } from '../db/statement.ts';
+import { answerOf } from '../db/rows-of.ts';
+import { listColumns, maybe, maybeCount, micro, type Row } from '../db/statement.ts';
 import { projected } from './invoices.ts';
 import { HEAD, JOIN_HEAD, JOIN_PAYING_TRANSFER, payingTransfer } from './paying-transfer.ts';
 
@@ -21,7 +20,8 @@ export type InvoicePayment = Row<typeof invoice> & {
 
 const columns = { ...invoice, transfer: maybe(payingTransfer), late: 'bool?', headNumber: maybeCount } as const;
 
-const select = statement(
+/** The invoice of a project with its payment. */
+export const findInvoicePayment = answerOf(
   'invoice-payment-select',
   columns,
   `select ${listColumns(columns, 'i.', {
@@ -35,12 +35,11 @@ const select = statement(
    ${JOIN_HEAD}
    ${JOIN_PAYING_TRANSFER}
    where i.project_id = $1 and i.id = $2`,
+  (projectId: string, id: string) => [projectId, id],
+  ([row]) => (row === undefined ? null : toPayment(row)),
 );
 
-/** The invoice of a project with its payment. */
-export async function findInvoicePayment(db: Sql, projectId: string, id: string): Promise<InvoicePayment | null> {
-  const row = await findRow(db, select, [projectId, id]);
-  if (row === null) return null;
+function toPayment(row: Row<typeof columns>): InvoicePayment {
   const { transfer, late, headNumber, ...found } = row;
   const transaction = transfer && {
     ...transfer,

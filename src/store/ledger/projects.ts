@@ -2,6 +2,7 @@ import type { Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
 import { DEFAULT_UNPAID_LIMITS } from '../../domain/unpaid.ts';
 import type { Sql } from '../db/database.ts';
+import { commandOf, rowOf, rowsOf } from '../db/rows-of.ts';
 import { count, listColumns, type Row, statement, text } from '../db/statement.ts';
 
 /** The settings of a project that an operator may change. */
@@ -45,22 +46,18 @@ export async function insertProject(
 
 const NO_BRAND = { supportContact: null, returnUrl: null, accent: null, logoId: null };
 
-const update = statement(
+export const updateProject = commandOf(
   'project-update',
-  {},
   `update projects set (${listColumns(settings)}) = (${placesFrom(2)}) where id = $1`,
+  (id: string, project: ProjectSettings) => [id, ...valuesOf(project)],
 );
 
-export async function updateProject(tx: Sql, id: string, project: ProjectSettings): Promise<void> {
-  await tx.run(update, [id, ...valuesOf(project)]);
-}
-
-const selectOne = statement('project-select', columns, `select ${COLUMNS} from projects where id = $1`);
-
-export async function findProject(db: Sql, id: string): Promise<Project | null> {
-  const [row] = await db.run(selectOne, [id]);
-  return row ?? null;
-}
+export const findProject = rowOf(
+  'project-select',
+  columns,
+  `select ${COLUMNS} from projects where id = $1`,
+  (id: string) => [id],
+);
 
 // "No key update" does not block what only refers to the project, such as the events of its invoices.
 const lock = statement('project-lock', columns, `select ${COLUMNS} from projects where id = $1 for no key update`);
@@ -75,13 +72,10 @@ export async function lockProject(tx: Sql, id: string): Promise<Project> {
   return row;
 }
 
-const selectAll = statement(
+/** The oldest 1,000 projects. */
+export const listProjects = rowsOf(
   'project-list',
   columns,
   `select ${COLUMNS} from projects order by created_at, id limit 1000`,
+  () => [],
 );
-
-/** The oldest 1,000 projects. */
-export async function listProjects(db: Sql): Promise<Project[]> {
-  return db.run(selectAll, []);
-}

@@ -45,7 +45,7 @@ async function findInvoices(db: Database, questions: InvoiceQuestion[], now: Uni
   const [keyIds, ids] = [questions.map(({ keyId }) => keyId), questions.map(({ id }) => id)];
   const answers = new Array<FoundInvoice>(questions.length);
   for (const row of await db.run(selectMany, [keyIds, ids, new Date(now)])) {
-    answers[row.number - 1] = toFound(row.isKeyValid ? row : null);
+    answers[row.number - 1] = toFound(row.isKeyValid ? row : undefined);
   }
   return answers;
 }

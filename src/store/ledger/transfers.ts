@@ -1,9 +1,9 @@
 import type { Verified } from '../../domain/chain-block.ts';
 import type { Network } from '../../domain/network.ts';
 import type { AccountHex } from '../../tron/address.ts';
-import type { Sql } from '../db/database.ts';
 import { jsonRows } from '../db/json-rows.ts';
-import { count, hex, micro, type Row, statement, text } from '../db/statement.ts';
+import { commandOf } from '../db/rows-of.ts';
+import { count, hex, micro, type Row, text } from '../db/statement.ts';
 
 /** An irreversible transfer, to or from one of our addresses. */
 export const recorded = {
@@ -35,20 +35,16 @@ export type NewTransfer = Row<typeof incoming>;
 
 const rows = jsonRows(incoming);
 
-const insert = statement(
+/**
+ * Records transfers. The caller has left out those that the ledger has; a second record of one is refused by constraint, unless
+ * those of before were taken back.
+ */
+export const insertTransfers = commandOf(
   'transfer-insert',
-  {},
   `insert into transfers (network, reserved_micro, correction, ${rows.columns})
    select $1, case when t.kind <> 'unmatched' then t.amount_micro::int8 end,
      (select count(*) from transfers r join transfer_annulments n on n.transfer_id = r.id
       where r.network = $1 and r.tx_id = t.tx_id and r.log_index = t.log_index), ${rows.columns}
    from ${rows.table('$2')}`,
+  (network: Network, transfers: NewTransfer[]) => [network, rows.bind(transfers)],
 );
-
-/**
- * Records transfers. The caller has left out those that the ledger has; a second record of one is refused by constraint, unless
- * those of before were taken back.
- */
-export async function insertTransfers(tx: Sql, network: Network, transfers: NewTransfer[]): Promise<void> {
-  await tx.run(insert, [network, rows.bind(transfers)]);
-}

@@ -2,9 +2,8 @@ import { uuidV7 } from '../../domain/ids.ts';
 import type { MicroUsdt } from '../../domain/money.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { MINUTE_MS, UNPAID_MS } from '../../domain/unpaid.ts';
-import type { Sql } from '../db/database.ts';
-import { findRow } from '../db/find-row.ts';
-import { count, micro, type Row, statement } from '../db/statement.ts';
+import { rowOf } from '../db/rows-of.ts';
+import { count, micro, type Row } from '../db/statement.ts';
 
 // Ids hold their time, so the latest invoices are one range of the primary key, read from its end. No more are counted than the
 // limits ask for: in a flood that is all of the work. Without limits nothing is.
@@ -23,7 +22,8 @@ const unpaid = {
 
 export type Unpaid = Row<typeof unpaid>;
 
-const select = statement(
+/** The limits of a project and its unpaid invoices of the last 30 minutes, counted up to the higher limit; `null` if there is no project. */
+export const countUnpaid = rowOf(
   'unpaid-count',
   unpaid,
   `select p.max_unpaid, p.max_unpaid_per_minute, u.*
@@ -34,25 +34,18 @@ const select = statement(
      from (${COUNTED}) i
      where greatest(p.max_unpaid, p.max_unpaid_per_minute) is not null) u
    where p.id = $1`,
+  (projectId: string, now: UnixMs) => [projectId, firstIdAt(now - UNPAID_MS), firstIdAt(now - MINUTE_MS)],
 );
 
-/** The limits of a project and its unpaid invoices of the last 30 minutes, counted up to the higher limit; `null` if there is no project. */
-export function countUnpaid(db: Sql, projectId: string, now: UnixMs): Promise<Unpaid | null> {
-  return findRow(db, select, [projectId, firstIdAt(now - UNPAID_MS), firstIdAt(now - MINUTE_MS)]);
-}
-
-const busiest = statement(
+/** The amount that most of these are of, and how many. */
+export const findBusiestUnpaid = rowOf(
   'unpaid-busiest-amount',
   { requestedMicro: micro<MicroUsdt>('int8'), count },
   `select i.requested_micro, count(*) as count
    from projects p cross join lateral (${COUNTED}) i
    where p.id = $1 group by i.requested_micro order by count desc, i.requested_micro limit 1`,
+  (projectId: string, now: UnixMs) => [projectId, firstIdAt(now - UNPAID_MS)],
 );
-
-/** The amount that most of these are of, and how many. */
-export function findBusiestUnpaid(db: Sql, projectId: string, now: UnixMs): Promise<Row<typeof busiest.shape> | null> {
-  return findRow(db, busiest, [projectId, firstIdAt(now - UNPAID_MS)]);
-}
 
 function firstIdAt(atMs: number): string {
   return uuidV7(Math.max(0, atMs), new Uint8Array(10), 0);

@@ -2,6 +2,7 @@ import { OPEN_AFTER_FAILURES } from '../../domain/circuit.ts';
 import type { Network } from '../../domain/network.ts';
 import { type UnixMs, unixMs } from '../../domain/time.ts';
 import type { Sql } from '../db/database.ts';
+import { answerOf } from '../db/rows-of.ts';
 import { count, maybe, type Row, statement, text } from '../db/statement.ts';
 
 /** Longer than a turn in the buffer (2 s), an attempt (15 s) and its record take, and short enough that a crashed sender is hardly noticed. */
@@ -140,7 +141,13 @@ export async function leaseDueDeliveries(
 /** Written so that the planner takes the primary key. With an index of pending deliveries, it would look through all of it. */
 export const IS_PENDING = "d.status not in ('delivered', 'dead')";
 
-const giveBack = statement(
+/**
+ * Undoes leases whose attempts were not made or not finished: they do not count, and are due from `dueAt` on. They must be due at once
+ * where nothing is to be waited for, or later events of their invoices would pass them. Leases end at whole milliseconds and these are
+ * due a microsecond before one, so that no row looks as an earlier lease left it, which would revive that one's token. Returns how many
+ * were still ours.
+ */
+export const returnDeliveries = answerOf(
   'delivery-give-back',
   { eventId: 'uuid', endpointId: 'uuid' },
   `with given as (
@@ -149,17 +156,9 @@ const giveBack = statement(
    where d.event_id = given.event_id and d.endpoint_id = given.endpoint_id and d.attempt_count = given.attempt
      and d.next_attempt_at = given.leased_until and ${IS_PENDING}
    returning d.event_id, d.endpoint_id`,
+  (deliveries: readonly LeasedDelivery[], dueAt: UnixMs) => [...tokens(deliveries), new Date(dueAt)],
+  ({ length }) => length,
 );
-
-/**
- * Undoes leases whose attempts were not made or not finished: they do not count, and are due from `dueAt` on. They must be due at once
- * where nothing is to be waited for, or later events of their invoices would pass them. Leases end at whole milliseconds and these are
- * due a microsecond before one, so that no row looks as an earlier lease left it, which would revive that one's token. Returns how many
- * were still ours.
- */
-export async function returnDeliveries(db: Sql, deliveries: readonly LeasedDelivery[], dueAt: UnixMs): Promise<number> {
-  return (await db.run(giveBack, [...tokens(deliveries), new Date(dueAt)])).length;
-}
 
 /** The four arrays that say that a lease is still ours. */
 export function tokens(deliveries: readonly LeasedDelivery[]) {
@@ -171,16 +170,13 @@ export function tokens(deliveries: readonly LeasedDelivery[]) {
   ] as const;
 }
 
-const selectOldest = statement(
+/** When the oldest delivery that is still tried was planned, or `null` if there is none. */
+export const findOldestUndelivered = answerOf(
   'delivery-oldest',
   { createdAt: 'timestamptz?' },
   `select min(d.created_at) as created_at
    from deliveries d join webhook_endpoints w on w.id = d.endpoint_id
    where d.status = 'pending' and w.disabled_at is null`,
+  () => [],
+  ([row]) => row?.createdAt ?? null,
 );
-
-/** When the oldest delivery that is still tried was planned, or `null` if there is none. */
-export async function findOldestUndelivered(db: Sql): Promise<UnixMs | null> {
-  const [row] = await db.run(selectOldest, []);
-  return row?.createdAt ?? null;
-}

@@ -1,6 +1,7 @@
 import type { EndpointHealth } from '../../domain/circuit.ts';
 import type { Network } from '../../domain/network.ts';
 import type { Sql } from '../db/database.ts';
+import { answerOf, commandOf } from '../db/rows-of.ts';
 import { count, listColumns, type Row, statement, text } from '../db/statement.ts';
 
 const health = {
@@ -39,29 +40,21 @@ export async function lockEndpointHealth(tx: Sql, ids: readonly string[]): Promi
   return tx.run(lock, [ids]);
 }
 
-const save = statement(
-  'endpoint-health-save',
-  {},
-  'update webhook_endpoints set failing_since = $2, consecutive_failures = $3, open_until = $4 where id = $1',
-);
-
 /** Stores how attempts to an endpoint have fared. */
-export async function saveEndpointHealth(
-  tx: Sql,
-  id: string,
-  { failingSince, consecutiveFailures, openUntil }: EndpointHealth,
-): Promise<void> {
-  const at = (time: number | null) => (time === null ? null : new Date(time));
-  await tx.run(save, [id, at(failingSince), consecutiveFailures, at(openUntil)]);
-}
-
-const countPending = statement(
-  'endpoint-undelivered-count',
-  { count },
-  "select count(*) as count from deliveries where endpoint_id = $1 and status = 'pending'",
+export const saveEndpointHealth = commandOf(
+  'endpoint-health-save',
+  'update webhook_endpoints set failing_since = $2, consecutive_failures = $3, open_until = $4 where id = $1',
+  (id: string, { failingSince, consecutiveFailures, openUntil }: EndpointHealth) => {
+    const at = (time: number | null) => (time === null ? null : new Date(time));
+    return [id, at(failingSince), consecutiveFailures, at(openUntil)];
+  },
 );
 
 /** How many events wait to be delivered to an endpoint. */
-export async function countUndelivered(db: Sql, endpointId: string): Promise<number> {
-  return (await db.run(countPending, [endpointId]))[0]?.count ?? 0;
-}
+export const countUndelivered = answerOf(
+  'endpoint-undelivered-count',
+  { count },
+  "select count(*) as count from deliveries where endpoint_id = $1 and status = 'pending'",
+  (endpointId: string) => [endpointId],
+  ([row]) => row?.count ?? 0,
+);

@@ -2,6 +2,7 @@ import type { EventType } from '../../domain/event.ts';
 import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Sql } from '../db/database.ts';
+import { commandOf } from '../db/rows-of.ts';
 import { statement } from '../db/statement.ts';
 
 /** The dispatcher listens here; a notification says only "look", so a lost one costs at most one poll. */
@@ -16,30 +17,6 @@ export type NewEvent = {
   sequence: number;
   body: string;
 };
-
-/**
- * Takes the positions of a batch at once. The row of a project's stream stays locked to the commit, so the next writer takes its position
- * after this one was committed, or rolled back with its positions: positions are committed in their order and without a gap. Projects are
- * locked in the order of their ids, so that two batches never wait for each other.
- */
-const insert = statement(
-  'event-insert',
-  {},
-  `with input as (
-     select e->>'id' as id, (e->>'projectId')::uuid as project_id, e->>'type' as type, e->>'invoiceId' as invoice_id,
-       e->>'transferId' as transfer_id, (e->>'sequence')::int4 as sequence, e->>'body' as body, place
-     from jsonb_array_elements($2::text::jsonb) with ordinality as _ (e, place)),
-   counted as (select project_id, count(*) as events from input group by project_id order by project_id),
-   taken as (
-     insert into event_streams as s (project_id, last_position) select project_id, events from counted order by project_id
-     on conflict (project_id) do update set last_position = s.last_position + excluded.last_position
-     returning s.project_id, s.last_position)
-   insert into events (id, project_id, network, type, invoice_id, transfer_id, sequence, body, created_at, position)
-   select input.id::uuid, project_id, $1, input.type, input.invoice_id::uuid, input.transfer_id::uuid, input.sequence, input.body, $3,
-     taken.last_position - counted.events + row_number() over (partition by project_id order by input.place)
-   from input join counted using (project_id) join taken using (project_id)
-   order by input.place`,
-);
 
 const insertDeliveries = statement(
   'delivery-insert',
@@ -61,11 +38,29 @@ export async function insertEvents(tx: Sql, network: Network, events: NewEvent[]
   await tx.run(insertDeliveries, [events.map(({ id }) => id), new Date(now)]);
 }
 
+// It takes the positions of a batch at once. The row of a project's stream stays locked to the commit, so the next writer takes its
+// position after this one was committed, or rolled back with its positions: positions are committed in their order and without a gap.
+// Projects are locked in the order of their ids, so that two batches never wait for each other.
 /**
  * Records events that are told in the feed, and of which the caller plans the deliveries. A reader of position n of a project in the
  * feed reads all below it, then and always. Other writers of the same projects wait until the caller's transaction ends, so it
  * should end soon.
  */
-export async function recordEvents(tx: Sql, network: Network, events: NewEvent[], now: UnixMs): Promise<void> {
-  await tx.run(insert, [network, JSON.stringify(events), new Date(now)]);
-}
+export const recordEvents = commandOf(
+  'event-insert',
+  `with input as (
+     select e->>'id' as id, (e->>'projectId')::uuid as project_id, e->>'type' as type, e->>'invoiceId' as invoice_id,
+       e->>'transferId' as transfer_id, (e->>'sequence')::int4 as sequence, e->>'body' as body, place
+     from jsonb_array_elements($2::text::jsonb) with ordinality as _ (e, place)),
+   counted as (select project_id, count(*) as events from input group by project_id order by project_id),
+   taken as (
+     insert into event_streams as s (project_id, last_position) select project_id, events from counted order by project_id
+     on conflict (project_id) do update set last_position = s.last_position + excluded.last_position
+     returning s.project_id, s.last_position)
+   insert into events (id, project_id, network, type, invoice_id, transfer_id, sequence, body, created_at, position)
+   select input.id::uuid, project_id, $1, input.type, input.invoice_id::uuid, input.transfer_id::uuid, input.sequence, input.body, $3,
+     taken.last_position - counted.events + row_number() over (partition by project_id order by input.place)
+   from input join counted using (project_id) join taken using (project_id)
+   order by input.place`,
+  (network: Network, events: NewEvent[], now: UnixMs) => [network, JSON.stringify(events), new Date(now)],
+);
