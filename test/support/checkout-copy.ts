@@ -4,18 +4,16 @@ import { fileURLToPath } from 'node:url';
 import { inject } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-/** What a checkout needs in order to build, to run and to be packed. */
-const PARTS = ['bin', 'build', 'migrations', 'public', 'src', 'package.json', 'LICENSE', 'README.md', 'CHANGELOG.md'];
+/** What a checkout needs beside its sources in order to build, to run and to be packed. */
+const PARTS = ['bin', 'build', 'migrations', 'public', 'package.json', 'LICENSE', 'README.md', 'CHANGELOG.md'];
 
 /**
- * Copies the checkout as git has it, not built, with every package, but without these folders of src/, each of which takes its time to
- * build. Any user can read it; it goes with the test run.
+ * Copies the checkout as git has it, not built, with every package. Any user can read it; it goes with the test run. `sources`: what of src/,
+ * for each file takes its time to build.
  */
-export async function copyCheckout(without: readonly string[] = []): Promise<string> {
+export async function copyCheckout(sources: readonly string[] = ['src']): Promise<string> {
   const to = await newFolder();
-  const left = new Set(without.map((name) => join(ROOT, 'src', name)));
-  for (const name of PARTS)
-    await cp(join(ROOT, name), join(to, name), { recursive: true, filter: (path) => !left.has(path) });
+  for (const name of [...PARTS, ...sources]) await cp(join(ROOT, name), join(to, name), { recursive: true });
   await symlink(join(ROOT, 'node_modules'), join(to, 'node_modules'));
   return to;
 }
