@@ -37,7 +37,6 @@ export async function launchChromiumIn(parent: string): Promise<Browser> {
 /** No sandbox, because it cannot be had as root or in most containers, and only our own pages are opened; and no network of its own. */
 const ARGS = [
   '--no-sandbox',
-  '--no-zygote',
   '--disable-gpu',
   '--disable-dev-shm-usage',
   '--disable-background-networking',
