@@ -7,7 +7,8 @@ import { insertApiKey } from '../src/store/access/api-keys.ts';
 import type { Database } from '../src/store/db/database.ts';
 import { insertAddress } from '../src/store/ledger/addresses.ts';
 import { insertProject } from '../src/store/ledger/projects.ts';
-import { accountFromPublicKey, accountToAddress } from '../src/tron/address.ts';
+import { accountToAddress } from '../src/tron/address.ts';
+import { accountFromPublicKey } from '../src/tron/public-key.ts';
 import { createPlacer, MAX_SURCHARGE_MICRO, type Place } from './prices.ts';
 
 export type Shop = { projectId: string; addressIds: string[]; apiKey: string };

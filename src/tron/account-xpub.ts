@@ -1,5 +1,6 @@
 import { HARDENED_OFFSET, HDKey } from '@scure/bip32';
-import { type AccountHex, accountFromPublicKey, accountToAddress, type TronAddress } from './address.ts';
+import { type AccountHex, accountToAddress, type TronAddress } from './address.ts';
+import { accountFromPublicKey } from './public-key.ts';
 
 /** The extended public key of an account, m/44'/195'/account', as text of 111 characters. It can watch, and not spend. */
 export type AccountXpub = string & { readonly brand: 'AccountXpub' };

@@ -1,15 +1,7 @@
 import { hexToBytes } from '@noble/hashes/utils.js';
-import { HDKey } from '@scure/bip32';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import {
-  type AccountHex,
-  accountFromHex41,
-  accountFromPublicKey,
-  accountFromWord,
-  accountToAddress,
-  parseAddress,
-} from './address.ts';
+import { type AccountHex, accountFromHex41, accountFromWord, accountToAddress, parseAddress } from './address.ts';
 
 const BASE58 = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
 const account = fc
@@ -34,25 +26,6 @@ test('an address with one wrong character is refused', () => {
       expect(parseAddress(wrong).kind).toBe('invalid');
     }),
   );
-});
-
-test('the keys of an extended public key give the addresses a wallet shows', () => {
-  const xpub =
-    'xpub6D1AabNHCupeiLM65ZR9UStMhJ1vCpyV4XbZdyhMZBiJXALQtmn9p42VTQckoHVn8WNqS7dqnJokZHAHcHGoaQgmv8D45oNUKx6DZMNZBCd';
-  const external = HDKey.fromExtendedKey(xpub).deriveChild(0);
-  const addresses = [0, 1, 2].map((index) => {
-    const { publicKey } = external.deriveChild(index);
-    return publicKey === null ? null : accountToAddress(accountFromPublicKey(publicKey));
-  });
-  expect(addresses).toEqual([
-    'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH',
-    'TSeJkUh4Qv67VNFwY8LaAxERygNdy6NQZK',
-    'TYJPRrdB5APNeRs4R7fYZSwW3TcrTKw2gx',
-  ]);
-});
-
-test('a public key that is not on the curve is refused', () => {
-  expect(() => accountFromPublicKey(new Uint8Array(33))).toThrow();
 });
 
 test.each([

@@ -1,6 +1,4 @@
-import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { sha256 } from '@noble/hashes/sha2.js';
-import { keccak_256 } from '@noble/hashes/sha3.js';
 import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js';
 import { base58 } from '@scure/base';
 
@@ -63,15 +61,6 @@ export function accountFromWord(hex64: string): AccountHex | null {
 /** The account in the node's 21-byte form (`41` and 40 hex characters), or null when the text is anything else. */
 export function accountFromHex41(hex: string): AccountHex | null {
   return /^41[0-9a-f]{40}$/i.test(hex) ? (hex.slice(2).toLowerCase() as AccountHex) : null;
-}
-
-/**
- * The account of a secp256k1 public key, compressed (33 bytes) or not (65): the last 20 bytes of keccak256 over x and y.
- * Throws when the bytes are not a point of the curve.
- */
-export function accountFromPublicKey(bytes: Uint8Array): AccountHex {
-  const point = secp256k1.Point.fromBytes(bytes).toBytes(false);
-  return bytesToHex(keccak_256(point.subarray(1)).subarray(12)) as AccountHex;
 }
 
 function checksumOf(payload: Uint8Array): Uint8Array {

@@ -2,7 +2,7 @@ import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { hexToBytes } from '@noble/hashes/utils.js';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { accountFromPublicKey } from './address.ts';
+import { accountFromPublicKey } from './public-key.ts';
 import { recoverKey, recoverSigner, signMessage } from './signature.ts';
 
 const privateKey = fc

@@ -1,8 +1,9 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, concatBytes } from '@noble/hashes/utils.js';
-import { type AccountHex, accountFromPublicKey } from './address.ts';
+import type { AccountHex } from './address.ts';
 import { bytesFromHex } from './hex.ts';
+import { accountFromPublicKey } from './public-key.ts';
 
 const SIGNATURE_BYTES = 65;
 

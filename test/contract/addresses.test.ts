@@ -2,7 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { accountFromPublicKey, accountToAddress } from '../../src/tron/address.ts';
+import { accountToAddress } from '../../src/tron/address.ts';
+import { accountFromPublicKey } from '../../src/tron/public-key.ts';
 import { type CliOutput, newDirectory, runCli } from '../cli/run-cli.ts';
 import {
   call,

@@ -3,7 +3,8 @@ import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { uuidV7 } from '../../src/domain/ids.ts';
 import { insertAddress } from '../../src/store/ledger/addresses.ts';
-import { accountFromPublicKey, accountToAddress, parseAddress } from '../../src/tron/address.ts';
+import { accountToAddress, parseAddress } from '../../src/tron/address.ts';
+import { accountFromPublicKey } from '../../src/tron/public-key.ts';
 import { type CliOutput, runCli } from '../cli/run-cli.ts';
 import { DAMM } from '../support/damm-table.ts';
 import {

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isCodeWord } from '../../src/domain/code-word.ts';
 import { uuidV7 } from '../../src/domain/ids.ts';
 import { insertAddress } from '../../src/store/ledger/addresses.ts';
-import { accountFromPublicKey, accountToAddress } from '../../src/tron/address.ts';
+import { accountToAddress } from '../../src/tron/address.ts';
+import { accountFromPublicKey } from '../../src/tron/public-key.ts';
 import {
   createTestProject,
   startTestService,

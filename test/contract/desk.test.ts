@@ -2,7 +2,8 @@ import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { payScenario } from '../../src/devnet/payer/pay-scenario.ts';
 import type { Scenario } from '../../src/devnet/payer/scenarios.ts';
-import { accountFromPublicKey, accountToAddress } from '../../src/tron/address.ts';
+import { accountToAddress } from '../../src/tron/address.ts';
+import { accountFromPublicKey } from '../../src/tron/public-key.ts';
 import { type CliOutput, runCli } from '../cli/run-cli.ts';
 import {
   createTestProject,

@@ -6,7 +6,8 @@ import type { Scenario } from '../../src/devnet/payer/scenarios.ts';
 import { uuidV7 } from '../../src/domain/ids.ts';
 import { formatAmount, microUsdt } from '../../src/domain/money.ts';
 import { insertAddress } from '../../src/store/ledger/addresses.ts';
-import { accountFromPublicKey, accountToAddress } from '../../src/tron/address.ts';
+import { accountToAddress } from '../../src/tron/address.ts';
+import { accountFromPublicKey } from '../../src/tron/public-key.ts';
 import { untilRecorded, withApiOnly } from '../support/lookup-flow.ts';
 import {
   createTestProject,

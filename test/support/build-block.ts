@@ -1,9 +1,9 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { bytesToHex } from '@noble/hashes/utils.js';
 import type { AccountHex } from '../../src/tron/address.ts';
-import { accountFromPublicKey } from '../../src/tron/address.ts';
 import { type BlockHeaderJson, blockIdOf, encodeBlockHeader } from '../../src/tron/block-header.ts';
 import { txTrieRoot } from '../../src/tron/merkle.ts';
+import { accountFromPublicKey } from '../../src/tron/public-key.ts';
 import { encodeRawTransaction, type RawTransaction } from '../../src/tron/raw-transaction.ts';
 import { signMessage } from '../../src/tron/signature.ts';
 import { encodeTransaction, type TransactionJson, transactionFromJson, txIdOf } from '../../src/tron/transaction.ts';

@@ -16,7 +16,8 @@ import { insertApiKey } from '../../store/access/api-keys.ts';
 import type { Database } from '../../store/db/database.ts';
 import { insertAddress, markRetired } from '../../store/ledger/addresses.ts';
 import { insertProject } from '../../store/ledger/projects.ts';
-import { type AccountHex, accountFromPublicKey, accountToAddress, type TronAddress } from '../../tron/address.ts';
+import { type AccountHex, accountToAddress, type TronAddress } from '../../tron/address.ts';
+import { accountFromPublicKey } from '../../tron/public-key.ts';
 import { createWebhookSecret } from '../../webhooks/sign.ts';
 
 type DemoAddress = { id: string; account: AccountHex; address: TronAddress };

@@ -1,7 +1,8 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
-import { type AccountHex, accountFromPublicKey } from '../../tron/address.ts';
+import type { AccountHex } from '../../tron/address.ts';
+import { accountFromPublicKey } from '../../tron/public-key.ts';
 import { DEVNET_CONTRACTS } from '../../tron/usdt.ts';
 
 /** Every key and contract address of a devnet derives from this text: they are public, and worth nothing anywhere else. */

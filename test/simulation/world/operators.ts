@@ -9,7 +9,8 @@ import { enableEndpoint } from '../../../src/operator/webhooks/enable-endpoint.t
 import { rotateEndpointSecret } from '../../../src/operator/webhooks/rotate-secret.ts';
 import type { KeyRing } from '../../../src/runtime/key-ring.ts';
 import type { Database } from '../../../src/store/db/database.ts';
-import { accountFromPublicKey, accountToAddress } from '../../../src/tron/address.ts';
+import { accountToAddress } from '../../../src/tron/address.ts';
+import { accountFromPublicKey } from '../../../src/tron/public-key.ts';
 import { createWebhookSecret } from '../../../src/webhooks/sign.ts';
 import type { Random } from '../engine/random.ts';
 import type { SimulatedProcess } from '../engine/simulated-process.ts';
