@@ -24,12 +24,21 @@ import { runWebhooks } from './webhooks/run.ts';
 /**
  * `npm run bench` measures, prints tables, and writes bench/results/<name>-<time>.json. The names are `api` (the default), `ingest`,
  * `growth`, `misattribution`, `webhooks`, `checkout`, `paint`, `sizes`, `overload`, `floods` and `soak`. `--quick` is a short run that shows whether everything works and roughly how fast; its figures are no record.
- * `--compare OLD.json` shows beside the targets what an earlier result had. `soak` takes as long as `--minutes` says, 20 if it says nothing. For `ingest`, `--full` replays a whole day, and `--profile` writes a CPU profile of the service while it catches up from two nodes.
+ * `--compare OLD.json` shows beside the targets what an earlier result had.
+ * `growth` with `--invoices` measures a ledger of so many, with memory for its indexes and without; with `--partitions`, a table that is partitioned by hash.
+ * `soak` takes as long as `--minutes` says, 20 if it says nothing. For `ingest`, `--full` replays a whole day, and `--profile` writes a CPU profile of the service while it catches up from two nodes.
  */
 const BENCHES = {
   api: async () => runApi(await prepare()),
   ingest: async () => runIngest(await prepare()),
-  growth: async () => runGrowth({ postgres: await startPostgres(), isQuick: flags.quick, onProgress: progress }),
+  growth: async () =>
+    runGrowth({
+      ...(await startServer()),
+      isQuick: flags.quick,
+      invoices,
+      isOfPartitions: flags.partitions,
+      onProgress: progress,
+    }),
   misattribution: async () => runMisattribution(progress),
   webhooks: async () => runWebhooks(await prepare()),
   checkout: async () => runCheckout(await prepare()),
@@ -42,8 +51,9 @@ const BENCHES = {
 type Bench = keyof typeof BENCHES;
 
 const RESULTS = fileURLToPath(new URL('results/', import.meta.url));
-/** A run that takes longer hangs; the longest takes half of it. */
+/** A run that takes longer hangs; the longest takes half of it, but for more invoices than ten million. */
 const LIMIT_MS = 60 * 60_000;
+const INVOICES_OF_LIMIT = 10_000_000;
 
 const { values: flags, positionals } = parseArgs({
   allowPositionals: true,
@@ -53,14 +63,18 @@ const { values: flags, positionals } = parseArgs({
     profile: { type: 'boolean', default: false },
     compare: { type: 'string' },
     minutes: { type: 'string', default: '20' },
+    invoices: { type: 'string' },
+    partitions: { type: 'boolean', default: false },
   },
 });
+const invoices = flags.invoices === undefined ? null : readCount(flags.invoices);
 const toStop: (() => Promise<void>)[] = [];
 let isStopping = false;
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
   process.once(signal, () => abort(`stopped by ${signal}`));
-setTimeout(() => abort('the benchmark takes too long'), LIMIT_MS).unref();
+const limitMs = LIMIT_MS * Math.max(1, (invoices ?? 0) / INVOICES_OF_LIMIT);
+setTimeout(() => abort('the benchmark takes too long'), limitMs).unref();
 
 try {
   await run(benchNamed(positionals));
@@ -73,6 +87,12 @@ await stopAll();
 function benchNamed([name = 'api', ...more]: string[]): Bench {
   if (more.length === 0 && Object.hasOwn(BENCHES, name)) return name as Bench;
   throw new Error(`name one of ${Object.keys(BENCHES).join(', ')}`);
+}
+
+function readCount(text: string): number {
+  const count = /^\d{5,9}$/.test(text) ? Number(text) : 0;
+  if (count >= 10_000) return count;
+  throw new Error('--invoices takes 10000 to 999999999');
 }
 
 async function run(name: Bench): Promise<void> {
@@ -110,19 +130,30 @@ async function prepare(): Promise<BenchContext> {
   };
 }
 
-/** An empty server with the settings of the service, gone at the end. */
 async function startPostgres(): Promise<PostgresConnection> {
+  return (await startServer()).postgres;
+}
+
+/** An empty server with the settings of the service, gone at the end. `restart` makes settings count that only a start reads. */
+async function startServer(): Promise<{ postgres: PostgresConnection; restart(): Promise<PostgresConnection> }> {
   const folder = await mkdtemp(join(tmpdir(), 'quittance-bench-'));
   toStop.push(() => rm(folder, { recursive: true, force: true }));
   // Root's PostgreSQL runs as another user, which mkdtemp's mode 0700 would shut out.
   await chmod(folder, 0o711);
-  const postgres = await startEmbeddedPostgres({
-    dataDir: join(folder, 'data'),
-    sharedDir: join(folder, 'shared'),
-    log: createLogger({ level: 'warn' }),
-  });
-  toStop.push(() => postgres.stop());
-  return postgres.owner;
+  const start = () =>
+    startEmbeddedPostgres({
+      dataDir: join(folder, 'data'),
+      sharedDir: join(folder, 'shared'),
+      log: createLogger({ level: 'warn' }),
+    });
+  let server = await start();
+  toStop.push(() => server.stop());
+  const restart = async () => {
+    await server.stop();
+    server = await start();
+    return server.owner;
+  };
+  return { postgres: server.owner, restart };
 }
 
 function progress(text: string): void {

@@ -21,6 +21,12 @@ export async function machineCpuMs(): Promise<number> {
   return (user + nice + system + interrupts + softInterrupts) * TICK_MS;
 }
 
+/** The same with that of its children that ended, so that of a tree of processes nothing is lost. */
+export async function cpuMsWithEnded(pid: number): Promise<number> {
+  const fields = await statFields(pid);
+  return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks) * TICK_MS, 0);
+}
+
 /** Resident memory of one process in bytes. */
 export async function residentBytes(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');

@@ -12,8 +12,10 @@ export function priceAt(index: number): MicroUsdt {
 
 /** Different prices among the invoices of `fillHistory`. */
 export const PRICE_COUNT = 2000;
-/** Addresses among which they are spread evenly. With ten million, each has 100 of every price. */
-export const ADDRESS_COUNT = 50;
+/** Addresses among which they are spread evenly. From ten million on, each has 100 of every price, of the 900 that it can have. */
+export function addressCount(invoices: number): number {
+  return Math.max(50, Math.ceil(invoices / (100 * PRICE_COUNT)));
+}
 
 const BATCH = 500_000;
 
@@ -43,13 +45,13 @@ export async function fillHistory(
 const INSERT_INVOICES = `
   insert into invoices (id, project_id, network, address_id, idempotency_key, external_id, requested_micro, payable_micro,
     status, checkout_token, created_at, expires_at, event_count, paid_transfer_id)
-  select uuidv7(age), $1, 'devnet', ($2::uuid[])[1 + n % ${ADDRESS_COUNT}], gen_random_uuid()::text, 'order-' || 1000000000000000 + n,
-    price, price + 9 + 97 * (n / ${ADDRESS_COUNT * PRICE_COUNT}), status,
+  select uuidv7(age), $1, 'devnet', ($2::uuid[])[1 + n % cardinality($2::uuid[])], gen_random_uuid()::text, 'order-' || 1000000000000000 + n,
+    price, price + 9 + 97 * (n / (cardinality($2::uuid[]) * ${PRICE_COUNT})), status,
     translate(left(encode(uuid_send(gen_random_uuid()), 'base64'), 22), '+/0OIl', 'abcdef'),
     now() + age, now() + age + interval '30 minutes', case status when 'PENDING' then 0 else 1 end,
     case status when 'PAID' then uuidv7(age + interval '2 minutes') end
   from (
-    select n, (500 + 97 * (n / ${ADDRESS_COUNT} % ${PRICE_COUNT})) * 10000 as price,
+    select n, (500 + 97 * (n / cardinality($2::uuid[]) % ${PRICE_COUNT})) * 10000 as price,
       interval '-5 minutes' - interval '90 days' * (1 - n / $5::float8) as age,
       case when n >= 0.99 * $5::int8 then 'PENDING' when n % 10 < 6 then 'PAID' else 'EXPIRED' end as status
     from generate_series($3::int8, $4::int8 - 1) n)`;

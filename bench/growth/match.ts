@@ -19,7 +19,8 @@ const BATCH_BLOCKS = 20;
 export const PAID_PER_BATCH = PAID_PER_BLOCK * BATCH_BLOCKS;
 
 const NETWORK = 'devnet';
-const LEASE_MS = 3_600_000;
+/** A day: no run takes so long. */
+const LEASE_MS = 86_400_000;
 const EVIDENCE = { nodes: ['http://127.0.0.1:8090'], operatorCount: 1 };
 const PRODUCER = '0'.repeat(40) as AccountHex;
 

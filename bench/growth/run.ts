@@ -1,21 +1,32 @@
-import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
 import type { BenchResult } from '../bench-context.ts';
 import { onServer } from '../databases.ts';
 import { table } from '../targets.ts';
-import { type HistoryPlan, measureHistory, OLD } from './history.ts';
+import {
+  type BenchServer,
+  type History,
+  type HistoryPlan,
+  type Measured,
+  type Megabytes,
+  measureHistory,
+  OLD,
+} from './history.ts';
 import { measureOccupancy, type OccupancyPlan } from './occupancy.ts';
+import { measurePartitions } from './partitions.ts';
 import type { Comparison, Spread } from './spread.ts';
 
 type Plan = { occupancy: OccupancyPlan; history: HistoryPlan };
 
+const EACH = { few: 10_000, creates: 400, connections: [1, 16], batches: 8 };
 const FULL: Plan = {
   occupancy: { rounds: 9, creates: 400, connections: [1, 16] },
-  history: { few: 10_000, many: 10_000_000, rounds: 9, creates: 400, connections: [1, 16], batches: 8 },
+  history: { ...EACH, many: 10_000_000, rounds: 9, isUncachedToo: false },
 };
 const QUICK: Plan = {
   occupancy: { rounds: 3, creates: 200, connections: [1, 16] },
-  history: { few: 10_000, many: 100_000, rounds: 3, creates: 400, connections: [1, 16], batches: 8 },
+  history: { ...EACH, many: 100_000, rounds: 3, isUncachedToo: false },
 };
+/** Where the number of invoices is given: filling takes nearly all of the time. */
+const ROUNDS = 3;
 
 const MOST = { occupancy: 2, history: 1.3 };
 const SETTINGS = [
@@ -27,30 +38,70 @@ const SETTINGS = [
   'effective_cache_size',
 ];
 
-/** Whether creating gets dearer as a pool fills up, and creating and matching as the ledger grows. */
-export async function runGrowth(options: {
-  postgres: PostgresConnection;
-  isQuick: boolean;
-  onProgress(text: string): void;
-}): Promise<BenchResult> {
-  const { postgres, isQuick, onProgress } = options;
+/**
+ * Whether creating gets dearer as a pool fills up, and creating and matching as the ledger grows. `invoices`: the second only, of so
+ * many, with memory for their indexes and without. `isOfPartitions`: only what partitions do.
+ */
+export async function runGrowth(
+  options: BenchServer & {
+    isQuick: boolean;
+    invoices: number | null;
+    isOfPartitions: boolean;
+    onProgress(text: string): void;
+  },
+): Promise<BenchResult> {
+  const { postgres, isQuick, invoices, isOfPartitions, onProgress } = options;
   const plan = isQuick ? QUICK : FULL;
-  const occupancy = await measureOccupancy(postgres, plan.occupancy, onProgress);
-  const history = await measureHistory(postgres, plan.history, onProgress);
-  const settings = await onServer(postgres, async (client) => {
+  const settings = await readSettings(postgres);
+  if (isOfPartitions) {
+    const part = { invoices: isQuick ? 20_000 : 1_000_000, rounds: ROUNDS, creates: 100 };
+    const measured = await measurePartitions(postgres, part, onProgress);
+    return { markdown: showAll(['whole', 'split'], measured), record: { plan: part, settings, measured } };
+  }
+  const occupancy = invoices === null ? await measureOccupancy(postgres, plan.occupancy, onProgress) : null;
+  const wanted =
+    invoices === null ? plan.history : { ...EACH, many: invoices, rounds: isQuick ? 1 : ROUNDS, isUncachedToo: true };
+  const history = await measureHistory(options, wanted, onProgress);
+  const markdown = [
+    ...(occupancy === null ? [] : [show(['empty', '95 % taken'], occupancy, MOST.occupancy)]),
+    showHistory(history, wanted),
+    JSON.stringify(settings),
+  ].join('\n\n');
+  return { markdown, record: { plan: { ...plan, history: wanted }, settings, occupancy, history } };
+}
+
+function readSettings(postgres: BenchServer['postgres']): Promise<Record<string, string>> {
+  return onServer(postgres, async (client) => {
     const { rows } = await client.query<{ name: string; value: string }>(
       'select name, current_setting(name) as value from pg_settings where name = any ($1)',
       [SETTINGS],
     );
     return Object.fromEntries(rows.map(({ name, value }) => [name, value]));
   });
-  const { few, many } = history.megabytes;
-  const markdown = [
-    show(['empty', '95 % taken'], occupancy, MOST.occupancy),
-    show([`${plan.history.few} invoices`, `${plan.history.many} invoices`], history.comparisons, MOST.history),
-    `Databases: ${few} MB and ${many} MB, filled in ${history.fillSeconds} s. ${JSON.stringify(settings)}`,
+}
+
+function showHistory({ cached, uncached, megabytes, fillSeconds }: History, plan: HistoryPlan): string {
+  const sides: [string, string] = [`${plan.few} invoices`, `${plan.many} invoices`];
+  const size = ({ all, indexes }: Megabytes) => `${all} MB, of which indexes ${indexes}`;
+  return [
+    showAll(sides, cached),
+    ...(uncached === null ? [] : ["Nothing but PostgreSQL's own memory keeps pages:", showAll(sides, uncached)]),
+    `Databases: ${size(megabytes.few)}; ${size(megabytes.many)}. Filled in ${fillSeconds} s.`,
   ].join('\n\n');
-  return { markdown, record: { plan, settings, occupancy, history } };
+}
+
+function showAll(sides: [string, string], measured: Measured): string {
+  return `${show(sides, measured.comparisons, MOST.history)}\n\n${showCosts(measured)}`;
+}
+
+function showCosts({ costs }: Measured): string {
+  const rows = Object.entries(costs).map(([name, [few, many]]) => [
+    name,
+    ...[few.cpuMs, many.cpuMs].map((ms) => ms.toFixed(2)),
+    (many.cpuMs / few.cpuMs).toFixed(2),
+    ...[few.logBytes, many.logBytes, few.readBytes, many.readBytes].map((bytes) => (bytes / 1024).toFixed(1)),
+  ]);
+  return table(['each', 'CPU ms', 'second', 'ratio', 'log KB', 'second', 'read KB', 'second'], rows);
 }
 
 function show(sides: [string, string], comparisons: Comparison[], most: number): string {

@@ -27,10 +27,14 @@ export async function createDatabase(
 ): Promise<{ db: Database; connection: PostgresConnection }> {
   await onServer(server, (client) => client.query(`create database ${name}`));
   const connection = { ...server, database: name };
-  // Idle connections may end with the server; statements report their own errors.
-  const db = openDatabase({ connection, poolSize: POOL_SIZE, applicationName: 'bench', onError: () => {} });
+  const db = openPool(connection);
   await migrate(db);
   return { db, connection };
+}
+
+export function openPool(connection: PostgresConnection): Database {
+  // Idle connections may end with the server; statements report their own errors.
+  return openDatabase({ connection, poolSize: POOL_SIZE, applicationName: 'bench', onError: () => {} });
 }
 
 export async function createGrowthShop(db: Database, policy: Policy, addressCount: number): Promise<GrowthShop> {
@@ -76,6 +80,7 @@ const SELECT_INDEXES = `
 export async function fillQuickly(
   connection: PostgresConnection,
   work: (client: Client) => Promise<void>,
+  onProgress: (text: string) => void = () => {},
 ): Promise<void> {
   await onServer(connection, async (client) => {
     await client.query(
@@ -90,7 +95,8 @@ export async function fillQuickly(
       );
     }
     await work(client);
-    for (const { definition, constraint, promise, table } of indexes) {
+    for (const { name, definition, constraint, promise, table } of indexes) {
+      onProgress(`making ${name}`);
       await client.query(
         constraint === null ? definition : `alter table ${table} add constraint ${constraint} ${promise}`,
       );

@@ -1,5 +1,6 @@
+import { countPayable } from '../domain/address-need.ts';
 import { byUrgency, DAY_MS, type Forecast, forecastCapacity } from '../domain/capacity.ts';
-import { countCodeWords, wordRange } from '../domain/code-word.ts';
+import { wordRange } from '../domain/code-word.ts';
 import type { MicroUsdt } from '../domain/money.ts';
 import { type UnixMs, unixMs } from '../domain/time.ts';
 import type { Sql } from '../store/db/database.ts';
@@ -103,7 +104,7 @@ async function measureAmounts(
   const usedBefore = await findUsedBefore(db, id, policy, ranges, uses[0]?.countedSince ?? now);
   return entries.map(({ use, range }, index) => {
     const { addresses, reserved } = counts[index] ?? { addresses: 0n, reserved: 0n };
-    const total = addresses * (policy === 'exact' ? 1n : countCodeWords(range));
+    const total = addresses * countPayable(policy, range);
     const free = total > reserved ? total - reserved : 0n;
     const firstUseAt = usedBefore.has(index) ? null : use.firstUseAt;
     const { requestedMicro, used7Days, used30Days, countedSince } = use;

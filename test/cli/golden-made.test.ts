@@ -117,6 +117,11 @@ test('projects and keys are made, changed and refused as they were', async () =>
   await run(['key', 'revoke', 'key_1']);
   await both(['key', 'list', '--project', projectId]);
   await both(['key', 'list']);
+  const expecting = ['project', 'create', '--name', 'Busy', '--network', 'devnet', '--orders-per-day'];
+  await both([...expecting, '100', '--prices', '2']);
+  await both([...expecting, '2000', '--policy', 'exact']);
+  await both([...expecting, '0', '--prices', '1.5']);
+  await both(['project', 'create', '--name', 'Busy', '--network', 'devnet', '--prices', '20']);
   await finish();
 });
 

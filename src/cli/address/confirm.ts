@@ -1,7 +1,6 @@
-import { once } from 'node:events';
-import { createInterface } from 'node:readline/promises';
 import { AppError } from '../../domain/errors.ts';
 import { ASKED_LENGTH, firstAddresses } from '../../operator/addresses/confirm-key.ts';
+import { askPerson, hasPerson } from '../terminal/ask-person.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 /** Wallets that number accounts share only the first address, so that one alone does not tell them from others. */
@@ -19,7 +18,7 @@ export async function confirmFirstAddress(
 ): Promise<void> {
   const { addresses, refuseOther, refuseOtherAddress } = firstAddresses(xpub);
   if (first !== undefined) return refuseOtherAddress(first);
-  if (!('isTTY' in terminal.stdin) || terminal.stdin.isTTY !== true) {
+  if (!hasPerson(terminal)) {
     throw new AppError(
       'INVALID_ARGUMENT',
       'no address was added: this key is new here, so it must be confirmed. Open the account in your wallet and give its first address with --first T…, or run the command in a terminal',
@@ -33,24 +32,7 @@ export async function confirmFirstAddress(
       'Compare all three: some wallets count accounts instead of addresses, and then only #1 is the same.',
     ].join('\n'),
   );
-  refuseOther(await ask(terminal, `The last ${ASKED_LENGTH} characters of #1, as your wallet shows them: `));
-}
-
-/** Also ends where the input does, or with Ctrl-C. */
-async function ask(terminal: Terminal, question: string): Promise<string> {
-  const lines = createInterface({ input: terminal.stdin, output: terminal.stderr });
-  const ended = once(lines, 'close').then(() => null);
-  try {
-    const typed = await Promise.race([lines.question(question).catch(unlessAborted), ended]);
-    if (typed === null) throw new AppError('INVALID_ARGUMENT', 'no address was added: nothing was typed');
-    return typed.trim();
-  } finally {
-    lines.close();
-  }
-}
-
-/** On a terminal, Ctrl-C and Ctrl-D reject the question. */
-function unlessAborted(error: Error): null {
-  if (error.name === 'AbortError') return null;
-  throw error;
+  const typed = await askPerson(terminal, `The last ${ASKED_LENGTH} characters of #1, as your wallet shows them: `);
+  if (typed === null) throw new AppError('INVALID_ARGUMENT', 'no address was added: nothing was typed');
+  refuseOther(typed);
 }

@@ -33,6 +33,8 @@ export function addProjectCommands(program: Command, terminal: Terminal, print: 
     .option(...LIFETIME_OPTION, '30m')
     .option(...UNPAID_OPTION, '600')
     .option(...UNPAID_PER_MINUTE_OPTION, '120')
+    .option('--orders-per-day <n>', 'how many you expect, paid or not: says how many addresses that needs')
+    .option('--prices <n>', 'of how many different amounts they are, about evenly; else of one')
     .action(async (options) => print((await import('./project.ts')).printNewProject(terminal, options)));
   addBrandOptions(create, { removable: false });
   const update = group

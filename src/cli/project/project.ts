@@ -1,12 +1,18 @@
 import { accentPalette } from '../../domain/brand/colour.ts';
 import { AppError } from '../../domain/errors.ts';
 import { formatDuration } from '../../operator/input/duration.ts';
-import { createProject, readNewProject } from '../../operator/projects/create-project.ts';
+import { createProject, type ExpectedOrdersInput, readNewProject } from '../../operator/projects/create-project.ts';
 import { listProjects } from '../../operator/projects/list-projects.ts';
 import type { NeededInput, SettingsInput } from '../../operator/projects/read-settings.ts';
 import { showProject } from '../../operator/projects/show-project.ts';
 import { readProjectChange, updateProject } from '../../operator/projects/update-project.ts';
-import type { ListedProjectView, ProjectView, UpdatedProjectView } from '../../operator/projects/views.ts';
+import type {
+  ListedProjectView,
+  NewProjectView,
+  ProjectView,
+  UpdatedProjectView,
+} from '../../operator/projects/views.ts';
+import { askPerson, hasPerson } from '../terminal/ask-person.ts';
 import { cliActor } from '../terminal/operator.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
 import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
@@ -30,19 +36,43 @@ async function readBrand({ support, returnUrl, accent, logo }: Typed): Promise<B
 
 export async function printNewProject(
   terminal: Terminal,
-  typed: Typed & NeededInput & { network: string },
+  typed: Typed & NeededInput & ExpectedOrdersInput & { network: string },
 ): Promise<Result> {
   const brand = await readBrand(typed);
-  const wanted = readNewProject({ ...typed, ...brand });
+  const read = (orders: ExpectedOrdersInput) => readNewProject({ ...typed, ...brand, ...orders });
+  const given = read({});
+  const isAsked = given.expected === null && !terminal.json && hasPerson(terminal);
+  const wanted = isAsked ? read(await askForOrders(terminal)) : given;
   const data = await withDatabase(terminal, (deps) => createProject(deps, cliActor(terminal), wanted), {
     mayCreate: true,
     mayMigrate: false,
   });
   return {
     data,
-    text: formatFields(fieldsOf(data)),
-    next: `next: quittance address add --project ${data.projectId} T…, then quittance key create --project ${data.projectId}`,
+    text: formatFields([...fieldsOf(data), ['addresses needed', needOf(data)]]),
+    next: `next: ${addAddresses(data)}, then quittance key create --project ${data.projectId}`,
   };
+}
+
+/** An empty line says nothing: the project is made all the same. */
+async function askForOrders(terminal: Terminal): Promise<ExpectedOrdersInput> {
+  const ordersPerDay = await askPerson(terminal, 'How many orders a day do you expect, paid or not? (Enter: unknown) ');
+  if (!ordersPerDay) return {};
+  const prices = await askPerson(terminal, 'Of how many different amounts, about evenly? (Enter: one) ');
+  return { ordersPerDay, prices: prices || undefined };
+}
+
+function needOf({ addressNeed: need }: NewProjectView): string | null {
+  if (need === undefined) return null;
+  const days = Math.floor(need.daysOfOne);
+  const each = days < 1 ? 'less than a day' : `${days} ${days === 1 ? 'day' : 'days'}`;
+  return `${need.for90Days} for 90 days, ${need.for365Days} for a year; one lasts ${each}`;
+}
+
+function addAddresses({ projectId, addressNeed: need }: NewProjectView): string {
+  const add = `quittance address add --project ${projectId} T…`;
+  if (need === undefined) return add;
+  return `add ${need.for90Days} addresses with ${add}, or a few with quittance address derive --project ${projectId} --xpub xpub6… --count 3, after which up to 100 more are derived by themselves`;
 }
 
 export async function printUpdatedProject(

@@ -1,4 +1,5 @@
-import { countCodeWords, wordRange } from '../../domain/code-word.ts';
+import { countPayable } from '../../domain/address-need.ts';
+import { wordRange } from '../../domain/code-word.ts';
 import { encodeId } from '../../domain/ids.ts';
 import { formatAmount, type MicroUsdt, microUsdt } from '../../domain/money.ts';
 import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
@@ -35,7 +36,7 @@ export async function showCapacityOfAmount(
   const [found] = capacity.amounts;
   if (found === undefined) throw new Error(`nothing was measured of ${amount}`);
   const range = wordRange(amount, widthOf(project));
-  const total = project.policy === 'exact' ? 1n : countCodeWords(range);
+  const total = countPayable(project.policy, range);
   const addresses = (await listReserved(deps.db, project.id, project.policy, range)).map(
     ({ address, position, reserved }) => {
       return { address, position, total: Number(total), free: Number(total > reserved ? total - reserved : 0n) };

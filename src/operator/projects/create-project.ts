@@ -1,3 +1,4 @@
+import { addressNeed, type ExpectedOrders } from '../../domain/address-need.ts';
 import { AppError, type FieldProblem } from '../../domain/errors.ts';
 import { uuidV7 } from '../../domain/ids.ts';
 import { isNetwork, NETWORKS } from '../../domain/network.ts';
@@ -7,20 +8,50 @@ import { findProject, insertProject } from '../../store/ledger/projects.ts';
 import type { Actor } from '../actor.ts';
 import { clip } from '../input/clip.ts';
 import { fieldProblem } from '../input/field-error.ts';
-import { type NeededInput, readSettings, returnUrlProblems, type SettingsInput, storeLogo } from './read-settings.ts';
+import {
+  MAX_COUNT,
+  type NeededInput,
+  readCount,
+  readSettings,
+  returnUrlProblems,
+  type SettingsInput,
+  storeLogo,
+} from './read-settings.ts';
 import { viewProject } from './view-project.ts';
-import type { ProjectView } from './views.ts';
+import type { NewProjectView } from './views.ts';
 
 type NewProject = ReturnType<typeof readNewProject>;
 
 /** Reads what a project is to be, with all problems at once. Errors: `INVALID_ARGUMENT`. */
-export function readNewProject({ network, ...input }: SettingsInput & NeededInput & { network: string }) {
+export function readNewProject({
+  network,
+  ...input
+}: SettingsInput & NeededInput & ExpectedOrdersInput & { network: string }) {
   const problems: FieldProblem[] = [];
   const settings = readSettings(input, problems);
+  const expected = readExpectedOrders(input, problems);
   if (isNetwork(network)) problems.push(...returnUrlProblems(settings, network));
   else problems.push(fieldProblem('network', `is ${clip(network)}: choose ${NETWORKS.join(', ')}`));
-  if (problems.length === 0 && isNetwork(network)) return { ...settings, network };
+  if (problems.length === 0 && isNetwork(network)) return { ...settings, network, expected };
   throw new AppError('INVALID_ARGUMENT', 'the project was not made', { problems });
+}
+
+/** As they are typed. `prices`: different amounts, 1 if it is left out, which needs the most addresses. */
+export type ExpectedOrdersInput = { [Name in 'ordersPerDay' | 'prices']?: string | undefined };
+
+function readExpectedOrders(
+  { ordersPerDay, prices }: ExpectedOrdersInput,
+  problems: FieldProblem[],
+): ExpectedOrders | null {
+  const read = (subject: keyof ExpectedOrdersInput, text: string) => {
+    const count = readCount(text);
+    if (count === null) problems.push(fieldProblem(subject, `is ${clip(text)}: it takes 1 to ${MAX_COUNT}`));
+    return count ?? 1;
+  };
+  const expected = { perDay: read('ordersPerDay', ordersPerDay ?? '1'), prices: read('prices', prices ?? '1') };
+  if (ordersPerDay !== undefined) return expected;
+  if (prices !== undefined) problems.push(fieldProblem('prices', 'needs the orders a day as well'));
+  return null;
 }
 
 type Deps = { db: Sql; now(): UnixMs; random(bytes: number): Uint8Array };
@@ -29,11 +60,13 @@ export async function createProject(
   { db, now, random }: Deps,
   _actor: Actor,
   wanted: NewProject,
-): Promise<ProjectView> {
-  const { network, ...settings } = wanted;
+): Promise<NewProjectView> {
+  const { network, expected, ...settings } = wanted;
   const id = uuidV7(now(), random(10));
   await insertProject(db, { id, network, ...(await storeLogo(db, settings)) });
   const project = await findProject(db, id);
   if (project === null) throw new Error(`project ${id} was inserted and is not there`);
-  return viewProject(project);
+  if (expected === null) return viewProject(project);
+  const { perDay: ordersPerDay, prices } = expected;
+  return { ...viewProject(project), addressNeed: { ordersPerDay, prices, ...addressNeed(expected, project) } };
 }

@@ -30,7 +30,7 @@ export type WantedSettings = Partial<Omit<ProjectSettings, 'logoId'>> & { logo?:
 /** The bounds of the schema. */
 const SURCHARGE_MICRO = { least: 100n, most: 1_000_000n };
 const LIFETIME_MS = { least: 300_000, most: 30 * 86_400_000 };
-const MAX_UNPAID = 1_000_000;
+export const MAX_COUNT = 1_000_000;
 
 /** The settings that every project has. */
 type Needed = Pick<ProjectSettings, 'name' | 'maxSurchargeMicro' | 'invoiceLifetimeMs'>;
@@ -66,10 +66,9 @@ export function readSettings(input: SettingsInput, problems: FieldProblem[]): Wa
   for (const limit of ['maxUnpaid', 'maxUnpaidPerMinute'] as const) {
     const text = input[limit];
     if (text === undefined) continue;
-    const count = /^\d{1,7}$/.test(text) ? Number(text) : 0;
-    if (text !== 'none' && (count < 1 || count > MAX_UNPAID))
-      add(limit, `is ${clip(text)}: it takes 1 to ${MAX_UNPAID}, or none`);
-    settings[limit] = text === 'none' ? null : count;
+    const count = text === 'none' ? null : readCount(text);
+    if (text !== 'none' && count === null) add(limit, `is ${clip(text)}: it takes 1 to ${MAX_COUNT}, or none`);
+    settings[limit] = count;
   }
   if (support !== undefined) {
     settings.supportContact = support === null ? null : support.trim();
@@ -96,6 +95,12 @@ export function readSettings(input: SettingsInput, problems: FieldProblem[]): Wa
     if (logo !== null && read.kind === 'refused') add('logo', `${clip(logo.file)} ${read.reason}`);
   }
   return settings;
+}
+
+/** A number of 1 to `MAX_COUNT`, or `null`. */
+export function readCount(text: string): number | null {
+  const count = /^\d{1,7}$/.test(text) ? Number(text) : 0;
+  return count < 1 || count > MAX_COUNT ? null : count;
 }
 
 function secretIn(text: string, spot: typeof spotSecret): Text | null {

@@ -21,6 +21,20 @@ export const ProjectView = Type.Object({
 });
 export type ProjectView = Static<typeof ProjectView>;
 
+/** The addresses that the expected orders use up, if any were told. */
+export const NewProjectView = Type.Interface([ProjectView], {
+  addressNeed: Type.Optional(
+    Type.Object({
+      ordersPerDay: Type.Integer(),
+      prices: Type.Integer(),
+      daysOfOne: Type.Number(),
+      for90Days: Type.Integer(),
+      for365Days: Type.Integer(),
+    }),
+  ),
+});
+export type NewProjectView = Static<typeof NewProjectView>;
+
 /** How many addresses are in use, by policy. */
 const ActiveAddresses = Type.Object({ tail: Type.Integer(), exact: Type.Integer() });
 

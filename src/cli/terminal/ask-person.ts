@@ -1,0 +1,25 @@
+import { once } from 'node:events';
+import { createInterface } from 'node:readline/promises';
+import type { Terminal } from './terminal.ts';
+
+/** Whether a person sits at the terminal and can be asked. */
+export function hasPerson({ stdin }: Terminal): boolean {
+  return 'isTTY' in stdin && stdin.isTTY === true;
+}
+
+/** What a person types, without the spaces around it; `null` where the input ends, or with Ctrl-C. */
+export async function askPerson(terminal: Terminal, question: string): Promise<string | null> {
+  const lines = createInterface({ input: terminal.stdin, output: terminal.stderr });
+  const ended = once(lines, 'close').then(() => null);
+  try {
+    return (await Promise.race([lines.question(question).catch(unlessAborted), ended]))?.trim() ?? null;
+  } finally {
+    lines.close();
+  }
+}
+
+/** On a terminal, Ctrl-C and Ctrl-D reject the question. */
+function unlessAborted(error: Error): null {
+  if (error.name === 'AbortError') return null;
+  throw error;
+}

@@ -1,0 +1,62 @@
+import { PassThrough, Writable } from 'node:stream';
+import { afterAll, expect, test } from 'vitest';
+import { main } from '../../src/cli/main.ts';
+import { createTestDatabase } from '../support/postgres.ts';
+import { recordSurroundings } from '../support/terminal.ts';
+
+const database = await createTestDatabase();
+afterAll(() => database.drop());
+
+/** Makes a project as a person at a terminal does who answers each question, and ends the input where an answer is `null`. */
+async function createBy(answers: (string | null)[], ...args: string[]) {
+  const stdin = Object.assign(new PassThrough(), { isTTY: true });
+  const asked: string[] = [];
+  const stderr = new Writable({
+    decodeStrings: false,
+    write(chunk: string, _encoding, done) {
+      for (const [question] of chunk.matchAll(/^How many orders.*|^Of how many.*/gm)) {
+        asked.push(question);
+        const answer = answers.shift() ?? null;
+        if (answer === null) stdin.end();
+        else stdin.write(`${answer}\n`);
+      }
+      done();
+    },
+  });
+  const env = { DATABASE_URL: database.connectionString, DATABASE_OWNER_URL: database.ownerString };
+  const surroundings = { ...recordSurroundings({ env }), stdin, stderr };
+  const code = await main(['project', 'create', '--name', 'Shop', '--network', 'nile', ...args], surroundings);
+  return { code, asked, stdout: surroundings.written.stdout };
+}
+
+test('a person at a terminal is asked for orders and amounts, and told how many addresses they need', async () => {
+  const { code, asked, stdout } = await createBy(['1000', ' 20 ']);
+  expect(code).toBe(0);
+  expect(asked).toHaveLength(2);
+  expect(stdout).toContain('addresses needed     5 for 90 days, 21 for a year; one lasts 18 days');
+});
+
+test('an empty second answer means one amount', async () => {
+  expect((await createBy(['100', ''])).stdout).toContain('10 for 90 days, 41 for a year; one lasts 9 days');
+});
+
+test.each([
+  ['an empty line', ''],
+  ['the end of the input', null],
+])('%s answers nothing, and the project is made all the same', async (_what, answer) => {
+  const { code, asked, stdout } = await createBy([answer]);
+  expect(code).toBe(0);
+  expect(asked).toHaveLength(1);
+  expect(stdout).toMatch(/^project +prj_/);
+  expect(stdout).not.toContain('addresses needed');
+});
+
+test('an answer that is no number makes no project', async () => {
+  expect(await createBy(['many'])).toMatchObject({ code: 2, stdout: '' });
+});
+
+test('nothing is asked where the options say it, with --json, or where an option is wrong', async () => {
+  for (const args of [['--orders-per-day', '5'], ['--json'], ['--lifetime', '1s']]) {
+    expect((await createBy([], ...args)).asked).toEqual([]);
+  }
+});
