@@ -1,4 +1,4 @@
-import Type, { type TSchema } from 'typebox';
+import { type TSchema, Type } from '../runtime/type.ts';
 
 /** ISO 8601, UTC, with milliseconds. */
 export const Time = Type.String({ format: 'date-time' });

@@ -20,9 +20,9 @@ type Locked = {
   resolved?: string;
   integrity?: string;
 };
-const packages = listPackages(lock.packages);
+const packages = listPackages(lock.packages as Record<string, Locked>);
 /** Of test/node_modules. */
-const testPackages = listPackages(testLock.packages);
+const testPackages = listPackages(testLock.packages as Record<string, Locked>);
 
 function listPackages(locked: Record<string, Locked>): (Locked & { name: string })[] {
   const { '': _, ...rest } = locked;
