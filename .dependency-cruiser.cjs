@@ -139,7 +139,7 @@ module.exports = {
       name: 'no-dev-dependencies-in-source',
       severity: 'error',
       from: { path: '^(src|bin)/', pathNot: '\\.test\\.ts$' },
-      to: { dependencyTypes: ['npm-dev'], pathNot: 'node_modules/@types/' },
+      to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['type-only'], pathNot: 'node_modules/@types/' },
     },
   ],
   options: {

@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import { configDefaults, defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/support/longest-first.ts';
 import { PATIENCE_MS } from './test/support/patience.ts';
@@ -8,7 +9,9 @@ export default defineConfig({
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
     // Minutes of every combination, and database servers that die; `npm run test:long` runs them.
     exclude: [...configDefaults.exclude, 'test/long/**', 'test/ha/**'],
-    globalSetup: ['test/support/postgres-global-setup.ts'],
+    globalSetup: ['build/test-packages.js', 'test/support/postgres-global-setup.ts'].map((path) =>
+      join(import.meta.dirname, path),
+    ),
     // Processes, because tests start servers, child processes and browsers that a thread cannot be rid of.
     pool: 'forks',
     // To load the service anew for each of three hundred files takes a third of the time of all tests. A test that changes what is shared

@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Browser } from 'playwright-core';
 import { launchChromiumIn } from '../test/support/launch-chromium.ts';
 import { LOGOS } from '../test/support/logos.ts';
 import type { BenchContext, BenchResult } from './bench-context.ts';
@@ -9,6 +8,7 @@ import { type BenchChain, createChain, startMining } from './checkout/chain.ts';
 import { startScript, startService } from './child.ts';
 import { type Target, table } from './targets.ts';
 
+type Browser = Awaited<ReturnType<typeof launchChromiumIn>>;
 type Plan = { loads: number };
 const DEFAULT: Plan = { loads: 30 };
 const QUICK: Plan = { loads: 5 };

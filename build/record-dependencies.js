@@ -4,6 +4,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { npmCommand } from './npm.js';
 
 const root = join(import.meta.dirname, '..');
 const file = join(root, 'test/rules/production-packages.json');
@@ -26,8 +27,7 @@ process.stdout.write(`${Object.keys(sorted).length} packages\n`);
 
 /** The day on which the registry says that it was published: `2026-06-06`. */
 function askDate(name, version) {
-  const script = process.env['npm_execpath'];
-  const [command, first] = script?.endsWith('.js') ? [process.execPath, [script]] : ['npm', []];
+  const [command, ...first] = npmCommand();
   const times = JSON.parse(execFileSync(command, [...first, 'view', name, 'time', '--json'], { encoding: 'utf8' }));
   const time = times[version];
   if (typeof time !== 'string') throw new Error(`the registry does not say when ${name}@${version} was published`);

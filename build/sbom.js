@@ -7,6 +7,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { npmCommand } from './npm.js';
 
 const root = join(import.meta.dirname, '..');
 const read = (name) => JSON.parse(readFileSync(join(root, name), 'utf8'));
@@ -39,7 +40,6 @@ try {
 }
 
 function npm(cwd, ...args) {
-  const script = process.env['npm_execpath'];
-  const [file, first] = script?.endsWith('.js') ? [process.execPath, [script]] : ['npm', []];
+  const [file, ...first] = npmCommand();
   return execFileSync(file, [...first, ...args], { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
 }

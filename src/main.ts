@@ -6,25 +6,24 @@ import { createLogger, type Logger } from './runtime/log.ts';
 import { openKeyRing, requireKeyRing } from './runtime/open-key-ring.ts';
 import { whenParentDies } from './runtime/parent-process.ts';
 import { createParts } from './runtime/parts.ts';
-import { startService } from './service.ts';
-import { startServiceDatabase } from './store/embedded/service-database.ts';
+import { type ServiceDatabase, startServiceDatabase } from './store/embedded/service-database.ts';
 
 /** Everything stops within this time, or the process ends anyway: what is unfinished is safe in the database. */
 const STOP_LIMIT_MS = 9000;
 
 type Running = { stop(): Promise<void> };
 
-/** Starts what a process runs. `fail` ends it with a failure while it runs. */
-export type Start = (config: Config, log: Logger, fail: (error: unknown) => void) => Promise<Running>;
+/** Starts what a process runs over its database. */
+export type Start = (config: Config, log: Logger, database: ServiceDatabase) => Promise<Running>;
 
 /**
- * Runs the sandbox, which is handed in, or the real service until SIGINT, SIGTERM, or the death of the npm that started it. Throws
+ * Runs the sandbox, which `loadSandbox` brings, or the real service until SIGINT, SIGTERM, or the death of the npm that started it. Throws
  * if a part that nothing works without has failed while running, after everything else has stopped.
  */
-export async function main(config: Config, runSandbox: Start): Promise<void> {
+export async function main(config: Config, loadSandbox: () => Promise<Start>): Promise<void> {
   const log = createLogger({ level: config.logLevel });
   const stopped = untilStopped(log);
-  const running = await (config.sandbox ? runSandbox : runService)(config, log, stopped.fail);
+  const running = await run(config, log, stopped.fail, config.sandbox ? loadSandbox : loadService);
   stopped.begin();
   const { reason, failure } = await stopped.promise;
   log.info({ reason }, 'stopping');
@@ -42,23 +41,42 @@ function explain(failure: unknown, { dataDir }: Config): unknown {
   return explained instanceof DataDirError && explained.code === 'DATA_DIR_FULL' ? explained : failure;
 }
 
-/** The real service: the database of DATABASE_URL or the embedded one, and the roles of this process. */
-async function runService(config: Config, log: Logger, fail: (error: unknown) => void): Promise<Running> {
-  const { databaseUrl, dataDir } = config;
-  const needsOwnUser = config.networks.mainnet !== undefined;
+/** PostgreSQL starts while this process loads what works on it: each takes some hundred milliseconds. */
+async function run(
+  config: Config,
+  log: Logger,
+  fail: (error: unknown) => void,
+  load: () => Promise<Start>,
+): Promise<Running> {
   const parts = createParts();
   try {
-    const database =
-      databaseUrl === null
-        ? await parts.add(startServiceDatabase({ dataDir, log, needsOwnUser, fail }))
-        : { connection: databaseUrl };
-    const service = await parts.add(startService({ config, ...database, keyRing: await keysOf(config, log), log }));
-    log.info({ url: service.url, metricsUrl: service.metricsUrl, roles: config.roles }, 'ready');
+    const [database, start] = await Promise.all([parts.add(startDatabase(config, log, fail)), load()]);
+    await parts.add(start(config, log, database));
     return parts;
   } catch (error) {
     await parts.stop().catch(() => undefined);
     throw error;
   }
+}
+
+/** The database of DATABASE_URL, or the embedded one, which the sandbox always has. `fail` hears if that ends by itself. */
+async function startDatabase(
+  { sandbox, databaseUrl, dataDir, networks }: Config,
+  log: Logger,
+  fail: (error: unknown) => void,
+): Promise<ServiceDatabase> {
+  if (databaseUrl !== null && !sandbox) return { connection: databaseUrl, stop: async () => undefined };
+  return startServiceDatabase({ dataDir, log, needsOwnUser: networks.mainnet !== undefined, fail });
+}
+
+/** The real service: the roles of this process. */
+async function loadService(): Promise<Start> {
+  const { startService } = await import('./service.ts');
+  return async (config, log, database) => {
+    const service = await startService({ config, ...database, keyRing: await keysOf(config, log), log });
+    log.info({ url: service.url, metricsUrl: service.metricsUrl, roles: config.roles }, 'ready');
+    return service;
+  };
 }
 
 /** The role `webhooks` cannot do without. The role `api` signs receipts if it has them. */

@@ -1,7 +1,7 @@
-import { Type } from 'typebox';
 import type { EventType } from '../domain/event.ts';
 import type { InvoiceStatus } from '../domain/invoice.ts';
 import { WIRE_NETWORK } from '../domain/network.ts';
+import { type TSchema, Type } from '../runtime/type.ts';
 import { InvoiceWithPaymentSchema, PaidPaymentSchema } from './schemas.ts';
 
 const endpointId = Type.String({ examples: ['whe_01k2m9t0b3e8zr6v5x4c7d1f2g'] });
@@ -90,7 +90,7 @@ function invoiceEvent<const Name extends EventType, const Status extends Invoice
   return envelope(type, Type.Object({ ...InvoiceWithPaymentSchema.properties, status: Type.Literal(status) }), words);
 }
 
-function envelope<const Name extends EventType, Data extends Type.TSchema>(type: Name, data: Data, words: Words) {
+function envelope<const Name extends EventType, Data extends TSchema>(type: Name, data: Data, words: Words) {
   return Type.Object(
     {
       id: Type.String({

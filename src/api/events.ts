@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
 import { assertNever } from '../domain/assert-never.ts';
 import { decodeId, encodeId, NIL_UUID } from '../domain/ids.ts';
+import { Type } from '../runtime/type.ts';
 import { type FeedPage, findFeedPage } from '../store/outbox/event-feed.ts';
 import { problemOf } from '../web/problem.ts';
 import type { ApiDeps } from './api-deps.ts';

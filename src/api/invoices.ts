@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
 import { assertNever } from '../domain/assert-never.ts';
 import { describePayment, projectInvoice } from '../domain/event.ts';
 import { decodeId, encodeId, NIL_UUID } from '../domain/ids.ts';
 import { formatAmount, type MicroUsdt } from '../domain/money.ts';
 import { createOrder, type Ordered } from '../payments/create-order.ts';
+import { Type } from '../runtime/type.ts';
 import { type FoundInvoice, findInvoiceByExternalId } from '../store/ledger/invoices.ts';
 import { findInvoicePayment } from '../store/ledger/payments.ts';
 import { createInvoiceReader } from '../store/ledger/read-invoices.ts';

@@ -1,5 +1,5 @@
-import { Type } from 'typebox';
 import { INVOICE_STATUSES } from '../domain/invoice.ts';
+import { Type } from '../runtime/type.ts';
 import { PROBLEMS } from '../web/problem.ts';
 
 /** The schemas of the public API. They serialise the answers and are published in /openapi.json. */

@@ -1,5 +1,5 @@
-import Type, { type TSchema } from 'typebox';
 import type { Text } from '../domain/message.ts';
+import { type TSchema, Type } from '../runtime/type.ts';
 
 /** ISO 8601, UTC, with milliseconds. */
 export const Time = Type.String({ format: 'date-time' });

@@ -7,7 +7,7 @@ import type { Payer } from '../../src/devnet/payer/payer.ts';
 import type { TestService } from '../support/service.ts';
 import { type CheckoutTest, newInvoice, type OpenedPage, openPage, type TestInvoice } from './checkout.ts';
 
-const TRON_WEB = fileURLToPath(new URL('../../node_modules/tronweb/dist/TronWeb.js', import.meta.url));
+const TRON_WEB = fileURLToPath(new URL('../node_modules/tronweb/dist/TronWeb.js', import.meta.url));
 
 /** A node's answer to a request of the wallet's TronWeb. */
 type AskNode = (path: string, payload: object) => Promise<unknown>;

@@ -83,5 +83,5 @@ async function installSdk(folder: string): Promise<void> {
     logLevel: 'silent',
   });
   await copyFile(join(ROOT, 'sdk/package.json'), join(sdk, 'package.json'));
-  await symlink(join(ROOT, 'node_modules/express'), join(modules, 'express'));
+  await symlink(join(ROOT, 'test/node_modules/express'), join(modules, 'express'));
 }

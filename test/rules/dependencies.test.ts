@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import manifest from '../../package.json' with { type: 'json' };
 import lock from '../../package-lock.json' with { type: 'json' };
+import testLock from '../package-lock.json' with { type: 'json' };
 import record from './production-packages.json' with { type: 'json' };
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -18,9 +20,17 @@ type Locked = {
   resolved?: string;
   integrity?: string;
 };
-const packages = Object.entries(lock.packages as Record<string, Locked>)
-  .filter(([path]) => path !== '')
-  .map(([path, locked]) => ({ ...locked, name: path.slice(path.lastIndexOf('node_modules/') + 13) }));
+const packages = listPackages(lock.packages as Record<string, Locked>);
+/** Of test/node_modules. */
+const testPackages = listPackages(testLock.packages as Record<string, Locked>);
+
+function listPackages(locked: Record<string, Locked>): (Locked & { name: string })[] {
+  const { '': _, ...rest } = locked;
+  return Object.entries(rest).map(([path, each]) => ({
+    ...each,
+    name: path.slice(path.lastIndexOf('node_modules/') + 13),
+  }));
+}
 /** What an installation without development packages has. */
 const production = packages.filter(({ dev }) => dev !== true);
 
@@ -74,9 +84,19 @@ test('a version younger than seven days when it was taken in has its reason in t
   }
 });
 
-test('the lock says what every package must be, and names no registry', () => {
-  expect(packages.filter(({ integrity }) => !integrity?.startsWith('sha512-'))).toEqual([]);
-  expect(packages.filter(({ resolved }) => resolved !== undefined)).toEqual([]);
+test('the locks say what every package must be, and name no registry', () => {
+  const all = [...packages, ...testPackages];
+  expect(all.filter(({ integrity }) => !integrity?.startsWith('sha512-'))).toEqual([]);
+  expect(all.filter(({ resolved }) => resolved !== undefined)).toEqual([]);
+});
+
+test('a test that imports one of our packages gets ours, and not another version that stands nearer to it', () => {
+  const ours = Object.entries({ ...manifest.dependencies, ...manifest.devDependencies });
+  const nearer = testLock.packages as Record<string, Locked>;
+  const others = ours.filter(
+    ([name, version]) => ![undefined, version].includes(nearer[`node_modules/${name}`]?.version),
+  );
+  expect(others).toEqual([]);
 });
 
 test('the list that goes with a release has every package of an installation, and nothing of the machine that made it', async () => {

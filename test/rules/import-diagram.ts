@@ -2,11 +2,12 @@ import { execFileSync } from 'node:child_process';
 import { resolve } from 'node:path';
 
 const ROOT = resolve(import.meta.dirname, '../..');
+const PROGRAM = 'test/node_modules/dependency-cruiser/bin/dependency-cruise.mjs';
 
 /** What imports what between the folders of src/, as a Mermaid flowchart. `npm run diagram` prints it for docs/architecture.md. */
 export function importDiagram(): string {
   const args = [
-    resolve(ROOT, 'node_modules/dependency-cruiser/bin/dependency-cruise.mjs'),
+    resolve(ROOT, PROGRAM),
     ...['--config', resolve(ROOT, '.dependency-cruiser.cjs'), '--include-only', '^src/', '--exclude', '\\.test\\.ts$'],
     ...['--collapse', '^src/[^/]+', '--output-type', 'mermaid', 'src'],
   ];

@@ -68,7 +68,7 @@ beforeAll(async () => {
     await plant(`node_modules/${name}/package.json`, `{"name":"${name}","main":"index.js"}\n`);
     await plant(`node_modules/${name}/index.js`, 'module.exports = {};\n');
   }
-  const command = join(root, 'node_modules/dependency-cruiser/bin/dependency-cruise.mjs');
+  const command = join(root, 'test/node_modules/dependency-cruiser/bin/dependency-cruise.mjs');
   const config = join(root, '.dependency-cruiser.cjs');
   const args = [command, '--config', config, '--output-type', 'json', 'src', 'sdk'];
   const { stdout } = await promisify(execFile)(process.execPath, args, {

@@ -15,7 +15,7 @@ export const ASSETS = { css: readAsset('checkout.css'), js: readAsset('checkout.
 /** `GET /assets/checkout.js`. */
 export function serveAssets(app: FastifyInstance): void {
   const { path, version, text } = ASSETS.js;
-  const compressed = gzipSync(text);
+  let compressed: Buffer | undefined;
   app.get(path, { schema: { hide: true } }, async (request, reply) => {
     // Only the version that was asked for is kept for long: while a new release starts, another process may answer with its own.
     const isAsked = (request.query as { v?: unknown }).v === version;
@@ -23,6 +23,8 @@ export function serveAssets(app: FastifyInstance): void {
       'Cache-Control': isAsked ? 'public, max-age=31536000, immutable' : 'no-cache',
       'Cross-Origin-Resource-Policy': 'same-origin',
     });
+    // By the first who asks, for a start has other things to do.
+    compressed ??= gzipSync(text);
     return sendCompressed(request, reply, text, compressed);
   });
 }

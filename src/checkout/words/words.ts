@@ -30,10 +30,17 @@ export const CATALOGUES = Object.fromEntries(
 
 /** The words of a language of the page. */
 export function wordsOf(language: Language): Words {
-  const words = ALL.get(language);
-  if (words === undefined) throw new Error(`there are no words in ${language}`);
+  const known = ready.get(language);
+  if (known !== undefined) return known;
+  const found = LANGUAGES.find(({ code }) => code === language);
+  if (found === undefined) throw new Error(`there are no words in ${language}`);
+  const words = createWords(CATALOGUES[language], language, found.direction);
+  ready.set(language, words);
   return words;
 }
+
+/** Languages that were asked for. What counts and dates in one takes memory, and payers of most shops read a few. */
+const ready = new Map<Language, Words>();
 
 const MINUTE_MS = 60_000;
 
@@ -92,6 +99,3 @@ function fillPlaces(text: string, values: Values): Html {
   const parts = text.split(PLACE).map((part, index) => (index % 2 === 1 ? html`${values[part] ?? ''}` : html`${part}`));
   return rawHtml(parts.map((part) => part.html).join(''));
 }
-
-// At the end, because it uses all of the above.
-const ALL = new Map(LANGUAGES.map(({ code, direction }) => [code, createWords(CATALOGUES[code], code, direction)]));

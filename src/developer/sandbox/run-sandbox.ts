@@ -13,7 +13,7 @@ import { createParts } from '../../runtime/parts.ts';
 import { startService } from '../../service.ts';
 import { type Connection, type Database, openDatabase } from '../../store/db/database.ts';
 import { migrate } from '../../store/db/migrate.ts';
-import { startServiceDatabase } from '../../store/embedded/service-database.ts';
+import type { ServiceDatabase } from '../../store/embedded/service-database.ts';
 import { encryptPlainSecrets } from '../../webhooks/encrypt-plain-secrets.ts';
 import { openNewestSecrets } from '../../webhooks/endpoint-secrets.ts';
 import { type DemoSecrets, loadDemoSecrets, seedDemoProject } from './demo-project.ts';
@@ -23,18 +23,17 @@ import { removeSandboxFile, type SandboxFile, writeSandboxFile } from './sandbox
 import { sandboxNetwork } from './sandbox-network.ts';
 
 /**
- * Runs everything that a first try needs in one process: embedded PostgreSQL, a local TRON network, all roles, a demo
+ * Runs everything that a first try needs in one process, over the embedded PostgreSQL: a local TRON network, all roles, a demo
  * project and a receiver for its webhooks. Its state is in the data directory and survives restarts.
  */
 export async function runSandbox(
   config: Config,
   log: Logger,
-  fail: (error: unknown) => void,
+  { connection, owner }: ServiceDatabase,
 ): Promise<{ stop(): Promise<void> }> {
   const { dataDir } = config;
   const parts = createParts();
   try {
-    const { connection, owner } = await parts.add(startServiceDatabase({ dataDir, log, needsOwnUser: false, fail }));
     await removeSandboxFile(dataDir, null);
     const devnet = await parts.add(startNetwork(config, log));
     if (config.databaseUrl !== null) {
@@ -44,7 +43,7 @@ export async function runSandbox(
     }
     // It has a database of its own even where DATABASE_URL names another.
     const keyRing = await requireKeyRing({ ...config, databaseUrl: null }, (message) => log.warn(message));
-    await prepareTables(owner, keyRing, log);
+    await prepareTables(owner ?? connection, keyRing, log);
     const db = openSandboxDatabase(connection, log);
     await parts.add({ stop: () => db.close() });
     const secrets = await loadDemoSecrets(dataDir, systemClock.now());

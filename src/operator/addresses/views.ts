@@ -1,6 +1,6 @@
-import Type, { type Static } from 'typebox';
 import { NETWORKS } from '../../domain/network.ts';
 import { POLICIES } from '../../domain/policy.ts';
+import { type Static, Type } from '../../runtime/type.ts';
 import type { TronAddress } from '../../tron/address.ts';
 import { nullable, Time } from '../view.ts';
 

@@ -1,4 +1,4 @@
-import Type, { type Static } from 'typebox';
+import { type Static, Type } from '../../runtime/type.ts';
 import { nullable, Time } from '../view.ts';
 
 const Text = Type.String();

@@ -1,5 +1,5 @@
-import Type, { type Static } from 'typebox';
 import { TIMELINE_KINDS } from '../../domain/timeline.ts';
+import { type Static, Type } from '../../runtime/type.ts';
 import { Said, Time } from '../view.ts';
 
 const Facts = Type.Record(Type.String(), Type.Unknown());

@@ -1,5 +1,5 @@
-import Type, { type Static } from 'typebox';
 import type { Receipt } from '../../domain/receipt/receipt.ts';
+import { type Static, Type } from '../../runtime/type.ts';
 import { nullable, Time } from '../view.ts';
 
 /** A key that was made, with its secret, which is shown this one time. */

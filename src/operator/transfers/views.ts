@@ -1,7 +1,7 @@
-import Type, { type Static } from 'typebox';
 import { INVOICE_STATUSES } from '../../domain/invoice.ts';
 import { CAUSE_CODES } from '../../domain/mismatch.ts';
 import { RESOLUTIONS } from '../../domain/resolution.ts';
+import { type Static, Type } from '../../runtime/type.ts';
 import { nullable, Time } from '../view.ts';
 
 const Kind = Type.Enum(['unmatched', 'duplicate', 'matched']);

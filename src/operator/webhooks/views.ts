@@ -1,4 +1,4 @@
-import Type, { type Static } from 'typebox';
+import { type Static, Type } from '../../runtime/type.ts';
 import { nullable, Said, Time } from '../view.ts';
 
 const [text, count, flag] = [Type.String(), Type.Integer(), Type.Boolean()];

@@ -1,4 +1,4 @@
-import { type ReceiptKey, receiptKeyOf } from '../../domain/receipt/receipt-key.ts';
+import { type ReceiptKey, receiptKeyId, receiptKeyOf, toJwk } from '../../domain/receipt/receipt-key.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { type Decrypted, decrypt, encrypt, type KeyRing } from '../../runtime/key-ring.ts';
 import type { Database, Sql } from '../db/database.ts';
@@ -66,7 +66,11 @@ export async function openReceiptKey(keyRing: KeyRing, stored: CurrentReceiptKey
     await keyRing.reload().catch(() => undefined);
     opened = decrypt(keyRing, stored, placeOf(stored.id));
   }
-  return opened.kind === 'ok' ? { kind: 'ok', key: receiptKeyOf(opened.plain) } : opened;
+  if (opened.kind !== 'ok') return opened;
+  const { id, publicKey } = stored;
+  // The seal is bound to the id, and that to the public key, which would take a fifteenth of a start to make from the private one.
+  if (receiptKeyId(toJwk(publicKey)) !== id) return { kind: 'damaged' };
+  return { kind: 'ok', key: { id, publicKey, privateKey: opened.plain } };
 }
 
 /** Whether the key that signs receipts now opens; `null`: there is none yet. */

@@ -64,6 +64,7 @@ const SETTINGS = {
   wal_compression: 'off', // It saves a quarter of the log, and makes creation in a large table a fifth slower (docs/performance.md).
   jit: 'off', // Compiling costs more than any of our queries.
   max_parallel_workers_per_gather: '0',
+  max_logical_replication_workers: '0', // Nobody replicates it, and what waits to start them is a process.
   dynamic_shared_memory_type: 'mmap', // Nothing is left in /dev/shm when killed, and a container's 64 MB there do not matter.
   timezone: 'UTC',
   log_timezone: 'UTC',

@@ -1,8 +1,12 @@
 import { lockForService } from '../../runtime/lock-for-service.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { createParts } from '../../runtime/parts.ts';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded.ts';
+import type { Connection } from '../db/database.ts';
+import { startEmbeddedPostgres } from './embedded.ts';
 import { endedByItself } from './failure.ts';
+
+/** What a service works on. `owner` makes and changes its tables: the embedded database has one. */
+export type ServiceDatabase = { connection: Connection; owner?: Connection; stop(): Promise<void> };
 
 /** Takes a data directory for a service and runs its database. `fail` is called with the reason if that ends by itself. */
 export async function startServiceDatabase({
@@ -15,7 +19,7 @@ export async function startServiceDatabase({
   log: Logger;
   needsOwnUser: boolean;
   fail(error: unknown): void;
-}): Promise<EmbeddedPostgres> {
+}): Promise<ServiceDatabase> {
   const parts = createParts();
   const lock = await lockForService(dataDir);
   await parts.add({ stop: () => lock.release() });
