@@ -73,6 +73,9 @@ export async function createInvoice(deps: CreateDeps, input: CreateInput): Promi
     const allocated = await allocateNext(deps, invoice, key, round);
     if (allocated.kind === 'created') return allocated;
     if (allocated.kind === 'exhausted' || round === MAX_ROUNDS) {
+      // The last amount may have gone to a request that is the same, since they were asked for.
+      const repeated = await findRepeated(deps, input);
+      if (repeated !== null) return repeated;
       const addressesInUse = await countAddressesInUse(deps.db, key.projectId);
       return { kind: 'amount-unavailable', policy: key.policy, addressesInUse };
     }
@@ -92,12 +95,15 @@ export async function findEarlier(
 }
 
 async function askAgain(
-  { db }: CreateDeps,
+  deps: CreateDeps,
   input: CreateInput,
   now: UnixMs,
 ): Promise<KeyNotValid | Repeated<ReservedInvoice> | { kind: 'new'; key: ValidKey }> {
-  const key = await findValidApiKey(db, input.keyId, now);
+  const key = await findValidApiKey(deps.db, input.keyId, now);
   if (key === null) return { kind: 'key-not-valid' };
-  const holders = await findReserved(db, input.projectId, input.idempotencyKey, input.externalId);
-  return judgeRepeat(holders, input) ?? { kind: 'new', key };
+  return (await findRepeated(deps, input)) ?? { kind: 'new', key };
+}
+
+async function findRepeated({ db }: CreateDeps, input: CreateInput): Promise<Repeated<ReservedInvoice> | null> {
+  return judgeRepeat(await findReserved(db, input.projectId, input.idempotencyKey, input.externalId), input);
 }
