@@ -84,10 +84,10 @@ async function withOwner<Result>(work: (owner: pg.Client) => Promise<Result>): P
   return work(owner).finally(() => owner.end());
 }
 
-test('up to four creations have statements of their own, and of 200 at once no more than twelve statements create all', async () => {
+test('up to two creations have statements of their own, and of 200 at once no more than twelve statements create all', async () => {
   const few = process();
-  expect(await kindsOf(times(4, () => few.create()))).toEqual({ created: 4 });
-  expect(few.names).toEqual(times(4, () => 'invoice-insert-tail'));
+  expect(await kindsOf(times(2, () => few.create()))).toEqual({ created: 2 });
+  expect(few.names).toEqual(times(2, () => 'invoice-insert-tail'));
   const many = process();
   const answers = times(200, (i) => many.create({ requestedMicro: microUsdt(BigInt(i + 1) * 1_000_000n) }));
   expect(await kindsOf(answers)).toEqual({ created: 200 });
@@ -147,7 +147,7 @@ test('after a commit of which nobody heard each is told so, and each repeat has 
   });
   const answers = await Promise.all(inputs.map((input) => cut.create(input)));
   const failed = answers.filter((answer) => answer.kind === 'failed');
-  expect(failed).toHaveLength(36);
+  expect(failed).toHaveLength(38);
   for (const { error } of failed) expect(error).toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
   expect(await kindsOf(inputs.map((input) => process().create(input)))).toEqual({ replayed: 40 });
   expect(await countInvoices()).toBe(40);
@@ -163,17 +163,17 @@ test('two processes that create the same orders at once never wait for each othe
       }),
     ),
   );
-  // Each shares one statement among all but four, and the rows of the two come in different orders.
+  // Each shares one statement among all but two, and the rows of the two come in different orders.
   for (const round of times(10, (index) => index)) {
-    const inputs = times(36, newInput);
-    const crossed = inputs.map((input, i) => ({ ...input, externalId: inputs[(i + 7) % 36]?.externalId ?? '' }));
+    const inputs = times(34, newInput);
+    const crossed = inputs.map((input, i) => ({ ...input, externalId: inputs[(i + 7) % 34]?.externalId ?? '' }));
     const answers = [...inputs, ...crossed].flatMap((input) => [one?.create(input), two?.create(input)]);
     const { created = 0, ...repeated } = await kindsOf(answers as Answer[]);
-    expect(created + (repeated['replayed'] ?? 0) + (repeated['conflict'] ?? 0), `in round ${round}`).toBe(144);
+    expect(created + (repeated['replayed'] ?? 0) + (repeated['conflict'] ?? 0), `in round ${round}`).toBe(136);
   }
   expect(failures).toEqual([]);
   const kept = await withOwner((owner) =>
     owner.query('select idempotency_key, external_id from invoices where project_id = $1', [project.id]),
   );
-  expect(kept.rows.length).toBeLessThanOrEqual(360);
+  expect(kept.rows.length).toBeLessThanOrEqual(340);
 });
