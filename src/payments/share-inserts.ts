@@ -14,7 +14,7 @@ import {
 } from '../store/ledger/invoice-creation.ts';
 
 export type Rule = { projectId: string; policy: Policy; maxSurchargeMicro: bigint };
-export type Wanted = { invoice: NewInvoice; rule: Rule };
+type Wanted = { invoice: NewInvoice; rule: Rule };
 
 /** Creates an invoice in one statement, alone or with those that come while others are under way. `null`: none came of it. */
 export type SharedInserts = {
