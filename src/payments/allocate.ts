@@ -1,23 +1,12 @@
-import {
-  amountAlone,
-  codeWords,
-  countCodeWords,
-  drawCodeWords,
-  type WordRange,
-  wordRange,
-} from '../domain/code-word.ts';
+import { amountAlone, codeWords, countCodeWords, type WordRange, wordRange } from '../domain/code-word.ts';
 import type { ProjectedInvoice } from '../domain/event.ts';
 import type { MicroUsdt } from '../domain/money.ts';
-import type { Policy } from '../domain/policy.ts';
 import type { Sql } from '../store/db/database.ts';
 import { advanceHint, countFreeExact, countReservedByPart, findReservedInPart } from '../store/ledger/allocation.ts';
-import { insertExactInvoice, insertTailInvoice, type NewInvoice } from '../store/ledger/invoices.ts';
+import { insertExactInvoices, insertTailInvoices, type NewInvoice } from '../store/ledger/invoice-creation.ts';
+import type { Rule, SharedInserts } from './share-inserts.ts';
 
 type Deps = { db: Sql; randomBelow(n: number): number };
-type Rule = { projectId: string; policy: Policy; maxSurchargeMicro: bigint };
-
-/** On an address that is 95 % full for an amount, 96 of 100 draws of so many words hold a free one. Drawing them takes 12 µs. */
-const FIRST_DRAW = 64;
 
 /** Words tried when the taken ones are known: other requests can hardly take them all in the meantime. */
 const SECOND_DRAW = 32;
@@ -32,15 +21,18 @@ const MAX_SPREAD = 256;
 export const HINT_EVERY = 8;
 
 /**
- * Gives an invoice its address and payable amount in one statement, which is the common case. `null` if no invoice came of it, for
- * whatever reason. The first address that has something free is filled before the next one is begun, because each costs about
- * 8 TRX to empty.
+ * Gives an invoice its address and payable amount in one statement, which may be that of others too. `null` if no invoice came of it,
+ * for whatever reason. The first address that has something free is filled before the next one is begun, because each costs about 8 TRX
+ * to empty.
  */
-export async function allocateFirst(deps: Deps, invoice: NewInvoice, rule: Rule): Promise<ProjectedInvoice | null> {
-  if (rule.policy === 'exact') return insertExact(deps, invoice, rule, 0);
-  const range = wordRange(invoice.requestedMicro, rule.maxSurchargeMicro);
-  const words = drawCodeWords(range, FIRST_DRAW, deps.randomBelow);
-  return insertTailInvoice(deps.db, invoice, words, range);
+export async function allocateFirst(
+  deps: Deps,
+  inserts: SharedInserts,
+  invoice: NewInvoice,
+  rule: Rule,
+): Promise<ProjectedInvoice | null> {
+  if (rule.policy === 'tail') return inserts.tail({ invoice, rule });
+  return noteFull(deps, rule, invoice, await inserts.exact({ invoice, rule }));
 }
 
 export type Allocated = { kind: 'created'; invoice: ProjectedInvoice } | { kind: 'lost' } | { kind: 'exhausted' };
@@ -67,7 +59,8 @@ async function takeWord(deps: Deps, invoice: NewInvoice, rule: Rule): Promise<Al
   }
   const taken = new Set(await findReservedInPart(db, projectId, range, part));
   const free = codeWords(part).filter((word) => !taken.has(word));
-  return outcome(await insertTailInvoice(db, invoice, drawFrom(free, randomBelow), range));
+  const [inserted] = await insertTailInvoices(db, [{ ...invoice, words: drawFrom(free, randomBelow), range }]);
+  return outcome(inserted);
 }
 
 /** A part of the range in which a word is free, drawn by how many are; `null` if there is none. */
@@ -97,25 +90,23 @@ async function takeAddress(deps: Deps, invoice: NewInvoice, rule: Rule, round: n
     if (isAnyLookedAt) await advanceHint(db, projectId, 'exact', amount, 1n);
     return { kind: 'exhausted' };
   }
-  return outcome(await insertExact(deps, invoice, rule, deps.randomBelow(free)));
+  const [inserted] = await insertExactInvoices(db, [{ ...invoice, skipped: deps.randomBelow(free) }]);
+  return outcome(await noteFull(deps, rule, invoice, inserted));
 }
 
-async function insertExact(
+async function noteFull(
   { db }: Deps,
-  invoice: NewInvoice,
   { projectId }: Rule,
-  skipped: number,
+  { requestedMicro }: NewInvoice,
+  inserted: (ProjectedInvoice & { position: number }) | null | undefined,
 ): Promise<ProjectedInvoice | null> {
-  const inserted = await insertExactInvoice(db, invoice, skipped);
-  if (inserted === null) return null;
-  if (inserted.position % HINT_EVERY === 0) {
-    await advanceHint(db, projectId, 'exact', amountAlone(invoice.requestedMicro), 1n);
-  }
-  return inserted;
+  const isDue = (inserted?.position ?? 1) % HINT_EVERY === 0;
+  if (isDue) await advanceHint(db, projectId, 'exact', amountAlone(requestedMicro), 1n);
+  return inserted ?? null;
 }
 
-function outcome(invoice: ProjectedInvoice | null): Allocated {
-  return invoice === null ? { kind: 'lost' } : { kind: 'created', invoice };
+function outcome(invoice: ProjectedInvoice | null | undefined): Allocated {
+  return invoice ? { kind: 'created', invoice } : { kind: 'lost' };
 }
 
 function drawFrom(words: MicroUsdt[], randomBelow: (n: number) => number): MicroUsdt[] {

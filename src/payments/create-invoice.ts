@@ -8,8 +8,10 @@ import type { UnixMs } from '../domain/time.ts';
 import { findValidApiKey } from '../store/access/api-keys.ts';
 import type { Database } from '../store/db/database.ts';
 import { countAddressesInUse } from '../store/ledger/allocation.ts';
-import { findReserved, type NewInvoice, type ReservedInvoice } from '../store/ledger/invoices.ts';
+import type { NewInvoice } from '../store/ledger/invoice-creation.ts';
+import { findReserved, type ReservedInvoice } from '../store/ledger/invoices.ts';
 import { allocateFirst, allocateNext } from './allocate.ts';
+import { type SharedInserts, shareInserts } from './share-inserts.ts';
 
 export type CreateDeps = {
   db: Database;
@@ -17,6 +19,8 @@ export type CreateDeps = {
   random(bytes: number): Uint8Array;
   /** A uniform integer in 0 … n−1. */
   randomBelow(n: number): number;
+  /** Without it no statement is shared. */
+  inserts?: SharedInserts;
 };
 
 /** `policy` and `maxSurchargeMicro` may be some seconds old: what they are now is asked where they did not lead to an invoice. */
@@ -57,7 +61,7 @@ export async function createInvoice(deps: CreateDeps, input: CreateInput): Promi
     checkoutToken: formatCheckoutToken(deps.random(16)),
     now,
   };
-  const first = await allocateFirst(deps, invoice, input);
+  const first = await allocateFirst(deps, deps.inserts ?? shareInserts(deps), invoice, input);
   if (first !== null) return { kind: 'created', invoice: first };
 
   // No row: a unique constraint held, nothing that was tried was free, the policy has changed, or the key was revoked. Each may
@@ -69,6 +73,9 @@ export async function createInvoice(deps: CreateDeps, input: CreateInput): Promi
     const allocated = await allocateNext(deps, invoice, key, round);
     if (allocated.kind === 'created') return allocated;
     if (allocated.kind === 'exhausted' || round === MAX_ROUNDS) {
+      // The last amount may have gone to a request that is the same, since they were asked for.
+      const repeated = await findRepeated(deps, input);
+      if (repeated !== null) return repeated;
       const addressesInUse = await countAddressesInUse(deps.db, key.projectId);
       return { kind: 'amount-unavailable', policy: key.policy, addressesInUse };
     }
@@ -88,12 +95,15 @@ export async function findEarlier(
 }
 
 async function askAgain(
-  { db }: CreateDeps,
+  deps: CreateDeps,
   input: CreateInput,
   now: UnixMs,
 ): Promise<KeyNotValid | Repeated<ReservedInvoice> | { kind: 'new'; key: ValidKey }> {
-  const key = await findValidApiKey(db, input.keyId, now);
+  const key = await findValidApiKey(deps.db, input.keyId, now);
   if (key === null) return { kind: 'key-not-valid' };
-  const holders = await findReserved(db, input.projectId, input.idempotencyKey, input.externalId);
-  return judgeRepeat(holders, input) ?? { kind: 'new', key };
+  return (await findRepeated(deps, input)) ?? { kind: 'new', key };
+}
+
+async function findRepeated({ db }: CreateDeps, input: CreateInput): Promise<Repeated<ReservedInvoice> | null> {
+  return judgeRepeat(await findReserved(db, input.projectId, input.idempotencyKey, input.externalId), input);
 }

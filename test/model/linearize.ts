@@ -23,3 +23,43 @@ export function linearize(model: Model, steps: readonly Step[]): { model: Model 
   }
   return { wrong: [...new Set(wrong)] };
 }
+
+/**
+ * The same for creations alone, however many. A repeat or a refusal changes nothing, so it goes as soon as it is right; an invoice is created
+ * when nobody is left who was told of a state without it. No other order need be tried.
+ */
+export function linearizeCreations(model: Model, steps: readonly Step[]): { model: Model } | { wrong: string[] } {
+  let [now, left] = [model, steps];
+  while (left.length > 0) {
+    const wrong: string[] = [];
+    const isNext = (step: Step) => {
+      if (isCreation(step) && left.some((other) => isWithout(model, other, step))) return false;
+      const next = cloneModel(now);
+      const reason = judge(next, step.operation, step.outcome);
+      if (reason === null) now = next;
+      else wrong.push(reason);
+      return reason === null;
+    };
+    const repeats = left.filter((step) => !isCreation(step) && isNext(step));
+    const gone =
+      repeats.length > 0
+        ? repeats
+        : [left.find((step) => isCreation(step) && isNext(step))].filter((step) => step !== undefined);
+    if (gone.length === 0) return { wrong: [...new Set(wrong)] };
+    left = left.filter((step) => !gone.includes(step));
+  }
+  return { model: now };
+}
+
+function isCreation({ outcome }: Step): boolean {
+  return outcome.status === 201 && !outcome.isReplayed;
+}
+
+/** Whether a step was answered as if the key or the external id of a creation were free. */
+function isWithout(model: Model, { operation, outcome }: Step, { operation: created }: Step): boolean {
+  if (operation.kind !== 'create' || created.kind !== 'create') return false;
+  if (model.keys[operation.key]?.project !== model.keys[created.key]?.project) return false;
+  const isOfKey = operation.idempotencyKey === created.idempotencyKey;
+  if (outcome.conflict?.rule === 'externalId') return isOfKey;
+  return outcome.code === 'AMOUNT_UNAVAILABLE' && (isOfKey || operation.externalId === created.externalId);
+}

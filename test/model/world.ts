@@ -6,7 +6,13 @@ import { insertAddress } from '../../src/store/ledger/addresses.ts';
 import { accountToAddress } from '../../src/tron/address.ts';
 import { accountFromPublicKey } from '../../src/tron/public-key.ts';
 import { addKey } from '../contract/keys.ts';
-import { createTestProject, eventually, startTestService, type TestService } from '../support/service.ts';
+import {
+  createTestProject,
+  eventually,
+  startTestService,
+  type TestService,
+  type TestServiceOptions,
+} from '../support/service.ts';
 import type { Model, ModelInvoice, Policy } from './model.ts';
 import { createRunner, uuidOf } from './runner.ts';
 
@@ -24,25 +30,27 @@ const LIFETIME_MS = 30 * 60_000;
 const SLOT_MS = 3000;
 
 /** The real service and what belongs to it while many runs go over it, each in projects of its own. */
-export type ModelService = { service: TestService; database: pg.Pool; stop(): Promise<void> };
+export type ModelService = { service: TestService; database: pg.Pool; limit: Model['limit']; stop(): Promise<void> };
 
-export async function startModelService(): Promise<ModelService> {
-  const service = await startTestService({ config: { rateLimit: LIMIT, trustProxy: ['127.0.0.1'] } });
+export async function startModelService(
+  config: NonNullable<TestServiceOptions['config']> = { rateLimit: LIMIT },
+): Promise<ModelService> {
+  const service = await startTestService({ config: { ...config, trustProxy: ['127.0.0.1'] } });
   const database = new pg.Pool({ connectionString: service.connectionString, max: 4 });
   const stop = async () => {
     await database.end();
     await service.stop();
   };
-  return { service, database, stop };
+  return { service, database, limit: config.rateLimit ?? LIMIT, stop };
 }
 
 export type World = Awaited<ReturnType<typeof createWorld>>;
 
 /** Fresh projects on the service, a client with an address of its own, and the model of them as they are. */
-export async function createWorld({ service, database }: ModelService) {
+export async function createWorld({ service, database, limit }: ModelService) {
   const { devnet, payer, clock } = service;
   const client = `10.${[...randomBytes(3)].join('.')}`;
-  const { model, projects, keys } = await makeProjects(service, database);
+  const { model, projects, keys } = await makeProjects(service, database, limit);
   const statusOf = async (invoiceId: string): Promise<string> => {
     const { rows } = await database.query('select status from invoices where id = $1', [uuidOf(invoiceId)]);
     return rows[0]?.status;
@@ -120,11 +128,11 @@ export async function createWorld({ service, database }: ModelService) {
   };
 }
 
-async function makeProjects({ db }: TestService, database: pg.Pool) {
+async function makeProjects({ db }: TestService, database: pg.Pool, limit: Model['limit']) {
   const projects: { id: string; projectId: string }[] = [];
   const keys: { apiKey: string; keyId: string }[] = [];
   const model: Model = {
-    ...{ policies: PROJECTS.map(({ policy }) => policy), maxSurchargeMicro: MAX_SURCHARGE_MICRO, limit: LIMIT },
+    ...{ policies: PROJECTS.map(({ policy }) => policy), maxSurchargeMicro: MAX_SURCHARGE_MICRO, limit },
     ...{ keys: [], addresses: new Map(), invoices: new Map(), failures: 0, feeds: [], strays: [] },
   };
   for (const [index, { policy, addressCount }] of PROJECTS.entries()) {
@@ -138,7 +146,7 @@ async function makeProjects({ db }: TestService, database: pg.Pool) {
     }
     for (let i = 0; i < KEYS_EACH; i++) {
       keys.push(await addKey(db, made.id));
-      model.keys.push({ project: index, isRevoked: false, tokens: LIMIT.burst });
+      model.keys.push({ project: index, isRevoked: false, tokens: limit.burst });
     }
     projects.push(made);
     model.feeds.push([]);

@@ -35,7 +35,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     bug: 'every invoice of an amount gets the same code word',
     found: /micro-USDT to .* are of \d invoices/,
     plant: rewriting('invoice-insert-tail', [
-      ['select word from unnest($8::int8[]) as word', 'select $9::int8 + 9 + 0 * cardinality($8::int8[]) as word'],
+      ['select word from unnest(m.choice::int8[]) as word', 'select m.from_micro + 9 as word'],
       ['where (select i.address_id from invoices i where i.address_id = a.id and i.payable_micro = word) is null', ''],
     ]),
     without: 'alter table public.invoices drop constraint invoices_reservation',
@@ -116,7 +116,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     day: 1,
     bug: 'an externalId is cut to 10 characters',
     found: /externalId .* is of \d invoices/,
-    plant: rewriting('invoice-insert-tail', [['$3, $4, $5,', '$3, left($4::text, 10), $5,']]),
+    plant: rewriting('invoice-insert-tail', [
+      ['m.idempotency_key, m.external_id,', 'm.idempotency_key, left(m.external_id, 10),'],
+    ]),
     without: 'alter table public.invoices drop constraint if exists invoices_external_id',
   },
   {

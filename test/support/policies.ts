@@ -3,11 +3,11 @@ import type { Policy } from '../../src/domain/policy.ts';
 import { runSql } from '../contract/sql.ts';
 import type { TestProject, TestService } from './service.ts';
 
-export const setPolicy = (service: TestService, project: TestProject, policy: Policy) =>
+export const setPolicy = (service: Pick<TestService, 'ownerString'>, project: TestProject, policy: Policy) =>
   runSql(service, 'update projects set policy = $2 where id = $1', [project.id, policy]);
 
 /** Adds an address of a policy to a project. Nobody has its key. */
-export function addAddress(service: TestService, project: TestProject, policy: Policy) {
+export function addAddress(service: Pick<TestService, 'ownerString'>, project: TestProject, policy: Policy) {
   return runSql(
     service,
     `insert into addresses (id, project_id, network, account, address, policy, position)

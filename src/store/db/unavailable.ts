@@ -11,6 +11,16 @@ export function rethrow(error: unknown): never {
 }
 
 /**
+ * Whether an error that a statement met is the answer of a server that goes on: the statement has done nothing, and the cause may lie in
+ * what it was asked, or in the locks of others. After other errors it is not known what was done, or no other statement would fare better.
+ */
+export function isOfStatement(error: unknown): boolean {
+  if (!(error instanceof AppError)) return true;
+  const { code } = (error.cause ?? {}) as { code?: unknown };
+  return typeof code === 'string' && /^(55P03|40001|40P01)$/.test(code);
+}
+
+/**
  * SQLSTATE classes of a server that is away, full, or going down: 08, 53, 57P, 58, one that we do not take (25006), a database that
  * takes no connections (55000), and our own timeouts.
  */
