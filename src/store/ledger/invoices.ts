@@ -2,7 +2,7 @@ import type { ProjectedInvoice } from '../../domain/event.ts';
 import type { InvoiceStatus } from '../../domain/invoice.ts';
 import type { MicroUsdt } from '../../domain/money.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import { answerOf, rowOf, rowsOf } from '../db/rows-of.ts';
+import { answerOf, rowsOf } from '../db/rows-of.ts';
 import { listColumns, maybe, micro, type Row, text } from '../db/statement.ts';
 
 /** The five-field projection is made of these. */
