@@ -1,6 +1,7 @@
 import { AppError } from '../../domain/errors.ts';
 import type { Watching } from '../../payments/watching.ts';
 import type { Node } from '../nodes/node.ts';
+import { isSignedBy } from '../verify/producers.ts';
 import { RANGE_BLOCKS } from '../verify/read-block.ts';
 import { assertLater, extend } from './extend.ts';
 import { finalize, ownSolidOf } from './finalize.ts';
@@ -60,14 +61,19 @@ export async function catchUp(
   await finalize(deps, watching, following);
 }
 
-/** The next range. One of another node counts only if it goes on from ours: where they differ, the preferred node decides. */
+/**
+ * The next range. One of another node counts only if it goes on from ours by blocks of known producers: a liar among several could
+ * otherwise have us walk back again and again.
+ */
 async function nextLinked(following: Following, ahead: ReadAhead, node: Node): Promise<AheadRange | null> {
   const range = await ahead.next();
   if (range === null || range.source === node) return range;
-  const isLinked = range.blocks.every(({ block }, index) =>
-    isNext(range.blocks[index - 1]?.block ?? tipOf(following), block),
-  );
-  return isLinked ? range : ahead.again(range);
+  const { blocks, source } = range;
+  const isLinked = blocks.every(({ block }, index) => isNext(blocks[index - 1]?.block ?? tipOf(following), block));
+  if (!isLinked) ahead.dismiss(source);
+  const { producers } = following;
+  const isSigned = blocks.every(({ read }) => producers !== null && isSignedBy(producers, read.block));
+  return isLinked && isSigned ? range : ahead.again(range);
 }
 
 /** Adds the blocks of a range to the window once they are known to be right. */

@@ -15,7 +15,7 @@ export type AheadRange = { source: Node; blocks: AheadBlock[] };
 export type ReadAhead = {
   /** The next blocks in order, up to the first that cannot be read; none at the end. Throws where the preferred node shows none. */
   next(): Promise<AheadRange | null>;
-  /** The blocks of this range, as another node shows them, are no good: reads it from the preferred one. */
+  /** The same blocks as the preferred node shows them. */
   again(range: AheadRange): Promise<AheadRange>;
   /** Another node than the preferred one is not asked for ranges again before the head is reached. */
   dismiss(source: Node): void;
@@ -115,8 +115,7 @@ export function createReadAhead(
       countFailure(source);
       return fromPreferred(read(node, range.first, range.last));
     },
-    again: ({ source, blocks }) => {
-      countFailure(source);
+    again: ({ blocks }) => {
       const [lowest, highest] = [blocks[0], blocks.at(-1)].map((each) => each?.block.number ?? first);
       return fromPreferred(read(node, lowest ?? first, highest ?? first));
     },
