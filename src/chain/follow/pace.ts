@@ -41,9 +41,8 @@ const MIN_STEP_MS = 100;
  * irreversible a block may cost while payers wait.
  */
 export function createPace(longestMs: number, earnedPerBlock: () => number): Pace {
-  const steps: number[] = [];
+  const learnStep = createSteps(longestMs);
   let blockMs = longestMs;
-  let lastTime = Number.NaN;
   let delayMs = 0;
   let earlierMs = blockMs / EARLIER_SHARE;
   let hits = 0;
@@ -55,17 +54,9 @@ export function createPace(longestMs: number, earnedPerBlock: () => number): Pac
   let dueMs = 0;
   let saved = MOST_SAVED;
   let lastSpentMs = Number.NEGATIVE_INFINITY;
-  const learnStep = (blockTime: UnixMs) => {
-    if (blockTime > lastTime) steps.push(blockTime - lastTime);
-    lastTime = blockTime;
-    if (steps.length < KNOWN_STEPS) return;
-    const middle = steps.toSorted((left, right) => left - right)[(KNOWN_STEPS - 1) / 2] ?? longestMs;
-    blockMs = Math.min(longestMs, Math.max(MIN_STEP_MS, middle));
-    steps.shift();
-  };
   return {
     onBlock(blockTime, nowMs, isLate) {
-      learnStep(blockTime);
+      blockMs = learnStep(blockTime);
       // It took no longer than this; and a clock that was set back must not make us late for ever.
       delayMs = Math.min(delayMs, nowMs - blockTime);
       if (isLate || (misses > 0 && nowMs - lastMissMs > blockMs * KNOWN_SHARE)) {
@@ -114,5 +105,21 @@ export function createPace(longestMs: number, earnedPerBlock: () => number): Pac
       lastSpentMs = nowMs;
       return true;
     },
+  };
+}
+
+/** Returns a function that takes the time of each block, and returns the time between two blocks: at most `longestMs`. */
+function createSteps(longestMs: number): (blockTime: UnixMs) => number {
+  const steps: number[] = [];
+  let lastTime = Number.NaN;
+  let stepMs = longestMs;
+  return (blockTime) => {
+    if (blockTime > lastTime) steps.push(blockTime - lastTime);
+    lastTime = blockTime;
+    if (steps.length < KNOWN_STEPS) return stepMs;
+    const middle = steps.toSorted((left, right) => left - right)[(KNOWN_STEPS - 1) / 2] ?? longestMs;
+    stepMs = Math.min(longestMs, Math.max(MIN_STEP_MS, middle));
+    steps.shift();
+    return stepMs;
   };
 }

@@ -4,12 +4,12 @@ import type { Node } from '../nodes/node.ts';
 import { RANGE_BLOCKS, type ReadBlock, readRange } from '../verify/read-block.ts';
 import { readBlock, withLogs } from '../verify/read-with-logs.ts';
 import type { FollowDeps, Following } from './following.ts';
-import { createInFlight } from './in-flight.ts';
+import { createInFlight, type InFlight } from './in-flight.ts';
 import { othersFor, withQuorum } from './quorum.ts';
 import type { WindowBlock } from './window.ts';
 
 /** A block that was read and has its logs, as far as other operators show them too; `block.signer` is not looked for yet. */
-export type AheadBlock = { read: ReadBlock; block: WindowBlock };
+type AheadBlock = { read: ReadBlock; block: WindowBlock };
 export type AheadRange = { source: Node; blocks: AheadBlock[] };
 
 export type ReadAhead = {
@@ -42,17 +42,13 @@ export function createReadAhead(
   { rangeFailures, avoided }: Following,
   { node, nodes, first, last }: { node: Node; nodes: readonly Node[]; first: number; last: number },
 ): ReadAhead {
-  const isAvoided = ({ operator }: Node) => operator === avoided?.operator && performance.now() < avoided.untilMs;
-  const sources = nodes
-    .filter((each) => each === node || !isAvoided(each))
-    .map((source) => ({ source, flight: createInFlight() }));
+  const sources = sourcesOf(nodes, avoided);
   const leastMs = () => sources.find(({ source }) => source === node)?.flight.leastMs() ?? 0;
   const ranges: Range[] = [];
   let from = first;
   let hasFailed = false;
   let isStopped = false;
-  const failuresOf = ({ origin }: Node) => rangeFailures.get(origin) ?? 0;
-  const countFailure = (source: Node) => void rangeFailures.set(source.origin, failuresOf(source) + 1);
+  const { failuresOf, countFailure, judge } = createFailures(rangeFailures);
   const read = async (source: Node, begin: number, end: number): Promise<AheadBlock[]> => {
     const complete = (block: ReadBlock) => withOthers(deps, nodes, block);
     if (failuresOf(source) >= MAX_RANGE_FAILURES) return readOneByOne(deps, source, begin, end, complete);
@@ -71,38 +67,22 @@ export function createReadAhead(
       from = end + 1;
     }
   };
-  const start = ({ source, flight }: (typeof sources)[number], begin: number, end: number): Range => {
+  const start = ({ source, flight }: Source, begin: number, end: number): Range => {
     const asked = flight.begin();
     const range: Range = { first: begin, last: end, source, blocks: read(source, begin, end), isReady: false };
-    const onEnd = () => {
+    const onFailure = () => {
+      // The caller hears of it when it comes to this range, and goes on from there: nothing beyond it is asked for.
+      if (source === node) hasFailed = true;
+      else countFailure(source);
+    };
+    range.blocks.then(asked.onAnswer, onFailure).finally(() => {
       range.isReady = true;
       asked.onEnd();
       fill();
-    };
-    range.blocks.then(
-      () => {
-        asked.onAnswer();
-        onEnd();
-      },
-      () => {
-        // The caller hears of it when it comes to this range, and goes on from there: nothing beyond it is asked for.
-        if (source === node) hasFailed = true;
-        else countFailure(source);
-        onEnd();
-      },
-    );
+    });
     return range;
   };
-  const fromPreferred = async (blocks: Promise<AheadBlock[]>): Promise<AheadRange> => {
-    try {
-      const shown = await blocks;
-      if (failuresOf(node) < MAX_RANGE_FAILURES) rangeFailures.delete(node.origin);
-      return { source: node, blocks: shown };
-    } catch (error) {
-      countFailure(node);
-      throw error;
-    }
-  };
+  const fromPreferred = (blocks: Promise<AheadBlock[]>) => judge(node, blocks);
   return {
     next: async () => {
       fill();
@@ -122,6 +102,36 @@ export function createReadAhead(
     dismiss: countFailure,
     stop: () => {
       isStopped = true;
+    },
+  };
+}
+
+type Source = { source: Node; flight: InFlight };
+
+/** The preferred node, and those others that are not avoided for a moment. */
+function sourcesOf(nodes: readonly Node[], avoided: Following['avoided']): Source[] {
+  const isAvoided = ({ operator }: Node) => operator === avoided?.operator && performance.now() < avoided.untilMs;
+  return nodes
+    .filter((each, index) => index === 0 || !isAvoided(each))
+    .map((source) => ({ source, flight: createInFlight() }));
+}
+
+/** Ranges in a row that each node failed. */
+function createFailures(counts: Following['rangeFailures']) {
+  const failuresOf = ({ origin }: Node) => counts.get(origin) ?? 0;
+  const countFailure = (node: Node) => void counts.set(node.origin, failuresOf(node) + 1);
+  return {
+    failuresOf,
+    countFailure,
+    judge: async (node: Node, blocks: Promise<AheadBlock[]>): Promise<AheadRange> => {
+      try {
+        const shown = await blocks;
+        if (failuresOf(node) < MAX_RANGE_FAILURES) counts.delete(node.origin);
+        return { source: node, blocks: shown };
+      } catch (error) {
+        countFailure(node);
+        throw error;
+      }
     },
   };
 }
