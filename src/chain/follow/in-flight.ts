@@ -10,7 +10,7 @@ export type InFlight = {
 /** Before anything is measured. */
 const FIRST = 2;
 /** Of one node; main-network blocks from a node that is 300 ms away need ten. */
-const MOST = 16;
+const MOST = 12;
 /** Ranges that wait somewhere, in a queue of the node, its budget, the line or this process: fewer leave the way empty now and then, more only take memory. */
 const [FEW_WAIT, MANY_WAIT] = [2, 4];
 /** The shortest time is measured anew after so many ranges, for blocks grow, and ways become longer. It costs the time of about one. */

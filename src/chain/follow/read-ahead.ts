@@ -24,7 +24,7 @@ export type ReadAhead = {
 };
 
 /** Ranges that are there and wait for one before them: what is kept of a block takes a tenth of a megabyte. */
-const MAX_READY = 8;
+const MAX_READY = 4;
 /** Ranges in a row that a node may fail before it is asked for single blocks. */
 const MAX_RANGE_FAILURES = 3;
 /** Another node may take so many times as long as the preferred one, and so long at least; then its range is read from that one. */
