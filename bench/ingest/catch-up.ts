@@ -7,10 +7,11 @@ import type { ChainCounts } from './chain-server.ts';
 import { type DayPlan, FIRST_SHOWN, SOLID_DEPTH } from './day.ts';
 import { checkPaid, type IngestShop, insertInvoices } from './shop.ts';
 
+/** What a catch-up is measured with: each answer takes `latencyMs` longer, and each node may be asked so often a second. */
+export type CatchUpPlan = { nodes: number; blocks: number; latencyMs: number; requestsPerSecond: number | null };
+
 /** CPU times are milliseconds a block. `requests` are those of each node a block; `paths` of the first, by path. */
-export type CatchUp = {
-  nodes: number;
-  blocks: number;
+export type CatchUp = CatchUpPlan & {
   seconds: number;
   perSecond: number;
   peakBytes: number;
@@ -34,13 +35,15 @@ export async function measureCatchUp(options: {
   day: DayPlan;
   chain: Child;
   urls: string[];
+  plan: CatchUpPlan;
   execArgv: string[];
   onStart(child: Child): void;
 }): Promise<CatchUp> {
-  const { command, shop, day, chain, urls, execArgv, onStart } = options;
+  const { command, shop, day, chain, urls, plan, execArgv, onStart } = options;
+  const limit = plan.requestsPerSecond === null ? '' : `#rps=${plan.requestsPerSecond}`;
   const last = day.firstNumber + day.blockCount - 1;
   await ask(chain, { kind: 'show', head: day.firstNumber + FIRST_SHOWN });
-  const env = { QUITTANCE_ROLES: 'watcher', QUITTANCE_DEVNET_NODES: urls.join() };
+  const env = { QUITTANCE_ROLES: 'watcher', QUITTANCE_DEVNET_NODES: urls.map((url) => url + limit).join() };
   const client = new pg.Client(shop.connection);
   await client.connect();
   try {
@@ -67,7 +70,7 @@ export async function measureCatchUp(options: {
     const all = to - start;
     const used = (name: keyof CatchUp['cpu']) => (after[name] - before[name]) / blocks;
     return {
-      ...{ nodes: urls.length, blocks, seconds, perSecond: blocks / seconds, peakBytes, payments },
+      ...{ ...plan, blocks, seconds, perSecond: blocks / seconds, peakBytes, payments },
       requests: counts.requests.slice(0, urls.length).map((of) => sum(of) / all),
       paths: Object.fromEntries(Object.entries(counts.requests[0] ?? {}).map(([path, count]) => [path, count / all])),
       cpu: { service: used('service'), chainServer: used('chainServer'), postgres: used('postgres') },

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { type DayPlan, FIRST_SHOWN, makeDay, publishedAtMs, SOLID_DEPTH } from './day.ts';
 import { type Floor, measureFloor } from './floor.ts';
 import { answerOf, type View } from './node-answers.ts';
@@ -10,6 +11,8 @@ export type ChainServerPlan = {
   nodes: number;
   /** How long after its time a block is shown, at most; the least is a seventh of it. */
   delayMs: number;
+  /** How long each answer is under way; none when absent. */
+  latencyMs?: number;
 };
 
 /** `show`: blocks up to `head` are there. `live`: the others come by the clock. */
@@ -43,6 +46,7 @@ async function serve(node: number, request: IncomingMessage, response: ServerRes
   const path = request.url ?? '';
   const parameters =
     chunks.length === 0 ? {} : (JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>);
+  if (plan.latencyMs !== undefined) await delay(plan.latencyMs);
   const head = headNumber();
   const top = path.startsWith('/walletsolidity/') ? head - SOLID_DEPTH : head;
   const view: View = { day, plan: plan.day, top };

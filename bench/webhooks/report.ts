@@ -32,7 +32,7 @@ export function judgeWebhooks({ rounds, latencies }: WebhookFigures): Target[] {
 }
 
 /** The tables in Markdown, as they stand in docs/measurements/webhooks.md. */
-export function showWebhooks({ rounds, latencies }: WebhookFigures, targets: Target[]): string {
+export function showWebhooks({ rounds, latencies }: WebhookFigures): string {
   const line = (name: string, above: keyof Round, below: keyof Round) => {
     const all = ratios(rounds, above, below);
     const spread = `${median(all).toFixed(2)} (${Math.min(...all).toFixed(2)}–${Math.max(...all).toFixed(2)})`;
@@ -48,15 +48,6 @@ export function showWebhooks({ rounds, latencies }: WebhookFigures, targets: Tar
       ],
     ),
     `Committed → first attempt, p50 / p99 of ${latencies.length}: ${quantile(latencies, 0.5).toFixed(1)} / ${quantile(latencies, 0.99).toFixed(1)} ms. CPU of the service: ${Math.round(median(pick(rounds, 'cpuUs')))} µs a delivery.`,
-    table(
-      ['target', 'reach', 'measured', 'reached'],
-      targets.map(({ name, reach, measured, isReached }) => [
-        name,
-        reach,
-        measured.toFixed(2),
-        isReached ? 'yes' : 'NO',
-      ]),
-    ),
   ].join('\n\n');
 }
 

@@ -48,7 +48,7 @@ export async function runWebhooks(context: BenchContext): Promise<BenchResult> {
     const latencies = await measureLatencies(bench, plan.latencies);
     const figures: WebhookFigures = { rounds, latencies };
     const targets = judgeWebhooks(figures);
-    return { markdown: showWebhooks(figures, targets), record: { plan, targets, ...figures } };
+    return { markdown: showWebhooks(figures), targets, record: { plan, ...figures } };
   } finally {
     await bench.client.end();
   }

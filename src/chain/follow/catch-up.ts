@@ -1,23 +1,16 @@
 import { AppError } from '../../domain/errors.ts';
 import type { Watching } from '../../payments/watching.ts';
-import { inGroups } from '../../runtime/in-groups.ts';
-import type { AccountHex } from '../../tron/address.ts';
 import type { Node } from '../nodes/node.ts';
-import { RANGE_BLOCKS, type ReadBlock, readRange } from '../verify/read-block.ts';
-import { readBlock, withLogs } from '../verify/read-with-logs.ts';
+import { isSignedBy } from '../verify/producers.ts';
+import { RANGE_BLOCKS } from '../verify/read-block.ts';
 import { assertLater, extend } from './extend.ts';
 import { finalize, ownSolidOf } from './finalize.ts';
 import { type FollowDeps, type Following, tipOf } from './following.ts';
 import { avoid, identifySigner } from './identify-signer.ts';
-import { gatherQuorum, othersFor, withQuorum } from './quorum.ts';
+import { gatherQuorum } from './quorum.ts';
+import { type AheadRange, createReadAhead, type ReadAhead } from './read-ahead.ts';
 import { isNext, type WindowBlock } from './window.ts';
 
-/** Ranges that are read ahead of the one that is recorded: 2.5 MB of JSON each on the main network. */
-const PREFETCH_RANGES = 2;
-/** Requests for logs that run at the same time, of each range. */
-const PARALLEL_LOGS = 4;
-/** Ranges in a row that a node may fail before it is asked for single blocks. */
-const MAX_RANGE_FAILURES = 3;
 /** Blocks that wait for agreement, at most: half an hour of them, up to a hundred megabytes. */
 const MAX_OPEN_BLOCKS = 600;
 /** Verified blocks above the solid one, at most: four hours in which too few producers work, up to 160 megabytes. */
@@ -31,8 +24,6 @@ export function isWindowFull({ window }: Following): boolean {
   return open + RANGE_BLOCKS > MAX_OPEN_BLOCKS || window.length + RANGE_BLOCKS > MAX_WINDOW_BLOCKS;
 }
 
-type Range = { first: number; last: number; reads: Promise<ReadBlock[]> };
-
 /**
  * Replays the irreversible blocks after the newest verified one, in order, with ranges read ahead; none of them is skipped
  * however long the gap. Calls `onProgress` after each range. Ends at what the node said is irreversible, at a full window,
@@ -42,98 +33,69 @@ export async function catchUp(
   deps: FollowDeps,
   watching: Watching,
   following: Following,
-  {
-    node,
-    nodes,
-    isStopping,
-    onProgress,
-  }: {
-    node: Node;
-    nodes: readonly Node[];
-    isStopping(): boolean;
-    onProgress(): Promise<void>;
-  },
+  options: { node: Node; nodes: readonly Node[]; isStopping(): boolean; onProgress(): Promise<void> },
 ): Promise<void> {
-  const ahead: Range[] = [];
-  const target = following.nodeSolid.number;
-  let next = tipOf(following).number + 1;
-  while (!isStopping() && tipOf(following).number < target) {
-    if (isWindowFull(following)) break;
-    for (; ahead.length < PREFETCH_RANGES && next <= target; next = (ahead.at(-1)?.last ?? next) + 1) {
-      ahead.push(startRange(deps, following, node, next, Math.min(target, next + RANGE_BLOCKS - 1)));
+  const { node, nodes, isStopping, onProgress } = options;
+  const last = following.nodeSolid.number;
+  const ahead = createReadAhead(deps, following, { node, nodes, first: tipOf(following).number + 1, last });
+  try {
+    while (!isStopping() && !isWindowFull(following)) {
+      const range = await nextLinked(following, ahead, node);
+      if (range === null) break;
+      if (range.blocks[0]?.block.parentId !== tipOf(following).id) {
+        // The blocks verified before are a branch that lost: walk back to where the chain split, one block at a time.
+        await extend(deps, following, node, nodes);
+        return;
+      }
+      await take(deps, following, range, nodes).catch((error: unknown) => {
+        if (range.source !== node) ahead.dismiss(range.source);
+        throw error;
+      });
+      if ((await finalize(deps, watching, following)) > 0) deps.pool.praise(range.source);
+      await onProgress();
     }
-    const range = ahead.shift();
-    if (range === undefined) break;
-    const reads = await countFailures(following, node, range.reads);
-    if (reads[0]?.block.parentId !== tipOf(following).id) {
-      // The blocks verified before are a branch that lost: walk back to where the chain split, one block at a time.
-      await extend(deps, following, node, nodes);
-      return;
-    }
-    assertLater(deps, tipOf(following), reads);
-    // The blocks go one after the other: the first block of an unknown producer makes us ask the nodes, the next ones use the answer.
-    const signers: (AccountHex | null)[] = [];
-    for (const read of reads) signers.push(await identifySigner(deps, following, read, nodes));
-    const blocks: WindowBlock[] = await Promise.all(
-      reads.map((read, index) => withQuorum(deps, read, signers[index] ?? null, othersFor(deps, nodes, read.node))),
-    );
-    pushLinked(deps, following, node, blocks);
-    if ((await finalize(deps, watching, following)) > 0) deps.pool.praise(node);
-    await onProgress();
+  } finally {
+    ahead.stop();
   }
   await gatherQuorum(deps, following, nodes, { isNewestAsked: false });
   await finalize(deps, watching, following);
 }
 
-function startRange(deps: FollowDeps, following: Following, node: Node, first: number, last: number): Range {
-  const isRanged = (following.rangeFailures.get(node.origin) ?? 0) < MAX_RANGE_FAILURES;
-  const reads = isRanged ? readWithLogs(deps, node, first, last) : readOneByOne(deps, node, first, last);
-  // An earlier range may fail first; nobody waits for this one then.
-  reads.catch(() => undefined);
-  return { first, last, reads };
+/**
+ * The next range. One of another node counts only if it goes on from ours by blocks of known producers: a liar among several could
+ * otherwise have us walk back again and again.
+ */
+async function nextLinked(following: Following, ahead: ReadAhead, node: Node): Promise<AheadRange | null> {
+  const range = await ahead.next();
+  if (range === null || range.source === node) return range;
+  const { blocks, source } = range;
+  const isLinked = blocks.every(({ block }, index) => isNext(blocks[index - 1]?.block ?? tipOf(following), block));
+  if (!isLinked) ahead.dismiss(source);
+  const { producers } = following;
+  const isSigned = blocks.every(({ read }) => producers !== null && isSignedBy(producers, read.block));
+  return isLinked && isSigned ? range : ahead.again(range);
 }
 
-/** A node that shows no range, for it does not know the call or for the blocks are too large at once, is asked for single blocks. */
-async function countFailures(following: Following, { origin }: Node, reads: Promise<ReadBlock[]>) {
-  try {
-    const blocks = await reads;
-    if ((following.rangeFailures.get(origin) ?? 0) < MAX_RANGE_FAILURES) following.rangeFailures.delete(origin);
-    return blocks;
-  } catch (error) {
-    following.rangeFailures.set(origin, (following.rangeFailures.get(origin) ?? 0) + 1);
-    throw error;
-  }
-}
-
-async function readOneByOne(deps: FollowDeps, node: Node, first: number, last: number): Promise<ReadBlock[]> {
-  const reads: ReadBlock[] = [];
-  for (let number = first; number <= last; number += 1) {
-    const read = await readBlock(deps, node, number).catch((error: unknown) => {
-      if (reads.length === 0) throw error;
-      return null;
-    });
-    if (read === null) break;
-    reads.push(read);
-  }
-  return reads;
-}
-
-/** Up to the first block that cannot be read or judged: those before it need not wait for it. */
-async function readWithLogs(deps: FollowDeps, node: Node, first: number, last: number): Promise<ReadBlock[]> {
-  const blocks = await readRange(deps, node, first, last);
-  const reads = await inGroups(blocks, PARALLEL_LOGS, (block) =>
-    withLogs(deps, node, block).then(
-      (read) => ({ read, error: null }),
-      (error: unknown) => ({ read: null, error }),
-    ),
+/** Adds the blocks of a range to the window once they are known to be right. */
+async function take(
+  deps: FollowDeps,
+  following: Following,
+  { source, blocks }: AheadRange,
+  nodes: readonly Node[],
+): Promise<void> {
+  assertLater(
+    deps,
+    tipOf(following),
+    blocks.map(({ read }) => read),
   );
-  const ready: ReadBlock[] = [];
-  for (const { read, error } of reads) {
-    if (read === null && ready.length === 0) throw error;
-    if (read === null) break;
-    ready.push(read);
-  }
-  return ready;
+  // The blocks go one after the other: the first block of an unknown producer makes us ask the nodes, the next ones use the answer.
+  for (const { read, block } of blocks) block.signer = await identifySigner(deps, following, read, nodes);
+  pushLinked(
+    deps,
+    following,
+    source,
+    blocks.map(({ block }) => block),
+  );
 }
 
 function pushLinked(deps: FollowDeps, following: Following, node: Node, blocks: readonly WindowBlock[]): void {

@@ -1,4 +1,5 @@
 import { AppError } from '../../domain/errors.ts';
+import type { UnixMs } from '../../domain/time.ts';
 import type { Node } from '../nodes/node.ts';
 import { ofDifferentOperators } from '../nodes/operators.ts';
 import { PERIOD_MS } from '../verify/producers.ts';
@@ -10,6 +11,15 @@ import { keepProducers } from './identify-signer.ts';
 
 /** A newest block that is older than this many block times means that we, or the network, fell behind. */
 const FAR_BEHIND_BLOCKS = 60;
+
+/**
+ * Requests a block for what is irreversible while payers wait all the time. A node with a limit for the day must last it, and the
+ * blocks themselves come first: two requests for each, and some for misses, balances and look-ups.
+ */
+const MOST_ASKS = 1;
+const LEAST_ASKS = 0.3;
+const BLOCK_REQUESTS = 2.4;
+const DAY_MS = 24 * 60 * 60_000;
 
 /** Reads the next block when it is due. Where the preferred node misses it for too long, another one is asked. */
 export async function followHead(
@@ -51,9 +61,8 @@ export async function askSolidInTime(deps: FollowDeps, following: Following, nod
   const isFarBehind =
     window.length > FAR_BEHIND_BLOCKS || deps.now() - tipOf(following).time > FAR_BEHIND_BLOCKS * deps.blockMs;
   if ((own > nodeSolid.number || isFarBehind) && pace.maySpend(isWaiting, deps.now())) {
-    // The preferred node has enough to do, where there is another; one that is behind is not asked twice in a row.
-    const [first, ...others] = ofDifferentOperators(nodes, nodes.length);
-    const askers = first === undefined ? [] : [...others, first];
+    // One that is behind is not asked twice in a row.
+    const askers = solidAskers(nodes);
     const asker = askers[following.solidAsker % askers.length];
     if (asker === undefined) return;
     await askSolid(deps, following, asker).catch((error: unknown) => {
@@ -62,4 +71,22 @@ export async function askSolidInTime(deps: FollowDeps, following: Following, nod
     });
     if (following.nodeSolid.number < own) following.solidAsker += 1;
   }
+}
+
+/** The preferred node has enough to do, where there is another. */
+function solidAskers<Named extends Pick<Node, 'operator'>>(nodes: readonly Named[]): Named[] {
+  const [first, ...others] = ofDifferentOperators(nodes, nodes.length);
+  return first === undefined ? [] : [...others, first];
+}
+
+/** How many requests a block the first asker can spare for what is irreversible, from now to the end of the UTC day. */
+export function spareAsks(
+  nodes: readonly Pick<Node, 'operator' | 'requestsLeft'>[],
+  blockMs: number,
+  now: UnixMs,
+): number {
+  const left = solidAskers(nodes)[0]?.requestsLeft() ?? null;
+  if (left === null) return MOST_ASKS;
+  const blocksLeft = (DAY_MS - (now % DAY_MS)) / blockMs;
+  return Math.min(MOST_ASKS, Math.max(LEAST_ASKS, left / blocksLeft - BLOCK_REQUESTS));
 }

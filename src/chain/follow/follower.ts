@@ -12,7 +12,7 @@ import { createWalk } from '../verify/walk-producers.ts';
 import { catchUp, dropStuckWindow } from './catch-up.ts';
 import { detect } from './detect.ts';
 import { askSolid, finalize } from './finalize.ts';
-import { askSolidInTime, followHead } from './follow-head.ts';
+import { askSolidInTime, followHead, spareAsks } from './follow-head.ts';
 import { detectedTime, type FollowDeps, type Following, tipOf } from './following.ts';
 import { keepProducers } from './identify-signer.ts';
 import { createPace } from './pace.ts';
@@ -22,12 +22,6 @@ import { startCursor } from './start-cursor.ts';
 
 /** Further behind what is irreversible than this, blocks are read in ranges. */
 const CATCH_UP_BLOCKS = 20;
-/**
- * Requests a block for what is irreversible while payers wait all the time: with one node they come on top of those for the
- * blocks, and a free key must last the day; with several another node is asked, which has but the logs to show.
- */
-const SINGLE_ASKS = 0.3;
-const SHARED_ASKS = 1;
 /** Recording a block with payments takes 10 ms on a machine that has nothing else to do. */
 const IN_TIME_MS = 40;
 
@@ -157,10 +151,6 @@ function preferring(nodes: readonly Node[], following: Following | null): Node[]
   return [...nodes.filter((node) => !isAvoided(node)), ...nodes.filter(isAvoided)];
 }
 
-function otherOperators([first, ...rest]: readonly Node[]): Node[] {
-  return rest.filter(({ operator }) => operator !== first?.operator);
-}
-
 /** Starts from the solid cursor with nothing but what the database knows. */
 async function rootAt(deps: FollowDeps, cursor: ChainCursor, node: Node, nodes: readonly Node[]): Promise<Following> {
   const { db, network } = deps;
@@ -178,7 +168,7 @@ async function rootAt(deps: FollowDeps, cursor: ChainCursor, node: Node, nodes: 
     solidAsker: 0,
     lateInfos: { isNow: false, blocks: 0 },
     avoided: null,
-    pace: createPace(deps.blockMs, otherOperators(nodes).length > 0 ? SHARED_ASKS : SINGLE_ASKS),
+    pace: createPace(deps.blockMs, () => spareAsks(nodes, deps.blockMs, deps.now())),
     diagnosingFork: new Map(),
     quorumNextMs: 0,
     disputeNextMs: 0,

@@ -14,17 +14,19 @@ type Chain = {
   delayMs(place: number): number;
   /** Slots that pass without a block before this place. */
   missedSlots?(place: number): number;
+  /** The time between two blocks, where it is not the one that the pace was told. */
+  stepMs?: number;
 };
 
 /** Follows some hundred blocks and tells what it cost: requests in vain, and how long blocks waited to be read, after the warm-up. */
-function follow({ skewMs, delayMs, missedSlots = () => 0 }: Chain, count = 400) {
-  const pace = createPace(BLOCK_MS, 0.25);
+function follow({ skewMs, delayMs, missedSlots = () => 0, stepMs = BLOCK_MS }: Chain, count = 400) {
+  const pace = createPace(BLOCK_MS, () => 0.25);
   let trueMs = GENESIS_MS;
   let blockMs = GENESIS_MS;
   const latencies: number[] = [];
   let misses = 0;
   for (let place = 0; place < count; place += 1) {
-    blockMs += BLOCK_MS * (1 + missedSlots(place));
+    blockMs += stepMs * (1 + missedSlots(place));
     const shownMs = blockMs + delayMs(place);
     for (let tries = 0; trueMs < shownMs; tries += 1) {
       if (tries > 100) throw new Error(`block ${place} was asked for ${tries} times in vain`);
@@ -67,9 +69,21 @@ describe.each([-10_000, -1500, 0, 1500, 10_000])('with a clock that is %i ms ahe
 });
 
 test.each([-10_000, 0, 10_000])(
+  'a chain that is faster than we were told is followed at its own pace, with a clock that is %i ms ahead',
+  (skewMs) => {
+    for (const stepMs of [500, 1000]) {
+      const { missesPerBlock, median, worst } = follow({ skewMs, delayMs: () => 200, stepMs });
+      expect(missesPerBlock).toBeLessThan(0.3);
+      expect(median).toBeLessThan(stepMs / 10);
+      expect(worst).toBeLessThan(stepMs / 2);
+    }
+  },
+);
+
+test.each([-10_000, 0, 10_000])(
   'with a clock that is %i ms ahead, a node that was twelve blocks behind is followed at once when it is not any more',
   (skewMs) => {
-    const pace = createPace(BLOCK_MS, 0.25);
+    const pace = createPace(BLOCK_MS, () => 0.25);
     const wellAgainMs = GENESIS_MS + 100 * BLOCK_MS;
     let trueMs = GENESIS_MS;
     let late = 0;
@@ -88,7 +102,7 @@ test.each([-10_000, 0, 10_000])(
 );
 
 test('the pause after a block is never longer than a block time, whatever the clocks say', () => {
-  const pace = createPace(BLOCK_MS, 0.25);
+  const pace = createPace(BLOCK_MS, () => 0.25);
   for (const aheadMs of [-3_600_000, -1, 0, 1, 3_600_000]) {
     const pauseMs = pace.onBlock(unixMs(GENESIS_MS + aheadMs), GENESIS_MS, false);
     expect(pauseMs).toBeGreaterThanOrEqual(0);
@@ -97,7 +111,7 @@ test('the pause after a block is never longer than a block time, whatever the cl
 });
 
 test('pauses between requests in vain grow to a block time and not beyond', () => {
-  const pace = createPace(BLOCK_MS, 0.25);
+  const pace = createPace(BLOCK_MS, () => 0.25);
   let nowMs = GENESIS_MS;
   const pauses = Array.from({ length: 30 }, () => {
     const pauseMs = pace.onMiss(nowMs);
@@ -110,7 +124,7 @@ test('pauses between requests in vain grow to a block time and not beyond', () =
 });
 
 test('a missing block is overdue within its block time, so that another node can be asked, and no more once a block came', () => {
-  const pace = createPace(BLOCK_MS, 0.25);
+  const pace = createPace(BLOCK_MS, () => 0.25);
   expect(pace.isOverdue(GENESIS_MS)).toBe(false);
   pace.onMiss(GENESIS_MS);
   expect(pace.isOverdue(GENESIS_MS + 100)).toBe(false);
@@ -121,7 +135,7 @@ test('a missing block is overdue within its block time, so that another node can
 
 describe('requests for what is irreversible', () => {
   const spent = (earnedPerBlock: number, isPayerWaiting: (place: number) => boolean, count: number) => {
-    const pace = createPace(BLOCK_MS, earnedPerBlock);
+    const pace = createPace(BLOCK_MS, () => earnedPerBlock);
     let requests = 0;
     for (let place = 0; place < count; place += 1) {
       const nowMs = GENESIS_MS + place * BLOCK_MS;
@@ -148,7 +162,7 @@ describe('requests for what is irreversible', () => {
   });
 
   test('after a quiet time the first payer does not wait for a turn', () => {
-    const pace = createPace(BLOCK_MS, 0.25);
+    const pace = createPace(BLOCK_MS, () => 0.25);
     expect(pace.maySpend(false, GENESIS_MS)).toBe(true);
     expect(pace.maySpend(false, GENESIS_MS + 1)).toBe(false);
     expect(pace.maySpend(true, GENESIS_MS + 2)).toBe(true);

@@ -8,7 +8,7 @@ import { AnswerTooLarge, afterReached, readRetryAfter, shown, TransportRefusal }
 
 const CONNECT_TIMEOUT_MS = 5000;
 /** Enough to read ahead while catching up, few enough for a provider that counts connections. */
-const MAX_CONNECTIONS = 8;
+export const MAX_CONNECTIONS = 16;
 /** A node that refuses who asks, or how often, whatever is asked. */
 const LIMITING_STATUSES: readonly number[] = [401, 403, 429];
 const MAX_HELD_BYTES = 8 * 1024 * 1024;

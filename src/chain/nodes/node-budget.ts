@@ -9,6 +9,8 @@ export type NodeBudget = {
   take(signal: AbortSignal): Promise<Turn>;
   isExhausted(): boolean;
   requestsToday(): number;
+  /** `null` without a limit. */
+  requestsLeft(): number | null;
   /** The used share of the day's requests, 0 to 1; `null` without a limit. */
   usedShare(): number | null;
 };
@@ -42,6 +44,7 @@ export function createNodeBudget({ requestsPerSecond, requestsPerDay, now, clock
   return {
     isExhausted,
     requestsToday,
+    requestsLeft: () => (requestsPerDay === null ? null : Math.max(0, requestsPerDay - requestsToday())),
     usedShare: () => (requestsPerDay === null ? null : requestsToday() / requestsPerDay),
     take: async (signal) => {
       if (isExhausted()) return 'exhausted';

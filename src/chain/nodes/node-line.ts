@@ -6,12 +6,14 @@ import type { Logger } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { createNodeClient, type NodeClient, type NodeClientOptions, type Outcome } from './client.ts';
 import type { Lateness } from './deadline.ts';
+import { MAX_CONNECTIONS } from './http-client.ts';
 import type { AskOptions } from './node.ts';
 import { createNodeBudget } from './node-budget.ts';
 import { createNodePause, type Failure } from './node-pause.ts';
 import { createNodeWarnings } from './node-warnings.ts';
 import type { Patience } from './patience.ts';
 import type { Question } from './question.ts';
+import { createTurns } from './turns.ts';
 
 export type NodeLineOptions = {
   spec: NodeSpec;
@@ -42,6 +44,7 @@ export function createNodeLine(options: NodeLineOptions) {
   const budget = createNodeBudget({ ...options, ...spec });
   const record = createRecord(options);
   const client = createClient(options);
+  const atOnce = createTurns(MAX_CONNECTIONS);
   const unavailableReason = (): string | null => {
     if (closing.aborted) return 'the service stops';
     const pausedMs = Math.ceil(record.pause.remainingMs());
@@ -60,12 +63,20 @@ export function createNodeLine(options: NodeLineOptions) {
     // The node may have been paused meanwhile; asking on would prolong a suspension.
     return unavailableReason();
   };
+  const refuseFor = (obstacle: string | null) => {
+    if (obstacle === null) return;
+    metrics.nodeRequests.inc({ network, node: origin, outcome: 'unsent' });
+    throw new AppError('NODE_REFUSED', `${origin} was not asked: ${obstacle}`, { retryable: true });
+  };
   const ask = async <Answer>(question: Question<Answer>, call: AskOptions = {}): Promise<Answer> => {
-    const obstacle = await takeTurn();
-    if (obstacle !== null) {
-      metrics.nodeRequests.inc({ network, node: origin, outcome: 'unsent' });
-      throw new AppError('NODE_REFUSED', `${origin} was not asked: ${obstacle}`, { retryable: true });
-    }
+    refuseFor(await takeTurn());
+    // The time limit of an answer begins when there is a connection for it, and a node that failed meanwhile is not asked.
+    return atOnce(async () => {
+      refuseFor(unavailableReason());
+      return send(question, call);
+    });
+  };
+  const send = async <Answer>(question: Question<Answer>, call: AskOptions): Promise<Answer> => {
     const { isOptional = false, mayBeLarge = false, timeoutMs = options.timeoutMs } = call;
     record.seen.requests += 1;
     if (!isOptional) record.seen.inFlight += 1;

@@ -46,7 +46,10 @@ export function createNodeMember(options: NodeLineOptions): NodeMember {
     return identity.isRecognised();
   };
   return {
-    node: { url: spec.url, origin, operator: spec.operator, hasBytes: line.hasBytes, ask },
+    node: {
+      ...{ url: spec.url, origin, operator: spec.operator, hasBytes: line.hasBytes, ask },
+      requestsLeft: budget.requestsLeft,
+    },
     isUsable,
     isRecognised,
     isOnTrial: () => pause.failures() > 0 && seen.inFlight > 0,

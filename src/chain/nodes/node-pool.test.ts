@@ -360,7 +360,8 @@ describe('budgets', () => {
     await Promise.all(Array.from({ length: 26 }, (_, index) => ask(node).then(() => done.push(index))));
     // 20 at once, and 6 more at 20 a second.
     expect(performance.now() - startedMs).toBeGreaterThan(250);
-    expect(done.slice(-3)).toEqual([23, 24, 25]);
+    // Those at once come by several connections, whose order is anybody's.
+    expect(done.filter((index) => index >= 20)).toEqual([20, 21, 22, 23, 24, 25]);
     const crowd = Array.from({ length: 260 }, () => refusalOf(node));
     const refusals = crowd.slice(230);
     for (const refusal of refusals) expect(await refusal).toContain('too many requests wait');

@@ -1,7 +1,10 @@
 import type { Node } from './node.ts';
 
 /** The first nodes, in order of preference, of `count` different operators. */
-export function ofDifferentOperators(nodes: readonly Node[], count: number): Node[] {
+export function ofDifferentOperators<Named extends Pick<Node, 'operator'>>(
+  nodes: readonly Named[],
+  count: number,
+): Named[] {
   const operators = new Set<string>();
   return nodes.filter(({ operator }) => {
     if (operators.has(operator) || operators.size >= count) return false;

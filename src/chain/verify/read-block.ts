@@ -19,6 +19,7 @@ import {
   type ProvenHeader,
   proveHeader,
   readBlockId,
+  type ShownTransactionFacts,
 } from '../proof/prove-block.ts';
 import type { KnownTerms } from './fee-terms.ts';
 import { type BlockLogs, readLogs } from './read-logs.ts';
@@ -77,7 +78,7 @@ export async function readLogsIfThere(deps: ReadDeps, node: Node, block: Examine
   }
 }
 
-/** The logs that a node, perhaps another one, shows for a block. Costs one request. */
+/** The logs that a node, perhaps another one, shows for a block. Costs one request at most. */
 export async function readLogsOf(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<BlockLogs> {
   const infos = await readInfos(deps, node, block);
   try {
@@ -95,8 +96,13 @@ async function judgeLogs(deps: ReadDeps, block: ExaminedBlock, infos: readonly S
   return logs.hasOddSplit && (await fees.refresh(deps)) ? readLogs(block, infos, usdt, fees.known()) : logs;
 }
 
-/** A stranger who fills a block with megabytes of results must not hold it up: then single transactions are asked for. */
+/**
+ * Costs one request; none where the block proves that nothing in it can have logs. A stranger who fills a block with megabytes of results
+ * must not hold it up: then single transactions are asked for.
+ */
 async function readInfos(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<readonly ShownInfo[]> {
+  if (block.isProven && !block.transactions.some(mayHaveLogs))
+    return block.transactions.map((each) => noLogs(block, each));
   try {
     return await node.ask(infosOf(block.number, deps.usdt), { mayBeLarge: true });
   } catch (error) {
@@ -107,15 +113,14 @@ async function readInfos(deps: ReadDeps, node: Node, block: ExaminedBlock): Prom
 
 /** Where another node can be asked, one that takes long to show them is left; the last one may take as long as it does. */
 async function readSingleInfos(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<ShownInfo[]> {
-  const { number, time, transactions } = block;
   const startedMs = performance.now();
-  return inGroups(transactions, PARALLEL_INFOS, async ({ txId, isSuccess, isContract }) => {
-    // Only successful calls and creations of contracts have logs.
-    if (!isSuccess || isContract === false) return { id: txId, blockNumber: number, blockTimeStamp: time };
+  return inGroups(block.transactions, PARALLEL_INFOS, async (transaction) => {
+    const { txId } = transaction;
+    if (!mayHaveLogs(transaction)) return noLogs(block, transaction);
     if (performance.now() - startedMs > SINGLE_INFOS_MS && (await deps.pool.available()).length > 1) {
       return checked(deps, node, () => {
         throw incomplete(
-          `it takes longer than ${SINGLE_INFOS_MS} ms to show what became of the transactions of block ${number}`,
+          `it takes longer than ${SINGLE_INFOS_MS} ms to show what became of the transactions of block ${block.number}`,
         );
       });
     }
@@ -123,6 +128,16 @@ async function readSingleInfos(deps: ReadDeps, node: Node, block: ExaminedBlock)
     if (info === null) throw incomplete(`${node.origin} does not show what became of ${txId}`);
     return info;
   });
+}
+
+/** Only successful calls and creations of contracts have logs, whatever contract they call. */
+function mayHaveLogs({ isSuccess, isContract }: ShownTransactionFacts): boolean {
+  return isSuccess && isContract !== false;
+}
+
+/** What every node must show of a transaction that cannot have logs. */
+function noLogs({ number, time }: ExaminedBlock, { txId }: ShownTransactionFacts): ShownInfo {
+  return { id: txId, blockNumber: number, blockTimeStamp: time };
 }
 
 /**

@@ -42,7 +42,7 @@ function nodeOf(origin: string, oddity: Oddity, { operator = origin, grpc, ...ma
     reader.push(Buffer.from(JSON.stringify(bend(JSON.parse(isBlock ? json : infosJson)))));
     return http.read(reader.end());
   };
-  return { url: origin, origin, operator, hasBytes: grpc !== undefined, ask };
+  return { url: origin, origin, operator, hasBytes: grpc !== undefined, requestsLeft: () => null, ask };
 }
 
 /** What becomes of a real block that the first of these nodes shows first. */

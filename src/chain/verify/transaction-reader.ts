@@ -10,6 +10,7 @@ import type { Node } from '../nodes/node.ts';
 import type { NodePool } from '../nodes/node-pool.ts';
 import { type RecogniseDeps, recogniseNodes } from '../nodes/recognise-nodes.ts';
 import { AnswerTooLarge } from '../nodes/refusal.ts';
+import { createTurns } from '../nodes/turns.ts';
 import { readTransaction } from './read-transaction.ts';
 
 export type TransactionReaderDeps = RecogniseDeps & {
@@ -167,21 +168,4 @@ async function withPatience(answer: Promise<TransactionFacts>): Promise<Transact
   } finally {
     answered.abort();
   }
-}
-
-/** Lets some work at once; the others wait in line. The caller bounds their number. */
-function createTurns(maxAtOnce: number) {
-  const waiting: (() => void)[] = [];
-  let atOnce = 0;
-  return async <Result>(work: () => Promise<Result>): Promise<Result> => {
-    if (atOnce >= maxAtOnce) await new Promise<void>((resolve) => waiting.push(resolve));
-    else atOnce += 1;
-    try {
-      return await work();
-    } finally {
-      const next = waiting.shift();
-      if (next === undefined) atOnce -= 1;
-      else next();
-    }
-  };
 }

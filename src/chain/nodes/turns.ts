@@ -1,0 +1,16 @@
+/** Lets some work at once; the others wait in line. The caller bounds their number. */
+export function createTurns(maxAtOnce: number) {
+  const waiting: (() => void)[] = [];
+  let atOnce = 0;
+  return async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    if (atOnce >= maxAtOnce) await new Promise<void>((resolve) => waiting.push(resolve));
+    else atOnce += 1;
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) atOnce -= 1;
+      else next();
+    }
+  };
+}

@@ -1,0 +1,106 @@
+import { afterEach, expect, test } from 'vitest';
+import { RANGE_BLOCKS } from '../../src/chain/verify/read-block.ts';
+import { createAttackChain, evilBranch } from './attack-chain.ts';
+import { type AttackNode, createAttackNode } from './attack-node.ts';
+import { type AttackWorld, createAttackWorld } from './attack-world.ts';
+
+const RANGES = '/wallet/getblockbylimitnext';
+const MISSED_BLOCKS = 400;
+
+let world: AttackWorld | null = null;
+afterEach(async () => {
+  await world?.stop();
+  world = null;
+});
+
+/** Nodes of three operators, and a watcher that was away for four hundred blocks. */
+async function missMuch() {
+  const chain = createAttackChain();
+  chain.mine();
+  const nodes = ['a', 'b', 'c'].map((name) => createAttackNode(name, chain));
+  const made = await createAttackWorld({ chain, nodes, agreement: 2 });
+  world = made;
+  await made.run(25);
+  const base = await made.cursor();
+  made.restartAfter(MISSED_BLOCKS);
+  for (const { requests } of nodes) requests.clear();
+  const [, other] = nodes as [AttackNode, AttackNode, AttackNode];
+  return { world: made, chain, nodes, other, base };
+}
+
+const rangesOf = ({ requests }: AttackNode) => requests.get(RANGES) ?? 0;
+
+async function expectCaughtUp({ world, nodes }: Awaited<ReturnType<typeof missMuch>>) {
+  await world.step();
+  // One look is enough, whoever lies.
+  expect(world.behind()).toBeLessThanOrEqual(20);
+  await world.run(8);
+  expect(world.behind()).toBe(0);
+  expect(world.unrecorded()).toBeLessThanOrEqual(8);
+  expect(await world.inventions()).toEqual([]);
+  return nodes.reduce((sum, node) => sum + rangesOf(node), 0);
+}
+
+test('after a downtime blocks are read from all nodes, none of them twice', async () => {
+  const missed = await missMuch();
+  expect(await expectCaughtUp(missed)).toBeLessThan(MISSED_BLOCKS / 5);
+  for (const node of missed.nodes) expect(rangesOf(node)).toBeGreaterThan(4);
+  expect(missed.world.errors).toEqual([]);
+});
+
+type Missed = Awaited<ReturnType<typeof missMuch>>;
+
+test.each<[string, (missed: Missed) => void]>([
+  [
+    'refuses ranges',
+    ({ other }) => {
+      other.lies = { answer: ({ path }) => (path === RANGES ? 'refuse' : undefined) };
+    },
+  ],
+  [
+    'shows none',
+    ({ other }) => {
+      other.lies = { answer: ({ path }) => (path === RANGES ? { block: [] } : undefined) };
+    },
+  ],
+  [
+    'shows a branch of its own',
+    ({ other, base }) => {
+      const junk = evilBranch(base, MISSED_BLOCKS);
+      other.lies = { block: (number, path) => (path === RANGES ? junk[number - base.number - 1] : undefined) };
+    },
+  ],
+  [
+    'does not answer',
+    ({ other }) => {
+      const { ask } = other;
+      other.ask = (question, options) => {
+        if (question.http.path !== RANGES) return ask(question, options);
+        other.requests.set(RANGES, rangesOf(other) + 1);
+        return new Promise(() => undefined);
+      };
+    },
+  ],
+])('a node that %s beside the preferred one is left, and holds nothing up', async (_, lie) => {
+  const missed = await missMuch();
+  lie(missed);
+  await expectCaughtUp(missed);
+  // Those that were asked for before its first one was looked at; a third of all would be 22.
+  expect(rangesOf(missed.other)).toBeLessThanOrEqual(12);
+  expect(await missed.world.statuses()).toEqual([]);
+});
+
+test('blocks of another node that nobody known signed are read from the preferred one, and nothing is walked back', async () => {
+  const missed = await missMuch();
+  const { chain, nodes, other, base } = missed;
+  other.lies = {
+    block: (number, path) => {
+      const parent = chain.at(number - 1);
+      const isLie = path === RANGES && (number - base.number) % RANGE_BLOCKS === 0 && parent !== undefined;
+      return isLie ? evilBranch(parent, 1)[0] : undefined;
+    },
+  };
+  await expectCaughtUp(missed);
+  // The head took two for each block.
+  for (const { requests } of nodes) expect(requests.get('/wallet/getblock') ?? 0).toBeLessThan(80);
+});
