@@ -199,7 +199,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     day: 12,
     bug: 'an examined block has the time at which it was examined',
     found: /and was recorded with/,
-    plant: rewriting('head-block-insert', [["(b->>'time')::timestamptz", 'clock_timestamp()']]),
+    plant: rewriting('head-block-insert', [['t.id, t.time', 't.id, clock_timestamp()']]),
   },
   {
     number: 17,
