@@ -3,6 +3,7 @@ import { unixMs } from '../../src/domain/time.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { LEASE_MS, leaseDueDeliveries, returnDeliveries } from '../../src/store/outbox/deliveries.ts';
+import { createHastener } from '../../src/webhooks/hasten.ts';
 import { createOutcomeQueue } from '../../src/webhooks/outcome-queue.ts';
 import {
   createWorld,
@@ -92,6 +93,7 @@ test('an event that is given back is not passed by the next one of its invoice, 
     clock: world.clock,
     log: createLogger({ level: 'fatal' }),
     metrics: createMetrics(),
+    hastener: createHastener({ db, clock: world.clock }),
   });
   outcomes.giveBack(leased);
   await outcomes.flush();
