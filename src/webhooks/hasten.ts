@@ -1,6 +1,7 @@
 import { failurePauseMs, PAUSE } from '../domain/circuit.ts';
 import { type UnixMs, unixMs } from '../domain/time.ts';
 import type { Clock } from '../runtime/clock.ts';
+import type { Logger } from '../runtime/log.ts';
 import type { Database } from '../store/db/database.ts';
 import type { LeasedDelivery } from '../store/outbox/deliveries.ts';
 import { hastenDeliveries } from '../store/outbox/delivery-hasten.ts';
@@ -18,6 +19,8 @@ const LEARN_EVERY_MS = 30_000;
 const RETURN_EVERY_MS = 1000;
 /** An attempt that was hastened reports before that, and its failure moves the next one. */
 const REPORT_MS = 25_000;
+/** After a statement that failed. */
+const RETRY_MS = 1000;
 const NEVER = Number.POSITIVE_INFINITY;
 
 /** What is known of an endpoint. `probeAtMs`: it fails, and one delivery is hastened then; `backAtMs`: all that wait are. */
@@ -30,9 +33,53 @@ export type Hastener = ReturnType<typeof createHastener>;
  * over, and all that wait once it has taken one. What stands here is lost with the process: the failing endpoints are learned from the
  * database, and an attempt of which it is not known any more when it had been due has its schedule's pause once more.
  */
-export function createHastener({ db, clock }: { db: Database; clock: Clock }) {
-  const endpoints = new Map<string, Known>();
+export function createHastener({ db, clock, log }: { db: Database; clock: Clock; log: Logger }) {
+  const watched = watchEndpoints(db);
   const hastened = new Map<string, { attempt: number; dueAt: UnixMs }>();
+  let pausedUntilMs = Number.NEGATIVE_INFINITY;
+
+  const hastenNow = async (): Promise<boolean> => {
+    const now = unixMs(clock.now());
+    const due = await watched.due(now);
+    if (due.length === 0) return false;
+    const rows = await hastenDeliveries(db, due, now);
+    for (const { attemptCount, dueAt, ...delivery } of rows) {
+      if (attemptCount > 0) hastened.set(keyOf(delivery), { attempt: attemptCount + 1, dueAt });
+    }
+    forgetOldest(hastened, MAX_HASTENED);
+    watched.asked(due, new Set(rows.map(({ endpointId }) => endpointId)), now);
+    return rows.length > 0;
+  };
+  return {
+    onFailure: watched.onFailure,
+    onReturn: watched.onReturn,
+    /** Hastens what is to be hastened now. Returns whether that was anything. Never throws: what is due must not wait for it. */
+    round: async (): Promise<boolean> => {
+      if (performance.now() < pausedUntilMs) return false;
+      try {
+        return await hastenNow();
+      } catch (error) {
+        pausedUntilMs = performance.now() + RETRY_MS;
+        log.warn({ error }, 'webhooks that wait for a retry cannot be made due before it; trying again');
+        return false;
+      }
+    },
+    /** In how many milliseconds there is something to do. */
+    restMs: () => Math.max(0, watched.nextAtMs() - clock.now(), pausedUntilMs - performance.now()),
+    /** When a delivery had been due whose attempt is before its time, or `null`; it is asked once for each attempt. */
+    takeDueAt: (delivery: LeasedDelivery): UnixMs | null => {
+      const known = hastened.get(keyOf(delivery));
+      hastened.delete(keyOf(delivery));
+      return known?.attempt === delivery.attempt ? known.dueAt : null;
+    },
+  };
+}
+
+type Asked = { endpointId: string; isBack: boolean; returnedAt: UnixMs | null };
+
+/** Endpoints that fail, and when each is to be asked. */
+function watchEndpoints(db: Database) {
+  const endpoints = new Map<string, Known>();
   let learnedAtMs = Number.NEGATIVE_INFINITY;
 
   const change = (id: string, changes: Partial<Known>) => {
@@ -41,7 +88,7 @@ export function createHastener({ db, clock }: { db: Database; clock: Clock }) {
     endpoints.set(id, { ...known, ...changes });
     forgetOldest(endpoints, MAX_ENDPOINTS);
   };
-  const fail = (id: string, failingSince: UnixMs, now: UnixMs) =>
+  const onFailure = (id: string, failingSince: UnixMs, now: UnixMs) =>
     change(id, { failingSince, probeAtMs: now + failurePauseMs(failingSince, now) });
   const learn = async (now: UnixMs) => {
     const failing = await findFailingEndpoints(db);
@@ -49,58 +96,34 @@ export function createHastener({ db, clock }: { db: Database; clock: Clock }) {
     for (const [id, known] of endpoints) if (!ids.has(id)) known.probeAtMs = NEVER;
     for (const { id, failingSince } of failing.toReversed()) {
       // One that lies further off was set by a clock that was wrong.
-      if ((endpoints.get(id)?.probeAtMs ?? NEVER) > now + PAUSE.mostMs) fail(id, failingSince, now);
+      if ((endpoints.get(id)?.probeAtMs ?? NEVER) > now + PAUSE.mostMs) onFailure(id, failingSince, now);
     }
     learnedAtMs = now;
   };
-  const remember = (rows: Awaited<ReturnType<typeof hastenDeliveries>>) => {
-    for (const { attemptCount, dueAt, ...delivery } of rows) {
-      if (attemptCount > 0) hastened.set(keyOf(delivery), { attempt: attemptCount + 1, dueAt });
-    }
-    forgetOldest(hastened, MAX_HASTENED);
-  };
   return {
     /** An attempt has failed at an endpoint that has failed since then. */
-    onFailure: fail,
+    onFailure,
     /** An endpoint that had failed has taken a delivery. */
     onReturn: (id: string, now: UnixMs) => {
       const { returnedAt = null } = endpoints.get(id) ?? {};
-      change(id, {
-        probeAtMs: NEVER,
-        backAtMs: returnedAt !== null && Math.abs(now - returnedAt) < RETURN_EVERY_MS ? now + RETURN_EVERY_MS : now,
-      });
+      const isSoon = returnedAt !== null && Math.abs(now - returnedAt) < RETURN_EVERY_MS;
+      change(id, { probeAtMs: NEVER, backAtMs: isSoon ? now + RETURN_EVERY_MS : now });
     },
-    /** Hastens what is to be hastened now. Returns whether that was anything. */
-    round: async (): Promise<boolean> => {
-      const now = unixMs(clock.now());
+    due: async (now: UnixMs): Promise<Asked[]> => {
       if (Math.abs(now - learnedAtMs) >= LEARN_EVERY_MS) await learn(now);
       const due = [...endpoints].filter(([, known]) => nextMs(known) <= now).slice(0, BATCH);
-      if (due.length === 0) return false;
-      const asked = due.map(([endpointId, { backAtMs, returnedAt }]) => {
-        return { endpointId, isBack: backAtMs <= now, returnedAt };
-      });
-      const rows = await hastenDeliveries(db, asked, now);
-      remember(rows);
-      const found = new Set(rows.map(({ endpointId }) => endpointId));
-      for (const [id, { failingSince, probeAtMs, backAtMs }] of due) {
-        if (backAtMs <= now) change(id, { backAtMs: NEVER, returnedAt: now });
+      return due.map(([endpointId, { backAtMs, returnedAt }]) => ({ endpointId, isBack: backAtMs <= now, returnedAt }));
+    },
+    /** These were asked, and of those in `found` something was hastened. */
+    asked: (due: readonly Asked[], found: ReadonlySet<string>, now: UnixMs) => {
+      for (const { endpointId: id, isBack } of due) {
+        const { failingSince, probeAtMs } = endpoints.get(id) ?? { failingSince: null, probeAtMs: NEVER };
+        if (isBack) change(id, { backAtMs: NEVER, returnedAt: now });
         if (probeAtMs > now) continue;
         change(id, { probeAtMs: now + (found.has(id) ? REPORT_MS : failurePauseMs(failingSince ?? now, now)) });
       }
-      return rows.length > 0;
     },
-    /** In how many milliseconds there is something to do. */
-    restMs: (): number =>
-      Math.max(
-        0,
-        [...endpoints.values()].reduce((least, known) => Math.min(least, nextMs(known)), NEVER) - clock.now(),
-      ),
-    /** When a delivery had been due whose attempt is before its time, or `null`; it is asked once for each attempt. */
-    takeDueAt: (delivery: LeasedDelivery): UnixMs | null => {
-      const known = hastened.get(keyOf(delivery));
-      hastened.delete(keyOf(delivery));
-      return known?.attempt === delivery.attempt ? known.dueAt : null;
-    },
+    nextAtMs: () => [...endpoints.values()].reduce((least, known) => Math.min(least, nextMs(known)), NEVER),
   };
 }
 

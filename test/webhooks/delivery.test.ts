@@ -239,7 +239,7 @@ describe('an endpoint is disabled', () => {
     );
     if (gone === undefined || fine === undefined) return expect.fail('two are leased');
     const log = createLogger({ level: 'fatal', destination: { write: () => undefined } });
-    const hastener = createHastener({ db, clock: world.clock });
+    const hastener = createHastener({ db, clock: world.clock, log });
     await recordAttempts({ db, log, metrics: createMetrics(), hastener }, [gone, fine], now);
     expect(await world.endpoint(endpoint)).toMatchObject({ disabled_reason: 'the endpoint answered 410 Gone' });
   });

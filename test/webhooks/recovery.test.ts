@@ -88,13 +88,8 @@ test('an event that is given back is not passed by the next one of its invoice, 
   world.clock.advance(2 * HOUR_MS);
   const leased = await leaseAll(db);
   expect(leased.map(({ eventId }) => eventId)).toEqual([first.id]);
-  const outcomes = createOutcomeQueue({
-    db,
-    clock: world.clock,
-    log: createLogger({ level: 'fatal' }),
-    metrics: createMetrics(),
-    hastener: createHastener({ db, clock: world.clock }),
-  });
+  const deps = { db, clock: world.clock, log: createLogger({ level: 'fatal' }), metrics: createMetrics() };
+  const outcomes = createOutcomeQueue({ ...deps, hastener: createHastener(deps) });
   outcomes.giveBack(leased);
   await outcomes.flush();
   expect((await leaseAll(db)).map(({ eventId }) => eventId)).toEqual([first.id]);

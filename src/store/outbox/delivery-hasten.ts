@@ -42,7 +42,7 @@ export const hastenChosen = (now: string) => `picked as materialized (
  * \`returnedAt\` is when it was back before. Returns when each had been due.
  */
 export const hastenDeliveries = rowsOf(
-  'delivery-hasten',
+  'delivery-hasten-waiting',
   { eventId: 'uuid', endpointId: 'uuid', attemptCount: 'int4', dueAt: 'timestamptz' },
   `with asked as (
      select w.id, given.is_back, coalesce(given.returned_at, 'infinity') as returned_at
