@@ -68,6 +68,7 @@ export function createHastener({ db, clock, log }: { db: Database; clock: Clock;
     restMs: () => Math.max(0, watched.nextAtMs() - clock.now(), pausedUntilMs - performance.now()),
     /** When a delivery had been due whose attempt is before its time, or `null`; it is asked once for each attempt. */
     takeDueAt: (delivery: LeasedDelivery): UnixMs | null => {
+      if (hastened.size === 0) return null;
       const known = hastened.get(keyOf(delivery));
       hastened.delete(keyOf(delivery));
       return known?.attempt === delivery.attempt ? known.dueAt : null;

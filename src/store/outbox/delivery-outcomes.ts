@@ -22,11 +22,11 @@ export type AttemptOutcome = {
 
 /**
  * The log has an attempt exactly if it counted. An attempt that is made anew under a number that was used takes its place: the log
- * must never keep an outcome from being recorded.
+ * must never keep an outcome from being recorded. A row without an event is an endpoint that is back.
  */
 const record = statement(
   'delivery-record',
-  { eventId: 'uuid', endpointId: 'uuid', isBack: 'bool' },
+  { eventId: 'uuid?', endpointId: 'uuid' },
   `with input as (
      select * from unnest($1::uuid[], $2::uuid[], $3::int4[], $4::timestamptz[], $6::text[], $7::timestamptz[], $8::int4[], $9::int4[],
        $10::text[], $11::text[], $12::timestamptz[])
@@ -50,7 +50,7 @@ const record = statement(
      where (w.failing_since is not null or w.consecutive_failures > 0 or w.open_until is not null)
        and w.id in (select endpoint_id from recorded where recorded.status = 'delivered')
      returning w.id)
-   select event_id, endpoint_id, endpoint_id in (select id from recovered) as is_back from recorded`,
+   select event_id, endpoint_id from recorded union all select null, id from recovered`,
 );
 
 /**
@@ -61,7 +61,7 @@ export async function recordOutcomes(
   db: Sql,
   outcomes: readonly AttemptOutcome[],
   now: UnixMs,
-): Promise<{ ours: Set<AttemptOutcome>; back: Set<string> }> {
+): Promise<{ ours: Set<AttemptOutcome>; back: string[] }> {
   const time = (at: UnixMs | null) => at && new Date(at).toISOString();
   const rows = await db.run(record, [
     ...tokens(outcomes.map(({ delivery }) => delivery)),
@@ -79,6 +79,6 @@ export async function recordOutcomes(
   const ours = new Set(rows.map((row) => `${row.eventId} ${row.endpointId}`));
   return {
     ours: new Set(outcomes.filter(({ delivery }) => ours.has(`${delivery.eventId} ${delivery.endpointId}`))),
-    back: new Set(rows.flatMap(({ endpointId, isBack }) => (isBack ? [endpointId] : []))),
+    back: rows.flatMap(({ eventId, endpointId }) => (eventId === null ? [endpointId] : [])),
   };
 }
