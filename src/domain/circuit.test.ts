@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type EndpointHealth, hasFailedTooLong, healthAfterFailures, OPEN_AFTER_FAILURES } from './circuit.ts';
+import { type EndpointHealth, hasFailedTooLong, healthAfterFailures, OPEN_AFTER_FAILURES, PAUSE } from './circuit.ts';
 import { unixMs } from './time.ts';
 
 const NOW = unixMs(1_800_000_000_000);
@@ -8,27 +8,39 @@ const DAY_MS = 86_400_000;
 const HEALTHY: EndpointHealth = { failingSince: null, consecutiveFailures: 0, openUntil: null };
 const pauseOf = ({ openUntil }: EndpointHealth) => (openUntil === null ? null : openUntil - NOW);
 
-test('four failures in a row leave an endpoint open to attempts, the fifth closes it for 5 s', () => {
+test('four failures in a row leave an endpoint open to attempts, the fifth closes it for a pause', () => {
   let health = HEALTHY;
   for (let failures = 1; failures < OPEN_AFTER_FAILURES; failures++) {
     health = healthAfterFailures(health, { probes: 0, others: 1 }, NOW);
     expect(health).toEqual({ failingSince: NOW, consecutiveFailures: failures, openUntil: null });
   }
-  expect(pauseOf(healthAfterFailures(health, { probes: 0, others: 1 }, NOW))).toBe(5000);
+  expect(pauseOf(healthAfterFailures(health, { probes: 0, others: 1 }, NOW))).toBe(PAUSE.leastMs);
 });
 
-test('each probe that fails doubles the pause, up to 5 minutes', () => {
+test('a pause is a twentieth of the time for which the endpoint has failed, at least 0.75 s and at most 5 minutes', () => {
+  const failing = healthAfterFailures(HEALTHY, { probes: 0, others: 5 }, NOW);
+  const pauseAfter = (seconds: number) => {
+    const at = unixMs(NOW + 1000 * seconds);
+    return (healthAfterFailures(failing, { probes: 1, others: 0 }, at).openUntil ?? 0) - at;
+  };
+  expect([1, 15, 20, 60, 600, 6000, 7200].map(pauseAfter)).toEqual([750, 750, 1000, 3000, 30_000, 300_000, 300_000]);
+});
+
+test('an outage of five days costs fewer than 1,600 probes, and one of 20 s is noticed within a second', () => {
   let health = healthAfterFailures(HEALTHY, { probes: 0, others: 5 }, NOW);
-  const pauses = Array.from({ length: 9 }, () => {
-    health = healthAfterFailures(health, { probes: 1, others: 0 }, NOW);
-    return pauseOf(health);
-  });
-  expect(pauses).toEqual([10, 20, 40, 80, 160, 300, 300, 300, 300].map((seconds) => seconds * 1000));
+  let probes = 0;
+  for (let now = NOW; now - NOW < 5 * DAY_MS; probes++) {
+    const next = health.openUntil ?? now;
+    if (now - NOW <= 20_000) expect(next - now).toBeLessThanOrEqual(1000);
+    now = next;
+    health = healthAfterFailures(health, { probes: 1, others: 0 }, now);
+  }
+  expect(probes).toBeLessThan(1600);
 });
 
 test('attempts that were under way together when it began to fail make no longer a pause than five of them', () => {
   const opened = healthAfterFailures(HEALTHY, { probes: 0, others: 128 }, NOW);
-  expect(pauseOf(opened)).toBe(5000);
+  expect(pauseOf(opened)).toBe(PAUSE.leastMs);
   const later = unixMs(NOW + 1000);
   expect(healthAfterFailures(opened, { probes: 0, others: 20 }, later)).toEqual(opened);
 });

@@ -11,8 +11,11 @@ export type EndpointHealth = {
 export const OPEN_AFTER_FAILURES = 5;
 
 const DAY_MS = 24 * 3600 * 1000;
-/** After the fifth failure in a row, and after each one since. An endpoint that is back is noticed within the longest of them. */
-const PAUSES_S = [5, 10, 20, 40, 80, 160, 300];
+/**
+ * After a failure an endpoint is left alone for a twentieth of the time for which it has failed, within these bounds: one that restarts
+ * is noticed within a second, and one that is gone for good costs twelve attempts an hour.
+ */
+export const PAUSE = { share: 20, leastMs: 750, mostMs: 300_000 };
 /** Longer than a long weekend. */
 const DISABLED_AFTER_MS = 5 * DAY_MS;
 /** More than lies between two attempts at one event (30 h and a fifth). An endpoint that failed longer ago had nothing to fail at since. */
@@ -20,9 +23,9 @@ const IDLE_AFTER_MS = 37 * 3600 * 1000;
 
 /**
  * The health of an endpoint after attempts that failed, with none that succeeded among or after them. From the fifth failure in a row
- * on the endpoint is left alone for 5 s, doubled by each probe that fails, up to 5 minutes. Attempts that are no probes were under
- * way when it began to fail, and say no more than the first five of them. Time in which nothing was attempted is no time of failing:
- * an endpoint that was idle since begins to fail anew.
+ * on the endpoint is left alone for a pause after each probe that fails. Attempts that are no probes were under way when it began to
+ * fail, and say no more than the first five of them. Time in which nothing was attempted is no time of failing: an endpoint that was
+ * idle since begins to fail anew.
  */
 export function healthAfterFailures(
   health: EndpointHealth,
@@ -32,13 +35,15 @@ export function healthAfterFailures(
   const before = health.consecutiveFailures;
   const failures = Math.max(before, Math.min(before + others, OPEN_AFTER_FAILURES)) + probes;
   const isOpened = failures >= OPEN_AFTER_FAILURES && failures > before;
-  const pauseS = PAUSES_S[failures - OPEN_AFTER_FAILURES] ?? Math.max(...PAUSES_S);
   const wasIdle = health.openUntil !== null && now - health.openUntil > IDLE_AFTER_MS;
-  return {
-    failingSince: wasIdle ? now : (health.failingSince ?? now),
-    consecutiveFailures: failures,
-    openUntil: isOpened ? unixMs(now + pauseS * 1000) : health.openUntil,
-  };
+  const failingSince = wasIdle ? now : (health.failingSince ?? now);
+  const openUntil = isOpened ? unixMs(now + failurePauseMs(failingSince, now)) : health.openUntil;
+  return { failingSince, consecutiveFailures: failures, openUntil };
+}
+
+/** How long after a failure the next attempt may find out whether the endpoint is back. */
+export function failurePauseMs(failingSince: UnixMs, now: UnixMs): number {
+  return Math.min(Math.max(Math.round((now - failingSince) / PAUSE.share), PAUSE.leastMs), PAUSE.mostMs);
 }
 
 /** Whether every attempt has failed for so long that nobody seems to run the endpoint any more. */

@@ -18,6 +18,14 @@ export function schedulePosition(attempt: number, maxAttempts: number): number {
 /** A receiver's Retry-After is honoured up to one day, so that it cannot park a delivery for ever. */
 const MAX_RETRY_AFTER_MS = 24 * 3600 * 1000;
 
+/** Ends the error of an attempt whose answer had a Retry-After. Such a delivery is never hastened; nothing else keeps that it was asked. */
+export const PAUSE_ASKED = '; it asks for a pause';
+
+/** Milliseconds for which an answer asks to be left alone, as far as that is honoured. */
+export function askedPauseMs(retryAfterMs: number | null): number {
+  return Math.min(retryAfterMs ?? 0, MAX_RETRY_AFTER_MS);
+}
+
 /**
  * Milliseconds to wait after the attempt at position `attempts` of the schedule (1-based) failed, or `null` when that was the last
  * one.
@@ -27,5 +35,5 @@ export function retryDelayMs(attempts: number, random: number, retryAfterMs: num
   const seconds = DELAYS_SECONDS[attempts];
   if (seconds === undefined) return null;
   const scheduledMs = Math.round(seconds * 1000 * (1 + 0.2 * random));
-  return Math.max(scheduledMs, Math.min(retryAfterMs ?? 0, MAX_RETRY_AFTER_MS));
+  return Math.max(scheduledMs, askedPauseMs(retryAfterMs));
 }

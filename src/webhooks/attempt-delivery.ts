@@ -1,6 +1,6 @@
 import { encodeId } from '../domain/ids.ts';
-import { retryDelayMs, schedulePosition } from '../domain/retry.ts';
-import { unixMs } from '../domain/time.ts';
+import { askedPauseMs, retryDelayMs, schedulePosition } from '../domain/retry.ts';
+import { type UnixMs, unixMs } from '../domain/time.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { LeasedDelivery } from '../store/outbox/deliveries.ts';
@@ -16,10 +16,14 @@ export type SignableDelivery = LeasedDelivery & { secrets: readonly string[] };
 /** `random`: 0 … 1, for the jitter of retries. */
 export type AttemptContext = SendDeps & { clock: Clock; log: Logger; random: () => number };
 
-/** Signs and sends one delivery. Returns the outcome, or `null` if the sender was closed. Never throws. */
+/**
+ * Signs and sends one delivery. Returns the outcome, or `null` if the sender was closed. Never throws. `hastenedFrom`: when it had been
+ * due, if this attempt is before its time. If it fails, the next one is then, so that the schedule stays as it is.
+ */
 export async function attemptDelivery(
   context: AttemptContext,
   delivery: SignableDelivery,
+  hastenedFrom: UnixMs | null = null,
 ): Promise<AttemptOutcome | null> {
   const { clock, random } = context;
   const startedAt = unixMs(clock.now());
@@ -27,12 +31,17 @@ export async function attemptDelivery(
   if (result.kind === 'aborted') return null;
   const { status, latencyMs } = result;
   const answer = result.answer && (result.answer.length === 0 ? '' : redactAnswer(result.answer));
-  const common = { delivery, startedAt, latencyMs, status, answer };
+  const common = { delivery, startedAt, latencyMs, status, answer, isHastened: hastenedFrom !== null };
   if (result.kind === 'delivered') return { ...common, kind: 'delivered', error: null, nextAttemptAt: null };
+  const { error, retryAfterMs } = result;
+  if (hastenedFrom !== null) {
+    const nextAttemptAt = unixMs(Math.max(hastenedFrom, clock.now() + askedPauseMs(retryAfterMs)));
+    return { ...common, kind: 'failed', error, nextAttemptAt };
+  }
   const position = schedulePosition(delivery.attempt, delivery.maxAttempts);
-  const delayMs = retryDelayMs(position, random(), result.retryAfterMs);
+  const delayMs = retryDelayMs(position, random(), retryAfterMs);
   const nextAttemptAt = delayMs === null ? null : unixMs(clock.now() + delayMs);
-  return { ...common, kind: 'failed', error: result.error, nextAttemptAt };
+  return { ...common, kind: 'failed', error, nextAttemptAt };
 }
 
 async function send(context: AttemptContext, delivery: SignableDelivery, nowMs: number): Promise<SendResult> {

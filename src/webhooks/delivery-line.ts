@@ -7,6 +7,7 @@ import { leaseDueDeliveries } from '../store/outbox/deliveries.ts';
 import { type AttemptContext, attemptDelivery, type SignableDelivery } from './attempt-delivery.ts';
 import { createSecretOpener, UNSIGNABLE_PAUSE_MS } from './decrypt-secrets.ts';
 import { createDeliveryBuffer, DEFAULT_ROOM, type DeliveryBuffer } from './delivery-buffer.ts';
+import type { Hastener } from './hasten.ts';
 import { createOutcomeQueue } from './outcome-queue.ts';
 
 /**
@@ -27,6 +28,7 @@ export type DeliveryLineOptions = AttemptContext & {
   db: Database;
   metrics: Pick<Metrics, 'deliveryAttempts'>;
   keyRing: KeyRing;
+  hastener: Hastener;
   concurrency: number;
   perEndpoint: number;
   timeoutMs: number;
@@ -48,7 +50,7 @@ export function createDeliveryLine(options: DeliveryLineOptions): {
   /** Begins no more attempts, gives back what waits, and records what is under way when it has ended. */
   end(): Promise<void>;
 } {
-  const { db, clock, concurrency, perEndpoint, wake } = options;
+  const { db, clock, concurrency, perEndpoint, hastener, wake } = options;
   const buffer = createDeliveryBuffer<SignableDelivery>({ concurrency, perEndpoint, maxWaitMs: MAX_WAIT_MS });
   const queue = createOutcomeQueue(options);
   const openSecrets = createSecretOpener(options);
@@ -74,6 +76,7 @@ export function createDeliveryLine(options: DeliveryLineOptions): {
       await queue.flush();
     },
     lease: async () => {
+      if (await hastener.round()) announce();
       const limit = MAX_LEASED - buffer.held() - queue.size();
       const isTime = isAnnounced || performance.now() - leasedAtMs > LEASE_AT_LEAST_EVERY_MS || buffer.isLow();
       if (limit <= 0 || !isTime) return;
@@ -123,11 +126,11 @@ type Held = {
 
 /** Attempts deliveries as long as the buffer gives any; `onEnd` is called after each. */
 function createAttempts(options: DeliveryLineOptions, { buffer, queue }: Held, onEnd: () => void) {
-  const { clock, timeoutMs } = options;
+  const { clock, timeoutMs, hastener } = options;
   const underWay = new Set<Promise<void>>();
   let isEnding = false;
   const attempt = async (delivery: SignableDelivery) => {
-    const outcome = await attemptDelivery(options, delivery);
+    const outcome = await attemptDelivery(options, delivery, hastener.takeDueAt(delivery));
     queue.giveBack(buffer.end(delivery.endpointId, outcome && outcome.kind === 'failed'));
     if (outcome === null) queue.giveBack([delivery]);
     else queue.add(outcome);

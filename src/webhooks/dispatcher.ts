@@ -8,6 +8,7 @@ import type { RequestShare } from '../runtime/request-share.ts';
 import type { Database } from '../store/db/database.ts';
 import { DELIVERIES_CHANNEL } from '../store/outbox/events.ts';
 import { createDeliveryLine } from './delivery-line.ts';
+import { createHastener } from './hasten.ts';
 import { ATTEMPT_TIMEOUT_MS, createWebhookSender, type WebhookSender } from './send.ts';
 import { createUndeliveredGauge } from './undelivered-gauge.ts';
 import { createWakeup, type Wakeup } from './wakeup.ts';
@@ -52,13 +53,15 @@ export function startDispatcher(options: DispatcherOptions): { stop(): Promise<v
   const stopping = new AbortController();
   const wakeup = createWakeup();
   const gauge = createUndeliveredGauge({ db, clock, log, metrics });
+  const hastener = createHastener(options);
   const line = createDeliveryLine({
     ...options,
-    ...{ concurrency, perEndpoint, timeoutMs, sender, wake: wakeup.wake },
+    ...{ concurrency, perEndpoint, timeoutMs, sender, hastener, wake: wakeup.wake },
   });
 
   db.listen(DELIVERIES_CHANNEL, line.announce);
-  const loop = runLoop(line, { log, stopping: stopping.signal, wakeup, pollMs, onRound: gauge.refresh });
+  const restMs = () => Math.min(pollMs, hastener.restMs());
+  const loop = runLoop(line, { log, stopping: stopping.signal, wakeup, restMs, onRound: gauge.refresh });
   const end = async () => {
     await loop;
     await line.end();
@@ -96,9 +99,9 @@ type DeliveryLine = ReturnType<typeof createDeliveryLine>;
 
 async function runLoop(
   line: DeliveryLine,
-  options: { log: Logger; stopping: AbortSignal; wakeup: Wakeup; pollMs: number; onRound: () => void },
+  options: { log: Logger; stopping: AbortSignal; wakeup: Wakeup; restMs: () => number; onRound: () => void },
 ): Promise<void> {
-  const { log, stopping, wakeup, pollMs, onRound } = options;
+  const { log, stopping, wakeup, restMs, onRound } = options;
   let failures = 0;
   while (!stopping.aborted) {
     let step = 'recorded';
@@ -110,7 +113,7 @@ async function runLoop(
       if (failures > 0) log.info({ failures }, 'webhooks are leased again');
       failures = 0;
       onRound();
-      await wakeup.wait(pollMs);
+      await wakeup.wait(restMs());
     } catch (error) {
       failures += 1;
       const pauseMs = backoffMs(failures, BACKOFF);

@@ -5,6 +5,7 @@ import type { Metrics } from '../runtime/metrics.ts';
 import type { Database } from '../store/db/database.ts';
 import { type LeasedDelivery, returnDeliveries } from '../store/outbox/deliveries.ts';
 import type { AttemptOutcome } from '../store/outbox/delivery-outcomes.ts';
+import type { Hastener } from './hasten.ts';
 import { namesOf, recordAttempts } from './record-attempts.ts';
 
 /** Outcomes of attempts, and leases to give back, until they are written. The number of leases at once bounds them. */
@@ -27,6 +28,7 @@ export function createOutcomeQueue(deps: {
   clock: Clock;
   log: Logger;
   metrics: Pick<Metrics, 'deliveryAttempts'>;
+  hastener: Hastener;
 }): OutcomeQueue {
   const { db, clock, log } = deps;
   const now = (): UnixMs => unixMs(clock.now());

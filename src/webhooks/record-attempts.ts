@@ -8,26 +8,34 @@ import type { LeasedDelivery } from '../store/outbox/deliveries.ts';
 import { type AttemptOutcome, recordOutcomes } from '../store/outbox/delivery-outcomes.ts';
 import { lockEndpointHealth, saveEndpointHealth } from '../store/outbox/endpoint-health.ts';
 import { disableEndpoint } from './disable-endpoint.ts';
+import type { Hastener } from './hasten.ts';
 
-type RecordDeps = { db: Database; log: Logger; metrics: Pick<Metrics, 'deliveryAttempts'> };
+type RecordDeps = {
+  db: Database;
+  log: Logger;
+  metrics: Pick<Metrics, 'deliveryAttempts'>;
+  hastener: Pick<Hastener, 'onFailure' | 'onReturn'>;
+};
 type Disabled = { endpointId: string; reason: string };
+type Failing = { id: string; failingSince: UnixMs };
 
 /**
  * Records the outcomes of attempts in the order in which they ended: the deliveries and the log of attempts, the state of the endpoints,
  * and the endpoints that are disabled for it. It writes all or nothing. But if only the endpoints cannot be written, their next attempts
- * do that, so that one whose row is locked delays the others by a second. The metrics and the log are told afterwards.
+ * do that, so that one whose row is locked delays the others by a second. The hastener, the metrics and the log are told afterwards.
  */
 export async function recordAttempts(
-  { db, log, metrics }: RecordDeps,
+  { db, log, metrics, hastener }: RecordDeps,
   outcomes: readonly AttemptOutcome[],
   now: UnixMs,
 ): Promise<void> {
   const failures = failuresByEndpoint(outcomes);
-  const recordAlone = async () => ({ ours: await recordOutcomes(db, outcomes, now), disabled: [] as Disabled[] });
+  const none = { disabled: [] as Disabled[], failing: [] as Failing[] };
+  const recordAlone = async () => ({ ...(await recordOutcomes(db, outcomes, now)), ...none });
   const recordAndJudge = () =>
     db.transaction(async (tx) => {
-      const ours = await recordOutcomes(tx, outcomes, now);
-      return { ours, disabled: await judgeEndpoints(tx, failures, ours, now) };
+      const recorded = await recordOutcomes(tx, outcomes, now);
+      return { ...recorded, ...(await judgeEndpoints(tx, failures, recorded.ours, now)) };
     });
   const recordAtLeast = async (error: unknown) => {
     const recorded = await recordAlone();
@@ -36,7 +44,10 @@ export async function recordAttempts(
     return recorded;
   };
   // Successes take one statement; only failures concern the endpoints too.
-  const { ours, disabled } = await (failures.size === 0 ? recordAlone() : recordAndJudge().catch(recordAtLeast));
+  const recorded = await (failures.size === 0 ? recordAlone() : recordAndJudge().catch(recordAtLeast));
+  const { ours, back, disabled, failing } = recorded;
+  for (const id of back) hastener.onReturn(id, now);
+  for (const { id, failingSince } of failing) hastener.onFailure(id, failingSince, now);
   for (const outcome of outcomes) logOutcome({ log, metrics }, outcome, ours.has(outcome), now);
   for (const endpoint of disabled) {
     log.error(endpoint, 'webhook endpoint disabled; its events are kept, and nothing is sent until it is enabled');
@@ -67,21 +78,24 @@ async function judgeEndpoints(
   failures: ReadonlyMap<string, AttemptOutcome[]>,
   ours: ReadonlySet<AttemptOutcome>,
   now: UnixMs,
-): Promise<Disabled[]> {
+): Promise<{ disabled: Disabled[]; failing: Failing[] }> {
   const disabled: Disabled[] = [];
+  const failing: Failing[] = [];
   for (const endpoint of await lockEndpointHealth(tx, [...failures.keys()])) {
     const counted = (failures.get(endpoint.id) ?? []).filter((outcome) => ours.has(outcome));
     if (counted.length === 0) continue;
     const probes = counted.filter(({ delivery }) => delivery.isProbe).length;
-    const others = counted.length - probes;
+    // An event that is refused for its own sake must not close the endpoint to others by being hastened.
+    const others = counted.filter(({ delivery, isHastened }) => !delivery.isProbe && !isHastened).length;
     const health = healthAfterFailures(endpoint, { probes, others }, now);
     await saveEndpointHealth(tx, endpoint.id, health);
+    if (health.failingSince !== null) failing.push({ id: endpoint.id, failingSince: health.failingSince });
     const reason = reasonToDisable(health, counted, now);
     if (reason !== null && (await disableEndpoint(tx, endpoint, { now, reason }))) {
       disabled.push({ endpointId: encodeId('whe', endpoint.id), reason });
     }
   }
-  return disabled;
+  return { disabled, failing };
 }
 
 function reasonToDisable(health: EndpointHealth, failures: readonly AttemptOutcome[], now: UnixMs): string | null {
@@ -90,7 +104,7 @@ function reasonToDisable(health: EndpointHealth, failures: readonly AttemptOutco
 }
 
 function logOutcome(
-  { log, metrics }: Omit<RecordDeps, 'db'>,
+  { log, metrics }: Pick<RecordDeps, 'log' | 'metrics'>,
   outcome: AttemptOutcome,
   isOurs: boolean,
   now: UnixMs,

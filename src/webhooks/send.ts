@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Agent, type Dispatcher } from 'undici';
+import { PAUSE_ASKED } from '../domain/retry.ts';
 import { explainError, explainStatus } from './explain-failure.ts';
 import type { SignedHeaders } from './sign.ts';
 import { checkTarget, type TargetRule } from './target.ts';
@@ -149,7 +150,8 @@ function judge(
   if (status >= 200 && status < 300) return { kind: 'delivered', status, latencyMs, answer };
   const retryAfterMs = readRetryAfter(headers['retry-after'], nowMs);
   const date = typeof headers['date'] === 'string' ? headers['date'].slice(0, MAX_DATE_LENGTH) : null;
-  return { kind: 'failed', status, error: explainStatus(status), retryAfterMs, latencyMs, answer, date };
+  const error = explainStatus(status) + ((retryAfterMs ?? 0) > 0 ? PAUSE_ASKED : '');
+  return { kind: 'failed', status, error, retryAfterMs, latencyMs, answer, date };
 }
 
 /** `atMs`, of performance.now, is when the status came, or when it was clear that none would. */

@@ -4,6 +4,7 @@ import { unixMs } from '../../src/domain/time.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { leaseDueDeliveries } from '../../src/store/outbox/deliveries.ts';
+import { createHastener } from '../../src/webhooks/hasten.ts';
 import { recordAttempts } from '../../src/webhooks/record-attempts.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import {
@@ -238,7 +239,8 @@ describe('an endpoint is disabled', () => {
     );
     if (gone === undefined || fine === undefined) return expect.fail('two are leased');
     const log = createLogger({ level: 'fatal', destination: { write: () => undefined } });
-    await recordAttempts({ db, log, metrics: createMetrics() }, [gone, fine], now);
+    const hastener = createHastener({ db, clock: world.clock, log });
+    await recordAttempts({ db, log, metrics: createMetrics(), hastener }, [gone, fine], now);
     expect(await world.endpoint(endpoint)).toMatchObject({ disabled_reason: 'the endpoint answered 410 Gone' });
   });
 

@@ -1,12 +1,18 @@
-import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { LEASE_MS } from '../../src/store/outbox/deliveries.ts';
 import { startDatabaseLink } from '../support/database-link.ts';
-import { TEST_KEY_RING } from '../support/key-ring.ts';
-import { attemptsMade, createWorld, eventually, judge, type Received, startReceiver, type World } from './fixture.ts';
+import {
+  attemptsMade,
+  createWorld,
+  eventually,
+  forkDispatcher,
+  judge,
+  type Received,
+  startReceiver,
+  type World,
+} from './fixture.ts';
 
 const HOUR_MS = 3_600_000;
 let world: World;
@@ -176,14 +182,7 @@ test('a dispatcher that is killed between the send and its record is replaced: t
   });
   const endpoint = await world.addEndpoint(receiver.url);
   const event = await world.addEvent([endpoint]);
-  const child = fork(fileURLToPath(new URL('dispatcher-process.ts', import.meta.url)), [], {
-    execArgv: ['--import', 'ts-blank-space/register'],
-    env: {
-      ...process.env,
-      TEST_DATABASE: JSON.stringify(world.connection),
-      TEST_MASTER_KEY: TEST_KEY_RING.current().bytes.toString('base64'),
-    },
-  });
+  const child = forkDispatcher(world);
   const ended = once(child, 'exit');
   kill = () => child.kill('SIGKILL');
   try {

@@ -1,7 +1,9 @@
+import { type ChildProcess, fork } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { Webhook } from 'standardwebhooks';
 import { expect, vi } from 'vitest';
@@ -23,7 +25,7 @@ import { createTestDatabase } from '../support/postgres.ts';
 /** What a sender records of an attempt that was delivered at once. */
 export const deliveredOutcome = (delivery: LeasedDelivery): AttemptOutcome => ({
   ...{ delivery, kind: 'delivered', startedAt: unixMs(delivery.leasedUntil - LEASE_MS), latencyMs: 1 },
-  ...{ status: 204, error: null, answer: '', nextAttemptAt: null },
+  ...{ status: 204, error: null, answer: '', nextAttemptAt: null, isHastened: false },
 });
 
 /** … and of one that failed, after which there is another in 5 s. */
@@ -34,7 +36,7 @@ export const failedOutcome = (delivery: LeasedDelivery): AttemptOutcome => ({
 
 /** Records one outcome; whether its lease was still ours. */
 export const recordOne = async (db: Database, outcome: AttemptOutcome, now: UnixMs): Promise<boolean> =>
-  (await recordOutcomes(db, [outcome], now)).size === 1;
+  (await recordOutcomes(db, [outcome], now)).ours.size === 1;
 
 export type Row = Record<string, unknown>;
 export type Received = { id: string; headers: IncomingHttpHeaders; body: Buffer };
@@ -236,6 +238,18 @@ function movableClock() {
       nowMs = Math.max(nowMs, (time as Date).getTime());
     },
   };
+}
+
+/** A dispatcher in a process of its own, with the real clock; the caller ends it. */
+export function forkDispatcher(world: World): ChildProcess {
+  return fork(fileURLToPath(new URL('dispatcher-process.ts', import.meta.url)), [], {
+    execArgv: ['--import', 'ts-blank-space/register'],
+    env: {
+      ...process.env,
+      TEST_DATABASE: JSON.stringify(world.connection),
+      TEST_MASTER_KEY: TEST_KEY_RING.current().bytes.toString('base64'),
+    },
+  });
 }
 
 /** A receiver in the same process; `answer` decides what becomes of each webhook, by default 204. */

@@ -3,6 +3,7 @@ import { unixMs } from '../../src/domain/time.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { LEASE_MS, leaseDueDeliveries, returnDeliveries } from '../../src/store/outbox/deliveries.ts';
+import { createHastener } from '../../src/webhooks/hasten.ts';
 import { createOutcomeQueue } from '../../src/webhooks/outcome-queue.ts';
 import {
   createWorld,
@@ -87,12 +88,8 @@ test('an event that is given back is not passed by the next one of its invoice, 
   world.clock.advance(2 * HOUR_MS);
   const leased = await leaseAll(db);
   expect(leased.map(({ eventId }) => eventId)).toEqual([first.id]);
-  const outcomes = createOutcomeQueue({
-    db,
-    clock: world.clock,
-    log: createLogger({ level: 'fatal' }),
-    metrics: createMetrics(),
-  });
+  const deps = { db, clock: world.clock, log: createLogger({ level: 'fatal' }), metrics: createMetrics() };
+  const outcomes = createOutcomeQueue({ ...deps, hastener: createHastener(deps) });
   outcomes.giveBack(leased);
   await outcomes.flush();
   expect((await leaseAll(db)).map(({ eventId }) => eventId)).toEqual([first.id]);

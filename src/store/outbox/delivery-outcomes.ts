@@ -16,15 +16,17 @@ export type AttemptOutcome = {
   error: string | null;
   answer: string | null;
   nextAttemptAt: UnixMs | null;
+  /** It was made before its time. */
+  isHastened: boolean;
 };
 
 /**
  * The log has an attempt exactly if it counted. An attempt that is made anew under a number that was used takes its place: the log
- * must never keep an outcome from being recorded.
+ * must never keep an outcome from being recorded. A row without an event is an endpoint that is back.
  */
 const record = statement(
   'delivery-record',
-  { eventId: 'uuid', endpointId: 'uuid' },
+  { eventId: 'uuid?', endpointId: 'uuid' },
   `with input as (
      select * from unnest($1::uuid[], $2::uuid[], $3::int4[], $4::timestamptz[], $6::text[], $7::timestamptz[], $8::int4[], $9::int4[],
        $10::text[], $11::text[], $12::timestamptz[])
@@ -46,19 +48,20 @@ const record = statement(
    recovered as (
      update webhook_endpoints w set failing_since = null, consecutive_failures = 0, open_until = null
      where (w.failing_since is not null or w.consecutive_failures > 0 or w.open_until is not null)
-       and w.id in (select endpoint_id from recorded where recorded.status = 'delivered'))
-   select event_id, endpoint_id from recorded`,
+       and w.id in (select endpoint_id from recorded where recorded.status = 'delivered')
+     returning w.id)
+   select event_id, endpoint_id from recorded union all select null, id from recovered`,
 );
 
 /**
  * Records and logs the outcomes of attempts, at most one of each delivery. An endpoint that got a delivery no longer counts as failing.
- * Returns the attempts whose lease was still ours; nothing is written of the others.
+ * Returns the attempts whose lease was still ours, for nothing is written of the others; and the endpoints that had failed until now.
  */
 export async function recordOutcomes(
   db: Sql,
   outcomes: readonly AttemptOutcome[],
   now: UnixMs,
-): Promise<Set<AttemptOutcome>> {
+): Promise<{ ours: Set<AttemptOutcome>; back: string[] }> {
   const time = (at: UnixMs | null) => at && new Date(at).toISOString();
   const rows = await db.run(record, [
     ...tokens(outcomes.map(({ delivery }) => delivery)),
@@ -74,5 +77,8 @@ export async function recordOutcomes(
     outcomes.map(({ nextAttemptAt }) => time(nextAttemptAt)),
   ]);
   const ours = new Set(rows.map((row) => `${row.eventId} ${row.endpointId}`));
-  return new Set(outcomes.filter(({ delivery }) => ours.has(`${delivery.eventId} ${delivery.endpointId}`)));
+  return {
+    ours: new Set(outcomes.filter(({ delivery }) => ours.has(`${delivery.eventId} ${delivery.endpointId}`))),
+    back: rows.flatMap(({ eventId, endpointId }) => (eventId === null ? [endpointId] : [])),
+  };
 }

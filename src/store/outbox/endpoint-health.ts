@@ -1,7 +1,7 @@
 import type { EndpointHealth } from '../../domain/circuit.ts';
 import type { Network } from '../../domain/network.ts';
 import type { Sql } from '../db/database.ts';
-import { answerOf, commandOf } from '../db/rows-of.ts';
+import { answerOf, commandOf, rowsOf } from '../db/rows-of.ts';
 import { count, listColumns, type Row, statement, text } from '../db/statement.ts';
 
 const health = {
@@ -57,4 +57,13 @@ export const countUndelivered = answerOf(
   "select count(*) as count from deliveries where endpoint_id = $1 and status = 'pending'",
   (endpointId: string) => [endpointId],
   ([row]) => row?.count ?? 0,
+);
+
+/** The thousand endpoints that began to fail last, and since when. */
+export const findFailingEndpoints = rowsOf(
+  'endpoint-health-failing',
+  { id: 'uuid', failingSince: 'timestamptz' },
+  `select id, failing_since from webhook_endpoints
+   where failing_since is not null and disabled_at is null order by failing_since desc limit 1000`,
+  () => [],
 );

@@ -4,6 +4,7 @@ import type { UnixMs } from '../../domain/time.ts';
 import type { Sql } from '../db/database.ts';
 import { commandOf } from '../db/rows-of.ts';
 import { statement } from '../db/statement.ts';
+import { hastenChosen, mayBeHastened } from './delivery-hasten.ts';
 
 /** The dispatcher listens here; a notification says only "look", so a lost one costs at most one poll. */
 export const DELIVERIES_CHANNEL = 'quittance_deliveries';
@@ -18,6 +19,10 @@ export type NewEvent = {
   body: string;
 };
 
+/** An invoice has fewer events. */
+const MOST_EARLIER = 100;
+
+/** What waits at the same endpoint for a retry of the same invoice becomes due too, for the new event waits for it. */
 const insertDeliveries = statement(
   'delivery-insert',
   { notified: 'text?' },
@@ -27,7 +32,15 @@ const insertDeliveries = statement(
      from events e join webhook_endpoints w on w.project_id = e.project_id and w.disabled_at is null
        and (w.event_types is null or e.type = any(w.event_types))
      where e.id = any($1::uuid[])
-     returning 1)
+     returning endpoint_id, invoice_id, sequence),
+   chosen as materialized (
+     select d.tuple, d.next_attempt_at as due_at from planned cross join lateral (
+       select d.ctid as tuple, d.* from deliveries d
+       where d.endpoint_id = planned.endpoint_id and d.invoice_id = planned.invoice_id and d.sequence < planned.sequence
+         and d.status = 'pending'
+       order by d.sequence limit ${MOST_EARLIER}) d
+     where d.next_attempt_at > $2 and ${mayBeHastened('d')}),
+   ${hastenChosen('$2')}
    select pg_notify('${DELIVERIES_CHANNEL}', '')::text as notified from (select from planned limit 1) planned`,
 );
 
