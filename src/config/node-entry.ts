@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import type { NodeSpec, NodeUrls } from '../domain/node.ts';
+import { type NodeSpec, type NodeUrls, urlsOf } from '../domain/node.ts';
 import { httpUrl } from './url-problems.ts';
 
 export type ParsedNode = { kind: 'ok'; node: NodeSpec } | { kind: 'invalid'; reason: string };
@@ -36,6 +36,7 @@ export function parseNode(text: string): ParsedNode {
       url: main.url,
       solidityUrl: sides.solidityUrl,
       grpc: sides.grpc,
+      jsonRpcUrl: sides.jsonRpcUrl,
       operator: operator?.toLowerCase() ?? operatorOf(main),
       apiKey: key ?? null,
       requestsPerSecond: limit(rps, TRONGRID.requestsPerSecond),
@@ -70,11 +71,11 @@ function readUrl(text: string): NodeUrl | Invalid {
   return { kind: 'ok', url: `grpc${tls}://${place}`, isGrpc, hostname, host: place, port };
 }
 
-/** Where the irreversible side answers, and where the gRPC twin of an HTTP node does. */
+/** Where the irreversible side answers, and where the gRPC twin and the JSON-RPC of an HTTP node do. */
 function readSides(
   main: NodeUrl,
-  { solidity, grpc }: Partial<Record<OptionName, string>>,
-): (Pick<NodeSpec, 'solidityUrl' | 'grpc'> & { kind: 'ok' }) | Invalid {
+  { solidity, grpc, jsonrpc }: Partial<Record<OptionName, string>>,
+): (Pick<NodeSpec, 'solidityUrl' | 'grpc' | 'jsonRpcUrl'> & { kind: 'ok' }) | Invalid {
   const invalid = (reason: string): Invalid => ({ kind: 'invalid', reason });
   const side = solidity === undefined ? null : readUrl(solidity);
   if (side?.kind === 'invalid') return invalid(`has a wrong option solidity: it ${side.reason}`);
@@ -88,7 +89,13 @@ function readSides(
       'has an unusual port: name that of its irreversible side too, as in #solidity=grpc://node.example.com:50061',
     );
   }
-  if (grpc === undefined) return { kind: 'ok', solidityUrl, grpc: null };
+  const rpc = jsonrpc === undefined ? null : readUrl(jsonrpc);
+  if (rpc?.kind === 'invalid') return invalid(`has a wrong option jsonrpc: it ${rpc.reason}`);
+  if (rpc !== null && (main.isGrpc || rpc.isGrpc)) {
+    return invalid('has a wrong option jsonrpc: it takes the http:// URL at which an http:// node serves /jsonrpc');
+  }
+  const jsonRpcUrl = rpc?.url.replace(/\/jsonrpc$/, '') ?? (main.isGrpc ? null : main.url);
+  if (grpc === undefined) return { kind: 'ok', solidityUrl, grpc: null, jsonRpcUrl };
   const twin = readUrl(grpc);
   if (twin.kind === 'invalid') return invalid(`has a wrong option grpc: it ${twin.reason}`);
   if (main.isGrpc || !twin.isGrpc)
@@ -100,7 +107,7 @@ function readSides(
     );
   }
   const urls: NodeUrls = { url: twin.url, solidityUrl: twinSolidityUrl };
-  return { kind: 'ok', solidityUrl, grpc: urls };
+  return { kind: 'ok', solidityUrl, grpc: urls, jsonRpcUrl };
 }
 
 function usualSolidityUrl({ url, port, hostname }: NodeUrl): string | null {
@@ -110,12 +117,11 @@ function usualSolidityUrl({ url, port, hostname }: NodeUrl): string | null {
 }
 
 /** Whether TronGrid runs a node, all of it, so that its key may be sent there. */
-export function isTronGridNode({ url, solidityUrl, grpc }: NodeSpec): boolean {
-  const urls = [url, solidityUrl, ...(grpc === null ? [] : [grpc.url, grpc.solidityUrl])];
-  return urls.every((each) => isUnder(new URL(each).hostname, TRONGRID.host));
+export function isTronGridNode(spec: NodeSpec): boolean {
+  return urlsOf(spec).every((each) => isUnder(new URL(each).hostname, TRONGRID.host));
 }
 
-type OptionName = 'operator' | 'rps' | 'daily' | 'key' | 'solidity' | 'grpc';
+type OptionName = 'operator' | 'rps' | 'daily' | 'key' | 'solidity' | 'grpc' | 'jsonrpc';
 
 const OPTIONS: Record<OptionName, { accepts(value: string): boolean; takes: string }> = {
   operator: {
@@ -130,6 +136,7 @@ const OPTIONS: Record<OptionName, { accepts(value: string): boolean; takes: stri
   key: { accepts: (value) => /^[!-~]{1,200}$/.test(value), takes: '1 to 200 visible ASCII characters' },
   solidity: { accepts: isUrlLike, takes: 'the URL at which its irreversible side answers' },
   grpc: { accepts: isUrlLike, takes: 'the grpc:// URL of the same node' },
+  jsonrpc: { accepts: isUrlLike, takes: 'the http:// URL at which the same node serves /jsonrpc' },
 };
 
 function isUrlLike(value: string): boolean {

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { isLoopback } from '../domain/loopback.ts';
 import { isLocalNetwork, NETWORKS } from '../domain/network.ts';
-import type { NodeSpec } from '../domain/node.ts';
+import { type NodeSpec, urlsOf } from '../domain/node.ts';
 import { inspectTransport } from '../store/db/inspect-transport.ts';
 import { NODE_VARIABLES, type Variable } from './settings.ts';
 
@@ -27,9 +27,8 @@ export function nodeTransportProblems(
   nodes: readonly NodeSpec[],
   allowed: readonly string[],
 ): TransportProblem[] {
-  const urls = nodes.flatMap(({ url, solidityUrl, grpc }) => [url, solidityUrl, grpc?.url, grpc?.solidityUrl]);
-  const hosts = urls.flatMap((url) => {
-    const { protocol, hostname } = new URL(url ?? 'https://none.invalid');
+  const hosts = nodes.flatMap(urlsOf).flatMap((url) => {
+    const { protocol, hostname } = new URL(url);
     return /^(http|grpc):$/.test(protocol) && !isTrusted(hostname, allowed) ? [hostname] : [];
   });
   return [...new Set(hosts)].map((host) => ({

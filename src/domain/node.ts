@@ -10,6 +10,8 @@ export type NodeUrls = {
 export type NodeSpec = NodeUrls & {
   /** The gRPC API of a node that is asked over HTTP: it shows the very bytes of a block. `null`: none is known. */
   grpc: NodeUrls | null;
+  /** Where `/jsonrpc` is tried, which may not be there; `null`: nowhere. */
+  jsonRpcUrl: string | null;
   /** Its operator's name; two nodes of one operator count as one for agreement. */
   operator: string;
   /** Sent as `TRON-PRO-API-KEY`. */
@@ -26,12 +28,19 @@ export function unlimitedNode(url: string, operator: string = url, urls: Partial
     url,
     solidityUrl: url,
     grpc: null,
+    jsonRpcUrl: url.startsWith('grpc') ? null : url,
     operator,
     apiKey: null,
     requestsPerSecond: null,
     requestsPerDay: null,
     ...urls,
   };
+}
+
+/** All places at which a node is asked. */
+export function urlsOf({ url, solidityUrl, grpc, jsonRpcUrl }: NodeSpec): string[] {
+  const twin = grpc === null ? [] : [grpc.url, grpc.solidityUrl];
+  return [url, solidityUrl, ...twin, ...(jsonRpcUrl === null ? [] : [jsonRpcUrl])];
 }
 
 /** Whether a node can be asked for the very bytes of a block. */

@@ -42,7 +42,8 @@ export type AttackNode = Node & {
 export function createAttackNode(name: string, chain: AttackChain): AttackNode {
   const requests = new Map<string, number>();
   const node: AttackNode = {
-    ...{ url: name, origin: name, operator: name, hasBytes: false, requestsLeft: () => null, requests, lies: {} },
+    ...{ url: name, origin: name, operator: name, hasBytes: false, hasJsonRpc: true },
+    ...{ requestsLeft: () => null, requests, lies: {} },
     requestCount: () => [...requests.values()].reduce((sum, count) => sum + count, 0),
     show: ({ path, body }) => {
       requests.set(path, (requests.get(path) ?? 0) + 1);

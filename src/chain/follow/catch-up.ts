@@ -2,7 +2,7 @@ import { AppError } from '../../domain/errors.ts';
 import type { Watching } from '../../payments/watching.ts';
 import type { Node } from '../nodes/node.ts';
 import { isSignedBy } from '../verify/producers.ts';
-import { RANGE_BLOCKS } from '../verify/read-block.ts';
+import { LONG_RANGE_BLOCKS } from '../verify/read-block.ts';
 import { assertLater, extend } from './extend.ts';
 import { finalize, ownSolidOf } from './finalize.ts';
 import { type FollowDeps, type Following, tipOf } from './following.ts';
@@ -21,7 +21,7 @@ const STUCK_BLOCKS = 200;
 /** Whether no further block should be read before some were recorded. */
 export function isWindowFull({ window }: Following): boolean {
   const open = window.filter(({ agreed }) => agreed === null).length;
-  return open + RANGE_BLOCKS > MAX_OPEN_BLOCKS || window.length + RANGE_BLOCKS > MAX_WINDOW_BLOCKS;
+  return open + LONG_RANGE_BLOCKS > MAX_OPEN_BLOCKS || window.length + LONG_RANGE_BLOCKS > MAX_WINDOW_BLOCKS;
 }
 
 /**

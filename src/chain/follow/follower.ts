@@ -173,6 +173,7 @@ async function rootAt(deps: FollowDeps, cursor: ChainCursor, node: Node, nodes: 
     quorumNextMs: 0,
     disputeNextMs: 0,
     rangeFailures: new Map(),
+    withoutLogs: new Map(),
   };
   await keepProducers(deps, following, nodes);
   await askSolid(deps, following, node);

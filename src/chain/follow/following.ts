@@ -59,6 +59,8 @@ export type Following = {
   avoided: { operator: string; untilMs: number } | null;
   /** Ranges in a row that a node, by origin, did not show: it may not answer them at all. */
   rangeFailures: Map<string, number>;
+  /** Until when a node, by origin, is not asked for logs by JSON-RPC, because it showed none; monotonic. */
+  withoutLogs: Map<string, number>;
   pace: Pace;
   /** Operators whose irreversible chain is another than ours, with what they show. */
   diagnosingFork: Map<string, string>;

@@ -9,8 +9,6 @@ export type InFlight = {
 
 /** Before anything is measured. */
 const FIRST = 2;
-/** Of one node; main-network blocks from a node that is 300 ms away need ten. */
-const MOST = 12;
 /** Ranges that wait somewhere, in a queue of the node, its budget, the line or this process: fewer leave the way empty now and then, more only take memory. */
 const [FEW_WAIT, MANY_WAIT] = [2, 4];
 /** The shortest time is measured anew after so many ranges, for blocks grow, and ways become longer. It costs the time of about one. */
@@ -18,9 +16,9 @@ const PROBE_RANGES = 200;
 
 /**
  * As many as the way to the node holds, found as TCP Vegas does: the time that a range takes beyond the shortest is time that it
- * waited for others. While hardly any waits, one more is sent; when many do, one fewer.
+ * waited for others. While hardly any waits, one more is sent, up to `most`; when many do, one fewer.
  */
-export function createInFlight(clockMs = () => performance.now()): InFlight {
+export function createInFlight(most: number, clockMs = () => performance.now()): InFlight {
   let size = FIRST;
   let underWay = 0;
   let leastMs = Number.POSITIVE_INFINITY;
@@ -32,7 +30,7 @@ export function createInFlight(clockMs = () => performance.now()): InFlight {
     leastMs = Math.min(tookMs, leastMs);
     const waiting = size * (1 - leastMs / tookMs);
     if (waiting > MANY_WAIT) size = Math.max(FIRST, size - 1);
-    else if (waiting < FEW_WAIT && wasFull) size = Math.min(MOST, size + 1);
+    else if (waiting < FEW_WAIT && wasFull) size = Math.min(most, size + 1);
   };
   return {
     hasRoom: () => underWay < limit(),

@@ -1,7 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../../domain/errors.ts';
 import type { Node } from '../nodes/node.ts';
-import { RANGE_BLOCKS, type ReadBlock, readRange } from '../verify/read-block.ts';
+import { ofDifferentOperators } from '../nodes/operators.ts';
+import type { ExaminedBlock } from '../proof/prove-block.ts';
+import { findQuietBlocks } from '../verify/quiet-blocks.ts';
+import { LONG_RANGE_BLOCKS, RANGE_BLOCKS, type ReadBlock, readRange } from '../verify/read-block.ts';
 import { readBlock, withLogs } from '../verify/read-with-logs.ts';
 import type { FollowDeps, Following } from './following.ts';
 import { createInFlight, type InFlight } from './in-flight.ts';
@@ -23,8 +26,16 @@ export type ReadAhead = {
   stop(): void;
 };
 
+/**
+ * Blocks of a range, and ranges of one node at once; main-network blocks from a node that is 300 ms away need sixty. Where logs stand for
+ * infos a range takes two requests, so that fewer and longer ones keep to a provider's fifteen a second.
+ */
+const SHORT = { blocks: RANGE_BLOCKS, atOnce: 12 };
+const LONG = { blocks: LONG_RANGE_BLOCKS, atOnce: 5 };
 /** Ranges that are there and wait for one before them: what is kept of a block takes a tenth of a megabyte. */
 const MAX_READY = 4;
+/** A node that showed no logs is not asked for them again for so long. */
+const WITHOUT_LOGS_MS = 60_000;
 /** Ranges in a row that a node may fail before it is asked for single blocks. */
 const MAX_RANGE_FAILURES = 3;
 /** Another node may take so many times as long as the preferred one, and so long at least; then its range is read from that one. */
@@ -39,35 +50,44 @@ type Range = { first: number; last: number; source: Node; blocks: Promise<AheadB
  */
 export function createReadAhead(
   deps: FollowDeps,
-  { rangeFailures, avoided }: Following,
+  { rangeFailures, avoided, withoutLogs }: Following,
   { node, nodes, first, last }: { node: Node; nodes: readonly Node[]; first: number; last: number },
 ): ReadAhead {
   const sources = sourcesOf(nodes, avoided);
-  const leastMs = () => sources.find(({ source }) => source === node)?.flight.leastMs() ?? 0;
   const ranges: Range[] = [];
   let from = first;
   let hasFailed = false;
   let isStopped = false;
   const { failuresOf, countFailure, judge } = createFailures(rangeFailures);
+  const logs = createLogsReader(deps, nodes, withoutLogs);
+  const paceOf = ({ source, short, long }: Source) =>
+    failuresOf(source) === 0 && logs.areEnoughAsked(source) ? long : short;
+  const leastMs = () =>
+    sources.filter(({ source }) => source === node).map((each) => paceOf(each).flight.leastMs())[0] ?? 0;
   const read = async (source: Node, begin: number, end: number): Promise<AheadBlock[]> => {
     const complete = (block: ReadBlock) => withOthers(deps, nodes, block);
     if (failuresOf(source) >= MAX_RANGE_FAILURES) return readOneByOne(deps, source, begin, end, complete);
     const blocks = await readRange(deps, source, begin, end);
-    return isStopped ? [] : upToFirstFailure(blocks.map((block) => withLogs(deps, source, block).then(complete)));
+    const quiet = isStopped ? [] : await logs.findQuiet(source, blocks);
+    if (isStopped) return [];
+    const readRest = async (block: ExaminedBlock) =>
+      quiet.find((read) => read.block === block) ?? withLogs(deps, source, block);
+    return upToFirstFailure(blocks.map((block) => readRest(block).then(complete)));
   };
   /** The preferred node first; another one only while all of its ranges are good. */
   const withRoom = () =>
-    sources.find(({ source, flight }) => (source === node || failuresOf(source) === 0) && flight.hasRoom());
+    sources.find((each) => (each.source === node || failuresOf(each.source) === 0) && paceOf(each).flight.hasRoom());
   const fill = () => {
     while (!isStopped && !hasFailed && from <= last && ranges.filter(({ isReady }) => isReady).length < MAX_READY) {
       const chosen = withRoom();
       if (chosen === undefined) return;
-      const end = Math.min(last, from + RANGE_BLOCKS - 1);
-      ranges.push(start(chosen, from, end));
+      const { blocks, flight } = paceOf(chosen);
+      const end = Math.min(last, from + blocks - 1);
+      ranges.push(start(chosen.source, flight, from, end));
       from = end + 1;
     }
   };
-  const start = ({ source, flight }: Source, begin: number, end: number): Range => {
+  const start = (source: Node, flight: InFlight, begin: number, end: number): Range => {
     const asked = flight.begin();
     const range: Range = { first: begin, last: end, source, blocks: read(source, begin, end), isReady: false };
     const onFailure = () => {
@@ -106,14 +126,36 @@ export function createReadAhead(
   };
 }
 
-type Source = { source: Node; flight: InFlight };
+type Pace = { blocks: number; flight: InFlight };
+type Source = { source: Node; short: Pace; long: Pace };
 
 /** The preferred node, and those others that are not avoided for a moment. */
 function sourcesOf(nodes: readonly Node[], avoided: Following['avoided']): Source[] {
   const isAvoided = ({ operator }: Node) => operator === avoided?.operator && performance.now() < avoided.untilMs;
   return nodes
     .filter((each, index) => index === 0 || !isAvoided(each))
-    .map((source) => ({ source, flight: createInFlight() }));
+    .map((source) => ({ source, short: paceFor(SHORT), long: paceFor(LONG) }));
+}
+
+function paceFor({ blocks, atOnce }: typeof SHORT): Pace {
+  return { blocks, flight: createInFlight(atOnce) };
+}
+
+/** Asks the node that shows a range, and as many of other operators as must agree, which of its blocks need no infos. */
+function createLogsReader(deps: FollowDeps, nodes: readonly Node[], withoutLogs: Following['withoutLogs']) {
+  const isAble = ({ origin, hasJsonRpc }: Node) => hasJsonRpc && performance.now() > (withoutLogs.get(origin) ?? 0);
+  const askedFor = (source: Node) => ofDifferentOperators([source, ...nodes].filter(isAble), deps.agreement);
+  const areEnough = (asked: readonly Node[]) => asked.length === deps.agreement;
+  return {
+    areEnoughAsked: (source: Node) => areEnough(askedFor(source)),
+    findQuiet: async (source: Node, blocks: readonly ExaminedBlock[]): Promise<ReadBlock[]> => {
+      const asked = askedFor(source);
+      if (!areEnough(asked)) return [];
+      const quiet = await findQuietBlocks(deps, asked, blocks);
+      for (const { origin } of quiet.useless) withoutLogs.set(origin, performance.now() + WITHOUT_LOGS_MS);
+      return quiet.blocks;
+    },
+  };
 }
 
 /** Ranges in a row that each node failed. */

@@ -16,6 +16,7 @@ function nodeOf(operator: string, place = 1): Node {
     origin,
     operator,
     hasBytes: false,
+    hasJsonRpc: false,
     requestsLeft: () => null,
     ask: () => Promise.reject(new Error('nobody is asked here')),
   };

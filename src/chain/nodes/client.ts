@@ -1,5 +1,5 @@
 import { AppError } from '../../domain/errors.ts';
-import { type NodeSpec, nodeOrigin } from '../../domain/node.ts';
+import { type NodeSpec, nodeOrigin, urlsOf } from '../../domain/node.ts';
 import { type Lateness, startDeadline } from './deadline.ts';
 import { createGrpcCaller } from './grpc-client.ts';
 import { createHttpCaller } from './http-client.ts';
@@ -12,6 +12,8 @@ export type NodeClient = {
   origin: string;
   /** Whether it can be asked for the very bytes: by gRPC. */
   hasBytes: boolean;
+  /** Whether there is a place at which it may answer JSON-RPC. */
+  hasJsonRpc: boolean;
   ask<Answer>(question: Question<Answer>, call?: Call): Promise<Answer>;
   /** Ends what is under way. */
   close(): Promise<void>;
@@ -72,6 +74,7 @@ export function createNodeClient(options: NodeClientOptions): NodeClient {
   return {
     origin,
     hasBytes: twin !== null,
+    hasJsonRpc: spec.jsonRpcUrl !== null,
     ask: async (question, call = {}) => {
       const limitMs = Math.max(call.timeoutMs ?? timeoutMs, question.timeoutMs ?? 0);
       const maxBytes = Math.min(call.maxBytes ?? maxAnswerBytes, question.maxBytes ?? MAX_ANSWER_BYTES);
@@ -93,7 +96,7 @@ export function createNodeClient(options: NodeClientOptions): NodeClient {
         const { retryAfterMs } = refusal;
         const isTooLarge = error instanceof AnswerTooLarge;
         report({ kind: 'refused', reason, retryAfterMs, mayBeTheQuestion, late, isTooLarge });
-        const path = caller === main && !isGrpc ? question.http.path : question.grpc.path;
+        const path = (caller === main && !isGrpc ? question.http : question.grpc)?.path ?? question.http.path;
         const message = `${origin}${path}: ${reason}`;
         if (isTooLarge) throw new AnswerTooLarge(message);
         // No cause: what a transport throws may hold the whole URL.
@@ -109,9 +112,11 @@ export function createNodeClient(options: NodeClientOptions): NodeClient {
 }
 
 /** Takes the secrets out of a text, for a refusal may repeat the request. */
-function redactor({ apiKey, ...spec }: NodeSpec): (text: string) => string {
-  const urls = [spec.url, spec.solidityUrl, ...(spec.grpc === null ? [] : [spec.grpc.url, spec.grpc.solidityUrl])];
-  const paths = urls.map((url) => new URL(url).pathname).filter((path) => path.length > 1);
+function redactor(spec: NodeSpec): (text: string) => string {
+  const { apiKey } = spec;
+  const paths = urlsOf(spec)
+    .map((url) => new URL(url).pathname)
+    .filter((path) => path.length > 1);
   const secrets = [...(apiKey === null ? [] : [apiKey]), ...paths];
   return (text) => secrets.reduce((shown, secret) => shown.replaceAll(secret, '…'), text);
 }

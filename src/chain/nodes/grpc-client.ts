@@ -6,9 +6,10 @@ import {
   type IncomingHttpHeaders,
   type IncomingHttpStatusHeader,
 } from 'node:http2';
+import type { NodeUrls } from '../../domain/node.ts';
 import type { Caller, CallLimits } from './caller.ts';
 import { BadMessage } from './message-reader.ts';
-import { isAboutSolid, type Question } from './question.ts';
+import { type GrpcCall, isAboutSolid, type Question } from './question.ts';
 import { AnswerTooLarge, afterReached, readRetryAfter, shown, TransportRefusal } from './refusal.ts';
 
 /**
@@ -25,15 +26,21 @@ const UNIMPLEMENTED = 12;
 /** PERMISSION_DENIED, RESOURCE_EXHAUSTED, UNAUTHENTICATED: it refuses who asks, or how often. */
 const LIMITING_CODES: readonly number[] = [7, 8, 16];
 
+type GrpcQuestion<Answer> = Question<Answer> & { grpc: GrpcCall<Answer> };
+
 /** Asks a TRON node's gRPC API, whose answers are the very bytes. `apiKey` goes along as the metadata `tron-pro-api-key`. */
-export function createGrpcCaller(
-  { url, solidityUrl }: { url: string; solidityUrl: string },
-  apiKey: string | null,
-): Caller {
+export function createGrpcCaller({ url, solidityUrl }: NodeUrls, apiKey: string | null): Caller {
   const [full, solid] = [createLine(url), createLine(solidityUrl)];
   const metadata = apiKey === null ? {} : { 'tron-pro-api-key': apiKey };
   return {
-    ask: (question, limits) => call((isAboutSolid(question) ? solid : full).session(), metadata, question, limits),
+    ask: async (question, limits) => {
+      const { grpc } = question;
+      if (grpc === null) {
+        const reason = `gRPC has no ${question.http.path}`;
+        throw new TransportRefusal({ reason, retryAfterMs: null, wasReached: false, isLimit: false });
+      }
+      return call((isAboutSolid(question) ? solid : full).session(), metadata, { ...question, grpc }, limits);
+    },
     close: async () => {
       full.close();
       solid.close();
@@ -66,7 +73,7 @@ function createLine(url: string) {
 function call<Answer>(
   session: ClientHttp2Session,
   metadata: Record<string, string>,
-  question: Question<Answer>,
+  question: GrpcQuestion<Answer>,
   { maxBytes, signal, onBytes }: CallLimits,
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
@@ -159,7 +166,7 @@ function frame(message: Uint8Array): Buffer {
 }
 
 /** Takes the prefix off the one message of an answer. */
-function createUnwrapper<Answer>(question: Question<Answer>, maxBytes: number) {
+function createUnwrapper<Answer>(question: GrpcQuestion<Answer>, maxBytes: number) {
   const sink = question.grpc.newSink();
   const prefix = Buffer.alloc(PREFIX_BYTES);
   let have = 0;

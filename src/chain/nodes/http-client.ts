@@ -1,5 +1,6 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { Agent, request } from 'undici';
+import type { NodeSpec } from '../../domain/node.ts';
 import { createAnswerReader } from './answer-reader.ts';
 import type { Caller, CallLimits } from './caller.ts';
 import { NotJson, TooMuchJson } from './json-reader.ts';
@@ -22,7 +23,7 @@ type ReadLimits = Pick<CallLimits, 'maxBytes' | 'onBytes'>;
 
 /** Asks a TRON node's HTTP API. `apiKey` is sent as `TRON-PRO-API-KEY`. */
 export function createHttpCaller(
-  { url, solidityUrl }: { url: string; solidityUrl: string },
+  { url, solidityUrl, jsonRpcUrl }: Pick<NodeSpec, 'url' | 'solidityUrl' | 'jsonRpcUrl'>,
   apiKey: string | null,
 ): Caller {
   const agent = new Agent({
@@ -35,7 +36,7 @@ export function createHttpCaller(
     ask: async (question, limits) => {
       const { signal } = limits;
       const { path, body } = question.http;
-      const base = isAboutSolid(question) ? solidityUrl : url;
+      const base = path === '/jsonrpc' ? (jsonRpcUrl ?? url) : isAboutSolid(question) ? solidityUrl : url;
       const sent = { method: 'POST', dispatcher: agent, headers, body: JSON.stringify(body), signal } as const;
       const response = await request(base + path, sent);
       const { statusCode: status } = response;
@@ -55,7 +56,7 @@ export function createHttpCaller(
 
 /** A plain java-tron serves its two APIs at two ports, and answers 404 or 405 in HTML at the wrong one. */
 function explain(status: number, question: Question<unknown>, isOnePlace: boolean): string {
-  if ((status !== 404 && status !== 405) || !isOnePlace) return '';
+  if ((status !== 404 && status !== 405) || !isOnePlace || question.http.path === '/jsonrpc') return '';
   const api = isAboutSolid(question) ? '/walletsolidity' : '/wallet';
   return ` (it does not serve ${api} here: a java-tron of its own serves /wallet at one port and /walletsolidity at another; write both, as in http://host:8090#solidity=http://host:8091)`;
 }

@@ -100,6 +100,7 @@ export function createNodeLine(options: NodeLineOptions) {
   return {
     ...record,
     hasBytes: client.hasBytes,
+    hasJsonRpc: client.hasJsonRpc,
     ask,
     budget,
     isOpen: () => unavailableReason() === null && !budget.isExhausted(),

@@ -47,7 +47,8 @@ export function createNodeMember(options: NodeLineOptions): NodeMember {
   };
   return {
     node: {
-      ...{ url: spec.url, origin, operator: spec.operator, hasBytes: line.hasBytes, ask },
+      ...{ url: spec.url, origin, operator: spec.operator, ask },
+      ...{ hasBytes: line.hasBytes, hasJsonRpc: line.hasJsonRpc },
       requestsLeft: budget.requestsLeft,
     },
     isUsable,

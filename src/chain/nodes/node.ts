@@ -22,6 +22,8 @@ export type Node = {
   operator: string;
   /** Whether it can be asked for the very bytes of what it shows. */
   hasBytes: boolean;
+  /** Whether it may answer JSON-RPC; trying tells. */
+  hasJsonRpc: boolean;
   /** What is left of its requests of the UTC day; `null` without a limit. */
   requestsLeft(): number | null;
   /** The answer, or throws `NODE_REFUSED`. A node that is paused or out of its budget refuses at once, unasked. */

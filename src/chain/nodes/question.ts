@@ -9,19 +9,22 @@ export type Question<Answer> = {
   /** A healthy node may take so long at least, where that is longer than for others. */
   timeoutMs?: number;
   http: {
-    path: `/wallet/${string}` | `/walletsolidity/${string}`;
+    path: `/wallet/${string}` | `/walletsolidity/${string}` | '/jsonrpc';
     body: object;
     shape?: JsonShape;
     read(json: unknown): Answer;
   };
-  grpc: {
-    path: `/protocol.Wallet/${string}` | `/protocol.WalletSolidity/${string}`;
-    /** Less than `maxBytes`, for bytes are shorter than JSON. */
-    maxBytes?: number;
-    request: Uint8Array;
-    /** Takes the answer's message in pieces. java-tron sends an empty message where it does not have the thing asked for. */
-    newSink(): MessageSink<Answer>;
-  };
+  /** `null`: gRPC has no such call. */
+  grpc: GrpcCall<Answer> | null;
+};
+
+export type GrpcCall<Answer> = {
+  path: `/protocol.Wallet/${string}` | `/protocol.WalletSolidity/${string}`;
+  /** Less than `maxBytes`, for bytes are shorter than JSON. */
+  maxBytes?: number;
+  request: Uint8Array;
+  /** Takes the answer's message in pieces. java-tron sends an empty message where it does not have the thing asked for. */
+  newSink(): MessageSink<Answer>;
 };
 
 export type MessageSink<Answer> = { push(chunk: Uint8Array): void; end(): Answer };

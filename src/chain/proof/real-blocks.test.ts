@@ -21,6 +21,7 @@ function fromJson<Answer>({ http }: Question<Answer>, text: string): Answer {
 }
 
 function fromMessage<Answer>({ grpc }: Question<Answer>, message: Uint8Array, size = message.length): Answer {
+  if (grpc === null) throw new Error('gRPC has no such call');
   const sink = grpc.newSink();
   for (let at = 0; at < message.length; at += size) sink.push(message.subarray(at, at + size));
   return sink.end();

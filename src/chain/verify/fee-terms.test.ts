@@ -30,7 +30,16 @@ function nodeOf(operator: string, answers: TermsAnswer): Node & { asked: string[
     const word = words[method as keyof typeof words].padStart(64, '0');
     return http.read({ result: { result: true }, constant_result: [word] });
   };
-  return { url: operator, origin: operator, operator, hasBytes: false, requestsLeft: () => null, ask, asked };
+  return {
+    url: operator,
+    origin: operator,
+    operator,
+    hasBytes: false,
+    hasJsonRpc: false,
+    requestsLeft: () => null,
+    ask,
+    asked,
+  };
 }
 
 /** What is known after such nodes were asked once. */

@@ -42,6 +42,8 @@ export const SLOT_MS = 3000;
 
 /** Blocks of one `getblockbylimitnext`: 2.5 MB of JSON on the main network; with ten the service takes 305 MB, above our mark. */
 export const RANGE_BLOCKS = 6;
+/** The same where logs of all of them stand for infos, which take most of the memory. */
+export const LONG_RANGE_BLOCKS = 16;
 /** Requests for what became of single transactions that run at the same time, and how long they may take together. */
 const PARALLEL_INFOS = 4;
 const SINGLE_INFOS_MS = 15_000;
@@ -51,7 +53,7 @@ const MAX_REASON = 600;
 /** A block by its height, id and time. */
 export type BlockMark = { number: number; id: string; time: UnixMs };
 
-/** A block with its USDT logs. `word`: who says so, where the block could not be proven. */
+/** A block with its USDT logs. `word`: who says so, where no other node has to be asked for them any more. */
 export type ReadBlock = { node: Node; block: ExaminedBlock; logs: BlockLogs; word: Evidence | null };
 
 /** The block as the node shows it, proven unless its JSON hides bytes; `null`: it does not have it. Costs one request. */
@@ -135,13 +137,23 @@ function mayHaveLogs({ isSuccess, isContract }: ShownTransactionFacts): boolean 
   return isSuccess && isContract !== false;
 }
 
+/** What a node shows of a transaction whose logs are these. */
+export function infoWithLogs(
+  block: ExaminedBlock,
+  transaction: ShownTransactionFacts,
+  log: readonly unknown[],
+): ShownInfo {
+  const info = { ...noLogs(block, transaction), log };
+  return mayHaveLogs(transaction) ? { ...info, receipt: { result: 'SUCCESS' } } : info;
+}
+
 /** What every node must show of a transaction that cannot have logs. */
 function noLogs({ number, time }: ExaminedBlock, { txId }: ShownTransactionFacts): ShownInfo {
   return { id: txId, blockNumber: number, blockTimeStamp: time };
 }
 
 /**
- * The blocks from `first` to `last` (at most `RANGE_BLOCKS`), as `readExamined`, in order. Costs one request. Errors as of `readBlock`;
+ * The blocks from `first` to `last` (at most `LONG_RANGE_BLOCKS`), as `readExamined`, in order. Costs one request. Errors as of `readBlock`;
  * a range that is not shown whole is `NODE_REFUSED`.
  */
 export async function readRange(deps: ReadDeps, node: Node, first: number, last: number): Promise<ExaminedBlock[]> {

@@ -32,7 +32,7 @@ function nodeOf(origin: string, oddity: Oddity, { operator = origin, grpc, ...ma
     await null;
     if (manner.isSilent === true) throw new AppError('NODE_REFUSED', `${origin} is silent`, { retryable: true });
     const isBlock = http.path === '/wallet/getblock';
-    if (grpc === 'only' || (grpc === 'twin' && options.wantsBytes === true)) {
+    if (language !== null && (grpc === 'only' || (grpc === 'twin' && options.wantsBytes === true))) {
       const sink = language.newSink();
       sink.push(isBlock ? bytes : infoBytes);
       return sink.end();
@@ -42,7 +42,8 @@ function nodeOf(origin: string, oddity: Oddity, { operator = origin, grpc, ...ma
     reader.push(Buffer.from(JSON.stringify(bend(JSON.parse(isBlock ? json : infosJson)))));
     return http.read(reader.end());
   };
-  return { url: origin, origin, operator, hasBytes: grpc !== undefined, requestsLeft: () => null, ask };
+  const can = { hasBytes: grpc !== undefined, hasJsonRpc: false };
+  return { url: origin, origin, operator, ...can, requestsLeft: () => null, ask };
 }
 
 /** What becomes of a real block that the first of these nodes shows first. */

@@ -1,8 +1,10 @@
 import type { ChainTransfer } from '../../domain/chain-block.ts';
 import type { InvoiceStatus } from '../../domain/invoice.ts';
 import type { Network } from '../../domain/network.ts';
+import type { AccountHex } from '../../tron/address.ts';
 import { addressColumn } from '../db/address-column.ts';
 import type { Sql } from '../db/database.ts';
+import { rowsOf } from '../db/rows-of.ts';
 import { count, maybe, type Row, statement, text } from '../db/statement.ts';
 import { stands } from '../ledger/standing.ts';
 
@@ -63,4 +65,22 @@ export async function findIncoming(
     transfers.map(({ blockId }) => blockId),
     isAgain,
   ]);
+}
+
+const ourAccounts = rowsOf(
+  'incoming-accounts',
+  { account: text<AccountHex>() },
+  `select encode(account, 'hex') as account from addresses
+   where network = $1 and account = any (array(select decode(a, 'hex') from unnest($2::text[]) a))`,
+  (network: Network, accounts: readonly AccountHex[]) => [network, accounts],
+);
+
+/** Those of the accounts that are addresses of a project, in use or retired. */
+export async function findOurAccounts(
+  db: Sql,
+  network: Network,
+  accounts: readonly AccountHex[],
+): Promise<Set<AccountHex>> {
+  const rows = accounts.length === 0 ? [] : await ourAccounts(db, network, accounts);
+  return new Set(rows.map(({ account }) => account));
 }

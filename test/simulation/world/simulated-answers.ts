@@ -1,4 +1,4 @@
-import type { Question } from '../../../src/chain/nodes/question.ts';
+import type { GrpcCall, Question } from '../../../src/chain/nodes/question.ts';
 import { ParameterError } from '../../../src/devnet/chain/parameters.ts';
 import type { Fault } from '../../../src/devnet/faults/faults.ts';
 import { answerCall, type GrpcService } from '../../../src/devnet/node/grpc-methods.ts';
@@ -21,7 +21,11 @@ export function jsonAnswer(node: Answering, faults: readonly Fault[], { path, bo
 }
 
 /** The message that a node answers by gRPC. Throws a GrpcError where the call ends with another status. */
-export function messageAnswer(node: Answering, faults: readonly Fault[], { path, request }: Asked['grpc']): Uint8Array {
+export function messageAnswer(
+  node: Answering,
+  faults: readonly Fault[],
+  { path, request }: GrpcCall<unknown>,
+): Uint8Array {
   const bomb = bombOf(faults);
   if (bomb !== undefined) return Buffer.concat([...floodOf(bomb).pieces()]);
   const [, service, name = ''] = /^\/protocol\.(\w+)\/(\w+)$/.exec(path) ?? [];

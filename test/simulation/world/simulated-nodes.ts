@@ -2,13 +2,13 @@ import type { NodeClient, NodeClientOptions, Outcome } from '../../../src/chain/
 import { type Deadline, startDeadline } from '../../../src/chain/nodes/deadline.ts';
 import { readAnswer } from '../../../src/chain/nodes/http-client.ts';
 import { BadMessage } from '../../../src/chain/nodes/message-reader.ts';
-import type { Question } from '../../../src/chain/nodes/question.ts';
+import type { GrpcCall, Question } from '../../../src/chain/nodes/question.ts';
 import { AnswerTooLarge, readRetryAfter, TransportRefusal } from '../../../src/chain/nodes/refusal.ts';
 import { type Fault, faultsAt, hasFault } from '../../../src/devnet/faults/faults.ts';
 import { REFUSALS } from '../../../src/devnet/faults/refusals.ts';
 import { fallSick, type Sickness } from '../../../src/devnet/node/node-answers.ts';
 import { AppError } from '../../../src/domain/errors.ts';
-import { type NodeSpec, unlimitedNode } from '../../../src/domain/node.ts';
+import { type NodeSpec, showsBytes, unlimitedNode } from '../../../src/domain/node.ts';
 import type { Random } from '../engine/random.ts';
 import type { SimulatedProcess } from '../engine/simulated-process.ts';
 import { createBlindness } from './blindness.ts';
@@ -67,10 +67,12 @@ export function createSimulatedNodes({
   const clientsOf =
     (process: SimulatedProcess) =>
     ({ spec, origin = spec.url, timeoutMs = TIMEOUT_MS }: NodeClientOptions): NodeClient => ({
-      ...{ origin, hasBytes: spec.url.startsWith('grpc') || spec.grpc !== null, close: async () => undefined },
+      ...{ origin, hasBytes: showsBytes(spec), hasJsonRpc: spec.jsonRpcUrl !== null, close: async () => undefined },
       ask: async (question, { timeoutMs: askedMs = timeoutMs, wantsBytes = false, ...call } = {}) => {
-        const isMessage = spec.url.startsWith('grpc') || (wantsBytes && spec.grpc !== null);
-        const { path } = isMessage ? question.grpc : question.http;
+        const isGrpc = spec.url.startsWith('grpc') || (wantsBytes && spec.grpc !== null);
+        const message = isGrpc ? question.grpc : null;
+        const isMessage = message !== null;
+        const { path } = message ?? question.http;
         const limitMs = Math.max(askedMs, question.timeoutMs ?? 0);
         counts.requests += 1;
         if (isMessage) counts.byMessage += 1;
@@ -107,7 +109,7 @@ export function createSimulatedNodes({
           const node = { ledger, now: chain.now, sickness };
           const asked = { question, faults, maxBytes, arrive: process.arrive, deadline };
           const answer = isMessage
-            ? await askByMessage(asked, messageAnswer(node, faults, question.grpc))
+            ? await askByMessage(asked, message, messageAnswer(node, faults, message))
             : await askByJson(asked, refusal?.body ?? jsonAnswer(node, faults, question.http));
           call.onOutcome?.({ kind: 'ok' });
           return answer;
@@ -143,10 +145,14 @@ function askByJson<Answer>(asked: Asked<Answer>, text: string): Promise<Answer> 
   return readAnswer(asked.question, arriving(asked, whole, whole.length), limits, {});
 }
 
-async function askByMessage<Answer>(asked: Asked<Answer>, message: Uint8Array): Promise<Answer> {
-  const { question, faults, maxBytes, deadline } = asked;
+async function askByMessage<Answer>(
+  asked: Asked<Answer>,
+  call: GrpcCall<Answer>,
+  message: Uint8Array,
+): Promise<Answer> {
+  const { faults, maxBytes, deadline } = asked;
   if (message.length > maxBytes) throw new AnswerTooLarge(`the answer has ${message.length} bytes`);
-  const sink = question.grpc.newSink();
+  const sink = call.newSink();
   const isCut = hasFault(faults, 'truncated');
   const arrived = Buffer.from(isCut ? message.subarray(0, message.length >> 1) : message);
   for await (const piece of arriving(asked, arrived, MESSAGE_PIECE_BYTES)) {

@@ -1,0 +1,105 @@
+import type { ChainTransfer, Evidence } from '../../domain/chain-block.ts';
+import { AppError } from '../../domain/errors.ts';
+import { findOurAccounts } from '../../store/chain/incoming.ts';
+import type { AccountHex } from '../../tron/address.ts';
+import { logsBetween, type ShownLog } from '../nodes/ask-logs.ts';
+import type { Node } from '../nodes/node.ts';
+import { orNull } from '../proof/or-null.ts';
+import type { ExaminedBlock, ShownTransactionFacts } from '../proof/prove-block.ts';
+import type { FeeTerms } from './fee-terms.ts';
+import { infoWithLogs, type ReadBlock, type ReadDeps } from './read-block.ts';
+import { type BlockLogs, readLogs } from './read-logs.ts';
+
+/** The logs of a block in which nothing concerns us: the ledger keeps no transfers between strangers. */
+const NO_LOGS: BlockLogs = { transfers: [], notices: [], digest: '', hasOddSplit: false };
+/** For a single block, infos take no more requests. */
+const MIN_BLOCKS = 2;
+
+/** Blocks of which the logs said enough, and nodes that said nothing of any. */
+type Quiet = { blocks: ReadBlock[]; useless: Node[] };
+
+/**
+ * Those of the blocks in which no USDT moved to or from an address of a project, and nothing became of the contract itself, as each of
+ * `nodes` shows by the logs of USDT. What a node shows of a block counts only if every direct call that the block proves stands in it, and
+ * there is one: a node that has no index of a block shows nothing. So a node can hide no more here than in infos: logs of calls between
+ * contracts. `nodes` are of different operators, as many as must agree. Each is asked once, none where that saves nothing.
+ */
+export async function findQuietBlocks(
+  deps: ReadDeps,
+  nodes: readonly Node[],
+  blocks: readonly ExaminedBlock[],
+): Promise<Quiet> {
+  const [node] = nodes;
+  const checkable = blocks.filter((block) => block.isProven && block.transactions.some(movesUsdt));
+  if (node === undefined || checkable.length < MIN_BLOCKS) return { blocks: [], useless: [] };
+  const shown = await Promise.all(nodes.map((each) => readTransfers(deps, each, checkable)));
+  const useless = nodes.filter((_, index) => shown[index]?.size === 0);
+  const usable = checkable.filter(({ id }) => shown.every((transfers) => transfers.has(id)));
+  const partiesOf = ({ id }: ExaminedBlock) =>
+    shown.flatMap((transfers) => (transfers.get(id) ?? []).flatMap(({ from, to }) => [from, to]));
+  const ours = await findOurAccounts(deps.db, deps.network, [...new Set(usable.flatMap(partiesOf))]);
+  const word: Evidence = { nodes: nodes.map(({ origin }) => origin), operatorCount: nodes.length };
+  const quiet = usable.filter((block) => !partiesOf(block).some((party) => ours.has(party)));
+  return { blocks: quiet.map((block) => ({ node, block, logs: NO_LOGS, word })), useless };
+}
+
+function movesUsdt({ call }: ShownTransactionFacts): boolean {
+  return call !== null && call.value > 0n;
+}
+
+/** The transfers in each block, by its id, of which the node shows all that can be checked. */
+async function readTransfers(
+  { usdt, fees }: ReadDeps,
+  node: Node,
+  blocks: readonly ExaminedBlock[],
+): Promise<Map<string, ChainTransfer[]>> {
+  const numbers = blocks.map(({ number }) => number);
+  const question = logsBetween(Math.min(...numbers), Math.max(...numbers), usdt);
+  // A node may have no JSON-RPC, or a limit of its own for it; its other answers are as good as before.
+  const logs = (await node.ask(question, { isOptional: true }).catch(orNull)) ?? [];
+  const byBlock = grouped(logs, ({ blockId }) => blockId);
+  const readable = blocks.flatMap((block): [string, ChainTransfer[]][] => {
+    const transfers = readQuietly(block, byBlock.get(block.id) ?? [], usdt, fees.known());
+    return transfers === null ? [] : [[block.id, transfers]];
+  });
+  return new Map(readable);
+}
+
+/** `null`: the infos of this block are needed. */
+function readQuietly(
+  block: ExaminedBlock,
+  shown: readonly ShownLog[],
+  usdt: AccountHex,
+  terms: readonly FeeTerms[],
+): ChainTransfer[] | null {
+  const byTransaction = grouped(shown, ({ txId }) => txId);
+  const infos = block.transactions.map((transaction) => {
+    const logs = byTransaction.get(transaction.txId) ?? [];
+    byTransaction.delete(transaction.txId);
+    return infoWithLogs(
+      block,
+      transaction,
+      logs.map(({ log }) => log),
+    );
+  });
+  // A log of another block's transaction.
+  if (byTransaction.size > 0) return null;
+  try {
+    const { transfers, notices, hasOddSplit } = readLogs(block, infos, usdt, terms);
+    const isChecked = transfers.some(({ isProven }) => isProven);
+    return isChecked && notices.length === 0 && !hasOddSplit ? transfers : null;
+  } catch (error) {
+    if (error instanceof AppError) return null;
+    throw error;
+  }
+}
+
+function grouped(logs: readonly ShownLog[], keyOf: (log: ShownLog) => string): Map<string, ShownLog[]> {
+  const groups = new Map<string, ShownLog[]>();
+  for (const log of logs) {
+    const group = groups.get(keyOf(log));
+    if (group === undefined) groups.set(keyOf(log), [log]);
+    else group.push(log);
+  }
+  return groups;
+}
