@@ -29,6 +29,7 @@ test.each<[Fault['kind'], number, string]>([
     '{"Success":false,"Error":"The key exceeds the frequency limit(15), and the query server is suspended for 30s","StatusCode":403}',
   ],
   ['not-found-404', 404, 'Not Found'],
+  ['not-allowed-405', 405, 'HTTP method POST is not supported by this URL'],
   ['too-large-413', 413, '413 Request Entity Too Large'],
   ['limited-429', 429, 'Too Many Requests'],
   ['unavailable-503', 503, '503 Service Unavailable'],

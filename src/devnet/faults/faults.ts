@@ -21,13 +21,15 @@ const REFUSING = [
   'slow-drip',
   'slow-large-answer',
   'bracket-bomb',
+  'not-allowed-405',
 ] as const;
 
 /**
  * It answers sound JSON that is wrong, as broken nodes do: `empty-infos`, `missing-info` (the last one) and `swapped-infos` (the
  * first two) change `gettransactioninfobyblocknum`, `empty-block` takes the transactions out of blocks, `lag` answers as of
  * `blocks` ago, `missing-history` has only the last `blocks` and genesis, `solid-ahead` calls the head solid, `wrong-balance`
- * answers a micro too little, and `replayed-producers` shows `producers` instead of the present ones.
+ * answers a micro too little, `replayed-producers` shows `producers` instead of the present ones, `missing-logs` leaves logs out of `eth_getLogs` (all,
+ * or the transfers to `to`), as a node without their index does, and `limited-logs` answers it with a provider's error.
  */
 const BROKEN = [
   'empty-infos',
@@ -39,6 +41,8 @@ const BROKEN = [
   'solid-ahead',
   'wrong-balance',
   'replayed-producers',
+  'missing-logs',
+  'limited-logs',
 ] as const;
 
 /**
@@ -76,7 +80,7 @@ export interface Fault {
   /** The blocks that are lied about, both inclusive: all, but for resealing faults those above the block that is solid now. */
   readonly fromBlock?: number;
   readonly toBlock?: number;
-  /** Whom a forged transfer pays, and how much; the attacker and 1 USDT when absent. Without `to`, `forged-log` changes an amount. */
+  /** Whom a forged or missing transfer pays, and how much; the attacker and 1 USDT when absent. Without `to`, `forged-log` changes an amount. */
   readonly to?: string;
   readonly amountMicro?: bigint;
   /** For `slow-large-answer`; 256 KiB when absent. */

@@ -42,6 +42,13 @@ export const REFUSALS: ReadonlyMap<Fault['kind'], { status: number; type: string
     ),
   ],
   [
+    'not-allowed-405',
+    html(
+      405,
+      '<html>\n<head>\n<title>Error 405 HTTP method POST is not supported by this URL</title>\n</head>\n<body><h2>HTTP ERROR 405 HTTP method POST is not supported by this URL</h2></body>\n</html>\n',
+    ),
+  ],
+  [
     'too-large-413',
     html(413, '<html>\r\n<head><title>413 Request Entity Too Large</title></head>\r\n<body></body>\r\n</html>\r\n'),
   ],
@@ -83,7 +90,7 @@ export async function send(
   response: ServerResponse,
   answer: Iterable<string>,
 ): Promise<void> {
-  response.setHeader('content-type', 'application/json;charset=utf-8');
+  if (!response.hasHeader('content-type')) response.setHeader('content-type', 'application/json;charset=utf-8');
   if (hasFault(faults, 'slow-drip')) return drip(response, [...answer].join(''));
   if (!hasFault(faults, 'truncated')) return sendPieces(response, paced(faults, answer));
   const body = [...answer].join('');

@@ -17,6 +17,7 @@ import {
 } from './contract-endpoints.ts';
 import type { Endpoint, EndpointContext } from './endpoint.ts';
 import { blockById, findBlock, rangeOf } from './find-block.ts';
+import { JSON_RPC_PATH, jsonRpcJson } from './json-rpc.ts';
 
 const SHARED: Readonly<Record<string, Endpoint>> = {
   getnowblock: (context) => wholeBlock(context, context.view.headNumber),
@@ -62,6 +63,7 @@ const FULL_ONLY: Readonly<Record<string, Endpoint>> = {
 export const ENDPOINTS: ReadonlyMap<string, { readonly kind: 'full' | 'solid'; readonly run: Endpoint }> = new Map([
   ...under('/wallet', 'full', { ...SHARED, ...FULL_ONLY }),
   ...under('/walletsolidity', 'solid', SHARED),
+  [JSON_RPC_PATH, { kind: 'full', run: jsonRpcJson }],
 ]);
 
 function under(prefix: string, kind: 'full' | 'solid', endpoints: Readonly<Record<string, Endpoint>>) {

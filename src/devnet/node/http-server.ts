@@ -8,6 +8,7 @@ import { jsonPieces } from '../wire/json-text.ts';
 import { CONTROL_PATH, type ControlAnswer, forkOnRequest, isFromThisMachine } from './control.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import { foreignRequest } from './foreign-request.ts';
+import { JSON_RPC_PATH, unreadableJson } from './json-rpc.ts';
 import { answerRequest, type Sickness } from './node-answers.ts';
 
 /** Makes the node obey `POST /devnet/fork`; a branch ends `slotMs` after the head it replaces. */
@@ -16,7 +17,7 @@ export interface Control {
 }
 
 /** The APIs of a node; on a real one each has a port of its own. */
-export type HttpApi = '/wallet' | '/walletsolidity';
+export type HttpApi = '/wallet' | '/walletsolidity' | typeof JSON_RPC_PATH;
 
 interface HttpContext {
   readonly ledger: Ledger;
@@ -89,8 +90,10 @@ async function handle(
         : { status: 403, body: { error: foreign } },
     );
   }
-  const isServed = ENDPOINTS.has(path) && context.apis.some((api) => path.startsWith(`${api}/`));
-  if (!isServed || (request.method !== 'GET' && request.method !== 'POST')) {
+  const isServed = ENDPOINTS.has(path) && context.apis.some((api) => `${path}/`.startsWith(`${api}/`));
+  const isJsonRpc = path === JSON_RPC_PATH;
+  const isMethodKnown = request.method === 'POST' || (request.method === 'GET' && !isJsonRpc);
+  if (!isServed || !isMethodKnown) {
     return refuseMethod(response, request.method ?? '', path);
   }
   let answer: unknown;
@@ -98,12 +101,13 @@ async function handle(
     if (body === null) {
       throw new ParameterError(`body size is too big, the limit is ${MAX_BODY_BYTES}`, 'java.lang.Exception');
     }
-    const parameters = request.method === 'GET' ? queryParameters(searchParams) : parametersOf(body);
+    const parameters = request.method === 'GET' ? queryParameters(searchParams) : parametersOf(body, isJsonRpc);
     answer = answerRequest({ ledger, now, sickness }, path, parameters);
   } catch (error) {
     if (!(error instanceof ParameterError)) throw error;
-    answer = { Error: error.nodeText };
+    answer = isJsonRpc ? unreadableJson() : { Error: error.nodeText };
   }
+  if (isJsonRpc) response.setHeader('content-type', 'application/json-rpc');
   await send(faults, response, jsonPieces(answer));
 }
 
@@ -130,8 +134,8 @@ async function readBody(request: IncomingMessage): Promise<string | null> {
   return length > MAX_BODY_BYTES ? null : Buffer.concat(chunks).toString('utf8');
 }
 
-/** The fields of a JSON body; no body is no fields. */
-function parametersOf(body: string): Parameters {
+/** The fields of a JSON body, or its list where that is allowed; no body is no fields. */
+function parametersOf(body: string, isListAllowed = false): Parameters {
   if (body.trim() === '') return {};
   let parsed: unknown;
   try {
@@ -139,7 +143,9 @@ function parametersOf(body: string): Parameters {
   } catch (error) {
     throw new ParameterError(`syntax error, ${error instanceof Error ? error.message : ''}`, JSON_ERROR);
   }
-  if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed as Parameters;
+  if (typeof parsed === 'object' && parsed !== null && (isListAllowed || !Array.isArray(parsed))) {
+    return parsed as Parameters;
+  }
   throw new ParameterError('can not cast to JSONObject.', JSON_ERROR);
 }
 
@@ -162,10 +168,12 @@ function listen(server: Server, host: string, port: number): Promise<number> {
   });
 }
 
-/** Jetty's answer for what no servlet does: a GET of an unknown path is not found, a POST is not supported. */
+/** Jetty's answer for what no servlet does: a GET of an unknown path is not found, anything else is not supported. */
 function refuseMethod(response: ServerResponse, method: string, path: string): void {
   const [status, message] =
-    method === 'GET' ? [404, 'Not Found'] : [405, `HTTP method ${method} is not supported by this URL`];
+    method === 'GET' && path !== JSON_RPC_PATH
+      ? [404, 'Not Found']
+      : [405, `HTTP method ${method} is not supported by this URL`];
   const title = `${status} ${message}`;
   response.writeHead(status, { 'content-type': 'text/html;charset=iso-8859-1' });
   if (method !== 'GET' && method !== 'POST') return void response.end();

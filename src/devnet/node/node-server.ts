@@ -6,7 +6,7 @@ import { fallSick } from './node-answers.ts';
 
 /** A node that serves a ledger at four ports, as java-tron does. Several may serve the same one, each with its own faults. */
 export interface NodeServer {
-  /** The JSON API. Example: `http://127.0.0.1:40123`. */
+  /** The JSON API, and JSON-RPC at `/jsonrpc`. Example: `http://127.0.0.1:40123`. */
   readonly url: string;
   /** Its part under `/walletsolidity`, and nothing else. */
   readonly solidityUrl: string;
@@ -26,7 +26,7 @@ export interface NodePorts {
   readonly solidityPort?: number;
   readonly grpcPort?: number;
   readonly grpcSolidityPort?: number;
-  /** Whether the first port answers only `/wallet`, as java-tron's does, and not all, as that of a big provider. */
+  /** Whether the first port does not answer `/walletsolidity`, as java-tron's does not, and that of a big provider does. */
   readonly separatePorts?: boolean;
 }
 
@@ -46,7 +46,7 @@ export async function startNodeServer({
   const { port = 0, solidityPort = 0, grpcPort = 0, grpcSolidityPort = 0, separatePorts = false } = ports;
   let sickness = fallSick(ledger, []);
   const context = { ledger, now, sickness: () => sickness };
-  const apis: HttpApi[] = separatePorts ? ['/wallet'] : ['/wallet', '/walletsolidity'];
+  const apis: HttpApi[] = separatePorts ? ['/wallet', '/jsonrpc'] : ['/wallet', '/jsonrpc', '/walletsolidity'];
   const starts = [
     () => startHttpServer({ ...context, control, apis }, { host, port }),
     () => startHttpServer({ ...context, control: null, apis: ['/walletsolidity'] }, { host, port: solidityPort }),

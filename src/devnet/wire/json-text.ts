@@ -12,6 +12,11 @@ export class Verbatim {
   toJSON(): unknown {
     return this.#value();
   }
+
+  /** The whole of a text that is verbatim, where it is put behind another. */
+  toString(): string {
+    return String(this.#value());
+  }
 }
 
 /** Long texts are made in pieces of about this size. */

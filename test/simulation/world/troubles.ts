@@ -17,8 +17,15 @@ const LYING: readonly Fault['kind'][] = FAULT_KINDS.slice(FAULT_KINDS.indexOf('o
 /** What a single node is believed; docs/chain-truth.md says so. */
 const BELIEVED: ReadonlySet<Fault['kind']> = new Set(['hidden-log', 'forged-log']);
 
-/** They came with the poisons; plans of before stay the worlds that they were. */
-const NEWER: ReadonlySet<Fault['kind']> = new Set(['slow-large-answer', 'bracket-bomb', 'fee-split']);
+/** They came with the poisons or later; plans of before stay the worlds that they were. */
+const NEWER: ReadonlySet<Fault['kind']> = new Set([
+  'slow-large-answer',
+  'bracket-bomb',
+  'fee-split',
+  'not-allowed-405',
+  'missing-logs',
+  'limited-logs',
+]);
 /** In proportion to the answers of a simulated chain. */
 const SIZES: Partial<Record<Fault['kind'], Partial<Fault>>> = {
   'slow-large-answer': { bytesPerSecond: 16 * 1024 },
