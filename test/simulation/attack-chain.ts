@@ -11,8 +11,14 @@ import { encodeTransferCall, TRANSFER_TOPIC, USDT_CONTRACTS } from '../../src/tr
 
 type Key = ReturnType<typeof keyPairOf>;
 type Log = { from: string; to: string; amount: bigint };
-/** `hidden`: fields that its block commits to and JSON does not show, in hex. */
-export type Transaction = { id: string; hex: string; logs: readonly Log[]; hidden?: string };
+/** `events`: the topics of others of USDT. `hidden`: fields that its block commits to and JSON does not show, in hex. */
+export type Transaction = {
+  id: string;
+  hex: string;
+  logs: readonly Log[];
+  events?: readonly string[];
+  hidden?: string;
+};
 export type Block = {
   number: number;
   id: string;
@@ -29,6 +35,7 @@ export const USDT = USDT_CONTRACTS.nile.account;
 /** 2 h into a period of votes. */
 const START_MS = 1_800_000_000_000;
 const START_NUMBER = 1_000_000;
+const PAUSE_TOPIC = '6985a02210a168e66602d3235cb6db0e70f92b3ba4d376a33c0f3d9434bff625';
 const PAYER = '7e5f4552091a69125d5dfcb7b8c2659029395bdf' as AccountHex;
 const EXCHANGE = '22'.repeat(20) as AccountHex;
 
@@ -69,8 +76,13 @@ export function directTransfer(to: string, amount: bigint, fee?: { owner: string
 }
 
 /** A transfer inside another contract, as an exchange pays: it stands in logs only. */
-export function innerTransfer(to: string, amount: bigint): Transaction {
-  return call(EXCHANGE, 'aabbccdd', [{ from: PAYER, to, amount }]);
+export function innerTransfer(to: string, amount: bigint, from: string = PAYER): Transaction {
+  return call(EXCHANGE, 'aabbccdd', [{ from, to, amount }]);
+}
+
+/** The owner of the contract stops every transfer, by the wallet of several that owns it. */
+export function pause(): Transaction {
+  return { ...call(EXCHANGE, 'aabbccde', []), events: [PAUSE_TOPIC] };
 }
 
 export function blockAfter(
@@ -146,18 +158,38 @@ export function blockJson({ id, header, signature, transactions }: Block, hasDet
 }
 
 export function infosJson({ number, time, transactions }: Block): object[] {
-  const word = (hex: string) => hex.padStart(64, '0');
-  return transactions.map(({ id, logs }) => ({
-    id,
+  return transactions.map((transaction) => ({
+    id: transaction.id,
     blockNumber: number,
     blockTimeStamp: time,
     receipt: { result: 'SUCCESS' },
-    log: logs.map(({ from, to, amount }) => ({
-      address: USDT,
-      topics: [TRANSFER_TOPIC, word(from), word(to)],
-      data: word(amount.toString(16)),
-    })),
+    log: logsJson(transaction),
   }));
+}
+
+/** The logs of a block as JSON-RPC shows them. */
+export function rpcLogsOf(block: Block): RpcLog[] {
+  return block.transactions.flatMap((transaction) =>
+    logsJson(transaction).map(({ address, topics, data }) => ({
+      blockHash: `0x${block.id}`,
+      transactionHash: `0x${transaction.id}`,
+      address: `0x${address}`,
+      topics: topics.map((topic) => `0x${topic}`),
+      data: `0x${data}`,
+    })),
+  );
+}
+
+export type RpcLog = { blockHash: string; transactionHash: string; address: string; topics: string[]; data: string };
+
+function logsJson({ logs, events = [] }: Transaction) {
+  const word = (hex: string) => hex.padStart(64, '0');
+  const transfers = logs.map(({ from, to, amount }) => ({
+    address: USDT,
+    topics: [TRANSFER_TOPIC, word(from), word(to)],
+    data: word(amount.toString(16)),
+  }));
+  return [...transfers, ...events.map((topic) => ({ address: USDT, topics: [topic], data: '' }))];
 }
 
 /** A chain of so many blocks. */

@@ -2,7 +2,7 @@ import { createJsonReader } from '../../src/chain/nodes/json-reader.ts';
 import type { Node } from '../../src/chain/nodes/node.ts';
 import { AppError } from '../../src/domain/errors.ts';
 import { GENESIS_BLOCK_IDS } from '../../src/tron/genesis.ts';
-import { type AttackChain, type Block, blockJson, HONEST, infosJson } from './attack-chain.ts';
+import { type AttackChain, type Block, blockJson, HONEST, infosJson, type RpcLog, rpcLogsOf } from './attack-chain.ts';
 
 type Body = {
   id_or_num?: string;
@@ -11,6 +11,7 @@ type Body = {
   endNum?: number;
   address?: string;
   function_selector?: string;
+  params?: readonly { fromBlock: string; toBlock: string }[];
 };
 type Request = { path: string; body: Body };
 
@@ -25,6 +26,8 @@ export type Lies = {
   solid?(): Block | undefined;
   /** The producers of now. */
   producers?(): readonly { account: string }[] | undefined;
+  /** Other logs by JSON-RPC. */
+  logs?(logs: RpcLog[]): RpcLog[];
   /** Any other answer. `refuse`: none. */
   answer?(request: Request): object | 'refuse' | undefined;
 };
@@ -85,10 +88,16 @@ function answerOf(lies: Lies, chain: AttackChain, { path, body }: Request): obje
     if (lie !== undefined) return lie;
     return number <= last ? (chain.at(number) ?? null) : null;
   };
+  const between = (first: number, end: number) =>
+    Array.from({ length: end - first }, (_, index) => blockAt(first + index) ?? []).flat();
   if (path.endsWith('/getblockbylimitnext')) {
     const { startNum = 0, endNum = 0 } = body;
-    const numbers = Array.from({ length: endNum - startNum }, (_, index) => startNum + index);
-    return { block: numbers.flatMap((number) => blockAt(number) ?? []).map((block) => blockJson(block, true)) };
+    return { block: between(startNum, endNum).map((block) => blockJson(block, true)) };
+  }
+  if (path === '/jsonrpc') {
+    const { fromBlock = '', toBlock = '' } = body.params?.[0] ?? {};
+    const logs = between(Number(fromBlock), Number(toBlock) + 1).flatMap(rpcLogsOf);
+    return { jsonrpc: '2.0', id: 1, result: lies.logs?.(logs) ?? logs };
   }
   if (path.endsWith('/getblock')) {
     const block = blockAt(Number(body.id_or_num));

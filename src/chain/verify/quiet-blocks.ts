@@ -86,8 +86,7 @@ function readQuietly(
   if (byTransaction.size > 0) return null;
   try {
     const { transfers, notices, hasOddSplit } = readLogs(block, infos, usdt, terms);
-    const isChecked = transfers.some(({ isProven }) => isProven);
-    return isChecked && notices.length === 0 && !hasOddSplit ? transfers : null;
+    return notices.length === 0 && !hasOddSplit ? transfers : null;
   } catch (error) {
     if (error instanceof AppError) return null;
     throw error;

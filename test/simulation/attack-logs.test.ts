@@ -1,0 +1,192 @@
+import { afterEach, expect, test } from 'vitest';
+import { LONG_RANGE_BLOCKS } from '../../src/chain/verify/read-block.ts';
+import {
+  createAttackChain,
+  directTransfer,
+  innerTransfer,
+  pause,
+  type RpcLog,
+  type Transaction,
+} from './attack-chain.ts';
+import { type AttackNode, createAttackNode, type Lies } from './attack-node.ts';
+import { type AttackWorld, createAttackWorld } from './attack-world.ts';
+
+const RPC = '/jsonrpc';
+const INFOS = '/wallet/gettransactioninfobyblocknum';
+const MISSED_BLOCKS = 400;
+const STRANGER = '33'.repeat(20);
+const OTHER_STRANGER = '44'.repeat(20);
+
+let world: AttackWorld | null = null;
+afterEach(async () => {
+  await world?.stop();
+  world = null;
+});
+
+/** As each block of the main network: a direct transfer and one inside a contract, between strangers. */
+const traffic = () => [directTransfer(STRANGER, 7n), innerTransfer(OTHER_STRANGER, 5n)];
+
+/** A watcher that was away for four hundred blocks; `special` go into some of them, in order. */
+async function missMuch({ operators, special }: { operators: number; special(invoices: Payable[]): Transaction[][] }) {
+  const chain = createAttackChain();
+  chain.mine();
+  const nodes = Array.from({ length: operators }, (_, index) => createAttackNode(`node-${index}`, chain));
+  const made = await createAttackWorld({ chain, nodes, agreement: operators });
+  world = made;
+  const invoices = [await made.invoice(), await made.invoice()];
+  await made.run(25, traffic);
+  const extra = special(invoices);
+  let mined = 0;
+  made.restartAfter(MISSED_BLOCKS, () => {
+    mined += 1;
+    return [...traffic(), ...((mined % 20 === 0 ? extra.shift() : null) ?? [])];
+  });
+  for (const { requests } of nodes) requests.clear();
+  return { world: made, nodes };
+}
+
+type Payable = { account: string; amount: bigint };
+
+const bothWays = ([first, second]: Payable[]): Transaction[][] => [
+  [directTransfer(first?.account ?? '', first?.amount ?? 0n)],
+  [innerTransfer(second?.account ?? '', second?.amount ?? 0n)],
+];
+
+async function catchUp({ world }: Awaited<ReturnType<typeof missMuch>>) {
+  for (let steps = 0; steps < 5; steps += 1) await world.step();
+  await world.run(8, traffic);
+  expect(world.behind()).toBe(0);
+  expect(await world.inventions()).toEqual([]);
+}
+
+const asked = ({ requests }: AttackNode, path: string) => requests.get(path) ?? 0;
+
+test.each([1, 2])('with %i operators, infos are asked for only where a payment is', async (operators) => {
+  const missed = await missMuch({ operators, special: bothWays });
+  await catchUp(missed);
+  expect(await missed.world.statuses()).toEqual(['PAID', 'PAID']);
+  for (const node of missed.nodes) {
+    expect(asked(node, INFOS)).toBeLessThan(40);
+    expect(asked(node, RPC)).toBeLessThanOrEqual(Math.ceil(MISSED_BLOCKS / LONG_RANGE_BLOCKS) + 2);
+  }
+  expect(missed.world.errors).toEqual([]);
+});
+
+test('money that leaves an address of ours is recorded', async () => {
+  const special = ([first]: Payable[]) => [[innerTransfer(STRANGER, 3n, first?.account)]];
+  const missed = await missMuch({ operators: 2, special });
+  await catchUp(missed);
+  const [row] = await missed.world.query('select count(*)::int as count from outgoing_transfers');
+  expect(row.count).toBe(1);
+});
+
+test('an event of the contract itself is an alarm', async () => {
+  const missed = await missMuch({ operators: 2, special: () => [[pause()]] });
+  await catchUp(missed);
+  expect(await missed.world.alarms()).toContain('contract-event');
+});
+
+const isTo = (log: RpcLog, account: string) => log.topics[2]?.endsWith(account) ?? false;
+/** Invoices may share an address. */
+const pays = (log: RpcLog, { account, amount }: Payable) => isTo(log, account) && BigInt(log.data) === amount;
+const numberOf = ({ blockHash }: RpcLog) => Number.parseInt(blockHash.slice(2, 18), 16);
+const answered = (answer: object | 'refuse'): Lies => ({ answer: ({ path }) => (path === RPC ? answer : undefined) });
+
+type LiesAbout = (payables: Payable[]) => Lies;
+
+/** Each node has lies of its own, or none. */
+async function expectPaid(...liesOf: LiesAbout[]) {
+  let payables: Payable[] = [];
+  const missed = await missMuch({
+    operators: 2,
+    special: (invoices) => {
+      payables = invoices;
+      return bothWays(invoices);
+    },
+  });
+  for (const [index, liesAbout] of liesOf.entries()) (missed.nodes[index] as AttackNode).lies = liesAbout(payables);
+  await catchUp(missed);
+  expect(await missed.world.statuses()).toEqual(['PAID', 'PAID']);
+}
+
+test.each<[string, LiesAbout]>([
+  ['has no index', () => ({ logs: () => [] })],
+  ['has an index of every third block', () => ({ logs: (logs) => logs.filter((log) => numberOf(log) % 3 === 0) })],
+  ['lacks a direct payment', ([paid]) => ({ logs: (logs) => logs.filter((log) => !pays(log, paid as Payable)) })],
+  [
+    'shows the logs of other blocks',
+    () => ({ logs: (logs) => logs.map((log) => ({ ...log, blockHash: logs[0]?.blockHash ?? '' })) }),
+  ],
+  [
+    'shows logs of no transaction',
+    () => ({ logs: (logs) => logs.map((log) => ({ ...log, transactionHash: '0x00' })) }),
+  ],
+  [
+    'shows a payment under another transaction',
+    ([, paid]) => ({
+      logs: (logs) =>
+        logs.map((log) => (pays(log, paid as Payable) ? { ...log, transactionHash: `0x${'ab'.repeat(32)}` } : log)),
+    }),
+  ],
+  ['shows what is no log', () => ({ logs: (logs) => logs.map(() => null as never) })],
+  ['shows an error', () => answered({ jsonrpc: '2.0', id: 1, error: { code: -32005, message: 'limit exceeded' } })],
+  ['shows no list', () => answered({ jsonrpc: '2.0', id: 1, result: 'x' })],
+  ['refuses', () => answered('refuse')],
+])('where the JSON-RPC of every node %s, no payment is lost', async (_, liesAbout) => {
+  await expectPaid(liesAbout, liesAbout);
+});
+
+test.each<[string, LiesAbout]>([
+  [
+    'lacks the payment by a contract',
+    ([, paid]) => ({ logs: (logs) => logs.filter((log) => !pays(log, paid as Payable)) }),
+  ],
+  ['lacks all that contracts moved', () => ({ logs: (logs) => logs.filter((log) => isTo(log, STRANGER)) })],
+])('where the JSON-RPC of one operator %s, the other shows it', async (_, liesAbout) => {
+  await expectPaid(liesAbout);
+});
+
+test('what one operator does not show of a block counts only where another shows that block', async () => {
+  await expectPaid(
+    ([, paid]) => ({ logs: (logs) => logs.filter((log) => !pays(log, paid as Payable)) }),
+    () => ({ logs: (logs) => logs.filter((log) => numberOf(log) % 2 === 0) }),
+  );
+  await world?.stop();
+  await expectPaid(
+    ([, paid]) => ({ logs: (logs) => logs.filter((log) => !pays(log, paid as Payable)) }),
+    () => ({ logs: (logs) => logs.filter((log) => numberOf(log) % 2 === 1) }),
+  );
+});
+
+test('a node that shows no logs is asked for them again after a minute, and not sooner', async () => {
+  const missed = await missMuch({ operators: 1, special: bothWays });
+  const [node] = missed.nodes as [AttackNode];
+  node.lies = answered('refuse');
+  await catchUp(missed);
+  // Those that were under way when the first was answered.
+  expect(asked(node, RPC)).toBeLessThanOrEqual(3);
+  expect(await missed.world.statuses()).toEqual(['PAID', 'PAID']);
+});
+
+test('money that a node says came to us, which the chain does not know, is credited to nobody', async () => {
+  let payables: Payable[] = [];
+  const missed = await missMuch({
+    operators: 1,
+    special: (invoices) => {
+      payables = invoices;
+      return [];
+    },
+  });
+  const [node] = missed.nodes as [AttackNode];
+  const [paid] = payables as [Payable];
+  const word = (hex: string) => `0x${hex.padStart(64, '0')}`;
+  node.lies = {
+    logs: (logs) =>
+      logs.map((log) => {
+        const [topic = '', from = ''] = log.topics;
+        return { ...log, topics: [topic, from, word(paid.account)], data: word(paid.amount.toString(16)) };
+      }),
+  };
+  await catchUp(missed);
+  expect(await missed.world.statuses()).toEqual(['PENDING', 'PENDING']);
+});
