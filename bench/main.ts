@@ -26,7 +26,8 @@ import { runWebhooks } from './webhooks/run.ts';
  * `growth`, `misattribution`, `webhooks`, `checkout`, `paint`, `sizes`, `overload`, `floods` and `soak`. `--quick` is a short run that shows whether everything works and roughly how fast; its figures are no record.
  * `--compare OLD.json` shows beside the targets what an earlier result had.
  * `growth` with `--invoices` measures a ledger of so many, with memory for its indexes and without; with `--partitions`, a table that is partitioned by hash.
- * `soak` takes as long as `--minutes` says, 20 if it says nothing. For `ingest`, `--full` replays a whole day, and `--profile` writes a CPU profile of the service while it catches up from two nodes.
+ * `soak` takes as long as `--minutes` says, 20 if it says nothing. For `ingest`, `--full` replays a whole day in every row, `--day` only
+ * one from one node, near and far, `--without-logs` has nodes that know no `eth_getLogs`, and `--profile` writes a CPU profile of the service while it catches up from two nodes.
  */
 const BENCHES = {
   api: async () => runApi(await prepare()),
@@ -60,7 +61,9 @@ const { values: flags, positionals } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     full: { type: 'boolean', default: false },
+    day: { type: 'boolean', default: false },
     profile: { type: 'boolean', default: false },
+    'without-logs': { type: 'boolean', default: false },
     compare: { type: 'string' },
     minutes: { type: 'string', default: '20' },
     invoices: { type: 'string' },

@@ -33,6 +33,12 @@ export async function residentBytes(pid: number): Promise<number> {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;
 }
 
+/** Memory of one process in bytes, in which pages that it shares count in proportion. */
+export async function proportionalBytes(pid: number): Promise<number> {
+  const rollup = await readFile(`/proc/${pid}/smaps_rollup`, 'utf8').catch(() => '');
+  return Number(/^Pss:\s+(\d+) kB$/m.exec(rollup)?.[1] ?? 0) * 1024;
+}
+
 /** The ids of the processes that a process started, and theirs. */
 export async function descendants(pid: number): Promise<number[]> {
   const names = await readdir('/proc').catch(() => []);

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { ask, type Child, type Server, startService } from '../child.ts';
-import { cpuMs, descendants } from '../proc.ts';
+import { cpuMs, descendants, proportionalBytes } from '../proc.ts';
 import type { ChainCounts } from './chain-server.ts';
 import { type DayPlan, FIRST_SHOWN, SOLID_DEPTH } from './day.ts';
 import { checkPaid, type IngestShop, insertInvoices } from './shop.ts';
@@ -10,11 +10,15 @@ import { checkPaid, type IngestShop, insertInvoices } from './shop.ts';
 /** What a catch-up is measured with: each answer takes `latencyMs` longer, and each node may be asked so often a second. */
 export type CatchUpPlan = { nodes: number; blocks: number; latencyMs: number; requestsPerSecond: number | null };
 
-/** CPU times are milliseconds a block. `requests` are those of each node a block; `paths` of the first, by path. */
+/**
+ * CPU times are milliseconds a block. `requests` are those of each node a block; `paths` of the first, by path. `peakPssBytes` is the
+ * most that was seen once a second, with the processes that the service started.
+ */
 export type CatchUp = CatchUpPlan & {
   seconds: number;
   perSecond: number;
   peakBytes: number;
+  peakPssBytes: number;
   payments: number;
   requests: number[];
   paths: Record<string, number>;
@@ -22,6 +26,7 @@ export type CatchUp = CatchUpPlan & {
 };
 
 const SAMPLE_MS = 50;
+const MEMORY_SAMPLE_MS = 1000;
 /** A service that gets no further for so long hangs. */
 const STUCK_MS = 60_000;
 
@@ -59,7 +64,8 @@ export async function measureCatchUp(options: {
     const from = await untilSolid(client, start + 1);
     const before = await cpuOf(service, chain);
     const started = performance.now();
-    const to = await untilSolid(client, last - SOLID_DEPTH);
+    const memory = watchMemory(service.pid);
+    const to = await untilSolid(client, last - SOLID_DEPTH).finally(memory.end);
     const seconds = (performance.now() - started) / 1000;
     const after = await cpuOf(service, chain);
     const counts = await ask<ChainCounts>(chain, { kind: 'counts' });
@@ -71,6 +77,7 @@ export async function measureCatchUp(options: {
     const used = (name: keyof CatchUp['cpu']) => (after[name] - before[name]) / blocks;
     return {
       ...{ ...plan, blocks, seconds, perSecond: blocks / seconds, peakBytes, payments },
+      peakPssBytes: memory.peakBytes(),
       requests: counts.requests.slice(0, urls.length).map((of) => sum(of) / all),
       paths: Object.fromEntries(Object.entries(counts.requests[0] ?? {}).map(([path, count]) => [path, count / all])),
       cpu: { service: used('service'), chainServer: used('chainServer'), postgres: used('postgres') },
@@ -104,6 +111,20 @@ async function cpuOf(service: Server, chain: Child): Promise<CatchUp['cpu']> {
     chainServer: of(chain.pid),
     postgres: others.reduce((total, id) => total + of(id), 0),
   };
+}
+
+/** Looks at the memory of a process and of those that it started, now and then until the end. */
+function watchMemory(pid: number): { end(): void; peakBytes(): number } {
+  let peak = 0;
+  const look = async () => {
+    const bytes = await Promise.all([pid, ...(await descendants(pid))].map(proportionalBytes));
+    peak = Math.max(
+      peak,
+      bytes.reduce((total, each) => total + each, 0),
+    );
+  };
+  const timer = setInterval(() => void look(), MEMORY_SAMPLE_MS);
+  return { end: () => clearInterval(timer), peakBytes: () => peak };
 }
 
 async function peakResidentBytes(pid: number): Promise<number> {

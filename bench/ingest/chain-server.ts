@@ -13,6 +13,8 @@ export type ChainServerPlan = {
   delayMs: number;
   /** How long each answer is under way; none when absent. */
   latencyMs?: number;
+  /** Whether the nodes know nothing of JSON-RPC, like a java-tron with its defaults. */
+  isWithoutLogs?: boolean;
 };
 
 /** `show`: blocks up to `head` are there. `live`: the others come by the clock. */
@@ -49,10 +51,11 @@ async function serve(node: number, request: IncomingMessage, response: ServerRes
   if (plan.latencyMs !== undefined) await delay(plan.latencyMs);
   const head = headNumber();
   const top = path.startsWith('/walletsolidity/') ? head - SOLID_DEPTH : head;
-  const view: View = { day, plan: plan.day, top };
-  const { parts, newest } = answerOf(view, path.slice(path.lastIndexOf('/') + 1), parameters);
   const of = counts.requests[node];
   if (of !== undefined) of[path] = (of[path] ?? 0) + 1;
+  if (path === '/jsonrpc' && plan.isWithoutLogs === true) return void response.writeHead(405).end();
+  const view: View = { day, plan: plan.day, top };
+  const { parts, newest } = answerOf(view, path.slice(path.lastIndexOf('/') + 1), parameters);
   reveal(newest);
   const length = parts.reduce((sum, part) => sum + part.length, 0);
   counts.bytes += length;

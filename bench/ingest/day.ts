@@ -1,6 +1,7 @@
 import { type BlockHeaderJson, blockIdOf, encodeBlockHeader } from '../../src/tron/block-header.ts';
 import { signMessage } from '../../src/tron/signature.ts';
 import { directTransfer, insideTransfers, leafOf, makeTransactions, rootOf } from './block-body.ts';
+import { type LogTemplate, logsOfBlock, logTemplate } from './block-logs.ts';
 import { makeProducers, type Producer } from './producers.ts';
 import { createRandomStream, type RandomStream } from './random-stream.ts';
 import { type MadeTransaction, NUMBER_PLACE, TIME_PLACE } from './transaction-parts.ts';
@@ -23,6 +24,7 @@ type Body = {
   transactions: Buffer;
   infos: Buffer;
   places: number[];
+  logs: LogTemplate;
   leaves: Buffer[];
   root: string;
   made: MadeTransaction[];
@@ -38,6 +40,9 @@ export type DayBlock = {
   /** The transactions, separated by commas. */
   transactions: Buffer[];
   infos(): Buffer;
+  /** How many logs of USDT it has, and as `eth_getLogs` answers them, separated by commas. */
+  logCount: number;
+  logs(): Buffer[];
   /** What is hashed to verify it: the raw data and the whole of each transaction, and the header. */
   hashed(): { made: readonly MadeTransaction[]; header: Uint8Array };
 };
@@ -101,7 +106,7 @@ function makeBody(made: MadeTransaction[]): Body {
   const leaves = made.map(leafOf);
   const infos = Buffer.from(made.map(({ info }) => info).join());
   const transactions = Buffer.from(made.map(({ json }) => json).join());
-  return { transactions, infos, places: placesIn(infos), leaves, root: rootOf(leaves), made };
+  return { transactions, infos, places: placesIn(infos), logs: logTemplate(made), leaves, root: rootOf(leaves), made };
 }
 
 const PLACE = `"blockNumber":${NUMBER_PLACE},"blockTimeStamp":${TIME_PLACE}`;
@@ -116,6 +121,8 @@ function placesIn(infos: Buffer): number[] {
 
 function toBlock(body: Body, { header, id, signature, extra }: Sealed): DayBlock {
   const { number = 0, timestamp = 0 } = header;
+  const more = extra === null ? [] : [logTemplate([extra], body.made.length, body.logs.counted)];
+  const logs = [body.logs, ...more];
   const block = { blockID: id, block_header: { raw_data: header, witness_signature: signature } };
   return {
     number,
@@ -135,6 +142,8 @@ function toBlock(body: Body, { header, id, signature, extra }: Sealed): DayBlock
       }
       return infos;
     },
+    logCount: logs.reduce((total, { places }) => total + places.length, 0),
+    logs: () => logs.map((template) => logsOfBlock(template, { id, number })),
     hashed: () => ({ made: extra === null ? body.made : [...body.made, extra], header: headerBytes(header) }),
   };
 }

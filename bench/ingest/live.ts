@@ -54,7 +54,7 @@ export async function measureLive(
   const blockCount = OLD_BLOCKS + WARM_BLOCKS + blocks + LATE_BLOCKS;
   const common = { firstNumber: FIRST_NUMBER, firstTimeMs, slotMs: BLOCK_MS };
   const day: DayPlan = { ...common, blockCount, bodyCount: options.bodyCount, payments };
-  const chainPlan: ChainServerPlan = { day, nodes, delayMs: DELAY_MS };
+  const chainPlan: ChainServerPlan = { day, nodes, delayMs: DELAY_MS, isWithoutLogs: options.flags['without-logs'] };
   const env = { BENCH_CHAIN: JSON.stringify(chainPlan) };
   const [chain, { urls }] = await startScript<ChainReady>('./ingest/chain-server.ts', env);
   onStart(chain);

@@ -1,5 +1,6 @@
 import { accountFromHex41 } from '../../src/tron/address.ts';
 import { blockIdOf, encodeBlockHeader } from '../../src/tron/block-header.ts';
+import { USDT_FILTER } from './block-logs.ts';
 import type { Day, DayBlock, DayPlan } from './day.ts';
 
 /** The chain as one request sees it, up to the height `top`. */
@@ -13,11 +14,15 @@ type Parameters = Record<string, unknown>;
 const EMPTY: Buffer[] = [Buffer.from('{}')];
 const EMPTY_LIST: Buffer[] = [Buffer.from('[]')];
 const COMMA = Buffer.from(',');
+const OPEN_LIST = Buffer.from('[');
 const OPEN_TRANSACTIONS = Buffer.from(',"transactions":[');
 const CLOSE_BLOCK = Buffer.from(']}');
 const CLOSE_HEADER = Buffer.from('}');
 const OPEN_RANGE = Buffer.from('{"block":[');
 const MAX_RANGE_BLOCKS = 100;
+/** java-tron's limits of `eth_getLogs`: of what the last block may be above the first, and of logs in an answer. */
+const MAX_LOG_RANGE = 5000;
+const MAX_LOGS = 10_000;
 /** Candidates that make no blocks; the main network has some hundreds. */
 const CANDIDATE_COUNT = 373;
 
@@ -34,6 +39,8 @@ export function answerOf(view: View, call: string, parameters: Parameters): Answ
       const block = blockAt(view, Number(parameters['num']));
       return { parts: block === null ? EMPTY_LIST : [block.infos()], newest: block?.number ?? 0 };
     }
+    case 'jsonrpc':
+      return getLogs(view, parameters);
     case 'listwitnesses':
       return json(witnesses(view));
     case 'getaccount':
@@ -65,6 +72,30 @@ function getRange(view: View, parameters: Parameters): Answer {
     newest = number;
   }
   return newest === 0 ? { parts: EMPTY, newest } : { parts: [...parts, CLOSE_BLOCK], newest };
+}
+
+/** `eth_getLogs` for all logs of USDT, which is the only one that is answered. */
+function getLogs(view: View, { id, method, params }: Parameters): Answer {
+  const [{ fromBlock, toBlock, address, ...rest } = {}, ...more] = (params ?? []) as Record<string, unknown>[];
+  const isKnown = method === 'eth_getLogs' && String(address).toLowerCase() === USDT_FILTER;
+  if (!isKnown || more.length > 0 || Object.keys(rest).length > 0) {
+    throw new Error(`the benchmark's node does not know ${method} ${JSON.stringify(params)}`);
+  }
+  const failed = (code: number, message: string) => json({ jsonrpc: '2.0', id, error: { code, message, data: '{}' } });
+  const [from, to] = [Number(fromBlock), Math.min(Number(toBlock), view.top)];
+  if (to - from > MAX_LOG_RANGE) return failed(-32602, `exceed max block range: ${MAX_LOG_RANGE}`);
+  const parts: Buffer[] = [];
+  let [count, newest] = [0, 0];
+  for (let number = from; number <= to; number += 1) {
+    const block = blockAt(view, number);
+    if (block === null) continue;
+    count += block.logCount;
+    newest = number;
+    if (count > MAX_LOGS) return failed(-32005, `query returned more than ${MAX_LOGS} results`);
+    for (const logs of block.logs()) if (logs.length > 0) parts.push(parts.length === 0 ? OPEN_LIST : COMMA, logs);
+  }
+  const head = Buffer.from(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`);
+  return { parts: parts.length === 0 ? [head, ...EMPTY_LIST, CLOSE_HEADER] : [head, ...parts, CLOSE_BLOCK], newest };
 }
 
 function blockAt({ day, top }: View, number: number): DayBlock | null {

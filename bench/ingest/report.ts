@@ -65,9 +65,10 @@ export function showIngest(figures: IngestFigures): string {
     ...[decodeMs, parseMs, hashMs].map((ms) => (ms / blocks).toFixed(2)),
   ]);
   const caught = catchUps.map((row) => {
-    const { blocks, perSecond, peakBytes, payments, requests, cpu } = row;
+    const { blocks, perSecond, peakBytes, peakPssBytes, payments, requests, cpu } = row;
+    const peak = [peakBytes, peakPssBytes].map((bytes) => show(bytes / 1e6)).join(' / ');
     return [
-      ...[showRow(row), blocks, perSecond, perSecond / floorPerSecond(floors), peakBytes / 1e6, payments].map(show),
+      ...[showRow(row), blocks, perSecond, perSecond / floorPerSecond(floors), peak, payments].map(show),
       requests.map(show).join(' + '),
       [cpu.service, cpu.chainServer, cpu.postgres].map((ms) => ms.toFixed(1)).join(' / '),
     ];
@@ -94,7 +95,7 @@ export function showIngest(figures: IngestFigures): string {
         'blocks',
         'blocks/s',
         'of floor',
-        'peak MB',
+        'peak MB: RSS / PSS',
         'paid',
         'requests/block',
         'CPU ms/block: service/server/rest',

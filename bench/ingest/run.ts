@@ -38,7 +38,13 @@ const DEFAULT: Plan = {
   ],
 };
 /** A day of the main network: two slots are skipped every six hours. */
-const WHOLE_DAY: Plan = { ...DEFAULT, catchUps: catchUpsOf(28_792, 28_792, 1500) };
+const DAY_BLOCKS = 28_792;
+const WHOLE_DAY: Plan = { ...DEFAULT, catchUps: catchUpsOf(DAY_BLOCKS, DAY_BLOCKS, 1500) };
+const ONE_DAY: Plan = {
+  ...DEFAULT,
+  catchUps: [0, FAR_MS].map((latencyMs) => ({ nodes: 1, blocks: DAY_BLOCKS, latencyMs, requestsPerSecond: null })),
+  live: [],
+};
 const QUICK: Plan = {
   ...{ catchUps: catchUpsOf(800, 400, 250), floorBlocks: 300, bodyCount: 60 },
   live: [
@@ -56,7 +62,7 @@ const FIRST_PAID = FIRST_SHOWN + 2;
 /** A day of main-network traffic: caught up with full verification beside the floor, and followed at the head. */
 export async function runIngest(context: BenchContext): Promise<BenchResult> {
   const { flags, onProgress } = context;
-  const plan = flags.quick ? QUICK : flags.full ? WHOLE_DAY : DEFAULT;
+  const plan = flags.quick ? QUICK : flags.full ? WHOLE_DAY : flags.day ? ONE_DAY : DEFAULT;
   const catchUps = await measureDay(context, plan);
   const live: Live[] = [];
   for (const [index, of] of plan.live.entries()) {
@@ -76,7 +82,8 @@ async function measureDay(context: BenchContext, plan: Plan): Promise<Omit<Inges
     const day = planDay(shop, row.blocks, plan.bodyCount);
     context.onProgress(`making ${row.blocks} blocks`);
     const { nodes, latencyMs } = row;
-    const [chain, ready] = await startChain({ day, nodes, delayMs: 0, latencyMs }, context);
+    const isWithoutLogs = context.flags['without-logs'];
+    const [chain, ready] = await startChain({ day, nodes, delayMs: 0, latencyMs, isWithoutLogs }, context);
     const floorOf = () => ask<Floor>(chain, { kind: 'floor', first: FIRST_NUMBER, blocks: plan.floorBlocks });
     if (index === 0) {
       context.onProgress(`made in ${Math.round(ready.madeMs / 1000)} s; measuring server and floor alone`);
