@@ -3,8 +3,8 @@ import { AppError } from '../../domain/errors.ts';
 import type { Node } from '../nodes/node.ts';
 import { ofDifferentOperators } from '../nodes/operators.ts';
 import type { ExaminedBlock } from '../proof/prove-block.ts';
-import { findQuietBlocks } from '../verify/quiet-blocks.ts';
 import { LONG_RANGE_BLOCKS, RANGE_BLOCKS, type ReadBlock, readRange } from '../verify/read-block.ts';
+import { readByLogs } from '../verify/read-by-logs.ts';
 import { readBlock, withLogs } from '../verify/read-with-logs.ts';
 import type { FollowDeps, Following } from './following.ts';
 import { createInFlight, type InFlight } from './in-flight.ts';
@@ -68,10 +68,10 @@ export function createReadAhead(
     const complete = (block: ReadBlock) => withOthers(deps, nodes, block);
     if (failuresOf(source) >= MAX_RANGE_FAILURES) return readOneByOne(deps, source, begin, end, complete);
     const blocks = await readRange(deps, source, begin, end);
-    const quiet = isStopped ? [] : await logs.findQuiet(source, blocks);
+    const done = isStopped ? [] : await logs.read(source, blocks);
     if (isStopped) return [];
     const readRest = async (block: ExaminedBlock) =>
-      quiet.find((read) => read.block === block) ?? withLogs(deps, source, block);
+      done.find((read) => read.block === block) ?? withLogs(deps, source, block);
     return upToFirstFailure(blocks.map((block) => readRest(block).then(complete)));
   };
   /** The preferred node first; another one only while all of its ranges are good. */
@@ -141,19 +141,19 @@ function paceFor({ blocks, atOnce }: typeof SHORT): Pace {
   return { blocks, flight: createInFlight(atOnce) };
 }
 
-/** Asks the node that shows a range, and as many of other operators as must agree, which of its blocks need no infos. */
+/** Asks the node that shows a range, and as many of other operators as must agree, for logs in place of infos. */
 function createLogsReader(deps: FollowDeps, nodes: readonly Node[], withoutLogs: Following['withoutLogs']) {
   const isAble = ({ origin, hasJsonRpc }: Node) => hasJsonRpc && performance.now() > (withoutLogs.get(origin) ?? 0);
   const askedFor = (source: Node) => ofDifferentOperators([source, ...nodes].filter(isAble), deps.agreement);
   const areEnough = (asked: readonly Node[]) => asked.length === deps.agreement;
   return {
     areEnoughAsked: (source: Node) => areEnough(askedFor(source)),
-    findQuiet: async (source: Node, blocks: readonly ExaminedBlock[]): Promise<ReadBlock[]> => {
+    read: async (source: Node, blocks: readonly ExaminedBlock[]): Promise<ReadBlock[]> => {
       const asked = askedFor(source);
       if (!areEnough(asked)) return [];
-      const quiet = await findQuietBlocks(deps, asked, blocks);
-      for (const { origin } of quiet.useless) withoutLogs.set(origin, performance.now() + WITHOUT_LOGS_MS);
-      return quiet.blocks;
+      const shown = await readByLogs(deps, asked, blocks);
+      for (const { origin } of shown.useless) withoutLogs.set(origin, performance.now() + WITHOUT_LOGS_MS);
+      return shown.blocks;
     },
   };
 }

@@ -8,39 +8,45 @@ import { orNull } from '../proof/or-null.ts';
 import type { ExaminedBlock, ShownTransactionFacts } from '../proof/prove-block.ts';
 import type { FeeTerms } from './fee-terms.ts';
 import { infoWithLogs, type ReadBlock, type ReadDeps } from './read-block.ts';
-import { type BlockLogs, readLogs } from './read-logs.ts';
+import { readLogs } from './read-logs.ts';
 
-/** The logs of a block in which nothing concerns us: the ledger keeps no transfers between strangers. */
-const NO_LOGS: BlockLogs = { transfers: [], notices: [], digest: '', hasOddSplit: false };
 /** For a single block, infos take no more requests. */
 const MIN_BLOCKS = 2;
 
 /** Blocks of which the logs said enough, and nodes that said nothing of any. */
-type Quiet = { blocks: ReadBlock[]; useless: Node[] };
+type ReadByLogs = { blocks: ReadBlock[]; useless: Node[] };
 
 /**
- * Those of the blocks in which no USDT moved to or from an address of a project, and nothing became of the contract itself, as each of
- * `nodes` shows by the logs of USDT. What a node shows of a block counts only if every direct call that the block proves stands in it, and
- * there is one: a node that has no index of a block shows nothing. So a node can hide no more here than in infos: logs of calls between
- * contracts. `nodes` are of different operators, as many as must agree. Each is asked once, none where that saves nothing.
+ * Those of the blocks for which logs of USDT, as each of `nodes` shows them by JSON-RPC, stand for infos: nothing but direct calls moved
+ * USDT to or from an address of a project, which the header proves, and nothing became of the contract itself. Of them only what concerns
+ * a project is given. Other blocks need infos, in which a log has its place in the transaction.
+ *
+ * What a node shows of a block counts only if every direct call that the block proves stands in it, and there is one: a node that has no
+ * index of a block shows nothing. So a node can hide no more than in infos: what contracts moved. `nodes` are of different operators, as
+ * many as must agree. Each is asked once, none where that saves nothing.
  */
-export async function findQuietBlocks(
+export async function readByLogs(
   deps: ReadDeps,
   nodes: readonly Node[],
   blocks: readonly ExaminedBlock[],
-): Promise<Quiet> {
+): Promise<ReadByLogs> {
   const [node] = nodes;
   const checkable = blocks.filter((block) => block.isProven && block.transactions.some(movesUsdt));
   if (node === undefined || checkable.length < MIN_BLOCKS) return { blocks: [], useless: [] };
   const shown = await Promise.all(nodes.map((each) => readTransfers(deps, each, checkable)));
   const useless = nodes.filter((_, index) => shown[index]?.size === 0);
   const usable = checkable.filter(({ id }) => shown.every((transfers) => transfers.has(id)));
-  const partiesOf = ({ id }: ExaminedBlock) =>
-    shown.flatMap((transfers) => (transfers.get(id) ?? []).flatMap(({ from, to }) => [from, to]));
-  const ours = await findOurAccounts(deps.db, deps.network, [...new Set(usable.flatMap(partiesOf))]);
+  const transfersIn = ({ id }: ExaminedBlock) => shown.flatMap((transfers) => transfers.get(id) ?? []);
+  const parties = new Set(usable.flatMap(transfersIn).flatMap(({ from, to }) => [from, to]));
+  const ours = await findOurAccounts(deps.db, deps.network, [...parties]);
+  const isOurs = ({ from, to }: ChainTransfer) => ours.has(from) || ours.has(to);
   const word: Evidence = { nodes: nodes.map(({ origin }) => origin), operatorCount: nodes.length };
-  const quiet = usable.filter((block) => !partiesOf(block).some((party) => ours.has(party)));
-  return { blocks: quiet.map((block) => ({ node, block, logs: NO_LOGS, word })), useless };
+  const read = usable.flatMap((block): ReadBlock[] => {
+    if (transfersIn(block).some((transfer) => isOurs(transfer) && !transfer.isProven)) return [];
+    const transfers = shown[0]?.get(block.id)?.filter(isOurs) ?? [];
+    return [{ node, block, logs: { transfers, notices: [], digest: '', hasOddSplit: false }, word }];
+  });
+  return { blocks: read, useless };
 }
 
 function movesUsdt({ call }: ShownTransactionFacts): boolean {
@@ -59,14 +65,14 @@ async function readTransfers(
   const logs = (await node.ask(question, { isOptional: true }).catch(orNull)) ?? [];
   const byBlock = grouped(logs, ({ blockId }) => blockId);
   const readable = blocks.flatMap((block): [string, ChainTransfer[]][] => {
-    const transfers = readQuietly(block, byBlock.get(block.id) ?? [], usdt, fees.known());
+    const transfers = transfersOf(block, byBlock.get(block.id) ?? [], usdt, fees.known());
     return transfers === null ? [] : [[block.id, transfers]];
   });
   return new Map(readable);
 }
 
 /** `null`: the infos of this block are needed. */
-function readQuietly(
+function transfersOf(
   block: ExaminedBlock,
   shown: readonly ShownLog[],
   usdt: AccountHex,
