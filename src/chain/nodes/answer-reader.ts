@@ -2,10 +2,8 @@ import { createJsonReader, type JsonReader, type JsonShape, NotJson } from './js
 
 /** An object of three characters takes about 64 bytes, so this much text holds 11 MB at most. */
 const UNCOUNTED_BYTES = 512 * 1024;
-/** A range of six blocks has 2.5 MB. */
-const PLAIN_BYTES = 3 * 1024 * 1024;
-/** Values of such an answer, each of about 64 bytes: a transfer of USDT has 22, so a range of six blocks of 600 transactions has 80,000. */
-const PLAIN_MARKS = 150_000;
+/** Of what may be held: values take about 64 bytes each, and the text three times its length while it is parsed. */
+const [MARK_BYTES, TEXT_TIMES] = [64, 3];
 const MAX_DEPTH = 64;
 
 /**
@@ -49,7 +47,8 @@ export function createAnswerReader(shape: JsonShape, maxHeldBytes: number): Json
       if (bytes <= UNCOUNTED_BYTES) return;
       for (const each of chunks.slice(counted)) count(each);
       counted = chunks.length;
-      if (bytes <= PLAIN_BYTES && marks <= PLAIN_MARKS && deepest <= MAX_DEPTH) return;
+      const isPlain = bytes * TEXT_TIMES <= maxHeldBytes && marks * MARK_BYTES <= maxHeldBytes;
+      if (isPlain && deepest <= MAX_DEPTH) return;
       pieces = createJsonReader(shape, maxHeldBytes);
       for (const earlier of chunks.splice(0)) pieces.push(earlier);
     },
