@@ -9,6 +9,12 @@ const LATENCY_LIMIT_MS = 300;
 /** A day of blocks in five minutes, from where real nodes are. */
 const FAR_RATE = 96;
 const MEMORY_LIMIT_MB = 300;
+const HEAD_COLUMNS = [
+  ...['nodes', 'blocks / pay every', 'requests/block'],
+  ...['CONFIRMING', 'since shown', 'PAID', 'since shown', 'webhook'],
+];
+const LATENCIES =
+  'Latencies are p50 / p99 in ms, since the block was there and since the node first told of it; webhook: since PAID.';
 
 /** The targets that these figures are held against. */
 export function judgeIngest({ floors, catchUps, live }: IngestFigures): Target[] {
@@ -102,11 +108,7 @@ export function showIngest(figures: IngestFigures): string {
       ],
       caught,
     ),
-    table(
-      ['nodes', 'blocks / pay every', 'requests/block', 'CONFIRMING', 'since shown', 'PAID', 'since shown', 'webhook'],
-      followed,
-    ),
-    'Latencies are p50 / p99 in ms, since the block was there and since the node first told of it; webhook: since PAID.',
+    ...(live.length === 0 ? [] : [table(HEAD_COLUMNS, followed), LATENCIES]),
     table(['the first node', 'path', 'requests/block'], pathRows),
   ].join('\n\n');
 }
