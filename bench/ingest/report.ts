@@ -56,6 +56,12 @@ export function showRow({ nodes, latencyMs, requestsPerSecond }: CatchUpPlan): s
   return `nodes: ${nodes}, ${latencyMs} ms${limit}`;
 }
 
+/** What came of a row, in a line. */
+export function showCaught({ blocks, perSecond, peakBytes, peakPssBytes, requests }: CatchUp): string {
+  const peak = `${show(peakBytes / 1e6)} MB RSS, ${show(peakPssBytes / 1e6)} MB PSS`;
+  return `${blocks} blocks, ${show(perSecond)} blocks/s, at most ${peak}, requests/block ${requests.map(show).join(' + ')}`;
+}
+
 /** Blocks a second of the floor, over all its rounds. */
 function floorPerSecond(floors: Floor[]): number {
   const blocks = floors.reduce((total, floor) => total + floor.blocks, 0);

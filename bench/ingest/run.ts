@@ -5,7 +5,7 @@ import { type CatchUpPlan, measureCatchUp } from './catch-up.ts';
 import { type DayPlan, FIRST_SHOWN, SOLID_DEPTH } from './day.ts';
 import type { Floor } from './floor.ts';
 import { type Live, measureLive } from './live.ts';
-import { type IngestFigures, judgeIngest, showIngest, showRow } from './report.ts';
+import { type IngestFigures, judgeIngest, showCaught, showIngest, showRow } from './report.ts';
 import { measureServerAlone } from './server-alone.ts';
 import { createShop, type IngestShop, planPayments } from './shop.ts';
 import { startChainServer } from './start-chain-server.ts';
@@ -100,9 +100,10 @@ async function measureDay(context: BenchContext, plan: Plan): Promise<Omit<Inges
     const isProfiled = context.flags.profile && nodes === 2 && latencyMs === 0;
     const execArgv = isProfiled ? ['--cpu-prof', `--cpu-prof-dir=${join(context.results, 'profiles')}`] : [];
     const { command, onStart } = context;
-    figures.catchUps.push(
-      await measureCatchUp({ command, onStart, execArgv, shop, day, chain, urls: ready.urls, plan: row }),
-    );
+    const caught = await measureCatchUp({ command, onStart, execArgv, shop, day, chain, urls: ready.urls, plan: row });
+    figures.catchUps.push(caught);
+    // A row can take a quarter of an hour, and a run that is broken off leaves no table.
+    context.onProgress(showCaught(caught));
     if (index === 0) figures.floors.push(await floorOf());
     await chain.stop();
   }
