@@ -18,12 +18,17 @@ const POOL_SIZE = 10;
 /** What differs from one service to the other: settings, and options of Node.js. */
 export type ServiceSetup = { env?: Record<string, string>; execArgv?: string[] };
 
-/** Runs a script of this folder and waits for its first message. */
-export async function startScript<Message>(name: string, env: Record<string, string>): Promise<[Child, Message]> {
+/** Runs a script of this folder, sends it an order if there is one, and waits for its first message. */
+export async function startScript<Message>(
+  name: string,
+  env: Record<string, string>,
+  { order, limitMs = START_LIMIT_MS }: { order?: object; limitMs?: number } = {},
+): Promise<[Child, Message]> {
   // By the same --import as this process, which also runs TypeScript.
   const options: ForkOptions = { env: { ...process.env, NODE_ENV: 'production', ...env } };
   const child = fork(fileURLToPath(new URL(name, import.meta.url)), [], options);
-  const started = within(Promise.race([once(child, 'message'), failure(child)]), `${name} does not start`);
+  if (order !== undefined) child.send(order);
+  const started = within(Promise.race([once(child, 'message'), failure(child)]), `${name} does not start`, limitMs);
   const [message] = await started.catch((error: Error) => {
     // Nobody else knows of it yet, and it would keep the benchmark from ending.
     child.kill('SIGKILL');
@@ -111,10 +116,10 @@ async function failure(child: ChildProcess): Promise<never> {
   throw new Error(`a process of the benchmark ended with ${code}`);
 }
 
-async function within<Result>(result: Promise<Result>, problem: string): Promise<Result> {
+async function within<Result>(result: Promise<Result>, problem: string, limitMs = START_LIMIT_MS): Promise<Result> {
   let timer: NodeJS.Timeout | undefined;
   const limit = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`${problem} within ${START_LIMIT_MS / 1000} s`)), START_LIMIT_MS);
+    timer = setTimeout(() => reject(new Error(`${problem} within ${limitMs / 1000} s`)), limitMs);
   });
   return Promise.race([result, limit]).finally(() => clearTimeout(timer));
 }

@@ -3,7 +3,8 @@ import { encodeId } from '../src/domain/ids.ts';
 import type { PostgresConnection } from '../src/store/embedded/connection.ts';
 import { ask, type Child, type Server, startBaseline, startScript, startService } from './child.ts';
 import { createDatabases, onServer, SIDES, type Side, TABLES, type Tables, tableOf } from './databases.ts';
-import type { ChainReady, ChainServerPlan } from './ingest/chain-server.ts';
+import type { ChainServerPlan } from './ingest/chain-server.ts';
+import { startChainServer } from './ingest/start-chain-server.ts';
 import type { LoadJob, LoadResult } from './load.ts';
 import { cpuMs, descendants, machineCpuMs } from './proc.ts';
 import { emptyInvoices, sampleIds } from './seed.ts';
@@ -103,9 +104,7 @@ async function startChain(onStart: (child: Child) => void): Promise<string> {
   const day = { firstNumber: 77_000_000, slotMs: 3000, blockCount: 2000, bodyCount: 60, payments: [] };
   const firstTimeMs = (Math.floor(Date.now() / day.slotMs) - 60) * day.slotMs;
   const plan: ChainServerPlan = { day: { ...day, firstTimeMs }, nodes: 1, delayMs: 500 };
-  const [chain, { urls }] = await startScript<ChainReady>('./ingest/chain-server.ts', {
-    BENCH_CHAIN: JSON.stringify(plan),
-  });
+  const [chain, { urls }] = await startChainServer(plan);
   onStart(chain);
   await ask(chain, { kind: 'live' });
   return urls.join();

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -5,7 +6,7 @@ import { type DayPlan, FIRST_SHOWN, makeDay, publishedAtMs, SOLID_DEPTH } from '
 import { type Floor, measureFloor } from './floor.ts';
 import { answerOf, type View } from './node-answers.ts';
 
-/** What the server is told at its start, in BENCH_CHAIN. */
+/** What the server is told first, in a message. */
 export type ChainServerPlan = {
   day: DayPlan;
   nodes: number;
@@ -29,7 +30,7 @@ export type ChainCounts = { requests: Record<string, number>[]; bytes: number; s
 
 export type ChainReady = { urls: string[]; madeMs: number; residentBytes: number };
 
-const plan = JSON.parse(process.env['BENCH_CHAIN'] ?? '{}') as ChainServerPlan;
+const [plan] = (await once(process, 'message')) as [ChainServerPlan];
 const started = performance.now();
 const day = makeDay(plan.day);
 const state = { shown: plan.day.firstNumber + FIRST_SHOWN, isLive: false, revealed: 0 };

@@ -8,10 +8,11 @@ import type { BenchContext } from '../bench-context.ts';
 import { ask, startScript } from '../child.ts';
 import { BENCH_MASTER_KEY } from '../master-key.ts';
 import { sum, untilSolid } from './catch-up.ts';
-import type { ChainCounts, ChainReady, ChainServerPlan } from './chain-server.ts';
+import type { ChainCounts, ChainServerPlan } from './chain-server.ts';
 import { type DayPlan, publishedAtMs, SOLID_DEPTH } from './day.ts';
 import type { FastServicePlan } from './fast-service.ts';
 import { createShop, insertInvoices, planPayments } from './shop.ts';
+import { startChainServer } from './start-chain-server.ts';
 
 /** Milliseconds of each payment, from when the block was there, and from when the node first told the service of it. */
 type Latency = { sincePublished: number[]; sinceShown: number[] };
@@ -55,8 +56,7 @@ export async function measureLive(
   const common = { firstNumber: FIRST_NUMBER, firstTimeMs, slotMs: BLOCK_MS };
   const day: DayPlan = { ...common, blockCount, bodyCount: options.bodyCount, payments };
   const chainPlan: ChainServerPlan = { day, nodes, delayMs: DELAY_MS, isWithoutLogs: options.flags['without-logs'] };
-  const env = { BENCH_CHAIN: JSON.stringify(chainPlan) };
-  const [chain, { urls }] = await startScript<ChainReady>('./ingest/chain-server.ts', env);
+  const [chain, { urls }] = await startChainServer(chainPlan);
   onStart(chain);
   await ask(chain, { kind: 'live' });
   const client = new pg.Client(shop.connection);

@@ -9,6 +9,12 @@ const LATENCY_LIMIT_MS = 300;
 /** A day of blocks in five minutes, from where real nodes are. */
 const FAR_RATE = 96;
 const MEMORY_LIMIT_MB = 300;
+const HEAD_COLUMNS = [
+  ...['nodes', 'blocks / pay every', 'requests/block'],
+  ...['CONFIRMING', 'since shown', 'PAID', 'since shown', 'webhook'],
+];
+const LATENCIES =
+  'Latencies are p50 / p99 in ms, since the block was there and since the node first told of it; webhook: since PAID.';
 
 /** The targets that these figures are held against. */
 export function judgeIngest({ floors, catchUps, live }: IngestFigures): Target[] {
@@ -48,6 +54,12 @@ export function judgeIngest({ floors, catchUps, live }: IngestFigures): Target[]
 export function showRow({ nodes, latencyMs, requestsPerSecond }: CatchUpPlan): string {
   const limit = requestsPerSecond === null ? '' : `, ${requestsPerSecond} requests/s`;
   return `nodes: ${nodes}, ${latencyMs} ms${limit}`;
+}
+
+/** What came of a row, in a line. */
+export function showCaught({ blocks, perSecond, peakBytes, peakPssBytes, requests }: CatchUp): string {
+  const peak = `${show(peakBytes / 1e6)} MB RSS, ${show(peakPssBytes / 1e6)} MB PSS`;
+  return `${blocks} blocks, ${show(perSecond)} blocks/s, at most ${peak}, requests/block ${requests.map(show).join(' + ')}`;
 }
 
 /** Blocks a second of the floor, over all its rounds. */
@@ -102,11 +114,7 @@ export function showIngest(figures: IngestFigures): string {
       ],
       caught,
     ),
-    table(
-      ['nodes', 'blocks / pay every', 'requests/block', 'CONFIRMING', 'since shown', 'PAID', 'since shown', 'webhook'],
-      followed,
-    ),
-    'Latencies are p50 / p99 in ms, since the block was there and since the node first told of it; webhook: since PAID.',
+    ...(live.length === 0 ? [] : [table(HEAD_COLUMNS, followed), LATENCIES]),
     table(['the first node', 'path', 'requests/block'], pathRows),
   ].join('\n\n');
 }

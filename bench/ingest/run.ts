@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import type { BenchContext, BenchResult } from '../bench-context.ts';
-import { ask, type Child, startScript } from '../child.ts';
+import { ask } from '../child.ts';
 import { type CatchUpPlan, measureCatchUp } from './catch-up.ts';
-import type { ChainReady, ChainServerPlan } from './chain-server.ts';
 import { type DayPlan, FIRST_SHOWN, SOLID_DEPTH } from './day.ts';
 import type { Floor } from './floor.ts';
 import { type Live, measureLive } from './live.ts';
-import { type IngestFigures, judgeIngest, showIngest, showRow } from './report.ts';
+import { type IngestFigures, judgeIngest, showCaught, showIngest, showRow } from './report.ts';
 import { measureServerAlone } from './server-alone.ts';
 import { createShop, type IngestShop, planPayments } from './shop.ts';
+import { startChainServer } from './start-chain-server.ts';
 
 /** The floor is measured around the first catch-up, on its blocks. Live blocks come every second. */
 type Plan = { catchUps: CatchUpPlan[]; floorBlocks: number; bodyCount: number; live: LivePlan[] };
@@ -83,7 +83,8 @@ async function measureDay(context: BenchContext, plan: Plan): Promise<Omit<Inges
     context.onProgress(`making ${row.blocks} blocks`);
     const { nodes, latencyMs } = row;
     const isWithoutLogs = context.flags['without-logs'];
-    const [chain, ready] = await startChain({ day, nodes, delayMs: 0, latencyMs, isWithoutLogs }, context);
+    const [chain, ready] = await startChainServer({ day, nodes, delayMs: 0, latencyMs, isWithoutLogs });
+    context.onStart(chain);
     const floorOf = () => ask<Floor>(chain, { kind: 'floor', first: FIRST_NUMBER, blocks: plan.floorBlocks });
     if (index === 0) {
       context.onProgress(`made in ${Math.round(ready.madeMs / 1000)} s; measuring server and floor alone`);
@@ -99,9 +100,10 @@ async function measureDay(context: BenchContext, plan: Plan): Promise<Omit<Inges
     const isProfiled = context.flags.profile && nodes === 2 && latencyMs === 0;
     const execArgv = isProfiled ? ['--cpu-prof', `--cpu-prof-dir=${join(context.results, 'profiles')}`] : [];
     const { command, onStart } = context;
-    figures.catchUps.push(
-      await measureCatchUp({ command, onStart, execArgv, shop, day, chain, urls: ready.urls, plan: row }),
-    );
+    const caught = await measureCatchUp({ command, onStart, execArgv, shop, day, chain, urls: ready.urls, plan: row });
+    figures.catchUps.push(caught);
+    // A row can take a quarter of an hour, and a run that is broken off leaves no table.
+    context.onProgress(showCaught(caught));
     if (index === 0) figures.floors.push(await floorOf());
     await chain.stop();
   }
@@ -116,10 +118,4 @@ function planDay(shop: IngestShop, blocks: number, bodyCount: number): DayPlan {
   );
   const payments = planPayments(shop.accounts, numbers);
   return { firstNumber: FIRST_NUMBER, firstTimeMs, slotMs: SLOT_MS, bodyCount, blockCount: blocks, payments };
-}
-
-async function startChain(plan: ChainServerPlan, { onStart }: BenchContext): Promise<[Child, ChainReady]> {
-  const started = await startScript<ChainReady>('./ingest/chain-server.ts', { BENCH_CHAIN: JSON.stringify(plan) });
-  onStart(started[0]);
-  return started;
 }

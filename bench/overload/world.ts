@@ -3,11 +3,12 @@ import pg from 'pg';
 import type { BenchContext } from '../bench-context.ts';
 import { ask, type Child, startScript } from '../child.ts';
 import { untilSolid } from '../ingest/catch-up.ts';
-import type { ChainReady, ChainServerPlan } from '../ingest/chain-server.ts';
+import type { ChainServerPlan } from '../ingest/chain-server.ts';
 import { type DayPlan, publishedAtMs, SOLID_DEPTH } from '../ingest/day.ts';
 import type { FastServicePlan } from '../ingest/fast-service.ts';
 import { hearCommits } from '../ingest/live.ts';
 import { createShop, type IngestShop, insertInvoices, planPayments } from '../ingest/shop.ts';
+import { startChainServer } from '../ingest/start-chain-server.ts';
 import { BENCH_MASTER_KEY } from '../master-key.ts';
 import { addEndpoints } from '../webhooks/events.ts';
 
@@ -69,8 +70,7 @@ export async function startWorld(
     },
   };
   const chainPlan: ChainServerPlan = { day, nodes: 1, delayMs: DELAY_MS };
-  const env = { BENCH_CHAIN: JSON.stringify(chainPlan) };
-  const [chain, { urls }] = await startScript<ChainReady>('./ingest/chain-server.ts', env);
+  const [chain, { urls }] = await startChainServer(chainPlan);
   onStart(chain);
   await ask(chain, { kind: 'live' });
   const client = new pg.Client(shop.connection);
