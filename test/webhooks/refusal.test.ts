@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { encodeId } from '../../src/domain/ids.ts';
 import { schedulePosition } from '../../src/domain/retry.ts';
 import { unixMs } from '../../src/domain/time.ts';
+import { describeEvent, readDeliveries } from '../../src/operator/explain/event-entries.ts';
+import { enableEndpoint } from '../../src/operator/webhooks/enable-endpoint.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { leaseDueDeliveries, returnDeliveries } from '../../src/store/outbox/deliveries.ts';
@@ -78,4 +81,47 @@ test('an endpoint that fails and takes another before either is recorded gets at
   expect(hastener.restMs()).toBe(0);
   expect(await hastener.round()).toBe(true);
   expect(await leaseAll(db)).toMatchObject([{ eventId: dropped.id, attempt: 2, maxAttempts: 13 }]);
+});
+
+test('of a delivery that was tried 240 times an explanation shows the newest attempts, and what is next', async () => {
+  const endpoints = [];
+  for (let index = 0; index < 6; index++) endpoints.push(await world.addEndpoint('http://127.0.0.1:1/'));
+  const { id } = await world.addEvent(endpoints);
+  await world.sql(`update deliveries set attempt_count = 240, max_attempts = 240, last_error = 'http_500: no'`);
+  await world.sql(
+    `insert into delivery_attempts (event_id, endpoint_id, attempt, attempted_at, status, error)
+     select event_id, endpoint_id, n, created_at + interval '1 minute' * n, 500, 'http_500: no' from deliveries, generate_series(1, 240) n`,
+  );
+  const event = { id, type: 'ping', sequence: 1, transferId: null, createdAt: now(), body: '{}' } as const;
+  const { events } = await readDeliveries(world.openDatabase(), [event]);
+  const texts = events.flatMap(describeEvent).map(({ text }) => text);
+  expect(texts.filter((text) => text.startsWith('240 of ping'))).toHaveLength(6);
+  expect(texts.filter((text) => text.endsWith('attempt 241 is due'))).toHaveLength(6);
+});
+
+test('what was hastened waits while its endpoint is disabled, and is tried when that is enabled', async () => {
+  const db = world.openDatabase();
+  let isGone = true;
+  const { url, received } = await startReceiver(world, (response) => response.writeHead(isGone ? 410 : 204).end());
+  const endpoint = await world.addEndpoint(url);
+  const event = await world.addEvent([endpoint]);
+  for (const delivery of await leaseAll(db)) await recordOne(db, failedOutcome(delivery), now());
+  await world.sql('update webhook_endpoints set failing_since = $1', [new Date(now())]);
+  world.startDispatcher();
+  await eventually(async () => {
+    world.clock.advance(10);
+    expect((await world.endpoint(endpoint))['disabled_at']).not.toBeNull();
+  });
+  await world.untilNothingIsUnderWay();
+  world.clock.advance(4 * 3_600_000);
+  const asked = [{ endpointId: endpoint.id, isBack: true, returnedAt: null }];
+  expect(await hastenDeliveries(db, asked, now())).toEqual([]);
+  isGone = false;
+  await enableEndpoint(
+    { db, now },
+    { kind: 'cli', name: 'test', role: 'operator' },
+    { endpointId: encodeId('whe', endpoint.id) },
+  );
+  await eventually(async () => expect(await world.delivery(event)).toMatchObject({ status: 'delivered' }));
+  expect(received).toHaveLength(2);
 });
