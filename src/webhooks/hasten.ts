@@ -9,16 +9,14 @@ import { findFailingEndpoints } from '../store/outbox/endpoint-health.ts';
 
 /** Failing endpoints and those that were back lately. The one that was heard of longest ago is forgotten first. */
 const MAX_ENDPOINTS = 1000;
-/** In one statement; the others follow at once. */
-const BATCH = 100;
+/** In one statement, which the sending waits for; the others follow at once. */
+const BATCH = 20;
 /** What waited when more were hastened has its schedule's pause once more. */
 const MAX_HASTENED = 10_000;
 /** From the database: what failed in a process that has ended since, and what came back in another. */
 const LEARN_EVERY_MS = 30_000;
 /** An endpoint that takes one event and refuses another is back again and again. */
 const RETURN_EVERY_MS = 1000;
-/** An attempt that was hastened reports before that, and its failure moves the next one. */
-const REPORT_MS = 25_000;
 /** After a statement that failed. */
 const RETRY_MS = 1000;
 const NEVER = Number.POSITIVE_INFINITY;
@@ -121,7 +119,8 @@ function watchEndpoints(db: Database) {
         const { failingSince, probeAtMs } = endpoints.get(id) ?? { failingSince: null, probeAtMs: NEVER };
         if (isBack) change(id, { backAtMs: NEVER, returnedAt: now });
         if (probeAtMs > now) continue;
-        change(id, { probeAtMs: now + (found.has(id) ? REPORT_MS : failurePauseMs(failingSince ?? now, now)) });
+        // An attempt that was hastened says when the next one is; if it never reports, the database does.
+        change(id, { probeAtMs: found.has(id) ? NEVER : now + failurePauseMs(failingSince ?? now, now) });
       }
     },
     nextAtMs: () => [...endpoints.values()].reduce((least, known) => Math.min(least, nextMs(known)), NEVER),

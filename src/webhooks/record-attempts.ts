@@ -46,7 +46,7 @@ export async function recordAttempts(
   // Successes take one statement; only failures concern the endpoints too.
   const recorded = await (failures.size === 0 ? recordAlone() : recordAndJudge().catch(recordAtLeast));
   const { ours, back, disabled, failing } = recorded;
-  for (const id of back) hastener.onReturn(id, now);
+  for (const id of new Set([...back, ...endpointsBack(outcomes)])) hastener.onReturn(id, now);
   for (const { id, failingSince } of failing) hastener.onFailure(id, failingSince, now);
   for (const outcome of outcomes) logOutcome({ log, metrics }, outcome, ours.has(outcome), now);
   for (const endpoint of disabled) {
@@ -67,6 +67,15 @@ function failuresByEndpoint(outcomes: readonly AttemptOutcome[]): Map<string, At
     else failures.delete(endpointId);
   }
   return failures;
+}
+
+/** Endpoints that took a delivery after a failure among these outcomes. The database never knew that they failed. */
+function endpointsBack(outcomes: readonly AttemptOutcome[]): string[] {
+  const failed = new Set<string>();
+  return outcomes.flatMap(({ kind, delivery: { endpointId } }) => {
+    if (kind === 'failed') failed.add(endpointId);
+    return kind === 'delivered' && failed.has(endpointId) ? [endpointId] : [];
+  });
 }
 
 function isGone({ status }: AttemptOutcome): boolean {

@@ -17,9 +17,10 @@ export type DescribedEvent = {
   deliveries: { delivery: ExplainedDelivery; attempts: ExplainedAttempt[] }[] | null;
 };
 
-/** Shown at most. A delivery has 12 attempts unless it was replayed. */
+/** Shown at most. */
 const MAX_DELIVERIES = 60;
-const MAX_ATTEMPTS = 20 * MAX_DELIVERIES;
+/** Of each delivery. It has 12 by its schedule, and up to 240 while its endpoint fails. */
+const MAX_ATTEMPTS = 60;
 
 /** Reads what became of events. Only the newest deliveries are read. */
 export async function readDeliveries(

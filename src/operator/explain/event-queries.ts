@@ -96,14 +96,16 @@ const attemptShape = {
 /** The result of an attempt. `status` is the HTTP status, `null` if none came. */
 export type ExplainedAttempt = Row<typeof attemptShape>;
 
-/** The logged attempts of deliveries, the oldest first. */
+/** The newest attempts of each delivery that were logged, at most so many, the oldest first. */
 export const findAttempts = rowsOf(
   'explain-attempts',
   attemptShape,
   `select l.event_id, l.endpoint_id, l.attempt, l.attempted_at as at, l.status, l.error
    from rows from (unnest($1::uuid[]), unnest($2::uuid[])) as wanted (event_id, endpoint_id)
-   join delivery_attempts l on l.event_id = wanted.event_id and l.endpoint_id = wanted.endpoint_id
-   order by l.attempted_at, l.event_id, l.endpoint_id, l.attempt limit $3`,
+   cross join lateral (
+     select * from delivery_attempts
+     where event_id = wanted.event_id and endpoint_id = wanted.endpoint_id order by attempt desc limit $3::int8) l
+   order by l.attempted_at, l.event_id, l.endpoint_id, l.attempt`,
   (of: readonly { eventId: string; endpointId: string }[], limit: number) => [
     of.map(({ eventId }) => eventId),
     of.map(({ endpointId }) => endpointId),

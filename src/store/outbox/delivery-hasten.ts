@@ -1,4 +1,4 @@
-import { PAUSE_ASKED } from '../../domain/retry.ts';
+import { MAX_ATTEMPTS, PAUSE_ASKED } from '../../domain/retry.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { rowsOf } from '../db/rows-of.ts';
 
@@ -9,52 +9,52 @@ const MOST_SEEN = 5000;
 
 /**
  * Whether a delivery that waits may be due before its time. One under way, which is counted and not logged, is none that waits. One that
- * failed before the endpoint's last return and after it too is refused for its own sake.
+ * failed before its endpoint's last return already is refused for its own sake, or it would have come then. A replay plans it anew.
  */
-export const mayBeHastened = (d: string, returnedAt = "'infinity'") => `(${d}.attempt_count = 0 or (
+export const mayBeHastened = (d: string, returnedAt = "'-infinity'") => `(${d}.attempt_count = 0 or (
   ${d}.max_attempts < ${MOST_ATTEMPTS} and coalesce(${d}.last_error, '') not like '%${PAUSE_ASKED}' and exists (
     select from delivery_attempts a
-    where a.event_id = ${d}.event_id and a.endpoint_id = ${d}.endpoint_id and a.attempt = ${d}.attempt_count
-      and (a.attempted_at < ${returnedAt} or not exists (
-        select from delivery_attempts b
-        where b.event_id = a.event_id and b.endpoint_id = a.endpoint_id and b.attempt < a.attempt and b.attempted_at < ${returnedAt})))))`;
+    where a.event_id = ${d}.event_id and a.endpoint_id = ${d}.endpoint_id and a.attempt = ${d}.attempt_count) and not exists (
+    select from delivery_attempts a
+    where a.event_id = ${d}.event_id and a.endpoint_id = ${d}.endpoint_id and a.attempted_at >= ${d}.created_at
+      and a.attempted_at + interval '1 millisecond' * coalesce(a.latency_ms, 0) < ${returnedAt})))`;
 
 /**
- * Makes the deliveries of a CTE \`chosen (tuple, due_at)\` due. They are found by their places, as in a lease: what another changed
- * meanwhile is passed over. One more attempt is allowed, so that it uses up none of the schedule. The microsecond keeps the row from
- * looking as an earlier lease left it.
+ * Makes the deliveries of a CTE `chosen (tuple, due_at)` due. They are found by their places, as in a lease. What another changed
+ * meanwhile is passed over: it shows in when it is due, for PostgreSQL before November 2025 follows a row that has left its place, and
+ * would take a lease under way for one that waits. One more attempt is allowed, so that it uses up none of the schedule; one that was
+ * hastened and not attempted has that already, so no more than a schedule is ever left. The microsecond keeps the row from looking as an
+ * earlier lease left it.
  */
 export const hastenChosen = (now: string) => `picked as materialized (
-     select d.tuple, chosen.due_at from chosen cross join lateral (
-       select d.ctid as tuple from deliveries d
-       where d.ctid = chosen.tuple and d.status = 'pending' and d.next_attempt_at > ${now}
+     select d.*, chosen.due_at from chosen cross join lateral (
+       select d.ctid as tuple, d.event_id, d.endpoint_id, d.attempt_count from deliveries d
+       where d.ctid = chosen.tuple and d.status = 'pending' and d.next_attempt_at = chosen.due_at
        for update skip locked) d),
    hastened as (
      update deliveries d set next_attempt_at = ${now}::timestamptz - interval '1 microsecond',
-       max_attempts = d.max_attempts + (d.attempt_count > 0)::int
-     from picked where d.ctid = any (array(select tuple from picked)) and d.ctid = picked.tuple
-     returning d.event_id, d.endpoint_id, d.attempt_count, picked.due_at)`;
+       max_attempts = case when d.attempt_count = 0 then d.max_attempts else least(d.max_attempts + 1, d.attempt_count + ${MAX_ATTEMPTS}) end
+     where d.ctid = any (array(select tuple from picked)))`;
 
 /**
  * Makes deliveries that wait due now. Of an endpoint that is back: all, but no event behind one of its invoice that must go on waiting.
- * Of one that fails: the one that was hastened least often, unless it is left alone, or something is due there anyway
- * that waits for no earlier event.
- * \`returnedAt\` is when it was back before. Returns when each had been due.
+ * Of one that fails: the one that was hastened least often, unless it is left alone, or something is due there anyway that waits for no
+ * earlier event. `returnedAt` is when it was back before. Returns when each had been due.
  */
 export const hastenDeliveries = rowsOf(
   'delivery-hasten-waiting',
   { eventId: 'uuid', endpointId: 'uuid', attemptCount: 'int4', dueAt: 'timestamptz' },
   `with asked as (
-     select w.id, given.is_back, coalesce(given.returned_at, 'infinity') as returned_at
+     select w.id, given.is_back, coalesce(given.returned_at, '-infinity') as returned_at
      from unnest($1::uuid[], $2::bool[], $3::timestamptz[]) given (id, is_back, returned_at)
      join webhook_endpoints w on w.id = given.id
      where w.disabled_at is null and (given.is_back or (
        w.failing_since is not null and (w.open_until is null or w.open_until <= $4) and not exists (
          select from deliveries d
-         where d.endpoint_id = w.id and d.status = 'pending' and d.next_attempt_at <= $4 and not exists (
-           select from deliveries e
+         where d.endpoint_id = w.id and d.status = 'pending' and d.next_attempt_at <= $4 and coalesce((
+           select e.next_attempt_at from deliveries e
            where e.endpoint_id = d.endpoint_id and e.invoice_id = d.invoice_id and e.sequence < d.sequence and e.status = 'pending'
-             and e.next_attempt_at > $4))))),
+           order by e.sequence limit 1), '-infinity') <= $4)))),
    chosen as materialized (
      select d.tuple, d.next_attempt_at as due_at from asked cross join lateral (
        select d.tuple, d.next_attempt_at from (
@@ -68,7 +68,7 @@ export const hastenDeliveries = rowsOf(
              and not ${mayBeHastened('e', 'asked.returned_at')}))
        order by d.max_attempts, d.next_attempt_at limit case when asked.is_back then ${MOST_SEEN} else 1 end) d),
    ${hastenChosen('$4')}
-   select event_id, endpoint_id, attempt_count, due_at from hastened`,
+   select event_id, endpoint_id, attempt_count, due_at from picked`,
   (asked: readonly { endpointId: string; isBack: boolean; returnedAt: UnixMs | null }[], now: UnixMs) => [
     asked.map(({ endpointId }) => endpointId),
     asked.map(({ isBack }) => String(isBack)),

@@ -1,0 +1,127 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { encodeId } from '../../src/domain/ids.ts';
+import { schedulePosition } from '../../src/domain/retry.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import { describeEvent, readDeliveries } from '../../src/operator/explain/event-entries.ts';
+import { enableEndpoint } from '../../src/operator/webhooks/enable-endpoint.ts';
+import { createLogger } from '../../src/runtime/log.ts';
+import { createMetrics } from '../../src/runtime/metrics.ts';
+import { leaseDueDeliveries, returnDeliveries } from '../../src/store/outbox/deliveries.ts';
+import { hastenDeliveries } from '../../src/store/outbox/delivery-hasten.ts';
+import { createHastener } from '../../src/webhooks/hasten.ts';
+import { recordAttempts } from '../../src/webhooks/record-attempts.ts';
+import {
+  createWorld,
+  deliveredOutcome,
+  eventually,
+  failedOutcome,
+  recordOne,
+  startReceiver,
+  type World,
+} from './fixture.ts';
+
+let world: World;
+beforeEach(async () => {
+  world = await createWorld();
+});
+afterEach(() => world.end());
+
+const now = () => unixMs(world.clock.now());
+const leaseAll = async (db = world.openDatabase()) =>
+  (await leaseDueDeliveries(db, { now: now(), limit: 100, defaultRoom: 100, room: new Map() })).deliveries;
+const log = createLogger({ level: 'fatal', destination: { write: () => undefined } });
+
+test('a receiver that refuses ever more events while it takes others gets each of them once more at a return, and then by its schedule', async () => {
+  let isRefusing = false;
+  const refuses = new Map<string, boolean>();
+  const { url, received } = await startReceiver(world, (response, { id }) => {
+    if (!refuses.has(id)) refuses.set(id, isRefusing);
+    response.writeHead(refuses.get(id) === true ? 500 : 204).end();
+  });
+  const endpoint = await world.addEndpoint(url);
+  world.startDispatcher();
+  for (let index = 0; index < 48; index++) {
+    isRefusing = index % 2 === 0;
+    world.clock.advance(600);
+    const event = await world.addEvent([endpoint]);
+    await eventually(() => expect(refuses.has(event.wireId)).toBe(true));
+    await world.untilNothingIsUnderWay();
+  }
+  const counts = [...refuses].map(([id]) => received.filter((one) => one.id === id).length);
+  // In 29 s: at once, after 5 s, and at a return.
+  expect(counts.filter((count) => count > 3)).toEqual([]);
+});
+
+test('a delivery that is hastened again and again without an attempt is left no more than its schedule', async () => {
+  const db = world.openDatabase();
+  const endpoint = await world.addEndpoint('http://127.0.0.1:1/');
+  const event = await world.addEvent([endpoint]);
+  for (const delivery of await leaseAll(db)) await recordOne(db, failedOutcome(delivery), now());
+  for (let index = 0; index < 20; index++) {
+    const asked = [{ endpointId: endpoint.id, isBack: true, returnedAt: null }];
+    expect(await hastenDeliveries(db, asked, now())).toMatchObject([{ eventId: event.id }]);
+    // As when its secret cannot be opened.
+    expect(await returnDeliveries(db, await leaseAll(db), unixMs(now() + 10_000))).toBe(1);
+  }
+  const { attempt_count: attempts, max_attempts: most } = await world.delivery(event);
+  expect([attempts, most]).toEqual([1, 13]);
+  expect(schedulePosition(Number(attempts) + 1, Number(most))).toBe(1);
+});
+
+test('an endpoint that fails and takes another before either is recorded gets at once what it failed at', async () => {
+  const db = world.openDatabase();
+  const endpoint = await world.addEndpoint('http://127.0.0.1:1/');
+  const [dropped] = [await world.addEvent([endpoint]), await world.addEvent([endpoint])];
+  const outcomes = (await leaseAll(db)).map((delivery) =>
+    delivery.eventId === dropped.id ? failedOutcome(delivery) : deliveredOutcome(delivery),
+  );
+  outcomes.sort((a, b) => b.kind.localeCompare(a.kind));
+  const hastener = createHastener({ db, clock: world.clock, log });
+  await recordAttempts({ db, log, metrics: createMetrics(), hastener }, outcomes, now());
+  expect(hastener.restMs()).toBe(0);
+  expect(await hastener.round()).toBe(true);
+  expect(await leaseAll(db)).toMatchObject([{ eventId: dropped.id, attempt: 2, maxAttempts: 13 }]);
+});
+
+test('of a delivery that was tried 240 times an explanation shows the newest attempts, and what is next', async () => {
+  const endpoints = [];
+  for (let index = 0; index < 6; index++) endpoints.push(await world.addEndpoint('http://127.0.0.1:1/'));
+  const { id } = await world.addEvent(endpoints);
+  await world.sql(`update deliveries set attempt_count = 240, max_attempts = 240, last_error = 'http_500: no'`);
+  await world.sql(
+    `insert into delivery_attempts (event_id, endpoint_id, attempt, attempted_at, status, error)
+     select event_id, endpoint_id, n, created_at + interval '1 minute' * n, 500, 'http_500: no' from deliveries, generate_series(1, 240) n`,
+  );
+  const event = { id, type: 'ping', sequence: 1, transferId: null, createdAt: now(), body: '{}' } as const;
+  const { events } = await readDeliveries(world.openDatabase(), [event]);
+  const texts = events.flatMap(describeEvent).map(({ text }) => text);
+  expect(texts.filter((text) => text.startsWith('240 of ping'))).toHaveLength(6);
+  expect(texts.filter((text) => text.endsWith('attempt 241 is due'))).toHaveLength(6);
+});
+
+test('what was hastened waits while its endpoint is disabled, and is tried when that is enabled', async () => {
+  const db = world.openDatabase();
+  let isGone = true;
+  const { url, received } = await startReceiver(world, (response) => response.writeHead(isGone ? 410 : 204).end());
+  const endpoint = await world.addEndpoint(url);
+  const event = await world.addEvent([endpoint]);
+  for (const delivery of await leaseAll(db)) await recordOne(db, failedOutcome(delivery), now());
+  await world.sql('update webhook_endpoints set failing_since = $1', [new Date(now())]);
+  world.startDispatcher();
+  await eventually(async () => {
+    world.clock.advance(10);
+    expect((await world.endpoint(endpoint))['disabled_at']).not.toBeNull();
+  });
+  await world.untilNothingIsUnderWay();
+  world.clock.advance(4 * 3_600_000);
+  const asked = [{ endpointId: endpoint.id, isBack: true, returnedAt: null }];
+  expect(await hastenDeliveries(db, asked, now())).toEqual([]);
+  isGone = false;
+  await enableEndpoint(
+    { db, now },
+    { kind: 'cli', name: 'test', role: 'operator' },
+    { endpointId: encodeId('whe', endpoint.id) },
+  );
+  await eventually(async () => expect(await world.delivery(event)).toMatchObject({ status: 'delivered' }));
+  expect(received).toHaveLength(2);
+});
