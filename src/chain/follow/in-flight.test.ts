@@ -29,7 +29,7 @@ function send(inFlight: ReturnType<typeof createInFlight>, clock: { ms: number }
 
 function start() {
   const clock = { ms: 0 };
-  return { clock, inFlight: createInFlight(12, () => clock.ms) };
+  return { clock, inFlight: createInFlight({ most: 12, wait: [2, 4] }, () => clock.ms) };
 }
 
 test.each([

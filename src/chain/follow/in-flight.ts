@@ -9,8 +9,11 @@ export type InFlight = {
 
 /** Before anything is measured. */
 const FIRST = 2;
-/** Ranges that wait somewhere, in a queue of the node, its budget, the line or this process: fewer leave the way empty now and then, more only take memory. */
-const [FEW_WAIT, MANY_WAIT] = [2, 4];
+/**
+ * `most`: of one node. `wait`: ranges that wait somewhere, in a queue of the node, its budget, the line or this process; with fewer than the
+ * first number the way is empty now and then, more than the second only take memory.
+ */
+export type InFlightBounds = { most: number; wait: readonly [number, number] };
 /** The shortest time is measured anew after so many ranges, for blocks grow, and ways become longer. It costs the time of about one. */
 const PROBE_RANGES = 200;
 
@@ -18,7 +21,10 @@ const PROBE_RANGES = 200;
  * As many as the way to the node holds, found as TCP Vegas does: the time that a range takes beyond the shortest is time that it
  * waited for others. While hardly any waits, one more is sent, up to `most`; when many do, one fewer.
  */
-export function createInFlight(most: number, clockMs = () => performance.now()): InFlight {
+export function createInFlight(
+  { most, wait: [few, many] }: InFlightBounds,
+  clockMs = () => performance.now(),
+): InFlight {
   let size = FIRST;
   let underWay = 0;
   let leastMs = Number.POSITIVE_INFINITY;
@@ -29,8 +35,8 @@ export function createInFlight(most: number, clockMs = () => performance.now()):
     untilProbe = Math.max(0, untilProbe - 1);
     leastMs = Math.min(tookMs, leastMs);
     const waiting = size * (1 - leastMs / tookMs);
-    if (waiting > MANY_WAIT) size = Math.max(FIRST, size - 1);
-    else if (waiting < FEW_WAIT && wasFull) size = Math.min(most, size + 1);
+    if (waiting > many) size = Math.max(FIRST, size - 1);
+    else if (waiting < few && wasFull) size = Math.min(most, size + 1);
   };
   return {
     hasRoom: () => underWay < limit(),

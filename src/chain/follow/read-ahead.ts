@@ -7,7 +7,7 @@ import { LONG_RANGE_BLOCKS, RANGE_BLOCKS, type ReadBlock, readRange } from '../v
 import { readByLogs } from '../verify/read-by-logs.ts';
 import { readBlock, withLogs } from '../verify/read-with-logs.ts';
 import type { FollowDeps, Following } from './following.ts';
-import { createInFlight, type InFlight } from './in-flight.ts';
+import { createInFlight, type InFlight, type InFlightBounds } from './in-flight.ts';
 import { othersFor, withQuorum } from './quorum.ts';
 import type { WindowBlock } from './window.ts';
 
@@ -30,10 +30,10 @@ export type ReadAhead = {
  * Blocks of a range, and ranges of one node at once; main-network blocks from a node that is 300 ms away need sixty. Where logs stand for
  * infos a range takes two requests, so that fewer and longer ones keep to a provider's fifteen a second.
  */
-const SHORT = { blocks: RANGE_BLOCKS, atOnce: 12 };
-const LONG = { blocks: LONG_RANGE_BLOCKS, atOnce: 5 };
-/** Ranges that are there and wait for one before them: what is kept of a block takes a tenth of a megabyte. */
-const MAX_READY = 4;
+const SHORT = { blocks: RANGE_BLOCKS, bounds: { most: 12, wait: [2, 4] } } as const;
+const LONG = { blocks: LONG_RANGE_BLOCKS, bounds: { most: 3, wait: [1, 2] } } as const;
+/** Blocks that are asked for, or are there and wait for some before them, from all nodes; the last range may exceed it. */
+const MAX_AHEAD = 64;
 /** A node that showed no logs is not asked for them again for so long. */
 const WITHOUT_LOGS_MS = 60_000;
 /** Ranges in a row that a node may fail before it is asked for single blocks. */
@@ -42,7 +42,7 @@ const MAX_RANGE_FAILURES = 3;
 const MAX_TIMES_LATER = 4;
 const MIN_LATE_MS = 1000;
 
-type Range = { first: number; last: number; source: Node; blocks: Promise<AheadBlock[]>; isReady: boolean };
+type Range = { first: number; last: number; source: Node; blocks: Promise<AheadBlock[]> };
 
 /**
  * Reads the blocks from `first` to `last` in ranges, from all nodes at once, as many ahead as the way to each node asks for. Each block is
@@ -78,7 +78,7 @@ export function createReadAhead(
   const withRoom = () =>
     sources.find((each) => (each.source === node || failuresOf(each.source) === 0) && paceOf(each).flight.hasRoom());
   const fill = () => {
-    while (!isStopped && !hasFailed && from <= last && ranges.filter(({ isReady }) => isReady).length < MAX_READY) {
+    while (!isStopped && !hasFailed && from <= last && from - (ranges[0]?.first ?? from) < MAX_AHEAD) {
       const chosen = withRoom();
       if (chosen === undefined) return;
       const { blocks, flight } = paceOf(chosen);
@@ -89,14 +89,13 @@ export function createReadAhead(
   };
   const start = (source: Node, flight: InFlight, begin: number, end: number): Range => {
     const asked = flight.begin();
-    const range: Range = { first: begin, last: end, source, blocks: read(source, begin, end), isReady: false };
+    const range: Range = { first: begin, last: end, source, blocks: read(source, begin, end) };
     const onFailure = () => {
       // The caller hears of it when it comes to this range, and goes on from there: nothing beyond it is asked for.
       if (source === node) hasFailed = true;
       else countFailure(source);
     };
     range.blocks.then(asked.onAnswer, onFailure).finally(() => {
-      range.isReady = true;
       asked.onEnd();
       fill();
     });
@@ -137,8 +136,8 @@ function sourcesOf(nodes: readonly Node[], avoided: Following['avoided']): Sourc
     .map((source) => ({ source, short: paceFor(SHORT), long: paceFor(LONG) }));
 }
 
-function paceFor({ blocks, atOnce }: typeof SHORT): Pace {
-  return { blocks, flight: createInFlight(atOnce) };
+function paceFor({ blocks, bounds }: { blocks: number; bounds: InFlightBounds }): Pace {
+  return { blocks, flight: createInFlight(bounds) };
 }
 
 /** Asks the node that shows a range, and as many of other operators as must agree, for logs in place of infos. */

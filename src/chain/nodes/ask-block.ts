@@ -55,12 +55,12 @@ export function blocksBetween(first: number, last: number): Question<ShownBlock[
     http: {
       path: '/wallet/getblockbylimitnext',
       body: { startNum: first, endNum: last + 1 },
-      shape: SHAPE,
+      shape: { ...SHAPE, elements: { block: blockFromJson } },
       // {"block":[{"blockID":…}, …]}; {} where it refuses the range.
       read: (json) => {
         const { block: list = [] } = json as { block?: unknown };
         if (!Array.isArray(list) || list.length > last - first + 1) throw new TypeError(`it does not show ${what}`);
-        return list.map((each) => found(blockFromJson(each), what));
+        return list.map((each: ShownBlock | null) => found(each, what));
       },
     },
     grpc: {

@@ -85,7 +85,12 @@ const SIZE = { maxBytes: INFOS_BYTES, maxHeldBytes: INFOS_HELD_BYTES };
 
 function shapeOf(contract: AccountHex) {
   const isOther = isOtherThan(contract);
-  return { elements: { log: (log: unknown) => (isOther(log) ? null : log) }, maxTextBytes: MAX_LOG_BYTES };
+  const keepLog = (log: unknown) => (isOther(log) ? null : log);
+  const keepInfo = (info: unknown) => {
+    const { id, blockNumber, blockTimeStamp, result, receipt, log } = (info ?? {}) as ShownInfo;
+    return { id, blockNumber, blockTimeStamp, result, receipt, log: Array.isArray(log) ? log.map(keepLog) : log };
+  };
+  return { elements: { '': keepInfo, log: keepLog }, maxTextBytes: MAX_LOG_BYTES };
 }
 
 /** Whether a log is surely of another contract; addresses come with and without the prefix 41. */

@@ -23,11 +23,11 @@ export function logsBetween(first: number, last: number, contract: AccountHex): 
     http: {
       path: '/jsonrpc',
       body: { jsonrpc: '2.0', id: 1, method: 'eth_getLogs', params: [filter] },
-      shape: { skipped: { result: UNREAD } },
+      shape: { skipped: { result: UNREAD }, elements: { result: readLog } },
       // {"jsonrpc":"2.0","id":1,"result":[…]}, or {…,"error":{"code":-32005,"message":"…"}}.
       read: (json) => {
         const { result, error } = json as { result?: unknown; error?: { message?: unknown } | null };
-        if (Array.isArray(result) && result.length <= MAX_LOGS) return result.map(readLog);
+        if (Array.isArray(result) && result.length <= MAX_LOGS) return result as ShownLog[];
         const { message = 'neither logs nor an error' } = error ?? {};
         throw new TypeError(`it does not show the logs of the blocks ${first} to ${last}: ${String(message)}`);
       },

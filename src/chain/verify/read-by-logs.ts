@@ -79,7 +79,8 @@ function transfersOf(
   terms: readonly FeeTerms[],
 ): ChainTransfer[] | null {
   const byTransaction = grouped(shown, ({ txId }) => txId);
-  const infos = block.transactions.map((transaction) => {
+  const transactions = block.transactions.filter(({ txId, call }) => call !== null || byTransaction.has(txId));
+  const infos = transactions.map((transaction) => {
     const logs = byTransaction.get(transaction.txId) ?? [];
     byTransaction.delete(transaction.txId);
     return infoWithLogs(
@@ -91,7 +92,7 @@ function transfersOf(
   // A log of another block's transaction.
   if (byTransaction.size > 0) return null;
   try {
-    const { transfers, notices, hasOddSplit } = readLogs(block, infos, usdt, terms);
+    const { transfers, notices, hasOddSplit } = readLogs({ ...block, transactions }, infos, usdt, terms);
     return notices.length === 0 && !hasOddSplit ? transfers : null;
   } catch (error) {
     if (error instanceof AppError) return null;
