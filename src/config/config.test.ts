@@ -210,6 +210,17 @@ test.each([
     { url: 'http://10.0.0.1:8090', solidityUrl: 'http://10.0.0.1:8091', grpc: null },
   ],
   [
+    'one by HTTP that serves JSON-RPC at a third',
+    'http://10.0.0.1:8090#solidity=http://10.0.0.1:8091&jsonrpc=http://10.0.0.1:8545/jsonrpc',
+    { url: 'http://10.0.0.1:8090', solidityUrl: 'http://10.0.0.1:8091', jsonRpcUrl: 'http://10.0.0.1:8545' },
+  ],
+  [
+    'a provider, which may serve JSON-RPC at the same place',
+    'https://tron.example.com/v1/token',
+    { jsonRpcUrl: 'https://tron.example.com/v1/token' },
+  ],
+  ['one by gRPC, which has none', 'grpc://node.example.com:50051', { jsonRpcUrl: null }],
+  [
     'one by HTTP that names its gRPC twin',
     'http://10.0.0.1:8090#grpc=grpc://10.0.0.1:50051&operator=ours',
     {
@@ -292,6 +303,9 @@ const bad: [variable: string, value: string, says: string, rest?: NodeJS.Process
   ['QUITTANCE_NILE_NODES', 'grpc://u:p@a.example:50051', 'user name or password'],
   ['QUITTANCE_NILE_NODES', 'grpc://a.example:50051#solidity=http://a.example:8091', 'write a grpc:// URL'],
   ['QUITTANCE_NILE_NODES', 'http://a.example#solidity=grpc://a.example:50061', 'write a http:// URL'],
+  ['QUITTANCE_NILE_NODES', 'http://a.example#jsonrpc=grpc://a.example:8545', 'it takes the http:// URL'],
+  ['QUITTANCE_NILE_NODES', 'grpc://a.example:50051#jsonrpc=http://a.example:8545', 'it takes the http:// URL'],
+  ['QUITTANCE_NILE_NODES', 'http://a.example#jsonrpc=8545', 'the http:// URL at which the same node serves /jsonrpc'],
   ['QUITTANCE_NILE_NODES', 'http://a.example#solidity=8091', 'the URL at which its irreversible side answers'],
   [
     'QUITTANCE_NILE_NODES',

@@ -151,6 +151,7 @@ describe('the way to the nodes of a real network', () => {
     ['https://a.example#solidity=http://b.example:8091', 'b.example'],
     ['https://a.example#grpc=grpc://b.example:50051', 'b.example'],
     ['http://127.0.0.1:8090#solidity=http://b.example:8091', 'b.example'],
+    ['https://a.example#jsonrpc=http://b.example:8545', 'b.example'],
   ])('%s is refused unless %s is allowed by name', (entry, host) => {
     const bare = host.replace(/[[\]]/g, '');
     for (const variable of TWO) {

@@ -12,7 +12,7 @@ const FOLDERS = ['domain', 'chain', 'payments', 'store', 'webhooks', 'operator']
 /** English and the field's own words, as every programmer knows them. A word of ours goes into the glossary instead. */
 const PLAIN = new Set(
   `accept acknowledge action activate activity actor add address admit advise ahead amount answer any api apply ask assert auto backup balance behind
-  binary block body buffer build bytes caller canonical change check choice cidr client clip close cluster code coin collect colour column command
+  binary block body buffer build by bytes caller canonical change check choice cidr client clip close cluster code coin collect colour column command
   compare compose config confirm connect connection connector contact contract copy corpus count create creation csv damaged data database date db
   deadline delete describe difference digest disable document download draw duration edit embedded enable encode encryption entry error event expire
   explanation export facts failure field file filter find finish fit flight follow follower following forget format from gauge grpc hash header

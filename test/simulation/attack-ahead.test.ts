@@ -44,7 +44,7 @@ async function expectCaughtUp({ world, nodes }: Awaited<ReturnType<typeof missMu
 test('after a downtime blocks are read from several nodes, none of them twice', async () => {
   const missed = await missMuch();
   expect(await expectCaughtUp(missed)).toBeLessThan(MISSED_BLOCKS / 5);
-  expect(missed.nodes.filter((node) => rangesOf(node) > 4).length).toBeGreaterThan(1);
+  expect(missed.nodes.filter((node) => rangesOf(node) > 1).length).toBeGreaterThan(1);
   expect(missed.world.errors).toEqual([]);
 });
 

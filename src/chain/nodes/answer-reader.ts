@@ -114,15 +114,15 @@ function createElementReader(shape: JsonShape) {
     push,
     values: () => values,
     depth: () => deepest,
-    end: (): unknown => {
-      const value = parse(rest);
-      if (array === null) return value;
-      const left = kept.values();
-      const filled = mapArray(value, array.name, (each) => (isPlace(each) ? left.next().value : each));
-      if (left.next().done !== true) throw new NotJson('a name stands in it twice');
-      return filled;
-    },
+    end: (): unknown => (array === null ? parse(rest) : fillPlaces(parse(rest), array.name, kept)),
   };
+}
+
+function fillPlaces(value: unknown, name: string, elements: readonly unknown[]): unknown {
+  const left = elements.values();
+  const filled = mapArray(value, name, (each) => (isPlace(each) ? left.next().value : each));
+  if (left.next().done !== true) throw new NotJson('a name stands in it twice');
+  return filled;
 }
 
 const PLACE = Buffer.from('{}');

@@ -18,8 +18,8 @@ type ReadByLogs = { blocks: ReadBlock[]; useless: Node[] };
 
 /**
  * Those of the blocks for which logs of USDT, as each of `nodes` shows them by JSON-RPC, stand for infos: nothing but direct calls moved
- * USDT to or from an address of a project, which the header proves, and nothing became of the contract itself. Of them only what concerns
- * a project is given. Other blocks need infos, in which a log has its place in the transaction.
+ * USDT to or from an address of a project, which the header proves, and nothing became of the contract itself. Only what concerns
+ * a project is given of them. Other blocks need infos, in which a log has its place in the transaction.
  *
  * What a node shows of a block counts only if every direct call that the block proves stands in it, and there is one: a node that has no
  * index of a block shows nothing. So a node can hide no more than in infos: what contracts moved. `nodes` are of different operators, as
