@@ -28,7 +28,7 @@ const catchUpsOf = (one: number, other: number, limited: number): CatchUpPlan[] 
 ];
 
 const DEFAULT: Plan = {
-  catchUps: catchUpsOf(6000, 1500, 600),
+  catchUps: catchUpsOf(6000, 3000, 1500),
   floorBlocks: 1500,
   bodyCount: 120,
   live: [

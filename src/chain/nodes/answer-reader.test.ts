@@ -72,6 +72,15 @@ test('an answer with more values than may be held is read in pieces, and keeps w
   expect(read(JSON.stringify(many), { shape, most: 1024 * 1024 })).toEqual({ block: [{ number: 7 }] });
 });
 
+test('elements that were parsed before it was known how many values there are keep their places', () => {
+  const few = Array.from({ length: 20 }, (_, number) => ({ number, raw: LARGE.slice(0, 40_000) }));
+  const many = { number: 20, junk: Array.from({ length: 300_000 }, () => ({})) };
+  const text = JSON.stringify({ id: 1, block: [...few, many, { number: 21 }] });
+  const shape: JsonShape = { skipped: { block: new Set(['junk']) }, elements: { block: numberOf } };
+  const expected = { id: 1, block: Array.from({ length: 22 }, (_, number) => number) };
+  expect(read(text, { shape, most: 4 * 1024 * 1024 })).toEqual(expected);
+});
+
 test.each([
   ['a name stands twice', `{"block":[{"a":"${LARGE}"}],"block":[{"a":1}]}`],
   ['an element is no JSON', `{"block":[{"a":"${LARGE}"},{a:1}]}`],

@@ -20,24 +20,20 @@ export function createAnswerReader(shape: JsonShape, maxHeldBytes: number): Json
   let bytes = 0;
   let elements: ElementReader | null = null;
   let pieces: JsonReader | null = null;
-  const readInPieces = () => {
+  const push = (chunk: Uint8Array) => {
+    if (pieces !== null) return pieces.push(chunk);
+    elements ??= createElementReader(shape);
+    elements.push(chunk);
+    const held = Math.max(bytes, elements.values() * VALUE_BYTES);
+    if (held <= maxHeldBytes && elements.depth() <= MAX_DEPTH) return;
+    pieces = goOnInPieces(shape, maxHeldBytes, elements.unfinished());
     elements = null;
-    pieces = createJsonReader(shape, maxHeldBytes);
-    for (const earlier of chunks.splice(0)) pieces.push(earlier);
   };
   return {
     push: (chunk) => {
-      if (pieces !== null) return pieces.push(chunk);
       bytes += chunk.length;
-      chunks.push(chunk);
-      if (elements === null && bytes <= UNSCANNED_BYTES) return;
-      const unread = elements === null ? chunks : [chunk];
-      elements ??= createElementReader(shape);
-      for (const each of unread) {
-        elements.push(each);
-        const held = Math.max(bytes, elements.values() * VALUE_BYTES);
-        if (held > maxHeldBytes || elements.depth() > MAX_DEPTH) return readInPieces();
-      }
+      if (bytes <= UNSCANNED_BYTES) chunks.push(chunk);
+      else for (const each of [...chunks.splice(0), chunk]) push(each);
     },
     end: () => {
       if (pieces !== null) return pieces.end();
@@ -46,6 +42,22 @@ export function createAnswerReader(shape: JsonShape, maxHeldBytes: number): Json
   };
 }
 
+/** Reads what has come without the elements that were parsed already, and puts these into their places. */
+function goOnInPieces(shape: JsonShape, maxHeldBytes: number, { chunks, array, kept }: Unfinished): JsonReader {
+  const left = kept.values();
+  const fill = (value: unknown) => {
+    const next = isPlace(value) ? left.next() : null;
+    return next?.done === false ? next.value : array?.keep(value);
+  };
+  const elements = array === null ? shape.elements : { ...shape.elements, [array.name]: fill };
+  const pieces = createJsonReader({ ...shape, ...(elements === undefined ? {} : { elements }) }, maxHeldBytes);
+  for (const chunk of chunks) pieces.push(chunk);
+  return pieces;
+}
+
+type OutermostArray = { depth: number; name: string; keep(value: unknown): unknown };
+/** `chunks`: all but the elements that were parsed. */
+type Unfinished = { chunks: readonly Uint8Array[]; array: OutermostArray | null; kept: readonly unknown[] };
 type ElementReader = ReturnType<typeof createElementReader>;
 
 /**
@@ -57,7 +69,7 @@ function createElementReader(shape: JsonShape) {
   const element: Uint8Array[] = [];
   const kept: unknown[] = [];
   const skipText = createTextSkipper();
-  let array: { depth: number; name: string; keep(value: unknown): unknown } | null = null;
+  let array: OutermostArray | null = null;
   let isElement = false;
   let depth = 0;
   let deepest = 0;
@@ -90,7 +102,9 @@ function createElementReader(shape: JsonShape) {
   const push = (chunk: Uint8Array) => {
     let from = 0;
     const takeUpTo = (to: number) => {
-      if (to > from) (isElement ? element : rest).push(chunk.subarray(from, to));
+      // A copy of the rest: a comma must not keep its chunk.
+      if (to > from && isElement) element.push(chunk.subarray(from, to));
+      else if (to > from) rest.push(new Uint8Array(chunk.subarray(from, to)));
       from = to;
     };
     for (let at = skipText(chunk, 0, false); at < chunk.length; at += 1) {
@@ -114,6 +128,7 @@ function createElementReader(shape: JsonShape) {
     push,
     values: () => values,
     depth: () => deepest,
+    unfinished: (): Unfinished => ({ chunks: [...rest, ...element], array, kept }),
     end: (): unknown => (array === null ? parse(rest) : fillPlaces(parse(rest), array.name, kept)),
   };
 }
