@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type pg from 'pg';
 import { encodeId } from '../src/domain/ids.ts';
 import type { PostgresConnection } from '../src/store/embedded/connection.ts';
 import { ask, type Child, type Server, startBaseline, startScript, startService } from './child.ts';
@@ -57,9 +58,10 @@ export async function measureRounds(options: {
   const [load] = await startScript('./load.ts', {});
   onStart(load);
   const nodeUrl = await startChain(onStart);
-  const start = (side: Side, connection: PostgresConnection) => {
+  const start = async (side: Side, connection: PostgresConnection) => {
     if (side === 'api') return startService(command, connection);
     if (side !== 'default') return startBaseline(connection, shop, tableOf(side));
+    await onServer(connection, (client) => beginAtHead(client, nodeUrl));
     const env = { QUITTANCE_ROLES: 'api,watcher,webhooks', QUITTANCE_DEVNET_NODES: nodeUrl };
     return startService(command, connection, { env });
   };
@@ -108,6 +110,25 @@ async function startChain(onStart: (child: Child) => void): Promise<string> {
   onStart(chain);
   await ask(chain, { kind: 'live' });
   return urls.join();
+}
+
+/** Lets the watcher begin at what is irreversible. By itself it would begin before the oldest invoice, where this chain has no blocks. */
+async function beginAtHead(client: pg.Client, nodeUrl: string): Promise<void> {
+  const read = async (place: string, which: object) => {
+    const body = JSON.stringify({ ...which, detail: false });
+    const answer = await fetch(`${nodeUrl}/${place}/getblock`, { method: 'POST', body });
+    const { blockID, block_header } = (await answer.json()) as {
+      blockID: string;
+      block_header: { raw_data: { number: number; timestamp: number } };
+    };
+    return { id: blockID, ...block_header.raw_data };
+  };
+  const [solid, genesis] = [await read('walletsolidity', {}), await read('wallet', { id_or_num: '0' })];
+  await client.query(
+    `insert into chain_cursors (network, solid_number, solid_id, solid_time, genesis_id)
+     values ('devnet', $1, decode($2, 'hex'), $3, decode($4, 'hex'))`,
+    [solid.number, solid.id, new Date(solid.timestamp), genesis.id],
+  );
 }
 
 const isService = (side: Side) => side === 'default' || side === 'api';
