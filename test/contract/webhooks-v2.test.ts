@@ -325,14 +325,21 @@ describe('order', () => {
     for (const hits of [of('failing', y), of('other', x), of('other', y)]) {
       expect(hits.map(({ body }) => body.sequence)).toEqual([1, 2]);
     }
-    // Up to the sixth attempt at the latest 51 minutes have passed.
-    for (let attempt = 1; attempt < 6; attempt++) {
-      const { nextAttemptAt } = await untilAttempts(shop, 'failing', stuck, attempt);
-      expect(of('failing', x).map(({ body }) => body.sequence)).not.toContain(2);
-      clock.moveTo(Date.parse(nextAttemptAt) + 10);
-    }
-    await untilAttempts(shop, 'failing', stuck, 6);
-    expect(of('failing', x).map(({ body }) => body.sequence)).toEqual([1, 1, 1, 1, 1, 1]);
+    // Up to the sixth attempt at the latest 51 minutes have passed. One more may come before its time, when the endpoint takes another event.
+    let made = 0;
+    const untilNext = async () => {
+      const { attempts, nextAttemptAt } = await eventually(
+        () => deliveryOf(shop, 'failing', stuck),
+        (delivery) => delivery.attempts.length > made && Date.parse(delivery.nextAttemptAt) > clock.now(),
+      );
+      made = attempts.length;
+      expect(new Set(of('failing', x).map(({ body }) => body.sequence))).toEqual(new Set([1]));
+      return Date.parse(nextAttemptAt);
+    };
+    for (let attempt = 1; attempt < 6; attempt++) clock.moveTo((await untilNext()) + 10);
+    await untilNext();
+    expect(made).toBeGreaterThanOrEqual(6);
+    expect(made).toBeLessThanOrEqual(7);
     clock.moveTo(begin + HOUR + 60 * SECOND);
     await eventually(
       () => of('failing', x),
