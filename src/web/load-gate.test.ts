@@ -136,9 +136,10 @@ test('however many strangers are in the house, a lag refuses no caller and no pa
   enter('f', 'stranger');
   await eventually(
     () => seen,
-    (all) => all.includes('f is refused: lag'),
+    (all) => all.length >= 3 && all.includes('f is refused: lag'),
   );
-  expect(seen.slice(0, 2)).toEqual(['a page begins', 'an order begins']);
+  // The refusal is a timer's: on a busy machine it may come before the turn in which the others begin.
+  expect(seen.filter((one) => !one.startsWith('f ')).slice(0, 2)).toEqual(['a page begins', 'an order begins']);
 });
 
 test('pages go first, and have room where the API has none', async () => {
