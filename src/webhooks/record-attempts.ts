@@ -4,6 +4,7 @@ import type { UnixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import type { Database, Sql } from '../store/db/database.ts';
+import { isOfStatement } from '../store/db/unavailable.ts';
 import type { LeasedDelivery } from '../store/outbox/deliveries.ts';
 import { type AttemptOutcome, recordOutcomes } from '../store/outbox/delivery-outcomes.ts';
 import { lockEndpointHealth, saveEndpointHealth } from '../store/outbox/endpoint-health.ts';
@@ -22,7 +23,8 @@ type Failing = { id: string; failingSince: UnixMs };
 /**
  * Records the outcomes of attempts in the order in which they ended: the deliveries and the log of attempts, the state of the endpoints,
  * and the endpoints that are disabled for it. It writes all or nothing. But if only the endpoints cannot be written, their next attempts
- * do that, so that one whose row is locked delays the others by a second. The hastener, the metrics and the log are told afterwards.
+ * do that, so that one whose row is locked delays the others by a second. Where the database is away nothing is written, and the caller
+ * comes again. The hastener, the metrics and the log are told afterwards.
  */
 export async function recordAttempts(
   { db, log, metrics, hastener }: RecordDeps,
@@ -38,6 +40,7 @@ export async function recordAttempts(
       return { ...recorded, ...(await judgeEndpoints(tx, failures, recorded.ours, now)) };
     });
   const recordAtLeast = async (error: unknown) => {
+    if (!isOfStatement(error)) throw error;
     const recorded = await recordAlone();
     const endpoints = [...failures.keys()].slice(0, MAX_LOGGED).map((id) => encodeId('whe', id));
     log.warn({ error, endpoints }, 'how webhook endpoints fail could not be recorded; it counts at the next attempt');

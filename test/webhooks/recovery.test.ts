@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
+import { unlistedStatement } from '../../src/store/db/statement.ts';
 import { LEASE_MS, leaseDueDeliveries, returnDeliveries } from '../../src/store/outbox/deliveries.ts';
 import { createHastener } from '../../src/webhooks/hasten.ts';
 import { createOutcomeQueue } from '../../src/webhooks/outcome-queue.ts';
@@ -23,6 +24,11 @@ beforeEach(async () => {
 });
 afterEach(() => world.end());
 
+const END_BACKEND = unlistedStatement(
+  'end-backend',
+  { ended: 'bool' },
+  'select pg_terminate_backend(pg_backend_pid()) as ended',
+);
 const now = () => unixMs(world.clock.now());
 const times = (count: number) => Array.from({ length: count });
 const leaseAll = async (db: ReturnType<World['openDatabase']>) =>
@@ -181,6 +187,31 @@ describe('a database that fails', () => {
     await world.addEvent([endpoint]);
     await eventually(() => expect(receiver.received).toHaveLength(1));
     await eventually(() => expect(lines.join('')).toContain('webhooks are leased again'));
+  });
+
+  test('and drops the connection while a failure is recorded keeps nobody from knowing that the endpoint fails', async () => {
+    const db = world.openDatabase();
+    const endpoint = await world.addEndpoint('http://127.0.0.1:1/');
+    const event = await world.addEvent([endpoint]);
+    const [delivery] = await leaseAll(db);
+    if (delivery === undefined) return expect.fail('nothing was leased');
+    let drops = 1;
+    const transaction: typeof db.transaction = (work) =>
+      db.transaction(async (tx) => {
+        const result = await work(tx);
+        if (drops-- > 0) await tx.run(END_BACKEND, []);
+        return result;
+      });
+    const log = createLogger({ level: 'fatal', destination: { write: () => undefined } });
+    const hastener = createHastener({ db, clock: world.clock, log });
+    const deps = { db: { ...db, transaction }, clock: world.clock, log, metrics: createMetrics(), hastener };
+    const queue = createOutcomeQueue(deps);
+    queue.add(failedOutcome(delivery));
+    await expect(queue.flush()).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
+    expect(await world.delivery(event)).toMatchObject({ attempt_count: 1, last_status: null });
+    await queue.flush();
+    expect(await world.delivery(event)).toMatchObject({ attempt_count: 1, last_status: 500 });
+    expect(await world.endpoint(endpoint)).toMatchObject({ consecutive_failures: 1, failing_since: expect.any(Date) });
   });
 
   test('between the send and its record does not make a delivered webhook go out again', async () => {
