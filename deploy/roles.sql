@@ -36,8 +36,11 @@ grant select on schema_migrations, ledger_identity, projects, api_keys, account_
 grant insert on ledger_identity, projects, api_keys, account_keys, addresses, logos, invoices, refused_amounts, allocation_hints,
   transfers, transfer_annulments, transfer_resolutions, outgoing_transfers, outgoing_corrections, outgoing_annulments, balance_checks,
   chain_cursors, head_blocks, sightings, passed_blocks, producer_sets, producer_confirmations, chain_status, leases, alarms,
-  event_streams, events, webhook_endpoints, webhook_secrets, deliveries, delivery_attempts, receipt_keys, operator_actions
+  event_streams, events, webhook_endpoints, webhook_secrets, deliveries, delivery_attempts, receipt_keys
   to quittance_runtime;
+-- Number and hash are given by a trigger.
+grant insert (project_id, action, subject, detail, acted_by, acted_at, actor_kind, actor_id, origin, request_id)
+  on operator_actions to quittance_runtime;
 
 grant update (name, max_surcharge_micro, invoice_lifetime_ms, policy, support_contact, return_url, accent, logo_id, max_unpaid,
   max_unpaid_per_minute) on projects to quittance_runtime;

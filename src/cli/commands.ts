@@ -1,5 +1,6 @@
 import type { Command } from '@commander-js/extra-typings';
 import { addAddressCommands } from './address/commands.ts';
+import { addAuditCommands } from './audit/commands.ts';
 import { addBackupCommands } from './backup/commands.ts';
 import { addChainCommands } from './chain/commands.ts';
 import { addDeliveriesCommands } from './deliveries/commands.ts';
@@ -41,6 +42,7 @@ export function addCommands(program: Command, terminal: Terminal): void {
   addChainCommands(program, terminal, print);
   addReconcileCommand(program, terminal, print);
   addTransferCommands(program, terminal, print);
+  addAuditCommands(program, terminal, print);
   addDeveloperCommands(program, terminal, print);
 }
 

@@ -1,2 +1,23 @@
-/** The person who asks: the interface, the name (1 to 200 characters, recorded with each change) and the right. */
-export type Actor = { kind: 'cli' | 'console' | 'admin'; name: string; role: 'owner' | 'operator' | 'viewer' };
+/** What a person or an admin key may do: `viewer` reads, `operator` decides about money that came, `owner` does all. */
+export const ROLES = ['viewer', 'operator', 'owner'] as const;
+export type Role = (typeof ROLES)[number];
+
+/**
+ * The person who asks: the interface, the name (1 to 200 characters, recorded with each change) and the right. `projects`: UUIDs of those
+ * that it may see, `null` for all. `origin` is where the request came from (a network address, or the name of a machine).
+ */
+export type Actor = {
+  kind: 'cli' | 'console' | 'admin';
+  name: string;
+  role: Role;
+  /** The UUID of the person or of the admin key. */
+  id: string | null;
+  projects: readonly string[] | null;
+  origin: string | null;
+  requestId: string | null;
+};
+
+/** Somebody who can run commands here: that person has the database, and so every right. */
+export function commandActor(name: string, origin: string | null = null): Actor {
+  return { kind: 'cli', name, role: 'owner', id: null, projects: null, origin, requestId: null };
+}

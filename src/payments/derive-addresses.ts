@@ -2,15 +2,15 @@ import { derivableAt } from '../domain/derivation-index.ts';
 import { uuidV7 } from '../domain/ids.ts';
 import type { Policy } from '../domain/policy.ts';
 import type { UnixMs } from '../domain/time.ts';
+import { insertOperatorActions, type RecordedActor } from '../store/access/audit-log.ts';
 import type { Database, Sql } from '../store/db/database.ts';
 import { claimAutoDerived, findAccountKey, findFirstIndex, insertAccountKey } from '../store/ledger/account-keys.ts';
 import { findAddresses, insertAddresses, type OwnedAddress } from '../store/ledger/addresses.ts';
-import { insertOperatorActions } from '../store/ledger/operator-actions.ts';
 import { findProject, lockProject, type Project } from '../store/ledger/projects.ts';
 import { type AccountXpub, type DerivedAddress, deriveAddresses } from '../tron/account-xpub.ts';
 
-/** `operator`: the name for the record. */
-type Deps = { db: Database; now(): UnixMs; random(bytes: number): Uint8Array; operator: string };
+/** `actor`: for the record. */
+type Deps = { db: Database; now(): UnixMs; random(bytes: number): Uint8Array; actor: RecordedActor };
 
 type Derived =
   | {
@@ -107,7 +107,7 @@ async function lookAhead(
 
 /** Adds all that were found, or none if addresses were added since the look for them. */
 async function add(deps: Deps, wanted: Wanted, found: Found & { firstIndex: number }): Promise<Derived | 'overtaken'> {
-  const { db, now, random, operator } = deps;
+  const { db, now, random, actor } = deps;
   const { projectId, xpub, isStillWanted, autoDeriveLimit = AUTO_DERIVE_LIMIT } = wanted;
   const { firstIndex } = found;
   try {
@@ -129,7 +129,7 @@ async function add(deps: Deps, wanted: Wanted, found: Found & { firstIndex: numb
         tx,
         found.free.map(({ address, index }) => {
           const detail = { policy, index, accountKeyId: key.id };
-          return { projectId, action: 'address.derived', subject: address, detail, actedBy: operator, actedAt };
+          return { projectId, action: 'address.derived', subject: address, detail, ...actor, actedAt };
         }),
       );
       return { kind: 'derived', project, policy, added: found.free, skipped: found.skipped };

@@ -6,6 +6,7 @@ import type { Policy } from '../domain/policy.ts';
 import type { UnixMs } from '../domain/time.ts';
 import { keepNewest } from '../runtime/keep-newest.ts';
 import type { Logger } from '../runtime/log.ts';
+import type { RecordedActor } from '../store/access/audit-log.ts';
 import type { Database, Sql } from '../store/db/database.ts';
 import { listAccountKeys } from '../store/ledger/account-keys.ts';
 import { countReserved } from '../store/ledger/capacity.ts';
@@ -24,7 +25,9 @@ export type Relief = {
 export type ReliefDeps = { db: Database; now(): UnixMs; random(bytes: number): Uint8Array; log: Logger };
 
 /** The operator's name in the record of derived addresses. */
-const BY_ITSELF = 'quittance';
+const BY_ITSELF: RecordedActor = {
+  ...{ actorKind: 'service', actorId: null, actedBy: 'quittance', origin: null, requestId: null },
+};
 /** For every four addresses in use, one is added, so that two thirds of the pool are taken; 25 take 25 ms. */
 const IN_USE_PER_ADDED = 4n;
 const MAX_ADDED = 25;
@@ -121,7 +124,7 @@ async function look({ db, now, random, log }: ReliefDeps, pool: AmountPool): Pro
   const wanted = Number((found.addresses + IN_USE_PER_ADDED - 1n) / IN_USE_PER_ADDED);
   const count = Math.min(wanted, MAX_ADDED, key.autoDeriveLimit - key.autoDerived);
   const derived = await deriveNextAddresses(
-    { db, now, random, operator: BY_ITSELF },
+    { db, now, random, actor: BY_ITSELF },
     {
       projectId,
       xpub: key.xpub,

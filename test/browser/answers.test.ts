@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { registerCheckout } from '../../src/checkout/page/register.ts';
 import { encodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
+import { commandActor } from '../../src/operator/actor.ts';
 import { updateProject } from '../../src/operator/projects/update-project.ts';
 import { openDatabase } from '../../src/store/db/database.ts';
 import { FULL_BRAND } from '../support/checkout-page.ts';
@@ -20,7 +21,7 @@ beforeAll(async () => {
   const deps = { db, now: () => unixMs(clock.now()) };
   const logo = { type: 'image/png', content: LOGOS.png } as const;
   const projectId = encodeId('prj', project.id);
-  await updateProject(deps, { kind: 'cli', name: 'test', role: 'owner' }, { ...FULL_BRAND, logo, projectId });
+  await updateProject(deps, commandActor('test'), { ...FULL_BRAND, logo, projectId });
   // So that no page goes blind, and no minute passes between two answers that are compared.
   clock.freeze();
   invoice = await newInvoice(service);

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
+import { commandActor } from '../../src/operator/actor.ts';
 import { resolveTransfers } from '../../src/operator/transfers/resolve-transfers.ts';
 import { findTransfersOfTransaction } from '../../src/operator/transfers/transfer-records.ts';
 import { findCursor } from '../../src/store/chain/cursor.ts';
@@ -16,7 +17,7 @@ import {
   untilStatus,
 } from '../support/service.ts';
 
-const OPERATOR = { kind: 'cli', name: 'test', role: 'operator' } as const;
+const OPERATOR = commandActor('test');
 
 let service: TestService;
 let client: pg.Client;

@@ -3,6 +3,8 @@ import { HDKey } from '@scure/bip32';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { microUsdt } from '../../src/domain/money.ts';
 import { unixMs } from '../../src/domain/time.ts';
+import { commandActor } from '../../src/operator/actor.ts';
+import { recordedActor } from '../../src/operator/record-actions.ts';
 import { deriveNextAddresses } from '../../src/payments/derive-addresses.ts';
 import { createRelief } from '../../src/payments/relief.ts';
 import { createLogger } from '../../src/runtime/log.ts';
@@ -71,7 +73,12 @@ async function openShop(limit: number | null, count = 1): Promise<TestProject & 
 }
 
 async function derive(projectId: string, xpub: AccountXpub, count: number): Promise<void> {
-  const operating = { db: service.db, now: () => unixMs(Date.now()), random: randomBytes, operator: 'ada' };
+  const operating = {
+    db: service.db,
+    now: () => unixMs(Date.now()),
+    random: randomBytes,
+    actor: recordedActor(commandActor('ada')),
+  };
   const outcome = await deriveNextAddresses(operating, { projectId, xpub, count, policy: null });
   expect(outcome.kind).toBe('derived');
 }

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { startReconciler } from '../../src/chain/reconcile/reconcile.ts';
 import { reconcileAddress } from '../../src/chain/reconcile/reconcile-address.ts';
-import type { Actor } from '../../src/operator/actor.ts';
+import { commandActor } from '../../src/operator/actor.ts';
 import { rescanRange } from '../../src/operator/chain/rescan-range.ts';
 import { whileLeading } from '../../src/payments/watching.ts';
 import { findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/store/chain/alarms.ts';
@@ -26,7 +26,7 @@ afterAll(async () => {
 beforeEach(() => books.devnet.setFault());
 
 const onProgress = () => undefined;
-const ACTOR: Actor = { kind: 'cli', name: 'anna', role: 'owner' };
+const ACTOR = commandActor('anna');
 const everything = () => true;
 
 async function check(

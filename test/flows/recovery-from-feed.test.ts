@@ -7,7 +7,7 @@ import { isFulfillable, Quittance } from '../../sdk/src/index.ts';
 import { INVOICE_EVENTS } from '../../src/domain/event.ts';
 import { encodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
-import type { Actor } from '../../src/operator/actor.ts';
+import { commandActor } from '../../src/operator/actor.ts';
 import { replayFiltered } from '../../src/operator/deliveries/replay-deliveries.ts';
 import { enableEndpoint } from '../../src/operator/webhooks/enable-endpoint.ts';
 import { createWebhookSecret } from '../../src/webhooks/sign.ts';
@@ -26,7 +26,7 @@ import {
 } from '../support/service.ts';
 
 const DAY_MS = 24 * 3_600_000;
-const OPERATOR: Actor = { kind: 'cli', name: 'test', role: 'owner' };
+const OPERATOR = commandActor('test');
 
 let service: TestService;
 let project: TestProject;
@@ -198,7 +198,7 @@ test('a receiver that was down for a week recovers from the feed alone, and take
     await enableEndpoint({ db: service.db, now }, OPERATOR, { endpointId: encodeId('whe', endpoint.id) });
     const all = [...Object.values(INVOICE_EVENTS), 'transfer.unmatched', 'transfer.duplicate'] as const;
     await replayFiltered(
-      { db: service.db, now, operator: 'test' },
+      { db: service.db, now, actor: OPERATOR },
       {
         projectId: project.id,
         endpointId: endpoint.id,

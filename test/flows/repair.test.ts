@@ -4,15 +4,15 @@ import { reconcileAddress } from '../../src/chain/reconcile/reconcile-address.ts
 import { describeError } from '../../src/cli/terminal/describe-error.ts';
 import type { ChainTransfer, SolidBlock } from '../../src/domain/chain-block.ts';
 import { encodeId } from '../../src/domain/ids.ts';
-import type { Actor } from '../../src/operator/actor.ts';
+import { commandActor } from '../../src/operator/actor.ts';
 import { deniedPayments, planRepair, type RepairPlan, repair } from '../../src/operator/chain/repair.ts';
 import { rescanRange } from '../../src/operator/chain/rescan-range.ts';
 import { verifyRange } from '../../src/operator/chain/verify-range.ts';
 import { applySolidBlocks } from '../../src/payments/apply-solid-blocks.ts';
+import { listOperatorActions } from '../../src/store/access/audit-log.ts';
 import { findOpenAlarms } from '../../src/store/chain/alarms.ts';
 import { listBookedAddresses } from '../../src/store/chain/balance-checks.ts';
 import { findCursor } from '../../src/store/chain/cursor.ts';
-import { listOperatorActions } from '../../src/store/ledger/operator-actions.ts';
 import { findInvoicePayment } from '../../src/store/ledger/payments.ts';
 import { type AccountHex, parseAddress } from '../../src/tron/address.ts';
 import { type Books, startBooks } from '../support/books.ts';
@@ -31,8 +31,8 @@ afterAll(async () => {
 beforeEach(() => books.devnet.setFault());
 
 const onProgress = () => undefined;
-const ACTOR: Actor = { kind: 'cli', name: 'anna', role: 'owner' };
-const ORDER = { by: 'anna', reason: 'two nodes lied together' };
+const ACTOR = commandActor('anna');
+const ORDER = { actor: ACTOR, reason: 'two nodes lied together' };
 
 async function openInvoice() {
   const { id } = await books.invoice(25_000_000n);

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { formatAmount } from '../../src/domain/money.ts';
-import type { Actor } from '../../src/operator/actor.ts';
+import { commandActor } from '../../src/operator/actor.ts';
 import { rescanRange } from '../../src/operator/chain/rescan-range.ts';
 import { verifyRange } from '../../src/operator/chain/verify-range.ts';
 import { detectBlocks } from '../../src/payments/detect-blocks.ts';
@@ -26,7 +26,7 @@ afterAll(async () => {
 
 const everything = () => true;
 const onProgress = () => undefined;
-const ACTOR: Actor = { kind: 'cli', name: 'anna', role: 'owner' };
+const ACTOR = commandActor('anna');
 const verified = async (range: { from: number; to: number }, { rescanning }: Pick<Books, 'rescanning'> = books) =>
   (await verifyRange({ ...rescanning(), onProgress }, ACTOR, range)).view;
 

@@ -7,8 +7,10 @@ import { uuidV7 } from '../../src/domain/ids.ts';
 import { microUsdt } from '../../src/domain/money.ts';
 import { unlimitedNode } from '../../src/domain/node.ts';
 import { unixMs } from '../../src/domain/time.ts';
+import { commandActor } from '../../src/operator/actor.ts';
 import { loadBackup } from '../../src/operator/backup/load-backup.ts';
 import { secureCopy } from '../../src/operator/backup/secure-copy.ts';
+import { recordedActor } from '../../src/operator/record-actions.ts';
 import { createInvoice as createInvoiceIn } from '../../src/payments/create-invoice.ts';
 import { deriveNextAddresses } from '../../src/payments/derive-addresses.ts';
 import { createLogger } from '../../src/runtime/log.ts';
@@ -357,7 +359,7 @@ describe('many restores', () => {
     // Hours pass between what operators do, or none: a restore may follow on the heels of another.
     let hours = 0;
     const nowThere = () => unixMs(Date.now() + hours * 3_600_000);
-    const operating = () => ({ db: ledger.db, operator: 'test', now: nowThere, random });
+    const operating = () => ({ db: ledger.db, actor: recordedActor(commandActor('test')), now: nowThere, random });
     const derive = async () => {
       const wanted = { projectId: project.id, xpub: XPUB, count: 1 + below(3), policy: null };
       let outcome = await deriveNextAddresses(operating(), wanted);

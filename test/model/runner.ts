@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { decodeId, encodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
+import { commandActor } from '../../src/operator/actor.ts';
 import { activateAddresses, retireAddresses } from '../../src/operator/addresses/retire-addresses.ts';
 import { revokeApiKey } from '../../src/store/access/api-keys.ts';
 import { parseAddress } from '../../src/tron/address.ts';
@@ -38,7 +39,7 @@ export function createRunner({ service, database, client, model, projects, keys 
     const wanted = { projectId: encodeId('prj', projectId), addresses: [parsed], note: null };
     const deps = { db, now: () => unixMs(clock.now()) };
     const change = kind === 'retire' ? retireAddresses : activateAddresses;
-    return change(deps, { kind: 'cli', name: 'model', role: 'owner' }, wanted);
+    return change(deps, commandActor('model'), wanted);
   };
   return async (operation: Operation): Promise<Outcome> => {
     switch (operation.kind) {

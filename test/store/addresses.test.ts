@@ -2,15 +2,16 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { type UnixMs, unixMs } from '../../src/domain/time.ts';
-import type { Actor } from '../../src/operator/actor.ts';
+import { commandActor } from '../../src/operator/actor.ts';
 import { addAddresses } from '../../src/operator/addresses/add-addresses.ts';
 import type { Candidate } from '../../src/operator/addresses/read-candidates.ts';
 import { activateAddresses, retireAddresses } from '../../src/operator/addresses/retire-addresses.ts';
 import { updateProject } from '../../src/operator/projects/update-project.ts';
+import { recordedActor } from '../../src/operator/record-actions.ts';
 import { deriveNextAddresses } from '../../src/payments/derive-addresses.ts';
+import { listOperatorActions, type RecordedActor } from '../../src/store/access/audit-log.ts';
 import { type Database, openDatabase } from '../../src/store/db/database.ts';
 import { countAddresses, findAddresses, insertAddress, listAddresses } from '../../src/store/ledger/addresses.ts';
-import { listOperatorActions } from '../../src/store/ledger/operator-actions.ts';
 import { findProject, insertProject } from '../../src/store/ledger/projects.ts';
 import { type AccountXpub, deriveAddresses } from '../../src/tron/account-xpub.ts';
 import { type AccountHex, accountToAddress } from '../../src/tron/address.ts';
@@ -19,12 +20,12 @@ import { withClient } from '../support/postgres-template.ts';
 
 const XPUB =
   'xpub6D1AabNHCupeiLM65ZR9UStMhJ1vCpyV4XbZdyhMZBiJXALQtmn9p42VTQckoHVn8WNqS7dqnJokZHAHcHGoaQgmv8D45oNUKx6DZMNZBCd' as AccountXpub;
-const ANN: Actor = { kind: 'cli', name: 'ann', role: 'owner' };
+const ANN = commandActor('ann');
 const NOW = unixMs(1_790_000_000_000);
 
 let database: TestDatabase;
 let db: Database;
-let operating: { db: Database; operator: string; now(): UnixMs; random(bytes: number): Uint8Array };
+let operating: { db: Database; actor: RecordedActor; now(): UnixMs; random(bytes: number): Uint8Array };
 beforeAll(async () => {
   database = await createTestDatabase();
   db = openDatabase({
@@ -34,7 +35,7 @@ beforeAll(async () => {
     // The drop at the end may end a connection that is just closing; any other loss fails the next statement.
     onError: () => undefined,
   });
-  operating = { db, operator: 'ann', now: () => NOW, random: (bytes) => randomBytes(bytes) };
+  operating = { db, actor: recordedActor(ANN), now: () => NOW, random: (bytes) => randomBytes(bytes) };
 });
 afterAll(async () => {
   await db.close();

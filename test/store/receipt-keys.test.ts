@@ -3,7 +3,7 @@ import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createReceiptSigner } from '../../src/checkout/receipt/receipt-signer.ts';
 import { unixMs } from '../../src/domain/time.ts';
-import type { Actor } from '../../src/operator/actor.ts';
+import { commandActor } from '../../src/operator/actor.ts';
 import { rotateReceiptKey } from '../../src/operator/keys/rotate-receipt-key.ts';
 import { addWebhookEndpoint } from '../../src/operator/webhooks/add-endpoint.ts';
 import { createKeyRing, createMasterKey } from '../../src/runtime/key-ring.ts';
@@ -15,7 +15,7 @@ import { createWebhookSecret } from '../../src/webhooks/sign.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 
 const [ours, foreign] = [createKeyRing([createMasterKey()]), createKeyRing([createMasterKey()])];
-const ANN: Actor = { kind: 'cli', name: 'ann', role: 'owner' };
+const ANN = commandActor('ann');
 const now = () => unixMs(Date.now());
 
 let database: TestDatabase;

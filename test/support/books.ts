@@ -13,6 +13,7 @@ import { uuidV7 } from '../../src/domain/ids.ts';
 import type { MicroUsdt } from '../../src/domain/money.ts';
 import { unlimitedNode } from '../../src/domain/node.ts';
 import { unixMs } from '../../src/domain/time.ts';
+import { commandActor } from '../../src/operator/actor.ts';
 import { recordRescanned } from '../../src/operator/chain/record-rescanned.ts';
 import { applySolidBlocks } from '../../src/payments/apply-solid-blocks.ts';
 import { createInvoice } from '../../src/payments/create-invoice.ts';
@@ -93,7 +94,7 @@ export async function startBooks({ addressCount = 2 } = {}) {
       }
       return { from, to };
     },
-    rescanned: (blocks: SolidBlock[]) => recordRescanned(recording, blocks),
+    rescanned: (blocks: SolidBlock[]) => recordRescanned(recording, commandActor('books'), blocks),
     async send(to: string, amountMicro: bigint): Promise<void> {
       await payer.transfer({ contract: devnet.usdtContract, to, amountMicro });
     },

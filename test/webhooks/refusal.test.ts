@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { encodeId } from '../../src/domain/ids.ts';
 import { schedulePosition } from '../../src/domain/retry.ts';
 import { unixMs } from '../../src/domain/time.ts';
+import { commandActor } from '../../src/operator/actor.ts';
 import { describeEvent, readDeliveries } from '../../src/operator/explain/event-entries.ts';
 import { enableEndpoint } from '../../src/operator/webhooks/enable-endpoint.ts';
 import { createLogger } from '../../src/runtime/log.ts';
@@ -117,11 +118,7 @@ test('what was hastened waits while its endpoint is disabled, and is tried when 
   const asked = [{ endpointId: endpoint.id, isBack: true, returnedAt: null }];
   expect(await hastenDeliveries(db, asked, now())).toEqual([]);
   isGone = false;
-  await enableEndpoint(
-    { db, now },
-    { kind: 'cli', name: 'test', role: 'operator' },
-    { endpointId: encodeId('whe', endpoint.id) },
-  );
+  await enableEndpoint({ db, now }, commandActor('test'), { endpointId: encodeId('whe', endpoint.id) });
   await eventually(async () => expect(await world.delivery(event)).toMatchObject({ status: 'delivered' }));
   expect(received).toHaveLength(2);
 });

@@ -94,7 +94,7 @@ export async function refreshProducers(
   return adopted;
 }
 
-/** The producers that the nodes agree on, for a caller that knows none yet. Stores nothing. Errors as above. */
+/** The producers that the nodes agree on, for a caller that knows none yet, or that takes them however much they differ. Stores nothing. Errors as above. */
 export async function nameProducers(
   deps: ProducerDeps,
   nodes: readonly Node[],
@@ -102,13 +102,6 @@ export async function nameProducers(
 ): Promise<ProducerSet> {
   const { producers, origins } = await readAgreed(deps, nodes, null, null);
   return { chainTime: clock, reason, producers, nodes: origins };
-}
-
-/** Takes over what the nodes agree on, however much it differs: the operator knows that the network changed. Errors as above. */
-export async function acceptProducers(deps: ProducerDeps, nodes: readonly Node[], clock: UnixMs): Promise<ProducerSet> {
-  const adopted = await nameProducers(deps, nodes, { clock, reason: 'operator' });
-  await insertProducerSet(deps.db, deps.network, adopted);
-  return adopted;
 }
 
 type ProducersAnswer = { node: Node; producers: ProducerSet['producers'] };

@@ -1,6 +1,6 @@
-import { userInfo } from 'node:os';
+import { hostname, userInfo } from 'node:os';
 import { AppError } from '../../domain/errors.ts';
-import type { Actor } from '../../operator/actor.ts';
+import { type Actor, commandActor } from '../../operator/actor.ts';
 import { spotSecret } from '../../operator/input/spot-secret.ts';
 import { secretProblem } from './secret-problem.ts';
 
@@ -31,7 +31,7 @@ function systemUser(env: NodeJS.ProcessEnv): string {
   }
 }
 
-/** The actor of this command. A person who can run it has the database, and so every right. */
+/** The actor of this command, on this machine. */
 export function cliActor({ env }: { env: NodeJS.ProcessEnv }, by?: string): Actor {
-  return { kind: 'cli', name: readOperator(by, env), role: 'owner' };
+  return commandActor(readOperator(by, env), hostname().slice(0, MAX_LENGTH) || null);
 }

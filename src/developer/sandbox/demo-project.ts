@@ -5,7 +5,7 @@ import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { formatApiKey } from '../../domain/api-key.ts';
 import { encodeId, uuidV7 } from '../../domain/ids.ts';
 import { unixMs } from '../../domain/time.ts';
-import type { Actor } from '../../operator/actor.ts';
+import { commandActor } from '../../operator/actor.ts';
 import { addWebhookEndpoint } from '../../operator/webhooks/add-endpoint.ts';
 import { enableEndpoint } from '../../operator/webhooks/enable-endpoint.ts';
 import { updateEndpoint } from '../../operator/webhooks/update-endpoint.ts';
@@ -110,4 +110,4 @@ export async function seedDemoProject(
   await enableEndpoint({ db, now }, ACTOR, { endpointId });
 }
 
-const ACTOR: Actor = { kind: 'cli', name: 'sandbox', role: 'owner' };
+const ACTOR = commandActor('sandbox');

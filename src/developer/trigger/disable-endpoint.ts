@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Config } from '../../config/config.ts';
 import { unixMs } from '../../domain/time.ts';
-import type { Actor } from '../../operator/actor.ts';
+import { commandActor } from '../../operator/actor.ts';
 import { addEndpoint, readNewEndpoint } from '../../operator/webhooks/add-endpoint.ts';
 import { enableEndpoint } from '../../operator/webhooks/enable-endpoint.ts';
 import { listEndpoints } from '../../operator/webhooks/list-endpoints.ts';
@@ -17,7 +17,7 @@ import type { FeedEvent, Until } from './until.ts';
 /** By this it is known again: endpoints are never deleted, so one is enough. */
 const DESCRIPTION = 'made by "quittance trigger endpoint.disabled"';
 
-const ACTOR: Actor = { kind: 'cli', name: 'trigger', role: 'owner' };
+const ACTOR = commandActor('trigger');
 
 /** Its own server, whatever this machine lets endpoints of others have. */
 const LOCAL = { webhooks: { localTargets: true } };

@@ -6,13 +6,13 @@ import type { Policy } from '../../domain/policy.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Database } from '../../store/db/database.ts';
 import { findAddresses, insertAddresses, type OwnedAddress } from '../../store/ledger/addresses.ts';
-import { insertOperatorActions } from '../../store/ledger/operator-actions.ts';
 import { lockProject } from '../../store/ledger/projects.ts';
 import type { AccountHex } from '../../tron/address.ts';
 import { DEVNET_CONTRACTS, USDT_CONTRACTS } from '../../tron/usdt.ts';
 import type { Actor } from '../actor.ts';
 import { wasEverRestored } from '../backup/restore-safety.ts';
 import { selectProject } from '../projects/select-project.ts';
+import { recordActions } from '../record-actions.ts';
 import { checkActivation, type WithNodes } from './check-activation.ts';
 import type { AddressEntry } from './csv.ts';
 import { readCandidates, refusedAddresses } from './read-candidates.ts';
@@ -42,7 +42,7 @@ const NOTHING_ADDED = 'no address was added';
  */
 export async function addAddresses(
   deps: AddDeps,
-  { name: actedBy }: Actor,
+  actor: Actor,
   input: Input,
 ): Promise<{ view: AddedAddressesView; projectPolicy: Policy }> {
   const { db, now, random, config, withNodes } = deps;
@@ -70,11 +70,12 @@ export async function addAddresses(
     const added = new Set(await insertAddresses(tx, { projectId, policy, accountKeyId: null, entries }));
     const left = good.filter(({ address }) => !added.has(address)).map(({ account }) => account);
     if (left.length > 0) throw refusedAddresses(NOTHING_ADDED, await findTaken(tx, left), 'CONFLICT');
-    await insertOperatorActions(
+    const done = { projectId, action: 'address.added', detail: { policy } } as const;
+    await recordActions(
       tx,
-      good.map(({ address }) => {
-        return { projectId, action: 'address.added', subject: address, detail: { policy }, actedBy, actedAt };
-      }),
+      actor,
+      actedAt,
+      good.map(({ address }) => ({ ...done, subject: address })),
     );
     return { policy, projectPolicy: project.policy };
   });

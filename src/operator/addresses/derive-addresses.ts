@@ -6,13 +6,13 @@ import type { UnixMs } from '../../domain/time.ts';
 import { AUTO_DERIVE_LIMIT, deriveNextAddresses } from '../../payments/derive-addresses.ts';
 import type { Database } from '../../store/db/database.ts';
 import { changeAutoDeriveLimit, findAccountKey, listAccountKeys } from '../../store/ledger/account-keys.ts';
-import { insertOperatorActions } from '../../store/ledger/operator-actions.ts';
 import { lockProject } from '../../store/ledger/projects.ts';
 import { type AccountXpub, parseAccountXpub } from '../../tron/account-xpub.ts';
 import type { Actor } from '../actor.ts';
 import { fieldProblem } from '../input/field-error.ts';
 import { spotSecret } from '../input/spot-secret.ts';
 import { selectProject } from '../projects/select-project.ts';
+import { recordActions, recordedActor } from '../record-actions.ts';
 import type { AutoLimitView, DerivedAddressesView } from './views.ts';
 
 /** The public key of an account. Some look like a seed phrase by chance, so what is one is never taken for a secret. Errors: `INVALID_ARGUMENT`. */
@@ -82,7 +82,7 @@ export async function deriveAddresses(
   const { id: projectId } = await selectProject(deps.db, key.projectId);
   const autoDeriveLimit = autoLimit ?? AUTO_DERIVE_LIMIT;
   const wanted = { projectId, xpub: key.xpub, count, policy: policy ?? null, isFresh, autoDeriveLimit };
-  const outcome = await deriveNextAddresses({ ...deps, operator: actor.name }, wanted);
+  const outcome = await deriveNextAddresses({ ...deps, actor: recordedActor(actor) }, wanted);
   if (outcome.kind === 'key-of-another-project') throw keyOfAnother();
   if (outcome.kind === 'all-taken') {
     throw new AppError(
@@ -111,7 +111,7 @@ export async function deriveAddresses(
 /** Changes how many addresses an account key of a project may yield by itself in all. */
 export function limitDerivation(
   { db, now }: Pick<Deps, 'db' | 'now'>,
-  { name: actedBy }: Actor,
+  actor: Actor,
   { key: { projectId, xpub }, autoLimit }: { key: DerivationKey; autoLimit: number },
 ): Promise<AutoLimitView> {
   return db.transaction(async (tx) => {
@@ -121,9 +121,7 @@ export function limitDerivation(
     if (key.autoDeriveLimit !== autoLimit) {
       await changeAutoDeriveLimit(tx, key.id, autoLimit);
       const detail = { autoDeriveLimit: { from: key.autoDeriveLimit, to: autoLimit }, accountKeyId: key.id };
-      await insertOperatorActions(tx, [
-        { projectId: id, action: 'project.changed', subject: projectId, detail, actedBy, actedAt: now() },
-      ]);
+      await recordActions(tx, actor, now(), [{ projectId: id, action: 'project.changed', subject: projectId, detail }]);
     }
     return { projectId, network, autoDerived: key.autoDerived, autoDeriveLimit: autoLimit };
   });

@@ -4,10 +4,10 @@ import type { Policy } from '../../domain/policy.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Database } from '../../store/db/database.ts';
 import { countAddresses, findAddresses, markInUse, markRetired } from '../../store/ledger/addresses.ts';
-import { insertOperatorActions } from '../../store/ledger/operator-actions.ts';
 import { lockProject } from '../../store/ledger/projects.ts';
 import type { Actor } from '../actor.ts';
 import { selectProject } from '../projects/select-project.ts';
+import { recordActions } from '../record-actions.ts';
 import { type Candidate, refusedAddresses } from './read-candidates.ts';
 import type { SwitchedAddressesView } from './views.ts';
 
@@ -31,7 +31,7 @@ export function activateAddresses(deps: Deps, actor: Actor, input: Input): Promi
 
 async function switchAddresses(
   { db, now }: Deps,
-  { name: actedBy }: Actor,
+  actor: Actor,
   { addresses, note, ...input }: Input,
   status: 'retired' | 'active',
 ): Promise<Switched> {
@@ -59,15 +59,14 @@ async function switchAddresses(
     const [changed, unchanged] = [own.filter(({ id }) => marked.has(id)), own.filter(({ id }) => !marked.has(id))];
     const action = status === 'retired' ? 'address.retired' : 'address.activated';
     const detail = note === null ? {} : { note };
-    await insertOperatorActions(
-      tx,
-      changed.map(({ address }) => ({ projectId, action, subject: address, detail, actedBy, actedAt })),
-    );
+    const activeAddresses = (await countAddresses(tx, projectId)).active;
+    const done = changed.map(({ address }) => ({ projectId, action, subject: address, detail }) as const);
+    await recordActions(tx, actor, actedAt, done);
     const view = {
       ...{ projectId: encodeId('prj', projectId), status },
       changed: changed.map(({ address }) => address),
       unchanged: unchanged.map(({ address }) => address),
-      activeAddresses: (await countAddresses(tx, projectId)).active,
+      activeAddresses,
     };
     return { view, projectPolicy, otherPolicy: changed.find(({ policy }) => policy !== projectPolicy)?.policy ?? null };
   });

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import type { UnixMs } from '../../domain/time.ts';
+import { toIso, type UnixMs } from '../../domain/time.ts';
 import type { KeyRing } from '../../runtime/key-ring.ts';
-import type { Connection } from '../../store/db/database.ts';
+import type { Connection, Sql } from '../../store/db/database.ts';
 import { closeLedger, findLedgerIdentity, refuseForeignLedger, takeLedger } from '../../store/db/ledger-identity.ts';
+import { answerOf } from '../../store/db/rows-of.ts';
 import type { Actor } from '../actor.ts';
+import { recordActions } from '../record-actions.ts';
 import { checkRecipients } from './backup-encryption.ts';
 import { type QuietDatabase, refuseRunning } from './refuse-running.ts';
 import type { BackupView } from './views.ts';
@@ -17,29 +19,46 @@ type Deps = QuietDatabase & { connection: Connection; now(): UnixMs; keyRing: Ke
  */
 export async function createBackup(
   { connection, now, keyRing, release, ...database }: Deps,
-  _actor: Actor,
+  actor: Actor,
   { path, recipients, isFinal }: { path: string; recipients: readonly string[]; isFinal: boolean },
 ): Promise<BackupView> {
   const at = now();
   // Before the ledger is closed, so that a wrong setting closes nothing.
   await checkRecipients(recipients);
   const masterKey = keyRing?.current() ?? null;
-  if (isFinal) await close(database);
+  if (isFinal) await close(database, (tx) => record(tx, actor, at, { file: path, isFinal }));
   const protection = { masterKey, recipients };
   const { header, rowCounts, bytes } = await writeBackup({ connection, path, release, now: at, protection });
   const { ledger, takenAt, masterKeyIds } = header;
+  // A replica takes no rows, and a backup of it is as good as any.
+  if (!isFinal && !(await isReplica(database.db))) await record(database.db, actor, at, { file: path, isFinal, bytes });
   return {
     ...{ file: path, bytes, takenAt, final: ledger?.isFinal === true, ledgerId: ledger?.id ?? null, rowCounts },
     ...{ masterKeyIds, authenticatedBy: masterKey?.id ?? null, recipients: [...recipients] },
   };
 }
 
-async function close(database: QuietDatabase): Promise<void> {
+async function close(database: QuietDatabase, recordClosed: (tx: Sql) => Promise<void>): Promise<void> {
   const { db } = database;
   await refuseRunning(database);
   await takeLedger(db, { id: randomUUID(), firstIndex: 0 }, { isAnew: false });
   const identity = await findLedgerIdentity(db);
   // A final backup that was cut off is made again; a copy must first be accepted.
   if (identity !== null) refuseForeignLedger({ ...identity, closedAt: null });
-  await db.transaction(closeLedger);
+  await db.transaction(async (tx) => {
+    await closeLedger(tx);
+    await recordClosed(tx);
+  });
 }
+
+function record(tx: Sql, actor: Actor, at: UnixMs, detail: object): Promise<void> {
+  return recordActions(tx, actor, at, [{ projectId: null, action: 'backup.created', subject: toIso(at), detail }]);
+}
+
+const isReplica = answerOf(
+  'backup-is-replica',
+  { isReplica: 'bool' },
+  'select pg_is_in_recovery() as is_replica',
+  () => [],
+  ([row]) => row?.isReplica === true,
+);

@@ -4,6 +4,7 @@ import type { Connection } from '../../store/db/database.ts';
 import { takeLedger } from '../../store/db/ledger-identity.ts';
 import type { MigrationHooks } from '../../store/db/migrate.ts';
 import type { Actor } from '../actor.ts';
+import { recordActions } from '../record-actions.ts';
 import type { Authenticity } from './backup-mac.ts';
 import type { Opening } from './backup-read.ts';
 import { loadBackup } from './load-backup.ts';
@@ -26,13 +27,21 @@ export async function restoreBackup(
   const { header, authenticity, rowCounts, applied, finished } = await loadBackup({
     ...{ connection, path, keyRing, identities, hooks, takesUnauthenticated: unauthenticated !== null },
     finish: async (tx, { ledger, takenAt }, { kind }) => {
-      await takeLedger(tx, ledger ?? { id: randomUUID(), firstIndex: 0 }, { isAnew: true });
+      const identity = ledger ?? { id: randomUUID(), firstIndex: 0 };
+      await takeLedger(tx, identity, { isAnew: true });
       const doubt =
         kind === 'authentic' ? '' : ` that no master key vouches for (taken by ${actor.name}: ${unauthenticated})`;
       const origin = `a backup of ${takenAt}${doubt}`;
-      if (ledger?.isFinal !== true) return secureCopy(tx, { now, random, write }, actor, origin);
-      if (kind !== 'authentic') await raiseRestored(tx, { now, random, write }, () => say`${origin}: ${TO_COMPARE}`);
-      return 0;
+      const isFinal = ledger?.isFinal === true;
+      const barred = isFinal ? 0 : await secureCopy(tx, { now, random, write }, actor, origin);
+      if (isFinal && kind !== 'authentic') {
+        await raiseRestored(tx, { now, random, write }, () => say`${origin}: ${TO_COMPARE}`);
+      }
+      const detail = { takenAt, isFinal, authenticity: kind, barredAddresses: barred };
+      await recordActions(tx, actor, now(), [
+        { projectId: null, action: 'backup.restored', subject: identity.id, detail },
+      ]);
+      return barred;
     },
   });
   const missingMasterKeyIds = header.masterKeyIds.filter((id) => keyRing?.find(id) === undefined);

@@ -1,10 +1,12 @@
 import { AppError } from '../../domain/errors.ts';
 import { say } from '../../domain/message.ts';
 import type { Network } from '../../domain/network.ts';
+import type { UnixMs } from '../../domain/time.ts';
 import { ALARM_KINDS, type AlarmKind, resolveAlarms } from '../../store/chain/alarms.ts';
-import type { Sql } from '../../store/db/database.ts';
+import type { Database } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
 import { clip } from '../input/clip.ts';
+import { recordActions } from '../record-actions.ts';
 import type { AcknowledgedView } from './views.ts';
 
 /** These alarms tell of a single event, so they end when an operator has read them. Every other alarm ends with its cause. */
@@ -27,11 +29,20 @@ export function readAlarmKind(text: string): AlarmKind {
 
 /** Closes the alarms of a kind, or the one about a subject, that an operator has read and that nothing else would ever close. Errors: `NOT_FOUND`. */
 export async function acknowledgeAlarms(
-  { db }: { db: Sql },
-  _actor: Actor,
+  { db, now }: { db: Database; now(): UnixMs },
+  actor: Actor,
   { network, kind, subject }: { network: Network; kind: AlarmKind; subject: string | null },
 ): Promise<AcknowledgedView> {
-  const closed = await resolveAlarms(db, network, kind, subject);
+  const closed = await db.transaction(async (tx) => {
+    const count = await resolveAlarms(tx, network, kind, subject);
+    const detail = { kind, subject, closed: count };
+    if (count > 0) {
+      await recordActions(tx, actor, now(), [
+        { projectId: null, action: 'alarm.acknowledged', subject: network, detail },
+      ]);
+    }
+    return count;
+  });
   if (closed > 0) return { network, kind, subject, closed };
   const about = subject === null ? '' : ` about ${clip(subject)}`;
   throw new AppError(

@@ -7,9 +7,9 @@ import { toIso } from '../../domain/time.ts';
 import { findHeadBlockId } from '../../store/chain/head-blocks.ts';
 import { findIncoming } from '../../store/chain/incoming.ts';
 import { findPassedBlock, insertPassedBlock } from '../../store/chain/passed-blocks.ts';
-import { insertOperatorActions } from '../../store/ledger/operator-actions.ts';
 import type { Actor } from '../actor.ts';
 import { clip } from '../input/clip.ts';
+import { recordActions } from '../record-actions.ts';
 import { followedCursor } from './followed-cursor.ts';
 import { readHeight } from './read-range.ts';
 import type { NodeDeps } from './read-verified.ts';
@@ -43,10 +43,11 @@ type Passed = { view: ShownBlockView | PassedBlockView; transactionCounts: reado
  */
 export async function passBlock(
   deps: Deps,
-  { name: passedBy }: Actor,
+  actor: Actor,
   { number, id, reason, isCompared }: Wanted & { reason: string; isCompared: boolean },
 ): Promise<Passed> {
   const { db, network } = deps;
+  const passedBy = actor.name;
   const parent = await findParent(deps, number);
   const shown = (await showAll(deps, number)).filter(({ parentId }) => parentId === parent.id);
   const block = choose(shown, { number, id }, parent);
@@ -71,8 +72,7 @@ export async function passBlock(
       reason,
     });
     const detail = { network, number, reason, shownBy: view.shownBy.map(({ node }) => node) };
-    const action = { action: 'block.passed', subject: block.id, detail, actedBy: passedBy, actedAt: passedAt } as const;
-    await insertOperatorActions(tx, [{ projectId: null, ...action }]);
+    await recordActions(tx, actor, passedAt, [{ projectId: null, action: 'block.passed', subject: block.id, detail }]);
   });
   return { view: { ...view, passedBy, passedAt: toIso(passedAt), reason }, transactionCounts };
 }

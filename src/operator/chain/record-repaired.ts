@@ -17,7 +17,8 @@ import { markChecksDue } from '../../store/chain/balance-checks.ts';
 import { lockCursor } from '../../store/chain/cursor.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { findChangeable } from '../../store/ledger/invoice-changes.ts';
-import { insertOperatorActions } from '../../store/ledger/operator-actions.ts';
+import type { Actor } from '../actor.ts';
+import { recordActions } from '../record-actions.ts';
 import { findRecorded, insertAnnulments, type Recorded } from './annulments.ts';
 import type { LedgerTransfer } from './chain-ledger.ts';
 import type { Range } from './read-range.ts';
@@ -34,7 +35,7 @@ export type Repair = {
   denied: readonly DeniedTransfer[];
   blocks: readonly SolidBlock[];
   range: Range;
-  by: string;
+  actor: Actor;
   reason: string;
 };
 
@@ -45,13 +46,14 @@ export type Repair = {
  */
 export function recordRepaired(
   recording: Recording & Writing,
-  { denied, blocks, range, by, reason }: Repair,
+  { denied, blocks, range, actor, reason }: Repair,
 ): Promise<{ takenBack: number; added: TransferCounts }> {
   const { db, network, now } = recording;
   return db.transaction(async (tx) => {
     const cursor = await lockCursor(tx, network);
     if (cursor === null) throw new Error(`network ${network} has no cursor`);
     const at = now();
+    const by = actor.name;
     const standing = await stillStanding(tx, network, denied);
     const annulled = standing.map(({ recorded, deniedBy }) => ({ ...recorded, deniedBy }));
     await insertAnnulments(tx, network, annulled, { at, by, reason });
@@ -62,9 +64,8 @@ export function recordRepaired(
     for (const each of standing) await alarmOf(recording, tx, each, { by, reason });
     const subjects = standing.map(({ transfer: { side, txId, logIndex } }) => `${side} ${txId} ${logIndex}`);
     const detail = { ...range, reason, takenBack: subjects, added: counts };
-    const action = { action: 'chain.repaired', subject: network, detail, actedBy: by, actedAt: at } as const;
-    await insertOperatorActions(tx, [{ projectId: null, ...action }]);
     await markChecksDue(tx, network);
+    await recordActions(tx, actor, at, [{ projectId: null, action: 'chain.repaired', subject: network, detail }]);
     return { takenBack: standing.length, added: counts };
   });
 }
@@ -85,7 +86,7 @@ async function alarmOf(
   { network, now, random, write }: Recording & Writing,
   tx: Sql,
   { transfer, recorded }: DeniedTransfer,
-  { by, reason }: Pick<Repair, 'by' | 'reason'>,
+  { by, reason }: { by: string; reason: string },
 ): Promise<void> {
   const { kind, invoice } = recorded.incoming ?? { kind: null, invoice: null };
   if (kind !== 'matched' || invoice === null) return;

@@ -12,6 +12,8 @@ import {
 import type { Recording } from '../../payments/watching.ts';
 import { lockCursor } from '../../store/chain/cursor.ts';
 import { findChangeable } from '../../store/ledger/invoice-changes.ts';
+import type { Actor } from '../actor.ts';
+import { recordActions } from '../record-actions.ts';
 
 /** How far the clock of the server that created an address or an invoice may be ahead of the chain's: far worse than clocks are. */
 const CLOCK_MARGIN_MS = 10 * 60_000;
@@ -30,7 +32,11 @@ export function concerns(createdAt: UnixMs, blockTime: UnixMs): boolean {
  * for it. Recorded transfers are left alone, so a repeated call is harmless. Returns the counts of the new ones.
  * Errors: `CHAIN_CONTRADICTION` for a block above the cursor, which is the watcher's to record.
  */
-export function recordRescanned(recording: Recording, blocks: readonly SolidBlock[]): Promise<TransferCounts> {
+export function recordRescanned(
+  recording: Recording,
+  actor: Actor,
+  blocks: readonly SolidBlock[],
+): Promise<TransferCounts> {
   return recording.db.transaction(async (tx) => {
     const cursor = await lockCursor(tx, recording.network);
     const above = blocks.find(({ number }) => cursor === null || number > cursor.solid.number);
@@ -43,6 +49,11 @@ export function recordRescanned(recording: Recording, blocks: readonly SolidBloc
     // An invoice that was CONFIRMING keeps its sighting until that block is solid; its transfer is a duplicate then.
     const paid = planPaid(incoming, invoices);
     await recordChanges(recording, tx, paid, planNotices(incoming), cursor.head.number);
+    if (Object.values(counts).some((count) => count > 0)) {
+      const { network, now } = recording;
+      const detail = { from: blocks[0]?.number, to: blocks.at(-1)?.number, added: counts };
+      await recordActions(tx, actor, now(), [{ projectId: null, action: 'chain.rescanned', subject: network, detail }]);
+    }
     return counts;
   });
 }

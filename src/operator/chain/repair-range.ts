@@ -27,7 +27,7 @@ export function readInvoiceId(text: string): string {
  */
 export async function repairRange(
   deps: NodeDeps & Writing & { onProgress(blockCount: number): void },
-  { name: by }: Actor,
+  actor: Actor,
   { range, invoiceIds, order }: { range: Range; invoiceIds: readonly string[]; order: { reason: string } | null },
 ): Promise<{ view: RepairView; hint: Hint | null }> {
   const { network } = deps;
@@ -45,8 +45,8 @@ export async function repairRange(
   }
   refuseUnnamed(plan, new Set(invoiceIds));
   const { reason } = order;
-  const { takenBack, added, left } = await repair(deps, plan, { reason, by });
-  const done = { reason, by, takenBack, added, left: left.map(describeDifference) };
+  const { takenBack, added, left } = await repair(deps, plan, { reason, actor });
+  const done = { reason, by: actor.name, takenBack, added, left: left.map(describeDifference) };
   return { view: { ...shown, isChanged: true, ...done }, hint: { command: 'reconcile', input: { network } } };
 }
 

@@ -3,6 +3,7 @@ import { AppError } from '../../domain/errors.ts';
 import { say } from '../../domain/message.ts';
 import type { TransferCounts } from '../../payments/record-transfers.ts';
 import type { Recording } from '../../payments/watching.ts';
+import type { Actor } from '../actor.ts';
 import { findRecorded, type Recorded } from './annulments.ts';
 import { keyOf } from './chain-ledger.ts';
 import { compareBlocks, type Difference } from './compare-blocks.ts';
@@ -78,7 +79,7 @@ export type Repaired = { takenBack: number; added: TransferCounts; left: Differe
 export async function repair(
   deps: ReadSolidDeps & Recording & Writing,
   { differences, blocks, range }: RepairPlan,
-  order: { by: string; reason: string },
+  order: { actor: Actor; reason: string },
 ): Promise<Repaired> {
   const denied = differences.flatMap((each): DeniedTransfer[] =>
     each.recorded === null ? [] : [{ transfer: each, recorded: each.recorded, deniedBy: each.chainBlockId }],

@@ -16,7 +16,7 @@ import type { RescannedView } from './views.ts';
  */
 export async function rescanRange(
   deps: NodeDeps & { onProgress(blockCount: number): void },
-  _actor: Actor,
+  actor: Actor,
   range: Range,
 ): Promise<RescannedView> {
   const added: TransferCounts = { matched: 0, duplicate: 0, unmatched: 0, outgoing: 0 };
@@ -31,7 +31,7 @@ export async function rescanRange(
         say`${SEEN[contradiction.kind](`transfer ${txId} (${logIndex}) in block ${blockNumber}`)}: see all of them, and what is done about them, with ${{ command: 'chain repair', input: rangeInput(deps.network, range) }}`,
       );
     }
-    const counts = await recordRescanned(deps, blocks);
+    const counts = await recordRescanned(deps, actor, blocks);
     for (const kind of Object.keys(added) as (keyof TransferCounts)[]) added[kind] += counts[kind];
     done += blocks.length;
     deps.onProgress(done);

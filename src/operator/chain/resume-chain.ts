@@ -1,16 +1,17 @@
 import { AppError } from '../../domain/errors.ts';
 import type { Network } from '../../domain/network.ts';
-import { toIso } from '../../domain/time.ts';
+import { toIso, type UnixMs } from '../../domain/time.ts';
 import { resolveAlarms } from '../../store/chain/alarms.ts';
 import { clearHalt, findHalt } from '../../store/chain/cursor.ts';
 import type { Database } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
+import { recordActions } from '../record-actions.ts';
 import type { ResumedView } from './views.ts';
 
 /** Lets a watcher that stopped for good go on, if somebody who saw the reason says that it is settled. Errors: `NOT_FOUND`. */
 export async function resumeChain(
-  { db }: { db: Database },
-  _actor: Actor,
+  { db, now }: { db: Database; now(): UnixMs },
+  actor: Actor,
   { network, isSettled }: { network: Network; isSettled: boolean },
 ): Promise<ResumedView> {
   const halt = await findHalt(db, network);
@@ -20,6 +21,8 @@ export async function resumeChain(
     await db.transaction(async (tx) => {
       await clearHalt(tx, network);
       await resolveAlarms(tx, network, 'halted');
+      const detail = { reason: halt.reason };
+      await recordActions(tx, actor, now(), [{ projectId: null, action: 'chain.resumed', subject: network, detail }]);
     });
   }
   return { network, resumed: isSettled, halt: { at: toIso(halt.at), reason: halt.reason } };

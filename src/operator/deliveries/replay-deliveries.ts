@@ -4,11 +4,11 @@ import { encodeId } from '../../domain/ids.ts';
 import { say } from '../../domain/message.ts';
 import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
 import type { Database, Sql } from '../../store/db/database.ts';
-import { insertOperatorActions } from '../../store/ledger/operator-actions.ts';
 import type { Actor } from '../actor.ts';
 import { clip } from '../input/clip.ts';
 import { FieldError } from '../input/field-error.ts';
 import { readPeriod } from '../input/read-period.ts';
+import { recordActions } from '../record-actions.ts';
 import { missableTypes } from '../webhooks/enable-endpoint.ts';
 import { readEventTypes } from '../webhooks/read-endpoint.ts';
 import { selectEndpoint } from '../webhooks/select-endpoint.ts';
@@ -75,7 +75,7 @@ export async function replayPeriod(
   const counted = await countReplay(db, filter);
   if (!isDryRun) refuseMany(totalOf(counted), isConfirmed);
   const isDone = !isDryRun && totalOf(counted) > 0;
-  const done = isDone ? await replayFiltered({ db, now, operator: actor.name }, filter) : noneReplayed();
+  const done = isDone ? await replayFiltered({ db, now, actor }, filter) : noneReplayed();
   const { was, outcome } = isDryRun ? counted : done;
   const view = {
     ...{ endpointId, from: toIso(filter.from), until: toIso(filter.until), isDryRun },
@@ -111,13 +111,11 @@ export function refuseMany(total: number, isConfirmed: boolean): void {
 /** Notes who sent what to an endpoint (UUID) again. */
 export async function recordReplay(
   tx: Sql,
-  { now, operator }: { now(): UnixMs; operator: string },
+  { now, actor }: { now(): UnixMs; actor: Actor },
   { projectId, endpointId, detail }: { projectId: string; endpointId: string; detail: object },
 ): Promise<void> {
   const subject = encodeId('whe', endpointId);
-  await insertOperatorActions(tx, [
-    { projectId, action: 'deliveries.replayed', subject, detail, actedBy: operator, actedAt: now() },
-  ]);
+  await recordActions(tx, actor, now(), [{ projectId, action: 'deliveries.replayed', subject, detail }]);
 }
 
 /** A transaction takes so many, in some ten milliseconds. */
@@ -152,10 +150,7 @@ async function countReplay(db: Sql, filter: ReplayFilter): Promise<ReplayCount> 
  * Sends the events that fit a filter again, in their order. Each batch is a transaction, so that a replay that is cut short can be
  * run again. The first batch records the request.
  */
-export async function replayFiltered(
-  deps: ReplayDeps & { operator: string },
-  filter: ReplayFilter,
-): Promise<ReplayCount> {
+export async function replayFiltered(deps: ReplayDeps & { actor: Actor }, filter: ReplayFilter): Promise<ReplayCount> {
   const count = noneReplayed();
   const { projectId, endpointId, statuses, onlyFailing, types } = filter;
   const detail = { from: filter.from, until: filter.until, statuses, onlyFailing, types };
@@ -164,8 +159,9 @@ export async function replayFiltered(
     for (let start = 0; start < candidates.length; start += BATCH) {
       const eventIds = candidates.slice(start, start + BATCH).map(({ eventId }) => eventId);
       const replayed = await deps.db.transaction(async (tx) => {
+        const results = await replayDeliveries(tx, { endpointId, eventIds, now: deps.now(), statuses });
         if (!isRecorded) await recordReplay(tx, deps, { projectId, endpointId, detail });
-        return replayDeliveries(tx, { endpointId, eventIds, now: deps.now(), statuses });
+        return results;
       });
       isRecorded = true;
       add(count, replayed);

@@ -60,10 +60,13 @@ export async function replayEvents(
     const all: (Target & Replayed)[] = [];
     for (const { id: endpointId, projectId } of endpoints) {
       const own = targets.filter((target) => target.endpointId === endpointId).map(({ eventId }) => eventId);
-      const detail = { events: own.map((id) => encodeId('evt', id)) };
-      await recordReplay(tx, { now, operator: actor.name }, { projectId, endpointId, detail });
       const results = await replayDeliveries(tx, { endpointId, eventIds: own, now: now() });
       all.push(...results.map((result) => ({ ...result, endpointId })));
+    }
+    for (const { id: endpointId, projectId } of endpoints) {
+      const own = all.filter((each) => each.endpointId === endpointId);
+      const detail = { events: own.map(({ eventId }) => encodeId('evt', eventId)) };
+      await recordReplay(tx, { now, actor }, { projectId, endpointId, detail });
     }
     return all;
   });

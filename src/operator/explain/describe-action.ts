@@ -1,5 +1,5 @@
 import type { TimelineEntry } from '../../domain/timeline.ts';
-import type { OperatorAction } from '../../store/ledger/operator-actions.ts';
+import type { OperatorAction } from '../../store/access/audit-log.ts';
 import { shorten } from './explanation.ts';
 
 const DONE: Record<OperatorAction['action'], string> = {
@@ -8,8 +8,27 @@ const DONE: Record<OperatorAction['action'], string> = {
   'address.retired': 'retired the address: it takes no new invoices and is watched for ever',
   'address.activated': 'took the address into use again',
   'project.changed': 'changed the project',
+  'project.created': 'made the project',
+  'key.created': 'made the API key',
+  'key.revoked': 'revoked the API key',
+  'master-key.rotated': 'rotated the master key',
+  'receipt-key.rotated': 'made a new signing key of receipts',
+  'webhook.added': 'added the endpoint',
+  'webhook.changed': 'changed the endpoint',
+  'webhook.enabled': 'enabled the endpoint',
+  'webhook.disabled': 'disabled the endpoint',
+  'webhook.rotated': 'gave the endpoint a new secret',
+  'webhook.tested': 'sent a test to the endpoint',
+  'transfer.resolved': 'resolved the transfer',
+  'producers.accepted': 'took over the producers that nodes name now',
+  'alarm.acknowledged': 'closed alarms',
+  'backup.created': 'made a backup',
+  'backup.restored': 'restored a backup',
+  'backup.accepted': 'accepted a copy of the ledger',
   'deliveries.replayed': 'sent webhooks again',
   'block.passed': 'let a block pass that no node could prove',
+  'chain.rescanned': 'read blocks again and recorded what was missing',
+  'chain.resumed': 'let the watcher go on',
   'chain.repaired': 'brought the ledger back to what the chain has',
 };
 

@@ -6,8 +6,8 @@ import { say, type Text } from '../../domain/message.ts';
 import { formatAmount } from '../../domain/money.ts';
 import { toIso } from '../../domain/time.ts';
 import type { TimelineEntry } from '../../domain/timeline.ts';
+import { listOperatorActions } from '../../store/access/audit-log.ts';
 import type { Sql } from '../../store/db/database.ts';
-import { listOperatorActions } from '../../store/ledger/operator-actions.ts';
 import { printable } from '../input/printable.ts';
 import { findTransfersFrom, findTransfersToAddress, type TransferRecord } from '../transfers/transfer-records.ts';
 import {

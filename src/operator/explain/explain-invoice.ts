@@ -1,8 +1,8 @@
 import { encodeId } from '../../domain/ids.ts';
 import { formatAmount, microUsdt } from '../../domain/money.ts';
 import { toIso, type UnixMs } from '../../domain/time.ts';
+import { listOperatorActions } from '../../store/access/audit-log.ts';
 import type { Sql } from '../../store/db/database.ts';
-import { listOperatorActions } from '../../store/ledger/operator-actions.ts';
 import { describeAction } from './describe-action.ts';
 import { describeEvent } from './event-entries.ts';
 import type { Explanation } from './explanation.ts';

@@ -4,7 +4,7 @@ import { AppError, type FieldProblem } from '../../domain/errors.ts';
 import { encodeId, uuidV7 } from '../../domain/ids.ts';
 import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
 import { insertApiKey } from '../../store/access/api-keys.ts';
-import type { Sql } from '../../store/db/database.ts';
+import type { Database } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
 import { parseCidr } from '../input/cidr.ts';
 import { clip } from '../input/clip.ts';
@@ -12,6 +12,7 @@ import { parseMoment } from '../input/duration.ts';
 import { fieldProblem } from '../input/field-error.ts';
 import { nameProblem } from '../input/name-problem.ts';
 import { selectProject } from '../projects/select-project.ts';
+import { recordActions } from '../record-actions.ts';
 import type { CreatedKeyView } from './views.ts';
 
 export type NewKey = { name: string; expiresAt: UnixMs | null; allowedCidrs: string[] | null };
@@ -50,23 +51,30 @@ export function readNewKey(
   };
 }
 
-type Deps = { db: Sql; now(): UnixMs; random(bytes: number): Uint8Array };
+type Deps = { db: Database; now(): UnixMs; random(bytes: number): Uint8Array };
 
 /** Makes a secret key and shows it this one time; the database keeps its SHA-256. Errors: `NOT_FOUND`, `INVALID_ARGUMENT` (which project). */
 export async function createKey(
   { db, now, random }: Deps,
-  _actor: Actor,
+  actor: Actor,
   { projectId, ...key }: NewKey & { projectId: string | undefined },
 ): Promise<CreatedKeyView> {
   const project = await selectProject(db, projectId);
   const id = uuidV7(now(), random(10));
   const apiKey = formatApiKey(project.network, id, random(32));
   const secretSha256 = createHash('sha256').update(apiKey).digest();
-  await insertApiKey(db, { id, projectId: project.id, secretSha256, ...key });
+  const expiresAt = key.expiresAt && toIso(key.expiresAt);
+  await db.transaction(async (tx) => {
+    await insertApiKey(tx, { id, projectId: project.id, secretSha256, ...key });
+    const detail = { name: key.name, expiresAt, allowedIps: key.allowedCidrs };
+    await recordActions(tx, actor, now(), [
+      { projectId: project.id, action: 'key.created', subject: encodeId('key', id), detail },
+    ]);
+  });
   return {
     ...{ keyId: encodeId('key', id), projectId: encodeId('prj', project.id), network: project.network },
     ...{ name: key.name, apiKey },
-    expiresAt: key.expiresAt && toIso(key.expiresAt),
+    expiresAt,
     allowedIps: key.allowedCidrs,
   };
 }

@@ -4,9 +4,10 @@ import { decodeId, encodeId } from '../../domain/ids.ts';
 import { say } from '../../domain/message.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { revokeApiKey } from '../../store/access/api-keys.ts';
-import type { Sql } from '../../store/db/database.ts';
+import type { Database } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
 import { clip } from '../input/clip.ts';
+import { recordActions } from '../record-actions.ts';
 import type { RevokedKeyView } from './views.ts';
 
 /** The UUID behind a `key_…`. A secret key holds its id: that is named, the secret is not repeated. Errors: `INVALID_ARGUMENT`. */
@@ -30,11 +31,19 @@ export function readKeyId(keyId: string): string {
 
 /** Revokes a key (its UUID) at once and for ever. Errors: `NOT_FOUND`. */
 export async function revokeKey(
-  { db, now }: { db: Sql; now(): UnixMs },
-  _actor: Actor,
+  { db, now }: { db: Database; now(): UnixMs },
+  actor: Actor,
   { uuid }: { uuid: string },
 ): Promise<RevokedKeyView> {
   const keyId = encodeId('key', uuid);
-  if (await revokeApiKey(db, uuid, now())) return { keyId, status: 'revoked' };
+  const revoked = await db.transaction(async (tx) => {
+    const key = await revokeApiKey(tx, uuid, now());
+    if (key?.isNew === true) {
+      const { projectId, name } = key;
+      await recordActions(tx, actor, now(), [{ projectId, action: 'key.revoked', subject: keyId, detail: { name } }]);
+    }
+    return key;
+  });
+  if (revoked !== null) return { keyId, status: 'revoked' };
   throw new AppError('NOT_FOUND', say`there is no key ${keyId}: "${{ command: 'key list' }}" shows those there are`);
 }

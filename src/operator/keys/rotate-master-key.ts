@@ -9,6 +9,7 @@ import { type KeySettings, openKeyRing, requireKeyRing } from '../../runtime/ope
 import { reencryptReceiptKey } from '../../store/access/encrypt-receipt-key.ts';
 import type { Database } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
+import { recordActions } from '../record-actions.ts';
 import { reencryptSecrets } from './reencrypt-secrets.ts';
 import { nameSource } from './show-master-keys.ts';
 import type { RotatedMasterKeyView } from './views.ts';
@@ -20,15 +21,15 @@ type Deps = { db: Database; now(): UnixMs; config: KeySettings; warn(message: st
  * Encrypts every secret with a new key of the file, and takes the old key out of it; or with the first key of QUITTANCE_MASTER_KEY,
  * which only the operator changes. Cut off at any point it is finished by running it again. Errors: `NOT_FOUND`, `CONFLICT`.
  */
-export async function rotateMasterKey(deps: Deps, _actor: Actor): Promise<RotatedMasterKeyView> {
+export async function rotateMasterKey(deps: Deps, actor: Actor): Promise<RotatedMasterKeyView> {
   const { config } = deps;
   if (config.masterKeys === null && config.databaseUrl === null) {
     const lock = await lockAlone(config.dataDir);
-    return rotateFile(deps).finally(() => lock.release());
+    return rotateFile(deps, actor).finally(() => lock.release());
   }
   const ring = await requireKeyRing(config);
   const droppable = ring.keys().slice(1);
-  return reencrypt(deps, ring, { isNew: false, dropped: [], droppable: droppable.map(({ id }) => id) });
+  return reencrypt(deps, actor, ring, { isNew: false, dropped: [], droppable: droppable.map(({ id }) => id) });
 }
 
 async function lockAlone(dataDir: string) {
@@ -43,7 +44,7 @@ async function lockAlone(dataDir: string) {
 }
 
 /** More than one key in the file: an earlier rotation was cut off, which this finishes. */
-async function rotateFile(deps: Deps): Promise<RotatedMasterKeyView> {
+async function rotateFile(deps: Deps, actor: Actor): Promise<RotatedMasterKeyView> {
   const { config, warn } = deps;
   const ring = await openKeyRing(config, { mayCreate: false, warn });
   if (ring === null || ring.source.kind !== 'file') {
@@ -57,21 +58,26 @@ async function rotateFile(deps: Deps): Promise<RotatedMasterKeyView> {
   if (isNew) await writeKeyFile(path, [createMasterKey(), ...ring.keys()]);
   await ring.reload();
   const dropped = ring.keys().slice(1);
-  const view = await reencrypt(deps, ring, { isNew, dropped: dropped.map(({ id }) => id), droppable: [] });
+  const view = await reencrypt(deps, actor, ring, { isNew, dropped: dropped.map(({ id }) => id), droppable: [] });
   if (dropped.length > 0) await writeKeyFile(path, [ring.current()]);
   return view;
 }
 
 async function reencrypt(
   { db, now }: Deps,
+  actor: Actor,
   ring: KeyRing,
   { isNew, ...keys }: Pick<RotatedMasterKeyView, 'isNew' | 'dropped' | 'droppable'>,
 ): Promise<RotatedMasterKeyView> {
   const { resealed, lostEndpoints } = await reencryptSecrets(db, ring, now());
   const receiptKey = await reencryptReceiptKey(db, ring);
+  const [keyId, sealed] = [ring.current().id, resealed + (receiptKey === 'resealed' ? 1 : 0)];
+  await recordActions(db, actor, now(), [
+    { projectId: null, action: 'master-key.rotated', subject: keyId, detail: { isNew, resealed: sealed, ...keys } },
+  ]);
   return {
-    ...{ source: nameSource(ring.source), keyId: ring.current().id, isNew },
-    resealed: resealed + (receiptKey === 'resealed' ? 1 : 0),
+    ...{ source: nameSource(ring.source), keyId, isNew },
+    resealed: sealed,
     ...keys,
     lostEndpoints: lostEndpoints.map((id) => encodeId('whe', id)),
     isReceiptKeyLost: receiptKey === 'lost',

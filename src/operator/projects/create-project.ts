@@ -1,13 +1,14 @@
 import { addressNeed, type ExpectedOrders } from '../../domain/address-need.ts';
 import { AppError, type FieldProblem } from '../../domain/errors.ts';
-import { uuidV7 } from '../../domain/ids.ts';
+import { encodeId, uuidV7 } from '../../domain/ids.ts';
 import { isNetwork, NETWORKS } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import type { Sql } from '../../store/db/database.ts';
+import type { Database } from '../../store/db/database.ts';
 import { findProject, insertProject } from '../../store/ledger/projects.ts';
 import type { Actor } from '../actor.ts';
 import { clip } from '../input/clip.ts';
 import { fieldProblem } from '../input/field-error.ts';
+import { recordActions } from '../record-actions.ts';
 import {
   MAX_COUNT,
   type NeededInput,
@@ -54,18 +55,26 @@ function readExpectedOrders(
   return null;
 }
 
-type Deps = { db: Sql; now(): UnixMs; random(bytes: number): Uint8Array };
+type Deps = { db: Database; now(): UnixMs; random(bytes: number): Uint8Array };
 
 export async function createProject(
   { db, now, random }: Deps,
-  _actor: Actor,
+  actor: Actor,
   wanted: NewProject,
 ): Promise<NewProjectView> {
   const { network, expected, ...settings } = wanted;
   const id = uuidV7(now(), random(10));
-  await insertProject(db, { id, network, ...(await storeLogo(db, settings)) });
-  const project = await findProject(db, id);
-  if (project === null) throw new Error(`project ${id} was inserted and is not there`);
+  const stored = await storeLogo(db, settings);
+  const project = await db.transaction(async (tx) => {
+    await insertProject(tx, { id, network, ...stored });
+    const inserted = await findProject(tx, id);
+    if (inserted === null) throw new Error(`project ${id} was inserted and is not there`);
+    const subject = encodeId('prj', id);
+    await recordActions(tx, actor, now(), [
+      { projectId: id, action: 'project.created', subject, detail: { name: inserted.name, network } },
+    ]);
+    return inserted;
+  });
   if (expected === null) return viewProject(project);
   const { perDay: ordersPerDay, prices } = expected;
   return { ...viewProject(project), addressNeed: { ordersPerDay, prices, ...addressNeed(expected, project) } };

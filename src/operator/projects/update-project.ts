@@ -4,9 +4,9 @@ import { formatAmount, microUsdt } from '../../domain/money.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Database } from '../../store/db/database.ts';
 import { countAddresses } from '../../store/ledger/addresses.ts';
-import { insertOperatorActions } from '../../store/ledger/operator-actions.ts';
 import { lockProject, type ProjectSettings, updateProject as update } from '../../store/ledger/projects.ts';
 import type { Actor } from '../actor.ts';
+import { recordActions } from '../record-actions.ts';
 import {
   readSettings,
   returnUrlProblems,
@@ -39,7 +39,7 @@ type Shown = Changed[string]['to'];
  */
 export async function updateProject(
   { db, now }: { db: Database; now(): UnixMs },
-  { name: actedBy }: Actor,
+  actor: Actor,
   { projectId, ...wanted }: WantedSettings & { projectId: string | undefined },
 ): Promise<UpdatedProjectView> {
   const { id, network } = await selectProject(db, projectId);
@@ -53,9 +53,7 @@ export async function updateProject(
     if (Object.keys(changed).length > 0) {
       await update(tx, id, settings);
       const subject = encodeId('prj', id);
-      await insertOperatorActions(tx, [
-        { projectId: id, action: 'project.changed', subject, detail: changed, actedBy, actedAt: now() },
-      ]);
+      await recordActions(tx, actor, now(), [{ projectId: id, action: 'project.changed', subject, detail: changed }]);
     }
     return { ...viewProject(settings), activeAddresses: active, changed };
   });

@@ -8,6 +8,7 @@ import type { Actor } from '../actor.ts';
 import { clip, quote } from '../input/clip.ts';
 import { FieldError } from '../input/field-error.ts';
 import { spotSecret } from '../input/spot-secret.ts';
+import { recordActions } from '../record-actions.ts';
 import { describeResolution } from './describe-transfer.ts';
 import {
   findNamedInvoice,
@@ -65,7 +66,7 @@ export function readInvoiceName(text: string | undefined): string | null {
  */
 export function resolveTransfers(
   { db, now }: { db: Database; now(): UnixMs },
-  { name: resolvedBy }: Actor,
+  actor: Actor,
   { resolution, note, ...request }: ResolveRequest,
 ): Promise<ResolvedView> {
   const transferIds = [...new Set(request.transferIds)];
@@ -79,11 +80,19 @@ export function resolveTransfers(
     refuseUnresolvable(transferIds, transfers);
     const invoice = request.invoice === null ? null : await findInvoice(tx, transfers, request.invoice);
     const before = await findResolutions(tx, transferIds);
-    const resolvedAt = now();
+    const [resolvedAt, resolvedBy] = [now(), actor.name];
     const rows = transfers.map(({ id: transferId, projectId }) => {
       return { projectId, transferId, resolution, note, invoiceId: invoice?.id ?? null, resolvedBy };
     });
     await insertResolutions(tx, rows, resolvedAt);
+    const detail = { resolution, note, invoiceId: invoice && encodeId('inv', invoice.id) };
+    const done = { action: 'transfer.resolved', detail } as const;
+    await recordActions(
+      tx,
+      actor,
+      resolvedAt,
+      transfers.map(({ id, projectId }) => ({ ...done, projectId, subject: encodeId('trf', id) })),
+    );
     return {
       ...describeResolution({ resolution, note, invoice, resolvedBy, resolvedAt }),
       transfers: transfers.map(({ id }) => {

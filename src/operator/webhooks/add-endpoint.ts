@@ -1,13 +1,15 @@
 import { encodeId, uuidV7 } from '../../domain/ids.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { KeyRing } from '../../runtime/key-ring.ts';
-import type { Database } from '../../store/db/database.ts';
+import type { Database, Sql } from '../../store/db/database.ts';
 import { insertWebhookEndpoint } from '../../store/outbox/webhook-endpoints.ts';
 import { addEndpointSecret } from '../../webhooks/endpoint-secrets.ts';
 import { createWebhookSecret } from '../../webhooks/sign.ts';
 import type { Actor } from '../actor.ts';
 import { type KeyDeps, openEncryptionKeys } from '../keys/encryption-keys.ts';
 import { selectProject } from '../projects/select-project.ts';
+import { recordActions } from '../record-actions.ts';
+import { describeEndpoint } from './describe-endpoint.ts';
 import { readEventTypes, readGivenSecret, readLine } from './read-endpoint.ts';
 import { readWebhookUrl, refuseSameUrl, type UrlRules } from './read-webhook-url.ts';
 import type { AddedEndpointView } from './views.ts';
@@ -31,7 +33,7 @@ type Deps = KeyDeps & { db: Database; random: Random; config: UrlRules };
 type Input = ReturnType<typeof readNewEndpoint> & { projectId: string | undefined; url: string };
 
 /** Adds an endpoint. A secret that was made for it is shown this one time. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`, `CONFLICT`, `CONFIG_INVALID`. */
-export async function addEndpoint(deps: Deps, _actor: Actor, input: Input): Promise<AddedEndpointView> {
+export async function addEndpoint(deps: Deps, actor: Actor, input: Input): Promise<AddedEndpointView> {
   const { db, now, random, config } = deps;
   const project = await selectProject(db, input.projectId);
   const url = readWebhookUrl(input.url, project.network, config);
@@ -41,7 +43,11 @@ export async function addEndpoint(deps: Deps, _actor: Actor, input: Input): Prom
   const secret = input.secret ?? createWebhookSecret(random);
   const id = uuidV7(now(), random(10));
   const endpoint = { id, projectId: project.id, url, secret, description, eventTypes };
-  await addWebhookEndpoint({ db, keyRing, now: now(), random }, endpoint);
+  await db.transaction(async (tx) => {
+    await storeEndpoint(tx, { keyRing, now: now(), random }, endpoint);
+    const done = { projectId: project.id, action: 'webhook.added', subject: encodeId('whe', id) } as const;
+    await recordActions(tx, actor, now(), [{ ...done, detail: describeEndpoint(endpoint) }]);
+  });
   return {
     ...{ endpointId: encodeId('whe', id), projectId: encodeId('prj', project.id), network: project.network },
     ...{ url, description, eventTypes, secret: input.secret === null ? secret : null },
@@ -58,14 +64,18 @@ export type NewEndpoint = {
   eventTypes?: readonly string[] | null;
 };
 
-/** Adds an endpoint with its secret, sealed. `false` if one with this id exists, which stays as it is. */
+/** Adds an endpoint with its secret, sealed. `false` if one with this id exists, which stays as it is. Nobody is recorded for it. */
 export async function addWebhookEndpoint(
-  { db, keyRing, now, random }: { db: Database; keyRing: KeyRing; now: UnixMs; random: Random },
+  { db, ...deps }: StoreDeps & { db: Database },
   endpoint: NewEndpoint,
 ): Promise<boolean> {
-  return db.transaction(async (tx) => {
-    if (!(await insertWebhookEndpoint(tx, endpoint))) return false;
-    await addEndpointSecret(tx, keyRing, { endpointId: endpoint.id, secret: endpoint.secret, now, random });
-    return true;
-  });
+  return db.transaction((tx) => storeEndpoint(tx, deps, endpoint));
+}
+
+type StoreDeps = { keyRing: KeyRing; now: UnixMs; random: Random };
+
+async function storeEndpoint(tx: Sql, { keyRing, now, random }: StoreDeps, endpoint: NewEndpoint): Promise<boolean> {
+  if (!(await insertWebhookEndpoint(tx, endpoint))) return false;
+  await addEndpointSecret(tx, keyRing, { endpointId: endpoint.id, secret: endpoint.secret, now, random });
+  return true;
 }

@@ -6,6 +6,7 @@ import { resolveAlarms } from '../../store/chain/alarms.ts';
 import type { Database } from '../../store/db/database.ts';
 import { enableWebhookEndpoint, type WebhookEndpoint } from '../../store/outbox/webhook-endpoints.ts';
 import type { Actor } from '../actor.ts';
+import { recordActions } from '../record-actions.ts';
 import { lockWebhookEndpoint, readEndpointId, selectEndpoint } from './select-endpoint.ts';
 import type { EnabledEndpointView } from './views.ts';
 import { countUnplanned, findPositionAt, hastenDeliveries, notifyDispatchers } from './waiting-deliveries.ts';
@@ -22,7 +23,7 @@ type Deps = { db: Database; now(): UnixMs };
 /** Lets an endpoint be attempted, forgets its failures, closes its alarm, and makes what waits for it due at once. Errors: `NOT_FOUND`. */
 export async function enableEndpoint(
   { db, now }: Deps,
-  _actor: Actor,
+  actor: Actor,
   { endpointId }: { endpointId: string },
 ): Promise<EnabledEndpointView> {
   // Before it is attempted again, so that events of one invoice find themselves in their order.
@@ -32,6 +33,10 @@ export async function enableEndpoint(
     await enableWebhookEndpoint(tx, found.id);
     await resolveAlarms(tx, found.network, 'webhook-disabled', endpointId);
     await notifyDispatchers(tx);
+    const detail = { disabledReason: found.disabledReason };
+    await recordActions(tx, actor, now(), [
+      { projectId: found.projectId, action: 'webhook.enabled', subject: endpointId, detail },
+    ]);
     return found;
   });
   const { disabledAt, disabledReason } = endpoint;

@@ -12,6 +12,7 @@ import { clip } from '../input/clip.ts';
 import { parseDuration } from '../input/duration.ts';
 import { FieldError } from '../input/field-error.ts';
 import { type KeyDeps, openEncryptionKeys } from '../keys/encryption-keys.ts';
+import { recordActions } from '../record-actions.ts';
 import { readGivenSecret } from './read-endpoint.ts';
 import { lockWebhookEndpoint, readEndpointId, selectEndpoint } from './select-endpoint.ts';
 import type { RotatedSecretView } from './views.ts';
@@ -33,14 +34,18 @@ type Input = ReturnType<typeof readRotation> & { endpointId: string; isKeyLost: 
 /** Gives an endpoint a new secret, which is shown this one time if it was made here. Errors: `NOT_FOUND`, `CONFLICT`, `CONFIG_INVALID`. */
 export async function rotateSecret(
   deps: Deps,
-  _actor: Actor,
+  actor: Actor,
   { endpointId: id, overlapMs, secret: given, isKeyLost }: Input,
 ): Promise<RotatedSecretView> {
   const endpointId = readEndpointId(id);
   const keyRing = await openEncryptionKeys(deps, { isKeyLost });
   const secret = given ?? createWebhookSecret(deps.random);
   const rotation = { endpointId, secret, overlapMs };
-  const { formerEndsAt, isFormerLost } = await rotateEndpointSecret({ ...deps, keyRing, now: deps.now() }, rotation);
+  const { formerEndsAt, isFormerLost } = await rotateEndpointSecret(
+    { ...deps, keyRing, now: deps.now() },
+    actor,
+    rotation,
+  );
   return {
     ...{ endpointId: id, secret: given === null ? secret : null },
     ...{ formerSecretEndsAt: toIso(formerEndsAt), isFormerSecretLost: isFormerLost },
@@ -53,11 +58,12 @@ export async function rotateSecret(
  */
 export async function rotateEndpointSecret(
   { db, keyRing, now, random }: { db: Database; keyRing: KeyRing; now: UnixMs; random: (size: number) => Uint8Array },
+  actor: Actor,
   { endpointId: uuid, secret, overlapMs }: { endpointId: string; secret: string; overlapMs: number },
 ): Promise<{ formerEndsAt: UnixMs; isFormerLost: boolean }> {
   const endpointId = encodeId('whe', uuid);
   return db.transaction(async (tx) => {
-    await selectEndpoint(tx, endpointId, lockWebhookEndpoint);
+    const { projectId } = await selectEndpoint(tx, endpointId, lockWebhookEndpoint);
     const active = await findActiveSecrets(tx, [uuid], now);
     const opened = await openEndpointSecrets(keyRing, active);
     if (opened.some((each) => each.kind === 'ok' && each.secret === secret)) {
@@ -75,6 +81,8 @@ export async function rotateEndpointSecret(
     const formerEndsAt = unixMs(now + (isFormerLost ? 0 : overlapMs));
     await endWebhookSecrets(tx, uuid, formerEndsAt);
     await addEndpointSecret(tx, keyRing, { endpointId: uuid, secret, now, random });
+    const detail = { formerSecretEndsAt: toIso(formerEndsAt) };
+    await recordActions(tx, actor, now, [{ projectId, action: 'webhook.rotated', subject: endpointId, detail }]);
     return { formerEndsAt, isFormerLost };
   });
 }

@@ -14,6 +14,7 @@ import { createWebhookSender, failedAttempt } from '../../webhooks/send.ts';
 import { sendSigned } from '../../webhooks/send-signed.ts';
 import type { Actor } from '../actor.ts';
 import type { KeyDeps } from '../keys/encryption-keys.ts';
+import { recordActions } from '../record-actions.ts';
 import { diagnoseAttempt } from './diagnose.ts';
 import type { UrlRules } from './read-webhook-url.ts';
 import { selectEndpoint } from './select-endpoint.ts';
@@ -27,14 +28,14 @@ type Deps = KeyDeps & { db: Database; random: (size: number) => Uint8Array; conf
  */
 export async function testEndpoint(
   deps: Deps,
-  _actor: Actor,
+  actor: Actor,
   { endpointId }: { endpointId: string },
 ): Promise<{ view: TestedEndpointView; url: string; isDisabled: boolean }> {
   const { db, now, config } = deps;
   const endpoint = await selectEndpoint(db, endpointId);
   const keyRing = await requireKeyRing(config, deps.note);
   const secrets = await openNewestSecrets({ db, keyRing }, endpoint.id);
-  const ping = await recordPing(deps, endpoint);
+  const ping = await recordPing(deps, actor, endpoint);
   const attemptedAt = now();
   const sent = { id: encodeId('evt', ping.id), body: Buffer.from(ping.body) };
   const signing = secrets.filter(({ endsAt }) => endsAt === null || endsAt > attemptedAt).map(({ secret }) => secret);
@@ -83,6 +84,7 @@ const NOT_RESOLVED = ['target_refused', 'invalid_url', 'unsigned', 'network'];
 
 async function recordPing(
   { db, now, random }: Deps,
+  actor: Actor,
   { id: endpointId, projectId, network }: WebhookEndpoint,
 ): Promise<{ id: string; body: string }> {
   const timestamp = now();
@@ -93,6 +95,10 @@ async function recordPing(
   await db.transaction(async (tx) => {
     await recordEvents(tx, network, [{ ...ping, invoiceId: null, transferId: null, body }], timestamp);
     await insertTestDelivery(tx, id, endpointId, timestamp);
+    const detail = { eventId: encodeId('evt', id) };
+    await recordActions(tx, actor, timestamp, [
+      { projectId, action: 'webhook.tested', subject: encodeId('whe', endpointId), detail },
+    ]);
   });
   return { id, body };
 }

@@ -1,9 +1,11 @@
 import { AppError } from '../../domain/errors.ts';
 import { say } from '../../domain/message.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import type { Sql } from '../../store/db/database.ts';
+import type { Database } from '../../store/db/database.ts';
 import { changeWebhookEndpoint } from '../../store/outbox/webhook-endpoints.ts';
 import type { Actor } from '../actor.ts';
+import { recordActions } from '../record-actions.ts';
+import { describeEndpoint } from './describe-endpoint.ts';
 import { readEventTypes, readLine } from './read-endpoint.ts';
 import { readWebhookUrl, refuseSameUrl, type UrlRules } from './read-webhook-url.ts';
 import { selectEndpoint } from './select-endpoint.ts';
@@ -29,14 +31,20 @@ export function readChange({ url, description, events }: Change) {
 
 /** Changes what is given of an endpoint. Its secret stays. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`, `CONFLICT`. */
 export async function updateEndpoint(
-  { db, now, config }: { db: Sql; now(): UnixMs; config: UrlRules },
-  _actor: Actor,
+  { db, now, config }: { db: Database; now(): UnixMs; config: UrlRules },
+  actor: Actor,
   { endpointId, ...change }: ReturnType<typeof readChange> & { endpointId: string },
 ): Promise<{ view: EndpointView; isMoved: boolean }> {
   const before = await selectEndpoint(db, endpointId);
   const url = change.url === undefined ? before.url : readWebhookUrl(change.url, before.network, config);
   await refuseSameUrl(db, before.projectId, url, before.id);
   const after = { ...before, ...change, url };
-  await changeWebhookEndpoint(db, before.id, after);
+  await db.transaction(async (tx) => {
+    await changeWebhookEndpoint(tx, before.id, after);
+    const detail = { from: describeEndpoint(before), to: describeEndpoint(after) };
+    await recordActions(tx, actor, now(), [
+      { projectId: before.projectId, action: 'webhook.changed', subject: endpointId, detail },
+    ]);
+  });
   return { view: viewEndpoint(after, now()), isMoved: url !== before.url };
 }

@@ -1,7 +1,7 @@
 import type { Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import { answerOf, commandOf, rowOf, rowsOf } from '../db/rows-of.ts';
+import { commandOf, rowOf, rowsOf } from '../db/rows-of.ts';
 import { listColumns, type Row, text } from '../db/statement.ts';
 
 const listed = {
@@ -88,11 +88,12 @@ export const listApiKeys = rowsOf(
   (projectId: string) => [projectId],
 );
 
-/** Revokes a key at once and for ever; `false` if there is none with this id. */
-export const revokeApiKey = answerOf(
+/** Revokes a key at once and for ever. `isNew`: it was not revoked before. `null` if there is none with this id. */
+export const revokeApiKey = rowOf(
   'api-key-revoke',
-  { revokedAt: 'timestamptz?' },
-  'update api_keys set revoked_at = coalesce(revoked_at, $2) where id = $1 returning revoked_at',
+  { projectId: 'uuid', name: 'text', isNew: 'bool' },
+  `update api_keys k set revoked_at = coalesce(k.revoked_at, $2)
+   from (select id, revoked_at from api_keys where id = $1 for update) before where k.id = before.id
+   returning k.project_id, k.name, before.revoked_at is null as is_new`,
   (id: string, now: UnixMs) => [id, new Date(now)],
-  ({ length }) => length === 1,
 );

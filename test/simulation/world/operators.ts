@@ -2,7 +2,7 @@ import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { AppError } from '../../../src/domain/errors.ts';
 import { encodeId } from '../../../src/domain/ids.ts';
 import { unixMs } from '../../../src/domain/time.ts';
-import type { Actor } from '../../../src/operator/actor.ts';
+import { commandActor } from '../../../src/operator/actor.ts';
 import { addAddresses } from '../../../src/operator/addresses/add-addresses.ts';
 import { activateAddresses, retireAddresses } from '../../../src/operator/addresses/retire-addresses.ts';
 import { enableEndpoint } from '../../../src/operator/webhooks/enable-endpoint.ts';
@@ -29,7 +29,7 @@ export function newCandidate(random: Random) {
 /** How long a former secret signs beside the new one. */
 const OVERLAP_MS = 10 * 60_000;
 
-const OPERATOR: Actor = { kind: 'cli', name: 'simulated', role: 'owner' };
+const OPERATOR = commandActor('simulated');
 const NO_NODES = { sandbox: false, networks: {} };
 
 /** An address that was never added, for its command died, cannot be retired; one that is there cannot be added. */
@@ -104,7 +104,11 @@ export function createOperators({
       const terminal = openTerminal();
       const given = { endpointId: receiver.endpointId, secret, overlapMs: OVERLAP_MS };
       await terminal.process.run(() =>
-        rotateEndpointSecret({ ...acting(terminal), ...{ keyRing, now: unixMs(terminal.process.nowMs()) } }, given),
+        rotateEndpointSecret(
+          { ...acting(terminal), ...{ keyRing, now: unixMs(terminal.process.nowMs()) } },
+          OPERATOR,
+          given,
+        ),
       );
     },
     // Enables an endpoint.

@@ -1,0 +1,73 @@
+import { exportAudit, listAudit, readAuditFilter } from '../../operator/audit/list-audit.ts';
+import { readHead, verifyAudit } from '../../operator/audit/verify-audit.ts';
+import type { AuditEntryView } from '../../operator/audit/views.ts';
+import { EXIT } from '../terminal/describe-error.ts';
+import { exportRows, type Output, readFormat } from '../terminal/export-rows.ts';
+import { cliActor } from '../terminal/operator.ts';
+import { type Column, tableOf } from '../terminal/table.ts';
+import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
+import { withDatabase } from '../terminal/with-database.ts';
+
+type Filter = Parameters<typeof readAuditFilter>[0];
+
+const ENTRIES: readonly Column<AuditEntryView>[] = [
+  ['NUMBER', ({ seq }) => String(seq)],
+  ['AT', ({ at }) => at],
+  ['WHO', ({ actor }) => actor.name],
+  ['BY', ({ actor, origin }) => (origin === null ? actor.kind : `${actor.kind} at ${origin}`)],
+  ['ACTION', ({ action }) => action],
+  ['ON', ({ subject }) => subject],
+  ['DETAIL', ({ detail }) => JSON.stringify(detail)],
+];
+
+export async function printAudit(terminal: Terminal, input: Filter): Promise<Result> {
+  const filter = readAuditFilter(input);
+  const data = await withDatabase(terminal, (deps) => listAudit(deps, cliActor(terminal), filter));
+  const next = data.next === null ? {} : { next: `older ones: add --before ${data.next}` };
+  return { data, text: tableOf(ENTRIES, data.data), ...next };
+}
+
+export async function printVerifiedAudit(terminal: Terminal, { head }: { head?: string | undefined }): Promise<Result> {
+  const kept = readHead(head);
+  const data = await withDatabase(terminal, (deps) => verifyAudit(deps, cliActor(terminal), { kept }));
+  return {
+    data,
+    text: formatFields([
+      ['entries', String(data.entries)],
+      ['head', data.head && `${data.head.seq}:${data.head.hash}`],
+      ['good', data.problem === null ? 'yes' : `NO: ${data.problem.message}`],
+    ]),
+    ...(data.good
+      ? {
+          next: 'keep the head in another place: "quittance audit verify --head …" shows later whether the log was rewritten',
+        }
+      : { exitCode: EXIT.failed }),
+  };
+}
+
+const COLUMNS = [
+  ['number', ({ seq }: AuditEntryView) => seq],
+  ['at', ({ at }: AuditEntryView) => at],
+  ['actorKind', ({ actor }: AuditEntryView) => actor.kind],
+  ['actorId', ({ actor }: AuditEntryView) => actor.id],
+  ['actor', ({ actor }: AuditEntryView) => actor.name],
+  ['origin', ({ origin }: AuditEntryView) => origin],
+  ['requestId', ({ requestId }: AuditEntryView) => requestId],
+  ['action', ({ action }: AuditEntryView) => action],
+  ['subject', ({ subject }: AuditEntryView) => subject],
+  ['projectId', ({ projectId }: AuditEntryView) => projectId],
+  ['detail', ({ detail }: AuditEntryView) => JSON.stringify(detail)],
+  ['hash', ({ hash }: AuditEntryView) => hash],
+] as const;
+
+export async function printAuditExport(
+  terminal: Terminal,
+  { format: asked, output, ...input }: Filter & Output,
+): Promise<Result | null> {
+  const format = readFormat({ format: asked, output }, terminal.json);
+  const filter = readAuditFilter(input);
+  return withDatabase(terminal, async (deps) => {
+    const batches = exportAudit(deps, cliActor(terminal), filter);
+    return exportRows(terminal, { format, output }, { columns: COLUMNS, batches, name: 'entry', plural: 'entries' });
+  });
+}

@@ -1,0 +1,122 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { open, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { AppError } from '../../domain/errors.ts';
+import { clip } from '../../operator/input/clip.ts';
+import { csvLine } from './csv.ts';
+import type { Result, Terminal } from './terminal.ts';
+
+/** Where rows go and how: `format` is csv or json. */
+export type Output = { format?: string | undefined; output?: string | undefined };
+type Format = 'csv' | 'json';
+type Cell = string | number | null | undefined;
+/** `name` is what one row is, and `plural` what several are. */
+type Rows<Row> = {
+  columns: readonly (readonly [name: string, cell: (row: Row) => Cell])[];
+  batches: AsyncIterable<Row[]>;
+  name: string;
+  plural: string;
+};
+
+/**
+ * Writes rows to a file, or to standard output as fast as it takes them, whatever their number. `null`: standard output holds the export
+ * and nothing else.
+ */
+export async function exportRows<Row>(
+  { stdout }: Terminal,
+  { format, output }: { format: Format; output: string | undefined },
+  rows: Rows<Row>,
+): Promise<Result | null> {
+  const count = { rows: 0 };
+  const chunks = write(format, rows, count);
+  if (output === undefined) {
+    for await (const chunk of chunks) if (!stdout.write(chunk)) await once(stdout, 'drain');
+    return null;
+  }
+  const file = await replaceFile(output, chunks);
+  const what = count.rows === 1 ? `1 ${rows.name}` : `${count.rows} ${rows.plural}`;
+  return { data: { file, format, [rows.plural]: count.rows }, text: `wrote ${what} to ${file}` };
+}
+
+/** `--json` asks for the JSON export, and beside `--output` for the report of the command too, which may be all that is wanted. */
+export function readFormat({ format, output }: Output, isJsonAsked: boolean): Format {
+  if (format === undefined) return isJsonAsked ? 'json' : 'csv';
+  if (format !== 'csv' && format !== 'json') {
+    throw new AppError('INVALID_ARGUMENT', `--format is ${clip(format)}: choose csv or json`);
+  }
+  if (format === 'csv' && isJsonAsked && output === undefined) {
+    throw new AppError(
+      'INVALID_ARGUMENT',
+      '--json promises JSON on standard output, and --format csv is none: leave one out, or write to a file with --output',
+    );
+  }
+  return format;
+}
+
+/** Text in chunks of one batch. `count` rises with the rows. */
+async function* write<Row>(
+  format: Format,
+  { columns, batches }: Pick<Rows<Row>, 'columns' | 'batches'>,
+  count: { rows: number },
+): AsyncGenerator<string> {
+  yield format === 'csv' ? csvLine(columns.map(([name]) => name)) : '{"data":[';
+  for await (const rows of batches) {
+    const isFirst = count.rows === 0;
+    count.rows += rows.length;
+    if (format === 'csv') yield rows.map((row) => csvLine(columns.map(([, cell]) => cell(row) ?? null))).join('');
+    else
+      yield `${isFirst ? '\n' : ',\n'}${rows.map((row) => JSON.stringify(Object.fromEntries(columns.map(([name, cell]) => [name, cell(row) ?? null])))).join(',\n')}`;
+  }
+  if (format === 'json') yield '\n]}\n';
+}
+
+/**
+ * Writes a file whole or not at all: beside it under another name, then renamed. Only for its owner, for it tells who paid
+ * what. Returns the path that was written.
+ */
+async function replaceFile(path: string, chunks: AsyncIterable<string>): Promise<string> {
+  const target = await findTarget(path);
+  const draft = `${target}.${randomBytes(6).toString('hex')}.part`;
+  const handle = await open(draft, 'wx', 0o600).catch((error: unknown) => {
+    throw unwritable(path, error);
+  });
+  try {
+    try {
+      await writeFile(handle, chunks);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(draft, target);
+    return target;
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw isFileError(error) ? unwritable(path, error) : error;
+  }
+}
+
+/** Renaming would put a file in the place of a link, a device or a pipe. */
+async function findTarget(path: string): Promise<string> {
+  const found = await stat(path).catch((error: unknown) => {
+    if (isFileError(error) && error.code === 'ENOENT') return null;
+    throw unwritable(path, error);
+  });
+  if (found === null) return path;
+  if (found.isFile()) return realpath(path);
+  throw new AppError(
+    'INVALID_ARGUMENT',
+    `--output ${clip(path)} is no file: name a file, or leave --output out and redirect standard output`,
+  );
+}
+
+/** Errors of the operating system name the call that failed; those of the database come as our own. */
+function isFileError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'code' in error && 'syscall' in error;
+}
+
+function unwritable(path: string, error: unknown): AppError {
+  const code = isFileError(error) ? error.code : String(error);
+  return new AppError('INVALID_ARGUMENT', `--output ${clip(path)} cannot be written (${code}); nothing was changed`, {
+    cause: error,
+  });
+}
