@@ -50,7 +50,16 @@ export const ACTIONS = {
   exportTransfers: { role: 'viewer' },
   resolveTransfers: { role: 'operator', records: ['transfer.resolved'] },
 
+  sumCauses: { role: 'viewer' },
+
   explainSubject: { role: 'viewer' },
+
+  listInvoices: { role: 'viewer' },
+  showInvoice: { role: 'viewer' },
+  exportInvoices: { role: 'viewer' },
+  createInvoiceByHand: { role: 'operator', records: ['invoice.created'] },
+
+  showToday: { role: 'viewer' },
 
   showStatus: { role: 'viewer' },
   listProducers: { role: 'viewer' },

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { renderAnswer } from '../../src/checkout/lookup/answer.ts';
 import { answerPage, answerUnavailable } from '../../src/checkout/page/answer-page.ts';
-import { serveAssets } from '../../src/checkout/page/assets.ts';
+import { ASSETS } from '../../src/checkout/page/assets.ts';
 import type { Question } from '../../src/checkout/page/help.ts';
 import { composeMessage, versionOf } from '../../src/checkout/page/live-message.ts';
 import { renderPage } from '../../src/checkout/page/page.ts';
@@ -11,7 +11,9 @@ import { WALLET_NODES } from '../../src/checkout/page/wallets.ts';
 import { renderReceipt } from '../../src/checkout/receipt/receipt-page.ts';
 import { chooseLanguage, type Language } from '../../src/checkout/words/languages.ts';
 import { wordsOf } from '../../src/checkout/words/words.ts';
+
 import type { LookupAnswer } from '../../src/domain/lookup/lookup.ts';
+import { serveAsset } from '../../src/web/assets.ts';
 import { checkoutPage, FULL_BRAND, PAGE_STATES, type PageState } from '../support/checkout-page.ts';
 
 /** Everything that is ever shown below a link. */
@@ -49,7 +51,7 @@ const ANSWER: LookupAnswer = {
 export async function startRenderedPages(): Promise<RenderedPages> {
   const served = new Map<string, Served>();
   const app = Fastify({ forceCloseConnections: true });
-  serveAssets(app);
+  serveAsset(app, ASSETS.js);
   serveLogo(app);
   servePages(app, served);
   const origin = await app.listen({ host: '127.0.0.1', port: 0 });

@@ -1,11 +1,11 @@
 import { assertNever } from '../../domain/assert-never.ts';
 import { type Html, html } from '../../web/html.ts';
+import { renderQr } from '../../web/render-qr.ts';
 import { renderReturn } from './brand-links.ts';
 import { openIf, type Question, renderHelp } from './help.ts';
 import type { Page } from './page-state.ts';
 import { pageUrl } from './page-url.ts';
 import { ltr, renderCopyButton, renderIcon, renderMerchant } from './pieces.ts';
-import { renderQr } from './render-qr.ts';
 import type { CheckoutView } from './view.ts';
 
 /** The parts of the page that follow the state, in their order. Each is replaced as a whole. */

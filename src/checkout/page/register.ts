@@ -3,10 +3,11 @@ import { isCheckoutToken } from '../../domain/checkout-token.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Database } from '../../store/db/database.ts';
 import { findCheckoutInvoice } from '../../store/ledger/checkout.ts';
+import { serveAsset } from '../../web/assets.ts';
 import { chooseLanguage } from '../words/languages.ts';
 import { wordsOf } from '../words/words.ts';
 import { answerPage } from './answer-page.ts';
-import { serveAssets } from './assets.ts';
+import { ASSETS } from './assets.ts';
 import { DATA_HEADERS } from './headers.ts';
 import { renderPage } from './page.ts';
 import type { Page, Site } from './page-state.ts';
@@ -34,7 +35,7 @@ export function registerCheckout(app: FastifyInstance, deps: CheckoutDeps): void
   });
   // Links that were cut, or to which a chat added something.
   app.get('/c/*', { schema }, (request, reply) => answerPage(request, reply, async () => null));
-  serveAssets(app);
+  serveAsset(app, ASSETS.js);
 }
 
 /** The page of a request as its reader sees it; `null`: there is no such link. Error: `DATABASE_UNAVAILABLE`. */

@@ -1,7 +1,7 @@
 import { accentPalette } from '../../domain/brand/colour.ts';
 import { type Html, html, rawHtml } from '../../web/html.ts';
 import type { Words } from '../words/words.ts';
-import { ASSETS, assetUrl } from './assets.ts';
+import { ASSETS } from './assets.ts';
 
 export type DocumentInput = {
   title: string;
@@ -29,7 +29,7 @@ export function renderDocument({ title, words, nonce, main, accent = null, scrip
 <title>${title}</title>
 <link rel="icon" href="data:,">
 <style nonce="${nonce}">${rawHtml(ASSETS.css.text + accentStyle(accent))}</style>
-${script ? html`<script src="${assetUrl(ASSETS.js)}" nonce="${nonce}" defer></script>` : null}
+${script ? html`<script src="${ASSETS.js.url}" nonce="${nonce}" defer></script>` : null}
 </head>
 <body${data ?? null}>
 <main>

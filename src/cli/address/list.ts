@@ -1,4 +1,5 @@
 import { AppError } from '../../domain/errors.ts';
+import { formatHint } from '../../domain/format-hint.ts';
 import { listAddresses } from '../../operator/addresses/list-addresses.ts';
 import type { ListedAddressView } from '../../operator/addresses/views.ts';
 import { clip } from '../../operator/input/clip.ts';
@@ -6,7 +7,6 @@ import { cliActor } from '../terminal/operator.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
 import { withDatabase } from '../terminal/with-database.ts';
-import { formatHint } from '../terminal/write-text.ts';
 
 const ADDRESSES: readonly Column<ListedAddressView>[] = [
   ['POSITION', ({ position }) => String(position)],

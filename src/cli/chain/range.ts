@@ -1,3 +1,4 @@
+import { formatHint } from '../../domain/format-hint.ts';
 import { readRange } from '../../operator/chain/read-range.ts';
 import { readInvoiceId, repairRange } from '../../operator/chain/repair-range.ts';
 import { rescanRange } from '../../operator/chain/rescan-range.ts';
@@ -10,7 +11,7 @@ import { readReason } from '../terminal/read-reason.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
 import { withNodes } from '../terminal/with-nodes.ts';
-import { formatHint, writeText } from '../terminal/write-text.ts';
+import { writeText } from '../terminal/write-text.ts';
 
 type RangeOptions = { from: string; to: string; network?: string };
 type Read = { blockCount: number; attestedCount: number };

@@ -2,21 +2,15 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { open, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { AppError } from '../../domain/errors.ts';
+import { type ExportedRows, writeRows } from '../../operator/export/write-rows.ts';
 import { clip } from '../../operator/input/clip.ts';
-import { csvLine } from './csv.ts';
 import type { Result, Terminal } from './terminal.ts';
 
 /** Where rows go and how: `format` is csv or json. */
 export type Output = { format?: string | undefined; output?: string | undefined };
 type Format = 'csv' | 'json';
-type Cell = string | number | null | undefined;
 /** `name` is what one row is, and `plural` what several are. */
-type Rows<Row> = {
-  columns: readonly (readonly [name: string, cell: (row: Row) => Cell])[];
-  batches: AsyncIterable<Row[]>;
-  name: string;
-  plural: string;
-};
+type Rows<Row> = ExportedRows<Row> & { name: string; plural: string };
 
 /**
  * Writes rows to a file, or to standard output as fast as it takes them, whatever their number. `null`: standard output holds the export
@@ -28,7 +22,7 @@ export async function exportRows<Row>(
   rows: Rows<Row>,
 ): Promise<Result | null> {
   const count = { rows: 0 };
-  const chunks = write(format, rows, count);
+  const chunks = writeRows(format, rows, count);
   if (output === undefined) {
     for await (const chunk of chunks) if (!stdout.write(chunk)) await once(stdout, 'drain');
     return null;
@@ -51,23 +45,6 @@ export function readFormat({ format, output }: Output, isJsonAsked: boolean): Fo
     );
   }
   return format;
-}
-
-/** Text in chunks of one batch. `count` rises with the rows. */
-async function* write<Row>(
-  format: Format,
-  { columns, batches }: Pick<Rows<Row>, 'columns' | 'batches'>,
-  count: { rows: number },
-): AsyncGenerator<string> {
-  yield format === 'csv' ? csvLine(columns.map(([name]) => name)) : '{"data":[';
-  for await (const rows of batches) {
-    const isFirst = count.rows === 0;
-    count.rows += rows.length;
-    if (format === 'csv') yield rows.map((row) => csvLine(columns.map(([, cell]) => cell(row) ?? null))).join('');
-    else
-      yield `${isFirst ? '\n' : ',\n'}${rows.map((row) => JSON.stringify(Object.fromEntries(columns.map(([name, cell]) => [name, cell(row) ?? null])))).join(',\n')}`;
-  }
-  if (format === 'json') yield '\n]}\n';
 }
 
 /**

@@ -1,35 +1,5 @@
-import { type Hint, Message, type Text } from '../../domain/message.ts';
-
-/** Options that are called otherwise than the field that they give. */
-const OPTIONS: Readonly<Record<string, string>> = {
-  allowedIps: 'allow-ip',
-  identities: 'identity',
-  isConfirmed: 'yes',
-  isDryRun: 'dry-run',
-  isFresh: 'fresh',
-  isKeyLost: 'key-is-lost',
-  path: 'to',
-  projectId: 'project',
-  resolution: 'as',
-};
-
-/** The option that a field is given by: `webhookUrl` by `--webhook-url`. */
-export function optionOf(field: string): string {
-  return `--${OPTIONS[field] ?? field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
-}
-
-/** `quittance chain rescan --from 1 --to 2`. */
-export function formatHint({ command, args = [], input = {} }: Hint): string {
-  const options = Object.entries(input).flatMap(([field, given]) =>
-    [given].flat().flatMap((value) => [optionOf(field), ...(value === true ? [] : [quoted(field, value)])]),
-  );
-  return ['quittance', command, ...args, ...options].join(' ');
-}
-
-/** A reason is a sentence, which a shell would take apart. */
-function quoted(field: string, value: string): string {
-  return field === 'reason' ? `"${value}"` : value;
-}
+import { formatHint, optionOf } from '../../domain/format-hint.ts';
+import { Message, type Text } from '../../domain/message.ts';
 
 /**
  * The message for a text that looks like a secret of this kind. What is typed as an argument or option stays in the history of the shell;

@@ -1,10 +1,10 @@
+import { formatHint } from '../../domain/format-hint.ts';
 import { showTransfers } from '../../operator/transfers/show-transfers.ts';
 import type { CauseView, ResolutionView, TransferEventView, TransferView } from '../../operator/transfers/views.ts';
 import { cliActor } from '../terminal/operator.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
 import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
 import { withDatabase } from '../terminal/with-database.ts';
-import { formatHint } from '../terminal/write-text.ts';
 
 export async function printShown(terminal: Terminal, reference: string): Promise<Result> {
   const { view, projectNames, hint } = await withDatabase(terminal, (deps) =>

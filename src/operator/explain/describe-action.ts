@@ -19,6 +19,7 @@ const DONE: Record<OperatorAction['action'], string> = {
   'webhook.disabled': 'disabled the endpoint',
   'webhook.rotated': 'gave the endpoint a new secret',
   'webhook.tested': 'sent a test to the endpoint',
+  'invoice.created': 'made the invoice by hand',
   'transfer.resolved': 'resolved the transfer',
   'producers.accepted': 'took over the producers that nodes name now',
   'alarm.acknowledged': 'closed alarms',

@@ -20,7 +20,8 @@ export async function explainInvoice(db: Sql, located: LocatedInvoice, now: Unix
   const invoice = await findExplainedInvoice(db, located.projectId, located.id);
   if (invoice === null) throw new Error(`invoice ${located.id} is gone, though invoices are never deleted`);
   const facts = await readInvoiceFacts(db, invoice, now);
-  const actions = (await listOperatorActions(db, invoice.address))
+  const made = await listOperatorActions(db, encodeId('inv', invoice.id));
+  const actions = [...made, ...(await listOperatorActions(db, invoice.address))]
     .filter(({ projectId, actedAt }) => projectId === invoice.projectId && actedAt >= invoice.createdAt)
     .slice(-MAX_ACTIONS);
   return {

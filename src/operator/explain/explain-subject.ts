@@ -14,7 +14,7 @@ import { explainOrphaned } from './explain-orphaned.ts';
 import { explainTransaction } from './explain-transaction.ts';
 import { explainUnknownTransaction } from './explain-unknown.ts';
 import { arrange, type Explanation } from './explanation.ts';
-import { type LocatedInvoice, locateExternalId, locateInvoice } from './invoice-queries.ts';
+import { type LocatedInvoice, locateCheckout, locateExternalId, locateInvoice } from './invoice-queries.ts';
 import { readSubject, type Subject } from './read-subject.ts';
 
 /** The most projects that an error message lists. */
@@ -57,6 +57,10 @@ async function explainForm(
   switch (subject.form) {
     case 'invoice': {
       const [found] = await locateInvoice(db, subject.id, projectId);
+      return found === undefined ? null : explainInvoice(db, found, now);
+    }
+    case 'checkout': {
+      const [found] = await locateCheckout(db, subject.token, projectId);
       return found === undefined ? null : explainInvoice(db, found, now);
     }
     case 'transaction':

@@ -32,6 +32,16 @@ export const locateExternalId = rowsOf(
   (externalId: string, projectId: string | null) => [externalId, projectId],
 );
 
+/** The invoice that a payer pays by this link, of one project or of all. */
+export const locateCheckout = rowsOf(
+  'explain-invoice-by-checkout',
+  located,
+  `select i.id, p.id as project_id, p.name as project_name, p.network
+   from invoices i join projects p on p.id = i.project_id
+   where i.checkout_token = $1 and ($2::uuid is null or p.id = $2)`,
+  (token: string, projectId: string | null) => [token, projectId],
+);
+
 const selectShape = {
   ...located,
   externalId: 'text',

@@ -10,6 +10,7 @@ import { type AccountHex, parseAddress, type TronAddress } from '../../tron/addr
 export type Subject = { text: string } & (
   | { form: 'invoice'; id: string }
   | { form: 'transaction'; txId: string; hasEthereumPrefix: boolean }
+  | { form: 'checkout'; token: string }
   | { form: 'address'; address: TronAddress; account: AccountHex }
   /** `hint` says what the text may have been meant to be. */
   | { form: 'external-id'; hint: Text | null }
@@ -17,6 +18,9 @@ export type Subject = { text: string } & (
 
 /** An explorer's page of an address: https://tronscan.org/#/address/T… */
 const ADDRESS_LINK = /^https?:\/\/[^\s/]+\/(?:\S*\/)?address\/([0-9A-Za-z]+)/i;
+
+/** The link that a payer pays by: https://pay.example.com/c/JNLz4ctfh2r9UKkyGMbYTd */
+const CHECKOUT_LINK = /^https?:\/\/[^\s/]+\/(?:\S*\/)?c\/([0-9A-Za-z]{16,22})(?:[/?#]\S*)?$/;
 
 /** Recognises the form of what an operator asks about. `id` is a UUID, `txId` 64 lower-case hex characters. */
 export function readSubject(text: string): Subject {
@@ -26,6 +30,8 @@ export function readSubject(text: string): Subject {
   const hasEthereumPrefix = /^0x[0-9a-f]{64}$/i.test(trimmed);
   const transaction = readTransactionReference(hasEthereumPrefix ? trimmed.slice(2) : trimmed);
   if (transaction.kind === 'id') return { text, form: 'transaction', txId: transaction.txId, hasEthereumPrefix };
+  const token = CHECKOUT_LINK.exec(trimmed)?.[1];
+  if (token !== undefined) return { text, form: 'checkout', token };
   const word = ADDRESS_LINK.exec(trimmed)?.[1] ?? trimmed;
   const parsed = parseAddress(word);
   if (parsed.kind === 'ok') return { text, form: 'address', address: parsed.address, account: parsed.account };

@@ -2,7 +2,7 @@ import { AppError, type FieldProblem } from '../../domain/errors.ts';
 import { decodeId, encodeId } from '../../domain/ids.ts';
 import { say } from '../../domain/message.ts';
 import { isResolution, RESOLUTIONS, type ResolutionKind } from '../../domain/resolution.ts';
-import type { UnixMs } from '../../domain/time.ts';
+import { toIso, type UnixMs } from '../../domain/time.ts';
 import type { Database, Sql } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
 import { clip, quote } from '../input/clip.ts';
@@ -25,11 +25,13 @@ const MAX_RESOLVED = 500;
 const NOTHING = 'nothing was resolved';
 
 /** An operator's decision about transfers (UUIDs, at most 500). `invoice`: the one that the money was for, `inv_…` or an external id. */
+/** `seenAt`: when the resolution that the person saw was made, `null` for none; absent where that does not matter. */
 export type ResolveRequest = {
   transferIds: readonly string[];
   resolution: ResolutionKind;
   note: string;
   invoice: string | null;
+  seenAt?: string | null;
 };
 
 /** The UUIDs of transfers (`trf_…`). Errors: `INVALID_ARGUMENT`, with all problems. */
@@ -80,6 +82,7 @@ export function resolveTransfers(
     refuseUnresolvable(transferIds, transfers);
     const invoice = request.invoice === null ? null : await findInvoice(tx, transfers, request.invoice);
     const before = await findResolutions(tx, transferIds);
+    refuseChanged(transferIds, before, request.seenAt);
     const [resolvedAt, resolvedBy] = [now(), actor.name];
     const rows = transfers.map(({ id: transferId, projectId }) => {
       return { projectId, transferId, resolution, note, invoiceId: invoice?.id ?? null, resolvedBy };
@@ -129,6 +132,23 @@ function refuseUnresolvable(ids: readonly string[], transfers: readonly LockedTr
       return { subject, message: `${subject} paid the invoice ${quote(externalId ?? '')}` };
     }),
   );
+}
+
+/** A form that is sent twice, or in two tabs, decides once. */
+function refuseChanged(
+  ids: readonly string[],
+  before: Awaited<ReturnType<typeof findResolutions>>,
+  seenAt: string | null | undefined,
+): void {
+  if (seenAt === undefined) return;
+  const problems = ids.flatMap((id) => {
+    const inForce = before.get(id)?.at(-1);
+    if ((inForce === undefined ? null : toIso(inForce.resolvedAt)) === seenAt) return [];
+    const by = inForce === undefined ? 'nobody' : inForce.resolvedBy;
+    const subject = encodeId('trf', id);
+    return [{ subject, message: `${subject} was resolved by ${by} meanwhile: look again before you decide` }];
+  });
+  refuseAny('CONFLICT', NOTHING, problems);
 }
 
 function refuseAny(code: 'NOT_FOUND' | 'CONFLICT', message: string, problems: FieldProblem[]): void {

@@ -1,5 +1,6 @@
 import { AppError } from '../../domain/errors.ts';
 import { decodeId } from '../../domain/ids.ts';
+import { readTransactionReference } from '../../domain/lookup/transaction-reference.ts';
 import { say, type Text } from '../../domain/message.ts';
 import { clip } from '../input/clip.ts';
 import { FieldError } from '../input/field-error.ts';
@@ -25,4 +26,14 @@ export function readTransferId(text: string): string {
 /** Why a text is no `trf_…`. */
 export function noTransferId(text: string): Text {
   return say`${clip(text)} is not a transfer id: it is "trf_" and 26 characters, as "${{ command: 'transfers list' }}" shows it`;
+}
+
+/** The id of the transaction by which money was sent back, from the id or its Tronscan link. Errors: `INVALID_ARGUMENT`. */
+export function readRefundTx(field: string, text: string): string {
+  const transaction = readTransactionReference(text.trim());
+  if (transaction.kind === 'id') return transaction.txId;
+  throw new FieldError(
+    field,
+    `is ${clip(text)}: give the 64 characters of a transaction on TRON, or its Tronscan link`,
+  );
 }

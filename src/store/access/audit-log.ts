@@ -20,6 +20,7 @@ export type RecordedAction =
   | 'webhook.rotated'
   | 'webhook.tested'
   | 'deliveries.replayed'
+  | 'invoice.created'
   | 'transfer.resolved'
   | 'producers.accepted'
   | 'alarm.acknowledged'

@@ -1,5 +1,5 @@
 import { encode } from 'uqr';
-import { type Html, html } from '../../web/html.ts';
+import { type Html, html } from './html.ts';
 
 /** White modules around the code: the standard asks for 4, and scanners in dark rooms need them. */
 const QUIET_MODULES = 4;

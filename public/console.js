@@ -1,0 +1,113 @@
+// Copies, opens dialogs, and takes keys. Without it every page of the console works by its links and forms.
+const COPIED_MS = 2500;
+const SECOND_KEY_MS = 1500;
+
+const find = (selector, within = document) => within.querySelector(selector);
+const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+const said = find('#said');
+
+// An announcement that equals the last one would not be heard.
+function announce(text) {
+  said.textContent = '';
+  requestAnimationFrame(() => {
+    said.textContent = text;
+  });
+}
+
+async function copy(button) {
+  const before = button.textContent;
+  try {
+    await navigator.clipboard.writeText(button.dataset.copy);
+    button.textContent = 'Copied';
+    announce('Copied');
+  } catch {
+    button.textContent = 'Not allowed here';
+    announce('The browser does not allow to copy here; select the text instead');
+  }
+  setTimeout(() => {
+    button.textContent = before;
+  }, COPIED_MS);
+}
+
+for (const button of all('[data-copy]')) {
+  button.hidden = false;
+  button.addEventListener('click', () => copy(button));
+}
+
+const openDialog = (id) => find(`#${id}`)?.showModal();
+for (const button of all('[data-open]')) {
+  button.hidden = false;
+  button.addEventListener('click', () => openDialog(button.dataset.open));
+}
+
+// A form that is sent twice by two clicks does its work once, and would say that it was refused.
+for (const form of all('form[method="post"]')) {
+  form.addEventListener('submit', (event) => {
+    if (form.dataset.sent) event.preventDefault();
+    form.dataset.sent = 'yes';
+  });
+}
+// A page that comes back from the browser's memory can be sent again, and the server says whether it may.
+addEventListener('pageshow', () => {
+  for (const form of all('form[data-sent]')) delete form.dataset.sent;
+});
+
+// Who speaks to the computer, or rests a hand on the keys, can switch them off (WCAG 2.1.4).
+const SETTING = 'quittance-keys';
+const isOn = () => {
+  try {
+    return localStorage.getItem(SETTING) !== 'off';
+  } catch {
+    return true;
+  }
+};
+const setting = find('#keys-on');
+if (setting) {
+  setting.checked = isOn();
+  setting.addEventListener('change', () => {
+    try {
+      localStorage.setItem(SETTING, setting.checked ? 'on' : 'off');
+    } catch {
+      announce('The browser does not keep this setting');
+    }
+  });
+}
+
+function walk(step) {
+  const rows = all('a.row');
+  const current = rows.findIndex((row) => row.closest('tr')?.contains(document.activeElement));
+  const next = current === -1 ? (step > 0 ? 0 : rows.length - 1) : current + step;
+  rows[Math.min(Math.max(next, 0), rows.length - 1)]?.focus();
+}
+
+function resolve() {
+  const row = document.activeElement?.closest('tr');
+  const link = row && find('a[data-resolve]', row);
+  if (link) location.assign(`${link.href}#decide`);
+  else find('#decide')?.scrollIntoView();
+}
+
+const KEYS = {
+  '/': () => find('#q')?.focus(),
+  '?': () => openDialog('keys'),
+  j: () => walk(1),
+  k: () => walk(-1),
+  r: resolve,
+};
+
+let waitsUntil = 0;
+addEventListener('keydown', (event) => {
+  const { key, target } = event;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || !isOn()) return;
+  if (target.closest?.('input, select, textarea, dialog[open]')) return;
+  if (performance.now() < waitsUntil) {
+    waitsUntil = 0;
+    const link = find(`[data-go="${CSS.escape(key)}"]`);
+    if (link) link.click();
+    return;
+  }
+  if (key === 'g') waitsUntil = performance.now() + SECOND_KEY_MS;
+  if (!Object.hasOwn(KEYS, key)) return;
+  event.preventDefault();
+  KEYS[key]();
+});

@@ -1,0 +1,84 @@
+import { formatAmount, microUsdt } from '../domain/money.ts';
+import type { TimelineEntry } from '../domain/timeline.ts';
+import type { Explanation } from '../operator/explain/explanation.ts';
+import type { InvoiceView } from '../operator/invoices/views.ts';
+import type { ListedProjectView } from '../operator/projects/views.ts';
+import { type Html, html } from '../web/html.ts';
+import { renderFields, renderNext, renderSupport, renderTimeline, renderVerdict } from './explanation.ts';
+import type { Page } from './layout.ts';
+import { alert, badge, copyButton, ltr, outside, time } from './pieces.ts';
+import { may, type Visit } from './visit.ts';
+
+type Shown = {
+  explanation: Explanation;
+  invoice: InvoiceView;
+  requestId: string;
+  /** What came of the form that was sent. */
+  said: Html | null;
+  isRefused: boolean;
+};
+
+/** All about one invoice. There is no way to mark it as paid, and none to delete it. */
+export function invoicePage(visit: Visit, project: ListedProjectView, shown: Shown): Page {
+  const { explanation, invoice, requestId, said, isRefused } = shown;
+  const { externalId, status, checkoutUrl, paid } = invoice;
+  const receipt =
+    paid === null ? null : html`<a class="button quiet" href="${checkoutUrl}/receipt" rel="noreferrer">Receipt</a>`;
+  return {
+    title: [...externalId].length > 60 ? `${[...externalId].slice(0, 60).join('')}…` : externalId,
+    about: project,
+    beside: badge(status),
+    ...(isRefused ? { status: 409 } : {}),
+    main: html`${said === null ? null : isRefused ? alert(said) : html`<p class="good" role="status">${said}</p>`}
+${renderVerdict(explanation)}
+${renderNext(explanation)}
+${renderAmounts(invoice)}
+<p class="actions"><a class="button quiet" href="${checkoutUrl}" rel="noreferrer">Open as the payer</a>${receipt}${copyButton(checkoutUrl, 'the payer’s link')}</p>
+${renderTimeline(explanation, (entry) => renderReplay(visit, invoice, entry))}
+${renderFields(explanation)}
+${renderSupport(explanation, requestId)}`,
+  };
+}
+
+function renderAmounts({ requestedAmount, payableAmount, paid, expiresAt, address }: InvoiceView): Html {
+  const tail = formatAmount(microUsdt(microOf(payableAmount) - microOf(requestedAmount)));
+  return html`<section aria-label="Amounts"><dl class="tiles">
+<div class="tile"><dt>Asked for</dt><dd>${ltr(requestedAmount)}</dd><dd class="hint">USDT</dd></div>
+<div class="tile"><dt>To pay, exactly</dt><dd>${ltr(payableAmount)}</dd><dd class="hint">a tail of ${ltr(tail)}, to ${outside(`${address.slice(0, 6)}…${address.slice(-6)}`)}</dd></div>
+<div class="tile"><dt>Received</dt><dd>${paid === null ? '–' : ltr(payableAmount)}</dd><dd class="hint">${paid === null ? html`until ${time(expiresAt)} UTC, and later` : html`${time(paid.time)} UTC, <a href="/find?q=${paid.txId}">${paid.txId.slice(0, 8)}…</a>`}</dd></div>
+</dl></section>`;
+}
+
+const microOf = (amount: string) => BigInt(amount.replace('.', ''));
+
+/** Which event an entry of the timeline tells of; `null`: none. */
+export function eventOf({ kind, data }: TimelineEntry): string | null {
+  const { eventId } = data;
+  return kind === 'event' && typeof eventId === 'string' ? eventId : null;
+}
+
+/** Sends it again to every endpoint that it was for: receivers take an event that they know once. */
+function renderReplay(visit: Visit, { invoiceId }: InvoiceView, entry: TimelineEntry): Html | null {
+  const eventId = eventOf(entry);
+  if (eventId === null || !may(visit.actor, 'replayEvents')) return null;
+  return html`<form method="post" action="/invoices/${invoiceId}/replay"><input type="hidden" name="token" value="${visit.token(`replay ${eventId}`)}"><input type="hidden" name="event" value="${eventId}"><button class="quiet">Send again</button></form>`;
+}
+
+/** What is known of a transaction or an address. */
+export function explanationPage(
+  title: string,
+  explanation: Explanation,
+  about: ListedProjectView | null,
+  requestId: string,
+): Page {
+  return {
+    title,
+    about,
+    ...(explanation.isUnknown === true ? { status: 404 } : {}),
+    main: html`${renderVerdict(explanation)}
+${renderNext(explanation)}
+${explanation.timeline.length === 0 ? null : renderTimeline(explanation, () => null)}
+${explanation.fields.length === 0 ? null : renderFields(explanation)}
+${renderSupport(explanation, requestId)}`,
+  };
+}

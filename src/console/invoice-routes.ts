@@ -1,0 +1,124 @@
+import { Readable } from 'node:stream';
+import { AppError } from '../domain/errors.ts';
+import { readReplayedEvents, replayEvents } from '../operator/deliveries/replay-events.ts';
+import { writeRows } from '../operator/export/write-rows.ts';
+import { clip } from '../operator/input/clip.ts';
+import { readNote } from '../operator/input/read-note.ts';
+import { createInvoiceByHand, readExternalId } from '../operator/invoices/create-invoice-by-hand.ts';
+import { exportInvoices, INVOICE_COLUMNS } from '../operator/invoices/export-invoices.ts';
+import { listInvoices, readAmount, readInvoiceFilter, showInvoice } from '../operator/invoices/list-invoices.ts';
+import { html } from '../web/html.ts';
+import type { ConsoleDeps } from './console-deps.ts';
+import { explainTo } from './explain.ts';
+import { eventOf, invoicePage } from './invoice-page.ts';
+import { FILTERS, invoicesPage, madePage, NEW_FIELDS, newInvoicePage, PAGE_SIZE } from './invoices-page.ts';
+import { readForm, readQuery } from './read-fields.ts';
+import type { Answer, Asked, Routes } from './routes.ts';
+import { describeProblem } from './show-error.ts';
+import { needProject } from './visit.ts';
+
+/** The list, the export, one invoice, and making one. */
+export function addInvoiceRoutes({ get, post }: Routes, deps: ConsoleDeps): void {
+  get('/invoices', 'listInvoices', (asked) => list(deps, asked));
+  get('/invoices.csv', 'exportInvoices', (asked) => sendCsv(deps, asked));
+  get('/invoices/new', 'createInvoiceByHand', async ({ visit, request }) => {
+    const { project, amount } = readQuery(request, ['project', 'amount']);
+    return newInvoicePage(visit, needProject(visit, project), amount === undefined ? {} : { amount }, null);
+  });
+  post('/invoices/new', 'createInvoiceByHand', (asked) => create(deps, asked));
+  get('/invoices/:invoiceId', 'explainSubject', (asked) => show(deps, asked));
+  post('/invoices/:invoiceId/replay', 'replayEvents', (asked) => replay(deps, asked));
+}
+
+async function list(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answer> {
+  const { project: asked, before, ...filters } = readQuery(request, ['project', 'before', ...FILTERS]);
+  const project = needProject(visit, asked);
+  const isFirst = before === undefined;
+  try {
+    const filter = readInvoiceFilter({ ...filters, ...(isFirst ? {} : { before }) });
+    const found = await listInvoices(deps, visit.actor, { ...filter, projectId: project.projectId, limit: PAGE_SIZE });
+    return invoicesPage(visit, project, { filters, list: found, problem: null, isFirst });
+  } catch (error) {
+    return invoicesPage(visit, project, { filters, list: null, problem: describeProblem(badInput(error)), isFirst });
+  }
+}
+
+/** A form shows again what was filled in; other errors have a page of their own. */
+export function badInput(error: unknown): AppError {
+  if (error instanceof AppError && (error.code === 'INVALID_ARGUMENT' || error.code === 'CONFLICT')) return error;
+  throw error;
+}
+
+async function sendCsv(deps: ConsoleDeps, { visit, request, reply }: Asked): Promise<Answer> {
+  const { project: asked, ...filters } = readQuery(request, ['project', ...FILTERS]);
+  const { projectId } = needProject(visit, asked);
+  const batches = await exportInvoices(deps, visit.actor, { ...readInvoiceFilter(filters), projectId });
+  const lines = writeRows('csv', { columns: INVOICE_COLUMNS, batches });
+  reply.type('text/csv; charset=utf-8').headers({
+    'Content-Disposition': `attachment; filename="invoices-${projectId}.csv"`,
+    'Cache-Control': 'no-store',
+  });
+  return { sent: reply.send(Readable.from(lines)) };
+}
+
+async function create(deps: ConsoleDeps, { visit, request, tokens }: Asked): Promise<Answer> {
+  const filled = readForm(request, NEW_FIELDS);
+  const project = needProject(visit, filled.project);
+  const taken = tokens.take('new-invoice', filled.token);
+  if (taken.kind === 'refused') return newInvoicePage(visit, project, filled, html`<p>${taken.reason}.</p>`);
+  try {
+    const wanted = {
+      requestedMicro: readAmount('amount', (filled.amount ?? '').trim()),
+      externalId: readExternalId('externalId', (filled.externalId ?? '').trim()),
+      note: readNote('note', filled.note),
+    };
+    const made = { ...wanted, projectId: project.projectId, idempotencyKey: `console-${taken.id}` };
+    return madePage(visit, project, await createInvoiceByHand(deps, visit.actor, made));
+  } catch (error) {
+    return newInvoicePage(visit, project, filled, describeProblem(badInput(error)));
+  }
+}
+
+/** An invoice as the visitor may see it, explained. Errors: `NOT_FOUND`. */
+async function find(deps: ConsoleDeps, { visit, request }: Asked) {
+  const { invoiceId = '' } = request.params as { invoiceId?: string };
+  const explanation = await explainTo(deps, visit, { text: invoiceId, projectId: undefined });
+  const { subject } = explanation;
+  const [id, projectId] = [String(subject['invoiceId']), String(subject['projectId'])];
+  // The text may be an order id, which has its invoice by the box at the top.
+  if (id !== invoiceId) throw new AppError('NOT_FOUND', `there is no invoice ${clip(invoiceId)} that you may see`);
+  return {
+    explanation,
+    project: needProject(visit, projectId),
+    invoice: await showInvoice(deps, visit.actor, { projectId, invoiceId }),
+  };
+}
+
+async function show(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
+  const { sent } = readQuery(asked.request, ['sent']);
+  const { project, ...shown } = await find(deps, asked);
+  const said = sent === undefined ? null : html`The event is sent again.`;
+  return invoicePage(asked.visit, project, { ...shown, requestId: asked.request.id, said, isRefused: false });
+}
+
+async function replay(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
+  const { visit, request, tokens } = asked;
+  const { event = '', token } = readForm(request, ['event', 'token']);
+  const { project, ...shown } = await find(deps, asked);
+  const refuse = (said: ReturnType<typeof html>) =>
+    invoicePage(visit, project, { ...shown, requestId: request.id, said, isRefused: true });
+  // Events of other invoices, and of projects that the visitor may not see, are not among its own.
+  if (!shown.explanation.timeline.some((entry) => eventOf(entry) === event)) {
+    return refuse(html`<p>This invoice has no event ${clip(event)}.</p>`);
+  }
+  const taken = tokens.take(`replay ${event}`, token);
+  if (taken.kind === 'refused') return refuse(html`<p>${taken.reason}.</p>`);
+  const eventIds = readReplayedEvents([event]);
+  try {
+    await replayEvents(deps, visit.actor, { eventIds, isDryRun: false, isConfirmed: true });
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'NOT_FOUND') throw error;
+    return refuse(describeProblem(error));
+  }
+  return { goTo: `/invoices/${shown.invoice.invoiceId}?sent=1` };
+}

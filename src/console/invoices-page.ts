@@ -1,0 +1,141 @@
+import { INVOICE_STATUSES } from '../domain/invoice.ts';
+import { POLICIES } from '../domain/policy.ts';
+import type { InvoiceListView, InvoiceView, NewInvoiceView } from '../operator/invoices/views.ts';
+import type { ListedProjectView } from '../operator/projects/views.ts';
+import { type Html, html } from '../web/html.ts';
+import { renderQr } from '../web/render-qr.ts';
+import type { Page } from './layout.ts';
+import { alert, badge, copyButton, facts, field, ltr, number, outside, select, table, time } from './pieces.ts';
+import type { Fields } from './read-fields.ts';
+import { may, urlTo, type Visit } from './visit.ts';
+
+export const FILTERS = ['status', 'policy', 'amount', 'from', 'to'] as const;
+type Filters = Fields<(typeof FILTERS)[number]>;
+
+/** The invoices of a project. `problem`: why the filters were refused; `list` is `null` then. */
+export function invoicesPage(
+  visit: Visit,
+  project: ListedProjectView,
+  {
+    filters,
+    list,
+    problem,
+    isFirst,
+  }: { filters: Filters; list: InvoiceListView | null; problem: Html | null; isFirst: boolean },
+): Page {
+  const make = may(visit.actor, 'createInvoiceByHand')
+    ? html`<a class="button" href="${urlTo(visit, '/invoices/new', project)}">New invoice</a>`
+    : null;
+  return {
+    title: 'Invoices',
+    about: project,
+    ...(make === null ? {} : { beside: make }),
+    ...(problem === null ? {} : { status: 400 }),
+    main: html`${problem === null ? null : alert(problem)}${renderFilters(visit, project, filters)}${list === null ? null : renderList(visit, project, filters, list, isFirst)}`,
+  };
+}
+
+function renderFilters(visit: Visit, project: ListedProjectView, filters: Filters): Html {
+  const states = INVOICE_STATUSES.map((status) => [status, status.toLowerCase()] as const);
+  const policies = POLICIES.map((policy) => [policy, policy] as const);
+  const isOpen = Object.keys(filters).length > 0;
+  return html`<details class="card filters"${isOpen ? html` open` : null}><summary>Filter</summary><form action="/invoices" method="get">${hiddenProject(visit, project)}
+${select('status', 'State', [['', 'any'], ...states], filters.status)}
+${field('amount', 'Amount', filters.amount, html` inputmode="decimal" dir="ltr"`)}
+${field('from', 'From day', filters.from, html` type="date"`)}
+${field('to', 'To day', filters.to, html` type="date"`)}
+${select('policy', 'Policy', [['', 'any'], ...policies], filters.policy)}
+<div class="actions"><button>Show</button>${isOpen ? html`<a href="${urlTo(visit, '/invoices', project)}">Show all</a>` : null}</div></form></details>`;
+}
+
+export function hiddenProject({ projects }: Visit, { projectId }: ListedProjectView): Html | null {
+  return projects.length > 1 ? html`<input type="hidden" name="project" value="${projectId}">` : null;
+}
+
+function renderList(
+  visit: Visit,
+  project: ListedProjectView,
+  filters: Filters,
+  { data, looked, nextBefore }: InvoiceListView,
+  isFirst: boolean,
+): Html {
+  const next = nextBefore === null ? null : urlTo(visit, '/invoices', project, { ...filters, before: nextBefore });
+  const csv = urlTo(visit, '/invoices.csv', project, filters);
+  if (data.length === 0 && next === null)
+    return renderNone(visit, project, Object.keys(filters).length > 0 || !isFirst);
+  const rows =
+    data.length === 0
+      ? html`<p>None of these ${number(looked)} invoices fits.</p>`
+      : table('Invoices, the newest first', COLUMNS, data);
+  const more =
+    next === null
+      ? null
+      : html`<a class="button quiet" rel="next" href="${next}">${data.length < PAGE_SIZE ? `Look further: ${number(looked)} were looked through` : 'Older invoices'}</a>`;
+  return html`<section class="card flush" aria-label="Invoices">${rows}</section>
+<div class="pager">${more}${isFirst ? null : html`<a href="${urlTo(visit, '/invoices', project, filters)}">Newest</a>`}<a href="${csv}" download>Download these as CSV</a></div>`;
+}
+
+/** Rows of a page: with more, it would pass 30 kB where order ids are long. */
+export const PAGE_SIZE = 50;
+
+const COLUMNS = [
+  [
+    'Order',
+    ({ invoiceId, externalId }: InvoiceView) =>
+      html`<a class="row" href="/invoices/${invoiceId}">${outside(externalId, 60)}</a>`,
+  ],
+  ['State', ({ status }: InvoiceView) => badge(status)],
+  ['To pay', ({ payableAmount }: InvoiceView) => ltr(payableAmount), 'number'],
+  ['Made', ({ createdAt }: InvoiceView) => time(createdAt)],
+  ['Paid', ({ paid }: InvoiceView) => (paid === null ? html`<span class="hint">–</span>` : time(paid.time))],
+] as const;
+
+function renderNone(visit: Visit, project: ListedProjectView, isFiltered: boolean): Html {
+  if (isFiltered) {
+    return html`<section class="card empty"><h2>No invoice fits</h2><p>Take a filter away, or find one order by the box at the top: it takes the order id, a checkout link, an address, a transaction or an amount.</p></section>`;
+  }
+  const make = may(visit.actor, 'createInvoiceByHand')
+    ? html`<p><a class="button" href="${urlTo(visit, '/invoices/new', project)}">Make the first one here</a></p>`
+    : null;
+  return html`<section class="card empty"><h2>No invoice yet</h2><p>Your shop makes them by the API (<code>POST /v1/invoices</code>), with a key of <code>quittance key create</code>. Without a shop, make one by hand and send its link.</p>${make}</section>`;
+}
+
+export const NEW_FIELDS = ['amount', 'externalId', 'note', 'project', 'token'] as const;
+type NewFields = Fields<(typeof NEW_FIELDS)[number]>;
+
+export function newInvoicePage(
+  visit: Visit,
+  project: ListedProjectView,
+  filled: NewFields,
+  problem: Html | null,
+): Page {
+  return {
+    title: 'New invoice',
+    about: project,
+    ...(problem === null ? {} : { status: 400 }),
+    main: html`<section class="card form">${problem === null ? null : alert(problem)}
+<form method="post" action="/invoices/new"><input type="hidden" name="token" value="${visit.token('new-invoice')}"><input type="hidden" name="project" value="${project.projectId}">
+${field('amount', 'Amount in USDT', filled.amount, html` inputmode="decimal" dir="ltr" required`, 'Such as 25 or 25.50. The payer pays a few digits more, by which the payment is recognised.')}
+${field('externalId', 'Order id', filled.externalId, html` maxlength="200" required`, 'Yours, such as a bill’s number. It names one invoice, for ever.')}
+${field('note', 'Note (optional)', filled.note, html` maxlength="2000"`, 'Kept with your name in the audit log. The payer never sees it.')}
+<div class="actions"><button>Make the invoice</button><a href="${urlTo(visit, '/invoices', project)}">Back</a></div></form></section>`,
+  };
+}
+
+/** The link and its QR code, to send or to show. */
+export function madePage(visit: Visit, project: ListedProjectView, { invoice }: NewInvoiceView): Page {
+  const { checkoutUrl, invoiceId, externalId, payableAmount, expiresAt } = invoice;
+  return {
+    title: 'Invoice made',
+    about: project,
+    main: html`<section class="card form"><h2>Send this link to the payer</h2>
+<p class="link"><a href="${checkoutUrl}" rel="noreferrer">${ltr(checkoutUrl)}</a></p>${copyButton(checkoutUrl, 'the link')}
+<div class="scan">${renderQr(checkoutUrl, 'QR code of the link')}<p class="hint">Or let the payer scan it: it opens the page on which the invoice is paid. It is no address.</p></div>
+${facts([
+  ['Order', outside(externalId, 200)],
+  ['To pay', html`${ltr(payableAmount)} USDT`],
+  ['Pay by', html`${time(expiresAt)} UTC; a later payment still counts`],
+])}
+<div class="actions"><a class="button" href="/invoices/${invoiceId}">Look at the invoice</a><a href="${urlTo(visit, '/invoices/new', project)}">Make another</a></div></section>`,
+  };
+}

@@ -1,0 +1,140 @@
+import type { InvoiceStatus } from '../domain/invoice.ts';
+import type { CauseCode } from '../domain/mismatch.ts';
+import { shorten } from '../operator/explain/explanation.ts';
+import { type Html, html } from '../web/html.ts';
+
+/** Amounts, addresses and ids are read from left to right within any text. */
+export function ltr(text: string | number): Html {
+  return html`<bdi dir="ltr">${text}</bdi>`;
+}
+
+/** `1234567.500000` → `1,234,567.50`: for sums that nobody has to type. */
+export function money(amount: string): Html {
+  const [whole = '0', fraction = ''] = amount.split('.');
+  const decimals = fraction.replace(/0+$/, '').padEnd(2, '0');
+  return html`<span class="money">${whole.replace(/\B(?=(\d{3})+$)/g, ',')}<small>.${decimals}</small></span>`;
+}
+
+export function number(value: number): string {
+  return String(value).replace(/\B(?=(\d{3})+$)/g, ',');
+}
+
+/** An instant in UTC to the minute; books are kept in it. */
+export function time(iso: string): Html {
+  const shown = `${iso.slice(0, 10)} ${iso.slice(11, 16)}`;
+  return html`<time datetime="${iso}" title="${iso.slice(0, 19).replace('T', ' ')} UTC">${shown}</time>`;
+}
+
+/** `34 s`, `3 min`, `5 h`, `12 days`. */
+export function duration(ms: number): string {
+  const minutes = Math.floor(ms / 60_000);
+  if (minutes < 1) return `${Math.max(0, Math.round(ms / 1000))} s`;
+  if (minutes < 120) return `${minutes} min`;
+  if (minutes < 2880) return `${Math.floor(minutes / 60)} h`;
+  return `${Math.floor(minutes / 1440)} days`;
+}
+
+/** Text from outside, which may have any direction and length. */
+export function outside(text: string, length = 80): Html {
+  return html`<bdi>${shorten(text, length)}</bdi>`;
+}
+
+/** Enough to tell addresses apart; nobody should pay to one that was read off a list. */
+export function shortAddress(address: string): Html {
+  return html`<bdi dir="ltr" class="mono" title="${address}">${address.slice(0, 5)}…${address.slice(-5)}</bdi>`;
+}
+
+const STATES: Record<InvoiceStatus, string> = {
+  PENDING: 'Waiting',
+  CONFIRMING: 'Confirming',
+  EXPIRED: 'Expired',
+  PAID: 'Paid',
+};
+
+export function badge(status: InvoiceStatus): Html {
+  return html`<span class="badge" data-state="${status}">${STATES[status]}</span>`;
+}
+
+/** Shown by the script. */
+export function copyButton(text: string, label: string): Html {
+  return html`<button type="button" class="quiet copy" data-copy="${text}" aria-label="Copy ${label}" hidden>Copy</button>`;
+}
+
+export const CAUSES: Record<CauseCode, string> = {
+  FEE_DEDUCTED: 'Fee taken off',
+  ROUNDED: 'Rounded',
+  TRUNCATED: 'Digits cut off',
+  ONE_DIGIT_WRONG: 'One digit wrong',
+  DIGITS_SWAPPED: 'Digits swapped',
+  DIGIT_MISSING: 'Digit missing',
+  DIGIT_ADDED: 'Digit too many',
+  POINT_MISPLACED: 'Point misplaced',
+  PAID_TWICE: 'Paid twice',
+  REQUESTED_AMOUNT: 'Price without its tail',
+  SUM_OF_INVOICES: 'Several invoices at once',
+  PART_OF_INVOICE: 'Part of an invoice',
+  OTHER_ADDRESS: 'To another address',
+  OVERPAID: 'Too much',
+  DUST: 'Dust',
+  LOOK_ALIKE_SENDER: 'Look-alike sender',
+  OWN_DEPOSIT: 'Own deposit',
+  UNKNOWN: 'No cause found',
+};
+
+type Column<Row> = readonly [name: string, cell: (row: Row) => Html | string, kind?: 'number'];
+
+/**
+ * A table, which narrow screens show as cards. Its roles are said again, because styles take them away. The first cell of a row holds its
+ * link, by which `j` and `k` walk.
+ */
+export function table<Row>(caption: string, columns: readonly Column<Row>[], rows: readonly Row[]): Html {
+  const heads = columns.map(([name, , kind]) => html`<th role="columnheader" scope="col"${kindOf(kind)}>${name}</th>`);
+  const body = rows.map((row) => {
+    const cells = columns.map(
+      ([name, cell, kind]) => html`<td role="cell" data-label="${name}"${kindOf(kind)}>${content(cell(row))}</td>`,
+    );
+    return html`<tr role="row">${cells}</tr>`;
+  });
+  return html`<table role="table" class="list"><caption class="unseen">${caption}</caption><thead role="rowgroup"><tr role="row">${heads}</tr></thead><tbody role="rowgroup">${body}</tbody></table>`;
+}
+
+const content = (cell: Html | string) => html`${cell}`;
+const kindOf = (kind: 'number' | undefined) => (kind === undefined ? null : html` class="number"`);
+
+/** A list of names and values. */
+export function facts(entries: readonly (readonly [name: string, value: Html | string | null])[]): Html {
+  const shown = entries.flatMap(([name, value]) =>
+    value === null ? [] : [html`<dt>${name}</dt><dd>${content(value)}</dd>`],
+  );
+  return html`<dl class="facts">${shown}</dl>`;
+}
+
+/** What went wrong with a form, before it. It takes the focus of screen readers. */
+export function alert(text: Html): Html {
+  return html`<div class="notice" role="alert">${text}</div>`;
+}
+
+export function select(
+  name: string,
+  label: string,
+  options: readonly (readonly [string, string])[],
+  chosen: string | undefined,
+): Html {
+  const list = options.map(
+    ([value, text]) =>
+      html`<option value="${value}"${value === (chosen ?? '') ? html` selected` : null}>${text}</option>`,
+  );
+  return html`<div><label for="${name}">${label}</label><select id="${name}" name="${name}">${list}</select></div>`;
+}
+
+export function field(
+  name: string,
+  label: string,
+  value: string | undefined,
+  more: Html = html``,
+  hint?: string,
+): Html {
+  const described = hint === undefined ? null : html` aria-describedby="${name}-hint"`;
+  const below = hint === undefined ? null : html`<p class="hint" id="${name}-hint">${hint}</p>`;
+  return html`<div><label for="${name}">${label}</label><input id="${name}" name="${name}" value="${value ?? ''}" autocomplete="off"${described}${more}>${below}</div>`;
+}

@@ -1,0 +1,45 @@
+import type { FastifyRequest } from 'fastify';
+import { AppError } from '../domain/errors.ts';
+import { clip } from '../operator/input/clip.ts';
+import { FieldError } from '../operator/input/field-error.ts';
+
+/** The values of fields that were filled in. */
+export type Fields<Name extends string = string> = Partial<Record<Name, string>>;
+
+/** The longest that a field takes: a note. */
+const MAX_CHARACTERS = 4000;
+const FORM = /^application\/x-www-form-urlencoded\s*(;|$)/i;
+
+/** The query of a request. Errors: `INVALID_ARGUMENT`. */
+export function readQuery<const Name extends string>({ url }: FastifyRequest, names: readonly Name[]): Fields<Name> {
+  const start = url.indexOf('?');
+  return readFields(new URLSearchParams(start === -1 ? '' : url.slice(start)), names);
+}
+
+/** The form in the body of a request. Errors: `INVALID_ARGUMENT`. */
+export function readForm<const Name extends string>(
+  { headers, body }: FastifyRequest,
+  names: readonly Name[],
+): Fields<Name> {
+  if (!FORM.test(headers['content-type'] ?? '') || !Buffer.isBuffer(body)) {
+    throw new AppError('INVALID_ARGUMENT', 'this is no form of the console: open the page and send it again');
+  }
+  return readFields(new URLSearchParams(body.toString('utf8')), names);
+}
+
+function readFields<Name extends string>(given: URLSearchParams, names: readonly Name[]): Fields<Name> {
+  const fields: Fields<Name> = {};
+  for (const name of new Set(given.keys())) {
+    const known = names.find((each) => each === name);
+    if (known === undefined) {
+      throw new AppError('INVALID_ARGUMENT', `${clip(name)} is no field here; there are ${names.join(', ')}`);
+    }
+    const [value = '', ...others] = given.getAll(name);
+    if (others.length > 0) throw new FieldError(name, `came ${others.length + 1} times: give it once`);
+    if (value.length > MAX_CHARACTERS) throw new FieldError(name, `has ${value.length} characters: that is too long`);
+    if (value.includes('\0')) throw new FieldError(name, 'holds a character that cannot be kept');
+    // A form sends all of its fields.
+    if (value.trim() !== '') fields[known] = value;
+  }
+  return fields;
+}

@@ -1,0 +1,54 @@
+import type { FastifyInstance } from 'fastify';
+import { AppError } from '../domain/errors.ts';
+import { parseAmount } from '../domain/money.ts';
+import { showToday } from '../operator/today/show-today.ts';
+import { serveAsset } from '../web/assets.ts';
+import type { ConsoleDeps } from './console-deps.ts';
+import { explainTo } from './explain.ts';
+import { explanationPage } from './invoice-page.ts';
+import { addInvoiceRoutes } from './invoice-routes.ts';
+import { ASSETS } from './layout.ts';
+import { readQuery } from './read-fields.ts';
+import { type Answer, type Asked, createRoutes, sendPage } from './routes.ts';
+import { signInPage } from './sign-in-page.ts';
+import { emptyPage, todayPage } from './today-page.ts';
+import { addUnmatchedRoutes } from './unmatched-routes.ts';
+import { chooseProject, urlTo } from './visit.ts';
+
+/** The operator's pages. Where nobody is signed in, each leads to `/sign-in`. */
+export function registerConsole(app: FastifyInstance, deps: ConsoleDeps): void {
+  const routes = createRoutes(app, deps);
+  routes.get('/', 'showToday', async ({ visit, request }) => {
+    const { project: asked } = readQuery(request, ['project']);
+    const project = chooseProject(visit, asked);
+    if (project === null) return emptyPage();
+    const { projectId } = project;
+    return todayPage(visit, project, await showToday(deps, visit.actor, { projectId }));
+  });
+  routes.get('/find', 'explainSubject', (asked) => find(deps, asked));
+  addInvoiceRoutes(routes, deps);
+  addUnmatchedRoutes(routes, deps);
+  routes.get('/*', 'showToday', async ({ request }) => {
+    throw new AppError('NOT_FOUND', `there is no page at ${(request.url.split('?', 1)[0] ?? '').slice(0, 200)}`);
+  });
+  app.get('/sign-in', { schema: { hide: true } }, (request, reply) => sendPage(request, reply, null, signInPage()));
+  for (const asset of Object.values(ASSETS)) serveAsset(app, asset);
+}
+
+/** The box at the top: what `explain` takes, and amounts. An invoice has a page of its own. */
+async function find(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answer> {
+  const { q = '', project: asked } = readQuery(request, ['q', 'project']);
+  const text = q.trim();
+  const about = chooseProject(visit, asked);
+  const amount = text.replace(/\s*USDT$/i, '');
+  try {
+    const explanation = await explainTo(deps, visit, { text, projectId: undefined });
+    const { form, invoiceId } = explanation.subject;
+    if (form === 'invoice') return { goTo: `/invoices/${String(invoiceId)}` };
+    return explanationPage(form === 'address' ? 'Address' : 'Transaction', explanation, about, request.id);
+  } catch (error) {
+    const isUnknown = error instanceof AppError && error.code === 'NOT_FOUND';
+    if (isUnknown && parseAmount(amount).kind === 'ok') return { goTo: urlTo(visit, '/invoices', about, { amount }) };
+    throw error;
+  }
+}

@@ -1,0 +1,94 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { encodeId } from '../domain/ids.ts';
+import type { ActionName } from '../operator/actions.ts';
+import { listProjects } from '../operator/projects/list-projects.ts';
+import { sendCompressed } from '../web/send-compressed.ts';
+import { checkOrigin } from './check-origin.ts';
+import type { ConsoleDeps } from './console-deps.ts';
+import { createFormTokens, type FormTokens } from './form-tokens.ts';
+import { type Page, renderLayout } from './layout.ts';
+import { errorPage, failurePage } from './show-error.ts';
+import { Forbidden, may, type Visit } from './visit.ts';
+
+/** A page, a way elsewhere, or what the handler has sent by itself. */
+export type Answer = Page | { goTo: string } | { sent: FastifyReply };
+export type Asked = { visit: Visit; request: FastifyRequest; reply: FastifyReply; tokens: SessionTokens };
+type SessionTokens = { take(form: string, token: string | undefined): ReturnType<FormTokens['take']> };
+type Work = (asked: Asked) => Promise<Answer>;
+
+export type Routes = {
+  get(path: string, action: ActionName, work: Work): void;
+  post(path: string, action: ActionName, work: Work): void;
+};
+
+/** Nothing but the console's own style and script; no frame of anybody; and no copy after signing out. */
+const HEADERS = {
+  'Content-Security-Policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+  // With `no-referrer` browsers would say that forms come from nowhere.
+  'Referrer-Policy': 'same-origin',
+  'Cache-Control': 'no-store',
+  'X-Robots-Tag': 'noindex, nofollow',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+} as const;
+
+/** Routes for people who are signed in and whose role may do what a route is for. Every error is answered with a page. */
+export function createRoutes(app: FastifyInstance, deps: ConsoleDeps): Routes {
+  const tokens = createFormTokens(deps);
+  const add = (method: 'GET' | 'POST', path: string, action: ActionName, work: Work) => {
+    app.route({
+      ...{ method, url: path, schema: { hide: true } },
+      errorHandler: (error, request, reply) => answerError(deps, error, request, reply),
+      handler: async (request, reply) => {
+        if (method === 'POST') checkOrigin(request, deps.consoleUrl());
+        const actor = await deps.findActor(request);
+        if (actor === null) return reply.headers(HEADERS).redirect('/sign-in', 303);
+        if (!may(actor, action)) throw new Forbidden(action);
+        const session = deps.sessionOf(request);
+        const all = (await listProjects(deps, actor)).data;
+        const seen = actor.projects === null ? null : new Set(actor.projects.map((id) => encodeId('prj', id)));
+        const visit: Visit = {
+          actor,
+          projects: all.filter(({ projectId }) => seen === null || seen.has(projectId)),
+          path: request.url.split('?', 1)[0] ?? '/',
+          token: (form) => tokens.issue(session, form),
+        };
+        const own = { take: (form: string, token: string | undefined) => tokens.take(session, form, token) };
+        const answer = await work({ visit, request, reply, tokens: own });
+        if ('sent' in answer) return answer.sent;
+        if ('goTo' in answer) return reply.headers(HEADERS).redirect(answer.goTo, 303);
+        return sendPage(request, reply, visit, answer);
+      },
+    });
+  };
+  return {
+    get: (path, action, work) => add('GET', path, action, work),
+    post: (path, action, work) => add('POST', path, action, work),
+  };
+}
+
+export function sendPage(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  visit: Visit | null,
+  page: Page,
+): Promise<FastifyReply> {
+  reply
+    .code(page.status ?? 200)
+    .headers(HEADERS)
+    .type('text/html; charset=utf-8');
+  return sendCompressed(request, reply, renderLayout(visit, page));
+}
+
+function answerError(
+  { log }: ConsoleDeps,
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const known = errorPage(error, request.id);
+  if (known === null)
+    log.error({ requestId: request.id, err: error, route: request.routeOptions.url }, 'a page of the console failed');
+  return sendPage(request, reply, null, known ?? failurePage(request.id));
+}

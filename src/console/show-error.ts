@@ -1,0 +1,54 @@
+import { AppError } from '../domain/errors.ts';
+import { ACTIONS } from '../operator/actions.ts';
+import { type Html, html } from '../web/html.ts';
+import { Problem } from '../web/problem.ts';
+import type { Page } from './layout.ts';
+import { Forbidden } from './visit.ts';
+import { renderText } from './words.ts';
+
+const STATUS: Readonly<Record<string, readonly [status: number, title: string]>> = {
+  INVALID_ARGUMENT: [400, 'This cannot be read'],
+  USAGE: [403, 'This form was refused'],
+  NOT_FOUND: [404, 'Not found'],
+  CONFLICT: [409, 'Nothing was changed'],
+  DATABASE_UNAVAILABLE: [503, 'The database does not answer'],
+  ADDRESS_DAMAGED: [503, 'An address was changed in the database'],
+};
+
+/** The same words as on the command line, one after the other. */
+export function describeProblem({ text, problems }: AppError): Html {
+  const list = problems.map(({ message }) => html`<li>${renderText(message)}</li>`);
+  return html`<p>${renderText(text)}</p>${list.length === 0 ? null : html`<ul>${list}</ul>`}`;
+}
+
+/** The page for an error, or `null` for one that nobody foresaw. */
+export function errorPage(error: unknown, requestId: string): Page | null {
+  const page = (status: number, title: string, text: Html): Page => ({
+    ...{ title, status },
+    main: html`<section class="card" role="alert">${text}<p class="hint">Request <code>${requestId}</code></p><p><a href="/">Today</a></p></section>`,
+  });
+  if (error instanceof Forbidden) {
+    const { role } = ACTIONS[error.action];
+    const who =
+      role === 'owner'
+        ? 'Only an owner may'
+        : `An ${role} or an owner may`.replace('An viewer', 'A viewer, an operator');
+    return page(403, 'Your role may not do this', html`<p>${who}. Ask one, or ask an owner for another role.</p>`);
+  }
+  if (error instanceof Problem) return page(error.status, 'This request was refused', html`<p>${error.message}</p>`);
+  if (!(error instanceof AppError)) return null;
+  const [status, title] = STATUS[error.code] ?? [500, 'This failed'];
+  const wait =
+    status === 503
+      ? html`<p>Nothing was changed. This page tries again by itself.</p><meta http-equiv="refresh" content="5">`
+      : null;
+  return page(status, title, html`${describeProblem(error)}${wait}`);
+}
+
+/** For what nobody foresaw; the log has the rest. */
+export function failurePage(requestId: string): Page {
+  return {
+    ...{ title: 'Something is wrong on our side', status: 500 },
+    main: html`<section class="card" role="alert"><p>The request failed for a reason that stands in the log of the service.</p><p class="hint">Request <code>${requestId}</code></p></section>`,
+  };
+}

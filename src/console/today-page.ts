@@ -1,0 +1,116 @@
+import type { ListedProjectView } from '../operator/projects/views.ts';
+import type { ConcernView, TodayView } from '../operator/today/views.ts';
+import { type Html, html } from '../web/html.ts';
+import { renderDays } from './chart.ts';
+import type { Page } from './layout.ts';
+import { duration, ltr, money, number, outside, time } from './pieces.ts';
+import { urlTo, type Visit } from './visit.ts';
+import { renderText } from './words.ts';
+
+/** Is all well, and what needs me? */
+export function todayPage(visit: Visit, project: ListedProjectView, view: TodayView): Page {
+  const isSetUp = view.setUp.every(({ isDone }) => isDone);
+  return {
+    title: 'Today',
+    about: project,
+    beside: html`<p class="asof">As of ${asOf(view.asOf)} UTC <a href="${urlTo(visit, '/', project)}">Look again</a></p>`,
+    main: html`${renderConcerns(visit, project, view)}
+${isSetUp ? null : renderSetUp(view)}
+${renderFigures(view)}
+${renderChain(view)}`,
+  };
+}
+
+/** For the time before there is a project. */
+export function emptyPage(): Page {
+  return {
+    title: 'Welcome',
+    main: html`<section class="card"><h2>There is no project yet</h2>
+<p>A project is one shop on one network, with its own addresses, keys and invoices. Make the first one on the machine that runs Quittance:</p>
+<pre><code>quittance project create --name "My shop"</code></pre>
+<p class="hint">Then load this page again: it shows the next steps.</p></section>`,
+  };
+}
+
+const asOf = (iso: string) => html`<time datetime="${iso}">${iso.slice(11, 19)}</time>`;
+
+function renderConcerns(visit: Visit, project: ListedProjectView, { concerns, asOf: now }: TodayView): Html {
+  if (concerns.length === 0) {
+    return html`<section class="card well" aria-labelledby="needs"><h2 id="needs">All is well</h2><p>No alarm is open, every receiver answers, and all money that came belongs to an invoice.</p></section>`;
+  }
+  const items = concerns.map((concern) => renderConcern(visit, project, concern, now));
+  return html`<section class="card" aria-labelledby="needs"><h2 id="needs">${concerns.length === 1 ? 'One thing needs you' : `${concerns.length} things need you`}</h2><ul class="concerns">${items}</ul></section>`;
+}
+
+const RANKS: Readonly<Record<number, string>> = { 1: 'Now', 2: 'Today', 3: 'Soon' };
+
+function renderConcern(visit: Visit, project: ListedProjectView, concern: ConcernView, now: string): Html {
+  const { rank, about, code, subject, text, since, next } = concern;
+  const age =
+    since === null ? null : html` <span class="hint">for ${duration(Date.parse(now) - Date.parse(since))}</span>`;
+  const named =
+    about === 'alarm'
+      ? html`<strong>${code}</strong>${subject === '' ? null : html` ${outside(subject, 70)}`}: `
+      : null;
+  const step =
+    about === 'money'
+      ? html`<a class="button" href="${urlTo(visit, '/unmatched', project)}">Decide</a>`
+      : html`<p class="hint">${renderText(next)}</p>`;
+  return html`<li data-rank="${rank}"><span class="rank">${RANKS[rank] ?? 'Soon'}</span><div><p>${named}${outside(text, 600)}${age}</p>${step}</div></li>`;
+}
+
+const STEPS: Record<TodayView['setUp'][number]['step'], readonly [title: string, how: string]> = {
+  address: ['Add an address of your wallet', 'quittance address add T…'],
+  key: ['Make an API key for your shop', 'quittance key create'],
+  webhook: ['Tell where your shop hears of payments', 'quittance webhook add https://…'],
+  payment: ['Get the first payment', 'make an invoice here, and pay it from another wallet'],
+  backup: ['Make the first backup', 'quittance backup'],
+};
+
+function renderSetUp({ setUp }: TodayView): Html {
+  const next = setUp.find(({ isDone }) => !isDone);
+  const items = setUp.map(({ step, isDone }) => {
+    const [title, how] = STEPS[step];
+    const mark = isDone
+      ? html`<span class="tick">✓<span class="unseen"> done:</span></span>`
+      : html`<span class="tick open"><span class="unseen">to do:</span></span>`;
+    return html`<li${isDone ? html` class="done"` : null}>${mark}<div>${title}${step === next?.step ? html`<p class="hint"><code>${how}</code></p>` : null}</div></li>`;
+  });
+  const done = setUp.filter(({ isDone }) => isDone).length;
+  return html`<section class="card" aria-labelledby="setup"><h2 id="setup">Set up: ${done} of ${setUp.length} steps</h2><ol class="steps">${items}</ol></section>`;
+}
+
+function renderFigures({ figures }: TodayView): Html {
+  if (figures === null) {
+    return html`<section class="card"><h2>Paid</h2><p class="notice">The figures took too long and are left out. What needs you is complete.</p></section>`;
+  }
+  const { today, days7, days30, share, medianMs, days } = figures;
+  const percent = share.decided === 0 ? '–' : `${Math.round((share.paid / share.decided) * 100)} %`;
+  const sums = (
+    [
+      ['Today', today],
+      ['7 days', days7],
+      ['30 days', days30],
+    ] as const
+  ).map(
+    ([name, { count, amount }]) =>
+      html`<div class="tile"><dt>Paid, ${name.toLowerCase()}</dt><dd>${money(amount)} <span class="unit">USDT</span></dd><dd class="hint">${number(count)} ${count === 1 ? 'payment' : 'payments'}</dd></div>`,
+  );
+  return html`<section aria-labelledby="paid"><h2 id="paid" class="unseen">Paid</h2><dl class="tiles">${sums}
+<div class="tile"><dt>Invoices that are paid</dt><dd>${percent}</dd><dd class="hint">of ${number(share.decided)} that ended in 30 days</dd></div>
+<div class="tile"><dt>Median time to paid</dt><dd>${medianMs === null ? '–' : duration(medianMs)}</dd><dd class="hint">from the invoice to PAID</dd></div></dl></section>
+<section class="card" aria-labelledby="days"><h2 id="days">Paid a day</h2>${renderDays(days)}</section>`;
+}
+
+function renderChain({ chain, asOf: now }: TodayView): Html {
+  const { network, head, headAt, recorded, nodes, goodNodes, why } = chain;
+  if (head === null || headAt === null) {
+    return html`<section class="card" aria-labelledby="chain"><h2 id="chain">Chain</h2><p>${network} was never examined${why === null ? null : html`: ${outside(why, 300)}`}.</p></section>`;
+  }
+  const age = duration(Date.parse(now) - Date.parse(headAt));
+  const state =
+    why === null
+      ? html`<span class="badge" data-state="PAID">Up to date</span>`
+      : html`<span class="badge" data-state="CONFIRMING">${outside(why, 200)}</span>`;
+  return html`<section class="card line" aria-labelledby="chain"><h2 id="chain">Chain</h2><p>${state} ${network}, block ${ltr(number(head))} of ${time(headAt)} (${age} old); irreversible and recorded up to ${ltr(recorded === null ? '–' : number(recorded))}; ${goodNodes} of ${nodes} ${nodes === 1 ? 'node answers' : 'nodes answer'}.</p></section>`;
+}

@@ -1,0 +1,96 @@
+import { AppError } from '../domain/errors.ts';
+import { clip } from '../operator/input/clip.ts';
+import { readChoice } from '../operator/input/read-choice.ts';
+import { readNote } from '../operator/input/read-note.ts';
+import { listTransfers, readTransferFilter } from '../operator/transfers/list-transfers.ts';
+import {
+  readInvoiceName,
+  readResolution,
+  readTransferIds,
+  resolveTransfers,
+} from '../operator/transfers/resolve-transfers.ts';
+import { showTransfers } from '../operator/transfers/show-transfers.ts';
+import { sumCauses } from '../operator/transfers/sum-causes.ts';
+import { readRefundTx } from '../operator/transfers/transfer-input.ts';
+import { html } from '../web/html.ts';
+import type { ConsoleDeps } from './console-deps.ts';
+import { readForm, readQuery } from './read-fields.ts';
+import type { Answer, Asked, Routes } from './routes.ts';
+import { describeProblem } from './show-error.ts';
+import { RESOLVE_FIELDS, STATES, transferPage, unmatchedPage } from './unmatched-page.ts';
+import { needProject } from './visit.ts';
+
+/** So many causes are found for a page. */
+const PAGE_SIZE = '25';
+
+/** The queue, one transfer, and the decision about it. */
+export function addUnmatchedRoutes({ get, post }: Routes, deps: ConsoleDeps): void {
+  get('/unmatched', 'listTransfers', (asked) => list(deps, asked));
+  get('/unmatched/:transferId', 'showTransfers', async (asked) => {
+    readQuery(asked.request, []);
+    const { transfer, project } = await find(deps, asked);
+    return transferPage(asked.visit, project, { transfer, filled: {}, problem: null });
+  });
+  post('/unmatched/:transferId', 'resolveTransfers', (asked) => resolve(deps, asked));
+}
+
+async function list(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answer> {
+  const query = readQuery(request, ['project', 'state', 'before', 'resolved']);
+  const { projectId, ...project } = needProject(visit, query.project);
+  const state = readChoice('state', query.state, STATES) ?? 'open';
+  const filter = readTransferFilter({ state, before: query.before, limit: PAGE_SIZE });
+  const found = await listTransfers(deps, visit.actor, { ...filter, projectId });
+  const sums = await sumCauses(deps, visit.actor, { projectId });
+  const said = query.resolved === undefined ? null : html`The decision is recorded. No invoice was changed.`;
+  const isFirst = query.before === undefined;
+  return unmatchedPage(visit, { projectId, ...project }, { state, list: found, sums, said, isFirst });
+}
+
+/** A transfer as the visitor may see it. One of another project is as unknown. Errors: `NOT_FOUND`. */
+async function find(deps: ConsoleDeps, { visit, request }: Asked) {
+  const { transferId = '' } = request.params as { transferId?: string };
+  const unknown = new AppError('NOT_FOUND', `there is no transfer ${clip(transferId)} that you may see`);
+  if (!transferId.startsWith('trf_')) throw unknown;
+  const { data } = (
+    await showTransfers(deps, visit.actor, { reference: transferId }).catch((error: unknown) => {
+      throw error instanceof AppError && error.code !== 'DATABASE_UNAVAILABLE' ? unknown : error;
+    })
+  ).view;
+  const transfer = data.find(({ projectId }) => visit.projects.some((project) => project.projectId === projectId));
+  if (transfer === undefined) throw unknown;
+  return { transfer, project: needProject(visit, transfer.projectId) };
+}
+
+async function resolve(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
+  const { visit, request, tokens } = asked;
+  const filled = readForm(request, RESOLVE_FIELDS);
+  const { transfer, project } = await find(deps, asked);
+  const { transferId } = transfer;
+  const refuse = (problem: ReturnType<typeof html>, status: number) =>
+    transferPage(visit, project, { transfer, filled, problem, status });
+  const taken = tokens.take(`resolve ${transferId}`, filled.token);
+  if (taken.kind === 'refused') return refuse(html`<p>${taken.reason}.</p>`, 409);
+  try {
+    await resolveTransfers(deps, visit.actor, {
+      transferIds: readTransferIds([transferId]),
+      resolution: readResolution(filled.resolution ?? ''),
+      note: noteOf(filled),
+      invoice: readInvoiceName(filled.invoice?.trim()),
+      seenAt: filled.seenAt === undefined || filled.seenAt === 'never' ? null : filled.seenAt,
+    });
+  } catch (error) {
+    if (!(error instanceof AppError) || STATUS[error.code] === undefined) throw error;
+    return refuse(describeProblem(error), STATUS[error.code] ?? 400);
+  }
+  return { goTo: `/unmatched?resolved=1${visit.projects.length > 1 ? `&project=${project.projectId}` : ''}` };
+}
+
+/** What the form was refused for is said beside it. */
+const STATUS: Partial<Record<AppError['code'], number>> = { INVALID_ARGUMENT: 400, NOT_FOUND: 400, CONFLICT: 409 };
+
+/** A refund is named so that the desk, the export and `explain` lead to it. */
+function noteOf({ note, refundTx }: { note?: string; refundTx?: string }): string {
+  const own = readNote('note', note);
+  if (refundTx === undefined) return own;
+  return readNote('note', `refund tx ${readRefundTx('refundTx', refundTx)}${own === '' ? '' : `; ${own}`}`);
+}

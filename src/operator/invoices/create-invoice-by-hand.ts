@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto';
+import { AppError } from '../../domain/errors.ts';
+import { encodeId } from '../../domain/ids.ts';
+import { say } from '../../domain/message.ts';
+import { formatAmount, type MicroUsdt } from '../../domain/money.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import { type Created, createInvoice } from '../../payments/create-invoice.ts';
+import { insertApiKey } from '../../store/access/api-keys.ts';
+import type { Sql } from '../../store/db/database.ts';
+import type { Actor } from '../actor.ts';
+import { clip } from '../input/clip.ts';
+import { FieldError } from '../input/field-error.ts';
+import { spotSecret } from '../input/spot-secret.ts';
+import { selectProject } from '../projects/select-project.ts';
+import { recordActions } from '../record-actions.ts';
+import { findDeskInvoice } from './invoice-desk.ts';
+import { type InvoiceDeps, viewInvoice } from './list-invoices.ts';
+import type { NewInvoiceView } from './views.ts';
+
+type Deps = InvoiceDeps & { now(): UnixMs; random(bytes: number): Uint8Array; randomBelow(n: number): number };
+type Input = { externalId: string; requestedMicro: MicroUsdt; note: string };
+
+const KEY_NAME = 'invoices made by hand';
+const MAX_EXTERNAL_ID = 200;
+
+/** Errors: `INVALID_ARGUMENT`. */
+export function readExternalId(field: string, text: string): string {
+  const { length } = [...text];
+  if (spotSecret(text) !== null) throw new FieldError(field, 'looks like a secret, and payers may read it');
+  if (length < 1 || length > MAX_EXTERNAL_ID) {
+    throw new FieldError(field, `has ${length} characters: give it 1 to ${MAX_EXTERNAL_ID}`);
+  }
+  if (text.includes('\0') || !text.isWellFormed()) throw new FieldError(field, 'holds a character that cannot be kept');
+  return text;
+}
+
+/**
+ * Makes an invoice as the API does, in one transaction with the record of who made it. Its key is one of the project's own, of which nobody
+ * has the secret: where that was revoked, none can be made. The limits of unpaid invoices bound what strangers start, and not this.
+ * `idempotencyKey`: a repeat gives the same invoice. Errors: `NOT_FOUND`, `CONFLICT`.
+ */
+export async function createInvoiceByHand(
+  deps: Deps,
+  actor: Actor,
+  { projectId, idempotencyKey, note, ...wanted }: Input & { projectId: string; idempotencyKey: string },
+): Promise<NewInvoiceView> {
+  const project = await selectProject(deps.db, projectId);
+  const { db, now, publicUrl } = deps;
+  return db.transaction(async (tx) => {
+    const keyId = await ensureKey(tx, project.id, deps);
+    const input = { ...wanted, keyId, projectId: project.id, idempotencyKey };
+    const { policy, maxSurchargeMicro } = project;
+    const created = await createInvoice({ ...deps, db: { ...db, ...tx } }, { ...input, policy, maxSurchargeMicro });
+    if (created.kind !== 'created' && created.kind !== 'replayed') throw refusalOf(created, wanted, keyId);
+    const invoice = await findDeskInvoice(tx, project.id, created.invoice.id);
+    if (invoice === null) throw new Error(`invoice ${created.invoice.id} is gone, though invoices are never deleted`);
+    const isNew = created.kind === 'created';
+    if (isNew) {
+      const [subject, requestedAmount] = [encodeId('inv', invoice.id), formatAmount(wanted.requestedMicro)];
+      const detail = { externalId: wanted.externalId, requestedAmount, note };
+      await recordActions(tx, actor, now(), [{ projectId: project.id, action: 'invoice.created', subject, detail }]);
+    }
+    return { invoice: viewInvoice(invoice, publicUrl()), isNew };
+  });
+}
+
+/** The key's id (UUID), always the same of a project. What stands for its secret is random, so none is accepted. */
+async function ensureKey(tx: Sql, projectId: string, { random }: Pick<Deps, 'random'>): Promise<string> {
+  const hex = createHash('sha256').update(`${KEY_NAME} ${projectId}`).digest('hex');
+  const id = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+  const secretSha256 = Buffer.from(random(32));
+  await insertApiKey(tx, { id, projectId, name: KEY_NAME, secretSha256, allowedCidrs: null, expiresAt: null });
+  return id;
+}
+
+function refusalOf(
+  created: Exclude<Created, { kind: 'created' | 'replayed' }>,
+  { requestedMicro, externalId }: Pick<Input, 'requestedMicro' | 'externalId'>,
+  keyId: string,
+): AppError {
+  switch (created.kind) {
+    case 'conflict': {
+      const existing = encodeId('inv', created.existing.id);
+      const text =
+        created.rule === 'externalId'
+          ? `the order ${clip(externalId)} has an invoice already: ${existing}. Look at it, or choose another order id`
+          : `this form made ${existing} already, for other input`;
+      return new AppError('CONFLICT', `nothing was made: ${text}`);
+    }
+    case 'amount-unavailable': {
+      const where = created.addressesInUse === 0 ? 'the project has no address in use' : 'all are taken';
+      return new AppError(
+        'CONFLICT',
+        say`no payable amount is free for ${formatAmount(requestedMicro)} USDT: ${where}. Add an address with "${{ command: 'address add' }}" and try again`,
+      );
+    }
+    case 'key-not-valid':
+      return new AppError(
+        'CONFLICT',
+        `invoices are no longer made by hand for this project: its key for them, ${encodeId('key', keyId)}, was revoked`,
+      );
+  }
+}

@@ -1,0 +1,95 @@
+import { DAY_MS } from '../../domain/capacity.ts';
+import { say } from '../../domain/message.ts';
+import { formatAmount, microUsdt } from '../../domain/money.ts';
+import { toIso, type UnixMs } from '../../domain/time.ts';
+import type { AlarmKind } from '../../store/chain/alarms.ts';
+import type { Actor } from '../actor.ts';
+import type { ChainStatusView } from '../chain/views.ts';
+import { shorten } from '../explain/explanation.ts';
+import type { ListedEndpointView } from '../webhooks/views.ts';
+import { MAX_OPEN } from './today-queries.ts';
+import type { ConcernView } from './views.ts';
+
+type Facts = {
+  actor: Actor;
+  view: { projectId: string };
+  alarms: ChainStatusView['alarms'];
+  endpoints: readonly ListedEndpointView[];
+  open: { count: number; amountMicro: bigint; oldestAt: UnixMs | null };
+  backupAt: UnixMs | null;
+  now: UnixMs;
+};
+
+/** Alarms that wait for a person but endanger no money by the hour. */
+const CALMER: ReadonlySet<string> = new Set<AlarmKind>([
+  'capacity-low',
+  'order-flood',
+  'webhook-disabled',
+  'secret-damaged',
+]);
+
+/** Alarms of a network as a whole: everybody who sees one of its projects may know. The others name something of one project. */
+const OF_NETWORKS: ReadonlySet<string> = new Set<AlarmKind>([
+  ...(['blind', 'halted', 'unverifiable-block', 'unproven-block', 'nodes-disagree', 'producers-refused'] as const),
+  ...(['not-solid', 'contract-event', 'schema-changed', 'database-restored'] as const),
+]);
+
+/** More than a week without one, and an accident costs more than a week. */
+const BACKUP_OLD_DAYS = 7;
+
+/** What needs somebody, the worst first, and of the same rank the oldest first. */
+export function gatherConcerns(facts: Facts): ConcernView[] {
+  const all = [...fromAlarms(facts), ...fromEndpoints(facts), ...fromMoney(facts), ...fromBackup(facts)];
+  return all.toSorted((a, b) => a.rank - b.rank || (a.since ?? '').localeCompare(b.since ?? ''));
+}
+
+function fromAlarms({ actor, view, alarms, endpoints }: Facts): ConcernView[] {
+  const own = new Set([view.projectId, ...endpoints.map(({ endpointId }) => endpointId)]);
+  const seen = alarms.filter(
+    ({ kind, subject }) => actor.projects === null || OF_NETWORKS.has(kind) || own.has(subject),
+  );
+  return seen.map(({ kind, subject, detail, raisedAt }) => ({
+    ...{ rank: CALMER.has(kind) ? 2 : 1, about: 'alarm', code: kind, subject, text: detail, since: raisedAt },
+    next: say`what each alarm means and how it ends is told by "${{ command: 'chain status' }}"`,
+  }));
+}
+
+/** A disabled endpoint has an alarm. */
+function fromEndpoints({ endpoints }: Facts): ConcernView[] {
+  const failing = endpoints.filter(({ status }) => status === 'failing' || status === 'paused');
+  return failing.map(({ endpointId, url, undelivered, isUndeliveredMore, failingSince, lastAttempt }) => {
+    const why = lastAttempt?.error == null ? '' : ` The last attempt: ${shorten(lastAttempt.error, 200)}.`;
+    const waiting = undelivered === 1 ? '1 event waits' : `${undelivered}${isUndeliveredMore ? '+' : ''} events wait`;
+    return {
+      ...{ rank: 2, about: 'receiver', code: 'receiver-failing', subject: endpointId, since: failingSince },
+      text: `${shorten(url)} does not take events: ${waiting}.${why}`,
+      next: say`find out why with "${{ command: 'webhook test', args: [endpointId] }}"`,
+    };
+  });
+}
+
+function fromMoney({ open: { count, amountMicro, oldestAt } }: Facts): ConcernView[] {
+  if (count === 0) return [];
+  const [what, fit] =
+    count === 1 ? ['1 transfer', 'fits'] : [`${count}${count >= MAX_OPEN ? '+' : ''} transfers`, 'fit'];
+  const text = `${what} of ${formatAmount(microUsdt(amountMicro))} USDT ${fit} no open invoice.`;
+  return [
+    {
+      ...{ rank: 2, about: 'money', code: 'unmatched', subject: '', text, since: oldestAt && toIso(oldestAt) },
+      next: say`decide what each was for: "${{ command: 'transfers list' }}"`,
+    },
+  ];
+}
+
+function fromBackup({ backupAt, now }: Facts): ConcernView[] {
+  if (backupAt === null) return [];
+  const days = Math.floor((now - backupAt) / DAY_MS);
+  if (days < BACKUP_OLD_DAYS) return [];
+  return [
+    {
+      ...{ rank: 3, about: 'backup', code: 'backup-old', subject: '', since: toIso(backupAt) },
+      text: `The last backup by this program is ${days} days old.`,
+      next: say`make one with "${{ command: 'backup' }}"`,
+    },
+  ];
+}

@@ -1,0 +1,107 @@
+import { DAY_MS } from '../../domain/capacity.ts';
+import { AppError } from '../../domain/errors.ts';
+import { formatAmount, microUsdt } from '../../domain/money.ts';
+import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
+import type { Database } from '../../store/db/database.ts';
+import type { Project } from '../../store/ledger/projects.ts';
+import type { Actor } from '../actor.ts';
+import { showStatus } from '../chain/show-status.ts';
+import type { ChainStatusView } from '../chain/views.ts';
+import { limitTime } from '../limit-time.ts';
+import { selectProject } from '../projects/select-project.ts';
+import { showProject } from '../projects/show-project.ts';
+import { listEndpoints } from '../webhooks/list-endpoints.ts';
+import { gatherConcerns } from './gather-concerns.ts';
+import {
+  countPaidShare,
+  findLastBackup,
+  findMedianPaid,
+  hasPayment,
+  sumOpenTransfers,
+  sumPaidByDay,
+} from './today-queries.ts';
+import type { TodayView } from './views.ts';
+
+type Deps = { db: Database; now(): UnixMs };
+
+const DAYS = 30;
+/** The figures of a month may be many: the list of what needs somebody does not wait for them longer than this. */
+const TIMEOUT_MS = 3000;
+
+/** Whether all is well with a project, what needs somebody, and what was paid lately. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
+export async function showToday(
+  deps: Deps,
+  actor: Actor,
+  { projectId }: { projectId: string | undefined },
+): Promise<TodayView> {
+  const { db } = deps;
+  const project = await selectProject(db, projectId);
+  const now = deps.now();
+  const { view } = await showProject(deps, actor, { projectId });
+  const { view: status } = await showStatus(deps, actor, { network: project.network });
+  const endpoints = (await listEndpoints(deps, actor, { projectId })).data;
+  const open = await sumOpenTransfers(db, project.id);
+  const backup = await findLastBackup(db);
+  return {
+    projectId: view.projectId,
+    asOf: toIso(now),
+    concerns: gatherConcerns({
+      actor,
+      view,
+      alarms: status.alarms,
+      endpoints,
+      open,
+      backupAt: backup?.actedAt ?? null,
+      now,
+    }),
+    setUp: [
+      { step: 'address', isDone: view.activeAddresses[project.policy] > 0 },
+      { step: 'key', isDone: view.activeKeys > 0 },
+      { step: 'webhook', isDone: view.webhookEndpoints > 0 },
+      { step: 'payment', isDone: await hasPayment(db, project.id) },
+      { step: 'backup', isDone: backup !== null },
+    ],
+    figures: await readFigures(db, project, now).catch(ifTooSlow),
+    chain: describeChain(status),
+  };
+}
+
+async function readFigures(db: Database, { id }: Project, now: UnixMs): Promise<NonNullable<TodayView['figures']>> {
+  const today = Math.floor(now / DAY_MS) * DAY_MS;
+  const from = unixMs(Math.max(0, today - (DAYS - 1) * DAY_MS));
+  const read = await db.snapshot(async (tx) => {
+    await limitTime(tx, TIMEOUT_MS);
+    const [paid, share] = [await sumPaidByDay(tx, id, from), await countPaidShare(tx, id, from)];
+    return { paid, share, medianMs: await findMedianPaid(tx, id, from) };
+  });
+  const byDay = new Map(read.paid.map((row) => [row.day, row]));
+  const days = Array.from({ length: DAYS }, (_, index) => {
+    const day = new Date(today - (DAYS - 1 - index) * DAY_MS).toISOString().slice(0, 10);
+    return { day, count: byDay.get(day)?.count ?? 0, micro: byDay.get(day)?.amountMicro ?? 0n };
+  });
+  const sumOf = (list: typeof days) => ({
+    count: list.reduce((sum, { count }) => sum + count, 0),
+    amount: formatAmount(microUsdt(list.reduce((sum, { micro }) => sum + micro, 0n))),
+  });
+  return {
+    ...{ today: sumOf(days.slice(-1)), days7: sumOf(days.slice(-7)), days30: sumOf(days) },
+    ...{ share: read.share, medianMs: read.medianMs },
+    days: days.map(({ day, count, micro }) => ({ day, count, amount: formatAmount(microUsdt(micro)) })),
+  };
+}
+
+/** A statement that was given up; a database that is away fails the rest too. */
+function ifTooSlow(error: unknown): null {
+  const { code } = ((error as Error).cause ?? {}) as { code?: unknown };
+  if (error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE' && code === '57014') return null;
+  throw error;
+}
+
+function describeChain({ network, examined, recorded, watcher, behind }: ChainStatusView): TodayView['chain'] {
+  const nodes = watcher?.nodes ?? [];
+  return {
+    ...{ network, head: examined?.number ?? null, recorded: recorded?.number ?? null, headAt: examined?.time ?? null },
+    ...{ nodes: nodes.length, goodNodes: nodes.filter(({ state }) => state === 'healthy').length },
+    why: behind.why[0]?.text ?? null,
+  };
+}

@@ -1,0 +1,85 @@
+import { uuidV7 } from '../../domain/ids.ts';
+import { type UnixMs, unixMs } from '../../domain/time.ts';
+import { answerOf, rowOf, rowsOf } from '../../store/db/rows-of.ts';
+import { count, micro } from '../../store/db/statement.ts';
+import { stands } from '../../store/ledger/standing.ts';
+
+/** A row is written after its block. The clock of the chain and ours may differ by so much. */
+const CLOCK_ERROR_MS = 600_000;
+
+/** The lowest id of a row that was written at this time or later. */
+const firstIdOf = (time: number) => uuidV7(unixMs(Math.max(0, time)), new Uint8Array(10), 0);
+
+/** What paid invoices since `from`, by the day (UTC) of its block: `2026-09-01`. */
+export const sumPaidByDay = rowsOf(
+  'today-paid',
+  { day: 'text', count, amountMicro: micro() },
+  `select to_char(t.block_time at time zone 'UTC', 'YYYY-MM-DD') as day, count(*) as count, sum(t.amount_micro) as amount_micro
+   from transfers t
+   where t.project_id = $1 and t.id >= $2 and t.block_time >= $3 and t.kind = 'matched' and ${stands('t')}
+   group by day order by day`,
+  (projectId: string, from: UnixMs) => [projectId, firstIdOf(from - CLOCK_ERROR_MS), new Date(from)],
+);
+
+/** Enough for a share, and read in hundredths of a second. */
+const MAX_SHARED = 10_000;
+
+/** Of the newest 10,000 invoices since `from`, how many are decided (paid, or their deadline passed), and how many are paid. */
+export const countPaidShare = answerOf(
+  'today-share',
+  { decided: count, paid: count },
+  `select count(*) filter (where status in ('PAID', 'EXPIRED')) as decided, count(*) filter (where status = 'PAID') as paid
+   from (select status from invoices where project_id = $1 and id >= $2 order by id desc limit ${MAX_SHARED}) newest`,
+  (projectId: string, from: UnixMs) => [projectId, firstIdOf(from)],
+  ([row]) => row ?? { decided: 0, paid: 0 },
+);
+
+/** Enough for a median. */
+const MAX_TIMED = 1000;
+
+/** The median time from an invoice to its `PAID`, of the newest 1,000 payments since `from`; `null` if there is none. */
+export const findMedianPaid = answerOf(
+  'today-median',
+  { medianMs: 'int8?' },
+  `select (percentile_cont(0.5) within group (order by extract(epoch from coalesce(e.created_at, t.recorded_at) - i.created_at)) * 1000)::int8
+     as median_ms
+   from (select * from transfers where project_id = $1 and id >= $2 and kind = 'matched' order by id desc limit ${MAX_TIMED}) t
+   join invoices i on i.project_id = t.project_id and i.id = t.invoice_id
+   left join lateral (select created_at from events where transfer_id = t.id order by created_at limit 1) e on true`,
+  (projectId: string, from: UnixMs) => [projectId, firstIdOf(from)],
+  ([row]) => (row === undefined || row.medianMs === null ? null : Number(row.medianMs)),
+);
+
+/** Counting more says no more. */
+export const MAX_OPEN = 10_000;
+
+/** What came and paid nothing, and waits for a decision; of the newest 10,000. */
+export const sumOpenTransfers = answerOf(
+  'today-open',
+  { count, amountMicro: micro(), oldestAt: 'timestamptz?' },
+  `select count(*) as count, coalesce(sum(amount_micro), 0) as amount_micro, min(block_time) as oldest_at from (
+     select t.amount_micro, t.block_time from transfers t
+     where t.project_id = $1 and t.kind <> 'matched' and ${stands('t')}
+       and not exists (select from transfer_resolutions r where r.transfer_id = t.id)
+     order by t.id desc limit ${MAX_OPEN}) open`,
+  (projectId: string) => [projectId],
+  ([row]) => row ?? { count: 0, amountMicro: 0n, oldestAt: null },
+);
+
+/** Whether anything was ever paid. */
+export const hasPayment = answerOf(
+  'today-has-payment',
+  { found: 'bool' },
+  `select exists (select from transfers where project_id = $1 and kind = 'matched') as found`,
+  (projectId: string) => [projectId],
+  ([row]) => row?.found === true,
+);
+
+/** When the last backup was made, among the newest 10,000 actions. */
+export const findLastBackup = rowOf(
+  'today-backup',
+  { actedAt: 'timestamptz' },
+  `select acted_at from (select action, acted_at from operator_actions order by seq desc limit 10000) newest
+   where action = 'backup.created' order by acted_at desc limit 1`,
+  () => [],
+);

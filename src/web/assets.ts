@@ -1,0 +1,38 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
+import type { FastifyInstance } from 'fastify';
+import { PACKAGE_ROOT } from '../runtime/package-root.ts';
+import { sendCompressed } from './send-compressed.ts';
+
+const PUBLIC = new URL('public/', PACKAGE_ROOT);
+
+const TYPES = { css: 'text/css', js: 'text/javascript' } as const;
+
+/** A file that pages load. `url` changes with the content. */
+export type Asset = { text: string; version: string; path: string; url: string; type: string };
+
+/** Reads an asset at start: the files are small, and a missing file should be noticed then. */
+export function readAsset(name: `${string}.${keyof typeof TYPES}`): Asset {
+  const text = readFileSync(new URL(name, PUBLIC), 'utf8');
+  const version = createHash('sha256').update(text).digest('hex').slice(0, 12);
+  const path = `/assets/${name}`;
+  const type = `${name.endsWith('.js') ? TYPES.js : TYPES.css}; charset=utf-8`;
+  return { text, version, path, url: `${path}?v=${version}`, type };
+}
+
+/** `GET /assets/checkout.js`. */
+export function serveAsset(app: FastifyInstance, { path, version, text, type }: Asset): void {
+  let compressed: Buffer | undefined;
+  app.get(path, { schema: { hide: true } }, async (request, reply) => {
+    // Only the version that was asked for is kept for long: while a new release starts, another process may answer with its own.
+    const isAsked = (request.query as { v?: unknown }).v === version;
+    reply.type(type).headers({
+      'Cache-Control': isAsked ? 'public, max-age=31536000, immutable' : 'no-cache',
+      'Cross-Origin-Resource-Policy': 'same-origin',
+    });
+    // By the first who asks, for a start has other things to do.
+    compressed ??= gzipSync(text);
+    return sendCompressed(request, reply, text, compressed);
+  });
+}

@@ -1,0 +1,159 @@
+import { randomBytes, randomInt } from 'node:crypto';
+import type { FastifyInstance } from 'fastify';
+import { registerConsole } from '../../src/console/register.ts';
+import { decodeId, uuidV7 } from '../../src/domain/ids.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import type { Actor } from '../../src/operator/actor.ts';
+import { createLogger } from '../../src/runtime/log.ts';
+import { createMetrics } from '../../src/runtime/metrics.ts';
+import { findCursor } from '../../src/store/chain/cursor.ts';
+import { createServer } from '../../src/web/server.ts';
+import { withClient } from '../support/postgres-template.ts';
+import {
+  createInvoice,
+  eventually,
+  payableOf,
+  startTestService,
+  type TestProject,
+  type TestService,
+  untilStatus,
+} from '../support/service.ts';
+
+/** A console over the database of a real service. A request says who asks by `x-actor`, and from which session by `x-session`. */
+export type TestConsole = {
+  url: string;
+  app: FastifyInstance;
+  service: TestService;
+  actors: Record<string, Actor>;
+  /** A page as text, for `ana` (an owner) unless said otherwise. */
+  get(path: string, headers?: Record<string, string>): Promise<Reply>;
+  post(path: string, form: Record<string, string> | string, headers?: Record<string, string>): Promise<Reply>;
+  stop(): Promise<void>;
+};
+
+export type Reply = { status: number; headers: Headers; text: string };
+
+export function actorNamed(name: string, more: Partial<Actor> = {}): Actor {
+  return { kind: 'console', name, role: 'owner', id: null, projects: null, origin: '192.0.2.7', requestId: null, ...more };
+}
+
+export async function startTestConsole(service?: TestService): Promise<TestConsole> {
+  const over = service ?? (await startTestService({ addressCount: 2 }));
+  const actors: Record<string, Actor> = {
+    ana: actorNamed('Ana'),
+    otto: actorNamed('Otto', { role: 'operator' }),
+    vera: actorNamed('Vera', { role: 'viewer' }),
+  };
+  const log = createLogger({ level: 'silent' });
+  const now = () => unixMs(over.clock.now());
+  const random = (bytes: number) => randomBytes(bytes);
+  let url = '';
+  const app = createServer({ publicUrl: () => url, trustProxy: [], now, random, log, metrics: createMetrics() });
+  registerConsole(app, {
+    ...{ db: over.db, now, random, randomBelow: (n: number) => randomInt(n), log },
+    publicUrl: () => over.url,
+    consoleUrl: () => url,
+    findActor: async ({ headers }) => actors[String(headers['x-actor'])] ?? null,
+    sessionOf: ({ headers }) => `${headers['x-actor']} ${headers['x-session'] ?? ''}`,
+  });
+  url = await app.listen({ host: '127.0.0.1', port: 0 });
+  const ask = async (path: string, options: RequestInit): Promise<Reply> => {
+    const response = await fetch(url + path, { redirect: 'manual', ...options });
+    return { status: response.status, headers: response.headers, text: await response.text() };
+  };
+  return {
+    ...{ url, app, service: over, actors },
+    get: (path, headers = {}) => ask(path, { headers: { 'x-actor': 'ana', ...headers } }),
+    post: (path, form, headers = {}) =>
+      ask(path, {
+        method: 'POST',
+        headers: {
+          ...{ 'x-actor': 'ana', 'content-type': 'application/x-www-form-urlencoded' },
+          ...{ 'sec-fetch-site': 'same-origin', origin: url },
+          ...headers,
+        },
+        body: typeof form === 'string' ? form : new URLSearchParams(form).toString(),
+      }),
+    stop: async () => {
+      await app.close();
+      if (service === undefined) await over.stop();
+    },
+  };
+}
+
+/** The token in the form of a page that posts to `action`. */
+export function tokenIn({ text }: Reply, action: string): string {
+  const form = text.split('<form ').find((each) => each.includes(`action="${action}"`));
+  const [, token] = /name="token" value="([^"]+)"/.exec(form ?? '') ?? [];
+  if (token === undefined) throw new Error(`no form of the page posts to ${action}`);
+  return token;
+}
+
+export type Made = { invoiceId: string; externalId: string; address: string; amountMicro: bigint };
+
+export async function newInvoice(service: TestService, externalId: string, amount = '25.00'): Promise<Made> {
+  const { body } = await createInvoice(service, { body: { externalId, amount } });
+  return { invoiceId: body.invoiceId, externalId, ...(await payableOf(service, body.invoiceId)) };
+}
+
+/** Sends amounts, makes them irreversible and waits until the ledger has them. */
+export async function send(service: TestService, ...payments: { to: string; amountMicro: bigint }[]): Promise<void> {
+  for (const payment of payments) await service.payer.transfer({ contract: service.devnet.usdtContract, ...payment });
+  service.devnet.mineUntilSolid();
+  const { number } = service.devnet.solid();
+  await eventually(
+    () => findCursor(service.db, 'devnet'),
+    (cursor) => cursor !== null && cursor.solid.number >= number,
+  );
+}
+
+export async function payInFull(service: TestService, { invoiceId, address, amountMicro }: Made): Promise<void> {
+  await send(service, { to: address, amountMicro });
+  await untilStatus(service, invoiceId, 'PAID');
+}
+
+/** The transfers of the project that paid nothing, by the CLI's own list. */
+export async function unmatchedIds(service: TestService): Promise<string[]> {
+  const rows = await withClient(ownerOf(service), async (client) => {
+    return (await client.query(`select id from transfers where kind <> 'matched' order by id`)).rows as { id: string }[];
+  });
+  return rows.map(({ id }) => id);
+}
+
+const ownerOf = ({ ownerString }: TestService) => ({ connectionString: ownerString });
+
+/** Writes `count` paid invoices of each of the days before today, as a service would have. */
+export async function writeHistory(service: TestService, { id, projectId }: TestProject, perDay: (day: number) => number): Promise<void> {
+  if (decodeId('prj', projectId) !== id) throw new Error('the ids of the project differ');
+  const DAY_MS = 86_400_000;
+  await withClient(ownerOf(service), async (client) => {
+    await client.query('begin');
+    let serial = 0;
+    for (let day = 29; day >= 1; day -= 1) {
+      for (let n = 0; n < perDay(day); n += 1) {
+        serial += 1;
+        const at = Math.floor(service.clock.now() / DAY_MS) * DAY_MS - day * DAY_MS + n * 60_000;
+        const [invoice, transfer] = [uuidV7(at, randomBytes(10)), uuidV7(at + 90_000, randomBytes(10))];
+        const micro = BigInt(10_000_000 + serial * 1_010_000 + 3);
+        await client.query(
+          `insert into invoices (id, project_id, network, address_id, idempotency_key, external_id, requested_micro, payable_micro,
+             checkout_token, status, created_at, expires_at)
+           select $1::uuid, $2, 'devnet', a.id, $3, $4, $5::int8 - 3, $5::int8, $6, 'PENDING', $7, $7::timestamptz + interval '30 minutes'
+           from addresses a where a.project_id = $2 order by a.position limit 1`,
+          [invoice, id, `old-${serial}`, `#${1000 + serial}`, String(micro), `old${serial}`.padEnd(20, 'x'), new Date(at)],
+        );
+        await client.query(
+          `insert into transfers (id, project_id, network, address_id, tx_id, log_index, block_number, block_id, block_time, from_address,
+             amount_micro, kind, invoice_id, reserved_micro, recorded_at, verified, nodes)
+           select $1::uuid, $2, 'devnet', i.address_id, sha256(convert_to($1::text, 'UTF8')), 0, 1, sha256('block'), $3::timestamptz, rpad('T', 34, 'x'),
+             i.payable_micro, 'matched', i.id, i.payable_micro, $3::timestamptz + interval '60 seconds', 'proven', '{}'
+           from invoices i where i.project_id = $2 and i.id = $4`,
+          [transfer, id, new Date(at + 30_000), invoice],
+        );
+        await client.query(`update invoices set status = 'PAID', paid_transfer_id = $1 where project_id = $2 and id = $3`, [transfer, id, invoice]);
+      }
+    }
+    await client.query('commit');
+  });
+}
+
