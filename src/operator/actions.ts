@@ -5,7 +5,7 @@ import type { Role } from './actor.ts';
  * What a use case takes: the least role, whether the second factor is asked for again, and what the audit log calls it when it changes
  * something. This table is the only place that decides who may do what.
  */
-type Rule = { role: Role; stepUp?: true; records?: readonly RecordedAction[] };
+export type Rule = { role: Role; stepUp?: true; records?: readonly RecordedAction[] };
 
 /** Every use case, by its name. */
 export const ACTIONS = {
@@ -85,5 +85,3 @@ export const ACTIONS = {
   exportAudit: { role: 'owner' },
   verifyAudit: { role: 'owner' },
 } as const satisfies Readonly<Record<string, Rule>>;
-
-export type ActionName = keyof typeof ACTIONS;

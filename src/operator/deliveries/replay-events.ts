@@ -58,7 +58,7 @@ export async function replayEvents(
   }
   const replayed = await db.transaction(async (tx) => {
     const all: (Target & Replayed)[] = [];
-    for (const { id: endpointId, projectId } of endpoints) {
+    for (const { id: endpointId } of endpoints) {
       const own = targets.filter((target) => target.endpointId === endpointId).map(({ eventId }) => eventId);
       const results = await replayDeliveries(tx, { endpointId, eventIds: own, now: now() });
       all.push(...results.map((result) => ({ ...result, endpointId })));
