@@ -111,3 +111,25 @@ addEventListener('keydown', (event) => {
   event.preventDefault();
   KEYS[key]();
 });
+
+// Passkeys, where the browser knows them and their JSON.
+for (const form of all('form[data-passkey]')) {
+  const { dataset } = form;
+  const isNew = dataset.passkey === 'create';
+  const read = globalThis.PublicKeyCredential?.[isNew ? 'parseCreationOptionsFromJSON' : 'parseRequestOptionsFromJSON'];
+  if (!read) continue;
+  form.hidden = false;
+  form.addEventListener('submit', async (event) => {
+    if (form.elements.passkey.value) return;
+    event.preventDefault();
+    delete dataset.sent;
+    try {
+      const publicKey = read.call(PublicKeyCredential, JSON.parse(dataset.options));
+      const made = await navigator.credentials[isNew ? 'create' : 'get']({ publicKey });
+      form.elements.passkey.value = JSON.stringify(made.toJSON());
+      form.submit();
+    } catch {
+      announce('No passkey was used: try again, or use a password');
+    }
+  });
+}

@@ -9,8 +9,7 @@ import { explanationPage } from './invoice-page.ts';
 import { addInvoiceRoutes } from './invoice-routes.ts';
 import { ASSETS } from './layout.ts';
 import { readQuery } from './read-fields.ts';
-import { type Answer, type Asked, createRoutes, sendPage } from './routes.ts';
-import { signInPage } from './sign-in-page.ts';
+import { type Answer, type Asked, createRoutes } from './routes.ts';
 import { emptyPage, todayPage } from './today-page.ts';
 import { addUnmatchedRoutes } from './unmatched-routes.ts';
 import { chooseProject, urlTo } from './visit.ts';
@@ -31,7 +30,6 @@ export function registerConsole(app: FastifyInstance, deps: ConsoleDeps): void {
   routes.get('/*', 'showToday', async ({ request }) => {
     throw new AppError('NOT_FOUND', `there is no page at ${(request.url.split('?', 1)[0] ?? '').slice(0, 200)}`);
   });
-  app.get('/sign-in', { schema: { hide: true } }, (request, reply) => sendPage(request, reply, null, signInPage()));
   for (const asset of Object.values(ASSETS)) serveAsset(app, asset);
 }
 

@@ -22,7 +22,7 @@ export type Routes = {
 };
 
 /** Nothing but the console's own style and script; no frame of anybody; and no copy after signing out. */
-const HEADERS = {
+export const HEADERS = {
   'Content-Security-Policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
   // With `no-referrer` browsers would say that forms come from nowhere.
@@ -43,7 +43,7 @@ export function createRoutes(app: FastifyInstance, deps: ConsoleDeps): Routes {
       handler: async (request, reply) => {
         if (method === 'POST') checkOrigin(request, deps.consoleUrl());
         const actor = await deps.findActor(request);
-        if (actor === null) return reply.headers(HEADERS).redirect('/sign-in', 303);
+        if (actor === null) return reply.headers(HEADERS).redirect(signInPath(request), 303);
         if (!may(actor, action)) throw new Forbidden(action);
         const session = deps.sessionOf(request);
         const all = (await listProjects(deps, actor)).data;
@@ -68,6 +68,11 @@ export function createRoutes(app: FastifyInstance, deps: ConsoleDeps): Routes {
   };
 }
 
+/** Whoever signs in goes on where it was led here from. A form is not sent again by itself. */
+function signInPath({ method, url }: FastifyRequest): string {
+  return method === 'GET' && url !== '/' ? `/sign-in?${new URLSearchParams({ next: url })}` : '/sign-in';
+}
+
 export function sendPage(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -81,8 +86,8 @@ export function sendPage(
   return sendCompressed(request, reply, renderLayout(visit, page));
 }
 
-function answerError(
-  { log }: ConsoleDeps,
+export function answerError(
+  { log }: Pick<ConsoleDeps, 'log'>,
   error: unknown,
   request: FastifyRequest,
   reply: FastifyReply,

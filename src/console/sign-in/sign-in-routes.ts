@@ -1,0 +1,145 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { AppError } from '../../domain/errors.ts';
+import { encodeId } from '../../domain/ids.ts';
+import { INVITATION_PATH } from '../../operator/people/invite-person.ts';
+import { endOwnSession } from '../../operator/people/list-sessions.ts';
+import { openInvitation, type Redemption, redeemInvitation } from '../../operator/people/redeem-invitation.ts';
+import { personActor } from '../../operator/people/session.ts';
+import { requestSignIn, type SignIn, type SignInDeps, startSession } from '../../operator/people/start-session.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { type Html, html } from '../../web/html.ts';
+import { checkOrigin } from '../check-origin.ts';
+import { type Fields, readForm, readQuery } from '../read-fields.ts';
+import { answerError, HEADERS, sendPage } from '../routes.ts';
+import { describeProblem } from '../show-error.ts';
+import { invitationPage, recoveryCodesPage } from './invitation-page.ts';
+import { writeSessionToken } from './session-cookie.ts';
+import { createSessions, fromOf, isSame } from './sessions.ts';
+import { signInPage } from './sign-in-page.ts';
+
+export type SignInRouteDeps = {
+  /** The console's own origin is known when it listens. */
+  people(): SignInDeps;
+  consoleUrl(): string;
+  log: Logger;
+  /** In the link that a sandbox prints: whoever has it is the owner. */
+  sandboxToken?: string;
+};
+
+type Work = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
+
+/** The pages that need no session: they begin and end one. */
+export function addSignInRoutes(app: FastifyInstance, deps: SignInRouteDeps): void {
+  const { consoleUrl, people, sandboxToken } = deps;
+  const sessions = createSessions(deps);
+  const add = (method: 'GET' | 'POST', url: string, work: Work) =>
+    app.route({
+      ...{ method, url, schema: { hide: true } },
+      errorHandler: (error, request, reply) => answerError(deps, error, request, reply),
+      handler: (request, reply) => {
+        if (method === 'POST') checkOrigin(request, consoleUrl());
+        return work(request, reply);
+      },
+    });
+  const begin = (reply: FastifyReply, token: string) => writeSessionToken(reply, consoleUrl(), token);
+  const goTo = (reply: FastifyReply, path: string) => reply.headers(HEADERS).redirect(path, 303);
+
+  add('GET', '/sign-in', async (request, reply) => {
+    const { next } = readQuery(request, ['next']);
+    const passkey = await requestSignIn(people());
+    return sendPage(request, reply, null, signInPage({ passkey, next: ownPath(next), ...NOTHING_SAID }));
+  });
+  add('POST', '/sign-in', async (request, reply) => {
+    const form = readForm(request, ['login', 'password', 'code', 'passkey', 'next']);
+    const outcome = await startSession(people(), fromOf(request), readSignIn(form));
+    const next = ownPath(form.next);
+    if (outcome.kind === 'started') {
+      begin(reply, outcome.token);
+      return goTo(reply, next);
+    }
+    const isLimited = outcome.kind === 'limited';
+    if (isLimited) reply.header('Retry-After', outcome.retryAfterSeconds);
+    const problem = isLimited
+      ? `Too many have tried: wait ${outcome.retryAfterSeconds} s, and try again.`
+      : 'That was not right. Look at the login, the password and the code; each code is taken once.';
+    const said = { problem, login: form.login ?? '', status: isLimited ? 429 : 401 };
+    return sendPage(request, reply, null, signInPage({ passkey: await requestSignIn(people()), next, ...said }));
+  });
+  add('POST', '/sign-out', async (request, reply) => {
+    const session = await sessions.find(request);
+    if (session !== null) {
+      const actor = personActor(session.person, fromOf(request));
+      await endOwnSession(people(), actor, { sessionId: encodeId('ses', session.id) });
+    }
+    writeSessionToken(reply, consoleUrl(), null);
+    return goTo(reply, '/sign-in');
+  });
+  addInvitationRoutes(add, deps, begin);
+  if (sandboxToken === undefined) return;
+  add('GET', '/sandbox/:token', async (request, reply) => {
+    const { token } = request.params as { token: string };
+    if (!isSame(token, sandboxToken))
+      throw new AppError(
+        'NOT_FOUND',
+        'this is not the link of the sandbox that runs: it prints a new one at each start',
+      );
+    begin(reply, sandboxToken);
+    return goTo(reply, '/');
+  });
+}
+
+const NOTHING_SAID = { problem: null, login: '', status: 200 };
+
+function addInvitationRoutes(
+  add: (method: 'GET' | 'POST', url: string, work: Work) => void,
+  { people }: SignInRouteDeps,
+  begin: (reply: FastifyReply, token: string) => void,
+): void {
+  const show = async (request: FastifyRequest, reply: FastifyReply, problem: Html | null) => {
+    const { token } = request.params as { token: string };
+    const invitation = await openInvitation(people(), token);
+    if (invitation === null)
+      throw new AppError(
+        'NOT_FOUND',
+        'this invitation has ended: it was taken up, is older than 15 minutes, or another one took its place. Ask for a new link',
+      );
+    return sendPage(request, reply, null, invitationPage({ invitation, path: `${INVITATION_PATH}${token}`, problem }));
+  };
+  add('GET', `${INVITATION_PATH}:token`, (request, reply) => show(request, reply, null));
+  add('POST', `${INVITATION_PATH}:token`, async (request, reply) => {
+    const { token } = request.params as { token: string };
+    const form = readForm(request, ['password', 'code', 'passkey', 'name', 'login']);
+    try {
+      const redeemed = await redeemInvitation(people(), fromOf(request), token, readRedemption(form));
+      begin(reply, redeemed.token);
+      const { recoveryCodes } = redeemed;
+      if (recoveryCodes.length === 0) return reply.headers(HEADERS).redirect('/', 303);
+      return sendPage(request, reply, null, recoveryCodesPage(recoveryCodes));
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'INVALID_ARGUMENT') throw error;
+      return show(request, reply, html`${describeProblem(error)}`);
+    }
+  });
+}
+
+function readSignIn({ passkey, login = '', password = '', code = '' }: Fields): SignIn {
+  return passkey === undefined ? { login, password, code: code.trim() } : { passkey: parse(passkey) };
+}
+
+function readRedemption({ passkey, name = '', password = '', code = '' }: Fields): Redemption {
+  return passkey === undefined ? { password, code: code.trim() } : { passkey: parse(passkey), name };
+}
+
+/** What the browser says of a passkey; the use case judges it. */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** A path of the console and nothing else, so that no link to the sign-in leads away from here. */
+function ownPath(next: string | undefined): string {
+  return next !== undefined && /^\/(?![/\\])[^\\\p{C}]*$/u.test(next) ? next : '/';
+}
