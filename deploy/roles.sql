@@ -30,13 +30,14 @@ grant select on schema_migrations, ledger_identity, projects, api_keys, account_
   allocation_hints, transfers, transfer_annulments, transfer_resolutions, outgoing_transfers, outgoing_corrections,
   outgoing_annulments, balance_checks, chain_cursors, head_blocks, sightings, passed_blocks, producer_sets, producer_confirmations,
   chain_status, leases, alarms, event_streams, events, webhook_endpoints, webhook_secrets, deliveries, delivery_attempts,
-  receipt_keys, operator_actions
+  receipt_keys, operator_actions, people, passkeys, recovery_codes, invitations, sessions, spent_challenges
   to quittance_runtime;
 
 grant insert on ledger_identity, projects, api_keys, account_keys, addresses, logos, invoices, refused_amounts, allocation_hints,
   transfers, transfer_annulments, transfer_resolutions, outgoing_transfers, outgoing_corrections, outgoing_annulments, balance_checks,
   chain_cursors, head_blocks, sightings, passed_blocks, producer_sets, producer_confirmations, chain_status, leases, alarms,
-  event_streams, events, webhook_endpoints, webhook_secrets, deliveries, delivery_attempts, receipt_keys
+  event_streams, events, webhook_endpoints, webhook_secrets, deliveries, delivery_attempts, receipt_keys, people, passkeys, recovery_codes,
+  invitations, sessions, spent_challenges
   to quittance_runtime;
 -- Number and hash are given by a trigger.
 grant insert (project_id, action, subject, detail, acted_by, acted_at, actor_kind, actor_id, origin, request_id)
@@ -65,9 +66,14 @@ grant update (status, attempt_count, max_attempts, next_attempt_at, created_at, 
   on deliveries to quittance_runtime;
 grant update (attempted_at, status, error, latency_ms, answer) on delivery_attempts to quittance_runtime;
 grant update (master_key_id, sealed, retired_at) on receipt_keys to quittance_runtime;
+grant update (role, projects, removed_at, password_hash, master_key_id, totp_sealed, totp_step, misses, missed_at)
+  on people to quittance_runtime;
+grant update (counter, last_used_at, removed_at) on passkeys to quittance_runtime;
+grant update (ended_at) on recovery_codes, invitations to quittance_runtime;
+grant update (seen_at, ended_at, stepped_up_at) on sessions to quittance_runtime;
 -- Which database the ledger is in, when the server was promoted.
 grant update (system_identifier, database_oid, timeline, taken_at) on ledger_identity to quittance_runtime;
 
 -- What is deleted is no part of the ledger, and goes by functions of the owner that reach nothing else.
 grant execute on function forget_head_blocks_above, forget_head_blocks_up_to, forget_finished_deliveries, lock_transfers,
-  hurry_devnet_invoice to quittance_runtime;
+  hurry_devnet_invoice, forget_old_sessions to quittance_runtime;

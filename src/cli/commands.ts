@@ -11,9 +11,11 @@ import { addKeyCommands } from './key/commands.ts';
 import { addMasterKeyCommands } from './master-key/commands.ts';
 import { addProjectCommands } from './project/commands.ts';
 import { addReceiptCommands } from './receipt/commands.ts';
+import { addSessionCommands } from './session/commands.ts';
 import { collect, NETWORK_OPTION, type Print } from './terminal/option-parts.ts';
 import type { Result, Terminal } from './terminal/terminal.ts';
 import { addTransferCommands } from './transfers/commands.ts';
+import { addUserCommands } from './user/commands.ts';
 import { addWebhookCommands } from './webhook/commands.ts';
 
 /** Declares every command. Only types are imported here; the modules are loaded by the actions. */
@@ -42,6 +44,8 @@ export function addCommands(program: Command, terminal: Terminal): void {
   addChainCommands(program, terminal, print);
   addReconcileCommand(program, terminal, print);
   addTransferCommands(program, terminal, print);
+  addUserCommands(program, terminal, print);
+  addSessionCommands(program, terminal, print);
   addAuditCommands(program, terminal, print);
   addDeveloperCommands(program, terminal, print);
 }

@@ -28,6 +28,8 @@ export type Config = Readonly<{
   port: number;
   /** An origin without a trailing slash, or `null`: then links carry the address that the server listens on. */
   publicUrl: string | null;
+  /** The origin of the console, likewise. */
+  consoleUrl: string | null;
   /** An absolute path. */
   dataDir: string;
   /** `null` stands for the embedded PostgreSQL in `dataDir`. */
@@ -76,11 +78,13 @@ function compose(settings: Settings): Config {
   const sandbox = Object.keys(networks).length === 0;
   const metricsPort = settings.QUITTANCE_METRICS_PORT ?? (sandbox ? 0 : DEFAULT_METRICS_PORT);
   const publicUrl = settings.QUITTANCE_PUBLIC_URL;
+  const consoleUrl = settings.QUITTANCE_CONSOLE_URL;
   return {
     sandbox,
     host: settings.QUITTANCE_HOST,
     port: settings.QUITTANCE_PORT,
     publicUrl: publicUrl === undefined ? null : new URL(publicUrl).origin,
+    consoleUrl: consoleUrl === undefined ? null : new URL(consoleUrl).origin,
     dataDir: resolve(settings.QUITTANCE_DATA_DIR),
     databaseUrl: settings.DATABASE_URL ?? null,
     databaseOwnerUrl: settings.DATABASE_OWNER_URL ?? null,

@@ -4,6 +4,7 @@ import { parseMasterKey } from '../runtime/key-ring.ts';
 import { parseAddress } from '../tron/address.ts';
 import { parseNode } from './node-entry.ts';
 import {
+  consoleUrlProblem,
   databaseUrlProblem,
   listenHostProblem,
   plaintextHostProblem,
@@ -30,6 +31,7 @@ export const SETTINGS = {
   QUITTANCE_PORT: integer(0, 65_535, 8080, '0 takes any free port'),
   QUITTANCE_HOST: text('127.0.0.1', listenHostProblem),
   QUITTANCE_PUBLIC_URL: text(undefined, publicUrlProblem),
+  QUITTANCE_CONSOLE_URL: text(undefined, consoleUrlProblem),
   QUITTANCE_DATA_DIR: text('.quittance', dataDirProblem),
   DATABASE_URL: text(undefined, databaseUrlProblem),
   DATABASE_OWNER_URL: text(undefined, databaseUrlProblem),

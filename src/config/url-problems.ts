@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { isLoopbackLink } from '../domain/loopback.ts';
 
 /** Each function returns what is wrong with one value and how to mend it, or `null`. None repeats a secret. */
 type UrlProblem = string | null;
@@ -22,6 +23,15 @@ export function publicUrlProblem(text: string): UrlProblem {
   if (hasCredentials(url)) return 'holds a user name or password: remove it';
   if (url.pathname !== '/' || /[?#]/.test(text)) return `must end after the host: write ${url.origin}`;
   return null;
+}
+
+/** The origin of the console. A browser keeps its cookie, and knows passkeys, only by https or on this machine itself. */
+export function consoleUrlProblem(text: string): UrlProblem {
+  const problem = publicUrlProblem(text);
+  if (problem !== null) return problem.replace('https://pay.', 'https://console.');
+  const url = new URL(text);
+  if (url.protocol === 'https:' || isLoopbackLink(url.hostname)) return null;
+  return `must be https://, for only this machine itself may be reached by http://: write https://${url.host}`;
 }
 
 /** The text is never shown: an ill-formed URL may hold its password anywhere. */

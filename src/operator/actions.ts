@@ -81,7 +81,23 @@ export const ACTIONS = {
   restoreBackup: { role: 'owner', stepUp: true, records: ['backup.restored'] },
   acceptRestore: { role: 'owner', stepUp: true, records: ['backup.accepted'] },
 
+  invitePerson: { role: 'owner', stepUp: true, records: ['user.invited'] },
+  listPeople: { role: 'owner' },
+  changeRole: { role: 'owner', stepUp: true, records: ['user.changed'] },
+  resetPerson: { role: 'owner', stepUp: true, records: ['user.reset'] },
+  removePerson: { role: 'owner', stepUp: true, records: ['user.removed'] },
+  listSessions: { role: 'owner' },
+  endSession: { role: 'owner', records: ['session.ended'] },
+  listOwnSessions: { role: 'viewer' },
+  endOwnSession: { role: 'viewer', records: ['session.ended'] },
+  listOwnPasskeys: { role: 'viewer' },
+  addPasskey: { role: 'viewer', stepUp: true, records: ['passkey.added'] },
+  removePasskey: { role: 'viewer', stepUp: true, records: ['passkey.removed'] },
+  stepUp: { role: 'viewer', records: ['session.stepped-up'] },
+
   listAudit: { role: 'owner' },
   exportAudit: { role: 'owner' },
   verifyAudit: { role: 'owner' },
 } as const satisfies Readonly<Record<string, Rule>>;
+
+export type ActionName = keyof typeof ACTIONS;

@@ -69,10 +69,11 @@ function realNow(): number {
 
 /** What is drawn by lot, in words of the same length, for tables: its kind, and where it first appeared among its kind. */
 const DRAWN: readonly RegExp[] = [
-  /\b(?:inv|evt|prj|key|whe|trf)_[0-7][0-9a-hjkmnp-tv-z]{25}\b/g,
+  /\b(?:inv|evt|prj|key|whe|trf|usr|ses)_[0-7][0-9a-hjkmnp-tv-z]{25}\b/g,
   /\bqt_(?:test|live)_\w+/g,
   /\bwhsec_[A-Za-z0-9+/=]{20,}/g,
   /\bage1[0-9a-z]{58}\b/g,
+  /\binvitation\/[\w-]{43}/g,
   /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g,
 ];
 
@@ -88,7 +89,7 @@ function settle(text: string, named: Record<string, string>): string {
     settled = settled.replace(pattern, (drawn) => {
       if (isGiven(drawn)) return drawn;
       if (!places.has(drawn)) places.set(drawn, places.size + 1);
-      const kind = /^age1|^[a-z]+_(?:test_|live_)?/.exec(drawn)?.[0] ?? '';
+      const kind = /^age1|^invitation\/|^[a-z]+_(?:test_|live_)?/.exec(drawn)?.[0] ?? '';
       return kind + String(places.get(drawn)).padStart(drawn.length - kind.length, 'x');
     });
   }

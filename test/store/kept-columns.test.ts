@@ -29,11 +29,17 @@ const CHANGING: Record<string, string[]> = {
   outgoing_corrections: [],
   outgoing_transfers: [],
   passed_blocks: [],
+  passkeys: ['counter', 'last_used_at', 'removed_at'],
+  people: [
+    ...['role', 'projects', 'removed_at', 'password_hash', 'master_key_id', 'totp_sealed', 'totp_step', 'misses'],
+    'missed_at',
+  ],
   producer_sets: [],
   projects: [
     ...['name', 'policy', 'max_surcharge_micro', 'invoice_lifetime_ms', 'allocation_epoch', 'support_contact'],
     ...['return_url', 'accent', 'logo_id', 'max_unpaid', 'max_unpaid_per_minute'],
   ],
+  recovery_codes: ['ended_at'],
   receipt_keys: ['master_key_id', 'sealed', 'retired_at'],
   transfer_annulments: [],
   transfer_resolutions: [],
@@ -47,8 +53,8 @@ const CHANGING: Record<string, string[]> = {
 
 /** The state of running processes, of which nothing must be believed later, and what grows old and is deleted. */
 const WORKING = [
-  ...['allocation_hints', 'chain_status', 'delivery_attempts', 'head_blocks', 'leases', 'producer_confirmations'],
-  ...['refused_amounts', 'schema_migrations', 'sightings'],
+  ...['allocation_hints', 'chain_status', 'delivery_attempts', 'head_blocks', 'invitations', 'leases'],
+  ...['producer_confirmations', 'refused_amounts', 'schema_migrations', 'sessions', 'sightings', 'spent_challenges'],
 ];
 
 /** Another value of a column's type. */

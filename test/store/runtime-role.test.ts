@@ -212,6 +212,7 @@ describe('the role as which the service works', () => {
       { name: 'forget_finished_deliveries', ...bound },
       { name: 'forget_head_blocks_above', ...bound },
       { name: 'forget_head_blocks_up_to', ...bound },
+      { name: 'forget_old_sessions', ...bound },
       { name: 'hurry_devnet_invoice', ...bound },
       { name: 'lock_transfers', ...bound },
     ]);

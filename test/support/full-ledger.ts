@@ -220,6 +220,7 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
     const action = { project_id: null, action: 'block.passed', subject: '99', detail: '{}' };
     await insert('operator_actions', { ...action, acted_by: 'somebody', acted_at: AT });
   }
+  if (version >= 10) await insertPeople(insert);
   await insert('chain_cursors', {
     ...{ network: 'devnet', solid_number: 103, solid_id: bytes(32, 103), solid_time: AT, updated_at: LATER },
     ...since(2, { genesis_id: bytes(32, 1), halted_at: AT, halt_reason: ODD }),
@@ -337,4 +338,36 @@ export async function readColumns(client: pg.ClientBase): Promise<Map<string, st
      where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r' group by c.relname order by 1`,
   );
   return new Map(rows.map(({ name, columns }) => [name, columns]));
+}
+
+type Insert = (table: string, ...rows: Record<string, unknown>[]) => Promise<void>;
+
+/** Two people: one with everything that somebody signs in with, and one who was removed. */
+async function insertPeople(insert: Insert): Promise<void> {
+  const [ann, bert] = [uuid(0x9001), uuid(0x9002)];
+  await insert(
+    'people',
+    {
+      ...{ id: ann, login: 'ann@shop.example', name: 'Grüße ₮', role: 'owner', created_at: AT, totp_step: 5 },
+      ...{ password_hash: 'scrypt$15$8$3$AA==$AA==', master_key_id: 'ab'.repeat(8), totp_sealed: bytes(48, 7) },
+    },
+    {
+      ...{ id: bert, login: 'bert', name: 'bert', role: 'viewer', projects: [PROJECT], created_at: AT },
+      ...{ removed_at: LATER, misses: 3, missed_at: AT },
+    },
+  );
+  await insert('passkeys', {
+    ...{ id: bytes(32, 1), person_id: ann, public_key: bytes(77, 2), counter: 4294967295, transports: ['usb'] },
+    ...{ name: 'laptop', created_at: AT, last_used_at: LATER },
+  });
+  for (const [n, extra] of [{}, { ended_at: LATER }].entries()) {
+    await insert('recovery_codes', { sha256: bytes(32, n), person_id: ann, created_at: AT, ...extra });
+  }
+  const kind = { person_id: bert, kind: 'invite', created_at: AT, expires_at: AT };
+  await insert('invitations', { sha256: bytes(32, 3), ...kind });
+  await insert('sessions', {
+    ...{ id: uuid(0x9101), sha256: bytes(32, 4), person_id: ann, proof: 'passkey', created_at: AT, seen_at: LATER },
+    ...{ origin: '203.0.113.7', network: '203.0.113.7', user_agent: ODD },
+  });
+  await insert('spent_challenges', { sha256: bytes(32, 5), expires_at: AT });
 }

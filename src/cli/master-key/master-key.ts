@@ -47,7 +47,12 @@ export async function printRotatedKey(terminal: Terminal): Promise<Result> {
     rotateMasterKey({ ...deps, warn: terminal.note }, cliActor(terminal)),
   );
   const { source, keyId, isNew, resealed, dropped, droppable } = data;
-  const lost = [...data.lostEndpoints, ...(data.isReceiptKeyLost ? ['the signing key of receipts'] : [])];
+  const { lostPeople = [] } = data;
+  const lost = [
+    ...data.lostEndpoints,
+    ...(data.isReceiptKeyLost ? ['the signing key of receipts'] : []),
+    ...lostPeople,
+  ];
   const next = nextOf(data);
   return {
     data,
@@ -64,12 +69,22 @@ export async function printRotatedKey(terminal: Terminal): Promise<Result> {
   };
 }
 
-function nextOf({ source, isNew, droppable, lostEndpoints, isReceiptKeyLost }: RotatedMasterKeyView): string | null {
+function nextOf({
+  source,
+  isNew,
+  droppable,
+  lostEndpoints,
+  isReceiptKeyLost,
+  lostPeople,
+}: RotatedMasterKeyView): string | null {
   if (lostEndpoints.length > 0) {
     return 'these endpoints have secrets that no key opens: add their key, or if it is lost for ever, give each a new secret with "quittance webhook rotate --key-is-lost"';
   }
   if (isReceiptKeyLost) {
     return 'no key opens the signing key of receipts: add its key, or if it is lost for ever, make a new signing key with "quittance receipt rotate --key-is-lost"';
+  }
+  if (lostPeople !== undefined) {
+    return 'no key opens what the codes of these people come of: add its key, or if it is lost for ever, let them choose anew what they sign in with by "quittance user reset"';
   }
   if (droppable.length > 0) {
     return 'take the other keys out of QUITTANCE_MASTER_KEY once every process has this one first';

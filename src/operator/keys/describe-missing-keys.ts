@@ -1,6 +1,7 @@
 import { say, type Text } from '../../domain/message.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { KeyRing } from '../../runtime/key-ring.ts';
+import { countTotpByKey } from '../../store/access/people.ts';
 import { findCurrentReceiptKey } from '../../store/access/receipt-keys.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { describeMissingSecrets } from '../../webhooks/refuse-missing-keys.ts';
@@ -13,6 +14,15 @@ export async function describeMissingKeys({ db, now, keyRing }: KeyDeps): Promis
   const ofWebhooks = await describeMissingSecrets({ db, keyRing }, now());
   if (ofWebhooks !== null) return ofWebhooks;
   const key = await findCurrentReceiptKey(db);
-  if (key === null || keyRing?.find(key.masterKeyId) !== undefined) return null;
-  return say`the signing key of receipts is sealed under the master key ${key.masterKeyId}, which is not here. Run this with the master keys that the service has: QUITTANCE_MASTER_KEY, or with an embedded database the file master-key. If that key is lost for ever, "${{ command: 'receipt rotate', input: { isKeyLost: true } }}" makes a new signing key`;
+  if (key === null || keyRing?.find(key.masterKeyId) !== undefined) return describeMissingTotp(db, keyRing);
+  return say`the signing key of receipts is sealed under the master key ${key.masterKeyId}, which is not here. ${REMEDY} If that key is lost for ever, "${{ command: 'receipt rotate', input: { isKeyLost: true } }}" makes a new signing key`;
 }
+
+async function describeMissingTotp(db: Sql, keyRing: KeyRing | null): Promise<Text | null> {
+  const missing = [...(await countTotpByKey(db)).keys()].find((keyId) => keyRing?.find(keyId) === undefined);
+  if (missing === undefined) return null;
+  return say`codes of people come of secrets that are sealed under the master key ${missing}, which is not here. ${REMEDY} If that key is lost for ever, "${{ command: 'user reset', args: ['<login>'] }}" lets each of them choose anew what they sign in with`;
+}
+
+const REMEDY =
+  'Run this with the master keys that the service has: QUITTANCE_MASTER_KEY, or with an embedded database the file master-key.';

@@ -9,6 +9,7 @@ import { type KeySettings, openKeyRing, requireKeyRing } from '../../runtime/ope
 import { reencryptReceiptKey } from '../../store/access/encrypt-receipt-key.ts';
 import type { Database } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
+import { reencryptTotp } from '../people/totp-secret.ts';
 import { recordActions } from '../record-actions.ts';
 import { reencryptSecrets } from './reencrypt-secrets.ts';
 import { nameSource } from './show-master-keys.ts';
@@ -71,7 +72,8 @@ async function reencrypt(
 ): Promise<RotatedMasterKeyView> {
   const { resealed, lostEndpoints } = await reencryptSecrets(db, ring, now());
   const receiptKey = await reencryptReceiptKey(db, ring);
-  const [keyId, sealed] = [ring.current().id, resealed + (receiptKey === 'resealed' ? 1 : 0)];
+  const totp = await reencryptTotp(db, ring);
+  const [keyId, sealed] = [ring.current().id, resealed + (receiptKey === 'resealed' ? 1 : 0) + totp.resealed];
   await recordActions(db, actor, now(), [
     { projectId: null, action: 'master-key.rotated', subject: keyId, detail: { isNew, resealed: sealed, ...keys } },
   ]);
@@ -81,5 +83,6 @@ async function reencrypt(
     ...keys,
     lostEndpoints: lostEndpoints.map((id) => encodeId('whe', id)),
     isReceiptKeyLost: receiptKey === 'lost',
+    ...(totp.lost.length === 0 ? {} : { lostPeople: totp.lost }),
   };
 }

@@ -1,5 +1,6 @@
 import type { Text } from '../../domain/message.ts';
 import type { KeySource } from '../../runtime/key-ring.ts';
+import { countTotpByKey } from '../../store/access/people.ts';
 import { findCurrentReceiptKey } from '../../store/access/receipt-keys.ts';
 import { countSecretsByKey } from '../../store/outbox/webhook-secrets.ts';
 import type { Actor } from '../actor.ts';
@@ -12,17 +13,20 @@ export async function showMasterKeys(
   _actor: Actor,
 ): Promise<{ view: MasterKeysView; missing: Text | null }> {
   const { db, now, keyRing } = deps;
-  const counts = await countSecretsByKey(db, now());
+  const ofWebhooks = await countSecretsByKey(db, now());
+  const ofPeople = await countTotpByKey(db);
   const ofReceipts = (await findCurrentReceiptKey(db))?.masterKeyId;
   const toView = (keyId: string, use: MasterKeyView['use']): MasterKeyView => {
-    const { total, signing } = counts.get(keyId) ?? { total: 0, signing: 0 };
+    const { total, signing: ofHooks } = ofWebhooks.get(keyId) ?? { total: 0, signing: 0 };
+    const signing = ofHooks + (ofPeople.get(keyId) ?? 0);
     const sealsReceiptKey = keyId === ofReceipts;
     const canBeDropped = use === 'opens' && signing === 0 && !sealsReceiptKey;
-    return { keyId, use, signing, ended: total - signing, sealsReceiptKey, canBeDropped };
+    return { keyId, use, signing, ended: total - ofHooks, sealsReceiptKey, canBeDropped };
   };
   const present = (keyRing?.keys() ?? []).map(({ id }) => id);
   // Ended secrets sign nothing any more, so no key is kept for them.
-  const needed = new Set([...counts].flatMap(([keyId, { signing }]) => (signing > 0 ? [keyId] : [])));
+  const needed = new Set([...ofWebhooks].flatMap(([keyId, { signing }]) => (signing > 0 ? [keyId] : [])));
+  for (const keyId of ofPeople.keys()) needed.add(keyId);
   if (ofReceipts !== undefined) needed.add(ofReceipts);
   const missing = [...needed].filter((keyId) => !present.includes(keyId));
   const keys = [

@@ -50,7 +50,10 @@ export const VerifiedReceiptView = Type.Union([
 ]);
 export type VerifiedReceiptView = Static<typeof VerifiedReceiptView>;
 
-/** `signing`, `ended`: how many secrets that sign, or signed before, are encrypted with it. */
+/**
+ * `signing`, `ended`: how many secrets that are in use, or were before, are encrypted with it: those that webhooks are signed with, and those
+ * that codes of people are made of.
+ */
 export const MasterKeyView = Type.Object({
   keyId: Type.String(),
   use: Type.Enum(['seals', 'opens', 'missing']),
@@ -65,7 +68,10 @@ export type MasterKeyView = Static<typeof MasterKeyView>;
 export const MasterKeysView = Type.Object({ source: Type.String(), keys: Type.Array(MasterKeyView) });
 export type MasterKeysView = Static<typeof MasterKeysView>;
 
-/** Former keys that were `dropped` from the file, or are `droppable` from the variable. */
+/**
+ * Former keys that were `dropped` from the file, or are `droppable` from the variable. `lostPeople`: logins of those whose codes come of a secret
+ * that no key opens; left out where there are none.
+ */
 export const RotatedMasterKeyView = Type.Object({
   source: Type.String(),
   keyId: Type.String(),
@@ -75,5 +81,6 @@ export const RotatedMasterKeyView = Type.Object({
   droppable: Type.Array(Type.String()),
   lostEndpoints: Type.Array(Type.String()),
   isReceiptKeyLost: Type.Boolean(),
+  lostPeople: Type.Optional(Type.Array(Type.String())),
 });
 export type RotatedMasterKeyView = Static<typeof RotatedMasterKeyView>;

@@ -30,7 +30,18 @@ export type RecordedAction =
   | 'chain.resumed'
   | 'backup.created'
   | 'backup.restored'
-  | 'backup.accepted';
+  | 'backup.accepted'
+  | 'user.invited'
+  | 'user.joined'
+  | 'user.changed'
+  | 'user.reset'
+  | 'user.removed'
+  | 'passkey.added'
+  | 'passkey.removed'
+  | 'session.started'
+  | 'session.refused'
+  | 'session.stepped-up'
+  | 'session.ended';
 
 const actor = {
   actorKind: text<'cli' | 'console' | 'admin' | 'service'>(),

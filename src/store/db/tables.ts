@@ -37,13 +37,25 @@ export const BACKED_UP = [
   'allocation_hints',
   'refused_amounts',
   'operator_actions',
+  'people',
+  'passkeys',
+  'recovery_codes',
 ] as const;
 
 /**
- * These belong to the running processes and to the one database: a restored lease would let a process of before go on writing.
- * The migrations and the identity of the ledger stand in the header.
+ * These belong to the running processes and to the one database: a restored lease would let a process of before go on writing, and a
+ * restored session or invitation would let somebody in whom it was taken from since. The migrations and the identity of the ledger stand
+ * in the header.
  */
-export const LEFT_OUT = ['schema_migrations', 'leases', 'chain_status', 'ledger_identity'] as const;
+export const LEFT_OUT = [
+  'schema_migrations',
+  'leases',
+  'chain_status',
+  'ledger_identity',
+  'invitations',
+  'sessions',
+  'spent_challenges',
+] as const;
 
 const list = statement(
   'backup-tables',

@@ -1,0 +1,175 @@
+import { isIP } from 'node:net';
+import type {
+  AuthenticationResponseJSON,
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+  RegistrationResponseJSON,
+} from '@simplewebauthn/server';
+import type { UnixMs } from '../../domain/time.ts';
+import type { KeyRing } from '../../runtime/key-ring.ts';
+import { findPasskey, findPasskeys, type Passkey, usePasskey } from '../../store/access/passkeys.ts';
+import type { Person } from '../../store/access/people.ts';
+import { spendChallenge } from '../../store/access/sessions.ts';
+import type { Sql } from '../../store/db/database.ts';
+import { createChallenge, type Purpose, readChallenge } from './challenge.ts';
+
+/** `consoleUrl`: the origin of the console, from the configuration. */
+export type PasskeyDeps = {
+  db: Sql;
+  keyRing: KeyRing;
+  consoleUrl: string;
+  now(): UnixMs;
+  random(bytes: number): Uint8Array;
+};
+
+/** Loaded at its first use: it takes 0.2 s and 23 MB, most of it for certificates of authenticators, which nobody is asked for here. */
+const load = () => import('@simplewebauthn/server');
+
+const TIMEOUT_MS = 300_000;
+/** ES256, RS256 and EdDSA, of which every authenticator has one. */
+const ALGORITHMS = [-7, -257, -8];
+/** What a browser sends is some kilobytes. */
+const MAX_RESPONSE = 20_000;
+
+/** Whether browsers know passkeys there: they belong to a name, never to an IP address. */
+export function hasPasskeys({ consoleUrl }: { consoleUrl: string }): boolean {
+  return isIP(nameOf(consoleUrl).replace(/^\[|\]$/g, '')) === 0;
+}
+
+/** What a browser is asked to make a passkey by; `null` where it cannot. */
+export async function passkeyCreation(
+  deps: PasskeyDeps,
+  { id, login, name }: Person,
+  purpose: Purpose,
+): Promise<PublicKeyCredentialCreationOptionsJSON | null> {
+  if (!hasPasskeys(deps)) return null;
+  return (await load()).generateRegistrationOptions({
+    ...{ rpName: 'Quittance', rpID: nameOf(deps.consoleUrl), userName: login, userDisplayName: name },
+    userID: new Uint8Array(Buffer.from(id.replaceAll('-', ''), 'hex')),
+    ...{ challenge: createChallenge(deps, purpose), timeout: TIMEOUT_MS, attestationType: 'none' },
+    excludeCredentials: (await findPasskeys(deps.db, id)).map(describeKey),
+    authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
+    supportedAlgorithmIDs: ALGORITHMS,
+  });
+}
+
+/** What a browser is asked to sign with a passkey of this person, or of whomever. */
+export async function passkeyRequest(
+  deps: PasskeyDeps,
+  personId: string | null,
+  purpose: Purpose,
+): Promise<PublicKeyCredentialRequestOptionsJSON | null> {
+  const keys = personId === null ? [] : await findPasskeys(deps.db, personId);
+  if (!hasPasskeys(deps) || (personId !== null && keys.length === 0)) return null;
+  return (await load()).generateAuthenticationOptions({
+    ...{ rpID: nameOf(deps.consoleUrl), challenge: createChallenge(deps, purpose), timeout: TIMEOUT_MS },
+    userVerification: 'required',
+    ...(keys.length === 0 ? {} : { allowCredentials: keys.map(describeKey) }),
+  });
+}
+
+/** The passkey that a browser made, verified; `null`: it answers another challenge, comes from elsewhere, or verified nobody. */
+export async function verifyCreated(
+  deps: PasskeyDeps,
+  purpose: Purpose,
+  response: unknown,
+): Promise<(Pick<Passkey, 'id' | 'publicKey' | 'counter' | 'transports'> & { challenge: Spendable }) | null> {
+  const challenges = expectChallenge(deps, purpose);
+  const { verifyRegistrationResponse } = await load();
+  const verified = await orNull(response, () =>
+    verifyRegistrationResponse({
+      response: response as RegistrationResponseJSON,
+      ...{ expectedChallenge: challenges.expect, expectedOrigin: deps.consoleUrl },
+      ...{ expectedRPID: nameOf(deps.consoleUrl), requireUserVerification: true },
+      supportedAlgorithmIDs: ALGORITHMS,
+    }),
+  );
+  const challenge = challenges.found();
+  if (verified?.verified !== true || challenge === null) return null;
+  const { id, publicKey, counter, transports = [] } = verified.registrationInfo.credential;
+  return {
+    ...{ id: Buffer.from(id, 'base64url'), publicKey: Buffer.from(publicKey), counter },
+    transports: transports
+      .map(String)
+      .filter((each) => /^[a-z-]{1,20}$/.test(each))
+      .slice(0, 10),
+    challenge,
+  };
+}
+
+export type VerifiedPasskey = { person: Person; key: Passkey; counter: number; challenge: Spendable };
+type Spendable = NonNullable<ReturnType<typeof readChallenge>>;
+
+/**
+ * Whose passkey has signed. `null`: it is unknown, answers another challenge, comes from another origin, did not verify its user, or its counter
+ * went back. `takePasskey` must follow in the transaction of what it is used for.
+ */
+export async function verifyPasskey(
+  deps: PasskeyDeps,
+  purpose: Purpose,
+  response: unknown,
+): Promise<VerifiedPasskey | null> {
+  const id = idOf(response);
+  const found = id === null ? null : await findPasskey(deps.db, id);
+  if (found === null) return null;
+  const challenges = expectChallenge(deps, purpose);
+  const { verifyAuthenticationResponse } = await load();
+  const verified = await orNull(response, () =>
+    verifyAuthenticationResponse({
+      response: response as AuthenticationResponseJSON,
+      ...{ expectedChallenge: challenges.expect, expectedOrigin: deps.consoleUrl },
+      ...{ expectedRPID: nameOf(deps.consoleUrl), requireUserVerification: true },
+      credential: {
+        ...{ id: found.id.toString('base64url'), publicKey: new Uint8Array(found.publicKey), counter: found.counter },
+      },
+    }),
+  );
+  const challenge = challenges.found();
+  if (verified?.verified !== true || challenge === null) return null;
+  const { person, ...key } = found;
+  return { person, key, counter: verified.authenticationInfo.newCounter, challenge };
+}
+
+/** Uses up what was verified: the challenge, and the count of the passkey. `false`: somebody has meanwhile. */
+export async function takePasskey(
+  tx: Sql,
+  { key, counter, challenge }: VerifiedPasskey,
+  now: UnixMs,
+): Promise<boolean> {
+  return (await spend(tx, challenge)) && (await usePasskey(tx, key.id, counter, now));
+}
+
+export const spend = (tx: Sql, { sha256, expiresAt }: Spendable) => spendChallenge(tx, sha256, expiresAt);
+
+function expectChallenge(deps: PasskeyDeps, purpose: Purpose) {
+  let found: Spendable | null = null;
+  return {
+    expect: (text: string) => {
+      found = readChallenge(deps, purpose, text);
+      return found !== null;
+    },
+    found: (): Spendable | null => found,
+  };
+}
+
+/** The package throws for everything that is wrong with an answer, which is a stranger's. */
+async function orNull<Verified>(response: unknown, verify: () => Promise<Verified>): Promise<Verified | null> {
+  if (typeof response !== 'object' || response === null || JSON.stringify(response).length > MAX_RESPONSE) return null;
+  return verify().catch(() => null);
+}
+
+function idOf(response: unknown): Buffer | null {
+  if (typeof response !== 'object' || response === null || !('id' in response)) return null;
+  return typeof response.id === 'string' && response.id.length <= MAX_RESPONSE
+    ? Buffer.from(response.id, 'base64url')
+    : null;
+}
+
+function describeKey({ id, transports }: Passkey) {
+  return { id: id.toString('base64url'), transports };
+}
+
+/** The name that passkeys belong to: the host of the console. */
+function nameOf(consoleUrl: string): string {
+  return new URL(consoleUrl).hostname;
+}

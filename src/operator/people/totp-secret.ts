@@ -1,0 +1,75 @@
+import { createHash } from 'node:crypto';
+import { NIL_UUID } from '../../domain/ids.ts';
+import { decrypt, deriveKey, type Encrypted, encrypt, type KeyRing } from '../../runtime/key-ring.ts';
+import { lockTotpUnderOtherKeys, type PersonFactors, reencryptTotpRow } from '../../store/access/people.ts';
+import type { Database, Sql } from '../../store/db/database.ts';
+import { joinEncryption, stopEncryption } from '../../store/outbox/webhook-secrets.ts';
+import { TOTP_SECRET_BYTES } from './totp.ts';
+
+/**
+ * The TOTP secrets that an invitation may be taken up with: the first one is shown, the others were under former master keys. They follow from
+ * the invitation, so that nothing is stored until somebody has shown a code, and a page that is loaded again shows the same.
+ */
+export function totpSecretsOf(ring: KeyRing, token: string): Buffer[] {
+  const salt = createHash('sha256').update(token).digest('hex');
+  return ring
+    .keys()
+    .map((key) => deriveKey(key, { purpose: 'quittance totp of an invitation', salt }).subarray(0, TOTP_SECRET_BYTES));
+}
+
+/** Seals a TOTP secret for the row of a person, in the transaction that stores it. */
+export async function sealTotp(tx: Sql, ring: KeyRing, personId: string, secret: Uint8Array): Promise<Encrypted> {
+  // Under the lock and with the keys as they are now, so that no rotation drops a key that this is about to use.
+  await joinEncryption(tx);
+  await ring.reload();
+  return encrypt(ring, secret, placeOf(personId));
+}
+
+/** The TOTP secret of a person; `null` if it has none, or no master key opens it. */
+export async function openTotp(
+  ring: KeyRing,
+  { id, masterKeyId, totpSealed }: Pick<PersonFactors, 'id' | 'masterKeyId' | 'totpSealed'>,
+): Promise<Buffer | null> {
+  if (masterKeyId === null || totpSealed === null) return null;
+  const open = () => decrypt(ring, { masterKeyId, sealed: totpSealed }, placeOf(id));
+  let opened = open();
+  if (opened.kind === 'unknown-key') {
+    // A rotation may have changed the file; one that cannot be read now leaves the key unknown.
+    await ring.reload().catch(() => undefined);
+    opened = open();
+  }
+  return opened.kind === 'ok' ? opened.plain : null;
+}
+
+/**
+ * Seals every TOTP secret under the current master key, in batches of 500. `lost`: the logins of people whose secret no key opens; they stay
+ * as they are, and their owner gives them a new link.
+ */
+export async function reencryptTotp(db: Database, ring: KeyRing): Promise<{ resealed: number; lost: string[] }> {
+  const done = { resealed: 0, lost: [] as string[] };
+  for (let after: string | null = NIL_UUID; after !== null; ) {
+    const from: string = after;
+    const batch = await db.transaction((tx) => reencryptBatch(tx, ring, from));
+    done.resealed += batch.resealed;
+    done.lost.push(...batch.lost);
+    after = batch.last;
+  }
+  return done;
+}
+
+async function reencryptBatch(tx: Sql, ring: KeyRing, after: string) {
+  await stopEncryption(tx);
+  const rows = await lockTotpUnderOtherKeys(tx, ring.current().id, after);
+  const lost: string[] = [];
+  for (const { id, login, masterKeyId, totpSealed } of rows) {
+    const opened = decrypt(ring, { masterKeyId, sealed: totpSealed }, placeOf(id));
+    if (opened.kind === 'ok') await reencryptTotpRow(tx, id, encrypt(ring, opened.plain, placeOf(id)));
+    else lost.push(login);
+  }
+  return { resealed: rows.length - lost.length, lost, last: rows.at(-1)?.id ?? null };
+}
+
+/** Bound to the ciphertext: in the row of another person it does not open. */
+function placeOf(personId: string): string {
+  return `people.totp_sealed:${personId}`;
+}

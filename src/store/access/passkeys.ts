@@ -1,0 +1,67 @@
+import type { UnixMs } from '../../domain/time.ts';
+import { answerOf, rowOf, rowsOf } from '../db/rows-of.ts';
+import { count, group, listColumns, type Row } from '../db/statement.ts';
+import { PERSON_SHAPE, PERSON_SOURCES } from './people.ts';
+
+const passkey = {
+  id: 'bytea',
+  publicKey: 'bytea',
+  counter: count,
+  transports: 'text[]',
+  name: 'text',
+  createdAt: 'timestamptz',
+  lastUsedAt: 'timestamptz?',
+} as const;
+
+/** `id`: as the authenticator chose it. `counter`: how often it says that it has signed, 0 for always. */
+export type Passkey = Row<typeof passkey>;
+
+/** Does nothing and answers `false` if there is one with this id. */
+export const insertPasskey = answerOf(
+  'passkey-insert',
+  { id: 'bytea' },
+  `insert into passkeys (id, person_id, public_key, counter, transports, name, created_at)
+   values ($1, $2, $3, $4, $5, $6, $7) on conflict do nothing returning id`,
+  (personId: string, { id, publicKey, counter, transports, name, createdAt }: Omit<Passkey, 'lastUsedAt'>) => [
+    ...[id, personId, publicKey, counter, transports, name, new Date(createdAt)],
+  ],
+  (rows) => rows.length > 0,
+);
+
+/** The passkeys of a person, the first 100. */
+export const findPasskeys = rowsOf(
+  'passkey-list',
+  passkey,
+  `select ${listColumns(passkey)} from passkeys where person_id = $1 and removed_at is null order by created_at, id limit 100`,
+  (personId: string) => [personId],
+);
+
+const owned = { ...passkey, person: group(PERSON_SHAPE) } as const;
+
+/** With the person that it belongs to. */
+export const findPasskey = rowOf(
+  'passkey-find',
+  owned,
+  `select ${listColumns(owned, 'k.', { person: PERSON_SOURCES })} from passkeys k join people p on p.id = k.person_id
+   where k.id = $1 and k.removed_at is null and p.removed_at is null`,
+  (id: Buffer) => [id],
+);
+
+/** Notes a use. `false`: the counter does not go forward, as that of a copy would not, or the passkey is gone. */
+export const usePasskey = answerOf(
+  'passkey-use',
+  { id: 'bytea' },
+  `update passkeys set counter = $2, last_used_at = $3
+   where id = $1 and removed_at is null and (counter < $2 or (counter = 0 and $2 = 0)) returning id`,
+  (id: Buffer, counter: number, now: UnixMs) => [id, counter, new Date(now)],
+  (rows) => rows.length > 0,
+);
+
+/** Removes a passkey of a person. `false`: it has none with this id. */
+export const removePasskeyRow = answerOf(
+  'passkey-remove',
+  { id: 'bytea' },
+  'update passkeys set removed_at = $3 where id = $1 and person_id = $2 and removed_at is null returning id',
+  (id: Buffer, personId: string, now: UnixMs) => [id, personId, new Date(now)],
+  (rows) => rows.length > 0,
+);

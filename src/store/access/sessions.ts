@@ -1,0 +1,127 @@
+import type { UnixMs } from '../../domain/time.ts';
+import { answerOf, commandOf, rowOf, rowsOf } from '../db/rows-of.ts';
+import { group, listColumns, type Row, text } from '../db/statement.ts';
+import { PERSON_SHAPE, PERSON_SOURCES } from './people.ts';
+
+const session = {
+  id: 'uuid',
+  proof: text<'passkey' | 'totp' | 'recovery-code'>(),
+  createdAt: 'timestamptz',
+  seenAt: 'timestamptz',
+  steppedUpAt: 'timestamptz?',
+  origin: 'text',
+  userAgent: 'text?',
+  person: group(PERSON_SHAPE),
+} as const;
+
+/** A session with its person as that is now. `proof`: what it was started by. */
+export type SessionRow = Row<typeof session>;
+
+const SESSION = `select ${listColumns(session, 's.', { person: PERSON_SOURCES })} from sessions s join people p on p.id = s.person_id`;
+
+/** Neither ended nor seen or begun before: parameters 1 and 2. */
+const LIVE = 's.ended_at is null and p.removed_at is null and s.seen_at > $1 and s.created_at > $2';
+
+type Since = { seenAfter: UnixMs; createdAfter: UnixMs };
+
+export const insertSession = commandOf(
+  'session-insert',
+  `insert into sessions (id, sha256, person_id, proof, created_at, seen_at, origin, network, user_agent)
+   values ($1, $2, $3, $4, $5, $5, $6, $7, $8)`,
+  (sha256: Buffer, { id, personId, proof, createdAt, origin, network, userAgent }: NewSession) => [
+    id,
+    sha256,
+    personId,
+    proof,
+    new Date(createdAt),
+    origin,
+    network,
+    userAgent,
+  ],
+);
+
+type NewSession = Pick<SessionRow, 'id' | 'proof' | 'createdAt' | 'origin' | 'userAgent'> & {
+  personId: string;
+  network: string;
+};
+
+/** The live session with this token, by its SHA-256. */
+export const findLiveSession = rowOf(
+  'session-find',
+  session,
+  `${SESSION} where s.sha256 = $3 and ${LIVE}`,
+  (sha256: Buffer, { seenAfter, createdAfter }: Since) => [new Date(seenAfter), new Date(createdAfter), sha256],
+);
+
+/** The live sessions, of a person or of all, the newest first: 1,000. */
+export const listLiveSessions = rowsOf(
+  'session-list',
+  session,
+  `${SESSION} where ($3::uuid is null or s.person_id = $3) and ${LIVE} order by s.seen_at desc, s.id limit 1000`,
+  (personId: string | null, { seenAfter, createdAfter }: Since) => [
+    ...[new Date(seenAfter), new Date(createdAfter), personId],
+  ],
+);
+
+/** Notes that a session was used, once it is this old. */
+export const touchSession = commandOf(
+  'session-touch',
+  'update sessions set seen_at = $2 where id = $1 and ended_at is null and seen_at <= $3',
+  (id: string, { now, unlessAfter }: { now: UnixMs; unlessAfter: UnixMs }) => [
+    ...[id, new Date(now), new Date(unlessAfter)],
+  ],
+);
+
+/** Ends a session, of this person where one is given; `null`: there is none like it that goes on. */
+export const endSessionRow = rowOf(
+  'session-end',
+  { id: 'uuid', personId: 'uuid' },
+  `update sessions set ended_at = $2 where id = $1 and ended_at is null and ($3::uuid is null or person_id = $3)
+   returning id, person_id`,
+  (id: string, now: UnixMs, personId: string | null) => [id, new Date(now), personId],
+);
+
+/** Ends all sessions of a person, and says how many. */
+export const endSessionsOf = answerOf(
+  'session-end-all',
+  { id: 'uuid' },
+  'update sessions set ended_at = $2 where person_id = $1 and ended_at is null returning id',
+  (personId: string, now: UnixMs) => [personId, new Date(now)],
+  ({ length }) => length,
+);
+
+/** `false`: it has ended meanwhile. */
+export const stepUpSession = answerOf(
+  'session-step-up',
+  { id: 'uuid' },
+  'update sessions set stepped_up_at = $2 where id = $1 and ended_at is null returning id',
+  (id: string, now: UnixMs) => [id, new Date(now)],
+  (rows) => rows.length > 0,
+);
+
+/** Whether a person has signed in from a network since. Takes the same where there is no such person. */
+export const hasSignedInFrom = answerOf(
+  'session-network-known',
+  { known: 'bool' },
+  'select exists (select from sessions where person_id = $1 and network = $2 and created_at > $3) as known',
+  (personId: string, network: string, since: UnixMs) => [personId, network, new Date(since)],
+  ([row]) => row?.known === true,
+);
+
+/** Keeps a challenge from being used again. `false`: it was used. */
+export const spendChallenge = answerOf(
+  'challenge-spend',
+  { sha256: 'bytea' },
+  'insert into spent_challenges (sha256, expires_at) values ($1, $2) on conflict do nothing returning sha256',
+  (sha256: Buffer, expiresAt: UnixMs) => [sha256, new Date(expiresAt)],
+  (rows) => rows.length > 0,
+);
+
+/** Deletes sessions that began before, and invitations and challenges that ended before, the first 1,000 of each. */
+export const forgetOldSessions = answerOf(
+  'session-forget-old',
+  { isDone: 'bool' },
+  'select forget_old_sessions($1) is null as is_done',
+  (before: UnixMs) => [new Date(before)],
+  () => undefined,
+);

@@ -1,0 +1,105 @@
+import { randomBytes } from 'node:crypto';
+import { base32nopad } from '@scure/base';
+import pg from 'pg';
+import { onTestFinished } from 'vitest';
+import { type UnixMs, unixMs } from '../../src/domain/time.ts';
+import { commandActor } from '../../src/operator/actor.ts';
+import { invitePerson } from '../../src/operator/people/invite-person.ts';
+import { deriveByScrypt } from '../../src/operator/people/password.ts';
+import { readNewPerson } from '../../src/operator/people/read-person.ts';
+import { openInvitation, redeemInvitation } from '../../src/operator/people/redeem-invitation.ts';
+import type { From } from '../../src/operator/people/session.ts';
+import { createSignInLimits } from '../../src/operator/people/sign-in-limits.ts';
+import type { SignInDeps } from '../../src/operator/people/start-session.ts';
+import { totpCode } from '../../src/operator/people/totp.ts';
+import { openDatabase } from '../../src/store/db/database.ts';
+import { createTokenBuckets } from '../../src/web/token-bucket.ts';
+import { TEST_KEY_RING } from '../support/key-ring.ts';
+import { createTestDatabase } from '../support/postgres.ts';
+import { createAuthenticator } from './authenticator.ts';
+
+export const CONSOLE = 'https://console.example';
+export const ANN = commandActor('ann');
+export const PASSWORD = 'a heron stands in the reeds';
+export const HOUR_MS = 3_600_000;
+
+/** A console without its pages: a database of its own, a clock that a test moves, and scrypt that is counted. */
+export async function openDesk({ poolSize = 6 } = {}) {
+  const database = await createTestDatabase();
+  const { connection } = database;
+  const db = openDatabase({ connection, poolSize, applicationName: 'people', onError: () => undefined });
+  const client = new pg.Client(database.owner);
+  await client.connect();
+  onTestFinished(async () => {
+    await db.close();
+    await client.end();
+    await database.drop();
+  });
+  let now: UnixMs = unixMs(Date.parse('2026-09-01T12:00:00Z'));
+  let derived = 0;
+  const limits = createSignInLimits(createTokenBuckets, (...input) => {
+    derived += 1;
+    return deriveByScrypt(...input);
+  });
+  const deps: SignInDeps = {
+    db,
+    keyRing: TEST_KEY_RING,
+    consoleUrl: CONSOLE,
+    limits,
+    now: () => now,
+    random: randomBytes,
+  };
+  return {
+    ...{ deps, db, database },
+    sql: async (text: string, values: unknown[] = []) => (await client.query(text, values)).rows,
+    pass: (ms: number) => {
+      now = unixMs(now + ms);
+    },
+    derived: () => derived,
+    invite: async (login: string, role: 'owner' | 'operator' | 'viewer' = 'owner') => {
+      const { link } = await invitePerson(deps, ANN, readNewPerson({ login, role }));
+      return tokenOf(link);
+    },
+  };
+}
+
+export type Desk = Awaited<ReturnType<typeof openDesk>>;
+
+export const tokenOf = (link: string) => link.slice(`${CONSOLE}/invitation/`.length);
+
+/** A request from an address. */
+export const from = (origin = '203.0.113.7'): From => ({ origin, network: origin, userAgent: 'test', requestId: null });
+
+/** The code that an app shows which has read this secret. */
+export const codeOf = (secret: string, now: UnixMs, periods = 0) =>
+  totpCode(base32nopad.decode(secret), Math.floor(now / 30_000) + periods);
+
+/** Somebody who has taken up an invitation with a password and an app. */
+export async function joinByPassword(
+  desk: Desk,
+  login: string,
+  role: 'owner' | 'operator' | 'viewer' = 'owner',
+  at = from(),
+) {
+  const token = await desk.invite(login, role);
+  const open = await openInvitation(desk.deps, token);
+  const secret = open?.totp.secret ?? '';
+  const joined = await redeemInvitation(desk.deps, at, token, {
+    ...{ password: PASSWORD, code: codeOf(secret, desk.deps.now()) },
+  });
+  desk.pass(60_000);
+  return { ...joined, secret, code: (periods = 0) => codeOf(secret, desk.deps.now(), periods) };
+}
+
+/** Somebody who has taken up an invitation with a passkey. */
+export async function joinByPasskey(desk: Desk, login: string, role: 'owner' | 'operator' | 'viewer' = 'owner') {
+  const token = await desk.invite(login, role);
+  const open = await openInvitation(desk.deps, token);
+  if (open?.passkey == null) throw new Error('the invitation offers no passkey');
+  const key = createAuthenticator(CONSOLE);
+  const joined = await redeemInvitation(desk.deps, from(), token, {
+    passkey: key.create(open.passkey),
+    name: 'laptop',
+  });
+  return { ...joined, key };
+}
