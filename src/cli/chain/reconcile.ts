@@ -1,11 +1,11 @@
 import type { Hint } from '../../domain/message.ts';
 import { readAddress, reconcileNow } from '../../operator/chain/reconcile-now.ts';
 import type { ReconciledAddress } from '../../operator/chain/views.ts';
+import { formatHint } from '../../operator/command-words.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { cliActor } from '../terminal/operator.ts';
 import { formatTable, type Result, type Terminal } from '../terminal/terminal.ts';
 import { withNodes } from '../terminal/with-nodes.ts';
-import { formatHint } from '../terminal/write-text.ts';
 
 /** Exit code 1 unless all of them balance. */
 export async function printReconciled(

@@ -1,4 +1,4 @@
-import { type Hint, Message, type Text } from '../../domain/message.ts';
+import { type Hint, Message, type Text } from '../domain/message.ts';
 
 /** Options that are called otherwise than the field that they give. */
 const OPTIONS: Readonly<Record<string, string>> = {

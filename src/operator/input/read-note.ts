@@ -1,0 +1,29 @@
+import type { FieldProblem } from '../../domain/errors.ts';
+import { say } from '../../domain/message.ts';
+import { noteProblem } from '../../domain/resolution.ts';
+import { fieldProblem } from './field-error.ts';
+import { spotSecretInNote } from './spot-secret.ts';
+
+/**
+ * The note that a field gives, or an empty one. Notes are kept for ever, so one that looks like a secret is refused. Problems are added
+ * to `problems`, so that a caller reports all of them at once.
+ */
+export function readNote(text: string | undefined, problems: FieldProblem[], field = 'note'): string {
+  const note = (text ?? '').trim();
+  const kind = spotSecretInNote(note);
+  if (kind !== null) {
+    const { subject, message } = fieldProblem(field, say`: ${{ secret: kind }}`);
+    problems.push({ subject, message: say`${message}${wayOut(kind, field)}` });
+    return note;
+  }
+  const problem = noteProblem(note);
+  if (problem !== null) problems.push(fieldProblem(field, problem));
+  return note;
+}
+
+/** For what only looks like a secret. */
+function wayOut(kind: string, field: string) {
+  if (kind === 'a seed phrase') return ' If it is a sentence, write it with full stops.';
+  if (kind !== 'a private key') return '';
+  return say` If it is the id of a transaction, write "tx" directly before it, and no word such as "key": ${{ field }} "tx 3a4f…".`;
+}
