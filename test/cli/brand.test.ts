@@ -72,6 +72,7 @@ test('a brand is given with the project, shown, changed on record, and taken awa
   expect(again.stderr).toContain('nothing changed');
   const other = expect.stringMatching(/^[0-9a-f]{32}$/);
   expect((await listOperatorActions(db, projectId)).map(({ detail }) => detail)).toEqual([
+    { name: 'Shop', network: 'mainnet' },
     { accent: { from: '#ffcc00', to: '#001f5b' }, logoId: { from: logoId, to: other } },
     { logoId: { from: other, to: logoId } },
     {

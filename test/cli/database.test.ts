@@ -48,6 +48,7 @@ describe('with DATABASE_URL', () => {
           '0006_backup.sql',
           '0007_repair.sql',
           '0008_doors.sql',
+          '0009_audit.sql',
         ],
       },
     });
@@ -194,6 +195,7 @@ describe('with the embedded database', () => {
         '0006_backup.sql',
         '0007_repair.sql',
         '0008_doors.sql',
+        '0009_audit.sql',
       ],
     });
     expect((await runProcess(['project', 'list', '--json'], { env })).code).toBe(0);

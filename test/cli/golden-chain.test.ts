@@ -41,7 +41,7 @@ async function openPart(part: string) {
 const blocks = ({ from, to }: { from: number; to: number }) => ['--from', String(from), '--to', String(to)];
 
 test('the chain is shown, compared, read again and repaired as it was', async () => {
-  const { run, both, finish, books, tail, other, invoices } = await openPart('chain');
+  const { run, both, finishAudited, books, tail, other, invoices } = await openPart('chain');
   await both(['chain', 'status']);
   await both(['chain', 'producers']);
   await both(['reconcile']);
@@ -102,11 +102,11 @@ test('the chain is shown, compared, read again and repaired as it was', async ()
     await both(['chain', 'rescan', '--from', wrong[0] ?? '', '--to', wrong[1] ?? '']);
   }
   await both(['chain', 'verify', '--from', '1']);
-  await finish();
+  await finishAudited();
 }, 120_000);
 
 test('what only a person decides of the chain is shown, done and refused as it was', async () => {
-  const { run, both, finish, books, ledger, shop, tail } = await openPart('chain-decisions');
+  const { run, both, finishAudited, books, ledger, shop, tail } = await openPart('chain-decisions');
   await both(['chain', 'resume']);
   await ledger.sql(`update chain_cursors set halted_at = $1, halt_reason = 'block 7 contradicts'`, [
     new Date(at('11:00:00')),
@@ -152,11 +152,11 @@ test('what only a person decides of the chain is shown, done and refused as it w
   await both(['address', 'add', addressOf(0xa5), ...inShop]);
   await run(['address', 'add', addressOf(0xa6), tail.address, ...inShop, '--json']);
   await both(['address', 'derive', '--count', '1', ...inShop]);
-  await finish();
+  await finishAudited();
 }, 120_000);
 
 test('a backup is made, examined and restored as it was', async () => {
-  const { run, both, finish, books, tail } = await openPart('backup');
+  const { run, both, finishAudited, books, tail } = await openPart('backup');
   await books.send(tail.address, 25_000_137n);
   await books.record();
   const folder = newDirectory();
@@ -177,5 +177,7 @@ test('a backup is made, examined and restored as it was', async () => {
   await run(['restore', join(folder, 'closed.backup'), '--by', 'bert', '--json'], { env });
   await run(['restore', file], { env });
   await run(['restore', join(folder, 'none.backup')], { env });
-  await finish();
+  await run(['restore', 'accept', '--retire-addresses', '--json'], { env });
+  await run(['audit', 'list']);
+  await finishAudited({ env });
 }, 120_000);

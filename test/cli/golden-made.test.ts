@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, onTestFinished, test, vi } from 'vitest';
 import { createTestDatabase } from '../support/postgres.ts';
@@ -40,7 +41,7 @@ async function openPart(part: string, named: Record<string, string> = {}) {
 }
 
 test('projects and keys are made, changed and refused as they were', async () => {
-  const { run, both, create, finish } = await openPart('project');
+  const { run, both, create, finishAudited } = await openPart('project');
   await both(['migrate']);
   await both(['project', 'list']);
   await both(['project', 'show']);
@@ -122,11 +123,30 @@ test('projects and keys are made, changed and refused as they were', async () =>
   await both([...expecting, '2000', '--policy', 'exact']);
   await both([...expecting, '0', '--prices', '1.5']);
   await both(['project', 'create', '--name', 'Busy', '--network', 'devnet', '--prices', '20']);
-  await finish();
+  await finishAudited();
+});
+
+test('keys of the admin API are made, listed, revoked and refused as they were', async () => {
+  const { run, both, create, finishAudited } = await openPart('admin-key');
+  await both(['migrate']);
+  await both(['admin-key', 'list']);
+  const { projectId } = await create();
+  const make = ['admin-key', 'create', '--name', 'laptop', '--role'];
+  const { adminKeyId } = await run([...make, 'owner', '--json']);
+  await run([...make, 'viewer', '--projects', projectId, '--expires', '90d', '--allow-ip', '192.0.2.0/24,::1']);
+  await both([...make, 'viewer', '--projects', `prj_${NOBODYS}`]);
+  await both([...make, 'king']);
+  await both([...make, 'viewer', '--expires', 'soon', '--allow-ip', '0.0.0.0/0']);
+  await both(['admin-key', 'list']);
+  await both(['admin-key', 'revoke', adminKeyId]);
+  await both(['admin-key', 'revoke', `adm_${NOBODYS}`]);
+  await both(['admin-key', 'revoke', 'qa_1']);
+  await run(['admin-key', 'list', '--json']);
+  await finishAudited();
 });
 
 test('addresses are added, derived, retired and refused as they were', async () => {
-  const { run, both, create, finish } = await openPart('address');
+  const { run, both, create, finishAudited } = await openPart('address');
   await create();
   const add = (...args: string[]) => both(['address', 'add', ...args, '--no-check']);
   await both(['address', 'list']);
@@ -158,7 +178,7 @@ test('addresses are added, derived, retired and refused as they were', async () 
   await both(['address', 'capacity']);
   await both(['address', 'capacity', '--amount', '9.99']);
   await both(['explain', addressOf(1)]);
-  await finish();
+  await finishAudited();
 });
 
 /** Answers webhooks as `status` says at the moment. */
@@ -179,8 +199,8 @@ async function startReceiver() {
 
 test('endpoints are added, changed, tested, switched and refused as they were', async () => {
   const { url, answering } = await startReceiver();
-  const named: Record<string, string> = { [url]: 'http://127.0.0.1:XXXXX/hook' };
-  const { run, both, create, finish } = await openPart('webhook', named);
+  const named: Record<string, string> = { [new URL(url).origin]: 'http://127.0.0.1:XXXXX' };
+  const { run, both, create, finishAudited } = await openPart('webhook', named);
   const { projectId } = await create();
   await both(['webhook', 'list']);
   const { endpointId } = await run(['webhook', 'add', '--url', url, '--description', ' till ', '--json']);
@@ -234,5 +254,48 @@ test('endpoints are added, changed, tested, switched and refused as they were', 
   await both(['receipt', 'rotate'], { env: { QUITTANCE_MASTER_KEY: NEXT_MASTER_KEY } });
   await both(['master-key', 'rotate'], { env });
   await run(['master-key', 'status', '--json'], { env });
-  await finish();
+  await finishAudited();
+});
+
+test('what was done stands in the audit log, which is listed, verified and exported as it was', async () => {
+  const [host, named] = [hostname(), {} as Record<string, string>];
+  for (const [before, after] of [
+    ['"origin": "', '"'],
+    ['"origin":"', '"'],
+    [',', ','],
+  ] as const)
+    named[`${before}${host}${after}`] = `${before}<host>${after}`;
+  const { run, both, create, finishAudited } = await openPart('audit', named);
+  await run(['migrate']);
+  await both(['audit', 'list']);
+  await both(['audit', 'verify']);
+  const { projectId } = await create();
+  await run(['address', 'add', FIRST_OF_XPUB]);
+  const { keyId } = await run(['key', 'create', '--expires', '90d', '--json']);
+  await run(['key', 'revoke', keyId]);
+  await run(['project', 'update', '--lifetime', '2h', '--json']);
+  for (const { seq, hash } of (await run(['audit', 'list', '--json'])).data)
+    named[hash] = String(seq).padStart(64, 'x');
+  const { head } = await run(['audit', 'verify', '--json']);
+  await run(['audit', 'list']);
+  await both(['audit', 'list', '--limit', '2', '--before', '4']);
+  await both(['audit', 'list', '--subject', projectId]);
+  await run(['audit', 'list', '--by', 'anna', '--action', 'key.revoked']);
+  await run(['audit', 'list', '--by', 'nobody']);
+  await both(['audit', 'verify', '--head', `${head.seq}:${head.hash}`]);
+  await both(['audit', 'verify', '--head', `${head.seq}:${'0'.repeat(64)}`]);
+  await both(['audit', 'verify', '--head', `9:${head.hash}`]);
+  await run(['audit', 'export']);
+  await run(['audit', 'export', '--json', '--action', 'key.created']);
+  for (const wrong of [
+    ['--limit', '0'],
+    ['--limit', '1001'],
+    ['--before', 'x'],
+    ['--by', ''],
+  ]) {
+    await both(['audit', 'list', ...wrong]);
+  }
+  await both(['audit', 'verify', '--head', 'odd']);
+  await both(['audit', 'export', '--format', 'xml']);
+  await finishAudited();
 });

@@ -13,6 +13,8 @@ export type Recording = {
   run(args: readonly string[], options?: CliOptions): Promise<any>;
   /** For people, and then for machines. */
   both(args: readonly string[], options?: CliOptions): Promise<void>;
+  /** The same, after all that the audit log has of it. */
+  finishAudited(options?: CliOptions): Promise<void>;
   /** Compares what was run since the beginning with the record. */
   finish(): Promise<void>;
 };
@@ -37,13 +39,18 @@ export function startRecording(part: string, env: NodeJS.ProcessEnv, named: Reco
     shown.push(`$ quittance ${args.map(quote).join(' ')}\n${stdout}${told}[exit ${code}]\n`);
     return json;
   };
+  const finish = () => expect(settle(shown.join('\n'), named)).toMatchFileSnapshot(fileOf(part));
   return {
     run,
     both: async (args, options) => {
       await run(args, options);
       await run([...args, '--json'], options);
     },
-    finish: () => expect(settle(shown.join('\n'), named)).toMatchFileSnapshot(fileOf(part)),
+    finishAudited: async (options) => {
+      await run(['audit', 'list', '--limit', '1000'], options);
+      await finish();
+    },
+    finish,
   };
 }
 
@@ -62,8 +69,9 @@ function realNow(): number {
 
 /** What is drawn by lot, in words of the same length, for tables: its kind, and where it first appeared among its kind. */
 const DRAWN: readonly RegExp[] = [
-  /\b(?:inv|evt|prj|key|whe|trf)_[0-7][0-9a-hjkmnp-tv-z]{25}\b/g,
+  /\b(?:inv|evt|prj|key|whe|trf|adm)_[0-7][0-9a-hjkmnp-tv-z]{25}\b/g,
   /\bqt_(?:test|live)_\w+/g,
+  /\bqa_[0-9a-z]{26}\w+/g,
   /\bwhsec_[A-Za-z0-9+/=]{20,}/g,
   /\bage1[0-9a-z]{58}\b/g,
   /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g,
@@ -85,7 +93,7 @@ function settle(text: string, named: Record<string, string>): string {
       return kind + String(places.get(drawn)).padStart(drawn.length - kind.length, 'x');
     });
   }
-  settled = settled.replace(/("latencyMs": |latency +)\d+/g, '$1<ms>').replace(/("bytes": |size +)\d+/g, '$1<bytes>');
+  settled = settled.replace(/("latencyMs": |latency +)\d+/g, '$1<ms>').replace(/("bytes": ?|size +)\d+/g, '$1<bytes>');
   settled = settled.replace(/"release": "[^"]+"/g, '"release": "<version>"');
   // What PostgreSQL's own clock wrote.
   return settled.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (time) => {

@@ -24,7 +24,7 @@ async function openPart(part: string) {
 }
 
 test('explain tells the same of every subject', async () => {
-  const { both, run, finish, ...shop } = await openPart('explain');
+  const { both, run, finishAudited, ...shop } = await openPart('explain');
   const { paid, open } = shop;
   for (const name of ['paid', 'late', 'orphaned', 'expired', 'waiting', 'confirming', 'exact']) {
     await both(['explain', name]);
@@ -43,11 +43,11 @@ test('explain tells the same of every subject', async () => {
     await run(['explain', unknown, '--json']);
   }
   await both(['explain', 'paid', '--project', 'prj_1']);
-  await finish();
+  await finishAudited();
 });
 
 test('transfers are listed, shown, resolved and exported as they were', async () => {
-  const { both, run, finish, ...shop } = await openPart('transfers');
+  const { both, run, finishAudited, ...shop } = await openPart('transfers');
   const { projectId } = shop.shop;
   const inShop = ['--project', projectId];
   const trf = (transfer: { id: string }) => encodeId('trf', transfer.id);
@@ -106,11 +106,11 @@ test('transfers are listed, shown, resolved and exported as they were', async ()
   await run(['transfers', 'export', ...inShop, '--output', file]);
   await both(['transfers', 'export', ...inShop, '--output', file, '--direction', 'both']);
   await run(['transfers', 'export', ...inShop, '--output', 'no-such-folder/transfers.csv']);
-  await finish();
+  await finishAudited();
 });
 
 test('deliveries are listed, shown and replayed, and events shown, as they were', async () => {
-  const { both, run, finish, ...shop } = await openPart('deliveries');
+  const { both, run, finishAudited, ...shop } = await openPart('deliveries');
   const inShop = ['--project', shop.shop.projectId];
   const evt = ({ id }: { id: string }) => encodeId('evt', id);
   const [good, bad] = [encodeId('whe', shop.endpoints.good), encodeId('whe', shop.endpoints.bad)];
@@ -165,11 +165,11 @@ test('deliveries are listed, shown and replayed, and events shown, as they were'
   await both(['deliveries', 'show', evt(event)]);
   await both(['webhook', 'disable', good, '--reason', 'it is moved']);
   await both(['webhook', 'enable', good]);
-  await finish();
+  await finishAudited();
 });
 
 test('projects, keys and addresses of a shop are shown as they were', async () => {
-  const { both, run, finish, ...shop } = await openPart('shop');
+  const { both, run, finishAudited, ...shop } = await openPart('shop');
   const inShop = ['--project', shop.shop.projectId];
   await both(['project', 'list']);
   await both(['project', 'show', shop.shop.projectId]);
@@ -185,5 +185,5 @@ test('projects, keys and addresses of a shop are shown as they were', async () =
   await both(['address', 'activate', shop.retired.address, shop.exact.address, ...inShop]);
   await both(['address', 'retire', shop.theirs.address, ...inShop]);
   await both(['explain', shop.retired.address]);
-  await finish();
+  await finishAudited();
 });

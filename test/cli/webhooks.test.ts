@@ -513,6 +513,9 @@ test('deliveries show tells one moment, also while the outcome of an attempt is 
   expect(after.deliveries).toMatchObject([{ status: 'delivered', attempts: [{ attempt: 1, status: 204 }] }]);
 });
 
+const replaysOf = async ({ whe }: { whe: string }) =>
+  (await listOperatorActions(db, whe)).filter(({ action }) => action === 'deliveries.replayed');
+
 describe('deliveries replay', () => {
   const rowOf = async (event: { id: string }, endpoint: { id: string }) =>
     (
@@ -540,7 +543,7 @@ describe('deliveries replay', () => {
         expect(await rowOf(event, endpoint)).toEqual({ ...fresh, attempt_count: 12, max_attempts: 24 });
       }
     }
-    expect(await listOperatorActions(db, one.whe)).toMatchObject([
+    expect(await replaysOf(one)).toMatchObject([
       { action: 'deliveries.replayed', actedBy: 'ada', detail: { events: [dead.evt, done.evt] } },
     ]);
     // What is due anyway may be under way.
@@ -625,7 +628,7 @@ describe('deliveries replay', () => {
     });
     expect(await replay('--dry-run', '--status', 'all')).toMatchObject({ found: { total: 4 } });
     expect(await replay('--dry-run', '--type', 'ping')).toMatchObject({ found: { total: 1, dead: 1 } });
-    expect(await listOperatorActions(db, endpoint.whe)).toEqual([]);
+    expect(await replaysOf(endpoint)).toEqual([]);
 
     expect(await replay('--by', 'ada')).toMatchObject({ found, replayed: 2, due: 0, exhausted: 0 });
     const order = await query(
@@ -636,7 +639,7 @@ describe('deliveries replay', () => {
     expect(order.map((row) => row['event_id'])).toEqual([dead.id, missing.id]);
     for (const event of [done, failing, ping]) expect((await rowOf(event, endpoint))?.['max_attempts']).toBe(12);
     expect(await rowOf(before, endpoint)).toBeUndefined();
-    expect(await listOperatorActions(db, endpoint.whe)).toMatchObject([
+    expect(await replaysOf(endpoint)).toMatchObject([
       { action: 'deliveries.replayed', actedBy: 'ada', detail: { statuses: ['dead', 'missing'] } },
     ]);
   });
@@ -667,7 +670,7 @@ describe('deliveries replay', () => {
       [endpoint.id],
     );
     expect(order).toEqual({ planned: 2600, ordered: true });
-    expect(await listOperatorActions(db, endpoint.whe)).toHaveLength(1);
+    expect(await replaysOf(endpoint)).toHaveLength(1);
   });
 
   test('refuses what it cannot know or was not told', async () => {

@@ -159,7 +159,7 @@ test('an address is taken out of use and into use again, each change on record o
       action: 'address.added',
       subject: list[0]?.address,
       detail: { policy: 'tail' },
-      actedBy: 'ann',
+      ...recordedActor(ANN),
       actedAt: NOW,
     },
     expect.objectContaining({ action: 'address.retired', detail: { note: 'old wallet' } }),

@@ -65,8 +65,8 @@ describe.each(recorded)(
       const run = async (client: pg.Client) => {
         const counts: string[] = [];
         for (const { name, values } of release.trace) {
-          // At its next start the former release counts the migrations, and refuses: that is wanted.
-          if (name === 'schema-applied') continue;
+          // At its next start the former release counts the migrations, and refuses: that is wanted. A new one adds objects.
+          if (name === 'schema-applied' || name === 'schema-objects') continue;
           const bound = values.map((value) => (isBytes(value) ? Buffer.from(value.hex, 'hex') : value));
           const { rowCount } = await client.query({ text: texts.get(name) ?? '', values: bound });
           counts.push(`${name} ${rowCount}`);

@@ -15,7 +15,7 @@ const ENTRIES: readonly Column<AuditEntryView>[] = [
   ['NUMBER', ({ seq }) => String(seq)],
   ['AT', ({ at }) => at],
   ['WHO', ({ actor }) => actor.name],
-  ['BY', ({ actor, origin }) => (origin === null ? actor.kind : `${actor.kind} at ${origin}`)],
+  ['BY', ({ actor }) => actor.kind],
   ['ACTION', ({ action }) => action],
   ['ON', ({ subject }) => subject],
   ['DETAIL', ({ detail }) => JSON.stringify(detail)],

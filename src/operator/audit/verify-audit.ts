@@ -34,7 +34,7 @@ export async function verifyAudit(
 }
 
 function cut(kept: AuditHead, head: AuditHead | null): { seq: number; message: string } {
-  const end = head === null ? 'it is empty' : `it ends at ${head.seq}`;
+  const end = head === null ? 'the log is empty' : `the log ends at ${head.seq}`;
   return { seq: kept.seq, message: `entry ${kept.seq} was kept from an earlier look, and ${end}: its end was cut off` };
 }
 

@@ -4,6 +4,7 @@ import type { Database } from '../../store/db/database.ts';
 import { findLedgerIdentity, takeLedger } from '../../store/db/ledger-identity.ts';
 import type { MigrationHooks } from '../../store/db/migrate.ts';
 import type { Actor } from '../actor.ts';
+import { verifyAudit } from '../audit/verify-audit.ts';
 import type { BackupHeader } from './backup-format.ts';
 import type { Authenticity } from './backup-mac.ts';
 import { describeEncryption, type Opening } from './backup-read.ts';
@@ -40,9 +41,9 @@ const REFUSED: Readonly<Record<string, string>> = {
  * Restores a backup to a scratch database, compares its sums with what the backup says and with the running ledger, and reads the
  * chain since. Leaves nothing behind and changes nothing.
  */
-export async function verifyBackup(deps: Deps, _actor: Actor, input: Input): Promise<Verified> {
+export async function verifyBackup(deps: Deps, actor: Actor, input: Input): Promise<Verified> {
   try {
-    return await deps.withScratch((scratch) => verifyIn(scratch, deps, input));
+    return await deps.withScratch((scratch) => verifyIn(scratch, deps, actor, input));
   } catch (error) {
     const authenticity = error instanceof AppError ? REFUSED[error.code] : undefined;
     if (authenticity === undefined || !(error instanceof AppError)) throw error;
@@ -52,7 +53,7 @@ export async function verifyBackup(deps: Deps, _actor: Actor, input: Input): Pro
   }
 }
 
-async function verifyIn(scratch: Scratch, deps: Deps, { path, takesUnauthenticated, readsChain }: Input) {
+async function verifyIn(scratch: Scratch, deps: Deps, actor: Actor, { path, takesUnauthenticated, readsChain }: Input) {
   const { header, authenticity, rowCounts } = await loadBackup({
     ...{ connection: scratch.owner, path, takesUnauthenticated, keyRing: deps.keyRing, identities: deps.identities },
     // No key is made for a database that is thrown away.
@@ -64,24 +65,28 @@ async function verifyIn(scratch: Scratch, deps: Deps, { path, takesUnauthenticat
   const db = scratch.open();
   const restored = await sumLedger(db);
   const differences = findDifferences(ofHeader(header.totals), restored);
-  const { running, chain } = await besideRunning(deps, header, async (found, reason) => {
+  const written = await verifyAudit({ db }, actor, { kept: null });
+  const { running, chain, auditProblem } = await besideRunning(deps, header, async (found, reason) => {
     const losses = found && findLosses(ofHeader(header.totals), await sumLedger(found));
     const compared =
       losses === null ? ({ compared: false, reason: reason ?? '' } as const) : ({ compared: true, losses } as const);
-    if (!readsChain) return { running: compared, chain: null };
+    const log = found && (await verifyAudit({ db: found }, actor, { kept: written.head }));
+    const auditProblem = log?.problem ?? null;
+    if (!readsChain) return { running: compared, chain: null, auditProblem };
     const chain: Rescanned[] = [];
     const at = { db, connection: scratch.connection };
     for (const { network } of header.cursors)
       if (isNetwork(network)) chain.push(await rescanScratch(deps, { scratch: at, running: found, network }));
-    return { running: compared, chain };
+    return { running: compared, chain, auditProblem };
   });
   const losses = running.compared ? running.losses : [];
   const isSame = (read: Rescanned) => read.kind === 'not-read' || (read.compared?.differences.length ?? 0) === 0;
+  const audit = (written.problem ?? auditProblem)?.message ?? null;
   const view = {
     file: path,
-    good: differences.length === 0 && losses.length === 0 && (chain ?? []).every(isSame),
+    good: audit === null && differences.length === 0 && losses.length === 0 && (chain ?? []).every(isSame),
     authenticity: authenticity.kind === 'authentic' ? 'authentic' : 'not-authenticated',
-    ...{ takenAt: header.takenAt, rowCounts, differences, running, chain },
+    ...{ takenAt: header.takenAt, rowCounts, differences, running, chain, auditProblem: audit },
     paidSince: countPaid(await sumLedger(db)) - countPaid(restored),
   };
   return { view, authenticity };

@@ -54,7 +54,10 @@ export const RefusedBackupView = Type.Object({
 });
 export type RefusedBackupView = Static<typeof RefusedBackupView>;
 
-/** `differences` are between the file's own sums and the restored rows; `paidSince` are invoices that the chain has paid since. */
+/**
+ * `differences` are between the file's own sums and the restored rows; `auditProblem`: how the audit log was
+ * changed, in the file or since in the running ledger. `paidSince` are invoices that the chain has paid since.
+ */
 export const VerifiedBackupView = Type.Object({
   ...{ file: Text, good: Flag, authenticity: Text, takenAt: Time, rowCounts: RowCounts },
   differences: Type.Array(TotalDifference),
@@ -62,7 +65,7 @@ export const VerifiedBackupView = Type.Object({
     Type.Object({ compared: Type.Literal(true), losses: Type.Array(TotalDifference) }),
     Type.Object({ compared: Type.Literal(false), reason: Text }),
   ]),
-  ...{ chain: nullable(Type.Array(Rescanned)), paidSince: Count },
+  ...{ chain: nullable(Type.Array(Rescanned)), auditProblem: nullable(Text), paidSince: Count },
 });
 export type VerifiedBackupView = Static<typeof VerifiedBackupView>;
 

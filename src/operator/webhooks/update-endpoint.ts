@@ -5,7 +5,7 @@ import type { Database } from '../../store/db/database.ts';
 import { changeWebhookEndpoint } from '../../store/outbox/webhook-endpoints.ts';
 import type { Actor } from '../actor.ts';
 import { recordActions } from '../record-actions.ts';
-import { describeEndpoint } from './describe-endpoint.ts';
+import { describeChange } from './describe-endpoint.ts';
 import { readEventTypes, readLine } from './read-endpoint.ts';
 import { readWebhookUrl, refuseSameUrl, type UrlRules } from './read-webhook-url.ts';
 import { selectEndpoint } from './select-endpoint.ts';
@@ -39,11 +39,13 @@ export async function updateEndpoint(
   const url = change.url === undefined ? before.url : readWebhookUrl(change.url, before.network, config);
   await refuseSameUrl(db, before.projectId, url, before.id);
   const after = { ...before, ...change, url };
+  const changed = describeChange(before, after);
   await db.transaction(async (tx) => {
     await changeWebhookEndpoint(tx, before.id, after);
-    const detail = { from: describeEndpoint(before), to: describeEndpoint(after) };
+    if (changed === null) return;
+    const { projectId } = before;
     await recordActions(tx, actor, now(), [
-      { projectId: before.projectId, action: 'webhook.changed', subject: endpointId, detail },
+      { projectId, action: 'webhook.changed', subject: endpointId, detail: changed },
     ]);
   });
   return { view: viewEndpoint(after, now()), isMoved: url !== before.url };

@@ -1,0 +1,150 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { unixMs } from '../../src/domain/time.ts';
+import { commandActor } from '../../src/operator/actor.ts';
+import { verifyAudit } from '../../src/operator/audit/verify-audit.ts';
+import { recordActions } from '../../src/operator/record-actions.ts';
+import type { AuditHead } from '../../src/store/access/audit-log.ts';
+import type { Database } from '../../src/store/db/database.ts';
+import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.ts';
+
+let database: TestDatabase;
+let db: Database;
+let owner: pg.Client;
+beforeEach(async () => {
+  database = await createTestDatabase();
+  db = openTestDatabase(database, 8);
+  owner = new pg.Client(database.owner);
+  await owner.connect();
+});
+afterEach(async () => {
+  await Promise.all([db.close(), owner.end()]);
+  await database.drop();
+});
+
+const ANNA = { ...commandActor('anna ₮ 𝄞', 'a host'), id: randomUUID(), requestId: 'req_1' };
+const NOW = unixMs(Date.UTC(2026, 10, 23, 14, 0, 0, 7));
+
+/** Records actions in a transaction, which `end` may fail. */
+const act = (count = 1, end: () => void = () => undefined) =>
+  db.transaction(async (tx) => {
+    const detail = { z: 1, note: 'Grüße: 12:', nested: { a: [null, true] } };
+    const done = { projectId: null, action: 'chain.resumed', subject: 'nile', detail } as const;
+    await recordActions(tx, ANNA, NOW, Array(count).fill(done));
+    end();
+  });
+const verify = (kept: AuditHead | null = null) => verifyAudit({ db }, ANNA, { kept });
+const seqs = async () =>
+  (await owner.query('select seq::int from operator_actions order by seq')).rows.map(({ seq }) => seq);
+
+/** Changes the log as somebody who owns the tables can. */
+const tamper = (sql: string) =>
+  owner.query(
+    `alter table operator_actions disable trigger user; ${sql}; alter table operator_actions enable trigger user`,
+  );
+
+test('an empty log holds together and has no head', async () => {
+  expect(await verify()).toEqual({ good: true, entries: 0, head: null, problem: null });
+});
+
+test('entries are numbered in the order of their commits without a gap, whoever writes at the same time and whatever fails', async () => {
+  const work = Array.from({ length: 60 }, (_, index) =>
+    index % 5 === 0
+      ? expect(
+          act(2, () => {
+            throw new Error('no');
+          }),
+        ).rejects.toThrow('no')
+      : act(1 + (index % 3)),
+  );
+  await Promise.all(work);
+  const found = await seqs();
+  expect(found).toEqual(found.map((_, index) => index + 1));
+  expect(await verify()).toMatchObject({
+    good: true,
+    entries: found.length,
+    head: { seq: found.length },
+    problem: null,
+  });
+});
+
+test('a log longer than a page is walked to its end', async () => {
+  await act(2500);
+  expect(await verify()).toMatchObject({ good: true, entries: 2500 });
+  await tamper("update operator_actions set subject = 'mainnet' where seq = 2400");
+  expect(await verify()).toMatchObject({ good: false, entries: 2399, problem: { seq: 2400 } });
+});
+
+describe('somebody who owns the tables', () => {
+  beforeEach(() => act(5));
+
+  test.each([
+    ['acted_at', "acted_at + interval '1 microsecond'"],
+    ['actor_kind', "'admin'"],
+    ['actor_id', 'null'],
+    ['acted_by', "'eve'"],
+    ['origin', 'null'],
+    ['request_id', "'req_2'"],
+    ['project_id', `'${randomUUID()}'`],
+    ['action', "'key.created'"],
+    ['subject', "'mainnet'"],
+    ['detail', `'{"note": "other"}'`],
+    ['hash', "decode(repeat('ab', 32), 'hex')"],
+  ])('cannot change %s unseen', async (column, value) => {
+    if (column === 'project_id') {
+      await owner.query(`insert into projects (id, name, network) values (${value}, 'shop', 'nile')`);
+    }
+    await tamper(`update operator_actions set ${column} = ${value} where seq = 3`);
+    expect(await verify()).toMatchObject({ good: false, entries: 2, problem: { seq: 3 } });
+  });
+
+  test('cannot leave one out, swap two, or put one in unseen', async () => {
+    await tamper('delete from operator_actions where seq = 3');
+    expect((await verify()).problem).toEqual({ seq: 4, message: 'entry 3 is missing: somebody left it out' });
+    await tamper('update operator_actions set seq = seq - 1 where seq > 3');
+    expect((await verify()).problem).toMatchObject({ seq: 3 });
+  });
+
+  test('cannot move a byte from one field to its neighbour unseen', async () => {
+    await tamper("update operator_actions set acted_by = acted_by || 'a', origin = substr(origin, 2) where seq = 2");
+    expect((await verify()).problem).toMatchObject({ seq: 2 });
+  });
+
+  test('can cut off the end or write all anew, and who kept a head sees it', async () => {
+    const { head: kept } = await verify();
+    if (kept === null) return expect.fail('there is no head');
+    await act();
+    expect(await verify(kept)).toMatchObject({ good: true, entries: 6 });
+    await tamper('delete from operator_actions where seq >= 5');
+    expect(await verify()).toMatchObject({ good: true, entries: 4 });
+    expect(await verify(kept)).toMatchObject({ good: false, problem: { seq: 5 } });
+    await tamper('delete from operator_actions');
+    await act(7);
+    await tamper("update operator_actions set acted_by = 'eve' where seq = 1");
+    await tamper(`do $$ declare a operator_actions; b bytea := decode(repeat('00', 32), 'hex'); begin
+      for a in select * from operator_actions order by seq loop
+        b := sha256(b || operator_action_content(a)); update operator_actions set hash = b where seq = a.seq;
+      end loop; end $$`);
+    expect(await verify()).toMatchObject({ good: true, entries: 7 });
+    expect(await verify(kept)).toMatchObject({ good: false, problem: { seq: 5 } });
+  });
+});
+
+test('the service can neither give an entry its number and hash, nor change or delete one', async () => {
+  await act();
+  const runtime = new pg.Client(database.connection);
+  await runtime.connect();
+  const refused = async (sql: string, message: RegExp) => expect(runtime.query(sql)).rejects.toThrow(message);
+  const row = "'chain.resumed', 'nile', '{}', 'eve', now()";
+  await refused(
+    `insert into operator_actions (action, subject, detail, acted_by, acted_at, seq, hash) values (${row}, 9, decode(repeat('ab', 32), 'hex'))`,
+    /permission denied/,
+  );
+  await refused("update operator_actions set acted_by = 'eve'", /permission denied/);
+  await refused('delete from operator_actions', /permission denied/);
+  // As the former release writes one.
+  await runtime.query(`insert into operator_actions (action, subject, detail, acted_by, acted_at) values (${row})`);
+  await runtime.end();
+  expect(await verify()).toMatchObject({ good: true, entries: 2 });
+});

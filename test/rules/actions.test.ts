@@ -1,0 +1,63 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import ts from 'typescript';
+import { expect, test } from 'vitest';
+import { ACTIONS, type Rule } from '../../src/operator/actions.ts';
+
+const RULES: Readonly<Record<string, Rule>> = ACTIONS;
+const ROOT = join(import.meta.dirname, '../../src/operator');
+
+/** Parts of use cases that are called by other files, and tests. */
+const INNER = [
+  ...['recordActions', 'recordedActor', 'recordRescanned', 'rotateEndpointSecret'],
+  ...['authorize', 'maySee', 'perform', 'selectEndpoint', 'selectEvent', 'selectProject'],
+];
+
+type UseCase = { name: string; text: string; takesActor: boolean };
+
+/** The exported functions that take an actor, with the text of their file; `takesActor`: they do something with it. */
+function findUseCases(text: string): UseCase[] {
+  const source = ts.createSourceFile('use-case.ts', text, ts.ScriptTarget.Latest, true);
+  return source.statements.flatMap((node): UseCase[] => {
+    if (!ts.isFunctionDeclaration(node) || node.name === undefined) return [];
+    const isExported = node.modifiers?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword) === true;
+    const actor = node.parameters.find(({ type }) => type?.getText() === 'Actor');
+    if (!isExported || actor === undefined) return [];
+    return [{ name: node.name.text, text, takesActor: !actor.name.getText().startsWith('_') }];
+  });
+}
+
+function allUseCases(): UseCase[] {
+  return readdirSync(ROOT, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts'))
+    .flatMap((path) => findUseCases(readFileSync(join(ROOT, path), 'utf8')))
+    .filter(({ name }) => !INNER.includes(name));
+}
+
+test('every use case stands in the table of who may do what, and nothing else does', () => {
+  expect(
+    allUseCases()
+      .map(({ name }) => name)
+      .toSorted(),
+  ).toEqual(Object.keys(ACTIONS).toSorted());
+});
+
+test('a use case that changes something has an actor to record, and one that only reads records nobody', () => {
+  for (const { name, takesActor } of allUseCases()) {
+    if (RULES[name]?.records !== undefined) expect(takesActor, name).toBe(true);
+  }
+});
+
+test('a use case that forgets its actor is found', () => {
+  expect(findUseCases('export async function eatCake({ db }: Deps, _actor: Actor, cake: Cake) {}')).toMatchObject([
+    { name: 'eatCake', takesActor: false },
+  ]);
+});
+
+test('everything that is recorded stands in the audit log of a run of the commands', () => {
+  const folder = join(import.meta.dirname, '../cli/golden/commands');
+  const text = readdirSync(folder).map((file) => readFileSync(join(folder, file), 'utf8'));
+  const seen = new Set([...text.join('').matchAll(/^\d+ .* cli {2,}([a-z-]+\.[a-z]+) /gm)].map(([, action]) => action));
+  const recorded = new Set(Object.values(RULES).flatMap(({ records = [] }) => records));
+  expect([...recorded].filter((action) => !seen.has(action))).toEqual([]);
+});
