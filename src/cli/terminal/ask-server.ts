@@ -66,7 +66,7 @@ function requestOf({ method, path, input }: Operation, given: object): { path: s
 
 async function readAnswer({ statusCode, headers, body }: Dispatcher.ResponseData, url: URL): Promise<unknown> {
   const text = await body.text();
-  if (statusCode === 200 && headers['content-type'] === OUTCOME_TYPE) return readOutcome(text);
+  if (statusCode === 200 && String(headers['content-type']).startsWith(OUTCOME_TYPE)) return readOutcome(text);
   const problem = parseObject(text);
   const { code, detail, errors } = problem ?? {};
   if (typeof code !== 'string' || typeof detail !== 'string') {

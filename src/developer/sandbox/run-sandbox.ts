@@ -59,13 +59,16 @@ export async function runSandbox(
     const networks = { devnet: sandboxNetwork(devnet) };
     const { blockMs } = config.devnet;
     const service = await parts.add(
-      startService({ config: { ...config, networks }, connection, keyRing, log, blockMs }),
+      startService({
+        ...{ config: { ...config, networks }, connection, keyRing, log, blockMs },
+        console: config.console && { ...config.console, config: { ...config, networks, databaseUrl: null } },
+      }),
     );
     const urls = { baseUrl: service.url ?? '', inboxUrl: inbox.url };
     const file = toSandboxFile(urls, { ...secrets, webhookSecret: await getSecret() }, devnet);
     await parts.add({ stop: () => removeSandboxFile(dataDir, process.pid) });
     await writeSandboxFile(dataDir, file);
-    log.info({ url: service.url, metricsUrl: service.metricsUrl }, 'sandbox ready');
+    log.info({ url: service.url, consoleUrl: service.consoleUrl, metricsUrl: service.metricsUrl }, 'sandbox ready');
     process.stdout.write(quickStart(file, `order-${Math.floor(systemClock.now() / 1000)}`));
     return parts;
   } catch (error) {
