@@ -30,14 +30,14 @@ grant select on schema_migrations, ledger_identity, projects, api_keys, account_
   allocation_hints, transfers, transfer_annulments, transfer_resolutions, outgoing_transfers, outgoing_corrections,
   outgoing_annulments, balance_checks, chain_cursors, head_blocks, sightings, passed_blocks, producer_sets, producer_confirmations,
   chain_status, leases, alarms, event_streams, events, webhook_endpoints, webhook_secrets, deliveries, delivery_attempts,
-  receipt_keys, operator_actions, people, passkeys, recovery_codes, invitations, sessions, spent_challenges
+  receipt_keys, operator_actions, people, passkeys, recovery_codes, invitations, sessions, spent_challenges, admin_keys
   to quittance_runtime;
 
 grant insert on ledger_identity, projects, api_keys, account_keys, addresses, logos, invoices, refused_amounts, allocation_hints,
   transfers, transfer_annulments, transfer_resolutions, outgoing_transfers, outgoing_corrections, outgoing_annulments, balance_checks,
   chain_cursors, head_blocks, sightings, passed_blocks, producer_sets, producer_confirmations, chain_status, leases, alarms,
   event_streams, events, webhook_endpoints, webhook_secrets, deliveries, delivery_attempts, receipt_keys, people, passkeys, recovery_codes,
-  invitations, sessions, spent_challenges
+  invitations, sessions, spent_challenges, admin_keys
   to quittance_runtime;
 -- Number and hash are given by a trigger.
 grant insert (project_id, action, subject, detail, acted_by, acted_at, actor_kind, actor_id, origin, request_id)
@@ -46,6 +46,7 @@ grant insert (project_id, action, subject, detail, acted_by, acted_at, actor_kin
 grant update (name, max_surcharge_micro, invoice_lifetime_ms, policy, support_contact, return_url, accent, logo_id, max_unpaid,
   max_unpaid_per_minute) on projects to quittance_runtime;
 grant update (last_used_at, revoked_at) on api_keys to quittance_runtime;
+grant update (last_used_at, revoked_at) on admin_keys to quittance_runtime;
 grant update (auto_derive_limit, auto_derived) on account_keys to quittance_runtime;
 grant update (retired_at) on addresses to quittance_runtime;
 grant update (status, event_count, paid_transfer_id) on invoices to quittance_runtime;

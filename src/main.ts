@@ -73,8 +73,14 @@ async function startDatabase(
 async function loadService(): Promise<Start> {
   const { startService } = await import('./service.ts');
   return async (config, log, database) => {
-    const service = await startService({ config, ...database, keyRing: await keysOf(config, log), log });
-    log.info({ url: service.url, metricsUrl: service.metricsUrl, roles: config.roles }, 'ready');
+    const service = await startService({
+      ...{ config, ...database, keyRing: await keysOf(config, log), log },
+      console: config.console && { ...config.console, url: config.consoleUrl, config },
+    });
+    log.info(
+      { url: service.url, consoleUrl: service.consoleUrl, metricsUrl: service.metricsUrl, roles: config.roles },
+      'ready',
+    );
     return service;
   };
 }

@@ -4,6 +4,7 @@ import { patiently } from './service/patiently.ts';
 import { prepareSchema } from './service/prepare-schema.ts';
 import type { ServiceOptions } from './service/service-options.ts';
 import { startApi } from './service/start-api.ts';
+import { startConsole } from './service/start-console.ts';
 import { startMetrics } from './service/start-metrics.ts';
 import { startWatchers } from './service/start-watchers.ts';
 import { startWebhooks } from './service/start-webhooks.ts';
@@ -15,6 +16,8 @@ export type { ServiceOptions };
 export type Service = {
   /** Where the API listens; `null` without the role `api`. */
   url: string | null;
+  /** Where operators find the console; `null` where it is off. */
+  consoleUrl: string | null;
   metricsUrl: string | null;
   db: Database;
   stop(): Promise<void>;
@@ -40,9 +43,19 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     if (api !== null) started.push(api);
     // The pools close before the API stops, because its look-ups would otherwise wait for a node that hangs.
     started.push({ stop: () => Promise.all(context.pools.map(({ pool }) => pool.close())) });
+    const { console } = options;
+    const operators =
+      console && config.roles.includes('console') ? await startConsole(context, options, console) : null;
+    if (operators !== null) started.push(operators);
     if (config.roles.includes('watcher')) started.push(...startWatchers(context));
     if (config.roles.includes('webhooks')) started.push(await startWebhooks(context));
-    return { url: api?.url ?? null, metricsUrl: metricsServer?.url ?? null, db, stop };
+    return {
+      url: api?.url ?? null,
+      consoleUrl: operators?.url ?? null,
+      metricsUrl: metricsServer?.url ?? null,
+      db,
+      stop,
+    };
   } catch (error) {
     await stop();
     throw error;

@@ -1,5 +1,6 @@
 import type { Command } from '@commander-js/extra-typings';
 import { addAddressCommands } from './address/commands.ts';
+import { addAdminKeyCommands } from './admin-key/commands.ts';
 import { addAuditCommands } from './audit/commands.ts';
 import { addBackupCommands } from './backup/commands.ts';
 import { addChainCommands } from './chain/commands.ts';
@@ -34,6 +35,7 @@ export function addCommands(program: Command, terminal: Terminal): void {
   addBackupCommands(program, terminal, print);
   addProjectCommands(program, terminal, print);
   addKeyCommands(program, terminal, print);
+  addAdminKeyCommands(program, terminal, print);
   addAddressCommands(program, terminal, print);
   addWebhookCommands(program, terminal, print);
   addDeliveriesCommands(program, terminal, print);

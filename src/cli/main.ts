@@ -4,6 +4,7 @@ import { holdsKeyOrId, spotSecret } from '../operator/input/spot-secret.ts';
 import { addCommands } from './commands.ts';
 import { describeError, EXIT, type ExitCode } from './terminal/describe-error.ts';
 import { secretProblem } from './terminal/secret-problem.ts';
+import { chooseServer, SERVER_OPTION } from './terminal/server-option.ts';
 import { createTerminal, printError, type Surroundings, type Terminal } from './terminal/terminal.ts';
 import { readVersion } from './terminal/version.ts';
 
@@ -40,6 +41,8 @@ function createProgram(terminal: Terminal): Command {
     .description('Self-hosted, non-custodial invoicing for USDT on TRON.')
     .version(readVersion(), '-V, --version')
     .option('--json', 'print one JSON object on standard output, also for an error')
+    .option(...SERVER_OPTION)
+    .hook('preAction', (program, command) => chooseServer(terminal, program, command))
     .helpOption('-h, --help', 'show this help')
     .configureHelp({ showGlobalOptions: true, sortSubcommands: false })
     .configureOutput({

@@ -42,6 +42,8 @@ export type Config = Readonly<{
   devnet: Readonly<{ blockMs: number; producers: number }>;
   /** `null`: metrics are off. */
   metrics: Readonly<{ host: string; port: number }> | null;
+  /** Where the console listens. `null`: it is off. */
+  console: Readonly<{ host: string; port: number }> | null;
   logLevel: Settings['QUITTANCE_LOG_LEVEL'];
   /** IP addresses, CIDR blocks, `loopback`. */
   trustProxy: readonly string[];
@@ -77,6 +79,7 @@ function compose(settings: Settings): Config {
   const networks = composeNetworks(settings);
   const sandbox = Object.keys(networks).length === 0;
   const metricsPort = settings.QUITTANCE_METRICS_PORT ?? (sandbox ? 0 : DEFAULT_METRICS_PORT);
+  const consolePort = settings.QUITTANCE_CONSOLE_PORT ?? (sandbox ? 0 : 'off');
   const publicUrl = settings.QUITTANCE_PUBLIC_URL;
   const consoleUrl = settings.QUITTANCE_CONSOLE_URL;
   return {
@@ -93,6 +96,7 @@ function compose(settings: Settings): Config {
     networks,
     devnet: { blockMs: settings.QUITTANCE_DEVNET_BLOCK_MS, producers: settings.QUITTANCE_DEVNET_PRODUCERS },
     metrics: metricsPort === 'off' ? null : { host: settings.QUITTANCE_METRICS_HOST, port: metricsPort },
+    console: consolePort === 'off' ? null : { host: settings.QUITTANCE_CONSOLE_HOST, port: consolePort },
     logLevel: settings.QUITTANCE_LOG_LEVEL,
     trustProxy: settings.QUITTANCE_TRUST_PROXY,
     masterKeys: settings.QUITTANCE_MASTER_KEY ?? null,

@@ -62,8 +62,10 @@ function sentence(variable: Variable, text: string, problem: SettingProblem): st
 /** The farthest that a misspelt name lies from the right one. */
 const MAX_MISSPELT_LETTERS = 2;
 
-/** Read by "quittance listen", and by programs of integrators that run beside the service on a developer's machine. */
-const INTEGRATOR_VARIABLES = ['QUITTANCE_API_KEY', 'QUITTANCE_SERVER', 'QUITTANCE_URL', 'QUITTANCE_WEBHOOK_SECRET'];
+/** Read by commands alone, and by programs of integrators that run beside the service on a developer's machine. */
+const INTEGRATOR_VARIABLES = [
+  ...['QUITTANCE_ADMIN_KEY', 'QUITTANCE_API_KEY', 'QUITTANCE_SERVER', 'QUITTANCE_URL', 'QUITTANCE_WEBHOOK_SECRET'],
+];
 
 const KNOWN: readonly string[] = [...VARIABLES, ...FILE_VARIABLES.keys()];
 

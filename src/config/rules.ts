@@ -4,7 +4,7 @@ import { type NodeSpec, showsBytes } from '../domain/node.ts';
 import { parseMasterKey } from '../runtime/key-ring.ts';
 import { isTronGridNode, parseNode } from './node-entry.ts';
 import type { ConfigProblem, ReadSettings } from './read-settings.ts';
-import { NODE_VARIABLES, type Variable } from './settings.ts';
+import { NEEDED_ROLES, NODE_VARIABLES, type Variable } from './settings.ts';
 import { databaseTransportProblems, nodeTransportProblems } from './transport.ts';
 import { httpUrl, showValue } from './url-problems.ts';
 
@@ -39,7 +39,7 @@ export function contradictions({ settings, present }: ReadSettings): ConfigProbl
     add('QUITTANCE_MASTER_KEY', 'holds one key twice, in base64 and in hexadecimal: remove one of the two.');
   }
   const roles = settings.QUITTANCE_ROLES;
-  if (roles !== undefined && roles.length < 3) {
+  if (roles !== undefined && NEEDED_ROLES.some((role) => !roles.includes(role))) {
     const shown = showValue(roles.join(','));
     if (!isSet('DATABASE_URL')) {
       add(
@@ -64,6 +64,36 @@ export function contradictions({ settings, present }: ReadSettings): ConfigProbl
   if (port !== undefined && port !== 0 && port === usedMetricsPort && isSameHost) {
     const variable = isSet('QUITTANCE_METRICS_PORT') ? 'QUITTANCE_METRICS_PORT' : 'QUITTANCE_PORT';
     add(variable, `is ${port}, which the API and the metrics cannot both have: give one of them another port.`);
+  }
+  problems.push(...consoleProblems({ settings, present }));
+  return problems;
+}
+
+function consoleProblems({ settings, present }: Pick<ReadSettings, 'settings' | 'present'>): ConfigProblem[] {
+  const { QUITTANCE_CONSOLE_URL: text, QUITTANCE_CONSOLE_PORT: port, QUITTANCE_ROLES: roles = [] } = settings;
+  const problems: ConfigProblem[] = [];
+  const add = (variable: Variable, message: string) => problems.push({ variable, message: `${variable} ${message}` });
+  const url = text === undefined ? null : httpUrl(text);
+  if (url?.protocol === 'http:' && !isLoopbackLink(url.hostname)) {
+    add(
+      'QUITTANCE_CONSOLE_URL',
+      `is ${showValue(url.origin)}: keys and sessions of operators go there, so it must start with https://.`,
+    );
+  }
+  if (typeof port !== 'number' && roles.length === 1 && roles[0] === 'console') {
+    add('QUITTANCE_CONSOLE_PORT', 'is not set, so a process with the role console alone would do nothing: set it.');
+  }
+  const others = [
+    ['QUITTANCE_PORT', settings.QUITTANCE_PORT, settings.QUITTANCE_HOST],
+    ['QUITTANCE_METRICS_PORT', settings.QUITTANCE_METRICS_PORT, settings.QUITTANCE_METRICS_HOST],
+  ] as const;
+  for (const [variable, other, host] of others) {
+    if (typeof port === 'number' && port !== 0 && port === other && host === settings.QUITTANCE_CONSOLE_HOST) {
+      add('QUITTANCE_CONSOLE_PORT', `is ${port}, and so is ${variable}: give one of them another port.`);
+    }
+  }
+  if (present.has('QUITTANCE_CONSOLE_URL') && port === 'off') {
+    add('QUITTANCE_CONSOLE_URL', 'means nothing while QUITTANCE_CONSOLE_PORT is off: unset it, or set the port.');
   }
   return problems;
 }
@@ -155,6 +185,9 @@ export function idleSettings({ settings, present }: ReadSettings): ConfigProblem
   }
   if (present.has('QUITTANCE_AGREEMENT') && !isReal) {
     warn('QUITTANCE_AGREEMENT', 'has no effect in the sandbox, which has one node.');
+  }
+  if (typeof settings.QUITTANCE_CONSOLE_PORT === 'number' && settings.QUITTANCE_ROLES?.includes('console') === false) {
+    warn('QUITTANCE_CONSOLE_PORT', 'has no effect: QUITTANCE_ROLES is set, and lacks the role console.');
   }
   const isWatcherAlone = settings.QUITTANCE_ROLES?.every((role) => role === 'watcher') === true;
   if (present.has('QUITTANCE_MASTER_KEY') && isWatcherAlone) {

@@ -23,7 +23,9 @@ export type Setting<Value> = {
   read(text: string): { value: Value } | { problems: SettingProblem[] };
 };
 
-const ROLES = ['api', 'watcher', 'webhooks'] as const;
+/** What only works where each of them runs somewhere. */
+export const NEEDED_ROLES = ['api', 'watcher', 'webhooks'] as const;
+const ROLES = [...NEEDED_ROLES, 'console'] as const;
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 /** Every environment variable that Quittance reads. docs/configuration.md lists the same names. */
@@ -31,7 +33,6 @@ export const SETTINGS = {
   QUITTANCE_PORT: integer(0, 65_535, 8080, '0 takes any free port'),
   QUITTANCE_HOST: text('127.0.0.1', listenHostProblem),
   QUITTANCE_PUBLIC_URL: text(undefined, publicUrlProblem),
-  QUITTANCE_CONSOLE_URL: text(undefined, consoleUrlProblem),
   QUITTANCE_DATA_DIR: text('.quittance', dataDirProblem),
   DATABASE_URL: text(undefined, databaseUrlProblem),
   DATABASE_OWNER_URL: text(undefined, databaseUrlProblem),
@@ -51,7 +52,10 @@ export const SETTINGS = {
   QUITTANCE_ALLOW_PLAINTEXT: list<string, string[]>([], plaintextHostProblem),
   QUITTANCE_DEVNET_BLOCK_MS: integer(100, 60_000, 1000, 'milliseconds between two blocks'),
   QUITTANCE_DEVNET_PRODUCERS: integer(1, 27, 5, 'block producers'),
-  QUITTANCE_METRICS_PORT: metricsPort(),
+  QUITTANCE_CONSOLE_PORT: portOrOff(),
+  QUITTANCE_CONSOLE_HOST: text('127.0.0.1', listenHostProblem),
+  QUITTANCE_CONSOLE_URL: text(undefined, consoleUrlProblem),
+  QUITTANCE_METRICS_PORT: portOrOff(),
   QUITTANCE_METRICS_HOST: text('127.0.0.1', listenHostProblem),
   QUITTANCE_LOG_LEVEL: oneOf(LEVELS, 'info'),
   QUITTANCE_TRUST_PROXY: list<string, string[]>([], proxyProblem),
@@ -123,7 +127,7 @@ function wholeNumber(text: string, minimum: number, maximum: number): number | n
   return /^-?\d{1,15}$/.test(text) && value >= minimum && value <= maximum ? value : null;
 }
 
-function metricsPort(): Setting<number | 'off' | undefined> {
+function portOrOff(): Setting<number | 'off' | undefined> {
   return single(undefined, (text) => {
     const value = text === 'off' ? text : wholeNumber(text, 0, 65_535);
     return value === null ? 'must be a whole number from 0 to 65535 (0 takes any free port), or "off"' : { value };

@@ -3,7 +3,7 @@ import { AppError } from '../domain/errors.ts';
 import { readReplayedEvents, replayEvents } from '../operator/deliveries/replay-events.ts';
 import { writeRows } from '../operator/export/write-rows.ts';
 import { clip } from '../operator/input/clip.ts';
-import { readNote } from '../operator/input/read-note.ts';
+import { readOneNote } from '../operator/input/read-note.ts';
 import { createInvoiceByHand, readExternalId } from '../operator/invoices/create-invoice-by-hand.ts';
 import { exportInvoices, INVOICE_COLUMNS } from '../operator/invoices/export-invoices.ts';
 import { listInvoices, readAmount, readInvoiceFilter, showInvoice } from '../operator/invoices/list-invoices.ts';
@@ -70,7 +70,7 @@ async function create(deps: ConsoleDeps, { visit, request, tokens }: Asked): Pro
     const wanted = {
       requestedMicro: readAmount('amount', (filled.amount ?? '').trim()),
       externalId: readExternalId('externalId', (filled.externalId ?? '').trim()),
-      note: readNote('note', filled.note),
+      note: readOneNote(filled.note),
     };
     const made = { ...wanted, projectId: project.projectId, idempotencyKey: `console-${taken.id}` };
     return madePage(visit, project, await createInvoiceByHand(deps, visit.actor, made));

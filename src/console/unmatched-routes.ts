@@ -1,7 +1,7 @@
 import { AppError } from '../domain/errors.ts';
 import { clip } from '../operator/input/clip.ts';
 import { readChoice } from '../operator/input/read-choice.ts';
-import { readNote } from '../operator/input/read-note.ts';
+import { readOneNote } from '../operator/input/read-note.ts';
 import { listTransfers, readTransferFilter } from '../operator/transfers/list-transfers.ts';
 import {
   readInvoiceName,
@@ -90,7 +90,7 @@ const STATUS: Partial<Record<AppError['code'], number>> = { INVALID_ARGUMENT: 40
 
 /** A refund is named so that the desk, the export and `explain` lead to it. */
 function noteOf({ note, refundTx }: { note?: string; refundTx?: string }): string {
-  const own = readNote('note', note);
+  const own = readOneNote(note);
   if (refundTx === undefined) return own;
-  return readNote('note', `refund tx ${readRefundTx('refundTx', refundTx)}${own === '' ? '' : `; ${own}`}`);
+  return readOneNote(`refund tx ${readRefundTx('refundTx', refundTx)}${own === '' ? '' : `; ${own}`}`);
 }

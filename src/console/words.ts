@@ -1,5 +1,5 @@
-import { formatHint } from '../domain/format-hint.ts';
 import { type Hint, Message, type Text } from '../domain/message.ts';
+import { formatHint } from '../operator/command-words.ts';
 import { type Html, html } from '../web/html.ts';
 
 /** Fields by the labels of their forms. */

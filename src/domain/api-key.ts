@@ -7,12 +7,23 @@ import { keyMode, type Network } from './network.ts';
  */
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const KEY = /^qt_(live|test)_([0-7][0-9a-hjkmnp-tv-z]{25})([0-9A-Za-z]{43})([0-9A-Za-z]{6})$/;
+/** Keys of the admin API are made the same, `qa_<key id, 26><secret, 43><CRC32, 6>`. */
+const ADMIN_KEY = /^qa_([0-7][0-9a-hjkmnp-tv-z]{25})([0-9A-Za-z]{43})([0-9A-Za-z]{6})$/;
 
 /** Writes the key for a key id and 32 random bytes. */
 export function formatApiKey(network: Network, keyUuid: string, secret: Uint8Array): string {
+  return formatKey(`qt_${keyMode(network)}_`, keyUuid, secret);
+}
+
+/** The same of the admin API. */
+export function formatAdminKey(keyUuid: string, secret: Uint8Array): string {
+  return formatKey('qa_', keyUuid, secret);
+}
+
+function formatKey(prefix: string, keyUuid: string, secret: Uint8Array): string {
   if (secret.length !== 32) throw new RangeError('a secret key needs 32 random bytes');
   const id = encodeId('key', keyUuid).slice('key_'.length);
-  const body = `qt_${keyMode(network)}_${id}${toBase62(bytesToBigint(secret), 43)}`;
+  const body = `${prefix}${id}${toBase62(bytesToBigint(secret), 43)}`;
   return body + checksumOf(body);
 }
 
@@ -24,6 +35,13 @@ export function readApiKey(text: string): { keyUuid: string; mode: 'live' | 'tes
   if (checksumOf(text.slice(0, -checksum.length)) !== checksum) return null;
   const keyUuid = decodeId('key', `key_${id}`);
   return keyUuid === null ? null : { keyUuid, mode: mode === 'live' ? 'live' : 'test' };
+}
+
+/** The same of the admin API: its UUID, or `null`. */
+export function readAdminKey(text: string): string | null {
+  const [, id = '', , checksum = ''] = ADMIN_KEY.exec(text) ?? [];
+  if (id === '' || checksumOf(text.slice(0, -checksum.length)) !== checksum) return null;
+  return decodeId('key', `key_${id}`);
 }
 
 /** Six characters in base62. Written without BigInt, because every request checks one. */

@@ -29,6 +29,8 @@ export type ErrorCode =
   | 'INVALID_ARGUMENT'
   | 'NOT_FOUND'
   | 'CONFLICT'
+  | 'FORBIDDEN'
+  | 'SERVER_UNAVAILABLE'
   | 'SANDBOX_NOT_RUNNING'
   | 'SANDBOX_REFUSED';
 

@@ -2,10 +2,11 @@ import type { RecordedAction } from '../store/access/audit-log.ts';
 import type { Role } from './actor.ts';
 
 /**
- * What a use case takes: the least role, whether the second factor is asked for again, and what the audit log calls it when it changes
- * something. This table is the only place that decides who may do what.
+ * What a use case takes: the least role, whether it reaches beyond the projects (`wide`), so that only who may see all of them may do it,
+ * whether the second factor is asked for again, and what the audit log calls it when it changes something. This table is the only place
+ * that decides who may do what.
  */
-export type Rule = { role: Role; stepUp?: true; records?: readonly RecordedAction[] };
+export type Rule = { role: Role; wide?: true; stepUp?: true; records?: readonly RecordedAction[] };
 
 /** Every use case, by its name. */
 export const ACTIONS = {
@@ -21,15 +22,18 @@ export const ACTIONS = {
 
   listProjects: { role: 'viewer' },
   showProject: { role: 'viewer' },
-  createProject: { role: 'owner', records: ['project.created'] },
+  createProject: { role: 'owner', wide: true, records: ['project.created'] },
   updateProject: { role: 'owner', stepUp: true, records: ['project.changed'] },
 
   listKeys: { role: 'owner' },
   createKey: { role: 'owner', stepUp: true, records: ['key.created'] },
   revokeKey: { role: 'owner', records: ['key.revoked'] },
-  showMasterKeys: { role: 'owner' },
-  rotateMasterKey: { role: 'owner', stepUp: true, records: ['master-key.rotated'] },
-  rotateReceiptKey: { role: 'owner', stepUp: true, records: ['receipt-key.rotated'] },
+  listAdminKeys: { role: 'owner', wide: true },
+  createAdminKey: { role: 'owner', wide: true, stepUp: true, records: ['admin-key.created'] },
+  revokeAdminKey: { role: 'owner', wide: true, records: ['admin-key.revoked'] },
+  showMasterKeys: { role: 'owner', wide: true },
+  rotateMasterKey: { role: 'owner', wide: true, stepUp: true, records: ['master-key.rotated'] },
+  rotateReceiptKey: { role: 'owner', wide: true, stepUp: true, records: ['receipt-key.rotated'] },
 
   listEndpoints: { role: 'viewer' },
   addEndpoint: { role: 'owner', stepUp: true, records: ['webhook.added'] },
@@ -61,25 +65,25 @@ export const ACTIONS = {
 
   showToday: { role: 'viewer' },
 
-  showStatus: { role: 'viewer' },
-  listProducers: { role: 'viewer' },
-  makeCheckpoint: { role: 'viewer' },
-  checkCheckpoint: { role: 'viewer' },
-  reconcileNow: { role: 'viewer' },
-  verifyRange: { role: 'viewer' },
-  acceptProducers: { role: 'owner', stepUp: true, records: ['producers.accepted'] },
-  acknowledgeAlarms: { role: 'operator', records: ['alarm.acknowledged'] },
-  passBlock: { role: 'owner', stepUp: true, records: ['block.passed'] },
-  rescanRange: { role: 'operator', records: ['chain.rescanned'] },
-  repairRange: { role: 'owner', stepUp: true, records: ['chain.repaired'] },
-  resumeChain: { role: 'owner', stepUp: true, records: ['chain.resumed'] },
+  showStatus: { role: 'viewer', wide: true },
+  listProducers: { role: 'viewer', wide: true },
+  makeCheckpoint: { role: 'viewer', wide: true },
+  checkCheckpoint: { role: 'viewer', wide: true },
+  reconcileNow: { role: 'viewer', wide: true },
+  verifyRange: { role: 'viewer', wide: true },
+  acceptProducers: { role: 'owner', wide: true, stepUp: true, records: ['producers.accepted'] },
+  acknowledgeAlarms: { role: 'operator', wide: true, records: ['alarm.acknowledged'] },
+  passBlock: { role: 'owner', wide: true, stepUp: true, records: ['block.passed'] },
+  rescanRange: { role: 'operator', wide: true, records: ['chain.rescanned'] },
+  repairRange: { role: 'owner', wide: true, stepUp: true, records: ['chain.repaired'] },
+  resumeChain: { role: 'owner', wide: true, stepUp: true, records: ['chain.resumed'] },
 
-  checkSchema: { role: 'owner' },
-  makeKey: { role: 'owner' },
-  verifyBackup: { role: 'owner' },
-  createBackup: { role: 'owner', stepUp: true, records: ['backup.created'] },
-  restoreBackup: { role: 'owner', stepUp: true, records: ['backup.restored'] },
-  acceptRestore: { role: 'owner', stepUp: true, records: ['backup.accepted'] },
+  checkSchema: { role: 'owner', wide: true },
+  makeKey: { role: 'owner', wide: true },
+  verifyBackup: { role: 'owner', wide: true },
+  createBackup: { role: 'owner', wide: true, stepUp: true, records: ['backup.created'] },
+  restoreBackup: { role: 'owner', wide: true, stepUp: true, records: ['backup.restored'] },
+  acceptRestore: { role: 'owner', wide: true, stepUp: true, records: ['backup.accepted'] },
 
   invitePerson: { role: 'owner', stepUp: true, records: ['user.invited'] },
   listPeople: { role: 'owner' },
@@ -95,9 +99,9 @@ export const ACTIONS = {
   removePasskey: { role: 'viewer', stepUp: true, records: ['passkey.removed'] },
   stepUp: { role: 'viewer', records: ['session.stepped-up'] },
 
-  listAudit: { role: 'owner' },
-  exportAudit: { role: 'owner' },
-  verifyAudit: { role: 'owner' },
+  listAudit: { role: 'owner', wide: true },
+  exportAudit: { role: 'owner', wide: true },
+  verifyAudit: { role: 'owner', wide: true },
 } as const satisfies Readonly<Record<string, Rule>>;
 
 export type ActionName = keyof typeof ACTIONS;

@@ -17,6 +17,11 @@ export type Actor = {
   requestId: string | null;
 };
 
+/** Whether an actor may see what belongs to a project (UUID). What it may not see is answered as what is not there. */
+export function maySee({ projects }: Actor, projectId: string): boolean {
+  return projects === null || projects.includes(projectId);
+}
+
 /** Somebody who can run commands here: that person has the database, and so every right. */
 export function commandActor(name: string, origin: string | null = null): Actor {
   return { kind: 'cli', name, role: 'owner', id: null, projects: null, origin, requestId: null };

@@ -64,8 +64,8 @@ const SECRET_PATTERNS: readonly RegExp[] = [
   new RegExp(`("(?:${names})":")(?:[^"\\\\]|\\\\.)+`, 'gi'),
   // The same inside a text that holds JSON: {\"apiKey\":\"…\"}. It begins with one backslash: with all of a run it would be tried at each.
   new RegExp(`(\\\\"(?:${names})\\\\+"\\s*:\\s*\\\\+")[^"\\\\]+`, 'gi'),
-  // qt_live_4fQ… and qt_test_…
-  /(\bqt_(?:live|test)_)[A-Za-z0-9_-]+/g,
+  // qt_live_4fQ…, qt_test_… and qa_…
+  /(\bq(?:t_(?:live|test)|a)_)[A-Za-z0-9_-]+/g,
   // whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
   /(\bwhsec_)[A-Za-z0-9+/=_-]+/g,
   // QUITTANCE_MASTER_KEY=… of an environment, a unit file or a shell

@@ -3,19 +3,23 @@ import type { FastifyInstance } from 'fastify';
 import { AppError } from '../domain/errors.ts';
 
 /** Returns the URL that it listens on. Errors: `PORT_IN_USE`, `CONFIG_INVALID`. */
-export async function listen(app: FastifyInstance, { host, port }: { host: string; port: number }): Promise<string> {
+export async function listen(
+  app: FastifyInstance,
+  { host, port }: { host: string; port: number },
+  variables = { port: 'QUITTANCE_PORT', host: 'QUITTANCE_HOST' },
+): Promise<string> {
   await app.listen({ host, port }).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'EADDRINUSE') {
       throw new AppError(
         'PORT_IN_USE',
-        `port ${port} on ${host} is in use: stop the other program, or set QUITTANCE_PORT to another port (0 takes any free one)`,
+        `port ${port} on ${host} is in use: stop the other program, or set ${variables.port} to another port (0 takes any free one)`,
         { cause: error },
       );
     }
     if (error.code === 'EACCES' || error.code === 'EADDRNOTAVAIL') {
       throw new AppError(
         'CONFIG_INVALID',
-        `cannot listen on ${host}:${port} (${error.code}): set QUITTANCE_HOST and QUITTANCE_PORT to an address and port of this machine that this user may use`,
+        `cannot listen on ${host}:${port} (${error.code}): set ${variables.host} and ${variables.port} to an address and port of this machine that this user may use`,
         { cause: error },
       );
     }

@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.ts';
+import type { OperationDeps } from '../operator/operation.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { KeyRing } from '../runtime/key-ring.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -24,6 +25,12 @@ export type ServiceOptions = {
   owner?: Connection;
   /** Opens what is sealed in the database. With `null` receipts are not signed, and the role `webhooks` does not start. */
   keyRing: KeyRing | null;
+  /** Where the role `console` listens, and what its use cases know of the configuration; absent or `null`: it does not.
+   * `url` is the origin that operators see, `null` where it listens.
+   * `sandboxToken`: whoever has it is the owner. */
+  console?:
+    | (NonNullable<Config['console']> & { url: string | null; config: OperationDeps['config']; sandboxToken?: string })
+    | null;
   log: Logger;
   clock?: Clock;
   /** The block time of the networks, for a local one that is faster than the real 3,000 ms. */

@@ -28,6 +28,8 @@ export type ServerOptions = {
   lagMs?(): number;
   /** The share of the process that requests may have, 0 … 1; all of it by default. */
   requestShare?(): number;
+  /** Whether a name, as `Host` has it without its port, is one of ours; every name is when absent. */
+  isOurHost?(name: string): boolean;
   /** The id of a key that is known to be valid. Its requests do not wait behind those of strangers. */
   recognize?(apiKey: string, client: Client): string | null;
 };
@@ -81,7 +83,8 @@ export function createServer(options: ServerOptions): FastifyInstance {
     request[STARTED_MS] = performance.now();
     reply.header('X-Request-Id', request.id).headers(ANSWER_HEADERS);
     checkHost(request.raw);
-    done();
+    if (options.isOurHost?.(hostName(request)) === false) answerMisdirected(request, reply);
+    else done();
   });
   readClients(app, isProxy);
   boundUnsentAnswers(app);
@@ -108,6 +111,21 @@ export function createServer(options: ServerOptions): FastifyInstance {
     sendProblem(request, reply, toProblem(error, request, options), options),
   );
   return app;
+}
+
+/** `Host: [::1]:8080` is `[::1]`. */
+function hostName({ headers }: FastifyRequest): string {
+  return (headers.host ?? '').replace(/:\d*$/, '').toLowerCase();
+}
+
+/** A page of another name was led to this address, perhaps by its name server. */
+function answerMisdirected(request: FastifyRequest, reply: FastifyReply): void {
+  const detail = `This server does not answer as ${hostName(request).slice(0, 100)}.`;
+  const body = { type: 'about:blank', title: 'Misdirected Request', status: 421, code: 'MISDIRECTED', detail };
+  reply
+    .code(421)
+    .type('application/problem+json; charset=utf-8')
+    .send(JSON.stringify({ ...body, requestId: request.id }));
 }
 
 function measureLag(app: FastifyInstance): () => number {

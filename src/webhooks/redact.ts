@@ -26,7 +26,7 @@ const RUN_CHARACTER = /[A-Za-z0-9+/=_\\-]/;
 const MIN_CUT_RUN = 8;
 
 const PEM = /-----BEGIN [A-Z0-9 ]{1,40}-----[\s\S]*?(?:-----END [A-Z0-9 ]{1,40}-----|$)/g;
-const PREFIXED = new RegExp(`(whsec_|qt_(?:live|test)_)${RUN}+`, 'g');
+const PREFIXED = new RegExp(`(whsec_|qt_(?:live|test)_|qa_)${RUN}+`, 'g');
 /** Not `Basic realm="…"` and `Bearer token required`, which say what is wrong. */
 const CREDENTIALS =
   /\b(Bearer|Basic)([ \t]+)(?!(?:auth[a-z]*|realm|scheme|token|credentials?|is|was|not)\b)[^\s"'<>,;]+/gi;

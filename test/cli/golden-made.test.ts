@@ -126,6 +126,25 @@ test('projects and keys are made, changed and refused as they were', async () =>
   await finishAudited();
 });
 
+test('keys of the admin API are made, listed, revoked and refused as they were', async () => {
+  const { run, both, create, finishAudited } = await openPart('admin-key');
+  await both(['migrate']);
+  await both(['admin-key', 'list']);
+  const { projectId } = await create();
+  const make = ['admin-key', 'create', '--name', 'laptop', '--role'];
+  const { adminKeyId } = await run([...make, 'owner', '--json']);
+  await run([...make, 'viewer', '--projects', projectId, '--expires', '90d', '--allow-ip', '192.0.2.0/24,::1']);
+  await both([...make, 'viewer', '--projects', `prj_${NOBODYS}`]);
+  await both([...make, 'king']);
+  await both([...make, 'viewer', '--expires', 'soon', '--allow-ip', '0.0.0.0/0']);
+  await both(['admin-key', 'list']);
+  await both(['admin-key', 'revoke', adminKeyId]);
+  await both(['admin-key', 'revoke', `adm_${NOBODYS}`]);
+  await both(['admin-key', 'revoke', 'qa_1']);
+  await run(['admin-key', 'list', '--json']);
+  await finishAudited();
+});
+
 test('addresses are added, derived, retired and refused as they were', async () => {
   const { run, both, create, finishAudited } = await openPart('address');
   await create();

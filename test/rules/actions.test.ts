@@ -8,7 +8,10 @@ const RULES: Readonly<Record<string, Rule>> = ACTIONS;
 const ROOT = join(import.meta.dirname, '../../src/operator');
 
 /** Parts of use cases that are called by other files, and tests. */
-const INNER = ['recordActions', 'recordedActor', 'recordRescanned', 'rotateEndpointSecret'];
+const INNER = [
+  ...['recordActions', 'recordedActor', 'recordRescanned', 'rotateEndpointSecret'],
+  ...['authorize', 'maySee', 'perform', 'selectEndpoint', 'selectEvent', 'selectProject'],
+];
 
 type UseCase = { name: string; text: string; takesActor: boolean };
 

@@ -4,7 +4,7 @@ import { Command } from '@commander-js/extra-typings';
 import ts from 'typescript';
 import { expect, test } from 'vitest';
 import { addCommands } from '../../src/cli/commands.ts';
-import { optionOf } from '../../src/domain/format-hint.ts';
+import { optionOf } from '../../src/operator/command-words.ts';
 import { recordTerminal } from '../support/terminal.ts';
 
 const FOLDER = new URL('../../src/operator/', import.meta.url).pathname;

@@ -11,6 +11,7 @@ const CHANGING: Record<string, string[]> = {
   addresses: ['retired_at', 'barred_at'],
   alarms: ['detail', 'seen_at', 'seen_count', 'resolved_at'],
   api_keys: ['last_used_at', 'revoked_at'],
+  admin_keys: ['last_used_at', 'revoked_at'],
   balance_checks: [
     ...['good_block', 'checked_block', 'balance_micro', 'expected_micro', 'node', 'checked_at', 'due_at'],
   ],

@@ -1,9 +1,7 @@
 import type { Policy } from '../../domain/policy.ts';
-import { type AddDeps, addAddresses } from '../../operator/addresses/add-addresses.ts';
-import { cliActor } from '../terminal/operator.ts';
+import { addAddressesOperation } from '../../operator/addresses/operations.ts';
+import { runOperation } from '../terminal/run-operation.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
-import { withDatabase } from '../terminal/with-database.ts';
-import { usingNodes } from '../terminal/with-nodes.ts';
 import { describeActivation } from './activation.ts';
 import { otherPolicyNote } from './other-policy-note.ts';
 import { readAddresses } from './read-addresses.ts';
@@ -21,15 +19,10 @@ type Options = {
 export async function printAdded(
   terminal: Terminal,
   args: readonly string[],
-  { file, by, isChecked, ...input }: Options,
+  { file, by, ...input }: Options,
 ): Promise<Result> {
-  const actor = cliActor(terminal, by);
   const entries = await readAddresses(args, file, terminal.stdin);
-  const { view, projectPolicy } = await withDatabase(terminal, (deps) => {
-    const withNodes: AddDeps['withNodes'] = (network) => (ask) =>
-      usingNodes(terminal, deps, network, ({ pool }) => ask(pool));
-    return addAddresses({ ...deps, withNodes: isChecked ? withNodes : null }, actor, { ...input, entries });
-  });
+  const { view, projectPolicy } = await runOperation(terminal, addAddressesOperation, { ...input, entries }, { by });
   const next = [
     ...otherPolicyNote(view, view.policy, projectPolicy),
     ...(view.activation === null ? [] : describeActivation(view.activation, view.added.length)),

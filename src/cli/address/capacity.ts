@@ -1,18 +1,14 @@
 import { LOW_DAYS, LOW_PERCENT, USES_OF_A_RATE } from '../../domain/capacity.ts';
-import { AppError } from '../../domain/errors.ts';
-import { type MicroUsdt, parseAmount } from '../../domain/money.ts';
-import { showCapacity, showCapacityOfAmount } from '../../operator/addresses/show-capacity.ts';
+import { showCapacityOfAmountOperation, showCapacityOperation } from '../../operator/addresses/operations.ts';
 import type {
   AddressCapacityView,
   AmountCapacityView,
   CapacityOfAmountView,
   CapacityView,
 } from '../../operator/addresses/views.ts';
-import { clip } from '../../operator/input/clip.ts';
-import { cliActor } from '../terminal/operator.ts';
+import { runOperation } from '../terminal/run-operation.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
 import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
-import { withDatabase } from '../terminal/with-database.ts';
 
 const AMOUNTS: readonly Column<AmountCapacityView>[] = [
   ['AMOUNT', ({ amount }) => amount],
@@ -26,7 +22,7 @@ const AMOUNTS: readonly Column<AmountCapacityView>[] = [
 ];
 
 export async function printCapacity(terminal: Terminal, projectId: string | undefined): Promise<Result> {
-  const data = await withDatabase(terminal, (deps) => showCapacity(deps, cliActor(terminal), { projectId }));
+  const data = await runOperation(terminal, showCapacityOperation, { projectId });
   const fields = formatFields([...headOf(data), ['verdict', verdictOf(data, data.amounts)]]);
   return { data, text: joinParts(fields, tableOf(AMOUNTS, data.amounts)), ...nextOf(data) };
 }
@@ -41,12 +37,9 @@ const ADDRESSES: readonly Column<AddressCapacityView>[] = [
 export async function printCapacityOfAmount(
   terminal: Terminal,
   projectId: string | undefined,
-  text: string,
+  amount: string,
 ): Promise<Result> {
-  const amount = readAmount(text);
-  const data = await withDatabase(terminal, (deps) =>
-    showCapacityOfAmount(deps, cliActor(terminal), { projectId, amount }),
-  );
+  const data = await runOperation(terminal, showCapacityOfAmountOperation, { projectId, amount });
   const fields = formatFields([
     ...headOf(data),
     ['amount', `${data.amount} USDT`],
@@ -56,15 +49,6 @@ export async function printCapacityOfAmount(
     ['verdict', verdictOf(data, [data])],
   ]);
   return { data, text: joinParts(fields, tableOf(ADDRESSES, data.addresses)), ...nextOf(data) };
-}
-
-function readAmount(text: string): MicroUsdt {
-  const amount = parseAmount(text);
-  if (amount.kind === 'ok') return amount.amountMicro;
-  throw new AppError(
-    'INVALID_ARGUMENT',
-    `--amount ${clip(text)} ${amount.reason}: give USDT as an invoice asks for it, for example 25.00`,
-  );
 }
 
 function joinParts(...parts: string[]): string {

@@ -1,28 +1,19 @@
-import type { FieldProblem } from '../../domain/errors.ts';
-import { readCandidates, refusedAddresses } from '../../operator/addresses/read-candidates.ts';
-import { activateAddresses, retireAddresses } from '../../operator/addresses/retire-addresses.ts';
-import { cliActor } from '../terminal/operator.ts';
-import { readNote } from '../terminal/read-note.ts';
+import { activateAddressesOperation, retireAddressesOperation } from '../../operator/addresses/operations.ts';
+import type { SwitchedAddressesView } from '../../operator/addresses/views.ts';
+import { runOperation } from '../terminal/run-operation.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
-import { withDatabase } from '../terminal/with-database.ts';
 import { otherPolicyNote } from './other-policy-note.ts';
 import { readAddresses } from './read-addresses.ts';
 
 type Options = { project?: string | undefined; by?: string | undefined; note?: string | undefined };
 
-async function readInput(terminal: Terminal, args: readonly string[], { project: projectId, by, note }: Options) {
-  const actor = cliActor(terminal, by);
-  const problems: FieldProblem[] = [];
-  const text = readNote(note, problems);
-  const { good: addresses, problems: wrong } = readCandidates(await readAddresses(args, undefined, terminal.stdin), []);
-  problems.push(...wrong);
-  if (problems.length > 0) throw refusedAddresses('no address was changed', problems);
-  return { actor, input: { projectId, addresses, note: text || null } };
+async function readInput({ stdin }: Terminal, args: readonly string[], { project: projectId, note }: Options) {
+  return { projectId, entries: await readAddresses(args, undefined, stdin), note };
 }
 
 export async function printRetired(terminal: Terminal, args: readonly string[], options: Options): Promise<Result> {
-  const { actor, input } = await readInput(terminal, args, options);
-  const { view, projectPolicy } = await withDatabase(terminal, (deps) => retireAddresses(deps, actor, input));
+  const input = await readInput(terminal, args, options);
+  const { view, projectPolicy } = await runOperation(terminal, retireAddressesOperation, input, { by: options.by });
   const notes = view.changed.length === 0 ? [] : ['they take no new invoices; payments to them are watched for ever'];
   if (view.activeAddresses[projectPolicy] === 0) {
     notes.push(
@@ -33,15 +24,13 @@ export async function printRetired(terminal: Terminal, args: readonly string[], 
 }
 
 export async function printActivated(terminal: Terminal, args: readonly string[], options: Options): Promise<Result> {
-  const { actor, input } = await readInput(terminal, args, options);
-  const outcome = await withDatabase(terminal, (deps) => activateAddresses(deps, actor, input));
+  const input = await readInput(terminal, args, options);
+  const outcome = await runOperation(terminal, activateAddressesOperation, input, { by: options.by });
   const { view, projectPolicy, otherPolicy } = outcome;
   return present(view, 'activated', otherPolicyNote(view, otherPolicy ?? projectPolicy, projectPolicy));
 }
 
-type Switched = Awaited<ReturnType<typeof retireAddresses>>['view'];
-
-function present(view: Switched, verb: string, notes: readonly string[]): Result {
+function present(view: SwitchedAddressesView, verb: string, notes: readonly string[]): Result {
   const lines = [
     ...view.changed.map((address) => `${verb} ${address}`),
     ...view.unchanged.map((address) => `${address} was ${view.status} before`),

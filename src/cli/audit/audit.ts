@@ -1,9 +1,10 @@
-import { exportAudit, listAudit, readAuditFilter } from '../../operator/audit/list-audit.ts';
-import { readHead, verifyAudit } from '../../operator/audit/verify-audit.ts';
+import { exportAudit, readAuditFilter } from '../../operator/audit/list-audit.ts';
+import { listAuditOperation, verifyAuditOperation } from '../../operator/audit/operations.ts';
 import type { AuditEntryView } from '../../operator/audit/views.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { exportRows, type Output, readFormat } from '../terminal/export-rows.ts';
 import { cliActor } from '../terminal/operator.ts';
+import { runOperation } from '../terminal/run-operation.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
 import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
 import { withDatabase } from '../terminal/with-database.ts';
@@ -21,15 +22,13 @@ const ENTRIES: readonly Column<AuditEntryView>[] = [
 ];
 
 export async function printAudit(terminal: Terminal, input: Filter): Promise<Result> {
-  const filter = readAuditFilter(input);
-  const data = await withDatabase(terminal, (deps) => listAudit(deps, cliActor(terminal), filter));
+  const data = await runOperation(terminal, listAuditOperation, input);
   const next = data.next === null ? {} : { next: `older ones: add --before ${data.next}` };
   return { data, text: tableOf(ENTRIES, data.data), ...next };
 }
 
 export async function printVerifiedAudit(terminal: Terminal, { head }: { head?: string | undefined }): Promise<Result> {
-  const kept = readHead(head);
-  const data = await withDatabase(terminal, (deps) => verifyAudit(deps, cliActor(terminal), { kept }));
+  const data = await runOperation(terminal, verifyAuditOperation, { head });
   return {
     data,
     text: formatFields([

@@ -3,6 +3,7 @@ import type { Authenticity } from '../../operator/backup/backup-mac.ts';
 import { withScratch } from '../../operator/backup/scratch.ts';
 import { verifyBackup } from '../../operator/backup/verify-backup.ts';
 import type { RefusedBackupView, Rescanned, TotalDifference, VerifiedBackupView } from '../../operator/backup/views.ts';
+import { writeText } from '../../operator/command-words.ts';
 import { createLogger } from '../../runtime/log.ts';
 import { describeError, EXIT } from '../terminal/describe-error.ts';
 import { followScratch } from '../terminal/follow-scratch.ts';
@@ -11,7 +12,6 @@ import { cliActor } from '../terminal/operator.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
 import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
 import { encryptingWith, withDatabase } from '../terminal/with-database.ts';
-import { writeText } from '../terminal/write-text.ts';
 import { describeAuthenticity, type OpenOptions, readOpening } from './read-opening.ts';
 
 /** Exits 1 on any difference, and for a file that no master key vouches for. */

@@ -1,23 +1,23 @@
 import { AppError } from '../../domain/errors.ts';
 import { acceptProducers } from '../../operator/chain/accept-producers.ts';
-import { acknowledgeAlarms, readAlarmKind } from '../../operator/chain/acknowledge-alarms.ts';
-import { listProducers } from '../../operator/chain/list-producers.ts';
-import { resumeChain } from '../../operator/chain/resume-chain.ts';
-import { showStatus, type WatcherState } from '../../operator/chain/show-status.ts';
+import {
+  acknowledgeAlarmsOperation,
+  listProducersOperation,
+  resumeChainOperation,
+  showStatusOperation,
+} from '../../operator/chain/operations.ts';
+import type { WatcherState } from '../../operator/chain/show-status.ts';
 import type { ChainStatusView } from '../../operator/chain/views.ts';
 import { cliActor } from '../terminal/operator.ts';
-import { selectNetwork } from '../terminal/select-network.ts';
+import { runOperation } from '../terminal/run-operation.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
 import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
-import { withDatabase } from '../terminal/with-database.ts';
 import { withNodes } from '../terminal/with-nodes.ts';
 
 type NetworkOption = { network?: string };
 
 export async function printStatus(terminal: Terminal, options: NetworkOption): Promise<Result> {
-  const { view, state } = await withDatabase(terminal, (deps) =>
-    showStatus(deps, cliActor(terminal), { network: selectNetwork(deps.config, options.network) }),
-  );
+  const { view, state } = await runOperation(terminal, showStatusOperation, options);
   const { network, halt, recorded, examined, behind, watcher, alarms } = view;
   const fields = formatFields([
     ['network', network],
@@ -78,9 +78,7 @@ export async function printResumed(
   terminal: Terminal,
   { network: name, yes = false }: NetworkOption & { yes?: boolean },
 ): Promise<Result> {
-  const view = await withDatabase(terminal, (deps) =>
-    resumeChain(deps, cliActor(terminal), { network: selectNetwork(deps.config, name), isSettled: yes }),
-  );
+  const view = await runOperation(terminal, resumeChainOperation, { network: name, isSettled: yes });
   const { network, resumed, halt } = view;
   const reason = `${network} is halted since ${halt.at}: ${halt.reason}`;
   if (!resumed) {
@@ -97,18 +95,13 @@ export async function printAcknowledged(
   terminal: Terminal,
   options: NetworkOption & { alarm: string; subject?: string },
 ): Promise<Result> {
-  const kind = readAlarmKind(options.alarm);
-  const data = await withDatabase(terminal, (deps) => {
-    const network = selectNetwork(deps.config, options.network);
-    return acknowledgeAlarms(deps, cliActor(terminal), { network, kind, subject: options.subject ?? null });
-  });
+  const data = await runOperation(terminal, acknowledgeAlarmsOperation, options);
+  const { kind } = data;
   return { data, text: `closed ${data.closed} ${data.closed === 1 ? 'alarm' : 'alarms'} ${kind} of ${data.network}` };
 }
 
 export async function printProducers(terminal: Terminal, options: NetworkOption): Promise<Result> {
-  const data = await withDatabase(terminal, (deps) =>
-    listProducers(deps, cliActor(terminal), { network: selectNetwork(deps.config, options.network) }),
-  );
+  const data = await runOperation(terminal, listProducersOperation, options);
   const text = data.data.map(({ adoptedAt, reason, nodes, producers }) => {
     return `adopted at ${adoptedAt}: ${reason}, by ${nodes.join(', ')}\n${tableOf(PRODUCERS, producers)}`;
   });

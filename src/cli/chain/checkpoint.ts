@@ -1,24 +1,21 @@
 import { readFile } from 'node:fs/promises';
 import { AppError } from '../../domain/errors.ts';
 import { checkCheckpoint, readCheckpoint } from '../../operator/chain/check-checkpoint.ts';
-import { makeCheckpoint } from '../../operator/chain/make-checkpoint.ts';
+import { makeCheckpointOperation } from '../../operator/chain/operations.ts';
 import type { CheckedCheckpointView } from '../../operator/chain/views.ts';
 import { clip } from '../../operator/input/clip.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { cliActor } from '../terminal/operator.ts';
-import { selectNetwork } from '../terminal/select-network.ts';
+import { runOperation } from '../terminal/run-operation.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
 import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
-import { withDatabase } from '../terminal/with-database.ts';
 import { withNodes } from '../terminal/with-nodes.ts';
 
 type NetworkOption = { network?: string };
 
 /** JSON in either case, for it goes into a file. */
 export async function printCheckpoint(terminal: Terminal, options: NetworkOption): Promise<Result> {
-  const data = await withDatabase(terminal, (deps) =>
-    makeCheckpoint(deps, cliActor(terminal), { network: selectNetwork(deps.config, options.network) }),
-  );
+  const data = await runOperation(terminal, makeCheckpointOperation, options);
   return {
     data,
     text: JSON.stringify(data, null, 2),

@@ -1,9 +1,9 @@
-import { formatHint } from '../../domain/format-hint.ts';
 import { readRange } from '../../operator/chain/read-range.ts';
 import { readInvoiceId, repairRange } from '../../operator/chain/repair-range.ts';
 import { rescanRange } from '../../operator/chain/rescan-range.ts';
 import { verifyRange } from '../../operator/chain/verify-range.ts';
 import type { DifferenceView, PlannedView } from '../../operator/chain/views.ts';
+import { formatHint, writeText } from '../../operator/command-words.ts';
 import { quote } from '../../operator/input/clip.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { cliActor } from '../terminal/operator.ts';
@@ -11,7 +11,6 @@ import { readReason } from '../terminal/read-reason.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
 import { withNodes } from '../terminal/with-nodes.ts';
-import { writeText } from '../terminal/write-text.ts';
 
 type RangeOptions = { from: string; to: string; network?: string };
 type Read = { blockCount: number; attestedCount: number };

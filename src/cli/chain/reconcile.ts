@@ -1,7 +1,7 @@
-import { formatHint } from '../../domain/format-hint.ts';
 import type { Hint } from '../../domain/message.ts';
 import { readAddress, reconcileNow } from '../../operator/chain/reconcile-now.ts';
 import type { ReconciledAddress } from '../../operator/chain/views.ts';
+import { formatHint } from '../../operator/command-words.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { cliActor } from '../terminal/operator.ts';
 import { formatTable, type Result, type Terminal } from '../terminal/terminal.ts';

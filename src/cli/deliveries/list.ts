@@ -1,19 +1,15 @@
-import { listDeliveries, readDeliveryFilter } from '../../operator/deliveries/list-deliveries.ts';
+import { listDeliveriesOperation } from '../../operator/deliveries/operations.ts';
 import type { DeliveryView } from '../../operator/deliveries/views.ts';
 import { isoSecond } from '../terminal/iso-text.ts';
-import { cliActor } from '../terminal/operator.ts';
+import { runOperation } from '../terminal/run-operation.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
-import { withDatabase } from '../terminal/with-database.ts';
-
-type Place = { projectId: string | undefined; endpoint?: string | undefined; invoice?: string | undefined };
 
 export async function printDeliveries(
   terminal: Terminal,
-  { projectId, endpoint, invoice, ...input }: Place & Parameters<typeof readDeliveryFilter>[0],
+  input: Parameters<typeof listDeliveriesOperation.read>[0],
 ): Promise<Result> {
-  const wanted = { ...readDeliveryFilter(input), projectId, endpoint, invoice };
-  const { view, end } = await withDatabase(terminal, (deps) => listDeliveries(deps, cliActor(terminal), wanted));
+  const { view, end } = await runOperation(terminal, listDeliveriesOperation, input);
   const { data, nextBefore } = view;
   const why = end?.kind === 'searched' ? `looked through the newest ${end.events} events` : 'there are more';
   const next =

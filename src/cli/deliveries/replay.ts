@@ -1,29 +1,26 @@
 import { AppError } from '../../domain/errors.ts';
 import { MAX_REPLAYED_ATTEMPTS } from '../../operator/deliveries/delivery-replay.ts';
-import { readReplay, replayPeriod } from '../../operator/deliveries/replay-deliveries.ts';
-import { readReplayedEvents, replayEvents } from '../../operator/deliveries/replay-events.ts';
+import { replayEventsOperation, replayPeriodOperation } from '../../operator/deliveries/operations.ts';
+import { readReplayedEvents } from '../../operator/deliveries/replay-events.ts';
 import type { ReplayedEventView } from '../../operator/deliveries/views.ts';
-import { cliActor } from '../terminal/operator.ts';
+import { runOperation } from '../terminal/run-operation.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
 import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
-import { withDatabase } from '../terminal/with-database.ts';
 
-type Asked = { from?: string | undefined; endpoint?: string | undefined; by?: string | undefined };
-type Input = Asked & Omit<Parameters<typeof readReplay>[0], 'from'> & { isDryRun: boolean; isConfirmed: boolean };
+type Input = Partial<Parameters<typeof replayPeriodOperation.read>[0]> & { by?: string | undefined };
 
 /** Sends events again: those that are named, or those of one endpoint and time. */
 export async function printReplay(terminal: Terminal, events: readonly string[], input: Input): Promise<Result> {
   if (events.length > 0) return printReplayedEvents(terminal, events, input);
-  const { endpoint, from, by, isDryRun, isConfirmed, ...asked } = input;
+  const { endpoint, from, by, ...asked } = input;
+  const isDryRun = asked.isDryRun === true;
   if (endpoint === undefined || from === undefined) {
     throw new AppError(
       'USAGE',
       'nothing was replayed: name events (evt_…), or give --endpoint and --from (and --to) for all of a time',
     );
   }
-  const wanted = { ...readReplay({ ...asked, from }), endpoint, isDryRun, isConfirmed };
-  const actor = cliActor(terminal, by);
-  const { view, waiting } = await withDatabase(terminal, (deps) => replayPeriod(deps, actor, wanted));
+  const { view, waiting } = await runOperation(terminal, replayPeriodOperation, { ...asked, endpoint, from }, { by });
   const { found, replayed = 0, due = 0, exhausted = 0 } = view;
   const { total, ...was } = found;
   const parts = Object.entries(was).flatMap(([name, count]) => (count === 0 ? [] : [`${count} ${name}`]));
@@ -40,13 +37,14 @@ export async function printReplay(terminal: Terminal, events: readonly string[],
 }
 
 async function printReplayedEvents(terminal: Terminal, events: readonly string[], input: Input): Promise<Result> {
-  const eventIds = readReplayedEvents(events);
+  readReplayedEvents(events);
   for (const name of ['from', 'to', 'status', 'type'] as const) {
     if (input[name] !== undefined)
       throw new AppError('USAGE', `--${name} chooses events, and events were named: give one of them`);
   }
-  const actor = cliActor(terminal, input.by);
-  const { view, waiting } = await withDatabase(terminal, (deps) => replayEvents(deps, actor, { ...input, eventIds }));
+  const { by, endpoint, isDryRun, isConfirmed } = input;
+  const given = { events: [...events], endpoint, isDryRun, isConfirmed };
+  const { view, waiting } = await runOperation(terminal, replayEventsOperation, given, { by });
   const exhausted = view.data.filter(({ outcome }) => outcome === 'exhausted').length;
   const notes = exhausted === 0 ? [] : [`not sent: ${exhaustedText(exhausted)}`];
   return { data: view, text: tableOf(REPLAYED, view.data), ...noteOf([...waitingNotes(waiting), ...notes]) };

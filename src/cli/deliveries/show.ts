@@ -1,10 +1,11 @@
-import { type ShownDelivery, showDelivery } from '../../operator/deliveries/show-delivery.ts';
+import { showDeliveryOperation } from '../../operator/deliveries/operations.ts';
+import type { ShownDelivery } from '../../operator/deliveries/show-delivery.ts';
 import type { AttemptView, ShownEventView } from '../../operator/deliveries/views.ts';
 import { answerText, diagnosisText, statusText } from '../terminal/endpoint-text.ts';
-import { cliActor } from '../terminal/operator.ts';
+import { runOperation } from '../terminal/run-operation.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
 import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
-import { now, withDatabase } from '../terminal/with-database.ts';
+import { now } from '../terminal/with-database.ts';
 
 /** The most characters of an answer in a table. */
 const MAX_ANSWER = 80;
@@ -13,9 +14,7 @@ export async function printDelivery(
   terminal: Terminal,
   input: { eventId: string; endpoint?: string | undefined },
 ): Promise<Result> {
-  const { view, shown } = await withDatabase(terminal, (deps) =>
-    showDelivery({ ...deps, note: terminal.note }, cliActor(terminal), input),
-  );
+  const { view, shown } = await runOperation(terminal, showDeliveryOperation, input);
   return {
     data: view,
     text: [eventText(view), ...shown.map(deliveryText)].join('\n\n'),

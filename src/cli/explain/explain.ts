@@ -1,18 +1,12 @@
-import type { Network } from '../../domain/network.ts';
 import { toIso } from '../../domain/time.ts';
 import type { TimelineEntry } from '../../domain/timeline.ts';
-import { explainSubject } from '../../operator/explain/explain-subject.ts';
+import { writeText } from '../../operator/command-words.ts';
 import { describeStep, type Explanation, printableText, toView } from '../../operator/explain/explanation.ts';
+import { explainSubjectOperation } from '../../operator/explain/operations.ts';
 import { printable } from '../../operator/input/printable.ts';
-import { createLogger } from '../../runtime/log.ts';
 import { EXIT } from '../terminal/describe-error.ts';
-import { cliActor } from '../terminal/operator.ts';
-import { describeForPayer } from '../terminal/payer-words.ts';
-import { configuredNetworks } from '../terminal/select-network.ts';
+import { runOperation } from '../terminal/run-operation.ts';
 import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
-import { withDatabase } from '../terminal/with-database.ts';
-import { type NodeCommand, usingNodes } from '../terminal/with-nodes.ts';
-import { writeText } from '../terminal/write-text.ts';
 
 /** Exit code 3 for a transaction that the ledger has nothing of: that is an answer all the same. */
 export async function explain(
@@ -20,17 +14,7 @@ export async function explain(
   text: string,
   { project: projectId }: { project?: string | undefined },
 ): Promise<Result> {
-  const explanation = await withDatabase(terminal, (database) => {
-    const nodes = {
-      networks: configuredNetworks(database.config),
-      // The person who asks pays for the requests. The answer says why a node gave none.
-      log: createLogger({ level: 'error', destination: terminal.stderr }),
-      withNodes: <Output>(network: Network, work: (nodes: NodeCommand) => Promise<Output>) =>
-        usingNodes(terminal, database, network, work),
-      describeForPayer,
-    };
-    return explainSubject({ ...database, ...nodes }, cliActor(terminal), { text, projectId });
-  });
+  const explanation = await runOperation(terminal, explainSubjectOperation, { text, projectId });
   const { isUnknown, next } = explanation;
   return {
     data: toView(explanation),

@@ -1,20 +1,16 @@
-import { createKey, readNewKey } from '../../operator/keys/create-key.ts';
-import { listKeys } from '../../operator/keys/list-keys.ts';
-import { readKeyId, revokeKey } from '../../operator/keys/revoke-key.ts';
+import { createKeyOperation, listKeysOperation, revokeKeyOperation } from '../../operator/keys/operations.ts';
 import type { CreatedKeyView, KeyView } from '../../operator/keys/views.ts';
-import { cliActor } from '../terminal/operator.ts';
+import { runOperation } from '../terminal/run-operation.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
 import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
-import { now, withDatabase } from '../terminal/with-database.ts';
 
 type Project = { projectId: string | undefined };
 
 export async function printNewKey(
   terminal: Terminal,
-  { projectId, ...input }: Project & Parameters<typeof readNewKey>[0],
+  input: Parameters<typeof createKeyOperation.read>[0],
 ): Promise<Result> {
-  const key = readNewKey(input, now());
-  const data = await withDatabase(terminal, (deps) => createKey(deps, cliActor(terminal), { ...key, projectId }));
+  const data = await runOperation(terminal, createKeyOperation, input);
   return {
     data,
     text: formatFields(NEW_KEY.map(([name, cell]) => [name, cell(data)])),
@@ -33,7 +29,7 @@ const NEW_KEY: readonly Column<CreatedKeyView>[] = [
 ];
 
 export async function printKeys(terminal: Terminal, input: Project): Promise<Result> {
-  const data = await withDatabase(terminal, (deps) => listKeys(deps, cliActor(terminal), input));
+  const data = await runOperation(terminal, listKeysOperation, input);
   return {
     data,
     text: tableOf(KEYS, data.data),
@@ -52,7 +48,6 @@ const KEYS: readonly Column<KeyView>[] = [
 ];
 
 export async function printRevokedKey(terminal: Terminal, keyId: string): Promise<Result> {
-  const uuid = readKeyId(keyId);
-  const data = await withDatabase(terminal, (deps) => revokeKey(deps, cliActor(terminal), { uuid }));
+  const data = await runOperation(terminal, revokeKeyOperation, { keyId });
   return { data, text: `revoked ${data.keyId}` };
 }

@@ -1,13 +1,13 @@
+import { writeText } from '../../operator/command-words.ts';
+import { showMasterKeysOperation } from '../../operator/keys/operations.ts';
 import { rotateMasterKey } from '../../operator/keys/rotate-master-key.ts';
-import { showMasterKeys } from '../../operator/keys/show-master-keys.ts';
 import type { MasterKeyView, RotatedMasterKeyView } from '../../operator/keys/views.ts';
-import { openKeyRing } from '../../runtime/open-key-ring.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { cliActor } from '../terminal/operator.ts';
+import { runOperation } from '../terminal/run-operation.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
 import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
 import { withDatabase } from '../terminal/with-database.ts';
-import { writeText } from '../terminal/write-text.ts';
 
 const yesNo = (is: boolean) => (is ? 'yes' : 'no');
 
@@ -21,20 +21,17 @@ const KEYS: readonly Column<MasterKeyView>[] = [
 ];
 
 /** Exits 1 where what still signs is sealed under a key that is not here. */
-export function printMasterKeys(terminal: Terminal): Promise<Result> {
-  return withDatabase(terminal, async (deps) => {
-    const keyRing = await openKeyRing(deps.config, { mayCreate: false, warn: terminal.note });
-    const { view: data, missing } = await showMasterKeys({ ...deps, keyRing }, cliActor(terminal));
-    const next = missing ?? (keyRing === null ? NO_KEY[deps.kind] : null);
-    return {
-      data,
-      text: [formatFields([['keys from', data.source]]), tableOf(KEYS, data.keys)]
-        .filter((part) => part !== '')
-        .join('\n\n'),
-      ...(next === null ? {} : { next: writeText(next) }),
-      exitCode: data.keys.some(({ use }) => use === 'missing') ? EXIT.failed : EXIT.ok,
-    };
-  });
+export async function printMasterKeys(terminal: Terminal): Promise<Result> {
+  const { view: data, missing, isEmbedded } = await runOperation(terminal, showMasterKeysOperation, {});
+  const next = missing ?? (data.source === 'none' ? NO_KEY[isEmbedded ? 'embedded' : 'external'] : null);
+  return {
+    data,
+    text: [formatFields([['keys from', data.source]]), tableOf(KEYS, data.keys)]
+      .filter((part) => part !== '')
+      .join('\n\n'),
+    ...(next === null ? {} : { next: writeText(next) }),
+    exitCode: data.keys.some(({ use }) => use === 'missing') ? EXIT.failed : EXIT.ok,
+  };
 }
 
 const NO_KEY = {

@@ -1,11 +1,15 @@
 import { accentPalette } from '../../domain/brand/colour.ts';
 import { AppError } from '../../domain/errors.ts';
 import { formatDuration } from '../../operator/input/duration.ts';
-import { createProject, type ExpectedOrdersInput, readNewProject } from '../../operator/projects/create-project.ts';
-import { listProjects } from '../../operator/projects/list-projects.ts';
+import { type ExpectedOrdersInput, readNewProject } from '../../operator/projects/create-project.ts';
+import {
+  createProjectOperation,
+  listProjectsOperation,
+  showProjectOperation,
+  updateProjectOperation,
+} from '../../operator/projects/operations.ts';
 import type { NeededInput, SettingsInput } from '../../operator/projects/read-settings.ts';
-import { showProject } from '../../operator/projects/show-project.ts';
-import { readProjectChange, updateProject } from '../../operator/projects/update-project.ts';
+import { readProjectChange } from '../../operator/projects/update-project.ts';
 import type {
   ListedProjectView,
   NewProjectView,
@@ -13,10 +17,9 @@ import type {
   UpdatedProjectView,
 } from '../../operator/projects/views.ts';
 import { askPerson, hasPerson } from '../terminal/ask-person.ts';
-import { cliActor } from '../terminal/operator.ts';
+import { runOperation } from '../terminal/run-operation.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
 import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
-import { withDatabase } from '../terminal/with-database.ts';
 import { readLogoFile } from './read-logo-file.ts';
 
 /** Settings as the options give them: `false` is what `--no-…` gives. */
@@ -39,19 +42,20 @@ export async function printNewProject(
   typed: Typed & NeededInput & ExpectedOrdersInput & { network: string },
 ): Promise<Result> {
   const brand = await readBrand(typed);
-  const read = (orders: ExpectedOrdersInput) => readNewProject({ ...typed, ...brand, ...orders });
-  const given = read({});
-  const isAsked = given.expected === null && !terminal.json && hasPerson(terminal);
-  const wanted = isAsked ? read(await askForOrders(terminal)) : given;
-  const data = await withDatabase(terminal, (deps) => createProject(deps, cliActor(terminal), wanted), {
-    mayCreate: true,
-    mayMigrate: false,
-  });
+  const { expected } = readNewProject({ ...typed, ...brand });
+  const isAsked = expected === null && !terminal.json && hasPerson(terminal);
+  const given = { ...typed, ...encoded(brand), ...(isAsked ? await askForOrders(terminal) : {}) };
+  const data = await runOperation(terminal, createProjectOperation, given, { mayCreate: true });
   return {
     data,
     text: formatFields([...fieldsOf(data), ['addresses needed', needOf(data)]]),
     next: `next: ${addAddresses(data)}, then quittance key create --project ${data.projectId}`,
   };
+}
+
+/** A logo that was read, which stands in base64 on the wire. */
+function encoded({ logo, ...brand }: Brand) {
+  return { ...brand, logo: logo && { file: logo.file, content: Buffer.from(logo.content).toString('base64') } };
 }
 
 /** An empty line says nothing: the project is made all the same. */
@@ -80,7 +84,6 @@ export async function printUpdatedProject(
   projectId: string | undefined,
   { by, ...typed }: Typed & { by?: string | undefined },
 ): Promise<Result> {
-  const actor = cliActor(terminal, by);
   const brand = await readBrand(typed);
   const wanted = readProjectChange({ ...typed, ...brand });
   if (Object.keys(wanted).length === 0) {
@@ -89,7 +92,7 @@ export async function printUpdatedProject(
       'nothing was said to change: give --policy, --max-surcharge, --lifetime, --max-unpaid, --max-unpaid-per-minute, --name, --support, --return-url, --accent or --logo',
     );
   }
-  const data = await withDatabase(terminal, (deps) => updateProject(deps, actor, { projectId, ...wanted }));
+  const data = await runOperation(terminal, updateProjectOperation, { ...typed, ...encoded(brand), projectId }, { by });
   return { data, text: formatFields(fieldsOf(data)), next: notesOn(data).join('\n') };
 }
 
@@ -130,7 +133,7 @@ const PROJECTS: readonly Column<ListedProjectView>[] = [
 ];
 
 export async function printProjects(terminal: Terminal): Promise<Result> {
-  const data = await withDatabase(terminal, (deps) => listProjects(deps, cliActor(terminal)));
+  const data = await runOperation(terminal, listProjectsOperation, {});
   return {
     data,
     text: tableOf(PROJECTS, data.data),
@@ -139,9 +142,7 @@ export async function printProjects(terminal: Terminal): Promise<Result> {
 }
 
 export async function printProject(terminal: Terminal, projectId: string | undefined): Promise<Result> {
-  const { view, hasAccountKeys } = await withDatabase(terminal, (deps) =>
-    showProject(deps, cliActor(terminal), { projectId }),
-  );
+  const { view, hasAccountKeys } = await runOperation(terminal, showProjectOperation, { projectId });
   const { activeAddresses: active, autoDerived, autoDeriveLimit } = view;
   return {
     data: view,

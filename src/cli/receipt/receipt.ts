@@ -6,19 +6,14 @@ import { MAX_KEY_SET_BYTES, readKeyIds } from '../../domain/receipt/receipt-key.
 import { MAX_RECEIPT_BYTES } from '../../domain/receipt/receipt-signature.ts';
 import { clip } from '../../operator/input/clip.ts';
 import { printable } from '../../operator/input/printable.ts';
-import { openEncryptionKeys } from '../../operator/keys/encryption-keys.ts';
-import { rotateReceiptKey } from '../../operator/keys/rotate-receipt-key.ts';
+import { rotateReceiptKeyOperation } from '../../operator/keys/operations.ts';
 import { verifyReceipt } from '../../operator/keys/verify-receipt.ts';
 import { EXIT } from '../terminal/describe-error.ts';
-import { cliActor } from '../terminal/operator.ts';
+import { runOperation } from '../terminal/run-operation.ts';
 import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
-import { withDatabase } from '../terminal/with-database.ts';
 
 export async function printRotatedKey(terminal: Terminal, { isKeyLost }: { isKeyLost: boolean }): Promise<Result> {
-  const data = await withDatabase(terminal, async (deps) => {
-    const keyRing = await openEncryptionKeys({ ...deps, note: terminal.note }, { isKeyLost });
-    return rotateReceiptKey({ ...deps, keyRing }, cliActor(terminal));
-  });
+  const data = await runOperation(terminal, rotateReceiptKeyOperation, { isKeyLost });
   return {
     data,
     text: formatFields([

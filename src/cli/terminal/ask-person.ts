@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
+import { Writable } from 'node:stream';
 import type { Terminal } from './terminal.ts';
 
 /** Whether a person sits at the terminal and can be asked. */
@@ -9,7 +10,19 @@ export function hasPerson({ stdin }: Terminal): boolean {
 
 /** What a person types, without the spaces around it; `null` where the input ends, or with Ctrl-C. */
 export async function askPerson(terminal: Terminal, question: string): Promise<string | null> {
-  const lines = createInterface({ input: terminal.stdin, output: terminal.stderr });
+  return ask(createInterface({ input: terminal.stdin, output: terminal.stderr }), question);
+}
+
+/** The same of a secret: what is typed is not shown. */
+export async function askSecret(terminal: Terminal, question: string): Promise<string | null> {
+  terminal.stderr.write(question);
+  const output = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const typed = await ask(createInterface({ input: terminal.stdin, output, terminal: true }), '');
+  terminal.stderr.write('\n');
+  return typed;
+}
+
+async function ask(lines: ReturnType<typeof createInterface>, question: string): Promise<string | null> {
   const ended = once(lines, 'close').then(() => null);
   try {
     return (await Promise.race([lines.question(question).catch(unlessAborted), ended]))?.trim() ?? null;

@@ -1,5 +1,5 @@
 import { AppError } from '../../domain/errors.ts';
-import { writeText } from './write-text.ts';
+import { writeText } from '../../operator/command-words.ts';
 
 /**
  * The exit codes. Scripts rely on them: they never change.
@@ -18,6 +18,7 @@ const EXIT_CODES: Readonly<Record<string, ExitCode>> = {
   DATA_DIR_IN_USE: EXIT.unavailable,
   PORT_IN_USE: EXIT.unavailable,
   SANDBOX_NOT_RUNNING: EXIT.unavailable,
+  SERVER_UNAVAILABLE: EXIT.unavailable,
 };
 
 export type DescribedError = {

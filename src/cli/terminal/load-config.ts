@@ -2,8 +2,14 @@ import { type Config, readConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/errors.ts';
 import type { Terminal } from './terminal.ts';
 
-/** The configuration of this environment. Throws `CONFIG_INVALID` with every problem. */
+/** The configuration of this environment, for what works on this machine. Throws `CONFIG_INVALID` with every problem. */
 export function loadConfig(terminal: Terminal, options: { showWarnings: boolean } = { showWarnings: false }): Config {
+  if (terminal.server() !== null) {
+    throw new AppError(
+      'USAGE',
+      'this command works on this machine only (docs/admin-api.md says why): leave out --server, or unset QUITTANCE_ADMIN_KEY',
+    );
+  }
   const result = readConfig(terminal.env);
   if (options.showWarnings) for (const { message } of result.warnings) terminal.note(`warning: ${message}`);
   if (result.kind === 'ok') return result.config;

@@ -1,4 +1,4 @@
-import { secretMessage } from './write-text.ts';
+import { secretMessage } from '../../operator/command-words.ts';
 
 /** `place` is where the secret stands: an argument or an option. */
 export function secretProblem(place: string, kind: string): { subject: string; message: string } {

@@ -1,8 +1,7 @@
 import type { Config, NetworkConfig } from '../../config/config.ts';
 import { readSandboxNetwork } from '../../developer/sandbox/sandbox-network.ts';
-import { AppError } from '../../domain/errors.ts';
-import { isNetwork, type Network } from '../../domain/network.ts';
-import { clip } from '../../operator/input/clip.ts';
+import type { Network } from '../../domain/network.ts';
+import { selectNetwork as select } from '../../operator/chain/select-network.ts';
 
 /** The networks whose nodes are asked here; in the sandbox it is the one that it makes. */
 export function configuredNetworks({ sandbox, networks }: Pick<Config, 'sandbox' | 'networks'>): Network[] {
@@ -11,18 +10,7 @@ export function configuredNetworks({ sandbox, networks }: Pick<Config, 'sandbox'
 
 /** The network of that name, if it is configured here; without a name, the only one there is. */
 export function selectNetwork(config: Config, name: string | undefined): Network {
-  const configured = configuredNetworks(config);
-  const [only] = configured;
-  if (name === undefined) {
-    if (only !== undefined && configured.length === 1) return only;
-    throw new AppError(
-      'INVALID_ARGUMENT',
-      `there are several networks: say which with --network, ${configured.join(' or ')}`,
-    );
-  }
-  if (isNetwork(name) && configured.includes(name)) return name;
-  const problem = isNetwork(name) ? 'is not configured here' : 'is no network';
-  throw new AppError('INVALID_ARGUMENT', `--network ${clip(name)} ${problem}; configured: ${configured.join(', ')}`);
+  return select(configuredNetworks(config), name);
 }
 
 /**

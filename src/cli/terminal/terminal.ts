@@ -1,6 +1,6 @@
+import { asWritten } from '../../operator/command-words.ts';
 import { printable, printableJson } from '../../operator/input/printable.ts';
 import { type DescribedError, EXIT, type ExitCode } from './describe-error.ts';
-import { asWritten } from './write-text.ts';
 
 /**
  * The result of a command: `data` for --json, `text` for people, `next` (a hint, not part of the result) for people only.
@@ -23,6 +23,9 @@ export type Terminal = Surroundings & {
   print(result: Result): void;
   /** The exit code of the result that was printed. */
   exitCode(): ExitCode;
+  /** The server that runs the command; `null`: it runs here. */
+  server(): string | null;
+  useServer(url: string): void;
   /** Everything else, on standard error. */
   note(text: string): void;
 };
@@ -32,11 +35,16 @@ export function createTerminal({ env, stdin, stdout, stderr }: Surroundings, opt
     if (text !== '') stderr.write(`${text}\n`);
   };
   let exitCode: ExitCode = EXIT.ok;
+  let server: string | null = null;
   return {
     ...{ env, stdin, stdout, stderr },
     json: options.json,
     note,
     exitCode: () => exitCode,
+    server: () => server,
+    useServer: (url) => {
+      server = url;
+    },
     print({ data, text, next, exitCode: found = EXIT.ok }) {
       exitCode = found;
       const shown = options.json ? printableJson(JSON.stringify(data, asWritten, 2)) : text;

@@ -1,15 +1,12 @@
-import { formatHint } from '../../domain/format-hint.ts';
-import { showTransfers } from '../../operator/transfers/show-transfers.ts';
+import { formatHint } from '../../operator/command-words.ts';
+import { showTransfersOperation } from '../../operator/transfers/operations.ts';
 import type { CauseView, ResolutionView, TransferEventView, TransferView } from '../../operator/transfers/views.ts';
-import { cliActor } from '../terminal/operator.ts';
+import { runOperation } from '../terminal/run-operation.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
 import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
-import { withDatabase } from '../terminal/with-database.ts';
 
 export async function printShown(terminal: Terminal, reference: string): Promise<Result> {
-  const { view, projectNames, hint } = await withDatabase(terminal, (deps) =>
-    showTransfers(deps, cliActor(terminal), { reference }),
-  );
+  const { view, projectNames, hint } = await runOperation(terminal, showTransfersOperation, { reference });
   return {
     data: view,
     text: view.data.map((transfer, index) => toText(transfer, projectNames[index] ?? '')).join('\n\n'),

@@ -1,27 +1,16 @@
-import { AppError, type FieldProblem } from '../../domain/errors.ts';
 import { quote } from '../../operator/input/clip.ts';
-import { listTransfers, readTransferFilter } from '../../operator/transfers/list-transfers.ts';
-import {
-  readInvoiceName,
-  readResolution,
-  readTransferIds,
-  resolveTransfers,
-} from '../../operator/transfers/resolve-transfers.ts';
+import { readTransferFilter } from '../../operator/transfers/list-transfers.ts';
+import { listTransfersOperation, resolveTransfersOperation } from '../../operator/transfers/operations.ts';
 import type { ListedTransferView, ResolvedView, TransferListView } from '../../operator/transfers/views.ts';
-import { gatherProblems } from '../terminal/gather-problems.ts';
-import { cliActor } from '../terminal/operator.ts';
-import { readNote } from '../terminal/read-note.ts';
+import { runOperation } from '../terminal/run-operation.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
-import { withDatabase } from '../terminal/with-database.ts';
 
 type ListInput = Parameters<typeof readTransferFilter>[0] & { projectId: string | undefined };
 
 export async function printTransfers(terminal: Terminal, { projectId, ...input }: ListInput): Promise<Result> {
   const filter = readTransferFilter(input);
-  const data = await withDatabase(terminal, (deps) =>
-    listTransfers(deps, cliActor(terminal), { projectId, ...filter }),
-  );
+  const data = await runOperation(terminal, listTransfersOperation, { projectId, ...input });
   return { data, text: tableOf(TRANSFERS, data.data), next: adviceOnList(data, filter) };
 }
 
@@ -63,7 +52,7 @@ function adviceOnList(
 }
 
 type ResolveInput = {
-  transfers: readonly string[];
+  transfers: string[];
   resolution: string;
   note?: string | undefined;
   invoice?: string | undefined;
@@ -71,25 +60,10 @@ type ResolveInput = {
 };
 
 export async function printResolved(terminal: Terminal, { by, ...input }: ResolveInput): Promise<Result> {
-  const request = readRequest(input);
-  const actor = cliActor(terminal, by);
-  const data = await withDatabase(terminal, (deps) => resolveTransfers(deps, actor, request));
+  const data = await runOperation(terminal, resolveTransfersOperation, input, { by });
   const hadBefore = data.transfers.some(({ before }) => before !== null);
   const kept = hadBefore ? '\nwhat was noted before stays in the history' : '';
   return { data, text: `${tableOf(resolvedColumns(data), data.transfers)}${kept}`, next: adviceOnResolved(data) };
-}
-
-/** All problems at once. */
-function readRequest(input: Omit<ResolveInput, 'by'>) {
-  const problems: FieldProblem[] = [];
-  const transferIds = gatherProblems(problems, () => readTransferIds(input.transfers));
-  const resolution = gatherProblems(problems, () => readResolution(input.resolution));
-  const note = readNote(input.note, problems);
-  const invoice = gatherProblems(problems, () => readInvoiceName(input.invoice));
-  if (transferIds === undefined || resolution === undefined || invoice === undefined || problems.length > 0) {
-    throw new AppError('INVALID_ARGUMENT', 'nothing was resolved', { problems });
-  }
-  return { transferIds, resolution, note, invoice };
 }
 
 function resolvedColumns({ resolution }: ResolvedView): Column<ResolvedView['transfers'][number]>[] {

@@ -1,31 +1,31 @@
-import { addEndpoint, readNewEndpoint } from '../../operator/webhooks/add-endpoint.ts';
-import { disableEndpoint, readDisableReason } from '../../operator/webhooks/disable-endpoint.ts';
-import { enableEndpoint } from '../../operator/webhooks/enable-endpoint.ts';
-import { listEndpoints } from '../../operator/webhooks/list-endpoints.ts';
-import { readRotation, rotateSecret } from '../../operator/webhooks/rotate-secret.ts';
-import { testEndpoint } from '../../operator/webhooks/test-endpoint.ts';
-import { readChange, updateEndpoint } from '../../operator/webhooks/update-endpoint.ts';
+import { writeText } from '../../operator/command-words.ts';
+import {
+  addEndpointOperation,
+  disableEndpointOperation,
+  enableEndpointOperation,
+  listEndpointsOperation,
+  rotateSecretOperation,
+  testEndpointOperation,
+  updateEndpointOperation,
+} from '../../operator/webhooks/operations.ts';
 import type { EndpointView, ListedEndpointView } from '../../operator/webhooks/views.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { answerText, diagnosisText, statusText } from '../terminal/endpoint-text.ts';
 import { isoMinute } from '../terminal/iso-text.ts';
-import { cliActor } from '../terminal/operator.ts';
+import { runOperation } from '../terminal/run-operation.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
 import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
-import { withDatabase } from '../terminal/with-database.ts';
-import { writeText } from '../terminal/write-text.ts';
+import { now } from '../terminal/with-database.ts';
 import { readSecret, secretHints } from './read-secret.ts';
 
 type Endpoint = { endpointId: string };
 
 export async function printNewEndpoint(
   terminal: Terminal,
-  { projectId, url, ...input }: { projectId: string | undefined; url: string } & Parameters<typeof readNewEndpoint>[0],
+  input: Parameters<typeof addEndpointOperation.read>[0],
 ): Promise<Result> {
-  const endpoint = readNewEndpoint({ ...input, secret: await readSecret(input.secret, terminal) });
-  const data = await withDatabase(terminal, (deps) =>
-    addEndpoint({ ...deps, note: terminal.note }, cliActor(terminal), { ...endpoint, projectId, url }),
-  );
+  const secret = await readSecret(input.secret, terminal);
+  const data = await runOperation(terminal, addEndpointOperation, { ...input, secret });
   return {
     data,
     text: formatFields([
@@ -54,7 +54,7 @@ function typesText({ eventTypes }: Pick<EndpointView, 'eventTypes'>): string {
 }
 
 export async function printEndpoints(terminal: Terminal, input: { projectId: string | undefined }): Promise<Result> {
-  const data = await withDatabase(terminal, (deps) => listEndpoints(deps, cliActor(terminal), input));
+  const data = await runOperation(terminal, listEndpointsOperation, input);
   const disabled = data.data.find(({ status }) => status === 'disabled')?.endpointId;
   const next =
     data.data.length === 0
@@ -88,12 +88,10 @@ function secretsText(secrets: ListedEndpointView['secrets']): string {
 
 export async function printUpdatedEndpoint(
   terminal: Terminal,
-  { endpointId, ...input }: Endpoint & Parameters<typeof readChange>[0],
+  input: Parameters<typeof updateEndpointOperation.read>[0],
 ): Promise<Result> {
-  const change = readChange(input);
-  const { view, isMoved } = await withDatabase(terminal, (deps) =>
-    updateEndpoint(deps, cliActor(terminal), { ...change, endpointId }),
-  );
+  const { endpointId } = input;
+  const { view, isMoved } = await runOperation(terminal, updateEndpointOperation, input);
   const notes = [
     isMoved && `what is undelivered goes to the new URL: quittance webhook test ${endpointId}`,
     view.disabledAt !== null && `it stays disabled, and nothing is sent until "quittance webhook enable ${endpointId}"`,
@@ -113,13 +111,12 @@ export async function printUpdatedEndpoint(
 
 export async function printRotatedSecret(
   terminal: Terminal,
-  { isKeyLost, endpointId, ...input }: Endpoint & { isKeyLost: boolean } & Parameters<typeof readRotation>[0],
+  input: Parameters<typeof rotateSecretOperation.read>[0],
 ): Promise<Result> {
-  const rotation = readRotation({ ...input, secret: await readSecret(input.secret, terminal) });
-  const data = await withDatabase(terminal, (deps) =>
-    rotateSecret({ ...deps, note: terminal.note }, cliActor(terminal), { ...rotation, endpointId, isKeyLost }),
-  );
-  const hasOverlap = rotation.overlapMs > 0 && !data.isFormerSecretLost;
+  const { endpointId } = input;
+  const given = { ...input, secret: await readSecret(input.secret, terminal) };
+  const data = await runOperation(terminal, rotateSecretOperation, given);
+  const hasOverlap = rotateSecretOperation.read(given, now()).overlapMs > 0 && !data.isFormerSecretLost;
   return {
     data,
     text: formatFields([
@@ -142,9 +139,7 @@ export async function printRotatedSecret(
 const MAX_ANSWER = 500;
 
 export async function printTest(terminal: Terminal, { endpointId }: Endpoint): Promise<Result> {
-  const { view, url, isDisabled } = await withDatabase(terminal, (deps) =>
-    testEndpoint({ ...deps, note: terminal.note }, cliActor(terminal), { endpointId }),
-  );
+  const { view, url, isDisabled } = await runOperation(terminal, testEndpointOperation, { endpointId });
   const { isDelivered, eventId, status, latencyMs, error, dns, tls, answer } = view;
   const fields = formatFields([
     ['endpoint', endpointId],
@@ -166,7 +161,7 @@ export async function printTest(terminal: Terminal, { endpointId }: Endpoint): P
 }
 
 export async function printEnabledEndpoint(terminal: Terminal, input: Endpoint): Promise<Result> {
-  const data = await withDatabase(terminal, (deps) => enableEndpoint(deps, cliActor(terminal), input));
+  const data = await runOperation(terminal, enableEndpointOperation, input);
   const { disabledAt, disabledReason, hastened, missed, isMissedMore, replay } = data;
   return {
     data,
@@ -190,9 +185,7 @@ export async function printDisabledEndpoint(
   terminal: Terminal,
   { endpointId, by, ...input }: Endpoint & { by: string | undefined; reason: string | undefined },
 ): Promise<Result> {
-  const actor = cliActor(terminal, by);
-  const reason = readDisableReason(input.reason);
-  const data = await withDatabase(terminal, (deps) => disableEndpoint(deps, actor, { endpointId, reason }));
+  const data = await runOperation(terminal, disableEndpointOperation, { ...input, endpointId }, { by });
   return {
     data,
     text: formatFields([

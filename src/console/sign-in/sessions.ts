@@ -9,7 +9,7 @@ import type { SignInRouteDeps } from './sign-in-routes.ts';
 type Deps = Pick<SignInRouteDeps, 'people' | 'consoleUrl' | 'sandboxToken'>;
 
 /** What of a request tells who asks. */
-export function createSessions({ people, consoleUrl, sandboxToken = null }: Deps) {
+export function createSessions({ people, consoleUrl, sandboxToken }: Deps) {
   const tokenOf = (request: FastifyRequest) => readSessionToken(request, consoleUrl());
   const find = async (request: FastifyRequest): Promise<Session | null> => {
     const token = tokenOf(request);
@@ -21,7 +21,7 @@ export function createSessions({ people, consoleUrl, sandboxToken = null }: Deps
     findActor: async (request: FastifyRequest): Promise<Actor | null> => {
       const token = tokenOf(request);
       const from = fromOf(request);
-      if (token !== null && sandboxToken !== null && isSame(token, sandboxToken)) return { ...SANDBOX, ...from };
+      if (token !== null && sandboxToken !== undefined && isSame(token, sandboxToken)) return { ...SANDBOX, ...from };
       const session = await find(request);
       return session && personActor(session.person, from);
     },

@@ -58,15 +58,25 @@ export async function runSandbox(
     await seedDemoProject(db, keyRing, secrets, inbox.url);
     const networks = { devnet: sandboxNetwork(devnet) };
     const { blockMs } = config.devnet;
+    const sandboxToken = randomBytes(32).toString('base64url');
     const service = await parts.add(
-      startService({ config: { ...config, networks }, connection, keyRing, log, blockMs }),
+      startService({
+        ...{ config: { ...config, networks }, connection, keyRing, log, blockMs },
+        console: config.console && {
+          ...config.console,
+          url: config.consoleUrl,
+          config: { ...config, networks, databaseUrl: null },
+          sandboxToken,
+        },
+      }),
     );
     const urls = { baseUrl: service.url ?? '', inboxUrl: inbox.url };
     const file = toSandboxFile(urls, { ...secrets, webhookSecret: await getSecret() }, devnet);
     await parts.add({ stop: () => removeSandboxFile(dataDir, process.pid) });
     await writeSandboxFile(dataDir, file);
-    log.info({ url: service.url, metricsUrl: service.metricsUrl }, 'sandbox ready');
-    process.stdout.write(quickStart(file, `order-${Math.floor(systemClock.now() / 1000)}`));
+    log.info({ url: service.url, consoleUrl: service.consoleUrl, metricsUrl: service.metricsUrl }, 'sandbox ready');
+    const consoleLink = service.consoleUrl && `${service.consoleUrl}/sandbox/${sandboxToken}`;
+    process.stdout.write(quickStart(file, { order: `order-${Math.floor(systemClock.now() / 1000)}`, consoleLink }));
     return parts;
   } catch (error) {
     await parts.stop().catch(() => undefined);

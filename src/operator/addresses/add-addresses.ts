@@ -9,7 +9,7 @@ import { findAddresses, insertAddresses, type OwnedAddress } from '../../store/l
 import { lockProject } from '../../store/ledger/projects.ts';
 import type { AccountHex } from '../../tron/address.ts';
 import { DEVNET_CONTRACTS, USDT_CONTRACTS } from '../../tron/usdt.ts';
-import type { Actor } from '../actor.ts';
+import { type Actor, maySee } from '../actor.ts';
 import { wasEverRestored } from '../backup/restore-safety.ts';
 import { selectProject } from '../projects/select-project.ts';
 import { recordActions } from '../record-actions.ts';
@@ -48,9 +48,9 @@ export async function addAddresses(
   const { db, now, random, config, withNodes } = deps;
   const configured = Object.values(config.networks).map(({ usdt }) => usdt);
   const { good, problems } = readCandidates(input.entries, [...USDT_ACCOUNTS, ...configured]);
-  const { id: projectId, network } = await selectProject(db, input.projectId);
+  const { id: projectId, network } = await selectProject(db, actor, input.projectId);
   const findTaken = async (sql: Pick<Database, 'run' | 'script'>, accounts: readonly AccountHex[]) =>
-    (await findAddresses(sql, network, accounts)).map((each) => takenProblem(each, projectId));
+    (await findAddresses(sql, network, accounts)).map((each) => takenProblem(each, projectId, actor));
   if (problems.length > 0) {
     const accounts = good.map(({ account }) => account);
     throw refusedAddresses(NOTHING_ADDED, [...problems, ...(await findTaken(db, accounts))]);
@@ -101,10 +101,15 @@ const notConfigured = (network: Network) => async () => {
   throw new Error(`no node of ${network} is configured here`);
 };
 
-function takenProblem({ address, projectId, retiredAt, barredAt }: OwnedAddress, wantedBy: string): FieldProblem {
+function takenProblem(
+  { address, projectId, retiredAt, barredAt }: OwnedAddress,
+  wantedBy: string,
+  actor: Actor,
+): FieldProblem {
+  const other = maySee(actor, projectId) ? ` (${encodeId('prj', projectId)})` : '';
   const message =
     projectId !== wantedBy
-      ? `${address} belongs to another project (${encodeId('prj', projectId)}): an address serves one project for life, give another one`
+      ? `${address} belongs to another project${other}: an address serves one project for life, give another one`
       : retiredAt === null
         ? `${address} is already in this project: leave it out`
         : barredAt !== null

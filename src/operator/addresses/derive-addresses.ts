@@ -32,10 +32,10 @@ export type DerivationKey = { projectId: string; xpub: AccountXpub; isStored: bo
 /** Finds the key to derive from: the given one, else the only one of the project. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`, `CONFLICT`. */
 export async function findDerivationKey(
   { db }: { db: Database },
-  _actor: Actor,
+  actor: Actor,
   input: { projectId: string | undefined; xpub: AccountXpub | null },
 ): Promise<DerivationKey> {
-  const { id, network } = await selectProject(db, input.projectId);
+  const { id, network } = await selectProject(db, actor, input.projectId);
   const projectId = encodeId('prj', id);
   if (input.xpub !== null) {
     const key = await findAccountKey(db, network, input.xpub);
@@ -79,7 +79,7 @@ export async function deriveAddresses(
   { key, count, autoLimit, policy, isFresh }: Input,
 ): Promise<{ view: DerivedAddressesView; projectPolicy: Policy; autoDeriveLimit: number }> {
   if (key.isStored && autoLimit !== null) await limitDerivation(deps, actor, { key, autoLimit });
-  const { id: projectId } = await selectProject(deps.db, key.projectId);
+  const { id: projectId } = await selectProject(deps.db, actor, key.projectId);
   const autoDeriveLimit = autoLimit ?? AUTO_DERIVE_LIMIT;
   const wanted = { projectId, xpub: key.xpub, count, policy: policy ?? null, isFresh, autoDeriveLimit };
   const outcome = await deriveNextAddresses({ ...deps, actor: recordedActor(actor) }, wanted);
@@ -115,7 +115,7 @@ export function limitDerivation(
   { key: { projectId, xpub }, autoLimit }: { key: DerivationKey; autoLimit: number },
 ): Promise<AutoLimitView> {
   return db.transaction(async (tx) => {
-    const { id, network } = await lockProject(tx, (await selectProject(tx, projectId)).id);
+    const { id, network } = await lockProject(tx, (await selectProject(tx, actor, projectId)).id);
     const key = await findAccountKey(tx, network, xpub);
     if (key?.projectId !== id) throw new Error(`project ${projectId} has no such account key`);
     if (key.autoDeriveLimit !== autoLimit) {

@@ -10,10 +10,10 @@ import type { AddressListView } from './views.ts';
 /** The project's addresses by position, 10,000 at most. `next`: adds the first, or shows the rest. */
 export async function listAddresses(
   { db }: { db: Sql },
-  _actor: Actor,
+  actor: Actor,
   input: { projectId: string | undefined; after: number },
 ): Promise<{ view: AddressListView; next: Hint | null }> {
-  const { id, policy } = await selectProject(db, input.projectId);
+  const { id, policy } = await selectProject(db, actor, input.projectId);
   const rows = await list(db, id, input.after);
   const { active, retired } = await countAddresses(db, id);
   const projectId = encodeId('prj', id);

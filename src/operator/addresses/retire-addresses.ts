@@ -35,7 +35,7 @@ async function switchAddresses(
   { addresses, note, ...input }: Input,
   status: 'retired' | 'active',
 ): Promise<Switched> {
-  const { id: projectId } = await selectProject(db, input.projectId);
+  const { id: projectId } = await selectProject(db, actor, input.projectId);
   return db.transaction(async (tx) => {
     const { network, policy: projectPolicy } = await lockProject(tx, projectId);
     const accounts = addresses.map(({ account }) => account);

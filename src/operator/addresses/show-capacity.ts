@@ -15,10 +15,10 @@ type Deps = { db: Sql; now(): UnixMs };
 /** How many payable amounts are free, and how long they last, of the amounts in use. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
 export async function showCapacity(
   deps: Deps,
-  _actor: Actor,
+  actor: Actor,
   input: { projectId: string | undefined },
 ): Promise<CapacityView> {
-  const { project, capacity } = await measure(deps, input.projectId);
+  const { project, capacity } = await measure(deps, actor, input.projectId);
   const { isLow: low, freeShare, daysLeft, amounts } = capacity;
   return {
     ...{ ...viewProject(project), low, freeShare, daysLeft },
@@ -29,10 +29,10 @@ export async function showCapacity(
 /** The same of one amount, on each address; at most 10,000. */
 export async function showCapacityOfAmount(
   deps: Deps,
-  _actor: Actor,
+  actor: Actor,
   { projectId, amount }: { projectId: string | undefined; amount: MicroUsdt },
 ): Promise<CapacityOfAmountView> {
-  const { project, capacity } = await measure(deps, projectId, [amount]);
+  const { project, capacity } = await measure(deps, actor, projectId, [amount]);
   const [found] = capacity.amounts;
   if (found === undefined) throw new Error(`nothing was measured of ${amount}`);
   const range = wordRange(amount, widthOf(project));
@@ -46,8 +46,8 @@ export async function showCapacityOfAmount(
   return { ...viewProject(project), ...{ low, freeShare, daysLeft }, ...forecast, addresses };
 }
 
-async function measure({ db, now }: Deps, projectId: string | undefined, amounts?: readonly MicroUsdt[]) {
-  const { id } = await selectProject(db, projectId);
+async function measure({ db, now }: Deps, actor: Actor, projectId: string | undefined, amounts?: readonly MicroUsdt[]) {
+  const { id } = await selectProject(db, actor, projectId);
   const at = now();
   const project = await findCapacityProject(db, id, at);
   if (project === null) throw new Error(`project ${id} vanished; projects are never deleted`);

@@ -56,17 +56,17 @@ const NEVER = unixMs(Date.UTC(9999, 0));
 /** Deliveries, those of the newest events first. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`. */
 export async function listDeliveries(
   { db }: { db: Sql },
-  _actor: Actor,
+  actor: Actor,
   wanted: Wanted & Place,
 ): Promise<{ view: DeliveryListView; end: End }> {
-  const { deliveries, nextBefore, end } = await findListed(db, wanted);
+  const { deliveries, nextBefore, end } = await findListed(db, actor, wanted);
   return { view: { data: deliveries.map(viewDelivery), nextBefore: nextBefore && encodeId('evt', nextBefore) }, end };
 }
 
-async function findListed(db: Sql, wanted: Wanted & Place): Promise<Page> {
+async function findListed(db: Sql, actor: Actor, wanted: Wanted & Place): Promise<Page> {
   const { status, type, limit } = wanted;
-  const endpoint = wanted.endpoint === undefined ? null : await selectEndpoint(db, wanted.endpoint);
-  const projectId = await findProjectId(db, wanted, endpoint);
+  const endpoint = wanted.endpoint === undefined ? null : await selectEndpoint(db, actor, wanted.endpoint);
+  const projectId = await findProjectId(db, actor, wanted, endpoint);
   const filter = { endpointId: endpoint?.id ?? null, status, type, limit: limit + 1 };
   if (wanted.event !== undefined || wanted.invoice !== undefined) {
     const eventId = wanted.event === undefined ? null : readEventId(wanted.event);
@@ -86,11 +86,16 @@ async function findListed(db: Sql, wanted: Wanted & Place): Promise<Page> {
   return findPage(db, projectId, { first, end }, filter);
 }
 
-async function findProjectId(db: Sql, wanted: Wanted & Place, endpoint: { projectId: string } | null): Promise<string> {
+async function findProjectId(
+  db: Sql,
+  actor: Actor,
+  wanted: Wanted & Place,
+  endpoint: { projectId: string } | null,
+): Promise<string> {
   if (wanted.projectId === undefined && endpoint !== null) return endpoint.projectId;
   if (wanted.projectId === undefined && wanted.event !== undefined)
-    return (await selectEvent(db, wanted.event)).projectId;
-  return (await selectProject(db, wanted.projectId)).id;
+    return (await selectEvent(db, actor, wanted.event)).projectId;
+  return (await selectProject(db, actor, wanted.projectId)).id;
 }
 
 async function findInvoiceId(db: Sql, projectId: string, text: string): Promise<string> {

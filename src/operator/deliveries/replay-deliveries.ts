@@ -63,7 +63,7 @@ export async function replayPeriod(
   actor: Actor,
   { endpoint: endpointId, isDryRun, isConfirmed, isStatusGiven, types, ...asked }: Input,
 ): Promise<{ view: ReplayedPeriodView; waiting: string[] }> {
-  const endpoint = await selectEndpoint(db, endpointId);
+  const endpoint = await selectEndpoint(db, actor, endpointId);
   const filter: ReplayFilter = {
     ...{ from: asked.from, until: asked.until ?? now(), statuses: asked.statuses, onlyFailing: asked.onlyFailing },
     ...{ projectId: endpoint.projectId, endpointId: endpoint.id },

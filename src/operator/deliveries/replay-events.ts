@@ -2,7 +2,7 @@ import { AppError, type FieldProblem } from '../../domain/errors.ts';
 import { encodeId } from '../../domain/ids.ts';
 import { say } from '../../domain/message.ts';
 import { findWebhookEndpoint, type WebhookEndpoint } from '../../store/outbox/webhook-endpoints.ts';
-import type { Actor } from '../actor.ts';
+import { type Actor, maySee } from '../actor.ts';
 import { selectEndpoint } from '../webhooks/select-endpoint.ts';
 import { notifyDispatchers } from '../webhooks/waiting-deliveries.ts';
 import { type DeskEvent, findDeskEvents } from './delivery-desk.ts';
@@ -36,8 +36,8 @@ export async function replayEvents(
   actor: Actor,
   { eventIds, isDryRun, isConfirmed, ...asked }: Input,
 ): Promise<{ view: ReplayedEventsView; waiting: string[] }> {
-  const events = await findDeskEvents(db, eventIds);
-  const endpoint = asked.endpoint === undefined ? null : await selectEndpoint(db, asked.endpoint);
+  const events = (await findDeskEvents(db, eventIds)).filter(({ projectId }) => maySee(actor, projectId));
+  const endpoint = asked.endpoint === undefined ? null : await selectEndpoint(db, actor, asked.endpoint);
   const planned = await findPlanned(db, eventIds, endpoint?.id ?? null);
   refuseUnknown({ eventIds, events, planned, endpoint });
   const missing = (eventId: string, { id: endpointId }: WebhookEndpoint) => ({

@@ -2,6 +2,7 @@ import { AppError } from '../../domain/errors.ts';
 import { decodeId } from '../../domain/ids.ts';
 import { say } from '../../domain/message.ts';
 import type { Sql } from '../../store/db/database.ts';
+import { type Actor, maySee } from '../actor.ts';
 import { clip } from '../input/clip.ts';
 import { type DeskEvent, findDeskEvents } from './delivery-desk.ts';
 
@@ -16,9 +17,9 @@ export function readEventId(eventId: string): string {
 }
 
 /** The event with this `evt_…`. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`. */
-export async function selectEvent(db: Sql, eventId: string): Promise<DeskEvent> {
+export async function selectEvent(db: Sql, actor: Actor, eventId: string): Promise<DeskEvent> {
   const [event] = await findDeskEvents(db, [readEventId(eventId)]);
-  if (event !== undefined) return event;
+  if (event !== undefined && maySee(actor, event.projectId)) return event;
   throw new AppError(
     'NOT_FOUND',
     say`there is no event ${eventId}: "${{ command: 'deliveries list' }}" shows those there are`,

@@ -30,14 +30,14 @@ type Input = { eventId: string; endpoint?: string | undefined };
 /** Shows the deliveries of an event to each endpoint, or to one. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`. */
 export async function showDelivery(
   { db, now, config, note }: KeyDeps & { db: Database },
-  _actor: Actor,
+  actor: Actor,
   { eventId, endpoint }: Input,
 ): Promise<{ view: ShownEventView; shown: ShownDelivery[] }> {
-  const event = await selectEvent(db, eventId);
+  const event = await selectEvent(db, actor, eventId);
   // Without the keys less can be told, but the rest is worth showing.
   const keyRing = await openKeyRing(config, { mayCreate: false, warn: note });
   // A snapshot of one moment: otherwise an attempt that is just being recorded would stand under a delivery that does not know of it.
-  const shown = await db.snapshot((tx) => findShown({ db: tx, keyRing, now: now() }, event, endpoint));
+  const shown = await db.snapshot((tx) => findShown({ db: tx, keyRing, now: now() }, actor, event, endpoint));
   const view = {
     ...{ eventId, projectId: encodeId('prj', event.projectId), type: event.type, createdAt: toIso(event.createdAt) },
     ...{ position: Number(event.position), deliveries: shown.map(({ delivery }) => delivery) },
@@ -47,9 +47,9 @@ export async function showDelivery(
 
 type Deps = { db: Sql; keyRing: KeyRing | null; now: UnixMs };
 
-async function findShown(deps: Deps, event: DeskEvent, only: string | undefined) {
+async function findShown(deps: Deps, actor: Actor, event: DeskEvent, only: string | undefined) {
   const { db, now } = deps;
-  const endpointId = only === undefined ? null : (await selectEndpoint(db, only)).id;
+  const endpointId = only === undefined ? null : (await selectEndpoint(db, actor, only)).id;
   const filter = { endpointId, status: null, type: null, limit: MAX_DELIVERIES };
   const deliveries = await listDeliveriesOf(db, event.projectId, { eventId: event.id, invoiceId: null }, filter);
   const ids = deliveries.map((delivery) => delivery.endpointId);

@@ -36,10 +36,10 @@ type Input = ReturnType<typeof readTail> & { projectId: string | undefined; foll
  */
 export async function* tailEvents(
   { db, signal, pollMs = POLL_MS }: { db: Sql; signal: AbortSignal; pollMs?: number | undefined },
-  _actor: Actor,
+  actor: Actor,
   { projectId, types, limit, after, follow }: Input,
 ): AsyncGenerator<string[]> {
-  const { id: project } = await selectProject(db, projectId);
+  const { id: project } = await selectProject(db, actor, projectId);
   let position: bigint;
   if (after === undefined) {
     const last = (await db.run(selectLast, [project]))[0]?.position ?? 0n;

@@ -11,6 +11,8 @@ const DONE: Record<OperatorAction['action'], string> = {
   'project.created': 'made the project',
   'key.created': 'made the API key',
   'key.revoked': 'revoked the API key',
+  'admin-key.created': 'made the admin key',
+  'admin-key.revoked': 'revoked the admin key',
   'master-key.rotated': 'rotated the master key',
   'receipt-key.rotated': 'made a new signing key of receipts',
   'webhook.added': 'added the endpoint',

@@ -28,16 +28,17 @@ type Asked = { text: string; projectId: string | undefined };
  * either told as paid throughout or not at all. A text that names nothing in the form that it has may be an external id.
  * `NOT_FOUND` for what nothing is known of; for a transaction that is an answer, with what the chain shows of it.
  */
-export async function explainSubject(deps: Deps, _actor: Actor, asked: Asked): Promise<Explanation> {
+export async function explainSubject(deps: Deps, actor: Actor, asked: Asked): Promise<Explanation> {
   const subject = readSubject(asked.text);
-  const { explanation, projectId } = await deps.db.snapshot((tx) => explainIn(tx, subject, asked, deps.now()));
+  const { explanation, projectId } = await deps.db.snapshot((tx) => explainIn(tx, actor, subject, asked, deps.now()));
   // After the snapshot, for no node is asked within a transaction.
   const isAsked = explanation.isUnknown === true && subject.form === 'transaction';
   return arrange(isAsked ? await askChain(deps, subject, projectId, explanation) : explanation);
 }
 
-async function explainIn(db: Sql, subject: Subject, asked: Asked, now: UnixMs) {
-  const projectId = asked.projectId === undefined ? null : (await selectProject(db, asked.projectId)).id;
+async function explainIn(db: Sql, actor: Actor, subject: Subject, asked: Asked, now: UnixMs) {
+  const isAny = asked.projectId === undefined && actor.projects === null;
+  const projectId = isAny ? null : (await selectProject(db, actor, asked.projectId)).id;
   const found =
     (await explainForm(db, subject, projectId, now)) ?? (await explainExternalId(db, asked.text, projectId, now));
   if (found !== null) return { explanation: found, projectId };

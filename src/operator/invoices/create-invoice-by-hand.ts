@@ -44,7 +44,7 @@ export async function createInvoiceByHand(
   actor: Actor,
   { projectId, idempotencyKey, note, ...wanted }: Input & { projectId: string; idempotencyKey: string },
 ): Promise<NewInvoiceView> {
-  const project = await selectProject(deps.db, projectId);
+  const project = await selectProject(deps.db, actor, projectId);
   const { db, now, publicUrl } = deps;
   return db.transaction(async (tx) => {
     const keyId = await ensureKey(tx, project.id, deps);

@@ -30,10 +30,10 @@ const BATCH = 500;
  */
 export async function exportInvoices(
   { db, publicUrl }: InvoiceDeps,
-  _actor: Actor,
+  actor: Actor,
   { projectId, ...filter }: InvoiceFilter & { projectId: string | undefined },
 ): Promise<AsyncIterable<InvoiceView[]>> {
-  const project = await selectProject(db, projectId);
+  const project = await selectProject(db, actor, projectId);
   const window = windowOf(filter, BATCH);
   return (async function* () {
     for (let { before } = filter; ; ) {

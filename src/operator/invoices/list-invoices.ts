@@ -57,10 +57,10 @@ function readInvoiceId(field: string, text: string): string {
 /** The invoices of a project that fit, the newest first. At most 10,000 are looked through for a page. */
 export async function listInvoices(
   { db, publicUrl }: InvoiceDeps,
-  _actor: Actor,
+  actor: Actor,
   { projectId, limit, ...filter }: InvoiceFilter & { projectId: string | undefined; limit: number },
 ): Promise<InvoiceListView> {
-  const project = await selectProject(db, projectId);
+  const project = await selectProject(db, actor, projectId);
   const window = windowOf(filter, limit + 1);
   const found = await db.snapshot(async (tx) => {
     await limitTime(tx, TIMEOUT_MS);
@@ -85,10 +85,10 @@ export function windowOf({ status, policy, amountMicro }: InvoiceFilter, wanted:
 /** One invoice (`inv_…`) of a project, with the link for its payer. Errors: `NOT_FOUND`. */
 export async function showInvoice(
   { db, publicUrl }: InvoiceDeps,
-  _actor: Actor,
+  actor: Actor,
   { projectId, invoiceId }: { projectId: string; invoiceId: string },
 ): Promise<InvoiceView> {
-  const project = await selectProject(db, projectId);
+  const project = await selectProject(db, actor, projectId);
   const id = decodeId('inv', invoiceId);
   const found = id === null ? null : await findDeskInvoice(db, project.id, id);
   if (found === null) throw new AppError('NOT_FOUND', `the project ${projectId} has no invoice ${clip(invoiceId)}`);

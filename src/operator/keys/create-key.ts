@@ -59,7 +59,7 @@ export async function createKey(
   actor: Actor,
   { projectId, ...key }: NewKey & { projectId: string | undefined },
 ): Promise<CreatedKeyView> {
-  const project = await selectProject(db, projectId);
+  const project = await selectProject(db, actor, projectId);
   const id = uuidV7(now(), random(10));
   const apiKey = formatApiKey(project.network, id, random(32));
   const secretSha256 = createHash('sha256').update(apiKey).digest();

@@ -9,10 +9,10 @@ import type { KeyListView, KeyView } from './views.ts';
 /** The keys of a project, without their secrets, the oldest first; at most 1,000. */
 export async function listKeys(
   { db, now }: { db: Sql; now(): UnixMs },
-  _actor: Actor,
+  actor: Actor,
   { projectId }: { projectId: string | undefined },
 ): Promise<KeyListView> {
-  const project = await selectProject(db, projectId);
+  const project = await selectProject(db, actor, projectId);
   return { data: (await listApiKeys(db, project.id)).map((key) => toView(key, now())) };
 }
 

@@ -5,7 +5,7 @@ import { say } from '../../domain/message.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { revokeApiKey } from '../../store/access/api-keys.ts';
 import type { Database } from '../../store/db/database.ts';
-import type { Actor } from '../actor.ts';
+import { type Actor, maySee } from '../actor.ts';
 import { clip } from '../input/clip.ts';
 import { recordActions } from '../record-actions.ts';
 import type { RevokedKeyView } from './views.ts';
@@ -36,14 +36,18 @@ export async function revokeKey(
   { uuid }: { uuid: string },
 ): Promise<RevokedKeyView> {
   const keyId = encodeId('key', uuid);
-  const revoked = await db.transaction(async (tx) => {
+  await db.transaction(async (tx) => {
     const key = await revokeApiKey(tx, uuid, now());
-    if (key?.isNew === true) {
+    if (key === null || !maySee(actor, key.projectId)) {
+      throw new AppError(
+        'NOT_FOUND',
+        say`there is no key ${keyId}: "${{ command: 'key list' }}" shows those there are`,
+      );
+    }
+    if (key.isNew) {
       const { projectId, name } = key;
       await recordActions(tx, actor, now(), [{ projectId, action: 'key.revoked', subject: keyId, detail: { name } }]);
     }
-    return key;
   });
-  if (revoked !== null) return { keyId, status: 'revoked' };
-  throw new AppError('NOT_FOUND', say`there is no key ${keyId}: "${{ command: 'key list' }}" shows those there are`);
+  return { keyId, status: 'revoked' };
 }

@@ -21,7 +21,7 @@ export async function changeRole(
     const found = await lockSelected(tx, person);
     const rights = { role, projects: role === 'owner' ? null : projects === undefined ? found.projects : projects };
     if (role !== 'owner') await keepAnOwner(tx, found);
-    await refuseUnknownProjects(tx, rights.projects);
+    await refuseUnknownProjects(tx, actor, rights.projects);
     await updateRole(tx, { id: found.id, ...rights });
     const endedSessions = await endSessionsOf(tx, found.id, now());
     const [before, after] = [viewPerson(found), viewPerson({ ...found, ...rights })];

@@ -28,7 +28,7 @@ export async function invitePerson(
   requireConsoleUrl(deps);
   const person = { id: uuidV7(now(), random(10)), ...input };
   return db.transaction(async (tx) => {
-    await refuseUnknownProjects(tx, input.projects);
+    await refuseUnknownProjects(tx, actor, input.projects);
     if (!(await insertPerson(tx, person, now()))) {
       const hint = { command: 'user reset', args: [person.login] };
       throw new AppError('CONFLICT', say`${person.login} is there already: "${hint}" makes a new link`);

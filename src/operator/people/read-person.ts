@@ -2,7 +2,7 @@ import { AppError, type FieldProblem } from '../../domain/errors.ts';
 import { decodeId, encodeId } from '../../domain/ids.ts';
 import { say } from '../../domain/message.ts';
 import type { Sql } from '../../store/db/database.ts';
-import { ROLES, type Role } from '../actor.ts';
+import { type Actor, ROLES, type Role } from '../actor.ts';
 import { clip } from '../input/clip.ts';
 import { fieldProblem } from '../input/field-error.ts';
 import { nameProblem } from '../input/name-problem.ts';
@@ -78,6 +78,6 @@ function readParts(
 }
 
 /** Errors: `NOT_FOUND`. */
-export async function refuseUnknownProjects(db: Sql, projects: readonly string[] | null): Promise<void> {
-  for (const id of projects ?? []) await selectProject(db, encodeId('prj', id));
+export async function refuseUnknownProjects(db: Sql, actor: Actor, projects: readonly string[] | null): Promise<void> {
+  for (const id of projects ?? []) await selectProject(db, actor, encodeId('prj', id));
 }

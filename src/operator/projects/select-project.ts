@@ -3,13 +3,14 @@ import { decodeId, encodeId } from '../../domain/ids.ts';
 import { say } from '../../domain/message.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { findProject, listProjects, type Project } from '../../store/ledger/projects.ts';
+import { type Actor, maySee } from '../actor.ts';
 import { clip } from '../input/clip.ts';
 
 /** The most projects that an error message lists. */
 const MAX_LISTED = 10;
 
-/** The project with this `prj_…` id; without an id, the only project there is. */
-export async function selectProject(db: Sql, projectId: string | undefined): Promise<Project> {
+/** The project with this `prj_…` id; without an id, the only project there is for this actor. */
+export async function selectProject(db: Sql, actor: Actor, projectId: string | undefined): Promise<Project> {
   if (projectId !== undefined) {
     const uuid = decodeId('prj', projectId);
     if (uuid === null) {
@@ -19,13 +20,13 @@ export async function selectProject(db: Sql, projectId: string | undefined): Pro
       );
     }
     const project = await findProject(db, uuid);
-    if (project !== null) return project;
+    if (project !== null && maySee(actor, project.id)) return project;
     throw new AppError(
       'NOT_FOUND',
       say`there is no project ${projectId}: "${{ command: 'project list' }}" shows those there are`,
     );
   }
-  const projects = await listProjects(db);
+  const projects = await listProjects(db, actor.projects);
   const [only, ...others] = projects;
   if (only === undefined) {
     throw new AppError('NOT_FOUND', say`there is no project yet: make one with "${{ command: 'project create' }}"`);

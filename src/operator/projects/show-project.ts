@@ -12,10 +12,10 @@ import type { ShownProjectView } from './views.ts';
 /** A project and how much it has. `hasAccountKeys`: whether it can derive addresses at all. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
 export async function showProject(
   { db, now }: { db: Sql; now(): UnixMs },
-  _actor: Actor,
+  actor: Actor,
   { projectId }: { projectId: string | undefined },
 ): Promise<{ view: ShownProjectView; hasAccountKeys: boolean }> {
-  const project = await selectProject(db, projectId);
+  const project = await selectProject(db, actor, projectId);
   const [addresses, accountKeys, keys, endpoints] = await Promise.all([
     countAddresses(db, project.id),
     listAccountKeys(db, project.id),

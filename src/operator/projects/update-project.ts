@@ -42,7 +42,7 @@ export async function updateProject(
   actor: Actor,
   { projectId, ...wanted }: WantedSettings & { projectId: string | undefined },
 ): Promise<UpdatedProjectView> {
-  const { id, network } = await selectProject(db, projectId);
+  const { id, network } = await selectProject(db, actor, projectId);
   refuse(returnUrlProblems(wanted, network));
   const given = await storeLogo(db, wanted);
   return db.transaction(async (tx) => {

@@ -35,7 +35,7 @@ export async function showToday(
   { projectId }: { projectId: string | undefined },
 ): Promise<TodayView> {
   const { db } = deps;
-  const project = await selectProject(db, projectId);
+  const project = await selectProject(db, actor, projectId);
   const now = deps.now();
   const { view } = await showProject(deps, actor, { projectId });
   const { view: status } = await showStatus(deps, actor, { network: project.network });

@@ -85,10 +85,10 @@ const BATCH = 500;
 /** The ledger of a project in batches, so that no more than one is in memory, whatever the size. */
 export async function exportTransfers(
   { db }: { db: Sql },
-  _actor: Actor,
+  actor: Actor,
   { projectId, direction, ...filter }: Selection & { projectId: string | undefined },
 ): Promise<AsyncIterable<ExportRow[]>> {
-  const project = await selectProject(db, projectId);
+  const project = await selectProject(db, actor, projectId);
   return (async function* () {
     if (direction !== 'out') yield* incomingRows(db, project, filter);
     if (direction !== 'in') yield* outgoingRows(db, project, filter);

@@ -44,10 +44,10 @@ export function readTransferFilter(input: {
 /** Transfers to the addresses of a project, the newest first. */
 export async function listTransfers(
   { db }: { db: Sql },
-  _actor: Actor,
+  actor: Actor,
   { projectId, ...filter }: DeskFilter & { projectId: string | undefined },
 ): Promise<TransferListView> {
-  const project = await selectProject(db, projectId);
+  const project = await selectProject(db, actor, projectId);
   // The query reads one more than asked for: it shows whether there is another page.
   const found = await listDeskTransfers(db, project.id, { ...filter, limit: filter.limit + 1 });
   const page = found.slice(0, filter.limit);

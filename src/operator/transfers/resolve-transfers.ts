@@ -4,7 +4,7 @@ import { say } from '../../domain/message.ts';
 import { isResolution, RESOLUTIONS, type ResolutionKind } from '../../domain/resolution.ts';
 import { toIso, type UnixMs } from '../../domain/time.ts';
 import type { Database, Sql } from '../../store/db/database.ts';
-import type { Actor } from '../actor.ts';
+import { type Actor, maySee } from '../actor.ts';
 import { clip, quote } from '../input/clip.ts';
 import { FieldError } from '../input/field-error.ts';
 import { spotSecret } from '../input/spot-secret.ts';
@@ -78,7 +78,7 @@ export function resolveTransfers(
     );
   }
   return db.transaction(async (tx) => {
-    const transfers = await lockTransfers(tx, transferIds);
+    const transfers = (await lockTransfers(tx, transferIds)).filter(({ projectId }) => maySee(actor, projectId));
     refuseUnresolvable(transferIds, transfers);
     const invoice = request.invoice === null ? null : await findInvoice(tx, transfers, request.invoice);
     const before = await findResolutions(tx, transferIds);

@@ -6,7 +6,7 @@ import { formatAmount } from '../../domain/money.ts';
 import { toIso } from '../../domain/time.ts';
 import type { Database, Sql } from '../../store/db/database.ts';
 import { accountToAddress } from '../../tron/address.ts';
-import type { Actor } from '../actor.ts';
+import { type Actor, maySee } from '../actor.ts';
 import { clip } from '../input/clip.ts';
 import { diagnoseTransfers } from '../mismatch/diagnose-transfers.ts';
 import { describeCause, describeResolution, nameInvoice } from './describe-transfer.ts';
@@ -29,11 +29,11 @@ type Shown = { view: ShownTransfersView; projectNames: readonly string[]; hint: 
  */
 export function showTransfers(
   { db }: { db: Database },
-  _actor: Actor,
+  actor: Actor,
   { reference }: { reference: string },
 ): Promise<Shown> {
   return db.snapshot(async (tx) => {
-    const transfers = await findReferenced(tx, reference);
+    const transfers = await findReferenced(tx, actor, reference);
     const ids = transfers.map(({ id }) => id);
     const causes = await diagnoseTransfers(tx, ids);
     const events = await findTransferEvents(tx, ids, MAX_DELIVERIES);
@@ -58,7 +58,8 @@ export function showTransfers(
   });
 }
 
-async function findReferenced(db: Sql, reference: string): Promise<TransferRecord[]> {
+async function findReferenced(db: Sql, actor: Actor, reference: string): Promise<TransferRecord[]> {
+  const isSeen = ({ projectId }: TransferRecord) => maySee(actor, projectId);
   const transaction = readTransactionReference(reference.trim().replace(/^0x(?=[0-9a-f]{64}$)/i, ''));
   if (transaction.kind !== 'id') {
     if (!reference.startsWith('trf_')) {
@@ -67,12 +68,12 @@ async function findReferenced(db: Sql, reference: string): Promise<TransferRecor
         `${clip(reference)} is neither a transfer id (trf_…) nor a transaction id (64 hexadecimal characters, or its Tronscan link)`,
       );
     }
-    const found = await findTransfers(db, [readTransferId(reference)]);
+    const found = (await findTransfers(db, [readTransferId(reference)])).filter(isSeen);
     if (found.length === 0) throw new AppError('NOT_FOUND', `there is no transfer ${reference}`);
     return found;
   }
   const { txId } = transaction;
-  const found = await findTransfersOfTransaction(db, txId, null, MAX_TRANSFERS);
+  const found = (await findTransfersOfTransaction(db, txId, null, MAX_TRANSFERS)).filter(isSeen);
   if (found.length > 0) return found;
   throw new AppError(
     'NOT_FOUND',

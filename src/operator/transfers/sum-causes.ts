@@ -15,10 +15,10 @@ const TIMEOUT_MS = 5000;
 /** What waits for a decision, by its likeliest cause: of the newest 200 transfers. The largest sum first. */
 export async function sumCauses(
   { db }: { db: Database },
-  _actor: Actor,
+  actor: Actor,
   { projectId }: { projectId: string | undefined },
 ): Promise<CauseSumsView> {
-  const project = await selectProject(db, projectId);
+  const project = await selectProject(db, actor, projectId);
   return db.snapshot(async (tx) => {
     await limitTime(tx, TIMEOUT_MS);
     const filter = { kinds: ['unmatched', 'duplicate'], state: 'open', from: null, until: null, before: null } as const;

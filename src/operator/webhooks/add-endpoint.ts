@@ -35,7 +35,7 @@ type Input = ReturnType<typeof readNewEndpoint> & { projectId: string | undefine
 /** Adds an endpoint. A secret that was made for it is shown this one time. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`, `CONFLICT`, `CONFIG_INVALID`. */
 export async function addEndpoint(deps: Deps, actor: Actor, input: Input): Promise<AddedEndpointView> {
   const { db, now, random, config } = deps;
-  const project = await selectProject(db, input.projectId);
+  const project = await selectProject(db, actor, input.projectId);
   const url = readWebhookUrl(input.url, project.network, config);
   await refuseSameUrl(db, project.id, url, null);
   const keyRing = await openEncryptionKeys(deps);

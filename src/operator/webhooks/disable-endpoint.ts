@@ -18,7 +18,7 @@ export async function disableEndpoint(
   input: { endpointId: string; reason: string },
 ): Promise<DisabledEndpointView> {
   const { endpointId } = input;
-  const { id, projectId, disabledReason: former } = await selectEndpoint(db, endpointId);
+  const { id, projectId, disabledReason: former } = await selectEndpoint(db, actor, endpointId);
   const disabledReason = input.reason === '' ? `by ${actor.name}` : `${input.reason} (by ${actor.name})`;
   const isDisabled = await db.transaction(async (tx) => {
     if (!(await disableWebhookEndpoint(tx, id, now(), disabledReason))) return false;

@@ -7,7 +7,7 @@ import type { Database } from '../../store/db/database.ts';
 import { enableWebhookEndpoint, type WebhookEndpoint } from '../../store/outbox/webhook-endpoints.ts';
 import type { Actor } from '../actor.ts';
 import { recordActions } from '../record-actions.ts';
-import { lockWebhookEndpoint, readEndpointId, selectEndpoint } from './select-endpoint.ts';
+import { lockWebhookEndpoint, selectEndpoint } from './select-endpoint.ts';
 import type { EnabledEndpointView } from './views.ts';
 import { countUnplanned, findPositionAt, hastenDeliveries, notifyDispatchers } from './waiting-deliveries.ts';
 
@@ -27,9 +27,9 @@ export async function enableEndpoint(
   { endpointId }: { endpointId: string },
 ): Promise<EnabledEndpointView> {
   // Before it is attempted again, so that events of one invoice find themselves in their order.
-  const hastened = await hasten({ db, now }, readEndpointId(endpointId));
+  const hastened = await hasten({ db, now }, (await selectEndpoint(db, actor, endpointId)).id);
   const endpoint = await db.transaction(async (tx) => {
-    const found = await selectEndpoint(tx, endpointId, lockWebhookEndpoint);
+    const found = await selectEndpoint(tx, actor, endpointId, lockWebhookEndpoint);
     await enableWebhookEndpoint(tx, found.id);
     await resolveAlarms(tx, found.network, 'webhook-disabled', endpointId);
     await notifyDispatchers(tx);

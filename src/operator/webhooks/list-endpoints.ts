@@ -12,10 +12,10 @@ import type { EndpointListView } from './views.ts';
 /** The endpoints of a project with how they do, without their secrets, the oldest first; at most 1,000. */
 export async function listEndpoints(
   { db, now }: { db: Sql; now(): UnixMs },
-  _actor: Actor,
+  actor: Actor,
   { projectId }: { projectId: string | undefined },
 ): Promise<EndpointListView> {
-  const project = await selectProject(db, projectId);
+  const project = await selectProject(db, actor, projectId);
   const at = now();
   const endpoints = await listWebhookEndpoints(db, project.id);
   const ids = endpoints.map(({ id }) => id);

@@ -63,7 +63,7 @@ export async function rotateEndpointSecret(
 ): Promise<{ formerEndsAt: UnixMs; isFormerLost: boolean }> {
   const endpointId = encodeId('whe', uuid);
   return db.transaction(async (tx) => {
-    const { projectId } = await selectEndpoint(tx, endpointId, lockWebhookEndpoint);
+    const { projectId } = await selectEndpoint(tx, actor, endpointId, lockWebhookEndpoint);
     const active = await findActiveSecrets(tx, [uuid], now);
     const opened = await openEndpointSecrets(keyRing, active);
     if (opened.some((each) => each.kind === 'ok' && each.secret === secret)) {

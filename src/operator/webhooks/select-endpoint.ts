@@ -4,12 +4,13 @@ import { say } from '../../domain/message.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { commandOf } from '../../store/db/rows-of.ts';
 import { findWebhookEndpoint, type WebhookEndpoint } from '../../store/outbox/webhook-endpoints.ts';
+import { type Actor, maySee } from '../actor.ts';
 import { clip } from '../input/clip.ts';
 
 /** The endpoint with this `whe_…`. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`. */
-export async function selectEndpoint(db: Sql, endpointId: string, find = findWebhookEndpoint) {
+export async function selectEndpoint(db: Sql, actor: Actor, endpointId: string, find = findWebhookEndpoint) {
   const endpoint = await find(db, readEndpointId(endpointId));
-  if (endpoint !== null) return endpoint;
+  if (endpoint !== null && maySee(actor, endpoint.projectId)) return endpoint;
   throw new AppError(
     'NOT_FOUND',
     say`there is no endpoint ${endpointId}: "${{ command: 'webhook list' }}" shows those there are`,

@@ -32,7 +32,7 @@ export async function testEndpoint(
   { endpointId }: { endpointId: string },
 ): Promise<{ view: TestedEndpointView; url: string; isDisabled: boolean }> {
   const { db, now, config } = deps;
-  const endpoint = await selectEndpoint(db, endpointId);
+  const endpoint = await selectEndpoint(db, actor, endpointId);
   const keyRing = await requireKeyRing(config, deps.note);
   const secrets = await openNewestSecrets({ db, keyRing }, endpoint.id);
   const ping = await recordPing(deps, actor, endpoint);

@@ -35,7 +35,7 @@ export async function updateEndpoint(
   actor: Actor,
   { endpointId, ...change }: ReturnType<typeof readChange> & { endpointId: string },
 ): Promise<{ view: EndpointView; isMoved: boolean }> {
-  const before = await selectEndpoint(db, endpointId);
+  const before = await selectEndpoint(db, actor, endpointId);
   const url = change.url === undefined ? before.url : readWebhookUrl(change.url, before.network, config);
   await refuseSameUrl(db, before.projectId, url, before.id);
   const after = { ...before, ...change, url };

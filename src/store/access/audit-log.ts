@@ -11,6 +11,8 @@ export type RecordedAction =
   | 'project.changed'
   | 'key.created'
   | 'key.revoked'
+  | 'admin-key.created'
+  | 'admin-key.revoked'
   | 'master-key.rotated'
   | 'receipt-key.rotated'
   | 'webhook.added'

@@ -40,6 +40,7 @@ export const BACKED_UP = [
   'people',
   'passkeys',
   'recovery_codes',
+  'admin_keys',
 ] as const;
 
 /**

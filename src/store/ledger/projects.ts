@@ -72,10 +72,10 @@ export async function lockProject(tx: Sql, id: string): Promise<Project> {
   return row;
 }
 
-/** The oldest 1,000 projects. */
+/** The oldest 1,000 projects, of these (UUIDs) or of all. */
 export const listProjects = rowsOf(
   'project-list',
   columns,
-  `select ${COLUMNS} from projects order by created_at, id limit 1000`,
-  () => [],
+  `select ${COLUMNS} from projects where $1::uuid[] is null or id = any($1) order by created_at, id limit 1000`,
+  (ids: readonly string[] | null) => [ids],
 );

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { FieldProblem } from '../../domain/errors.ts';
+import { say } from '../../domain/message.ts';
 import { readNote } from './read-note.ts';
 
 function problemsOf(text: string): FieldProblem[] {
@@ -21,14 +22,17 @@ test.each([
 ])('a note that looks like a secret is refused without repeating it, with a way out', (text, kind, wayOut) => {
   const [problem, ...others] = problemsOf(text);
   expect(others).toEqual([]);
-  expect(problem).toEqual({ subject: '--note', message: expect.stringContaining(`this looks like ${kind}`) });
-  expect(problem?.message).toContain(wayOut);
-  expect(problem?.message).not.toMatch(/4f4f4|sausage/);
+  expect(problem).toEqual({
+    subject: say`${{ field: 'note' }}`,
+    message: expect.stringContaining(`this looks like ${kind}`),
+  });
+  expect(String(problem?.message)).toContain(wayOut);
+  expect(String(problem?.message)).not.toMatch(/4f4f4|sausage/);
 });
 
 test.each(['a\nb', 'a\u0000b', 'x'.repeat(2001)])(
   'a note of several lines or more than 2,000 characters is refused',
   (text) => {
-    expect(problemsOf(text)).toMatchObject([{ subject: '--note' }]);
+    expect(problemsOf(text)).toMatchObject([{ subject: say`${{ field: 'note' }}` }]);
   },
 );

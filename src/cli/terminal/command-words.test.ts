@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
 import { AppError } from '../../domain/errors.ts';
-import { formatHint, optionOf } from '../../domain/format-hint.ts';
 import { say } from '../../domain/message.ts';
+import { asWritten, formatHint, optionOf, writeText } from '../../operator/command-words.ts';
 import { fieldProblem, refuseSecret } from '../../operator/input/field-error.ts';
 import { describeError } from './describe-error.ts';
-import { asWritten, writeText } from './write-text.ts';
 
 test('a field is named by its option', () => {
   expect(['limit', 'returnUrl', 'maxUnpaidPerMinute', 'isFresh', 'resolution'].map(optionOf)).toEqual([

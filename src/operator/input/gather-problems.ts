@@ -1,5 +1,5 @@
 import { AppError, type FieldProblem } from '../../domain/errors.ts';
-import { FieldError, fieldProblem } from '../../operator/input/field-error.ts';
+import { FieldError, fieldProblem } from './field-error.ts';
 
 /** Runs what reads a part of the input. Its mistakes are added to `problems`, so that all of a command is reported at once. */
 export function gatherProblems<Input>(problems: FieldProblem[], read: () => Input): Input | undefined {

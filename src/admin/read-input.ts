@@ -1,0 +1,62 @@
+import type { FastifyRequest } from 'fastify';
+import type { Operation } from '../operator/operation.ts';
+import { readJsonObject } from '../web/json-body.ts';
+import { type FieldError, Problem } from '../web/problem.ts';
+import { problemOf, type Schema } from './check-input.ts';
+
+/** A list of as many addresses as one call takes. */
+export const MAX_INPUT_BYTES = 2 * 1024 * 1024;
+/** What stands in a path for a member that is left out. */
+const LEFT_OUT = '-';
+
+/**
+ * The input of an operation: members that its path names, and those of the query or of the body. Each has the type of the schema; what its
+ * text says is read by the operation. Throws the problem.
+ */
+export function readInput(operation: Pick<Operation, 'method' | 'path' | 'input'>, request: FastifyRequest): object {
+  const schema = operation.input as unknown as Schema;
+  const inPath = request.params as Record<string, string>;
+  const named = Object.entries(inPath).filter(([name, text]) => text !== LEFT_OUT || isNeeded(schema, name));
+  const given = operation.method === 'GET' ? readQuery(schema, request) : readBody(request);
+  const twice = Object.keys(given).find((name) => name in inPath);
+  if (twice !== undefined) throw refuse([{ field: twice, code: 'DUPLICATE_FIELD', message: 'stands in the path' }]);
+  const input = { ...given, ...Object.fromEntries(named) };
+  const problems = problemOf(schema, input);
+  if (problems.length > 0) throw refuse(problems);
+  return input;
+}
+
+function isNeeded({ required = [] }: Schema, name: string): boolean {
+  return required.includes(name);
+}
+
+/** Parameters are texts: a list is given more than once, and a flag is `true` or `false`. */
+function readQuery({ properties = {} }: Schema, request: FastifyRequest): Record<string, unknown> {
+  const query = Object.entries(request.query as Record<string, string | string[]>);
+  return Object.fromEntries(
+    query.map(([name, value]) => {
+      const type = properties[name]?.type;
+      if (type === 'array') return [name, [value].flat()];
+      return [name, type === 'boolean' && (value === 'true' || value === 'false') ? value === 'true' : value];
+    }),
+  );
+}
+
+function readBody({ body }: FastifyRequest): Record<string, unknown> {
+  const read = readJsonObject(Buffer.isBuffer(body) ? body : Buffer.alloc(0));
+  if (read.kind !== 'ok') throw new Problem('INVALID_REQUEST', read.detail);
+  if (read.duplicateKeys.length === 0) return read.value;
+  throw refuse(
+    read.duplicateKeys.map((field) => ({ field, code: 'DUPLICATE_FIELD', message: 'occurs more than once' })),
+  );
+}
+
+const MAX_ERRORS = 50;
+
+function refuse(errors: readonly FieldError[]): Problem {
+  const shown = errors.slice(0, MAX_ERRORS);
+  const detail = shown.map(({ field, message }) => `${field} ${message}`).join('; ');
+  return new Problem('INVALID_REQUEST', `The input is not valid: ${detail.slice(0, 500)}.`, {
+    extensions: { errors: shown },
+  });
+}

@@ -1,0 +1,18 @@
+import { AppError } from '../domain/errors.ts';
+import { ACTIONS, type ActionName, type Rule } from './actions.ts';
+import { type Actor, ROLES } from './actor.ts';
+
+/** Refuses an action that an actor may not take, and says who may. Errors: `FORBIDDEN`. */
+export function authorize({ name, role, projects }: Actor, action: ActionName): void {
+  const rule: Rule = ACTIONS[action];
+  const allowed = ROLES.slice(ROLES.indexOf(rule.role));
+  if (!allowed.includes(role)) {
+    const who = allowed.length === 1 ? `the role ${rule.role}` : `one of the roles ${allowed.join(', ')}`;
+    throw new AppError('FORBIDDEN', `${action} takes ${who}, and ${name} has the role ${role}: ask an owner`);
+  }
+  if (rule.wide !== true || projects === null) return;
+  throw new AppError(
+    'FORBIDDEN',
+    `${action} concerns more than the projects that ${name} may see: it takes the role ${rule.role} for all projects`,
+  );
+}

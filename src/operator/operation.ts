@@ -1,0 +1,82 @@
+import type { GeneralAnswer } from '../domain/lookup/lookup.ts';
+import type { Network } from '../domain/network.ts';
+import type { UnixMs } from '../domain/time.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { KeySettings } from '../runtime/open-key-ring.ts';
+import type { Static, TSchema } from '../runtime/type.ts';
+import type { Database } from '../store/db/database.ts';
+import type { AccountHex } from '../tron/address.ts';
+import type { ActionName } from './actions.ts';
+import type { Actor } from './actor.ts';
+import { authorize } from './authorize.ts';
+import type { NodeDeps } from './chain/read-verified.ts';
+
+/** Everything that a use case may need that can be run over the wire. Each takes what it names. */
+export type OperationDeps = {
+  db: Database;
+  now(): UnixMs;
+  random(bytes: number): Uint8Array;
+  config: KeySettings & {
+    sandbox: boolean;
+    webhooks: { localTargets: boolean; retentionDays: number };
+    networks: Partial<Record<Network, { usdt: AccountHex }>>;
+  };
+  /** Hears what is no part of the answer, such as a key file that others could read. */
+  note(text: string): void;
+  log: Logger;
+  /** Those whose nodes are asked here. */
+  networks: readonly Network[];
+  /** Loads what asks nodes, which most do without. */
+  nodes(): Promise<NodeAccess>;
+};
+
+export type NodeAccess = {
+  /** Error: `SANDBOX_NOT_RUNNING`. */
+  withNodes<Output>(network: Network, work: (nodes: NodeDeps) => Promise<Output>): Promise<Output>;
+  /** The words of the payer's page. */
+  describeForPayer(answer: GeneralAnswer): string;
+};
+
+/** As it is given on the wire and by options: a member that may be left out may also be `undefined`. */
+export type Given<Input> = {
+  [Name in keyof Input]: object extends Pick<Input, Name> ? Input[Name] | undefined : Input[Name];
+};
+
+/**
+ * A use case that can be run here or on a server, by its name in `ACTIONS`. From it follow its route, its entry in the OpenAPI document,
+ * and how a command runs it on a server. `path` stands below `/admin/v1`; what it names, as `:keyId`, are members of the input. `read`
+ * finds what is wrong without the database. `view` makes what programs see out of an outcome, which may hold more for people.
+ */
+export type Operation<Input extends TSchema = TSchema, Wanted = unknown, Outcome = unknown> = {
+  action: ActionName;
+  summary: string;
+  method: 'GET' | 'POST' | 'PATCH';
+  path: string;
+  input: Input;
+  output: TSchema;
+  read(given: Given<Static<Input>>, now: UnixMs): Wanted;
+  run(deps: OperationDeps, actor: Actor, wanted: Wanted): Promise<Outcome>;
+  view(outcome: Outcome): object;
+};
+
+/** Declares an operation. Its view is what its use case returns, or the `view` therein, unless it says otherwise. */
+export function operation<Input extends TSchema, Wanted, Outcome extends object>(
+  declared: Omit<Operation<Input, Wanted, Outcome>, 'view'> & Partial<Pick<Operation<Input, Wanted, Outcome>, 'view'>>,
+): Operation<Input, Wanted, Outcome> {
+  return { view: viewOf, ...declared };
+}
+
+function viewOf(outcome: object): object {
+  return 'view' in outcome ? (outcome.view as object) : outcome;
+}
+
+/** Runs an operation for an actor who may. Errors: `FORBIDDEN`, and its own. */
+export async function perform<Wanted, Outcome>(
+  { action, run }: Pick<Operation<TSchema, Wanted, Outcome>, 'action' | 'run'>,
+  deps: OperationDeps,
+  actor: Actor,
+  wanted: Wanted,
+): Promise<Outcome> {
+  authorize(actor, action);
+  return run(deps, actor, wanted);
+}

@@ -1,0 +1,42 @@
+import type { ActionName } from './actions.ts';
+import * as addresses from './addresses/operations.ts';
+import * as adminKeys from './admin-keys/operations.ts';
+import * as audit from './audit/operations.ts';
+import * as chain from './chain/operations.ts';
+import * as deliveries from './deliveries/operations.ts';
+import * as explain from './explain/operations.ts';
+import * as keys from './keys/operations.ts';
+import type { Operation } from './operation.ts';
+import * as projects from './projects/operations.ts';
+import * as transfers from './transfers/operations.ts';
+import * as webhooks from './webhooks/operations.ts';
+
+/** Every operation that can be run over the wire. */
+export const OPERATIONS: readonly Operation[] = [
+  ...Object.values(projects),
+  ...Object.values(keys),
+  ...Object.values(addresses),
+  ...Object.values(webhooks),
+  ...Object.values(deliveries),
+  ...Object.values(transfers),
+  ...Object.values(explain),
+  ...Object.values(chain),
+  ...Object.values(audit),
+  ...Object.values(adminKeys),
+];
+
+const FILES = 'it works on files and the database of the machine that it runs on, while the service may be stopped';
+const LONG = 'it asks nodes for minutes or hours, which takes a job with progress';
+const STREAM = 'its answer has no end, or any size, and no answer here is longer than memory';
+const WALLET = 'in the middle a person compares addresses with a wallet';
+
+/** What cannot be run over the wire, and why. */
+export const LOCAL_ACTIONS: Readonly<Partial<Record<ActionName, string>>> = {
+  ...{ checkSchema: FILES, makeKey: FILES, verifyBackup: FILES, createBackup: FILES },
+  ...{ restoreBackup: FILES, acceptRestore: FILES },
+  rotateMasterKey: 'the new key comes from a variable or a file of every process of the service',
+  ...{ reconcileNow: LONG, verifyRange: LONG, rescanRange: LONG, repairRange: LONG, checkCheckpoint: LONG },
+  ...{ passBlock: LONG, acceptProducers: LONG },
+  ...{ tailEvents: STREAM, exportTransfers: STREAM, exportAudit: STREAM },
+  ...{ findDerivationKey: WALLET, deriveAddresses: WALLET, limitDerivation: WALLET },
+};

@@ -1,0 +1,86 @@
+import { Type } from '../../runtime/type.ts';
+import { Flag, Line, Lines, ProjectId } from '../input/given.ts';
+import { operation } from '../operation.ts';
+import { addEndpoint, readNewEndpoint } from './add-endpoint.ts';
+import { disableEndpoint, readDisableReason } from './disable-endpoint.ts';
+import { enableEndpoint } from './enable-endpoint.ts';
+import { listEndpoints } from './list-endpoints.ts';
+import { readRotation, rotateSecret } from './rotate-secret.ts';
+import { testEndpoint } from './test-endpoint.ts';
+import { readChange, updateEndpoint } from './update-endpoint.ts';
+import {
+  AddedEndpointView,
+  DisabledEndpointView,
+  EnabledEndpointView,
+  EndpointListView,
+  EndpointView,
+  RotatedSecretView,
+  TestedEndpointView,
+} from './views.ts';
+
+const EndpointId = Type.String({ description: 'whe_…' });
+const Target = { url: Line, description: Line, events: Lines };
+
+export const listEndpointsOperation = operation({
+  action: 'listEndpoints',
+  summary: 'The endpoints of a project and how they do, without their secrets',
+  ...{ method: 'GET', path: '/webhooks', input: Type.Object({ projectId: ProjectId }), output: EndpointListView },
+  read: ({ projectId }) => ({ projectId }),
+  run: listEndpoints,
+});
+
+export const addEndpointOperation = operation({
+  action: 'addEndpoint',
+  summary: 'Add an endpoint and show its signing secret, once',
+  ...{ method: 'POST', path: '/webhooks', output: AddedEndpointView },
+  input: Type.Object({ projectId: ProjectId, ...Target, url: Type.String(), secret: Line }),
+  read: ({ projectId, url, ...given }) => ({ ...readNewEndpoint(given), projectId, url }),
+  run: addEndpoint,
+});
+
+export const updateEndpointOperation = operation({
+  action: 'updateEndpoint',
+  summary: 'Change the URL of an endpoint, its description, or what it is told',
+  ...{ method: 'PATCH', path: '/webhooks/:endpointId', output: EndpointView },
+  input: Type.Object({ endpointId: EndpointId, ...Target }),
+  read: ({ endpointId, ...given }) => ({ ...readChange(given), endpointId }),
+  run: updateEndpoint,
+});
+
+export const rotateSecretOperation = operation({
+  action: 'rotateSecret',
+  summary: 'Give an endpoint a new secret and show it, once; the former one signs beside it for a while',
+  ...{ method: 'POST', path: '/webhooks/:endpointId/rotate', output: RotatedSecretView },
+  input: Type.Object({ endpointId: EndpointId, secret: Line, overlap: Line, isKeyLost: Flag }),
+  read: ({ endpointId, overlap = '24h', secret, isKeyLost = false }) => {
+    return { ...readRotation({ overlap, secret }), endpointId, isKeyLost };
+  },
+  run: rotateSecret,
+});
+
+export const testEndpointOperation = operation({
+  action: 'testEndpoint',
+  summary: 'Send a ping to an endpoint now, and say what is wrong with its receiver',
+  ...{ method: 'POST', path: '/webhooks/:endpointId/test', output: TestedEndpointView },
+  input: Type.Object({ endpointId: EndpointId }),
+  read: ({ endpointId }) => ({ endpointId }),
+  run: testEndpoint,
+});
+
+export const enableEndpointOperation = operation({
+  action: 'enableEndpoint',
+  summary: 'Let an endpoint be attempted again, and what waits for it at once',
+  ...{ method: 'POST', path: '/webhooks/:endpointId/enable', output: EnabledEndpointView },
+  input: Type.Object({ endpointId: EndpointId }),
+  read: ({ endpointId }) => ({ endpointId }),
+  run: enableEndpoint,
+});
+
+export const disableEndpointOperation = operation({
+  action: 'disableEndpoint',
+  summary: 'Send an endpoint nothing until it is enabled',
+  ...{ method: 'POST', path: '/webhooks/:endpointId/disable', output: DisabledEndpointView },
+  input: Type.Object({ endpointId: EndpointId, reason: Line }),
+  read: ({ endpointId, reason }) => ({ endpointId, reason: readDisableReason(reason) }),
+  run: disableEndpoint,
+});

@@ -1,0 +1,87 @@
+import { isIP } from 'node:net';
+import { type AdminDeps, registerAdmin } from '../admin/register-admin.ts';
+import { createKnownTerms } from '../chain/verify/fee-terms.ts';
+import { SLOT_MS } from '../chain/verify/read-block.ts';
+import { renderGeneral } from '../checkout/lookup/answer.ts';
+import { wordsOf } from '../checkout/words/words.ts';
+import { AppError } from '../domain/errors.ts';
+import { isLocalNetwork } from '../domain/network.ts';
+import type { NodeAccess } from '../operator/operation.ts';
+import { openDatabase } from '../store/db/database.ts';
+import { html, plainText } from '../web/html.ts';
+import { createServer } from '../web/server.ts';
+import type { Context } from './context.ts';
+import { listen } from './listen.ts';
+import { registerOperatorPages } from './register-console.ts';
+import type { ServiceOptions } from './service-options.ts';
+
+/** Its connections are its own, so that a report never slows the creation of an invoice. Four people who click rarely need more. */
+const POOL_SIZE = 4;
+/** A person waits for it. A node that limits our requests answers again within this time, or the answer says that it did not. */
+const PATIENCE_MS = 20_000;
+
+type Console = NonNullable<ServiceOptions['console']>;
+/** The role `console`: the admin API and the operator's pages, on a listener of its own, which no payer's page shares. Errors: those of `listen`. */
+export async function startConsole(
+  context: Context,
+  { connection }: Pick<ServiceOptions, 'connection'>,
+  settings: Console,
+): Promise<{ url: string; stop(): Promise<void> }> {
+  const { log, now, random, networks } = context;
+  const { sandboxToken } = settings;
+  const onError = (error: Error) => log.warn({ err: error }, 'a database connection was lost');
+  const db = openDatabase({ connection, poolSize: POOL_SIZE, applicationName: 'quittance console', onError });
+  let url = `http://${settings.host}:${settings.port}`;
+  const consoleUrl = () => settings.url ?? url;
+  const names = hostNames(settings);
+  const app = createServer({
+    ...{ ...context, requestShare: context.requestShare.current, publicUrl: consoleUrl },
+    ...{ trustProxy: context.config.trustProxy, isOurHost: (host) => names.has(host) },
+  });
+  const note = (text: string) => log.warn(text);
+  const deps: AdminDeps = {
+    ...{ db, now, random, note, log, networks, config: settings.config, consoleUrl },
+    nodes: async () => nodeAccess({ ...context, db }),
+  };
+  try {
+    registerAdmin(app, deps);
+    registerOperatorPages(app, context, { db, consoleUrl, ...(sandboxToken === undefined ? {} : { sandboxToken }) });
+    const at = await listen(app, settings, { port: 'QUITTANCE_CONSOLE_PORT', host: 'QUITTANCE_CONSOLE_HOST' });
+    // Browsers know passkeys by names alone, and take what a page at `localhost` keeps.
+    url = at.replace('//127.0.0.1:', '//localhost:');
+  } catch (error) {
+    await app.close();
+    await db.close();
+    throw error;
+  }
+  return {
+    url: consoleUrl(),
+    stop: async () => {
+      await app.close();
+      await db.close();
+    },
+  };
+}
+
+/** The names by which it may be called: a page of another name that is led here (DNS rebinding) gets nothing. Tunnels end at this machine. */
+function hostNames({ host, url }: Console): ReadonlySet<string> {
+  const own = isIP(host) === 6 ? `[${host}]` : host;
+  return new Set(['localhost', '127.0.0.1', '[::1]', own, ...(url === null ? [] : [new URL(url).hostname])]);
+}
+
+function nodeAccess({ db, pools, metrics, now, random, publicUrl }: Context): NodeAccess {
+  return {
+    withNodes: async (network, work) => {
+      const found = pools.find((each) => each.network === network);
+      if (found === undefined) throw new AppError('INVALID_ARGUMENT', `no node of ${network} is configured here`);
+      const { pool, usdt, agreement } = found;
+      return work({
+        ...{ db, network, pool, usdt, agreement, metrics, now, random, publicUrl: publicUrl() },
+        fees: createKnownTerms(),
+        slotMs: isLocalNetwork(network) ? null : SLOT_MS,
+        patienceMs: PATIENCE_MS,
+      });
+    },
+    describeForPayer: (answer) => plainText(renderGeneral(wordsOf('en'), html`the merchant`, answer)),
+  };
+}

@@ -1,0 +1,49 @@
+import { onTestFinished } from 'vitest';
+import type { Role } from '../../src/operator/actor.ts';
+import { createLogger } from '../../src/runtime/log.ts';
+import { type ServiceOptions, startService } from '../../src/service.ts';
+import { runCli } from '../cli/run-cli.ts';
+import { TEST_KEY_RING } from '../support/key-ring.ts';
+
+export const MASTER_KEY = 'A'.repeat(43).concat('=');
+
+type Options = { networks?: ServiceOptions['config']['networks']; url?: string | null; clock?: { now(): number } };
+
+/** A process with the role `console` alone over a database. */
+export async function startConsoleOver(
+  connection: string,
+  options: Options = {},
+): Promise<{ url: string; port: string }> {
+  const { networks = {}, url = null, clock } = options;
+  const webhooks = { localTargets: true, retentionDays: 90 };
+  const service = await startService({
+    config: {
+      ...{ host: '127.0.0.1', port: 0, publicUrl: null, databasePoolSize: 2, roles: ['console'], networks, webhooks },
+      ...{ metrics: null, trustProxy: [], rateLimit: { perSecond: 1000, burst: 1000 } },
+    },
+    console: {
+      ...{ host: '127.0.0.1', port: 0, url },
+      config: {
+        ...{ masterKeys: [MASTER_KEY], databaseUrl: connection, dataDir: '/nonexistent' },
+        ...{ sandbox: false, webhooks, networks },
+      },
+    },
+    ...{ connection, keyRing: TEST_KEY_RING, log: createLogger({ level: 'silent' }) },
+    ...(clock === undefined ? {} : { clock }),
+  });
+  onTestFinished(() => service.stop());
+  return { url: service.consoleUrl ?? '', port: new URL(service.consoleUrl ?? '').port };
+}
+
+/** A new key of the admin API, made by the command. */
+export async function newAdminKey(
+  env: NodeJS.ProcessEnv,
+  role: Role,
+  ...options: string[]
+): Promise<{ adminKeyId: string; adminKey: string }> {
+  const made = await runCli(['admin-key', 'create', '--name', `a ${role}`, '--role', role, ...options, '--json'], {
+    env,
+  });
+  if (made.code !== 0) throw new Error(made.stdout);
+  return made.json;
+}

@@ -1,0 +1,153 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import { encodeId } from '../../src/domain/ids.ts';
+import { addressOf, at, txIdOf } from '../cli/explain-ledger.ts';
+import { openGoldenShop } from '../cli/golden-shop.ts';
+import { runCli } from '../cli/run-cli.ts';
+import { call } from '../support/service.ts';
+import { MASTER_KEY, newAdminKey, startConsoleOver } from './console-service.ts';
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const NOBODYS = '01h455vb4pex5vsknk084sn02q';
+
+/** A command, and the request that asks the same. */
+type Case = readonly [args: readonly string[], path: string];
+
+function casesOf({
+  shop,
+  other,
+  paid,
+  expired,
+  strays,
+  endpoints,
+}: Awaited<ReturnType<typeof openGoldenShop>>): Case[] {
+  const { projectId } = shop;
+  const inShop = ['--project', projectId];
+  const [trf, evt] = [
+    (one: { id: string }) => encodeId('trf', one.id),
+    (one: { id: string }) => encodeId('evt', one.id),
+  ];
+  const bad = encodeId('whe', endpoints.bad);
+  const explained = ['paid', 'late', 'orphaned', 'expired', 'waiting', 'confirming', 'exact', 'ambiguous', 'order-404'];
+  return [
+    ...explained.map((text): Case => [['explain', text], `/explain?text=${text}`]),
+    ...[0x18, 0x20, 0x21, 0x25, 0x34, 0x55].map((tx): Case => [['explain', txIdOf(tx)], `/explain?text=${txIdOf(tx)}`]),
+    ...[0xa2, 0xa3, 0xbb].map((byte): Case => [['explain', addressOf(byte)], `/explain?text=${addressOf(byte)}`]),
+    [['explain', 'ambiguous', '--project', other.projectId], `/explain?text=ambiguous&projectId=${other.projectId}`],
+    [['explain', 'paid', '--project', 'prj_1'], '/explain?text=paid&projectId=prj_1'],
+    [['transfers', 'list'], '/transfers'],
+    [['transfers', 'list', ...inShop], `/transfers?projectId=${projectId}`],
+    [
+      ['transfers', 'list', ...inShop, '--kind', 'all', '--all'],
+      `/transfers?projectId=${projectId}&kind=all&state=all`,
+    ],
+    [['transfers', 'list', ...inShop, '--limit', '0'], `/transfers?projectId=${projectId}&limit=0`],
+    [['transfers', 'list', ...inShop, '--kind', 'odd'], `/transfers?projectId=${projectId}&kind=odd`],
+    ...[paid.transfer, strays.short, strays.foreign, strays.denied].map(
+      (transfer): Case => [['transfers', 'show', trf(transfer)], `/transfers/${trf(transfer)}`],
+    ),
+    [['transfers', 'show', `trf_${NOBODYS}`], `/transfers/trf_${NOBODYS}`],
+    [['deliveries', 'list', ...inShop], `/deliveries?projectId=${projectId}`],
+    [['deliveries', 'list', ...inShop, '--status', 'failing'], `/deliveries?projectId=${projectId}&status=failing`],
+    [['deliveries', 'list', '--endpoint', bad], `/deliveries?endpoint=${bad}`],
+    [['deliveries', 'show', evt(expired.event)], `/events/${evt(expired.event)}`],
+    [['deliveries', 'show', 'evt_1'], '/events/evt_1'],
+    [['webhook', 'list', ...inShop], `/webhooks?projectId=${projectId}`],
+    [['project', 'list'], '/projects'],
+    [['project', 'show', projectId], `/projects/${projectId}`],
+    [['project', 'show'], '/projects/-'],
+    [['key', 'list', ...inShop], `/keys?projectId=${projectId}`],
+    [['address', 'list', ...inShop], `/addresses?projectId=${projectId}`],
+    [['address', 'list', ...inShop, '--after', 'x'], `/addresses?projectId=${projectId}&after=x`],
+    [['address', 'capacity', ...inShop], `/capacity?projectId=${projectId}`],
+    [['address', 'capacity', ...inShop, '--amount', '25.00'], `/capacity/25.00?projectId=${projectId}`],
+    [['chain', 'status'], '/chain/-'],
+    [['chain', 'producers'], '/chain/devnet/producers'],
+    [['audit', 'list'], '/audit'],
+    [['audit', 'verify'], '/audit/verification'],
+    [['master-key', 'status'], '/master-keys'],
+  ];
+}
+
+test('a command here, the same command by --server and the admin API answer byte for byte the same', async () => {
+  vi.useFakeTimers({ toFake: ['Date'], now: at('12:00:00') });
+  const shop = await openGoldenShop();
+  const env = { ...shop.ledger.env, QUITTANCE_MASTER_KEY: MASTER_KEY };
+  const networks = { devnet: { nodes: [], usdt: 'ab'.repeat(20), agreement: 1 } } as never;
+  const { url } = await startConsoleOver(shop.ledger.env.DATABASE_URL, { networks });
+  const { adminKey } = await newAdminKey(env, 'owner');
+  const there = { QUITTANCE_SERVER: url, QUITTANCE_ADMIN_KEY: adminKey };
+  const cases = casesOf(shop);
+  expect(cases.length).toBeGreaterThanOrEqual(40);
+  for (const [args, path] of cases) {
+    const here = await runCli([...args, '--json'], { env });
+    const byServer = await runCli([...args, '--json'], { env: there });
+    expect({ args, ...byServer }).toEqual({ args, ...here });
+    const text = await runCli(args, { env: there });
+    expect({ args, ...text }).toEqual({ args, ...(await runCli(args, { env })) });
+    // Of a pace that no limit knows.
+    vi.setSystemTime(Date.now() + 1000);
+    const answer = await fetch(`${url}/admin/v1${path}`, { headers: { authorization: `Bearer ${adminKey}` } });
+    const body = await answer.text();
+    if (answer.status === 200) {
+      expect({ args, body }).toEqual({ args, body: here.stdout });
+      continue;
+    }
+    const { code, detail: message, errors } = JSON.parse(body);
+    expect({ args, error: { code, message, ...(errors && { errors }) } }).toEqual({ args, error: here.json.error });
+  }
+});
+
+test('without QUITTANCE_SERVER the option names the server, and the key may be typed nowhere but in the environment', async () => {
+  const shop = await openGoldenShop();
+  const { url } = await startConsoleOver(shop.ledger.env.DATABASE_URL);
+  const { adminKey } = await newAdminKey(shop.ledger.env, 'viewer');
+  const named = await runCli(['project', 'list', '--server', url, '--json'], {
+    env: { QUITTANCE_ADMIN_KEY: adminKey },
+  });
+  expect(named).toMatchObject({ code: 0, json: { data: [{}, {}] } });
+  const keyless = await runCli(['project', 'list', '--server', url, '--json']);
+  expect(keyless).toMatchObject({ code: 2, json: { error: { code: 'INVALID_ARGUMENT' } } });
+  const wrong = await runCli(['project', 'list', '--server', url], { env: { QUITTANCE_ADMIN_KEY: `${adminKey}x` } });
+  expect(wrong.code).toBe(2);
+  expect(wrong.stderr).not.toContain(adminKey.slice(0, 40));
+});
+
+test('QUITTANCE_SERVER alone, which "listen" reads, sends no command elsewhere', async () => {
+  const shop = await openGoldenShop();
+  const env = { ...shop.ledger.env, QUITTANCE_SERVER: 'http://127.0.0.1:1' };
+  expect(await runCli(['project', 'list', '--json'], { env })).toMatchObject({ code: 0 });
+});
+
+test('what works on this machine only is refused with --server, and so is a plain way to another machine', async () => {
+  const env = { QUITTANCE_ADMIN_KEY: 'qa_1' };
+  for (const args of [
+    ['start'],
+    ['migrate'],
+    ['backup'],
+    ['devnet'],
+    ['reconcile'],
+    ['address', 'derive', '--count', '1'],
+  ]) {
+    const { code, json } = await runCli([...args, '--server', 'http://127.0.0.1:1', '--json'], { env });
+    expect({ args, code, error: json.error }).toMatchObject({ args, code: 2, error: { code: 'USAGE' } });
+  }
+  for (const server of ['http://pay.example.com', 'ftp://127.0.0.1', 'https://u:p@pay.example.com', 'x']) {
+    const { code, json } = await runCli(['project', 'list', '--server', server, '--json'], { env });
+    expect({ server, code, error: json.error.code }).toEqual({ server, code: 2, error: 'INVALID_ARGUMENT' });
+  }
+});
+
+test('a server that does not answer, or is none, is unavailable: exit code 5', async () => {
+  const shop = await openGoldenShop();
+  const { adminKey } = await newAdminKey(shop.ledger.env, 'viewer');
+  const env = { QUITTANCE_ADMIN_KEY: adminKey };
+  const { url } = await startConsoleOver(shop.ledger.env.DATABASE_URL);
+  for (const server of ['http://127.0.0.1:1', `${url}/nothing-here`]) {
+    const { code, json } = await runCli(['project', 'list', '--server', server, '--json'], { env });
+    expect({ server, code, error: json.error.code }).toEqual({ server, code: 5, error: 'SERVER_UNAVAILABLE' });
+  }
+  expect((await call(`${url}/admin/v1/projects`)).status).toBe(401);
+});
