@@ -85,3 +85,5 @@ export const ACTIONS = {
   exportAudit: { role: 'owner' },
   verifyAudit: { role: 'owner' },
 } as const satisfies Readonly<Record<string, Rule>>;
+
+export type ActionName = keyof typeof ACTIONS;

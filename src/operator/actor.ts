@@ -1,5 +1,5 @@
 /** What a person or an admin key may do: `viewer` reads, `operator` decides about money that came, `owner` does all. */
-const ROLES = ['viewer', 'operator', 'owner'] as const;
+export const ROLES = ['viewer', 'operator', 'owner'] as const;
 export type Role = (typeof ROLES)[number];
 
 /**

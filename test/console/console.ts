@@ -1,5 +1,6 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
+import pg from 'pg';
 import { registerConsole } from '../../src/console/register.ts';
 import { decodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
@@ -8,7 +9,6 @@ import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { findCursor } from '../../src/store/chain/cursor.ts';
 import { createServer } from '../../src/web/server.ts';
-import { withClient } from '../support/postgres-template.ts';
 import {
   createInvoice,
   eventually,
@@ -34,7 +34,16 @@ export type TestConsole = {
 export type Reply = { status: number; headers: Headers; text: string };
 
 export function actorNamed(name: string, more: Partial<Actor> = {}): Actor {
-  return { kind: 'console', name, role: 'owner', id: null, projects: null, origin: '192.0.2.7', requestId: null, ...more };
+  return {
+    kind: 'console',
+    name,
+    role: 'owner',
+    id: null,
+    projects: null,
+    origin: '192.0.2.7',
+    requestId: null,
+    ...more,
+  };
 }
 
 export async function startTestConsole(service?: TestService): Promise<TestConsole> {
@@ -112,21 +121,36 @@ export async function payInFull(service: TestService, { invoiceId, address, amou
   await untilStatus(service, invoiceId, 'PAID');
 }
 
-/** The transfers of the project that paid nothing, by the CLI's own list. */
+/** The transfers that paid nothing (UUIDs), the oldest first. */
 export async function unmatchedIds(service: TestService): Promise<string[]> {
-  const rows = await withClient(ownerOf(service), async (client) => {
-    return (await client.query(`select id from transfers where kind <> 'matched' order by id`)).rows as { id: string }[];
+  const rows = await withOwner(service, async (client) => {
+    return (await client.query(`select id from transfers where kind <> 'matched' order by id`)).rows as {
+      id: string;
+    }[];
   });
   return rows.map(({ id }) => id);
 }
 
-const ownerOf = ({ ownerString }: TestService) => ({ connectionString: ownerString });
+/** Changes what the service's own user may not. */
+export async function withOwner<T>({ ownerString }: TestService, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client(ownerString);
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
 
 /** Writes `count` paid invoices of each of the days before today, as a service would have. */
-export async function writeHistory(service: TestService, { id, projectId }: TestProject, perDay: (day: number) => number): Promise<void> {
+export async function writeHistory(
+  service: TestService,
+  { id, projectId }: TestProject,
+  perDay: (day: number) => number,
+): Promise<void> {
   if (decodeId('prj', projectId) !== id) throw new Error('the ids of the project differ');
   const DAY_MS = 86_400_000;
-  await withClient(ownerOf(service), async (client) => {
+  await withOwner(service, async (client) => {
     await client.query('begin');
     let serial = 0;
     for (let day = 29; day >= 1; day -= 1) {
@@ -140,7 +164,15 @@ export async function writeHistory(service: TestService, { id, projectId }: Test
              checkout_token, status, created_at, expires_at)
            select $1::uuid, $2, 'devnet', a.id, $3, $4, $5::int8 - 3, $5::int8, $6, 'PENDING', $7, $7::timestamptz + interval '30 minutes'
            from addresses a where a.project_id = $2 order by a.position limit 1`,
-          [invoice, id, `old-${serial}`, `#${1000 + serial}`, String(micro), `old${serial}`.padEnd(20, 'x'), new Date(at)],
+          [
+            invoice,
+            id,
+            `old-${serial}`,
+            `#${1000 + serial}`,
+            String(micro),
+            `old${serial}`.padEnd(20, 'x'),
+            new Date(at),
+          ],
         );
         await client.query(
           `insert into transfers (id, project_id, network, address_id, tx_id, log_index, block_number, block_id, block_time, from_address,
@@ -150,10 +182,12 @@ export async function writeHistory(service: TestService, { id, projectId }: Test
            from invoices i where i.project_id = $2 and i.id = $4`,
           [transfer, id, new Date(at + 30_000), invoice],
         );
-        await client.query(`update invoices set status = 'PAID', paid_transfer_id = $1 where project_id = $2 and id = $3`, [transfer, id, invoice]);
+        await client.query(
+          `update invoices set status = 'PAID', paid_transfer_id = $1 where project_id = $2 and id = $3`,
+          [transfer, id, invoice],
+        );
       }
     }
     await client.query('commit');
   });
 }
-
