@@ -19,7 +19,7 @@ export function renderDays(days: Days): Html {
     const share = Number(((micro[index] ?? 0n) * 1000n) / most) / 1000;
     const height = count === 0 ? 1 : Math.max(LEAST, Math.round(share * HEIGHT));
     const [x, y] = [Math.round(index * step * 10) / 10, HEIGHT - height];
-    const look = count === 0 ? 'none' : index === days.length - 1 ? 'now' : 'bar';
+    const look = count === 0 ? 'none' : index === days.length - 1 ? 'now' : 'bar-of-day';
     return html`<rect class="${look}" x="${x}" y="${y}" width="${step - GAP}" height="${height}" rx="2"><title>${day}: ${number(count)} paid, ${amount} USDT</title></rect>`;
   });
   const [first, last] = [days[0]?.day ?? '', days.at(-1)?.day ?? ''];
@@ -34,6 +34,6 @@ export function renderDays(days: Days): Html {
       ? html`<p class="hint">Nothing was paid in these days.</p>`
       : table('What was paid on each day', columns, rows);
   return html`<svg class="chart" role="img" aria-label="USDT paid on each of the last ${days.length} days; the table below has the figures" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none">${bars}</svg>
-<p class="axis"><span>${first}</span><span>${last}</span></p>
+<p class="axis hint"><span>${first}</span><span>${last}</span></p>
 <details><summary>As a table</summary>${shown}</details>`;
 }

@@ -1,3 +1,4 @@
+import type { Text } from '../domain/message.ts';
 import { toIso } from '../domain/time.ts';
 import type { TimelineEntry } from '../domain/timeline.ts';
 import { describeStep, type Explanation, printableText } from '../operator/explain/explanation.ts';
@@ -9,12 +10,12 @@ import { renderText, writeText } from './words.ts';
 /** The answer in sentences, the most important one first and large. */
 export function renderVerdict({ verdict }: Explanation): Html {
   const [first = '', ...others] = verdict;
-  const more = others.map((text) => html`<li>${renderText(printableText(text))}</li>`);
-  return html`<section class="card verdict" aria-label="Answer"><p class="first" dir="auto">${renderText(printableText(first))}</p>${others.length === 0 ? null : html`<ul>${more}</ul>`}</section>`;
+  const more = others.map((text) => html`<li>${renderText(readable(printableText(text)))}</li>`);
+  return html`<section class="card verdict" aria-label="Answer"><p class="first" dir="auto">${renderText(readable(printableText(first)))}</p>${others.length === 0 ? null : html`<ul>${more}</ul>`}</section>`;
 }
 
 export function renderFields({ fields }: Explanation): Html {
-  return html`<section class="card" aria-labelledby="facts"><h2 id="facts">Facts</h2>${facts(fields.map(([name, value]) => [name, value === null ? null : html`<bdi>${printable(value)}</bdi>`]))}</section>`;
+  return html`<section class="card" aria-labelledby="facts"><h2 id="facts">Facts</h2>${facts(fields.map(([name, value]) => [name, value === null ? null : html`<bdi>${readable(printable(value))}</bdi>`]))}</section>`;
 }
 
 export function renderNext({ next }: Explanation): Html | null {
@@ -26,15 +27,29 @@ export function renderNext({ next }: Explanation): Html | null {
 /** What happened, in order. `act` is what can be done about an entry. */
 export function renderTimeline({ timeline, omissions }: Explanation, act: (entry: TimelineEntry) => Html | null): Html {
   const items = timeline.map((entry) => {
-    const { at, kind, text, details } = entry;
+    const { at, kind, text } = entry;
     const iso = toIso(at);
-    const more = details.map((detail) => html`<li><bdi>${printable(detail)}</bdi></li>`);
-    return html`<li data-kind="${kind}"><time datetime="${iso}">${iso.slice(0, 10)} <b>${iso.slice(11, 19)}</b></time><div><p><span class="kind">${kind}</span> <bdi>${printable(text)}</bdi></p>${details.length === 0 ? null : html`<ul class="hint">${more}</ul>`}${act(entry)}</div></li>`;
+    return html`<li data-kind="${kind}"><time datetime="${iso}">${iso.slice(0, 10)} <b>${iso.slice(11, 19)}</b></time><div><p><span class="kind">${kind}</span> <bdi>${readable(printable(text))}</bdi></p>${renderDetails(entry)}${act(entry)}</div></li>`;
   });
   const left = omissions.map(
     ({ what, shown, total }) => html`<p class="hint">Not shown: ${total - shown} more of ${total} ${what}.</p>`,
   );
   return html`<section class="card" aria-labelledby="timeline"><h2 id="timeline">What happened <small>UTC</small></h2><ol class="timeline">${items}</ol>${left}</section>`;
+}
+
+/** Evidence that is seldom wanted. */
+const FOLDED: ReadonlySet<TimelineEntry['kind']> = new Set([
+  'requested',
+  'allocated',
+  'sighted',
+  'transferred',
+  'sent',
+]);
+
+function renderDetails({ kind, details }: TimelineEntry): Html | null {
+  if (details.length === 0) return null;
+  const list = html`<ul class="hint">${details.map((detail) => html`<li><bdi>${readable(printable(detail))}</bdi></li>`)}</ul>`;
+  return FOLDED.has(kind) ? html`<details><summary>Evidence</summary>${list}</details>` : list;
 }
 
 /** For a public tracker: what happened without whom it happened to. */
@@ -65,3 +80,10 @@ function start(externalId: unknown, length: number): string {
     ? printable([...externalId].slice(0, length).join(''))
     : '(order)';
 }
+
+/** Times within sentences, as people write them. */
+function readable<Said extends Text>(text: Said): Said | string {
+  return typeof text === 'string' ? text.replace(ISO, '$1 $2 UTC') : text;
+}
+
+const ISO = /\b(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.\d{3}Z\b/g;

@@ -32,9 +32,9 @@ export function renderLayout(visit: Visit | null, { title, main, about = null, b
 </head>
 <body>
 <a class="skip" href="#main">Skip to the content</a>
-${about === null ? null : renderBand(about)}<header>
-<div class="bar">
-<p class="brand">Quittance</p>
+<header>
+${about === null ? null : renderBand(about)}<div class="bar">
+<p class="brand">${MARK}Quittance</p>
 ${visit === null ? null : renderNavigation(visit, about)}
 </div>
 </header>
@@ -48,6 +48,9 @@ ${visit === null ? null : renderFooter(visit)}
 </html>
 `.html;
 }
+
+/** The payer's page has it beside what was paid. */
+export const MARK = html`<svg aria-hidden="true" width="24" height="24" viewBox="0 0 24 24" fill="currentColor"><circle cx="12" cy="12" r="11"/><path d="m7.5 12.5 3 3 6-6.5" fill="none" stroke="var(--card)" stroke-width="2" stroke-linecap="round" stroke-linejoin="round"/></svg>`;
 
 /** Nobody should take test money for money. */
 function renderBand({ network }: ListedProjectView): Html | null {
@@ -90,7 +93,7 @@ function listOf(path: string): string {
 function renderFooter({ actor }: Visit): Html {
   return html`<footer><p>You are <bdi>${actor.name}</bdi>, ${actor.role}. <button type="button" class="link" data-open="keys" hidden>Keyboard shortcuts</button></p><form method="post" action="/sign-out"><button class="link">Sign out</button></form></footer>
 <dialog id="keys" aria-labelledby="keys-title"><h2 id="keys-title">Keyboard shortcuts</h2>
-<dl><dt><kbd>/</kbd></dt><dd>find</dd><dt><kbd>g</kbd> <kbd>t</kbd></dt><dd>Today</dd><dt><kbd>g</kbd> <kbd>i</kbd></dt><dd>Invoices</dd><dt><kbd>g</kbd> <kbd>u</kbd></dt><dd>Unmatched</dd><dt><kbd>j</kbd> <kbd>k</kbd></dt><dd>next, previous row</dd><dt><kbd>Enter</kbd></dt><dd>open the row</dd><dt><kbd>r</kbd></dt><dd>resolve it</dd><dt><kbd>?</kbd></dt><dd>this list</dd></dl>
+<dl class="facts"><dt><kbd>/</kbd></dt><dd>find</dd><dt><kbd>g</kbd> <kbd>t</kbd></dt><dd>Today</dd><dt><kbd>g</kbd> <kbd>i</kbd></dt><dd>Invoices</dd><dt><kbd>g</kbd> <kbd>u</kbd></dt><dd>Unmatched</dd><dt><kbd>j</kbd> <kbd>k</kbd></dt><dd>next, previous row</dd><dt><kbd>Enter</kbd></dt><dd>open the row</dd><dt><kbd>r</kbd></dt><dd>resolve it</dd><dt><kbd>?</kbd></dt><dd>this list</dd></dl>
 <label class="check"><input type="checkbox" id="keys-on"> Single keys are shortcuts</label>
 <form method="dialog"><button>Close</button></form></dialog>`;
 }

@@ -91,7 +91,8 @@ export function table<Row>(caption: string, columns: readonly Column<Row>[], row
   const heads = columns.map(([name, , kind]) => html`<th role="columnheader" scope="col"${kindOf(kind)}>${name}</th>`);
   const body = rows.map((row) => {
     const cells = columns.map(
-      ([name, cell, kind]) => html`<td role="cell" data-label="${name}"${kindOf(kind)}>${content(cell(row))}</td>`,
+      ([name, cell, kind]) =>
+        html`<td role="cell" data-label="${name}"${kindOf(kind)}><span>${content(cell(row))}</span></td>`,
     );
     return html`<tr role="row">${cells}</tr>`;
   });

@@ -21,6 +21,9 @@ export type Routes = {
   post(path: string, action: ActionName, work: Work): void;
 };
 
+/** A note of 2,000 characters takes twelve bytes each in a form, at most. */
+const MAX_FORM_BYTES = 64 * 1024;
+
 /** Nothing but the console's own style and script; no frame of anybody; and no copy after signing out. */
 export const HEADERS = {
   'Content-Security-Policy':
@@ -38,7 +41,7 @@ export function createRoutes(app: FastifyInstance, deps: ConsoleDeps): Routes {
   const tokens = createFormTokens(deps);
   const add = (method: 'GET' | 'POST', path: string, action: ActionName, work: Work) => {
     app.route({
-      ...{ method, url: path, schema: { hide: true } },
+      ...{ method, url: path, schema: { hide: true }, bodyLimit: MAX_FORM_BYTES },
       errorHandler: (error, request, reply) => answerError(deps, error, request, reply),
       handler: async (request, reply) => {
         if (method === 'POST') checkOrigin(request, deps.consoleUrl());
@@ -95,5 +98,7 @@ export function answerError(
   const known = errorPage(error, request.id);
   if (known === null)
     log.error({ requestId: request.id, err: error, route: request.routeOptions.url }, 'a page of the console failed');
-  return sendPage(request, reply, null, known ?? failurePage(request.id));
+  const page = known ?? failurePage(request.id);
+  if (page.status === 503) reply.headers({ 'Retry-After': '5', ...(request.method === 'GET' ? { Refresh: '5' } : {}) });
+  return sendPage(request, reply, null, page);
 }

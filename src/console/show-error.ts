@@ -36,12 +36,14 @@ export function errorPage(error: unknown, requestId: string): Page | null {
     return page(403, 'Your role may not do this', html`<p>${who}. Ask one, or ask an owner for another role.</p>`);
   }
   if (error instanceof Problem) return page(error.status, 'This request was refused', html`<p>${error.message}</p>`);
-  if (!(error instanceof AppError)) return null;
+  if (!(error instanceof AppError)) {
+    // What the server itself refuses: a form that is too large, or cannot be read.
+    const { statusCode = 500, message = '' } = error as { statusCode?: number; message?: string };
+    return statusCode >= 500 ? null : page(statusCode, 'This request was refused', html`<p>${message}</p>`);
+  }
   const [status, title] = STATUS[error.code] ?? [500, 'This failed'];
   const wait =
-    status === 503
-      ? html`<p>Nothing was changed. This page tries again by itself.</p><meta http-equiv="refresh" content="5">`
-      : null;
+    status === 503 ? html`<p>Nothing was changed. A page that only shows something tries again by itself.</p>` : null;
   return page(status, title, html`${describeProblem(error)}${wait}`);
 }
 

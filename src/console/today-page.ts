@@ -2,21 +2,24 @@ import type { ListedProjectView } from '../operator/projects/views.ts';
 import type { ConcernView, TodayView } from '../operator/today/views.ts';
 import { type Html, html } from '../web/html.ts';
 import { renderDays } from './chart.ts';
-import type { Page } from './layout.ts';
+import { MARK, type Page } from './layout.ts';
 import { duration, ltr, money, number, outside, time } from './pieces.ts';
 import { urlTo, type Visit } from './visit.ts';
 import { renderText } from './words.ts';
 
 /** Is all well, and what needs me? */
 export function todayPage(visit: Visit, project: ListedProjectView, view: TodayView): Page {
+  // What is left of it gives way to the figures as soon as there are any.
+  const isNew = view.setUp.some(({ step, isDone }) => step === 'payment' && !isDone);
   const isSetUp = view.setUp.every(({ isDone }) => isDone);
   return {
     title: 'Today',
     about: project,
     beside: html`<p class="asof">As of ${asOf(view.asOf)} UTC <a href="${urlTo(visit, '/', project)}">Look again</a></p>`,
     main: html`${renderConcerns(visit, project, view)}
-${isSetUp ? null : renderSetUp(view)}
+${isNew ? renderSetUp(view) : null}
 ${renderFigures(view)}
+${isNew || isSetUp ? null : renderSetUp(view)}
 ${renderChain(view)}`,
   };
 }
@@ -42,7 +45,7 @@ function renderConcerns(visit: Visit, project: ListedProjectView, { concerns, as
   return html`<section class="card" aria-labelledby="needs"><h2 id="needs">${concerns.length === 1 ? 'One thing needs you' : `${concerns.length} things need you`}</h2><ul class="concerns">${items}</ul></section>`;
 }
 
-const RANKS: Readonly<Record<number, string>> = { 1: 'Now', 2: 'Today', 3: 'Soon' };
+const RANKS: Readonly<Record<number, string>> = { 1: 'Urgent', 2: 'To do', 3: 'Soon' };
 
 function renderConcern(visit: Visit, project: ListedProjectView, concern: ConcernView, now: string): Html {
   const { rank, about, code, subject, text, since, next } = concern;
@@ -67,14 +70,14 @@ const STEPS: Record<TodayView['setUp'][number]['step'], readonly [title: string,
   backup: ['Make the first backup', 'quittance backup'],
 };
 
+const OPEN = html`<svg aria-hidden="true" width="24" height="24" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2"><circle cx="12" cy="12" r="10"/></svg>`;
+
 function renderSetUp({ setUp }: TodayView): Html {
   const next = setUp.find(({ isDone }) => !isDone);
   const items = setUp.map(({ step, isDone }) => {
     const [title, how] = STEPS[step];
-    const mark = isDone
-      ? html`<span class="tick">✓<span class="unseen"> done:</span></span>`
-      : html`<span class="tick open"><span class="unseen">to do:</span></span>`;
-    return html`<li${isDone ? html` class="done"` : null}>${mark}<div>${title}${step === next?.step ? html`<p class="hint"><code>${how}</code></p>` : null}</div></li>`;
+    const mark = isDone ? MARK : OPEN;
+    return html`<li${isDone ? html` class="done"` : null}>${mark}<div><span class="unseen">${isDone ? 'Done: ' : 'To do: '}</span>${title}${step === next?.step ? html`<p class="hint"><code>${how}</code></p>` : null}</div></li>`;
   });
   const done = setUp.filter(({ isDone }) => isDone).length;
   return html`<section class="card" aria-labelledby="setup"><h2 id="setup">Set up: ${done} of ${setUp.length} steps</h2><ol class="steps">${items}</ol></section>`;

@@ -156,7 +156,7 @@ export function transferPage(
     main: html`${problem === null ? null : alert(problem)}
 ${takenBack === null ? null : html`<p class="notice">The chain denies this transfer: it was taken back, and counts no more.</p>`}
 ${kind === 'matched' ? html`<p class="good">It paid its invoice, so there is nothing to decide.</p>` : renderCauses(causes)}
-<section class="card" aria-labelledby="facts"><h2 id="facts">Facts</h2>${facts([
+<div class="pair"><section class="card" aria-labelledby="facts"><h2 id="facts">Facts</h2>${facts([
       ['Came', html`${time(transfer.time)} UTC, in block ${number(evidence.blockNumber)}`],
       ['From', html`<a href="/find?q=${from}">${ltr(from)}</a> ${copyButton(from, 'the sender')}`],
       ['To', html`<a href="/find?q=${to}">${ltr(to)}</a>`],
@@ -172,8 +172,8 @@ ${kind === 'matched' ? html`<p class="good">It paid its invoice, so there is not
         evidence.nodes.length === 0 ? evidence.verified : `${evidence.verified}, ${evidence.nodes.join(', ')}`,
       ],
     ])}</section>
-${resolutions.length === 0 ? null : html`<section class="card flush" aria-labelledby="decided"><h2 id="decided">Decisions, the newest first</h2>${table('Decisions, the newest first', DECISIONS, resolutions.toReversed())}</section>`}
-${isDecided ? null : may(visit.actor, 'resolveTransfers') ? renderForm(visit, transfer, filled, inForce) : html`<p class="hint">Your role reads: to decide about money takes the role operator.</p>`}`,
+${isDecided ? null : may(visit.actor, 'resolveTransfers') ? renderForm(visit, transfer, filled, inForce) : html`<p class="hint">Your role reads: to decide about money takes the role operator.</p>`}</div>
+${resolutions.length === 0 ? null : html`<section class="card flush" aria-labelledby="decided"><h2 id="decided">Decisions, the newest first</h2>${table('Decisions, the newest first', DECISIONS, resolutions.toReversed())}</section>`}`,
   };
 }
 

@@ -34,21 +34,26 @@ export function renderText(text: Text): Html {
   const parts = text.parts.map((part) => {
     if (typeof part === 'string') return html`${part}`;
     if (!('command' in part)) return html`${new Message([part]).write({ field, step: formatHint, secret })}`;
-    const url = urlOf(part);
-    return url === null ? html`<code>${formatHint(part)}</code>` : html`<a href="${url}">${formatHint(part)}</a>`;
+    const link = linkOf(part);
+    return link === null ? html`<code>${formatHint(part)}</code>` : html`<a href="${link.url}">${link.label}</a>`;
   });
   return html`${parts}`;
 }
 
-function urlOf({ command, args: [subject] = [] }: Hint): string | null {
+function linkOf({ command, args: [subject] = [] }: Hint): { url: string; label: string } | null {
   switch (command) {
-    case 'explain':
-      return subject === undefined ? null : `/find?q=${encodeURIComponent(subject)}`;
     case 'transfers list':
-      return '/unmatched';
+      return { url: '/unmatched', label: 'Unmatched money' };
+    case 'explain':
+      return subject === undefined
+        ? null
+        : { url: `/find?q=${encodeURIComponent(subject)}`, label: `look at ${subject}` };
     case 'transfers show':
-    case 'transfers resolve':
-      return subject === undefined || !subject.startsWith('trf_') ? null : `/unmatched/${encodeURIComponent(subject)}`;
+    case 'transfers resolve': {
+      if (subject === undefined || !subject.startsWith('trf_')) return null;
+      const label = command === 'transfers show' ? `look at ${subject}` : `record it for ${subject}`;
+      return { url: `/unmatched/${encodeURIComponent(subject)}`, label };
+    }
     default:
       return null;
   }

@@ -1,5 +1,6 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
+import pg from 'pg';
 import { registerConsole } from '../../src/console/register.ts';
 import { decodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
@@ -8,7 +9,6 @@ import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { findCursor } from '../../src/store/chain/cursor.ts';
 import { createServer } from '../../src/web/server.ts';
-import { withClient } from '../support/postgres-template.ts';
 import {
   createInvoice,
   eventually,
@@ -121,9 +121,9 @@ export async function payInFull(service: TestService, { invoiceId, address, amou
   await untilStatus(service, invoiceId, 'PAID');
 }
 
-/** The transfers of the project that paid nothing, by the CLI's own list. */
+/** The transfers that paid nothing (UUIDs), the oldest first. */
 export async function unmatchedIds(service: TestService): Promise<string[]> {
-  const rows = await withClient(ownerOf(service), async (client) => {
+  const rows = await withOwner(service, async (client) => {
     return (await client.query(`select id from transfers where kind <> 'matched' order by id`)).rows as {
       id: string;
     }[];
@@ -131,7 +131,16 @@ export async function unmatchedIds(service: TestService): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-const ownerOf = ({ ownerString }: TestService) => ({ connectionString: ownerString });
+/** Changes what the service's own user may not. */
+export async function withOwner<T>({ ownerString }: TestService, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client(ownerString);
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
 
 /** Writes `count` paid invoices of each of the days before today, as a service would have. */
 export async function writeHistory(
@@ -141,7 +150,7 @@ export async function writeHistory(
 ): Promise<void> {
   if (decodeId('prj', projectId) !== id) throw new Error('the ids of the project differ');
   const DAY_MS = 86_400_000;
-  await withClient(ownerOf(service), async (client) => {
+  await withOwner(service, async (client) => {
     await client.query('begin');
     let serial = 0;
     for (let day = 29; day >= 1; day -= 1) {
