@@ -1,0 +1,79 @@
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { MASTER_KEY, startConsoleOver } from '../admin/console-service.ts';
+import { runCli } from '../cli/run-cli.ts';
+import { launchChromium } from '../support/chromium.ts';
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+
+let browser: Browser;
+let database: TestDatabase;
+beforeAll(async () => {
+  browser = await launchChromium();
+  database = await createTestDatabase();
+});
+afterAll(async () => {
+  await browser.close();
+  await database.drop();
+});
+
+/** Chromium's own authenticator, with a finger on it. */
+async function openPage(): Promise<{ page: Page; context: BrowserContext }> {
+  const context = await browser.newContext({ viewport: { width: 390, height: 800 } });
+  onTestFinished(() => context.close());
+  const page = await context.newPage();
+  const devtools = await context.newCDPSession(page);
+  await devtools.send('WebAuthn.enable');
+  await devtools.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      ...{ protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true },
+      ...{ isUserVerified: true, automaticPresenceSimulation: true },
+    },
+  });
+  return { page, context };
+}
+
+const headingOf = (page: Page) => page.getByRole('heading', { level: 1 }).innerText();
+
+test('an invited owner makes a passkey, is signed in, signs out, and signs in again with nothing but it', async () => {
+  const { url } = await startConsoleOver(database.connectionString);
+  const env = {
+    ...{ DATABASE_URL: database.connectionString, QUITTANCE_MASTER_KEY: MASTER_KEY, QUITTANCE_CONSOLE_URL: url },
+  };
+  await runCli(['project', 'create', '--name', 'Shop', '--network', 'nile'], { env });
+  const invited = await runCli(['user', 'invite', 'anna@example.com', '--role', 'owner', '--json'], { env });
+  expect(invited).toMatchObject({ code: 0, json: { link: expect.stringContaining(`${url}/invitation/`) } });
+  const { page, context } = await openPage();
+  const problems: string[] = [];
+  page.on('console', (message) => {
+    if (message.type() === 'error') problems.push(message.text());
+  });
+
+  await page.goto(url);
+  expect(await headingOf(page)).toBe('Sign in');
+  await page.goto(invited.json.link);
+  await page.getByRole('button', { name: 'Make a passkey' }).click();
+  await page.waitForURL(`${url}/`);
+  expect(await headingOf(page)).toBe('Today');
+  const [cookie] = await context.cookies();
+  expect(cookie).toMatchObject({ name: 'quittance', httpOnly: true, sameSite: 'Strict', path: '/' });
+
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.waitForURL(`${url}/sign-in`);
+  await page.goBack();
+  expect(await headingOf(page)).toBe('Sign in');
+  await page.goto(`${url}/invoices?status=PAID`);
+  await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+  await page.waitForURL(`${url}/invoices?status=PAID`);
+  expect(await headingOf(page)).toBe('Invoices');
+  expect((await context.cookies())[0]?.value).not.toBe(cookie?.value);
+
+  expect((await page.goto(invited.json.link))?.status()).toBe(404);
+  expect(problems.filter((problem) => !problem.includes('404'))).toEqual([]);
+  const audit = await runCli(['audit', 'list', '--by', 'anna@example.com', '--json'], { env });
+  expect(audit.json.data.map(({ action }: { action: string }) => action)).toEqual([
+    'session.started',
+    'session.ended',
+    'user.joined',
+    'session.started',
+  ]);
+});
