@@ -20,7 +20,7 @@ test('people are invited, changed and removed, and their sessions ended, with th
     ...{ DATABASE_URL: database.connectionString, QUITTANCE_DATA_DIR: newDirectory() },
     QUITTANCE_CONSOLE_URL: 'https://console.example.com',
   };
-  const { run, both, finish } = startRecording('people', env);
+  const { run, both, finishAudited } = startRecording('people', env);
   await both(['user', 'list']);
   await both(['session', 'list']);
   const { projectId } = await run(['project', 'create', '--name', 'Shop', '--network', 'nile', '--json']);
@@ -63,5 +63,5 @@ test('people are invited, changed and removed, and their sessions ended, with th
   await both(['user', 'remove', 'bert']);
   await run(['user', 'remove', 'ann@shop.example', '--json']);
   await both(['user', 'list']);
-  await finish();
+  await finishAudited();
 });

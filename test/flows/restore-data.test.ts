@@ -108,6 +108,12 @@ test('what was backed up is restored row by row, and constraints, triggers and i
     await refused(client, `update invoices set paid_transfer_id = gen_random_uuid() where status = 'PAID'`),
   ).toMatch(/PAID is never left/);
   expect(await refused(client, `delete from projects`)).toMatch(/never deleted/);
+  // People are there again, and nobody is signed in or can take up a link of before.
+  const { rows: left } = await client.query(
+    `select (select count(*)::int from people) as people, (select count(*)::int from passkeys) as passkeys,
+       (select count(*)::int from sessions) as sessions, (select count(*)::int from invitations) as invitations`,
+  );
+  expect(left).toEqual([{ people: 2, passkeys: 1, sessions: 0, invitations: 0 }]);
   const { rows: given } = await client.query(
     `insert into producer_sets (network, chain_time, replaced_after, reason, producers, nodes)
      values ('devnet', now(), now(), 'vote', '[]', '{}') returning id::int`,

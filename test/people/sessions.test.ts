@@ -141,11 +141,15 @@ test('a passkey steps a session up for five minutes, by a signature for this act
   if (request === null) throw new Error('no passkey is asked for');
   expect(request.allowCredentials).toMatchObject([{ id: key.id }]);
   const proof = { passkey: key.sign(request) };
-  expect(await stepUp(desk.deps, from(), { session, action: OTHER, proof })).toBeNull();
+  expect(await stepUp(desk.deps, personActor(session.person, from()), { session, action: OTHER, proof })).toBeNull();
   expect((await sessionOf(desk, token)).steppedUpUntil).toBeNull();
   const until = desk.deps.now() + 300_000;
-  expect(await stepUp(desk.deps, from(), { session, action: DELETE_KEY, proof })).toEqual({ steppedUpUntil: until });
-  expect(await stepUp(desk.deps, from(), { session, action: DELETE_KEY, proof })).toBeNull();
+  expect(await stepUp(desk.deps, personActor(session.person, from()), { session, action: DELETE_KEY, proof })).toEqual({
+    steppedUpUntil: until,
+  });
+  expect(
+    await stepUp(desk.deps, personActor(session.person, from()), { session, action: DELETE_KEY, proof }),
+  ).toBeNull();
   expect((await sessionOf(desk, token)).steppedUpUntil).toBe(until);
   desk.pass(300_000);
   expect((await sessionOf(desk, token)).steppedUpUntil).toBeNull();
@@ -171,11 +175,15 @@ test('a step-up is not taken from another session, another person, a sign-in, wi
     ann.key.sign({ challenge: 'AAAA' }),
   ];
   for (const passkey of wrong) {
-    expect(await stepUp(desk.deps, from(), { session, action: DELETE_KEY, proof: { passkey } })).toBeNull();
+    expect(
+      await stepUp(desk.deps, personActor(session.person, from()), { session, action: DELETE_KEY, proof: { passkey } }),
+    ).toBeNull();
   }
   const passkey = ann.key.sign(own);
   await endSession(desk.deps, ANN, { sessionId: encodeId('ses', session.id) });
-  expect(await stepUp(desk.deps, from(), { session, action: DELETE_KEY, proof: { passkey } })).toBeNull();
+  expect(
+    await stepUp(desk.deps, personActor(session.person, from()), { session, action: DELETE_KEY, proof: { passkey } }),
+  ).toBeNull();
 });
 
 test('a code steps a session up once, and the one that has signed in does not', async () => {
@@ -186,7 +194,8 @@ test('a code steps a session up once, and the one that has signed in does not', 
   if (started.kind !== 'started') throw new Error(started.kind);
   const session = await sessionOf(desk, started.token);
   expect(await requestStepUp(desk.deps, session, DELETE_KEY)).toEqual({ passkey: null, hasCode: true });
-  const by = (text: string) => stepUp(desk.deps, from(), { session, action: DELETE_KEY, proof: { code: text } });
+  const by = (text: string) =>
+    stepUp(desk.deps, personActor(session.person, from()), { session, action: DELETE_KEY, proof: { code: text } });
   expect(await by(used)).toBeNull();
   expect(await by('')).toBeNull();
   const both = await Promise.all([by(code(1)), by(code(1))]);
@@ -197,7 +206,8 @@ test('whoever has stolen a session guesses ten codes and no more', async () => {
   const desk = await openDesk();
   const { token, code } = await joinByPassword(desk, 'ann');
   const session = await sessionOf(desk, token);
-  const by = (text: string) => stepUp(desk.deps, from(), { session, action: DELETE_KEY, proof: { code: text } });
+  const by = (text: string) =>
+    stepUp(desk.deps, personActor(session.person, from()), { session, action: DELETE_KEY, proof: { code: text } });
   const wrong = code() === '000000' ? '000001' : '000000';
   expect(await Promise.all(Array.from({ length: 12 }, () => by(wrong)))).toEqual(Array(12).fill(null));
   expect(await by(code())).toBeNull();
@@ -207,29 +217,34 @@ test('a person adds passkeys and removes them, but not the last thing that it si
   const desk = await openDesk();
   const { token, key } = await joinByPasskey(desk, 'ann');
   const session = await sessionOf(desk, token);
+  const actor = personActor(session.person, from());
   const request = await requestPasskey(desk.deps, session);
   if (request === null) throw new Error('no passkey is offered');
   expect(request.excludeCredentials).toMatchObject([{ id: key.id }]);
-  await expect(removePasskey(desk.deps, from(), session, { passkeyId: key.id })).rejects.toMatchObject({
+  await expect(removePasskey(desk.deps, actor, { passkeyId: key.id })).rejects.toMatchObject({
     code: 'CONFLICT',
   });
   const second = createAuthenticator(CONSOLE);
   const odd = second.create(request, { isVerified: false });
-  await expect(addPasskey(desk.deps, from(), session, { passkey: odd, name: 'safe' })).rejects.toMatchObject({
+  await expect(addPasskey(desk.deps, actor, { passkey: odd, name: 'safe' })).rejects.toMatchObject({
     field: 'passkey',
   });
   const passkey = second.create(request);
-  await addPasskey(desk.deps, from(), session, { passkey, name: 'safe' });
-  await expect(addPasskey(desk.deps, from(), session, { passkey, name: 'safe' })).rejects.toMatchObject({
+  await addPasskey(desk.deps, actor, { passkey, name: 'safe' });
+  await expect(addPasskey(desk.deps, actor, { passkey, name: 'safe' })).rejects.toMatchObject({
     field: 'passkey',
   });
-  await removePasskey(desk.deps, from(), session, { passkeyId: key.id });
-  expect((await listOwnPasskeys(desk.deps, session)).data).toMatchObject([{ passkeyId: second.id, name: 'safe' }]);
+  await removePasskey(desk.deps, actor, { passkeyId: key.id });
+  expect((await listOwnPasskeys(desk.deps, actor)).data).toMatchObject([{ passkeyId: second.id, name: 'safe' }]);
   const bert = await joinByPasskey(desk, 'bert', 'viewer');
-  const theirs = await sessionOf(desk, bert.token);
-  await expect(removePasskey(desk.deps, from(), theirs, { passkeyId: second.id })).rejects.toMatchObject({
-    code: 'NOT_FOUND',
-  });
+  const theirs = personActor(bert.person, from());
+  await expect(removePasskey(desk.deps, theirs, { passkeyId: second.id })).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  await expect(listOwnPasskeys(desk.deps, ANN)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  const rows = "select acted_by, detail from operator_actions where action like 'passkey.%' order by seq";
+  expect(await desk.sql(rows)).toEqual([
+    { acted_by: 'ann', detail: { name: 'safe' } },
+    { acted_by: 'ann', detail: { left: 1 } },
+  ]);
 });
 
 test('who did what to whom, from where, is recorded without a secret', async () => {
@@ -238,7 +253,11 @@ test('who did what to whom, from where, is recorded without a secret', async () 
   const session = await sessionOf(desk, token);
   const { passkey: request } = await requestStepUp(desk.deps, session, DELETE_KEY);
   const proof = { passkey: key.sign(request ?? { challenge: '' }) };
-  await stepUp(desk.deps, { ...from(), requestId: 'req_1' }, { session, action: DELETE_KEY, proof });
+  await stepUp(desk.deps, personActor(person, { ...from(), requestId: 'req_1' }), {
+    session,
+    action: DELETE_KEY,
+    proof,
+  });
   const rows = await desk.sql(
     'select actor_kind, actor_id, acted_by, origin, request_id, action, subject, detail from operator_actions order by seq',
   );

@@ -1,73 +1,90 @@
 import { AppError } from '../../domain/errors.ts';
+import { encodeId } from '../../domain/ids.ts';
 import { toIso } from '../../domain/time.ts';
 import { findPasskeys, insertPasskey, type Passkey, removePasskeyRow } from '../../store/access/passkeys.ts';
 import { lockFactors, lockPerson } from '../../store/access/people.ts';
+import type { Sql } from '../../store/db/database.ts';
+import type { Actor } from '../actor.ts';
 import { FieldError } from '../input/field-error.ts';
 import { nameProblem } from '../input/name-problem.ts';
-import { passkeyCreation, spend, verifyCreated } from './passkey-proof.ts';
-import { type From, recordOfPerson, type Session } from './session.ts';
+import { recordActions } from '../record-actions.ts';
+import { notNew, notVerified, passkeyCreation, spend, verifyCreated } from './passkey-proof.ts';
+import type { Session } from './session.ts';
 import type { SignInDeps } from './start-session.ts';
 import type { PasskeyListView, PasskeyView } from './views.ts';
 
 /** The passkeys of whoever asks, the oldest first; at most 100. */
-export async function listOwnPasskeys({ db }: Pick<SignInDeps, 'db'>, { person }: Session): Promise<PasskeyListView> {
-  return { data: (await findPasskeys(db, person.id)).map(toView) };
+export async function listOwnPasskeys({ db }: Pick<SignInDeps, 'db'>, actor: Actor): Promise<PasskeyListView> {
+  return { data: (await findPasskeys(db, personIdOf(actor))).map(toView) };
 }
 
 /** A person has a few: a telephone, a laptop, a security key in the safe. */
 const MOST = 20;
 
-const purposeOf = ({ id }: Session) => ['passkey', id];
+const purposeOf = (personId: string) => ['passkey', personId];
 
 /** What a browser is asked to make another passkey by; `null` where it cannot. */
-export const requestPasskey = (deps: SignInDeps, session: Session) =>
-  passkeyCreation(deps, session.person, purposeOf(session));
+export const requestPasskey = (deps: SignInDeps, { person }: Session) =>
+  passkeyCreation(deps, person, purposeOf(person.id));
 
-/** Adds a passkey to those of a session's person. Errors: `INVALID_ARGUMENT`. */
+/** Adds a passkey to those of whoever asks. `name`: what it is called. Errors: `INVALID_ARGUMENT`. */
 export async function addPasskey(
   deps: SignInDeps,
-  from: From,
-  session: Session,
+  actor: Actor,
   { passkey, name }: { passkey: unknown; name: string },
 ): Promise<PasskeyView> {
+  const personId = personIdOf(actor);
   const problem = nameProblem(name.trim());
   if (problem !== null) throw new FieldError('name', problem);
-  const created = await verifyCreated(deps, purposeOf(session), passkey);
-  if (created === null)
-    throw new FieldError('passkey', 'was not made for this page, or without a look at who made it: try again');
+  const created = await verifyCreated(deps, purposeOf(personId), passkey);
+  if (created === null) throw notVerified();
   const { challenge, ...key } = created;
   const row = { ...key, name: name.trim(), createdAt: deps.now() };
   await deps.db.transaction(async (tx) => {
-    await lockPerson(tx, session.person.id);
-    if ((await findPasskeys(tx, session.person.id)).length >= MOST)
-      throw new FieldError('passkey', `would be one of more than ${MOST}: remove one first`);
-    const isNew = (await spend(tx, challenge)) && (await insertPasskey(tx, session.person.id, row));
-    if (!isNew) throw new FieldError('passkey', 'is in use already: try again with another one');
-    await recordOfPerson(tx, session.person, from, deps.now(), { action: 'passkey.added', detail: { name: row.name } });
+    await lockPerson(tx, personId);
+    if ((await findPasskeys(tx, personId)).length >= MOST) {
+      throw new AppError('CONFLICT', `you have ${MOST} passkeys: remove one first`);
+    }
+    if (!((await spend(tx, challenge)) && (await insertPasskey(tx, personId, row)))) throw notNew();
+    await record(tx, deps, actor, { action: 'passkey.added', detail: { name: row.name } });
   });
   return toView({ ...row, lastUsedAt: null });
 }
 
-/** Removes a passkey of a session's person, but not the last thing that it signs in with. Errors: `NOT_FOUND`, `CONFLICT`. */
+/** Removes a passkey of whoever asks, but not the last thing that it signs in with. Errors: `NOT_FOUND`, `CONFLICT`. */
 export async function removePasskey(
-  { db, now }: Pick<SignInDeps, 'db' | 'now'>,
-  from: From,
-  session: Session,
+  deps: Pick<SignInDeps, 'db' | 'now'>,
+  actor: Actor,
   { passkeyId }: { passkeyId: string },
 ): Promise<void> {
-  const { person } = session;
-  await db.transaction(async (tx) => {
+  const personId = personIdOf(actor);
+  await deps.db.transaction(async (tx) => {
     // So that two at once do not remove the last two.
-    const factors = await lockFactors(tx, person.id);
-    if (!(await removePasskeyRow(tx, Buffer.from(passkeyId, 'base64url'), person.id, now()))) {
+    const factors = await lockFactors(tx, personId);
+    if (!(await removePasskeyRow(tx, Buffer.from(passkeyId, 'base64url'), personId, deps.now()))) {
       throw new AppError('NOT_FOUND', 'there is no such passkey of yours');
     }
-    const rest = await findPasskeys(tx, person.id);
+    const rest = await findPasskeys(tx, personId);
     if (rest.length === 0 && factors?.passwordHash == null) {
       throw new AppError('CONFLICT', 'it is all that you sign in with: add another passkey first');
     }
-    await recordOfPerson(tx, person, from, now(), { action: 'passkey.removed', detail: { left: rest.length } });
+    await record(tx, deps, actor, { action: 'passkey.removed', detail: { left: rest.length } });
   });
+}
+
+function record(
+  tx: Sql,
+  { now }: Pick<SignInDeps, 'now'>,
+  actor: Actor,
+  done: { action: 'passkey.added' | 'passkey.removed'; detail: object },
+): Promise<void> {
+  return recordActions(tx, actor, now(), [{ projectId: null, subject: encodeId('usr', personIdOf(actor)), ...done }]);
+}
+
+/** Only people have passkeys, not commands and keys. Errors: `NOT_FOUND`. */
+function personIdOf({ kind, id }: Actor): string {
+  if (kind === 'console' && id !== null) return id;
+  throw new AppError('NOT_FOUND', 'passkeys are those of people of the console');
 }
 
 function toView({

@@ -11,6 +11,7 @@ import { findPasskey, findPasskeys, type Passkey, usePasskey } from '../../store
 import type { Person } from '../../store/access/people.ts';
 import { spendChallenge } from '../../store/access/sessions.ts';
 import type { Sql } from '../../store/db/database.ts';
+import { FieldError } from '../input/field-error.ts';
 import { createChallenge, type Purpose, readChallenge } from './challenge.ts';
 
 /** `consoleUrl`: the origin of the console, from the configuration. */
@@ -32,7 +33,7 @@ const ALGORITHMS = [-7, -257, -8];
 const MAX_RESPONSE = 20_000;
 
 /** Whether browsers know passkeys there: they belong to a name, never to an IP address. */
-export function hasPasskeys({ consoleUrl }: { consoleUrl: string }): boolean {
+function hasPasskeys({ consoleUrl }: { consoleUrl: string }): boolean {
   return isIP(nameOf(consoleUrl).replace(/^\[|\]$/g, '')) === 0;
 }
 
@@ -96,6 +97,11 @@ export async function verifyCreated(
     challenge,
   };
 }
+
+export const notVerified = () =>
+  new FieldError('passkey', 'was not made for this page, or without a look at who made it: try again');
+
+export const notNew = () => new FieldError('passkey', 'is in use already: try again with another one');
 
 export type VerifiedPasskey = { person: Person; key: Passkey; counter: number; challenge: Spendable };
 type Spendable = NonNullable<ReturnType<typeof readChallenge>>;

@@ -1,4 +1,5 @@
 import { AppError } from '../../domain/errors.ts';
+import { encodeId } from '../../domain/ids.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { findInvitation, insertRecoveryCodes, takeInvitation } from '../../store/access/invitations.ts';
 import { insertPasskey } from '../../store/access/passkeys.ts';
@@ -6,12 +7,13 @@ import { lockPerson, type Person, storePassword } from '../../store/access/peopl
 import type { Sql } from '../../store/db/database.ts';
 import { FieldError } from '../input/field-error.ts';
 import { nameProblem } from '../input/name-problem.ts';
+import { recordActions } from '../record-actions.ts';
 import { hashToken } from './invite-person.ts';
-import { passkeyCreation, spend, verifyCreated } from './passkey-proof.ts';
+import { notNew, notVerified, passkeyCreation, spend, verifyCreated } from './passkey-proof.ts';
 import { hashPassword } from './password.ts';
 import { passwordProblem } from './password-problem.ts';
 import { createRecoveryCodes, recoveryCodeHash } from './recovery-codes.ts';
-import { type From, openSession, recordOfPerson, type StartedSession } from './session.ts';
+import { type From, openSession, personActor, type StartedSession } from './session.ts';
 import type { SignInDeps } from './start-session.ts';
 import { totpLink, totpStepOf } from './totp.ts';
 import { sealTotp, totpSecretsOf } from './totp-secret.ts';
@@ -66,7 +68,10 @@ export async function redeemInvitation(
     if (locked === null || !(await takeInvitation(tx, hashToken(token), now()))) throw ended();
     const recoveryCodes = await factor.store(tx, person.id);
     const started = await openSession(tx, deps, { person: locked, from, proof: factor.proof });
-    await recordOfPerson(tx, locked, from, now(), { action: 'user.joined', detail: { kind, factor: factor.proof } });
+    const [subject, detail] = [encodeId('usr', locked.id), { kind, factor: factor.proof }];
+    await recordActions(tx, personActor(locked, from), now(), [
+      { projectId: null, action: 'user.joined', subject, detail },
+    ]);
     return { ...started, recoveryCodes };
   });
 }
@@ -83,14 +88,13 @@ async function readPasskey(deps: SignInDeps, token: string, { passkey, name }: {
   const calledProblem = nameProblem(name.trim());
   if (calledProblem !== null) throw new FieldError('name', calledProblem);
   const created = await verifyCreated(deps, purposeOf(token), passkey);
-  if (created === null)
-    throw new FieldError('passkey', 'was not made for this page, or without a look at who made it: try again');
+  if (created === null) throw notVerified();
   const store = async (tx: Sql, personId: string) => {
     const { challenge, ...key } = created;
     const isNew =
       (await spend(tx, challenge)) &&
       (await insertPasskey(tx, personId, { ...key, name: name.trim(), createdAt: deps.now() }));
-    if (!isNew) throw new FieldError('passkey', 'is in use already: try again with another one');
+    if (!isNew) throw notNew();
     return [];
   };
   return { proof: 'passkey' as const, store };

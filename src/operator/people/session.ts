@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { encodeId, uuidV7 } from '../../domain/ids.ts';
 import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
-import type { RecordedAction } from '../../store/access/audit-log.ts';
 import type { Person } from '../../store/access/people.ts';
 import { findLiveSession, insertSession, type SessionRow, touchSession } from '../../store/access/sessions.ts';
 import type { Sql } from '../../store/db/database.ts';
@@ -74,20 +73,10 @@ export async function openSession(
     ...{ id, personId: person.id, proof, createdAt, userAgent: from.userAgent?.slice(0, MAX_TEXT) || null },
     ...{ origin: from.origin.slice(0, MAX_TEXT), network: from.network.slice(0, MAX_TEXT) },
   });
-  await recordOfPerson(tx, person, from, createdAt, { action: 'session.started', session: id, detail: { proof } });
+  await recordActions(tx, personActor(person, from), createdAt, [
+    { projectId: null, action: 'session.started', subject: encodeId('ses', id), detail: { proof } },
+  ]);
   return { token, sessionId: id, person, endsAt: endOf({ seenAt: createdAt, createdAt }) };
-}
-
-/** Records what somebody did with its own session; without one, with itself. */
-export function recordOfPerson(
-  tx: Sql,
-  person: Person,
-  from: Pick<From, 'origin' | 'requestId'>,
-  at: UnixMs,
-  { action, session, detail }: { action: RecordedAction; session?: string; detail: object },
-): Promise<void> {
-  const subject = session === undefined ? encodeId('usr', person.id) : encodeId('ses', session);
-  return recordActions(tx, personActor(person, from), at, [{ projectId: null, action, subject, detail }]);
 }
 
 /** The actor of a session. `origin`: the network address of the request. */

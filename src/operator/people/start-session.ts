@@ -1,4 +1,4 @@
-import { NIL_UUID } from '../../domain/ids.ts';
+import { encodeId, NIL_UUID } from '../../domain/ids.ts';
 import { type UnixMs, unixMs } from '../../domain/time.ts';
 import type { KeyRing } from '../../runtime/key-ring.ts';
 import { hasRecoveryCode, takeRecoveryCode } from '../../store/access/invitations.ts';
@@ -13,12 +13,14 @@ import {
 } from '../../store/access/people.ts';
 import { forgetOldSessions, hasSignedInFrom } from '../../store/access/sessions.ts';
 import type { Database, Sql } from '../../store/db/database.ts';
+import type { Actor } from '../actor.ts';
+import { recordActions } from '../record-actions.ts';
 import { passkeyRequest, takePasskey, verifyPasskey } from './passkey-proof.ts';
 import { isPassword } from './password.ts';
 import { MAX_PASSWORD_BYTES } from './password-problem.ts';
 import { loginOf } from './read-person.ts';
 import { recoveryCodeHash } from './recovery-codes.ts';
-import { type From, openSession, recordOfPerson, type StartedSession } from './session.ts';
+import { type From, openSession, personActor, type StartedSession } from './session.ts';
 import { type SignInLimits, TooBusy } from './sign-in-limits.ts';
 import { TOTP_CODE, totpStepOf } from './totp.ts';
 import { openTotp } from './totp-secret.ts';
@@ -42,14 +44,14 @@ export type SignInOutcome =
   | { kind: 'limited'; retryAfterSeconds: number };
 
 /** What is shown before somebody has signed in: a request for any passkey of this console. */
-export const SIGN_IN = ['sign-in'] as const;
+const SIGN_IN = ['sign-in'] as const;
 export const requestSignIn = (deps: SignInDeps) => passkeyRequest(deps, null, SIGN_IN);
 
 /** A network from which somebody has signed in is known this long; so long sessions are kept. */
 const KNOWN_MS = 90 * 86_400_000;
 
 /** Wrong codes beside the right password: ten at once, then one in half an hour. Who guesses on needs decades. */
-export const MISSES = { most: 10, everySeconds: 1800 };
+const MISSES = { most: 10, everySeconds: 1800 };
 
 const REFUSED = { kind: 'refused' } as const;
 
@@ -101,7 +103,7 @@ async function byPassword(
   const started = await db.transaction(async (tx) => {
     const person = await lockFactors(tx, id);
     if (person === null || person.passwordHash !== found.passwordHash) return null;
-    const proof = await takeCode(tx, deps, { person, from, code });
+    const proof = await takeCode(tx, deps, personActor(personOf(person), from), { person, code });
     return proof && openSession(tx, deps, { person: personOf(person), from, proof });
   });
   if (started === null) return REFUSED;
@@ -118,14 +120,16 @@ type CodeDeps = { keyRing: KeyRing; now(): UnixMs };
 export async function takeCode(
   tx: Sql,
   { keyRing, now }: CodeDeps,
-  { person, from, code }: { person: PersonFactors; from: From; code: string },
+  actor: Actor,
+  { person, code }: { person: PersonFactors; code: string },
 ): Promise<'totp' | 'recovery-code' | null> {
   const recovery = recoveryCodeHash(code);
   if (recovery !== null && (await takeRecoveryCode(tx, recovery, person.id, now()))) return 'recovery-code';
   // Taken before it is looked at, so that many at once are no more than one after the other.
   if (!(await takeMiss(tx, person.id, now(), MISSES))) return null;
   if (TOTP_CODE.test(code) && (await takeTotp(tx, { keyRing, now }, person, code))) return 'totp';
-  await recordOfPerson(tx, personOf(person), from, now(), { action: 'session.refused', detail: {} });
+  const subject = encodeId('usr', person.id);
+  await recordActions(tx, actor, now(), [{ projectId: null, action: 'session.refused', subject, detail: {} }]);
   return null;
 }
 

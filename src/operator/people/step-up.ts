@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto';
+import { encodeId } from '../../domain/ids.ts';
 import { type UnixMs, unixMs } from '../../domain/time.ts';
 import { findFactors, lockFactors, lockPerson } from '../../store/access/people.ts';
 import { stepUpSession } from '../../store/access/sessions.ts';
 import type { Sql } from '../../store/db/database.ts';
 import type { ActionName } from '../actions.ts';
+import type { Actor } from '../actor.ts';
+import { recordActions } from '../record-actions.ts';
 import { passkeyRequest, takePasskey, verifyPasskey } from './passkey-proof.ts';
-import { type From, recordOfPerson, type Session, steppedUpUntil } from './session.ts';
+import { type Session, steppedUpUntil } from './session.ts';
 import { type SignInDeps, takeCode } from './start-session.ts';
 
 /** What somebody is about to do: the use case, and the input as it is shown. What is seen is what is signed. */
@@ -26,18 +29,18 @@ export type StepUpProof = { passkey: unknown } | { code: string };
 
 /**
  * Notes that the person of a session proved again who it is, which counts for five minutes. A passkey must have signed the challenge of this
- * action in this session. `null`: the proof is of somebody else, of another action, or was used.
+ * action in this session. `actor`: that person. `null`: the proof is of somebody else, of another action, or was used.
  */
 export async function stepUp(
   deps: SignInDeps,
-  from: From,
+  actor: Actor,
   { session, action, proof }: { session: Session; action: SignedAction; proof: StepUpProof },
 ): Promise<{ steppedUpUntil: UnixMs } | null> {
   const note = async (tx: Sql, by: string) => {
     if (!(await stepUpSession(tx, session.id, deps.now()))) return null;
-    const { person, id } = session;
+    const subject = encodeId('ses', session.id);
     const detail = { for: action.name, input: createHash('sha256').update(action.input).digest('hex'), proof: by };
-    await recordOfPerson(tx, person, from, deps.now(), { action: 'session.stepped-up', session: id, detail });
+    await recordActions(tx, actor, deps.now(), [{ projectId: null, action: 'session.stepped-up', subject, detail }]);
     return { steppedUpUntil: steppedUpUntil({ steppedUpAt: deps.now() }, deps.now()) ?? unixMs(deps.now()) };
   };
   const { person } = session;
@@ -51,7 +54,7 @@ export async function stepUp(
   }
   return deps.db.transaction(async (tx) => {
     const locked = await lockFactors(tx, person.id);
-    const by = locked && (await takeCode(tx, deps, { person: locked, from, code: proof.code }));
+    const by = locked && (await takeCode(tx, deps, actor, { person: locked, code: proof.code }));
     return by === null ? null : note(tx, by);
   });
 }

@@ -175,8 +175,6 @@ export const takeMiss = answerOf(
 
 const sealedTotp = { id: 'uuid', login: 'text', masterKeyId: 'text', totpSealed: 'bytea' } as const;
 
-export type SealedTotp = Row<typeof sealedTotp>;
-
 /** The sealed TOTP secrets under other master keys than these: the first 500 behind an id, locked until the transaction ends. */
 export const lockTotpUnderOtherKeys = rowsOf(
   'person-totp-under-other-keys',
