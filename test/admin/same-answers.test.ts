@@ -1,8 +1,10 @@
+import Schema from 'typebox/schema';
 import { afterEach, expect, test, vi } from 'vitest';
 import { encodeId } from '../../src/domain/ids.ts';
 import { addressOf, at, txIdOf } from '../cli/explain-ledger.ts';
 import { openGoldenShop } from '../cli/golden-shop.ts';
 import { runCli } from '../cli/run-cli.ts';
+import type { OpenApi } from '../fuzz/openapi.ts';
 import { call } from '../support/service.ts';
 import { MASTER_KEY, newAdminKey, startConsoleOver } from './console-service.ts';
 
@@ -71,6 +73,20 @@ function casesOf({
   ];
 }
 
+/** Says what of an answer is not as the document of the API describes it. */
+function judgesOf({ paths }: OpenApi): (path: string) => (value: unknown) => unknown {
+  const described = Object.entries(paths).flatMap(([template, { get }]) => {
+    const schema = get?.responses['200']?.content['application/json']?.schema;
+    const pattern = new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`);
+    return schema === undefined ? [] : [{ isStatic: !template.includes('{'), pattern, schema }];
+  });
+  return (path) => {
+    const found = described.filter(({ pattern }) => pattern.test(`/admin/v1${path.split('?', 1)[0]}`));
+    const { schema } = found.find(({ isStatic }) => isStatic) ?? found[0] ?? { schema: false };
+    return (value) => Schema.Errors(schema as object, value)[1];
+  };
+}
+
 test('a command here, the same command by --server and the admin API answer byte for byte the same', async () => {
   vi.useFakeTimers({ toFake: ['Date'], now: at('12:00:00') });
   const shop = await openGoldenShop();
@@ -80,6 +96,7 @@ test('a command here, the same command by --server and the admin API answer byte
   const { adminKey } = await newAdminKey(env, 'owner');
   const there = { QUITTANCE_SERVER: url, QUITTANCE_ADMIN_KEY: adminKey };
   const cases = casesOf(shop);
+  const judge = judgesOf((await (await fetch(`${url}/openapi.json`)).json()) as OpenApi);
   expect(cases.length).toBeGreaterThanOrEqual(40);
   for (const [args, path] of cases) {
     const here = await runCli([...args, '--json'], { env });
@@ -93,6 +110,7 @@ test('a command here, the same command by --server and the admin API answer byte
     const body = await answer.text();
     if (answer.status === 200) {
       expect({ args, body }).toEqual({ args, body: here.stdout });
+      expect({ args, problems: judge(path)(JSON.parse(body)) }).toEqual({ args, problems: [] });
       continue;
     }
     const { code, detail: message, errors } = JSON.parse(body);
