@@ -6,7 +6,7 @@ import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { ACTIONS, type Rule } from '../../src/operator/actions.ts';
 import { ROLES, type Role } from '../../src/operator/actor.ts';
 import type { Operation } from '../../src/operator/operation.ts';
-import { OPERATIONS } from '../../src/operator/operations.ts';
+import { OPERATIONS } from '../../src/operator/wire/operations.ts';
 import { createLedger } from '../cli/explain-ledger.ts';
 import { openGoldenShop } from '../cli/golden-shop.ts';
 import { runCli } from '../cli/run-cli.ts';
