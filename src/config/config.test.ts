@@ -44,10 +44,11 @@ test('an empty environment is the sandbox with every default', () => {
     databaseUrl: null,
     databaseOwnerUrl: null,
     databasePoolSize: 10,
-    roles: ['api', 'watcher', 'webhooks'],
+    roles: ['api', 'watcher', 'webhooks', 'console'],
     networks: {},
     devnet: { blockMs: 1000, producers: 5 },
     metrics: { host: '127.0.0.1', port: 0 },
+    console: { host: '127.0.0.1', port: 0, url: null },
     logLevel: 'info',
     trustProxy: [],
     masterKeys: null,
@@ -55,6 +56,21 @@ test('an empty environment is the sandbox with every default', () => {
     webhooks: { localTargets: true, retentionDays: 90 },
     rateLimit: { perSecond: 100, burst: 200 },
   });
+});
+
+test('the console is off on real networks until it has a port, and then has its own origin', () => {
+  expect(accepted(NILE).console).toBe(null);
+  const set = { QUITTANCE_CONSOLE_PORT: '8081', QUITTANCE_CONSOLE_URL: 'https://console.example.com' };
+  expect(accepted({ ...NILE, ...set }).console).toEqual({
+    ...{ host: '127.0.0.1', port: 8081, url: 'https://console.example.com' },
+  });
+  const alone = { ...NILE, ...DATABASE, QUITTANCE_ROLES: 'console' };
+  expect(accepted({ ...alone, ...set }).roles).toEqual(['console']);
+  expect(refused(alone)).toMatchObject([{ variable: 'QUITTANCE_CONSOLE_PORT' }]);
+  // As a deployment of before says it: no role is missing, and no database elsewhere is needed.
+  const before = { ...NILE, QUITTANCE_ROLES: 'api,watcher,webhooks' };
+  expect(refused(before)).toEqual([]);
+  expect(warned({ ...before, QUITTANCE_CONSOLE_PORT: '8081' })).toContain('QUITTANCE_CONSOLE_PORT');
 });
 
 test('the configuration is frozen, its lists and parts as well', () => {
@@ -293,8 +309,17 @@ const bad: [variable: string, value: string, says: string, rest?: NodeJS.Process
   ['DATABASE_URL', 'postgres://u:1#b@h/db', 'percent-encode'],
   ['QUITTANCE_DATABASE_POOL', '1', 'from 2 to 100'],
   ['QUITTANCE_DATABASE_POOL', '101', 'from 2 to 100'],
-  ['QUITTANCE_ROLES', 'api,worker', '"worker" must be one of api, watcher, webhooks'],
+  ['QUITTANCE_ROLES', 'api,worker', '"worker" must be one of api, watcher, webhooks, console'],
   ['QUITTANCE_ROLES', 'api,api,watcher', 'each role at most once'],
+  ['QUITTANCE_ROLES', 'api,watcher,console', 'set DATABASE_URL', NILE],
+  ['QUITTANCE_CONSOLE_PORT', '65536', 'from 0 to 65535'],
+  ['QUITTANCE_CONSOLE_PORT', 'no', 'or "off"'],
+  ['QUITTANCE_CONSOLE_PORT', '8080', 'and so is QUITTANCE_PORT'],
+  ['QUITTANCE_CONSOLE_HOST', 'http://x', 'is'],
+  ['QUITTANCE_CONSOLE_URL', 'console', 'is not an http:// or https:// URL'],
+  ['QUITTANCE_CONSOLE_URL', 'https://x.example/console', 'write https://x.example'],
+  ['QUITTANCE_CONSOLE_URL', 'http://x.example', 'must start with https://'],
+  ['QUITTANCE_CONSOLE_URL', 'https://x.example', 'means nothing while', { QUITTANCE_CONSOLE_PORT: 'off' }],
   ['DATABASE_OWNER_URL', 'mysql://u:p@h/db', 'only PostgreSQL is supported', DATABASE],
   ['DATABASE_OWNER_URL', OWNER.DATABASE_OWNER_URL, 'means nothing without DATABASE_URL'],
   ['QUITTANCE_ROLES', 'api', 'set DATABASE_URL', NILE],
@@ -457,8 +482,9 @@ describe('a misspelt name', () => {
     expect(warned(env)).toEqual(['QUITTANCE_COLOUR']);
   });
 
-  test('that integrators give to their programs, and to "listen", is theirs', () => {
-    expect(warned({ QUITTANCE_API_KEY: 'k', QUITTANCE_SERVER: 's', QUITTANCE_URL: 'u' })).toEqual([]);
+  test('that integrators give to their programs, and to commands, is theirs', () => {
+    const env = { QUITTANCE_ADMIN_KEY: 'k', QUITTANCE_API_KEY: 'k', QUITTANCE_SERVER: 's', QUITTANCE_URL: 'u' };
+    expect(warned(env)).toEqual([]);
   });
 
   test('of another program is left alone when ours is set', () => {

@@ -9,7 +9,7 @@ import type { AccountHex } from '../tron/address.ts';
 import type { ActionName } from './actions.ts';
 import type { Actor } from './actor.ts';
 import { authorize } from './authorize.ts';
-import type { NodeDeps } from './chain/read-verified.ts';
+import type { NodeDeps } from './node-connection.ts';
 
 /** Everything that a use case may need that can be run over the wire. Each takes what it names. */
 export type OperationDeps = {

@@ -4,6 +4,7 @@ import { createLogger } from '../../src/runtime/log.ts';
 import { type ServiceOptions, startService } from '../../src/service.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
+import { findSteadyPort } from '../support/steady-port.ts';
 
 export const MASTER_KEY = 'A'.repeat(43).concat('=');
 
@@ -13,8 +14,9 @@ type Options = { networks?: ServiceOptions['config']['networks']; url?: string |
 export async function startConsoleOver(
   connection: string,
   options: Options = {},
-): Promise<{ url: string; port: string }> {
+): Promise<{ url: string; port: number }> {
   const { networks = {}, url = null, clock } = options;
+  const port = await findSteadyPort();
   const webhooks = { localTargets: true, retentionDays: 90 };
   const service = await startService({
     config: {
@@ -22,7 +24,7 @@ export async function startConsoleOver(
       ...{ metrics: null, trustProxy: [], rateLimit: { perSecond: 1000, burst: 1000 } },
     },
     console: {
-      ...{ host: '127.0.0.1', port: 0, url },
+      ...{ host: '127.0.0.1', port, url },
       config: {
         ...{ masterKeys: [MASTER_KEY], databaseUrl: connection, dataDir: '/nonexistent' },
         ...{ sandbox: false, webhooks, networks },
@@ -32,7 +34,7 @@ export async function startConsoleOver(
     ...(clock === undefined ? {} : { clock }),
   });
   onTestFinished(() => service.stop());
-  return { url: service.consoleUrl ?? '', port: new URL(service.consoleUrl ?? '').port };
+  return { url: service.consoleUrl ?? '', port };
 }
 
 /** A new key of the admin API, made by the command. */

@@ -1,9 +1,14 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Schema from 'typebox/schema';
 import { afterEach, expect, test, vi } from 'vitest';
 import { encodeId } from '../../src/domain/ids.ts';
 import { addressOf, at, txIdOf } from '../cli/explain-ledger.ts';
 import { openGoldenShop } from '../cli/golden-shop.ts';
-import { runCli } from '../cli/run-cli.ts';
-import { call } from '../support/service.ts';
+import { newDirectory, runCli } from '../cli/run-cli.ts';
+import type { OpenApi } from '../fuzz/openapi.ts';
+import { LOGOS } from '../support/logos.ts';
+import { call, type Json } from '../support/service.ts';
 import { MASTER_KEY, newAdminKey, startConsoleOver } from './console-service.ts';
 
 afterEach(() => {
@@ -71,6 +76,20 @@ function casesOf({
   ];
 }
 
+/** Says what of an answer is not as the document of the API describes it. */
+function judgesOf({ paths }: OpenApi): (path: string) => (value: unknown) => unknown {
+  const described = Object.entries(paths).flatMap(([template, { get }]) => {
+    const schema = get?.responses['200']?.content['application/json']?.schema;
+    const pattern = new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`);
+    return schema === undefined ? [] : [{ isStatic: !template.includes('{'), pattern, schema }];
+  });
+  return (path) => {
+    const found = described.filter(({ pattern }) => pattern.test(`/admin/v1${path.split('?', 1)[0]}`));
+    const { schema } = found.find(({ isStatic }) => isStatic) ?? found[0] ?? { schema: false };
+    return (value) => Schema.Errors(schema as object, value)[1];
+  };
+}
+
 test('a command here, the same command by --server and the admin API answer byte for byte the same', async () => {
   vi.useFakeTimers({ toFake: ['Date'], now: at('12:00:00') });
   const shop = await openGoldenShop();
@@ -80,6 +99,7 @@ test('a command here, the same command by --server and the admin API answer byte
   const { adminKey } = await newAdminKey(env, 'owner');
   const there = { QUITTANCE_SERVER: url, QUITTANCE_ADMIN_KEY: adminKey };
   const cases = casesOf(shop);
+  const judge = judgesOf((await (await fetch(`${url}/openapi.json`)).json()) as OpenApi);
   expect(cases.length).toBeGreaterThanOrEqual(40);
   for (const [args, path] of cases) {
     const here = await runCli([...args, '--json'], { env });
@@ -93,6 +113,7 @@ test('a command here, the same command by --server and the admin API answer byte
     const body = await answer.text();
     if (answer.status === 200) {
       expect({ args, body }).toEqual({ args, body: here.stdout });
+      expect({ args, problems: judge(path)(JSON.parse(body)) }).toEqual({ args, problems: [] });
       continue;
     }
     const { code, detail: message, errors } = JSON.parse(body);
@@ -150,4 +171,39 @@ test('a server that does not answer, or is none, is unavailable: exit code 5', a
     expect({ server, code, error: json.error.code }).toEqual({ server, code: 5, error: 'SERVER_UNAVAILABLE' });
   }
   expect((await call(`${url}/admin/v1/projects`)).status).toBe(401);
+});
+
+test('a change by --server is made there, in the name of the key, with what stands in files and standard input here', async () => {
+  const shop = await openGoldenShop();
+  const { env: here } = shop.ledger;
+  const { url } = await startConsoleOver(here.DATABASE_URL);
+  const { adminKey } = await newAdminKey(here, 'owner');
+  const env = { QUITTANCE_SERVER: url, QUITTANCE_ADMIN_KEY: adminKey };
+  const { projectId } = shop.shop;
+  const inShop = ['--project', projectId];
+  const added = await runCli(['address', 'add', '-', ...inShop, '--no-check'], {
+    env,
+    stdin: `${addressOf(0xc1)} # till\n`,
+  });
+  expect(added).toMatchObject({ code: 0, stdout: `added ${addressOf(0xc1)}\n` });
+  const logo = join(newDirectory(), 'logo.png');
+  writeFileSync(logo, LOGOS.png);
+  const branded = await runCli(['project', 'update', projectId, '--logo', logo, '--no-support', '--json'], { env });
+  expect(branded).toMatchObject({ code: 0, json: { logoId: expect.any(String), supportContact: null } });
+  const trf = encodeId('trf', shop.strays.short.id);
+  const resolve = ['transfers', 'resolve', trf, '--as', 'refunded', '--json'];
+  expect(await runCli([...resolve, '--by', 'bert'], { env })).toMatchObject({
+    code: 2,
+    json: { error: { code: 'USAGE' } },
+  });
+  expect(await runCli(resolve, { env })).toMatchObject({ code: 0, json: { resolvedBy: 'a owner' } });
+  const { json } = await runCli(['audit', 'list', '--by', 'a owner', '--json'], { env: here });
+  expect(json.data.map(({ action, actor }: Json) => [actor.kind, action])).toEqual([
+    ['admin', 'transfer.resolved'],
+    ['admin', 'project.changed'],
+    ['admin', 'address.added'],
+  ]);
+  const viewer = await newAdminKey(here, 'viewer');
+  const refused = await runCli(resolve, { env: { ...env, QUITTANCE_ADMIN_KEY: viewer.adminKey } });
+  expect(refused).toMatchObject({ code: 1, json: { error: { code: 'FORBIDDEN' } } });
 });

@@ -4,7 +4,7 @@ import { AppError, type ErrorCode } from '../../domain/errors.ts';
 import { isLoopback } from '../../domain/loopback.ts';
 import { clip } from '../../operator/input/clip.ts';
 import type { Given, Operation } from '../../operator/operation.ts';
-import { OUTCOME_TYPE, readOutcome } from '../../operator/outcome-json.ts';
+import { OUTCOME_TYPE, readOutcome } from '../../operator/wire/outcome-json.ts';
 import { parseObject } from '../../runtime/parse-object.ts';
 import type { Static, TSchema } from '../../runtime/type.ts';
 import { askSecret, hasPerson } from './ask-person.ts';

@@ -1,8 +1,8 @@
 import { nameProducers } from '../../chain/verify/producers.ts';
 import { insertProducerSet } from '../../store/chain/producer-sets.ts';
 import type { Actor } from '../actor.ts';
+import type { NodeDeps } from '../node-connection.ts';
 import { recordActions } from '../record-actions.ts';
-import type { NodeDeps } from './read-verified.ts';
 import type { AcceptedProducersView } from './views.ts';
 
 /** Takes over the producers that the nodes name now, although more changed than a vote can: whoever asks knows that the network changed so much. */

@@ -5,8 +5,8 @@ import { createWalk, explainedBy, idShownBy } from '../../chain/verify/walk-prod
 import { AppError } from '../../domain/errors.ts';
 import { findProducerSets, type ProducerSet } from '../../store/chain/producer-sets.ts';
 import type { Actor } from '../actor.ts';
+import type { NodeDeps } from '../node-connection.ts';
 import { followedCursor } from './followed-cursor.ts';
-import type { NodeDeps } from './read-verified.ts';
 import type { CheckedCheckpointView } from './views.ts';
 
 export { readCheckpoint };

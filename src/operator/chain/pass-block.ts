@@ -9,10 +9,10 @@ import { findIncoming } from '../../store/chain/incoming.ts';
 import { findPassedBlock, insertPassedBlock } from '../../store/chain/passed-blocks.ts';
 import type { Actor } from '../actor.ts';
 import { clip } from '../input/clip.ts';
+import type { NodeDeps } from '../node-connection.ts';
 import { recordActions } from '../record-actions.ts';
 import { followedCursor } from './followed-cursor.ts';
 import { readHeight } from './read-range.ts';
-import type { NodeDeps } from './read-verified.ts';
 import { type ShownBlock, showBlock } from './show-block.ts';
 import type { PassedBlockView, ShownBlockView } from './views.ts';
 

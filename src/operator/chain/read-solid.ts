@@ -7,9 +7,10 @@ import { AppError } from '../../domain/errors.ts';
 import { say } from '../../domain/message.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { findProducerSets, type ProducerSet } from '../../store/chain/producer-sets.ts';
+import type { ReadSolidDeps } from '../node-connection.ts';
 import { followedCursor } from './followed-cursor.ts';
 import type { Range } from './read-range.ts';
-import { fromAnyNode, LostBranch, type ReadSolidDeps, readVerified, type VerifiedDeps } from './read-verified.ts';
+import { fromAnyNode, LostBranch, readVerified, type VerifiedDeps } from './read-verified.ts';
 
 /** `attestedCount`: blocks that a known producer signed; the others stand only because what is built on them is known. */
 export type ReadSolid = { blockCount: number; attestedCount: number };

@@ -2,27 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { needsAgreement } from '../../chain/follow/quorum.ts';
 import { addVote, settle, toChainBlock, toWindowBlock } from '../../chain/follow/window.ts';
 import type { Node } from '../../chain/nodes/node.ts';
-import type { NodePool } from '../../chain/nodes/node-pool.ts';
 import { orNull } from '../../chain/proof/or-null.ts';
 import type { ProvenHeader } from '../../chain/proof/prove-block.ts';
-import { type ReadBlock, type ReadDeps, readLogsOf, readRange } from '../../chain/verify/read-block.ts';
+import { type ReadBlock, readLogsOf, readRange } from '../../chain/verify/read-block.ts';
 import { withLogs } from '../../chain/verify/read-with-logs.ts';
 import type { SolidBlock } from '../../domain/chain-block.ts';
 import { AppError } from '../../domain/errors.ts';
-import type { Recording } from '../../payments/watching.ts';
 import { inGroups } from '../../runtime/in-groups.ts';
-import type { Database } from '../../store/db/database.ts';
-
-export type ReadSolidDeps = ReadDeps & {
-  db: Database;
-  pool: NodePool;
-  agreement: number;
-  /** How long to go on asking, for one part of the range, nodes that refuse, are wrong, or disagree. */
-  patienceMs: number;
-};
-
-/** For what also records. */
-export type NodeDeps = ReadSolidDeps & Recording;
+import type { ReadSolidDeps } from '../node-connection.ts';
 
 /** `lost`: nodes, by origin, that are asked no more, and why. */
 export type VerifiedDeps = ReadSolidDeps & { lost: ReadonlyMap<string, LostBranch> };

@@ -7,8 +7,8 @@ import { findCursor } from '../../store/chain/cursor.ts';
 import { parseAddress, type TronAddress } from '../../tron/address.ts';
 import type { Actor } from '../actor.ts';
 import { clip } from '../input/clip.ts';
+import type { NodeDeps } from '../node-connection.ts';
 import { rangeInput } from './read-range.ts';
-import type { NodeDeps } from './read-verified.ts';
 import type { ReconciledAddress, ReconciledView } from './views.ts';
 
 /** As many addresses as a project lists. */

@@ -4,12 +4,12 @@ import { say } from '../../domain/message.ts';
 import type { TransferCounts } from '../../payments/record-transfers.ts';
 import type { Recording } from '../../payments/watching.ts';
 import type { Actor } from '../actor.ts';
+import type { ReadSolidDeps } from '../node-connection.ts';
 import { findRecorded, type Recorded } from './annulments.ts';
 import { keyOf } from './chain-ledger.ts';
 import { compareBlocks, type Difference } from './compare-blocks.ts';
 import type { Range } from './read-range.ts';
 import { type ReadSolid, readSolid } from './read-solid.ts';
-import type { ReadSolidDeps } from './read-verified.ts';
 import { type DeniedTransfer, recordRepaired, type Writing } from './record-repaired.ts';
 
 /** A difference, with what only the ledger says of a transfer that the chain denies. */

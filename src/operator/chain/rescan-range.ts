@@ -2,10 +2,10 @@ import { AppError } from '../../domain/errors.ts';
 import { say } from '../../domain/message.ts';
 import type { TransferCounts } from '../../payments/record-transfers.ts';
 import type { Actor } from '../actor.ts';
+import type { NodeDeps } from '../node-connection.ts';
 import { compareBlocks } from './compare-blocks.ts';
 import { type Range, rangeInput } from './read-range.ts';
 import { readSolid } from './read-solid.ts';
-import type { NodeDeps } from './read-verified.ts';
 import { recordRescanned } from './record-rescanned.ts';
 import type { RescannedView } from './views.ts';
 

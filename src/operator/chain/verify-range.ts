@@ -1,9 +1,9 @@
 import type { Hint } from '../../domain/message.ts';
 import type { Actor } from '../actor.ts';
+import type { ReadSolidDeps } from '../node-connection.ts';
 import { compareBlocks, type Difference, describeDifference } from './compare-blocks.ts';
 import { heights, type Range, rangeInput } from './read-range.ts';
 import { readSolid } from './read-solid.ts';
-import type { ReadSolidDeps } from './read-verified.ts';
 import type { VerifiedRangeView } from './views.ts';
 
 /** The most differences that are kept: more of them say nothing new. */

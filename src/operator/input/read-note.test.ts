@@ -22,10 +22,8 @@ test.each([
 ])('a note that looks like a secret is refused without repeating it, with a way out', (text, kind, wayOut) => {
   const [problem, ...others] = problemsOf(text);
   expect(others).toEqual([]);
-  expect(problem).toEqual({
-    subject: say`${{ field: 'note' }}`,
-    message: expect.stringContaining(`this looks like ${kind}`),
-  });
+  expect(problem?.subject).toEqual(say`${{ field: 'note' }}`);
+  expect(String(problem?.message)).toContain(`this looks like ${kind}`);
   expect(String(problem?.message)).toContain(wayOut);
   expect(String(problem?.message)).not.toMatch(/4f4f4|sausage/);
 });

@@ -58,7 +58,7 @@ export async function makeLink(
 }
 
 /** The token follows. */
-const INVITATION_PATH = '/invitation/';
+export const INVITATION_PATH = '/invitation/';
 
 /** The SHA-256 by which the database knows a token of 256 random bits. */
 export function hashToken(token: string): Buffer {

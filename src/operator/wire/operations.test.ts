@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { say } from '../domain/message.ts';
-import { ACTIONS } from './actions.ts';
+import { say } from '../../domain/message.ts';
+import { ACTIONS } from '../actions.ts';
 import { LOCAL_ACTIONS, OPERATIONS } from './operations.ts';
 import { readOutcome, writeOutcome } from './outcome-json.ts';
 

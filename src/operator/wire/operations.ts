@@ -1,15 +1,15 @@
-import type { ActionName } from './actions.ts';
-import * as addresses from './addresses/operations.ts';
-import * as adminKeys from './admin-keys/operations.ts';
-import * as audit from './audit/operations.ts';
-import * as chain from './chain/operations.ts';
-import * as deliveries from './deliveries/operations.ts';
-import * as explain from './explain/operations.ts';
-import * as keys from './keys/operations.ts';
-import type { Operation } from './operation.ts';
-import * as projects from './projects/operations.ts';
-import * as transfers from './transfers/operations.ts';
-import * as webhooks from './webhooks/operations.ts';
+import type { ActionName } from '../actions.ts';
+import * as addresses from '../addresses/operations.ts';
+import * as adminKeys from '../admin-keys/operations.ts';
+import * as audit from '../audit/operations.ts';
+import * as chain from '../chain/operations.ts';
+import * as deliveries from '../deliveries/operations.ts';
+import * as explain from '../explain/operations.ts';
+import * as keys from '../keys/operations.ts';
+import type { Operation } from '../operation.ts';
+import * as projects from '../projects/operations.ts';
+import * as transfers from '../transfers/operations.ts';
+import * as webhooks from '../webhooks/operations.ts';
 
 /** Every operation that can be run over the wire. */
 export const OPERATIONS: readonly Operation[] = [

@@ -1,4 +1,4 @@
-import { Message } from '../domain/message.ts';
+import { Message } from '../../domain/message.ts';
 
 /** The media type that asks for an outcome in place of its view. */
 export const OUTCOME_TYPE = 'application/vnd.quittance.outcome+json';
