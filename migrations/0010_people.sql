@@ -109,7 +109,7 @@ create table sessions (
   stepped_up_at timestamptz,
   origin text not null check (char_length(origin) between 1 and 200),
   -- The part of the address by which clients are counted: from here the person has signed in before.
-  network text not null check (char_length(network) between 1 and 200),
+  client_network text not null constraint sessions_client_network_length check (char_length(client_network) between 1 and 200),
   user_agent text check (char_length(user_agent) <= 200)
 );
 create index sessions_person on sessions (person_id, created_at);

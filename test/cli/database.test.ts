@@ -49,6 +49,7 @@ describe('with DATABASE_URL', () => {
           '0007_repair.sql',
           '0008_doors.sql',
           '0009_audit.sql',
+          '0010_people.sql',
         ],
       },
     });
@@ -196,6 +197,7 @@ describe('with the embedded database', () => {
         '0007_repair.sql',
         '0008_doors.sql',
         '0009_audit.sql',
+        '0010_people.sql',
       ],
     });
     expect((await runProcess(['project', 'list', '--json'], { env })).code).toBe(0);

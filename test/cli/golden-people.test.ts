@@ -49,7 +49,7 @@ test('people are invited, changed and removed, and their sessions ended, with th
   await both(['user', 'reset', `usr_${NOBODYS}`]);
   await withClient(database.owner, (client) =>
     client.query(
-      `insert into sessions (id, sha256, person_id, proof, created_at, seen_at, origin, network, user_agent)
+      `insert into sessions (id, sha256, person_id, proof, created_at, seen_at, origin, client_network, user_agent)
        select '00000000-0000-7000-8000-000000000001', sha256('x'), id, 'passkey', $1, $1, '203.0.113.7', '203.0.113.7', 'Firefox'
        from people where login = 'bert'`,
       [new Date(at('11:50:00'))],

@@ -367,7 +367,7 @@ async function insertPeople(insert: Insert): Promise<void> {
   await insert('invitations', { sha256: bytes(32, 3), ...kind });
   await insert('sessions', {
     ...{ id: uuid(0x9101), sha256: bytes(32, 4), person_id: ann, proof: 'passkey', created_at: AT, seen_at: LATER },
-    ...{ origin: '203.0.113.7', network: '203.0.113.7', user_agent: ODD },
+    ...{ origin: '203.0.113.7', client_network: '203.0.113.7', user_agent: ODD },
   });
   await insert('spent_challenges', { sha256: bytes(32, 5), expires_at: AT });
 }

@@ -26,7 +26,7 @@ type Since = { seenAfter: UnixMs; createdAfter: UnixMs };
 
 export const insertSession = commandOf(
   'session-insert',
-  `insert into sessions (id, sha256, person_id, proof, created_at, seen_at, origin, network, user_agent)
+  `insert into sessions (id, sha256, person_id, proof, created_at, seen_at, origin, client_network, user_agent)
    values ($1, $2, $3, $4, $5, $5, $6, $7, $8)`,
   (sha256: Buffer, { id, personId, proof, createdAt, origin, network, userAgent }: NewSession) => [
     id,
@@ -103,7 +103,7 @@ export const stepUpSession = answerOf(
 export const hasSignedInFrom = answerOf(
   'session-network-known',
   { known: 'bool' },
-  'select exists (select from sessions where person_id = $1 and network = $2 and created_at > $3) as known',
+  'select exists (select from sessions where person_id = $1 and client_network = $2 and created_at > $3) as known',
   (personId: string, network: string, since: UnixMs) => [personId, network, new Date(since)],
   ([row]) => row?.known === true,
 );
