@@ -68,6 +68,7 @@ const OTHER: Record<string, (column: string) => string> = {
   numeric: (column) => `${column} + 1`,
   text: (column) => `coalesce(${column}, '') || 'x'`,
   'text[]': () => `'{other}'`,
+  'uuid[]': () => 'array[gen_random_uuid()]',
   'timestamp with time zone': () => `'2020-01-01'`,
   uuid: () => 'gen_random_uuid()',
 };

@@ -46,8 +46,11 @@ async function describeStatement(client: pg.Client, text: string): Promise<unkno
   return rows[0];
 }
 
+/** The last migration of the former release. Raise it with the first migration after a release. */
+const FORMER = 8;
+
 test('what the former release said is recorded here: see upgrade-record.ts', () => {
-  expect(recorded.map(({ version }) => version)).toContain(migrations.length - 1);
+  expect(recorded.map(({ version }) => version)).toContain(FORMER);
 });
 
 describe.each(recorded)(

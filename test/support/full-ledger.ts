@@ -313,6 +313,17 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
       { id: 'r'.repeat(43), public_key: bytes(32, 2), created_at: AT, retired_at: LATER },
     );
   }
+  if (version >= 10) {
+    const key = { role: 'owner', created_at: AT };
+    await insert(
+      'admin_keys',
+      {
+        ...{ ...key, id: uuid(0x2101), name: ODD.slice(0, 60), secret_sha256: bytes(32, 17), projects: [PROJECT] },
+        ...{ allowed_cidrs: ['10.0.0.0/8'], expires_at: '2099-01-01', last_used_at: LATER },
+      },
+      { ...key, id: uuid(0x2102), name: 'revoked', secret_sha256: bytes(32, 18), revoked_at: AT },
+    );
+  }
   await insert('leases', { name: 'watcher:devnet', holder: 'somebody', epoch: 3, expires_at: AT });
   await client.query('commit');
 }

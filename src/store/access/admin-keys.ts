@@ -17,7 +17,7 @@ const listed = {
 const COLUMNS = listColumns(listed, '', { projects: 'projects::text[]' });
 
 /** A key of the admin API. `projects`: UUIDs of those that it may see, `null` for all. */
-export type ListedAdminKey = Row<typeof listed>;
+type ListedAdminKey = Row<typeof listed>;
 
 type NewAdminKey = Pick<ListedAdminKey, 'id' | 'name' | 'role' | 'projects' | 'allowedCidrs' | 'expiresAt'> & {
   secretSha256: Uint8Array;

@@ -77,5 +77,5 @@ export const listProjects = rowsOf(
   'project-list',
   columns,
   `select ${COLUMNS} from projects where $1::uuid[] is null or id = any($1) order by created_at, id limit 1000`,
-  (ids: readonly string[] | null) => [ids],
+  (ids: readonly string[] | null = null) => [ids],
 );
