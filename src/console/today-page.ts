@@ -114,6 +114,7 @@ function renderChain({ chain, asOf: now }: TodayView): Html {
   const state =
     why === null
       ? html`<span class="badge" data-state="PAID">Up to date</span>`
-      : html`<span class="badge" data-state="CONFIRMING">${outside(why, 200)}</span>`;
-  return html`<section class="card line" aria-labelledby="chain"><h2 id="chain">Chain</h2><p>${state} ${network}, block ${ltr(number(head))} of ${time(headAt)} (${age} old); irreversible and recorded up to ${ltr(recorded === null ? '–' : number(recorded))}; ${goodNodes} of ${nodes} ${nodes === 1 ? 'node answers' : 'nodes answer'}.</p></section>`;
+      : html`<span class="badge" data-state="CONFIRMING">Behind</span>`;
+  const reason = why === null ? null : html`<p>${outside(why, 300)}</p>`;
+  return html`<section class="card" aria-labelledby="chain"><h2 id="chain">Chain</h2><p>${state} ${network}, block ${ltr(number(head))} of ${time(headAt)} (${age} old); irreversible and recorded up to ${ltr(recorded === null ? '–' : number(recorded))}; ${goodNodes} of ${nodes} ${nodes === 1 ? 'node answers' : 'nodes answer'}.</p>${reason}</section>`;
 }

@@ -51,10 +51,13 @@ test('a use case that forgets its actor is found', () => {
   ]);
 });
 
+/** What commands do not do, because it is for people without a shop: test/console sees it recorded. */
+const OF_PAGES = ['invoice.created'];
+
 test('everything that is recorded stands in the audit log of a run of the commands', () => {
   const folder = join(import.meta.dirname, '../cli/golden/commands');
   const text = readdirSync(folder).map((file) => readFileSync(join(folder, file), 'utf8'));
   const seen = new Set([...text.join('').matchAll(/^\d+ .* cli {2,}([a-z-]+\.[a-z]+) /gm)].map(([, action]) => action));
   const recorded = new Set(Object.values(RULES).flatMap(({ records = [] }) => records));
-  expect([...recorded].filter((action) => !seen.has(action))).toEqual([]);
+  expect([...recorded].filter((action) => !seen.has(action))).toEqual(OF_PAGES);
 });
