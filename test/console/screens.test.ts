@@ -108,8 +108,8 @@ test('a person finds, walks, resolves and copies by keys alone, and can switch t
   await page.keyboard.type(`${invoice.invoiceId}\n`);
   await page.waitForURL(`**/invoices/${invoice.invoiceId}`);
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-  await page.getByRole('button', { name: 'Copy the payer’s link' }).click();
-  await page.getByRole('button', { name: 'Copy the payer’s link' }).getByText('Copied').waitFor();
+  await page.getByRole('button', { name: 'Copy link for the payer' }).click();
+  await page.getByRole('button', { name: 'Copy link for the payer' }).getByText('Copied').waitFor();
   expect(await page.evaluate('navigator.clipboard.readText()')).toContain('/c/');
   await page.getByRole('heading', { level: 1 }).click();
   await page.keyboard.press('?');

@@ -11,7 +11,7 @@ import { limitTime } from '../limit-time.ts';
 import { selectProject } from '../projects/select-project.ts';
 import { showProject } from '../projects/show-project.ts';
 import { listEndpoints } from '../webhooks/list-endpoints.ts';
-import { gatherConcerns } from './gather-concerns.ts';
+import { listConcerns } from './list-concerns.ts';
 import {
   countPaidShare,
   findLastBackup,
@@ -45,7 +45,7 @@ export async function showToday(
   return {
     projectId: view.projectId,
     asOf: toIso(now),
-    concerns: gatherConcerns({
+    concerns: listConcerns({
       actor,
       view,
       alarms: status.alarms,
