@@ -45,6 +45,8 @@ test('a command that cannot do anything says so with the same words and exit cod
   await both(['explain', 'order-1']);
   await both(['sandbox', 'pay', 'order-1']);
   await both(['sandbox', 'pay', 'order-1', '--scenario', 'odd']);
+  await both(['sandbox', 'fill']);
+  await both(['sandbox', 'fill', '--invoices', '0']);
   await both(['trigger', 'invoice.paid']);
   await both(['trigger', 'odd']);
   await both(['devnet', '--port', 'odd']);

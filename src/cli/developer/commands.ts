@@ -26,9 +26,8 @@ export function addDeveloperCommands(program: Command, terminal: Terminal, print
     .option('--external-id <id>', 'of that invoice; else one that tells the event and the time')
     .addHelpText('after', `\nEvents:\n${listOf(TRIGGERS)}`)
     .action(async (event, options) => print((await import('./trigger.ts')).printTriggered(terminal, event, options)));
-  program
-    .command('sandbox')
-    .description('play the payer in a running sandbox')
+  const sandbox = program.command('sandbox').description('play the payer in a running sandbox, or fill its ledger');
+  sandbox
     .command('pay')
     .description('pay an invoice on the local network')
     .argument('<invoice>', 'inv_… or externalId of the demo project, or the URL of a checkout page')
@@ -44,6 +43,14 @@ export function addDeveloperCommands(program: Command, terminal: Terminal, print
         (await import('./sandbox-pay.ts')).printPayment(terminal, { target, scenario, withInvoice: other ?? null }),
       ),
     );
+  sandbox
+    .command('fill')
+    .description('fill the ledger with a project of invoices that went every way, for trying and for tests')
+    .option('--invoices <count>', 'how many, 1 to 1000000', '1000')
+    .option('--days <count>', 'over how many past days, 1 to 3650', '90')
+    .option('--seed <number>', 'the same number tells the same stories', '1')
+    .addHelpText('after', '\nNo chain knows of these transfers, so chain verify finds them missing there.')
+    .action(async (options) => print((await import('./sandbox-fill.ts')).printFilled(terminal, options)));
   program
     .command('devnet')
     .description('run the local TRON network alone')

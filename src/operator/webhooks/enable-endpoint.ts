@@ -33,7 +33,8 @@ export async function enableEndpoint(
     await enableWebhookEndpoint(tx, found.id);
     await resolveAlarms(tx, found.network, 'webhook-disabled', endpointId);
     await notifyDispatchers(tx);
-    const detail = { disabledReason: found.disabledReason };
+    if (found.disabledAt === null && hastened === 0) return found;
+    const detail = { disabledReason: found.disabledReason, hastened };
     await recordActions(tx, actor, now(), [
       { projectId: found.projectId, action: 'webhook.enabled', subject: endpointId, detail },
     ]);

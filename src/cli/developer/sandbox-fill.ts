@@ -1,0 +1,43 @@
+import { fillSandbox, MOST_FILLED } from '../../developer/sandbox/fill/fill-sandbox.ts';
+import { AppError } from '../../domain/errors.ts';
+import { clip } from '../../operator/input/clip.ts';
+import { FieldError } from '../../operator/input/field-error.ts';
+import { loadConfig } from '../terminal/load-config.ts';
+import { cliActor } from '../terminal/operator.ts';
+import type { Result, Terminal } from '../terminal/terminal.ts';
+import { withDatabase } from '../terminal/with-database.ts';
+
+const MOST_DAYS = 3650;
+/** A note for so many invoices. */
+const NOTE_EVERY = 10_000;
+
+export async function printFilled(
+  terminal: Terminal,
+  input: { invoices: string; days: string; seed: string },
+): Promise<Result> {
+  const wanted = {
+    invoices: readNumber('invoices', input.invoices, MOST_FILLED),
+    days: readNumber('days', input.days, MOST_DAYS),
+    seed: readNumber('seed', input.seed, Number.MAX_SAFE_INTEGER),
+  };
+  if (!loadConfig(terminal).sandbox) {
+    throw new AppError('CONFLICT', 'a network is configured here: only the ledger of a sandbox is filled');
+  }
+  const onProgress = (filled: number) => {
+    if (filled % NOTE_EVERY === 0) terminal.note(`${filled} of ${wanted.invoices} invoices`);
+  };
+  const data = await withDatabase(terminal, (deps) =>
+    fillSandbox({ ...deps, note: terminal.note, onProgress }, cliActor(terminal), wanted),
+  );
+  return {
+    data,
+    text: `filled ${data.projectId} with ${data.invoices} invoices on ${data.addresses} addresses, and ${data.transfers} transfers`,
+    next: `look at it: "quittance transfers list --project ${data.projectId}", "quittance explain order-0000001"`,
+  };
+}
+
+function readNumber(field: string, text: string, most: number): number {
+  const number = /^[1-9]\d{0,15}$/.test(text) ? Number(text) : 0;
+  if (number >= 1 && number <= most) return number;
+  throw new FieldError(field, `is ${clip(text)}: it takes 1 to ${most}`);
+}

@@ -1,0 +1,67 @@
+import type { Sql } from '../../../store/db/database.ts';
+import { answerOf, commandOf } from '../../../store/db/rows-of.ts';
+import { count } from '../../../store/db/statement.ts';
+
+const COLUMNS = {
+  addresses: 'id, project_id, network, account, address, policy, position, created_at',
+  invoices: `id, project_id, network, address_id, idempotency_key, external_id, requested_micro, payable_micro, status, checkout_token,
+    created_at, expires_at, event_count, paid_transfer_id`,
+  transfers: `id, project_id, network, address_id, tx_id, log_index, block_number, block_id, block_time, from_address, amount_micro, kind,
+    invoice_id, reserved_micro, producer, verified, nodes, recorded_at, correction`,
+  outgoingTransfers: `network, tx_id, log_index, project_id, address_id, block_number, block_id, block_time, to_address, amount_micro,
+    verified, nodes, recorded_at, correction`,
+  events: 'id, project_id, network, type, invoice_id, transfer_id, sequence, body, created_at, position',
+  deliveries: `event_id, endpoint_id, project_id, invoice_id, sequence, status, attempt_count, max_attempts, next_attempt_at, created_at,
+    finished_at, last_status, last_error`,
+  deliveryAttempts: 'event_id, endpoint_id, attempt, attempted_at, status, error, latency_ms',
+  transferResolutions: 'project_id, transfer_id, resolution, note, invoice_id, resolved_by, resolved_at',
+} as const;
+
+type FilledTable = keyof typeof COLUMNS;
+/** A row by the names of its columns; bytes are `\x` and hex. */
+type FilledRow = Record<string, string | number | null | readonly string[]>;
+export type FilledRows = { [Table in FilledTable]: FilledRow[] };
+
+const insertInto = (table: FilledTable, sqlName: string) =>
+  commandOf(
+    `fill-${sqlName.replaceAll('_', '-')}`,
+    `insert into ${sqlName} (${COLUMNS[table]})
+     select ${COLUMNS[table]} from jsonb_populate_recordset(null::${sqlName}, $1::text::jsonb)`,
+    (rows: readonly FilledRow[]) => [JSON.stringify(rows)],
+  );
+
+/** In an order in which each table follows those that it refers to; only invoices refer forward, which is checked at the end. */
+const INSERTS = {
+  addresses: insertInto('addresses', 'addresses'),
+  invoices: insertInto('invoices', 'invoices'),
+  transfers: insertInto('transfers', 'transfers'),
+  outgoingTransfers: insertInto('outgoingTransfers', 'outgoing_transfers'),
+  events: insertInto('events', 'events'),
+  deliveries: insertInto('deliveries', 'deliveries'),
+  deliveryAttempts: insertInto('deliveryAttempts', 'delivery_attempts'),
+  transferResolutions: insertInto('transferResolutions', 'transfer_resolutions'),
+} as const;
+
+export function noRows(): FilledRows {
+  return {
+    ...{ addresses: [], invoices: [], transfers: [], outgoingTransfers: [], events: [], deliveries: [] },
+    ...{ deliveryAttempts: [], transferResolutions: [] },
+  };
+}
+
+/** Inserts rows of a project, whose constraints and triggers judge them as they judge all others. */
+export async function insertRows(tx: Sql, rows: FilledRows): Promise<void> {
+  for (const table of Object.keys(INSERTS) as FilledTable[]) {
+    if (rows[table].length > 0) await INSERTS[table](tx, rows[table]);
+  }
+}
+
+/** Takes the next positions of a project's events. Returns the last of them. */
+export const takePositions = answerOf(
+  'fill-take-positions',
+  { lastPosition: count },
+  `insert into event_streams as s (project_id, last_position) values ($1, $2)
+   on conflict (project_id) do update set last_position = s.last_position + excluded.last_position returning last_position`,
+  (projectId: string, positions: number) => [projectId, positions],
+  ([row]) => row?.lastPosition ?? 0,
+);
