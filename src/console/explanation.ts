@@ -55,13 +55,13 @@ function renderDetails({ kind, details }: TimelineEntry): Html | null {
 /** For a public tracker: what happened without whom it happened to. */
 export function renderSupport(explanation: Explanation, requestId: string): Html {
   const text = supportText(explanation, requestId);
-  return html`<details class="card"><summary>Copy for support</summary><p class="hint">Addresses, transactions, order ids, links and names are cut or left out, so that it can be sent to strangers. Read it before you send it.</p>${copyButton(text, 'the text for support')}<label class="unseen" for="support">Text for support</label><textarea id="support" readonly rows="12">${text}</textarea></details>`;
+  return html`<details class="card"><summary>Copy for support</summary><p class="hint">Addresses, transactions, order ids, links and names are cut or left out, so that it can be sent to strangers. Read it before you send it.</p>${copyButton(text, 'Copy the text for support')}<label class="unseen" for="support">Text for support</label><textarea id="support" readonly rows="12">${text}</textarea></details>`;
 }
 
 /** Entries of operators begin with a name, and tell of notes. */
 const OF_PEOPLE: ReadonlySet<TimelineEntry['kind']> = new Set(['operator', 'resolved', 'taken-back']);
 
-export function supportText({ subject, verdict, timeline }: Explanation, requestId: string): string {
+function supportText({ subject, verdict, timeline }: Explanation, requestId: string): string {
   const lines = timeline.map(({ at, kind, text }) => `${toIso(at)} ${kind}${OF_PEOPLE.has(kind) ? '' : `: ${text}`}`);
   const said = verdict.map((text) => printable(writeText(text)));
   const whole = [...said, '', ...lines.map(printable), '', `request ${requestId}`].join('\n');

@@ -7,7 +7,7 @@ const MAX_AGE_MS = 12 * 3_600_000;
 /** Forms that are remembered as sent. What was forgotten is refused by what it does: each decision names what it was made upon. */
 const MAX_SENT = 10_000;
 
-export type Taken = { kind: 'ok'; id: string } | { kind: 'refused'; reason: string };
+type Taken = { kind: 'ok'; id: string } | { kind: 'refused'; reason: string };
 
 /** Tokens that forms carry: each is for one session and one form, and is taken once. Two tabs have two. */
 export type FormTokens = {

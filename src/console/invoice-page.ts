@@ -33,7 +33,7 @@ export function invoicePage(visit: Visit, project: ListedProjectView, shown: Sho
 ${renderVerdict(explanation)}
 ${renderNext(explanation)}
 ${renderAmounts(invoice)}
-<p class="actions"><a class="button quiet" href="${checkoutUrl}" rel="noreferrer">Open as the payer</a>${receipt}${copyButton(checkoutUrl, 'the payer’s link')}</p>
+<p class="actions"><a class="button quiet" href="${checkoutUrl}" rel="noreferrer">Open as the payer</a>${receipt}${copyButton(checkoutUrl, 'Copy link for the payer')}</p>
 ${renderTimeline(explanation, (entry) => renderReplay(visit, invoice, entry))}
 ${renderFields(explanation)}
 ${renderSupport(explanation, requestId)}`,

@@ -44,7 +44,7 @@ async function list(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answe
 }
 
 /** A form shows again what was filled in; other errors have a page of their own. */
-export function badInput(error: unknown): AppError {
+function badInput(error: unknown): AppError {
   if (error instanceof AppError && (error.code === 'INVALID_ARGUMENT' || error.code === 'CONFLICT')) return error;
   throw error;
 }

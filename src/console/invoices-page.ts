@@ -48,7 +48,7 @@ ${select('policy', 'Policy', [['', 'any'], ...policies], filters.policy)}
 <div class="actions"><button>Show</button>${isOpen ? html`<a href="${urlTo(visit, '/invoices', project)}">Show all</a>` : null}</div></form></details>`;
 }
 
-export function hiddenProject({ projects }: Visit, { projectId }: ListedProjectView): Html | null {
+function hiddenProject({ projects }: Visit, { projectId }: ListedProjectView): Html | null {
   return projects.length > 1 ? html`<input type="hidden" name="project" value="${projectId}">` : null;
 }
 
@@ -129,7 +129,7 @@ export function madePage(visit: Visit, project: ListedProjectView, { invoice }: 
     title: 'Invoice made',
     about: project,
     main: html`<section class="card form"><h2>Send this link to the payer</h2>
-<p class="link"><a href="${checkoutUrl}" rel="noreferrer">${ltr(checkoutUrl)}</a></p>${copyButton(checkoutUrl, 'the link')}
+<p class="link"><a href="${checkoutUrl}" rel="noreferrer">${ltr(checkoutUrl)}</a></p>${copyButton(checkoutUrl, 'Copy link for the payer')}
 <div class="scan">${renderQr(checkoutUrl, 'QR code of the link')}<p class="hint">Or let the payer scan it: it opens the page on which the invoice is paid. It is no address.</p></div>
 ${facts([
   ['Order', outside(externalId, 200)],

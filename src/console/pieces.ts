@@ -57,7 +57,7 @@ export function badge(status: InvoiceStatus): Html {
 
 /** Shown by the script. */
 export function copyButton(text: string, label: string): Html {
-  return html`<button type="button" class="quiet copy" data-copy="${text}" aria-label="Copy ${label}" hidden>Copy</button>`;
+  return html`<button type="button" class="quiet copy" data-copy="${text}" aria-label="${label}" hidden>${label.startsWith('Copy link') ? 'Copy link' : 'Copy'}</button>`;
 }
 
 export const CAUSES: Record<CauseCode, string> = {

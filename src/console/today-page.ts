@@ -91,13 +91,13 @@ function renderFigures({ figures }: TodayView): Html {
   const percent = share.decided === 0 ? '–' : `${Math.round((share.paid / share.decided) * 100)} %`;
   const sums = (
     [
-      ['Today', today],
-      ['7 days', days7],
-      ['30 days', days30],
+      ['today', today],
+      ['in 7 days', days7],
+      ['in 30 days', days30],
     ] as const
   ).map(
-    ([name, { count, amount }]) =>
-      html`<div class="tile"><dt>Paid, ${name.toLowerCase()}</dt><dd>${money(amount)} <span class="unit">USDT</span></dd><dd class="hint">${number(count)} ${count === 1 ? 'payment' : 'payments'}</dd></div>`,
+    ([when, { count, amount }]) =>
+      html`<div class="tile"><dt>USDT paid ${when}</dt><dd>${money(amount)}</dd><dd class="hint">${number(count)} ${count === 1 ? 'payment' : 'payments'}</dd></div>`,
   );
   return html`<section aria-labelledby="paid"><h2 id="paid" class="unseen">Paid</h2><dl class="tiles">${sums}
 <div class="tile"><dt>Invoices that are paid</dt><dd>${percent}</dd><dd class="hint">of ${number(share.decided)} that ended in 30 days</dd></div>
@@ -114,6 +114,7 @@ function renderChain({ chain, asOf: now }: TodayView): Html {
   const state =
     why === null
       ? html`<span class="badge" data-state="PAID">Up to date</span>`
-      : html`<span class="badge" data-state="CONFIRMING">${outside(why, 200)}</span>`;
-  return html`<section class="card line" aria-labelledby="chain"><h2 id="chain">Chain</h2><p>${state} ${network}, block ${ltr(number(head))} of ${time(headAt)} (${age} old); irreversible and recorded up to ${ltr(recorded === null ? '–' : number(recorded))}; ${goodNodes} of ${nodes} ${nodes === 1 ? 'node answers' : 'nodes answer'}.</p></section>`;
+      : html`<span class="badge" data-state="CONFIRMING">Behind</span>`;
+  const reason = why === null ? null : html`<p>${outside(why, 300)}</p>`;
+  return html`<section class="card" aria-labelledby="chain"><h2 id="chain">Chain</h2><p>${state} ${network}, block ${ltr(number(head))} of ${time(headAt)} (${age} old); irreversible and recorded up to ${ltr(recorded === null ? '–' : number(recorded))}; ${goodNodes} of ${nodes} ${nodes === 1 ? 'node answers' : 'nodes answer'}.</p>${reason}</section>`;
 }

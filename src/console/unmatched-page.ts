@@ -29,7 +29,7 @@ import type { Fields } from './read-fields.ts';
 import { may, urlTo, type Visit } from './visit.ts';
 
 export const STATES = ['open', 'resolved', 'all'] as const;
-export type State = (typeof STATES)[number];
+type State = (typeof STATES)[number];
 
 type Queue = { state: State; list: TransferListView; sums: CauseSumsView; said: Html | null; isFirst: boolean };
 
@@ -158,9 +158,9 @@ ${takenBack === null ? null : html`<p class="notice">The chain denies this trans
 ${kind === 'matched' ? html`<p class="good">It paid its invoice, so there is nothing to decide.</p>` : renderCauses(causes)}
 <div class="pair"><section class="card" aria-labelledby="facts"><h2 id="facts">Facts</h2>${facts([
       ['Came', html`${time(transfer.time)} UTC, in block ${number(evidence.blockNumber)}`],
-      ['From', html`<a href="/find?q=${from}">${ltr(from)}</a> ${copyButton(from, 'the sender')}`],
+      ['From', html`<a href="/find?q=${from}">${ltr(from)}</a> ${copyButton(from, 'Copy the sender')}`],
       ['To', html`<a href="/find?q=${to}">${ltr(to)}</a>`],
-      ['Transaction', html`<a href="/find?q=${txId}">${ltr(txId)}</a> ${copyButton(txId, 'the transaction')}`],
+      ['Transaction', html`<a href="/find?q=${txId}">${ltr(txId)}</a> ${copyButton(txId, 'Copy the transaction')}`],
       [
         'Invoice',
         invoice === null

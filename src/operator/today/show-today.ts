@@ -11,7 +11,7 @@ import { limitTime } from '../limit-time.ts';
 import { selectProject } from '../projects/select-project.ts';
 import { showProject } from '../projects/show-project.ts';
 import { listEndpoints } from '../webhooks/list-endpoints.ts';
-import { gatherConcerns } from './gather-concerns.ts';
+import { listConcerns } from './list-concerns.ts';
 import {
   countPaidShare,
   findLastBackup,
@@ -45,7 +45,7 @@ export async function showToday(
   return {
     projectId: view.projectId,
     asOf: toIso(now),
-    concerns: gatherConcerns({
+    concerns: listConcerns({
       actor,
       view,
       alarms: status.alarms,
@@ -71,13 +71,17 @@ async function readFigures(db: Database, { id }: Project, now: UnixMs): Promise<
   const from = unixMs(Math.max(0, today - (DAYS - 1) * DAY_MS));
   const read = await db.snapshot(async (tx) => {
     await limitTime(tx, TIMEOUT_MS);
-    const [paid, share] = [await sumPaidByDay(tx, id, from), await countPaidShare(tx, id, from)];
+    const [paid, share] = [await sumPaidByDay(tx, id, { from, today }), await countPaidShare(tx, id, from)];
     return { paid, share, medianMs: await findMedianPaid(tx, id, from) };
   });
-  const byDay = new Map(read.paid.map((row) => [row.day, row]));
   const days = Array.from({ length: DAYS }, (_, index) => {
     const day = new Date(today - (DAYS - 1 - index) * DAY_MS).toISOString().slice(0, 10);
-    return { day, count: byDay.get(day)?.count ?? 0, micro: byDay.get(day)?.amountMicro ?? 0n };
+    const paid = read.paid.filter((row) => row.day === day);
+    return {
+      day,
+      count: paid.reduce((sum, { count }) => sum + count, 0),
+      micro: paid.reduce((sum, { amountMicro }) => sum + amountMicro, 0n),
+    };
   });
   const sumOf = (list: typeof days) => ({
     count: list.reduce((sum, { count }) => sum + count, 0),

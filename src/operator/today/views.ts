@@ -11,7 +11,7 @@ export const ConcernView = Type.Object({
 });
 export type ConcernView = Static<typeof ConcernView>;
 
-export const SETUP_STEPS = ['address', 'key', 'webhook', 'payment', 'backup'] as const;
+const SETUP_STEPS = ['address', 'key', 'webhook', 'payment', 'backup'] as const;
 
 /** `figures` `null`: they took too long. `share`: of invoices that were paid or ran out, of 30 days. Days are those of UTC. */
 export const TodayView = Type.Object({

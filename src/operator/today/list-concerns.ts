@@ -38,7 +38,7 @@ const OF_NETWORKS: ReadonlySet<string> = new Set<AlarmKind>([
 const BACKUP_OLD_DAYS = 7;
 
 /** What needs somebody, the worst first, and of the same rank the oldest first. */
-export function gatherConcerns(facts: Facts): ConcernView[] {
+export function listConcerns(facts: Facts): ConcernView[] {
   const all = [...fromAlarms(facts), ...fromEndpoints(facts), ...fromMoney(facts), ...fromBackup(facts)];
   return all.toSorted((a, b) => a.rank - b.rank || (a.since ?? '').localeCompare(b.since ?? ''));
 }

@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest';
+import { unixMs } from '../../domain/time.ts';
+import { type Actor, commandActor } from '../actor.ts';
+import type { ListedEndpointView } from '../webhooks/views.ts';
+import { listConcerns } from './list-concerns.ts';
+
+const NOW = unixMs(Date.UTC(2026, 8, 20, 12));
+const DAY_MS = 86_400_000;
+const AT = '2026-09-20T11:00:00.000Z';
+const PROJECT = 'prj_01h455vb4pex5vsknk084sn02q';
+
+const alarm = (kind: string, subject: string) => {
+  return { kind, subject, detail: `about ${subject}`, raisedAt: AT, seenAt: AT, seenCount: 1 };
+};
+const endpoint = (status: ListedEndpointView['status'], endpointId: string) =>
+  ({
+    ...{ endpointId, status, url: 'https://shop.example/hook', undelivered: 3, isUndeliveredMore: false },
+    ...{ failingSince: AT, lastAttempt: { error: 'HTTP 500', status: 500, latencyMs: 4, attemptedAt: AT } },
+  }) as ListedEndpointView;
+
+const calm = {
+  ...{ actor: commandActor('test'), view: { projectId: PROJECT }, alarms: [], endpoints: [], backupAt: NOW, now: NOW },
+  open: { count: 0, amountMicro: 0n, oldestAt: null },
+};
+
+const codes = (facts: Partial<Parameters<typeof listConcerns>[0]>) =>
+  listConcerns({ ...calm, ...facts }).map(({ rank, code }) => `${rank} ${code}`);
+
+test('where nothing is wrong, nothing is listed', () => {
+  expect(codes({})).toEqual([]);
+  expect(codes({ endpoints: [endpoint('active', 'whe_1'), endpoint('disabled', 'whe_2')] })).toEqual([]);
+});
+
+test('the worst comes first: what threatens money, what waits for a person, what has days', () => {
+  const listed = codes({
+    alarms: [alarm('capacity-low', PROJECT), alarm('halted', '')],
+    endpoints: [endpoint('failing', 'whe_1'), endpoint('paused', 'whe_2')],
+    open: { count: 2, amountMicro: 5_000_000n, oldestAt: unixMs(NOW - DAY_MS) },
+    backupAt: unixMs(NOW - 8 * DAY_MS),
+  });
+  expect(listed).toEqual([
+    ...['1 halted', '2 unmatched', '2 capacity-low', '2 receiver-failing', '2 receiver-failing', '3 backup-old'],
+  ]);
+});
+
+test('who may see some projects only hears of networks and of those projects, and of no address, invoice or endpoint of another', () => {
+  const alarms = [
+    ...[alarm('halted', ''), alarm('capacity-low', PROJECT), alarm('capacity-low', 'prj_other')],
+    ...[alarm('webhook-disabled', 'whe_1'), alarm('webhook-disabled', 'whe_other'), alarm('balance-differs', 'T1')],
+  ];
+  const endpoints = [endpoint('active', 'whe_1')];
+  expect(codes({ alarms, endpoints })).toHaveLength(6);
+  const guest: Actor = { ...commandActor('guest'), projects: ['01a2090d-34ce-74bb-8614-90b6a574cc8b'] };
+  expect(codes({ alarms, endpoints, actor: guest })).toEqual(['1 halted', '2 capacity-low', '2 webhook-disabled']);
+});
+
+test('of ten thousand transfers and more the number is a bound', () => {
+  const open = { count: 10_000, amountMicro: 1n, oldestAt: NOW };
+  expect(listConcerns({ ...calm, open })[0]?.text).toBe('10000+ transfers of 0.000001 USDT fit no open invoice.');
+});

@@ -1,0 +1,55 @@
+import { stat, writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { PNG } from 'pngjs';
+import { expect, test } from 'vitest';
+import { launchChromium } from '../support/chromium.ts';
+import { newInvoice, payInFull, send, startTestConsole, writeHistory } from './console.ts';
+
+const FOLDER = fileURLToPath(new URL('../../docs/images/', import.meta.url));
+/** So that the pages stay quick to load. */
+const MAX_BYTES = 150_000;
+
+/** What the documentation shows: a shop of a month, an invoice that was paid twice, and what a fee and a typing mistake left. */
+test('the pictures of the console', { timeout: 180_000 }, async () => {
+  const shown = await startTestConsole();
+  const { service } = shown;
+  await writeHistory(service, service.project, (day) => [4, 2, 5, 3, 4, 1, 6, 7][day % 8] ?? 1);
+  const [twice, fee, other] = [
+    await newInvoice(service, 'order-1041', '49.90'),
+    await newInvoice(service, 'order-1042', '120.00'),
+    await newInvoice(service, 'order-1043'),
+  ];
+  await payInFull(service, twice);
+  await send(
+    service,
+    { to: twice.address, amountMicro: twice.amountMicro },
+    { to: fee.address, amountMicro: fee.amountMicro - 1_000_000n },
+    { to: other.address, amountMicro: 25_000_000n },
+    { to: other.address, amountMicro: 7n },
+  );
+  const browser = await launchChromium();
+  const shots = [
+    { name: 'today', path: '/', look: {} },
+    { name: 'invoice', path: `/invoices/${twice.invoiceId}`, look: {} },
+    { name: 'unmatched', path: '/unmatched', look: { colorScheme: 'dark' } },
+    { name: 'phone', path: '/', look: { viewport: { width: 390, height: 844 } } },
+  ] as const;
+  for (const { name, path, look } of shots) {
+    const context = await browser.newContext({
+      ...{ viewport: { width: 1280, height: 960 }, extraHTTPHeaders: { 'x-actor': 'ana' } },
+      ...look,
+    });
+    const page = await context.newPage();
+    await page.goto(shown.url + path);
+    const picture = PNG.sync.read(await page.screenshot());
+    const file = `${FOLDER}console-${name}.png`;
+    await writeFile(
+      file,
+      PNG.sync.write(picture, { colorType: 2, deflateLevel: 9, deflateStrategy: 0, filterType: 0 }),
+    );
+    expect((await stat(file)).size).toBeLessThan(MAX_BYTES);
+    await context.close();
+  }
+  await browser.close();
+  await shown.stop();
+});
