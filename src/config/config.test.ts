@@ -48,7 +48,7 @@ test('an empty environment is the sandbox with every default', () => {
     networks: {},
     devnet: { blockMs: 1000, producers: 5 },
     metrics: { host: '127.0.0.1', port: 0 },
-    console: { host: '127.0.0.1', port: 0, url: null },
+    console: { host: '127.0.0.1', port: 0 },
     logLevel: 'info',
     trustProxy: [],
     masterKeys: null,
@@ -61,8 +61,8 @@ test('an empty environment is the sandbox with every default', () => {
 test('the console is off on real networks until it has a port, and then has its own origin', () => {
   expect(accepted(NILE).console).toBe(null);
   const set = { QUITTANCE_CONSOLE_PORT: '8081', QUITTANCE_CONSOLE_URL: 'https://console.example.com' };
-  expect(accepted({ ...NILE, ...set }).console).toEqual({
-    ...{ host: '127.0.0.1', port: 8081, url: 'https://console.example.com' },
+  expect(accepted({ ...NILE, ...set })).toMatchObject({
+    ...{ console: { host: '127.0.0.1', port: 8081 }, consoleUrl: 'https://console.example.com' },
   });
   const alone = { ...NILE, ...DATABASE, QUITTANCE_ROLES: 'console' };
   expect(accepted({ ...alone, ...set }).roles).toEqual(['console']);
@@ -318,7 +318,7 @@ const bad: [variable: string, value: string, says: string, rest?: NodeJS.Process
   ['QUITTANCE_CONSOLE_HOST', 'http://x', 'is'],
   ['QUITTANCE_CONSOLE_URL', 'console', 'is not an http:// or https:// URL'],
   ['QUITTANCE_CONSOLE_URL', 'https://x.example/console', 'write https://x.example'],
-  ['QUITTANCE_CONSOLE_URL', 'http://x.example', 'must start with https://'],
+  ['QUITTANCE_CONSOLE_URL', 'http://x.example', 'must be https://'],
   ['QUITTANCE_CONSOLE_URL', 'https://x.example', 'means nothing while', { QUITTANCE_CONSOLE_PORT: 'off' }],
   ['DATABASE_OWNER_URL', 'mysql://u:p@h/db', 'only PostgreSQL is supported', DATABASE],
   ['DATABASE_OWNER_URL', OWNER.DATABASE_OWNER_URL, 'means nothing without DATABASE_URL'],

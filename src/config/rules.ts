@@ -70,16 +70,9 @@ export function contradictions({ settings, present }: ReadSettings): ConfigProbl
 }
 
 function consoleProblems({ settings, present }: Pick<ReadSettings, 'settings' | 'present'>): ConfigProblem[] {
-  const { QUITTANCE_CONSOLE_URL: text, QUITTANCE_CONSOLE_PORT: port, QUITTANCE_ROLES: roles = [] } = settings;
+  const { QUITTANCE_CONSOLE_PORT: port, QUITTANCE_ROLES: roles = [] } = settings;
   const problems: ConfigProblem[] = [];
   const add = (variable: Variable, message: string) => problems.push({ variable, message: `${variable} ${message}` });
-  const url = text === undefined ? null : httpUrl(text);
-  if (url?.protocol === 'http:' && !isLoopbackLink(url.hostname)) {
-    add(
-      'QUITTANCE_CONSOLE_URL',
-      `is ${showValue(url.origin)}: keys and sessions of operators go there, so it must start with https://.`,
-    );
-  }
   if (typeof port !== 'number' && roles.length === 1 && roles[0] === 'console') {
     add('QUITTANCE_CONSOLE_PORT', 'is not set, so a process with the role console alone would do nothing: set it.');
   }

@@ -3,13 +3,14 @@ import { AppError } from '../domain/errors.ts';
 import { parseAmount } from '../domain/money.ts';
 import { showToday } from '../operator/today/show-today.ts';
 import { serveAsset } from '../web/assets.ts';
+import { html } from '../web/html.ts';
 import type { ConsoleDeps } from './console-deps.ts';
 import { explainTo } from './explain.ts';
 import { explanationPage } from './invoice-page.ts';
 import { addInvoiceRoutes } from './invoice-routes.ts';
-import { ASSETS } from './layout.ts';
+import { ASSETS, type Page } from './layout.ts';
 import { readQuery } from './read-fields.ts';
-import { type Answer, type Asked, createRoutes } from './routes.ts';
+import { type Answer, type Asked, createRoutes, sendPage } from './routes.ts';
 import { emptyPage, todayPage } from './today-page.ts';
 import { addUnmatchedRoutes } from './unmatched-routes.ts';
 import { chooseProject, urlTo } from './visit.ts';
@@ -27,10 +28,19 @@ export function registerConsole(app: FastifyInstance, deps: ConsoleDeps): void {
   routes.get('/find', 'explainSubject', (asked) => find(deps, asked));
   addInvoiceRoutes(routes, deps);
   addUnmatchedRoutes(routes, deps);
-  routes.get('/*', 'showToday', async ({ request }) => {
-    throw new AppError('NOT_FOUND', `there is no page at ${(request.url.split('?', 1)[0] ?? '').slice(0, 200)}`);
-  });
+  // To nobody it is told more of a page that does not exist; and the admin API answers for itself.
+  app.get('/*', { schema: { hide: true } }, (request, reply) =>
+    request.url.startsWith('/admin/') ? reply.callNotFound() : sendPage(request, reply, null, unknownPage(request.url)),
+  );
   for (const asset of Object.values(ASSETS)) serveAsset(app, asset);
+}
+
+function unknownPage(url: string): Page {
+  const path = (url.split('?', 1)[0] ?? '').slice(0, 200);
+  return {
+    ...{ title: 'Not found', status: 404 },
+    main: html`<section class="card" role="alert"><p>There is no page at ${path}.</p><p><a href="/">Today</a></p></section>`,
+  };
 }
 
 /** The box at the top: what `explain` takes, and amounts. An invoice has a page of its own. */

@@ -313,7 +313,7 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
       { id: 'r'.repeat(43), public_key: bytes(32, 2), created_at: AT, retired_at: LATER },
     );
   }
-  if (version >= 10) {
+  if (version >= 11) {
     const key = { role: 'owner', created_at: AT };
     await insert(
       'admin_keys',
