@@ -1,8 +1,10 @@
-import { commandOf } from '../store/db/rows-of.ts';
+import { answerOf } from '../store/db/rows-of.ts';
 
 /** Bounds each statement that follows in a transaction, so that a page is answered or refused soon, and holds up nobody else for long. */
-export const limitTime = commandOf(
+export const limitTime = answerOf(
   'limit-time',
-  `select set_config('statement_timeout', $1, true)`,
+  { timeout: 'text' },
+  `select set_config('statement_timeout', $1, true) as timeout`,
   (timeoutMs: number) => [String(timeoutMs)],
+  () => undefined,
 );

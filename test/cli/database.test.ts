@@ -50,6 +50,7 @@ describe('with DATABASE_URL', () => {
           '0008_doors.sql',
           '0009_audit.sql',
           '0010_people.sql',
+          '0011_admin_keys.sql',
         ],
       },
     });
@@ -198,6 +199,7 @@ describe('with the embedded database', () => {
         '0008_doors.sql',
         '0009_audit.sql',
         '0010_people.sql',
+        '0011_admin_keys.sql',
       ],
     });
     expect((await runProcess(['project', 'list', '--json'], { env })).code).toBe(0);

@@ -2,13 +2,17 @@ import { randomBytes, randomInt } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import pg from 'pg';
 import { registerConsole } from '../../src/console/register.ts';
+import { addSignInRoutes } from '../../src/console/sign-in/sign-in-routes.ts';
 import { decodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import type { Actor } from '../../src/operator/actor.ts';
+import { createSignInLimits } from '../../src/operator/people/sign-in-limits.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { findCursor } from '../../src/store/chain/cursor.ts';
 import { createServer } from '../../src/web/server.ts';
+import { createTokenBuckets } from '../../src/web/token-bucket.ts';
+import { TEST_KEY_RING } from '../support/key-ring.ts';
 import {
   createInvoice,
   eventually,
@@ -58,6 +62,13 @@ export async function startTestConsole(service?: TestService): Promise<TestConso
   const random = (bytes: number) => randomBytes(bytes);
   let url = '';
   const app = createServer({ publicUrl: () => url, trustProxy: [], now, random, log, metrics: createMetrics() });
+  addSignInRoutes(app, {
+    people: () => ({
+      ...{ db: over.db, keyRing: TEST_KEY_RING, consoleUrl: url, now, random },
+      limits: createSignInLimits(createTokenBuckets),
+    }),
+    ...{ consoleUrl: () => url, log },
+  });
   registerConsole(app, {
     ...{ db: over.db, now, random, randomBelow: (n: number) => randomInt(n), log },
     publicUrl: () => over.url,

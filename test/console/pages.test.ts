@@ -113,10 +113,12 @@ test('a page of fifty invoices with the longest order ids stays under 30 kB', as
 });
 
 test('without a session every page leads to /sign-in, which says how to get a link', async () => {
-  for (const path of [...PAGES(), '/invoices.csv', '/nowhere']) {
+  for (const path of [...PAGES(), '/invoices.csv']) {
     const reply = await console_.get(path, { 'x-actor': 'nobody' });
-    expect([reply.status, reply.headers.get('location'), reply.text], path).toEqual([303, '/sign-in', '']);
+    const to = path === '/' ? '/sign-in' : `/sign-in?next=${encodeURIComponent(path)}`;
+    expect([reply.status, reply.headers.get('location'), reply.text], path).toEqual([303, to, '']);
   }
+  expect((await console_.get('/nowhere', { 'x-actor': 'nobody' })).status).toBe(404);
   expect((await console_.get('/sign-in')).text).toContain('quittance user invite');
   const form = await console_.post('/invoices/new', { amount: '1' }, { 'x-actor': 'nobody' });
   expect(form.headers.get('location')).toBe('/sign-in');
@@ -147,7 +149,7 @@ test('an invoice’s page tells what happened and leads to its payer’s page an
   for (const told of ['order-1 is PAID', 'Open as the payer', '/receipt', 'Copy for support', 'Send again'])
     expect(text).toContain(told);
   const actions = [...text.matchAll(/<form [^>]*action="([^"]+)"/g)].map(([, action]) => action);
-  expect(new Set(actions)).toEqual(new Set(['/find', `/invoices/${paid.invoiceId}/replay`]));
+  expect(new Set(actions)).toEqual(new Set(['/find', `/invoices/${paid.invoiceId}/replay`, '/sign-out']));
   const support = /<textarea[^>]*>([^<]*)</.exec(text)?.[1] ?? '';
   expect(support).toContain('(order) is PAID');
   for (const secret of [paid.address, paid.invoiceId, 'order-1', 'http://', 'https://'])
@@ -180,7 +182,7 @@ const WRONG: [path: string, status: number, says: string][] = [
   ['/find', 404, 'no project knows'],
   ['/find?q=%3Cscript%3E', 404, '&lt;script&gt;'],
   ['/find?q=%00', 400, 'cannot be kept'],
-  ['/nowhere', 404, 'there is no page at /nowhere'],
+  ['/nowhere', 404, 'There is no page at /nowhere'],
   ['/?odd=1', 400, 'is no field here'],
 ];
 

@@ -1,0 +1,168 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { registerConsole } from '../../src/console/register.ts';
+import { createSessions } from '../../src/console/sign-in/sessions.ts';
+import { addSignInRoutes } from '../../src/console/sign-in/sign-in-routes.ts';
+import { changeRole } from '../../src/operator/people/change-person.ts';
+import { openInvitation } from '../../src/operator/people/redeem-invitation.ts';
+import { createLogger } from '../../src/runtime/log.ts';
+import { createMetrics } from '../../src/runtime/metrics.ts';
+import { createServer } from '../../src/web/server.ts';
+import { ANN, codeOf, joinByPassword, openDesk, PASSWORD } from '../people/desk.ts';
+
+const SANDBOX = 's'.repeat(43);
+
+/** A console with its sign-in, as a browser sees it. Requests bring the cookie that they are given. */
+async function openConsole({ isSandbox = false, isSecure = true } = {}) {
+  const desk = await openDesk();
+  const log = createLogger({ level: 'silent' });
+  const { now, random } = desk.deps;
+  let url = '';
+  const consoleUrl = () => (isSecure ? 'https://console.example' : url);
+  const people = () => ({ ...desk.deps, consoleUrl: consoleUrl() });
+  const app = createServer({ publicUrl: consoleUrl, trustProxy: [], now, random, log, metrics: createMetrics() });
+  const deps = { people, consoleUrl, log, ...(isSandbox ? { sandboxToken: SANDBOX } : {}) };
+  const { findActor, sessionOf } = createSessions(deps);
+  addSignInRoutes(app, deps);
+  registerConsole(app, {
+    ...{ db: desk.db, now, random, randomBelow: () => 0, log, publicUrl: consoleUrl, consoleUrl, findActor, sessionOf },
+  });
+  url = await app.listen({ host: '127.0.0.1', port: 0 });
+  onTestFinished(() => app.close());
+  const ask = async (path: string, { form, cookie, headers = {} }: Asked = {}) => {
+    const response = await fetch(url + path, {
+      redirect: 'manual',
+      ...(form === undefined ? {} : { method: 'POST', body: new URLSearchParams(form).toString() }),
+      headers: {
+        ...(form === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded', ...OWN(consoleUrl()) }),
+        ...(cookie === undefined ? {} : { cookie }),
+        ...headers,
+      },
+    });
+    const set = response.headers.get('set-cookie');
+    return {
+      ...{ status: response.status, text: await response.text(), location: response.headers.get('location'), set },
+      cookie: set?.split(';')[0],
+      headers: response.headers,
+    };
+  };
+  return { ...desk, ask };
+}
+
+type Asked = { form?: Record<string, string>; cookie?: string | undefined; headers?: Record<string, string> };
+const OWN = (origin: string) => ({ 'sec-fetch-site': 'same-origin', origin });
+
+test('a password and a code begin a session in a cookie that scripts, other sites and other hosts cannot have', async () => {
+  const desk = await openConsole();
+  const { code } = await joinByPassword(desk, 'ann');
+  const right = { login: 'ann', password: PASSWORD, code: code(), next: '/invoices?status=PAID' };
+  const planted = '__Host-quittance=planted';
+  const signedIn = await desk.ask('/sign-in', { form: right, cookie: planted });
+  expect([signedIn.status, signedIn.location]).toEqual([303, '/invoices?status=PAID']);
+  expect(signedIn.set).toMatch(/^__Host-quittance=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Secure$/);
+  expect((await desk.ask('/', { cookie: signedIn.cookie })).status).toBe(200);
+  // What a browser brought along names no session, also after somebody has signed in with it (session fixation).
+  expect((await desk.ask('/', { cookie: planted })).location).toBe('/sign-in');
+  expect((await desk.ask('/', { cookie: `${planted}; ${signedIn.cookie}` })).location).toBe('/sign-in');
+
+  const out = await desk.ask('/sign-out', { form: {}, cookie: signedIn.cookie });
+  expect([out.location, out.set]).toEqual(['/sign-in', expect.stringContaining('Max-Age=0')]);
+  expect((await desk.ask('/', { cookie: signedIn.cookie })).location).toBe('/sign-in');
+});
+
+test('whatever was wrong is answered alike, and too many tries are told to wait', async () => {
+  const desk = await openConsole();
+  await joinByPassword(desk, 'ann');
+  const wrong = (login: string, password: string) => ({ form: { login, password, code: '000000' } });
+  const answers = [
+    await desk.ask('/sign-in', wrong('nobody', PASSWORD)),
+    await desk.ask('/sign-in', wrong('ann', 'not the password')),
+    await desk.ask('/sign-in', wrong('ann', PASSWORD)),
+    await desk.ask('/sign-in', { form: { passkey: '{"id": 1}' } }),
+    await desk.ask('/sign-in', { form: { passkey: 'odd' } }),
+    await desk.ask('/sign-in', { form: {} }),
+  ];
+  for (const { status, text, set } of answers) {
+    expect([status, set]).toEqual([401, null]);
+    expect(text).toContain('That was not right');
+    expect(text).not.toContain(PASSWORD);
+  }
+  for (let tries = 0; tries < 5; tries += 1) await desk.ask('/sign-in', wrong('ann', 'not the password'));
+  const limited = await desk.ask('/sign-in', wrong('ann', 'not the password'));
+  expect([limited.status, Number(limited.headers.get('retry-after')) > 0]).toEqual([429, true]);
+});
+
+test.each(['//evil.example', '/\\evil.example', 'https://evil.example', 'evil', '/\u0000x', '/a\nb'])(
+  'a sign-in leads to no other place: next=%j',
+  async (next) => {
+    const desk = await openConsole();
+    const { code } = await joinByPassword(desk, 'ann');
+    const { text } = await desk.ask(`/sign-in?${new URLSearchParams({ next })}`);
+    expect(text).not.toContain('evil');
+    const answer = await desk.ask('/sign-in', { form: { login: 'ann', password: PASSWORD, code: code(), next } });
+    expect(answer.location ?? '/').toBe('/');
+  },
+);
+
+test('no other page signs anybody in or out, or takes an invitation up', async () => {
+  const desk = await openConsole();
+  const { code } = await joinByPassword(desk, 'ann');
+  const form = { login: 'ann', password: PASSWORD, code: code() };
+  const token = await desk.invite('bob');
+  const { cookie } = await desk.ask('/sign-in', { form });
+  for (const headers of [
+    { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' },
+    { 'sec-fetch-site': 'same-site', origin: 'https://pay.example' },
+    { 'sec-fetch-site': '', origin: 'null' },
+  ]) {
+    for (const path of ['/sign-in', '/sign-out', `/invitation/${token}`]) {
+      const { status, set } = await desk.ask(path, { form, cookie, headers });
+      expect([path, status, set]).toEqual([path, 403, null]);
+    }
+  }
+  expect((await desk.ask('/', { cookie })).status).toBe(200);
+});
+
+test('a link is looked at as often as anybody likes and taken up once; what is wrong with a form is told beside it', async () => {
+  const desk = await openConsole();
+  const token = await desk.invite('ann');
+  const path = `/invitation/${token}`;
+  for (const _ of [1, 2, 3]) expect((await desk.ask(path)).status).toBe(200);
+  const short = await desk.ask(path, { form: { password: 'short', code: '000000' } });
+  expect([short.status, short.set]).toEqual([400, null]);
+  expect(short.text).toContain('role="alert"');
+  const secret = (await openInvitation(desk.deps, token))?.totp.secret ?? '';
+  const code = codeOf(secret, desk.deps.now());
+  const joined = await desk.ask(path, { form: { password: PASSWORD, code } });
+  expect(joined.status).toBe(200);
+  expect(joined.text.match(/<li><code>/g)).toHaveLength(10);
+  expect((await desk.ask('/', { cookie: joined.cookie })).status).toBe(200);
+  const again = await desk.ask(path, { form: { password: PASSWORD, code } });
+  expect([again.status, again.set]).toEqual([404, null]);
+  expect((await desk.ask('/invitation/unknown')).status).toBe(404);
+});
+
+test('a role that is taken away ends what is open, also in the middle of a form', async () => {
+  const desk = await openConsole();
+  await joinByPassword(desk, 'ann');
+  const { code } = await joinByPassword(desk, 'otto', 'operator');
+  const { cookie } = await desk.ask('/sign-in', { form: { login: 'otto', password: PASSWORD, code: code() } });
+  expect((await desk.ask('/invoices/new', { cookie })).status).not.toBe(303);
+  await changeRole(desk.deps, ANN, { person: 'otto', role: 'viewer', projects: null });
+  const sent = await desk.ask('/invoices/new', { form: { amount: '1', externalId: 'x' }, cookie });
+  expect([sent.status, sent.location]).toEqual([303, '/sign-in']);
+});
+
+test('the link of a sandbox signs in whoever has it, and nobody else', async () => {
+  const desk = await openConsole({ isSandbox: true, isSecure: false });
+  expect((await desk.ask(`/sandbox/${'t'.repeat(43)}`)).status).toBe(404);
+  expect((await desk.ask('/', { cookie: `quittance=${'t'.repeat(43)}` })).location).toBe('/sign-in');
+  const { status, location, set, cookie } = await desk.ask(`/sandbox/${SANDBOX}`);
+  expect([status, location, set]).toEqual([303, '/', `quittance=${SANDBOX}; Path=/; HttpOnly; SameSite=Strict`]);
+  expect((await desk.ask('/', { cookie })).text).toContain('sandbox');
+});
+
+test('a console that is no sandbox has no such link', async () => {
+  const desk = await openConsole();
+  expect((await desk.ask(`/sandbox/${SANDBOX}`)).status).toBe(404);
+  expect((await desk.ask('/', { cookie: `__Host-quittance=${SANDBOX}` })).location).toBe('/sign-in');
+});
