@@ -1,10 +1,9 @@
-import { createContext } from './service/context.ts';
+import { type Context, createContext } from './service/context.ts';
 import { openDatabases, poolsOf } from './service/open-databases.ts';
 import { patiently } from './service/patiently.ts';
 import { prepareSchema } from './service/prepare-schema.ts';
 import type { ServiceOptions } from './service/service-options.ts';
 import { startApi } from './service/start-api.ts';
-import { startConsole } from './service/start-console.ts';
 import { startMetrics } from './service/start-metrics.ts';
 import { startWatchers } from './service/start-watchers.ts';
 import { startWebhooks } from './service/start-webhooks.ts';
@@ -43,9 +42,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     if (api !== null) started.push(api);
     // The pools close before the API stops, because its look-ups would otherwise wait for a node that hangs.
     started.push({ stop: () => Promise.all(context.pools.map(({ pool }) => pool.close())) });
-    const { console } = options;
-    const operators =
-      console && config.roles.includes('console') ? await startConsole(context, options, console) : null;
+    const operators = config.roles.includes('console') ? await startOperators(context, options) : null;
     if (operators !== null) started.push(operators);
     if (config.roles.includes('watcher')) started.push(...startWatchers(context));
     if (config.roles.includes('webhooks')) started.push(await startWebhooks(context));
@@ -60,4 +57,11 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     await stop();
     throw error;
   }
+}
+
+/** Loaded where it is wanted: it brings every use case along. */
+async function startOperators(context: Context, options: ServiceOptions) {
+  if (options.console == null) return null;
+  const { startConsole } = await import('./service/start-console.ts');
+  return startConsole(context, options, options.console);
 }

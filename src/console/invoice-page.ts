@@ -1,5 +1,6 @@
 import { formatAmount, microUsdt } from '../domain/money.ts';
 import type { TimelineEntry } from '../domain/timeline.ts';
+import { isAllowed } from '../operator/authorize.ts';
 import type { Explanation } from '../operator/explain/explanation.ts';
 import type { InvoiceView } from '../operator/invoices/views.ts';
 import type { ListedProjectView } from '../operator/projects/views.ts';
@@ -7,7 +8,7 @@ import { type Html, html } from '../web/html.ts';
 import { renderFields, renderNext, renderSupport, renderTimeline, renderVerdict } from './explanation.ts';
 import type { Page } from './layout.ts';
 import { alert, badge, copyButton, ltr, outside, time } from './pieces.ts';
-import { may, type Visit } from './visit.ts';
+import type { Visit } from './visit.ts';
 
 type Shown = {
   explanation: Explanation;
@@ -60,7 +61,7 @@ export function eventOf({ kind, data }: TimelineEntry): string | null {
 /** Sends it again to every endpoint that it was for: receivers take an event that they know once. */
 function renderReplay(visit: Visit, { invoiceId }: InvoiceView, entry: TimelineEntry): Html | null {
   const eventId = eventOf(entry);
-  if (eventId === null || !may(visit.actor, 'replayEvents')) return null;
+  if (eventId === null || !isAllowed(visit.actor, 'replayEvents')) return null;
   return html`<form method="post" action="/invoices/${invoiceId}/replay"><input type="hidden" name="token" value="${visit.token(`replay ${eventId}`)}"><input type="hidden" name="event" value="${eventId}"><button class="quiet">Send again</button></form>`;
 }
 

@@ -1,5 +1,6 @@
 import { INVOICE_STATUSES } from '../domain/invoice.ts';
 import { POLICIES } from '../domain/policy.ts';
+import { isAllowed } from '../operator/authorize.ts';
 import type { InvoiceListView, InvoiceView, NewInvoiceView } from '../operator/invoices/views.ts';
 import type { ListedProjectView } from '../operator/projects/views.ts';
 import { type Html, html } from '../web/html.ts';
@@ -7,7 +8,7 @@ import { renderQr } from '../web/render-qr.ts';
 import type { Page } from './layout.ts';
 import { alert, badge, copyButton, facts, field, ltr, number, outside, select, table, time } from './pieces.ts';
 import type { Fields } from './read-fields.ts';
-import { may, urlTo, type Visit } from './visit.ts';
+import { urlTo, type Visit } from './visit.ts';
 
 export const FILTERS = ['status', 'policy', 'amount', 'from', 'to'] as const;
 type Filters = Fields<(typeof FILTERS)[number]>;
@@ -23,7 +24,7 @@ export function invoicesPage(
     isFirst,
   }: { filters: Filters; list: InvoiceListView | null; problem: Html | null; isFirst: boolean },
 ): Page {
-  const make = may(visit.actor, 'createInvoiceByHand')
+  const make = isAllowed(visit.actor, 'createInvoiceByHand')
     ? html`<a class="button" href="${urlTo(visit, '/invoices/new', project)}">New invoice</a>`
     : null;
   return {
@@ -94,7 +95,7 @@ function renderNone(visit: Visit, project: ListedProjectView, isFiltered: boolea
   if (isFiltered) {
     return html`<section class="card empty"><h2>No invoice fits</h2><p>Take a filter away, or find one order by the box at the top: it takes the order id, a checkout link, an address, a transaction or an amount.</p></section>`;
   }
-  const make = may(visit.actor, 'createInvoiceByHand')
+  const make = isAllowed(visit.actor, 'createInvoiceByHand')
     ? html`<p><a class="button" href="${urlTo(visit, '/invoices/new', project)}">Make the first one here</a></p>`
     : null;
   return html`<section class="card empty"><h2>No invoice yet</h2><p>Your shop makes them by the API (<code>POST /v1/invoices</code>), with a key of <code>quittance key create</code>. Without a shop, make one by hand and send its link.</p>${make}</section>`;

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { encodeId } from '../domain/ids.ts';
 import type { ActionName } from '../operator/actions.ts';
+import { isAllowed } from '../operator/authorize.ts';
 import { listProjects } from '../operator/projects/list-projects.ts';
 import { sendCompressed } from '../web/send-compressed.ts';
 import { checkOrigin } from './check-origin.ts';
@@ -8,7 +9,7 @@ import type { ConsoleDeps } from './console-deps.ts';
 import { createFormTokens, type FormTokens } from './form-tokens.ts';
 import { type Page, renderLayout } from './layout.ts';
 import { errorPage, failurePage } from './show-error.ts';
-import { Forbidden, may, type Visit } from './visit.ts';
+import { Forbidden, type Visit } from './visit.ts';
 
 /** A page, a way elsewhere, or what the handler has sent by itself. */
 export type Answer = Page | { goTo: string } | { sent: FastifyReply };
@@ -47,7 +48,7 @@ export function createRoutes(app: FastifyInstance, deps: ConsoleDeps): Routes {
         if (method === 'POST') checkOrigin(request, deps.consoleUrl());
         const actor = await deps.findActor(request);
         if (actor === null) return reply.headers(HEADERS).redirect(signInPath(request), 303);
-        if (!may(actor, action)) throw new Forbidden(action);
+        if (!isAllowed(actor, action)) throw new Forbidden(action);
         const session = deps.sessionOf(request);
         const all = (await listProjects(deps, actor)).data;
         const seen = actor.projects === null ? null : new Set(actor.projects.map((id) => encodeId('prj', id)));

@@ -1,4 +1,5 @@
 import { RESOLUTIONS, type ResolutionKind } from '../domain/resolution.ts';
+import { isAllowed } from '../operator/authorize.ts';
 import type { ListedProjectView } from '../operator/projects/views.ts';
 import type {
   CauseSumsView,
@@ -26,7 +27,7 @@ import {
   time,
 } from './pieces.ts';
 import type { Fields } from './read-fields.ts';
-import { may, urlTo, type Visit } from './visit.ts';
+import { urlTo, type Visit } from './visit.ts';
 
 export const STATES = ['open', 'resolved', 'all'] as const;
 type State = (typeof STATES)[number];
@@ -172,7 +173,7 @@ ${kind === 'matched' ? html`<p class="good">It paid its invoice, so there is not
         evidence.nodes.length === 0 ? evidence.verified : `${evidence.verified}, ${evidence.nodes.join(', ')}`,
       ],
     ])}</section>
-${isDecided ? null : may(visit.actor, 'resolveTransfers') ? renderForm(visit, transfer, filled, inForce) : html`<p class="hint">Your role reads: to decide about money takes the role operator.</p>`}</div>
+${isDecided ? null : isAllowed(visit.actor, 'resolveTransfers') ? renderForm(visit, transfer, filled, inForce) : html`<p class="hint">Your role reads: to decide about money takes the role operator.</p>`}</div>
 ${resolutions.length === 0 ? null : html`<section class="card flush" aria-labelledby="decided"><h2 id="decided">Decisions, the newest first</h2>${table('Decisions, the newest first', DECISIONS, resolutions.toReversed())}</section>`}`,
   };
 }

@@ -2,7 +2,7 @@ import { AppError } from '../domain/errors.ts';
 import { say } from '../domain/message.ts';
 import { keyMode } from '../domain/network.ts';
 import { ACTIONS, type ActionName } from '../operator/actions.ts';
-import { type Actor, ROLES } from '../operator/actor.ts';
+import type { Actor } from '../operator/actor.ts';
 import { clip } from '../operator/input/clip.ts';
 import type { ListedProjectView } from '../operator/projects/views.ts';
 
@@ -25,10 +25,6 @@ export class Forbidden extends Error {
     super(`your role may not do this: ${action} takes the role ${ACTIONS[action].role}`);
     this.action = action;
   }
-}
-
-export function may({ role }: Actor, action: ActionName): boolean {
-  return ROLES.indexOf(role) >= ROLES.indexOf(ACTIONS[action].role);
 }
 
 /**

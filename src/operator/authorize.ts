@@ -2,6 +2,12 @@ import { AppError } from '../domain/errors.ts';
 import { ACTIONS, type ActionName, type Rule } from './actions.ts';
 import { type Actor, ROLES } from './actor.ts';
 
+/** Whether an actor may take an action. */
+export function isAllowed({ role, projects }: Actor, action: ActionName): boolean {
+  const rule: Rule = ACTIONS[action];
+  return ROLES.indexOf(role) >= ROLES.indexOf(rule.role) && (rule.wide !== true || projects === null);
+}
+
 /** Refuses an action that an actor may not take, and says who may. Errors: `FORBIDDEN`. */
 export function authorize({ name, role, projects }: Actor, action: ActionName): void {
   const rule: Rule = ACTIONS[action];

@@ -39,13 +39,19 @@ export async function startConsole(
     ...{ trustProxy: context.config.trustProxy, isOurHost: (host) => names.has(host) },
   });
   const note = (text: string) => log.warn(text);
+  const nodes = nodeAccess({ ...context, db });
   const deps: AdminDeps = {
     ...{ db, now, random, note, log, networks, config: settings.config, consoleUrl },
-    nodes: async () => nodeAccess({ ...context, db }),
+    nodes: async () => nodes,
   };
   try {
     registerAdmin(app, deps);
-    registerOperatorPages(app, context, { db, consoleUrl, ...(sandboxToken === undefined ? {} : { sandboxToken }) });
+    registerOperatorPages(app, context, {
+      db,
+      nodes,
+      consoleUrl,
+      ...(sandboxToken === undefined ? {} : { sandboxToken }),
+    });
     const at = await listen(app, settings, { port: 'QUITTANCE_CONSOLE_PORT', host: 'QUITTANCE_CONSOLE_HOST' });
     // Browsers know passkeys by names alone, and take what a page at `localhost` keeps.
     url = at.replace('//127.0.0.1:', '//localhost:');

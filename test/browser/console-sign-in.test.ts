@@ -4,6 +4,7 @@ import { MASTER_KEY, startConsoleOver } from '../admin/console-service.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { launchChromium } from '../support/chromium.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { FITS, findViolations, measureLayout } from './measure-layout.ts';
 
 let browser: Browser;
 let database: TestDatabase;
@@ -50,7 +51,14 @@ test('an invited owner makes a passkey, is signed in, signs out, and signs in ag
 
   await page.goto(url);
   expect(await headingOf(page)).toBe('Sign in');
-  await page.goto(invited.json.link);
+  for (const path of [`${url}/sign-in`, invited.json.link]) {
+    for (const width of [320, 1280]) {
+      await page.setViewportSize({ width, height: 900 });
+      await page.goto(path);
+      expect(await findViolations(page)).toEqual([]);
+      expect(await measureLayout(page)).toMatchObject(FITS);
+    }
+  }
   await page.getByRole('button', { name: 'Make a passkey' }).click();
   await page.waitForURL(`${url}/`);
   expect(await headingOf(page)).toBe('Today');

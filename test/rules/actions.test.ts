@@ -10,7 +10,16 @@ const ROOT = join(import.meta.dirname, '../../src/operator');
 /** Parts of use cases that are called by other files, and tests. */
 const INNER = [
   ...['recordActions', 'recordedActor', 'recordRescanned', 'rotateEndpointSecret', 'takeCode'],
-  ...['authorize', 'maySee', 'perform', 'selectEndpoint', 'selectEvent', 'selectProject', 'refuseUnknownProjects'],
+  ...[
+    'authorize',
+    'isAllowed',
+    'maySee',
+    'perform',
+    'selectEndpoint',
+    'selectEvent',
+    'selectProject',
+    'refuseUnknownProjects',
+  ],
 ];
 
 type UseCase = { name: string; text: string; takesActor: boolean };

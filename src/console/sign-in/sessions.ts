@@ -2,9 +2,19 @@ import { timingSafeEqual } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { Actor } from '../../operator/actor.ts';
 import { type From, findSession, personActor, type Session } from '../../operator/people/session.ts';
+import type { SignInDeps } from '../../operator/people/start-session.ts';
+import type { Logger } from '../../runtime/log.ts';
 import { clientOf } from '../../web/client-address.ts';
 import { readSessionToken } from './session-cookie.ts';
-import type { SignInRouteDeps } from './sign-in-routes.ts';
+
+export type SignInRouteDeps = {
+  /** The console's own origin is known when it listens. */
+  people(): SignInDeps;
+  consoleUrl(): string;
+  log: Logger;
+  /** In the link that a sandbox prints: whoever has it is the owner. */
+  sandboxToken?: string;
+};
 
 type Deps = Pick<SignInRouteDeps, 'people' | 'consoleUrl' | 'sandboxToken'>;
 

@@ -33,7 +33,7 @@ ${passkey === null ? null : renderPasskey(passkey, next)}
 
 /** Shown by the script, where the browser knows passkeys. */
 function renderPasskey(options: object, next: string): Html {
-  return html`<form method="post" action="/sign-in" class="card" data-passkey="get" data-options="${JSON.stringify(options)}" hidden>
+  return html`<form method="post" action="/sign-in" class="card fields" data-passkey="get" data-options="${JSON.stringify(options)}" hidden>
 <input type="hidden" name="next" value="${next}"><input type="hidden" name="passkey">
 <p><button>Sign in with a passkey</button></p>
 </form>`;

@@ -5,8 +5,7 @@ import { INVITATION_PATH } from '../../operator/people/invite-person.ts';
 import { endOwnSession } from '../../operator/people/list-sessions.ts';
 import { openInvitation, type Redemption, redeemInvitation } from '../../operator/people/redeem-invitation.ts';
 import { personActor } from '../../operator/people/session.ts';
-import { requestSignIn, type SignIn, type SignInDeps, startSession } from '../../operator/people/start-session.ts';
-import type { Logger } from '../../runtime/log.ts';
+import { requestSignIn, type SignIn, startSession } from '../../operator/people/start-session.ts';
 import { type Html, html } from '../../web/html.ts';
 import { checkOrigin } from '../check-origin.ts';
 import { type Fields, readForm, readQuery } from '../read-fields.ts';
@@ -14,17 +13,8 @@ import { answerError, HEADERS, sendPage } from '../routes.ts';
 import { describeProblem } from '../show-error.ts';
 import { invitationPage, recoveryCodesPage } from './invitation-page.ts';
 import { writeSessionToken } from './session-cookie.ts';
-import { createSessions, fromOf, isSame } from './sessions.ts';
+import { createSessions, fromOf, isSame, type SignInRouteDeps } from './sessions.ts';
 import { signInPage } from './sign-in-page.ts';
-
-export type SignInRouteDeps = {
-  /** The console's own origin is known when it listens. */
-  people(): SignInDeps;
-  consoleUrl(): string;
-  log: Logger;
-  /** In the link that a sandbox prints: whoever has it is the owner. */
-  sandboxToken?: string;
-};
 
 type Work = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
