@@ -14,6 +14,7 @@ import { hashPassword } from './password.ts';
 import { passwordProblem } from './password-problem.ts';
 import { createRecoveryCodes, recoveryCodeHash } from './recovery-codes.ts';
 import { type From, openSession, personActor, type StartedSession } from './session.ts';
+import { TooBusy } from './sign-in-limits.ts';
 import type { SignInDeps } from './start-session.ts';
 import { totpLink, totpStepOf } from './totp.ts';
 import { sealTotp, totpSecretsOf } from './totp-secret.ts';
@@ -101,7 +102,7 @@ async function readPasskey(deps: SignInDeps, token: string, { passkey, name }: {
 }
 
 async function readPassword(
-  { keyRing, now, random }: SignInDeps,
+  { keyRing, now, random, limits }: SignInDeps,
   person: Person,
   token: string,
   { password, code }: { password: string; code: string },
@@ -118,7 +119,7 @@ async function readPassword(
       'code',
       'is not the one that your app shows now: look whether the clock of the device is right',
     );
-  const hash = await hashPassword(password);
+  const hash = await hashPassword(password, limits.derive(true)).catch(refuseBusy);
   const store = async (tx: Sql, personId: string) => {
     const sealed = await sealTotp(tx, keyRing, personId, app.secret);
     await storePassword(tx, personId, { hash, sealed, step: app.step });
@@ -132,4 +133,12 @@ async function readPassword(
     return codes;
   };
   return { proof: 'totp' as const, store };
+}
+
+function refuseBusy(error: unknown): never {
+  if (!(error instanceof TooBusy)) throw error;
+  throw new FieldError(
+    'password',
+    'cannot be taken just now, because too many sign in at once: try again in a few seconds',
+  );
 }

@@ -29,6 +29,9 @@ const FILES = 'it works on files and the database of the machine that it runs on
 const LONG = 'it asks nodes for minutes or hours, which takes a job with progress';
 const STREAM = 'its answer has no end, or any size, and no answer here is longer than memory';
 const WALLET = 'in the middle a person compares addresses with a wallet';
+const SECOND_FACTOR = 'it gives or takes what people sign in with, and a key shows no second factor';
+const OWN = 'it is of the person who is signed in, and a key is nobody';
+const PAGE = 'it is what a page of the console shows; programs read invoices by the API, and sums from the export';
 
 /** What cannot be run over the wire, and why. */
 export const LOCAL_ACTIONS: Readonly<Partial<Record<ActionName, string>>> = {
@@ -38,5 +41,28 @@ export const LOCAL_ACTIONS: Readonly<Partial<Record<ActionName, string>>> = {
   ...{ reconcileNow: LONG, verifyRange: LONG, rescanRange: LONG, repairRange: LONG, checkCheckpoint: LONG },
   ...{ passBlock: LONG, acceptProducers: LONG },
   ...{ tailEvents: STREAM, exportTransfers: STREAM, exportAudit: STREAM },
+  ...{
+    invitePerson: SECOND_FACTOR,
+    changeRole: SECOND_FACTOR,
+    resetPerson: SECOND_FACTOR,
+    removePerson: SECOND_FACTOR,
+  },
+  ...{ listPeople: SECOND_FACTOR, listSessions: SECOND_FACTOR, endSession: SECOND_FACTOR },
+  ...{
+    listOwnSessions: OWN,
+    endOwnSession: OWN,
+    listOwnPasskeys: OWN,
+    addPasskey: OWN,
+    removePasskey: OWN,
+    stepUp: OWN,
+  },
+  ...{
+    showToday: PAGE,
+    listInvoices: PAGE,
+    showInvoice: PAGE,
+    exportInvoices: PAGE,
+    createInvoiceByHand: PAGE,
+    sumCauses: PAGE,
+  },
   ...{ findDerivationKey: WALLET, deriveAddresses: WALLET, limitDerivation: WALLET },
 };
