@@ -77,10 +77,11 @@ async function loadService(): Promise<Start> {
       ...{ config, ...database, keyRing: await keysOf(config, log), log },
       console: config.console && { ...config.console, url: config.consoleUrl, config },
     });
-    log.info(
-      { url: service.url, consoleUrl: service.consoleUrl, metricsUrl: service.metricsUrl, roles: config.roles },
-      'ready',
-    );
+    const consoleUrl = await service.startConsole().catch(async (error: unknown) => {
+      await service.stop();
+      throw error;
+    });
+    log.info({ url: service.url, consoleUrl, metricsUrl: service.metricsUrl, roles: config.roles }, 'ready');
     return service;
   };
 }

@@ -15,10 +15,10 @@ export type { ServiceOptions };
 export type Service = {
   /** Where the API listens; `null` without the role `api`. */
   url: string | null;
-  /** Where operators find the console; `null` where it is off. */
-  consoleUrl: string | null;
   metricsUrl: string | null;
   db: Database;
+  /** Starts the role `console`, which loads every use case: what else there is need not wait for it. Its URL; `null` where it is off. */
+  startConsole(): Promise<string | null>;
   stop(): Promise<void>;
 };
 
@@ -28,7 +28,9 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const databases = openDatabases(options);
   const { db } = databases;
   const started: { stop(): Promise<unknown> }[] = [];
+  let isStopped = false;
   const stop = async () => {
+    isStopped = true;
     for (const part of started.splice(0).reverse()) await part.stop();
     await Promise.all(poolsOf(databases).map((pool) => pool.close()));
   };
@@ -42,15 +44,18 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     if (api !== null) started.push(api);
     // The pools close before the API stops, because its look-ups would otherwise wait for a node that hangs.
     started.push({ stop: () => Promise.all(context.pools.map(({ pool }) => pool.close())) });
-    const operators = config.roles.includes('console') ? await startOperators(context, options) : null;
-    if (operators !== null) started.push(operators);
     if (config.roles.includes('watcher')) started.push(...startWatchers(context));
     if (config.roles.includes('webhooks')) started.push(await startWebhooks(context));
     return {
       url: api?.url ?? null,
-      consoleUrl: operators?.url ?? null,
       metricsUrl: metricsServer?.url ?? null,
       db,
+      startConsole: async () => {
+        const operators = await startOperators(context, options);
+        if (isStopped) await operators?.stop();
+        else if (operators !== null) started.push(operators);
+        return operators?.url ?? null;
+      },
       stop,
     };
   } catch (error) {
@@ -59,9 +64,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   }
 }
 
-/** Loaded where it is wanted: it brings every use case along. */
 async function startOperators(context: Context, options: ServiceOptions) {
-  if (options.console == null) return null;
+  if (options.console == null || !options.config.roles.includes('console')) return null;
   const { startConsole } = await import('./service/start-console.ts');
   return startConsole(context, options, options.console);
 }

@@ -34,7 +34,7 @@ export async function startConsoleOver(
     ...(clock === undefined ? {} : { clock }),
   });
   onTestFinished(() => service.stop());
-  return { url: service.consoleUrl ?? '', port };
+  return { url: (await service.startConsole()) ?? '', port };
 }
 
 /** A new key of the admin API, made by the command. */

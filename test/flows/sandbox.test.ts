@@ -98,6 +98,19 @@ test('the quick start can be pasted as it is printed, in order', async () => {
   );
 });
 
+test('the link that is printed at last signs in to the console', async () => {
+  const link = await eventually(
+    () => /http:\/\/localhost:\d+\/sandbox\/[\w-]{43}/.exec(sandbox.output())?.[0],
+    (found) => found !== undefined,
+  );
+  const [start = '', token = ''] = (link ?? '').split('/sandbox/');
+  const cookie = `quittance=${token}`;
+  expect((await fetch(link ?? '', { redirect: 'manual' })).headers.get('set-cookie')).toContain(cookie);
+  const today = await fetch(`${start}/`, { headers: { cookie } });
+  expect([today.status, await today.text()]).toEqual([200, expect.stringContaining('<h1>Today</h1>')]);
+  expect((await fetch(`${start}/`, { redirect: 'manual' })).status).toBe(303);
+});
+
 test('a project, key, address and webhook that are added while the sandbox runs work at once', async () => {
   const project = await quittance('project', 'create', '--name', 'Second shop', '--network', 'devnet');
   const { apiKey } = await quittance('key', 'create', '--project', project.projectId);

@@ -2,14 +2,8 @@ import { existsSync } from 'node:fs';
 import { PACKAGE_ROOT } from '../../runtime/package-root.ts';
 import type { SandboxFile } from './sandbox-file.ts';
 
-/**
- * Commands that a newcomer can paste, from the first invoice to its webhook. `order` is an external id that has no invoice yet;
- * `consoleLink` signs in to the console.
- */
-export function quickStart(
-  { baseUrl, apiKey, inboxUrl }: SandboxFile,
-  { order, consoleLink }: { order: string; consoleLink: string | null },
-): string {
+/** Commands that a newcomer can paste, from the first invoice to its webhook. `order` is an external id that has no invoice yet. */
+export function quickStart({ baseUrl, apiKey, inboxUrl }: SandboxFile, order: string): string {
   return `
 Quittance sandbox: a local TRON network, a demo project, test money only. Paste these into another terminal:
 
@@ -30,8 +24,17 @@ Quittance sandbox: a local TRON network, a demo project, test money only. Paste 
 4. See the webhooks that arrived and were verified:
 
    curl -sS ${inboxUrl}
-${consoleLink === null ? '' : `\n5. See it as the merchant does, in the console; this link signs you in:\n\n   ${consoleLink}\n`}
+
 Ctrl-C stops everything; the next start goes on where this one ended.
+
+`;
+}
+
+/** What stands below the rest, for it comes a moment later. */
+export function consoleLink(link: string): string {
+  return `See it as the merchant does, in the console; this link signs you in:
+
+   ${link}
 
 `;
 }

@@ -18,7 +18,7 @@ import { encryptPlainSecrets } from '../../webhooks/encrypt-plain-secrets.ts';
 import { openNewestSecrets } from '../../webhooks/endpoint-secrets.ts';
 import { type DemoSecrets, loadDemoSecrets, seedDemoProject } from './demo-project.ts';
 import { startInbox } from './inbox.ts';
-import { quickStart } from './quick-start.ts';
+import { consoleLink, quickStart } from './quick-start.ts';
 import { removeSandboxFile, type SandboxFile, writeSandboxFile } from './sandbox-file.ts';
 import { sandboxNetwork } from './sandbox-network.ts';
 
@@ -74,9 +74,10 @@ export async function runSandbox(
     const file = toSandboxFile(urls, { ...secrets, webhookSecret: await getSecret() }, devnet);
     await parts.add({ stop: () => removeSandboxFile(dataDir, process.pid) });
     await writeSandboxFile(dataDir, file);
-    log.info({ url: service.url, consoleUrl: service.consoleUrl, metricsUrl: service.metricsUrl }, 'sandbox ready');
-    const consoleLink = service.consoleUrl && `${service.consoleUrl}/sandbox/${sandboxToken}`;
-    process.stdout.write(quickStart(file, { order: `order-${Math.floor(systemClock.now() / 1000)}`, consoleLink }));
+    log.info({ url: service.url, metricsUrl: service.metricsUrl }, 'sandbox ready');
+    process.stdout.write(quickStart(file, `order-${Math.floor(systemClock.now() / 1000)}`));
+    const consoleUrl = await service.startConsole();
+    if (consoleUrl !== null) process.stdout.write(consoleLink(`${consoleUrl}/sandbox/${sandboxToken}`));
     return parts;
   } catch (error) {
     await parts.stop().catch(() => undefined);
