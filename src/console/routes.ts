@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { encodeId } from '../domain/ids.ts';
 import type { ActionName } from '../operator/actions.ts';
 import { isAllowed } from '../operator/authorize.ts';
 import { listProjects } from '../operator/projects/list-projects.ts';
@@ -50,11 +49,9 @@ export function createRoutes(app: FastifyInstance, deps: ConsoleDeps): Routes {
         if (actor === null) return reply.headers(HEADERS).redirect(signInPath(request), 303);
         if (!isAllowed(actor, action)) throw new Forbidden(action);
         const session = deps.sessionOf(request);
-        const all = (await listProjects(deps, actor)).data;
-        const seen = actor.projects === null ? null : new Set(actor.projects.map((id) => encodeId('prj', id)));
         const visit: Visit = {
           actor,
-          projects: all.filter(({ projectId }) => seen === null || seen.has(projectId)),
+          projects: (await listProjects(deps, actor)).data,
           path: request.url.split('?', 1)[0] ?? '/',
           token: (form) => tokens.issue(session, form),
         };

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { decodeId, encodeId, NIL_UUID, uuidV7 } from './ids.ts';
+import { decodeId, encodeId, firstIdOf, NIL_UUID, uuidV7 } from './ids.ts';
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const uuid = fc.bigInt(0n, 2n ** 128n - 1n).map(uuidOf);
@@ -150,4 +150,15 @@ describe('uuidV7', () => {
   test('refuses fewer than 10 random bytes', () => {
     expect(() => uuidV7(0, new Uint8Array(9))).toThrow('a UUIDv7 needs 10 random bytes');
   });
+});
+
+test('the first id of a millisecond is at most every id of it, and above every id before it', () => {
+  const random = fc.uint8Array({ minLength: 10, maxLength: 10 });
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 2 ** 47 }), random, (time, bytes) => {
+      expect(firstIdOf(time) <= uuidV7(time, bytes)).toBe(true);
+      expect(firstIdOf(time) > uuidV7(time - 1, bytes)).toBe(true);
+    }),
+  );
+  expect(firstIdOf(-1)).toBe(firstIdOf(0));
 });

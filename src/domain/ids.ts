@@ -1,3 +1,5 @@
+import { unixMs } from './time.ts';
+
 /**
  * TypeIDs: a prefix, `_`, and the 26 characters of a UUIDv7 in Crockford's base32 (lower case).
  * Specification: github.com/jetify-com/typeid, version 0.3. Example: `inv_01h455vb4pex5vsknk084sn02q`.
@@ -56,4 +58,9 @@ export function uuidV7(nowMs: number, random: Uint8Array, count?: number): strin
   const variant = HEX[((random[2] ?? 0) & 0x3f) | 0x80];
   const tail = `${hex(4)}${hex(5)}${hex(6)}${hex(7)}${hex(8)}${hex(9)}`;
   return `${time.slice(0, 8)}-${time.slice(8)}-7${counter.toString(16).padStart(3, '0')}-${variant}${hex(3)}-${tail}`;
+}
+
+/** The lowest UUIDv7 of a whole millisecond: rows written then or later have this id or a higher one. A time before 1970 counts as 1970. */
+export function firstIdOf(timeMs: number): string {
+  return uuidV7(unixMs(Math.max(0, timeMs)), new Uint8Array(10), 0);
 }

@@ -9,14 +9,15 @@ export function isAllowed({ role, projects }: Actor, action: ActionName): boolea
 }
 
 /** Refuses an action that an actor may not take, and says who may. Errors: `FORBIDDEN`. */
-export function authorize({ name, role, projects }: Actor, action: ActionName): void {
+export function authorize(actor: Actor, action: ActionName): void {
+  if (isAllowed(actor, action)) return;
+  const { name, role } = actor;
   const rule: Rule = ACTIONS[action];
   const allowed = ROLES.slice(ROLES.indexOf(rule.role));
   if (!allowed.includes(role)) {
     const who = allowed.length === 1 ? `the role ${rule.role}` : `one of the roles ${allowed.join(', ')}`;
     throw new AppError('FORBIDDEN', `${action} takes ${who}, and ${name} has the role ${role}: ask an owner`);
   }
-  if (rule.wide !== true || projects === null) return;
   throw new AppError(
     'FORBIDDEN',
     `${action} concerns more than the projects that ${name} may see: it takes the role ${rule.role} for all projects`,

@@ -4,6 +4,7 @@ import { removePerson, resetPerson } from '../../src/operator/people/change-pers
 import { invitePerson } from '../../src/operator/people/invite-person.ts';
 import { openInvitation, redeemInvitation } from '../../src/operator/people/redeem-invitation.ts';
 import { findSession } from '../../src/operator/people/session.ts';
+import { TooBusy } from '../../src/operator/people/sign-in-limits.ts';
 import { startSession } from '../../src/operator/people/start-session.ts';
 import { createAuthenticator } from './authenticator.ts';
 import { ANN, CONSOLE, codeOf, from, joinByPasskey, joinByPassword, openDesk, PASSWORD, tokenOf } from './desk.ts';
@@ -60,6 +61,21 @@ test('an invitation is taken up once, also by two at the same time', async () =>
   expect(await openInvitation(desk.deps, token)).toBeNull();
   expect(await desk.sql('select count(*)::int as n from sessions')).toEqual([{ n: 1 }]);
   expect(await desk.sql('select count(*)::int as n from recovery_codes')).toEqual([{ n: 10 }]);
+});
+
+test('while too many sign in at once, an invitation says so at its form and stays', async () => {
+  const desk = await openDesk();
+  const token = await desk.invite('ann');
+  const open = await openInvitation(desk.deps, token);
+  const proof = { password: PASSWORD, code: codeOf(open?.totp.secret ?? '', desk.deps.now()) };
+  const derive = () => () => Promise.reject(new TooBusy('too many sign in at once'));
+  const busy = { ...desk.deps, limits: { ...desk.deps.limits, derive } };
+  await expect(redeemInvitation(busy, from(), token, proof)).rejects.toMatchObject({
+    code: 'INVALID_ARGUMENT',
+    field: 'password',
+    message: expect.stringContaining('try again in a few seconds'),
+  });
+  expect((await redeemInvitation(desk.deps, from(), token, proof)).recoveryCodes).toHaveLength(10);
 });
 
 test('an invitation ends after 15 minutes, and when the person is removed or gets a new link', async () => {

@@ -1,6 +1,5 @@
-import { uuidV7 } from '../../domain/ids.ts';
+import { firstIdOf } from '../../domain/ids.ts';
 import type { MicroUsdt } from '../../domain/money.ts';
-import { unixMs } from '../../domain/time.ts';
 import { ANY_NETWORK } from '../../store/db/any-network.ts';
 import { answerOf, rowsOf } from '../../store/db/rows-of.ts';
 import { count, micro, type Row } from '../../store/db/statement.ts';
@@ -59,7 +58,7 @@ export const findCandidates = answerOf(
     invoice.payableMicro,
     invoice.requestedMicro,
     limit,
-    uuidV7(unixMs(invoice.createdAt - CLOCK_ERROR_MS), new Uint8Array(10), 0),
+    firstIdOf(invoice.createdAt - CLOCK_ERROR_MS),
   ],
   (rows) => ({ ids: rows.map(({ id }) => id), total: rows[0]?.total ?? 0, isAll: rows[0]?.isAll ?? true }),
 );

@@ -29,10 +29,10 @@ function wayOut(kind: string, field: string) {
 }
 
 /** The same for a note alone. Errors: `INVALID_ARGUMENT`. */
-export function readOneNote(text: string | undefined): string {
+export function readOneNote(text: string | undefined, field = 'note'): string {
   const problems: FieldProblem[] = [];
-  const note = readNote(text, problems);
+  const note = readNote(text, problems, field);
   const [problem] = problems;
-  if (problem !== undefined) throw new AppError('INVALID_ARGUMENT', problem.message, { problems: [] });
+  if (problem !== undefined) throw new AppError('INVALID_ARGUMENT', problem.message);
   return note;
 }

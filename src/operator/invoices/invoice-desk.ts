@@ -23,11 +23,11 @@ const listed = {
 /** An invoice as a list shows it, with the transfer that paid it. Ids are UUIDs. */
 export type DeskInvoice = Row<typeof listed>;
 
-const COLUMNS = listColumns(listed, 'i.', {
+const SOURCES = {
   address: addressColumn('a'),
   policy: 'a.policy',
   paid: { txId: "encode(t.tx_id, 'hex')", blockTime: 't.block_time' },
-});
+} as const;
 const JOINS = 'join addresses a on a.id = i.address_id left join transfers t on t.id = i.paid_transfer_id';
 
 /** `notBefore` and `before`: UUIDs, which are in the order of creation. `amountMicro`: requested or payable. */
@@ -62,13 +62,7 @@ export const findDeskInvoices = answerOf(
    select (select count(*) from seen) as looked, (select id from seen order by id limit 1) as last, f.*
    from (select) as one
    left join lateral (
-     select ${listColumns({ invoice: maybe(listed) }, 'i.', {
-       invoice: {
-         address: addressColumn('a'),
-         policy: 'a.policy',
-         paid: { txId: "encode(t.tx_id, 'hex')", blockTime: 't.block_time' },
-       },
-     })}
+     select ${listColumns({ invoice: maybe(listed) }, 'i.', { invoice: SOURCES })}
      from fitting i ${JOINS}
      where ($6::text is null or i.status = $6) and ($7::text is null or a.policy = $7)
      order by i.id desc limit $8::int8) f on true
@@ -88,6 +82,6 @@ export const findDeskInvoices = answerOf(
 export const findDeskInvoice = rowOf(
   'invoice-desk-select',
   listed,
-  `select ${COLUMNS} from invoices i ${JOINS} where i.project_id = $1 and i.id = $2`,
+  `select ${listColumns(listed, 'i.', SOURCES)} from invoices i ${JOINS} where i.project_id = $1 and i.id = $2`,
   (projectId: string, id: string) => [projectId, id],
 );

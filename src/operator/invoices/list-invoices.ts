@@ -1,9 +1,9 @@
 import { AppError } from '../../domain/errors.ts';
-import { decodeId, encodeId, uuidV7 } from '../../domain/ids.ts';
+import { decodeId, encodeId, firstIdOf } from '../../domain/ids.ts';
 import { INVOICE_STATUSES } from '../../domain/invoice.ts';
 import { formatAmount, type MicroUsdt, parseAmount } from '../../domain/money.ts';
 import { POLICIES } from '../../domain/policy.ts';
-import { toIso, type UnixMs } from '../../domain/time.ts';
+import { toIso } from '../../domain/time.ts';
 import type { Database } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
 import { clip } from '../input/clip.ts';
@@ -34,11 +34,6 @@ export function readInvoiceFilter(input: InvoiceFilterInput): InvoiceFilter {
     notBefore: from === null ? null : firstIdOf(from),
     before: given !== null && until7 !== null && until7 < given ? until7 : (given ?? until7),
   };
-}
-
-/** The lowest id that an invoice of this millisecond can have. */
-function firstIdOf(time: UnixMs): string {
-  return uuidV7(time, new Uint8Array(10), 0);
 }
 
 /** An amount of USDT as the API takes it. Errors: `INVALID_ARGUMENT`. */

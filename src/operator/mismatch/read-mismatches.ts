@@ -1,4 +1,4 @@
-import { uuidV7 } from '../../domain/ids.ts';
+import { firstIdOf } from '../../domain/ids.ts';
 import type { MismatchFacts, Sender, Suspect } from '../../domain/mismatch/facts.ts';
 import { searchRanges } from '../../domain/mismatch/search-ranges.ts';
 import type { Sql } from '../../store/db/database.ts';
@@ -126,7 +126,7 @@ function groupByWindow(transfers: MismatchedTransfer[]): { projectId: string; be
   for (const { id, projectId, at } of transfers) {
     const end = (Math.floor(at / WINDOW_MS) + 2) * WINDOW_MS;
     const key = `${projectId} ${end}`;
-    const window = windows.get(key) ?? { projectId, belowId: uuidV7(end, new Uint8Array(10), 0), ids: [] };
+    const window = windows.get(key) ?? { projectId, belowId: firstIdOf(end), ids: [] };
     window.ids.push(id);
     windows.set(key, window);
   }

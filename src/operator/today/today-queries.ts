@@ -1,5 +1,5 @@
-import { uuidV7 } from '../../domain/ids.ts';
-import { type UnixMs, unixMs } from '../../domain/time.ts';
+import { firstIdOf } from '../../domain/ids.ts';
+import type { UnixMs } from '../../domain/time.ts';
 import { keepNewest } from '../../runtime/keep-newest.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { answerOf, rowOf, rowsOf } from '../../store/db/rows-of.ts';
@@ -8,9 +8,6 @@ import { stands } from '../../store/ledger/standing.ts';
 
 /** A row is written after its block. The clock of the chain and ours may differ by so much. */
 const CLOCK_ERROR_MS = 600_000;
-
-/** The lowest id of a row that was written at this time or later. */
-const firstIdOf = (time: number) => uuidV7(unixMs(Math.max(0, time)), new Uint8Array(10), 0);
 
 /** What paid invoices in blocks since `from`, by day (UTC): `2026-09-01`; of what was recorded in a period. */
 const sumRecorded = rowsOf(

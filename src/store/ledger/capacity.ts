@@ -1,5 +1,5 @@
 import type { WordRange } from '../../domain/code-word.ts';
-import { uuidV7 } from '../../domain/ids.ts';
+import { firstIdOf } from '../../domain/ids.ts';
 import type { MicroUsdt } from '../../domain/money.ts';
 import type { Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
@@ -94,7 +94,7 @@ export const findRecentUse = rowsOf(
   ({ projectId, policy, width, since7Days, since30Days, maxInvoices, amounts }: UseQuestion) => [
     projectId,
     policy,
-    uuidV7(since30Days, new Uint8Array(10), 0),
+    firstIdOf(since30Days),
     maxInvoices,
     'busiest' in amounts ? null : amounts,
     'busiest' in amounts ? amounts.busiest : 0,

@@ -1,4 +1,4 @@
-import { uuidV7 } from '../../domain/ids.ts';
+import { firstIdOf } from '../../domain/ids.ts';
 import type { MicroUsdt } from '../../domain/money.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { MINUTE_MS, UNPAID_MS } from '../../domain/unpaid.ts';
@@ -34,7 +34,7 @@ export const countUnpaid = rowOf(
      from (${COUNTED}) i
      where greatest(p.max_unpaid, p.max_unpaid_per_minute) is not null) u
    where p.id = $1`,
-  (projectId: string, now: UnixMs) => [projectId, firstIdAt(now - UNPAID_MS), firstIdAt(now - MINUTE_MS)],
+  (projectId: string, now: UnixMs) => [projectId, firstIdOf(now - UNPAID_MS), firstIdOf(now - MINUTE_MS)],
 );
 
 /** The amount that most of these are of, and how many. */
@@ -44,9 +44,5 @@ export const findBusiestUnpaid = rowOf(
   `select i.requested_micro, count(*) as count
    from projects p cross join lateral (${COUNTED}) i
    where p.id = $1 group by i.requested_micro order by count desc, i.requested_micro limit 1`,
-  (projectId: string, now: UnixMs) => [projectId, firstIdAt(now - UNPAID_MS)],
+  (projectId: string, now: UnixMs) => [projectId, firstIdOf(now - UNPAID_MS)],
 );
-
-function firstIdAt(atMs: number): string {
-  return uuidV7(Math.max(0, atMs), new Uint8Array(10), 0);
-}
