@@ -6,8 +6,8 @@ import { FieldError } from '../operator/input/field-error.ts';
 /** The values of fields that were filled in. */
 export type Fields<Name extends string = string> = Partial<Record<Name, string>>;
 
-/** The longest that a field takes: a note. */
-const MAX_CHARACTERS = 4000;
+/** The longest that a field takes: a thousand addresses. */
+const MAX_CHARACTERS = 40_000;
 const FORM = /^application\/x-www-form-urlencoded\s*(;|$)/i;
 
 /** The query of a request. Errors: `INVALID_ARGUMENT`. */
@@ -16,10 +16,10 @@ export function readQuery<const Name extends string>({ url }: FastifyRequest, na
   return readFields(new URLSearchParams(start === -1 ? '' : url.slice(start)), names);
 }
 
-/** The form in the body of a request. Errors: `INVALID_ARGUMENT`. */
+/** The form in the body of a request; `names` `null`: of any fields. Errors: `INVALID_ARGUMENT`. */
 export function readForm<const Name extends string>(
   { headers, body }: FastifyRequest,
-  names: readonly Name[],
+  names: readonly Name[] | null,
 ): Fields<Name> {
   if (!FORM.test(headers['content-type'] ?? '') || !Buffer.isBuffer(body)) {
     throw new AppError('INVALID_ARGUMENT', 'this is no form of the console: open the page and send it again');
@@ -27,12 +27,12 @@ export function readForm<const Name extends string>(
   return readFields(new URLSearchParams(body.toString('utf8')), names);
 }
 
-function readFields<Name extends string>(given: URLSearchParams, names: readonly Name[]): Fields<Name> {
+function readFields<Name extends string>(given: URLSearchParams, names: readonly Name[] | null): Fields<Name> {
   const fields: Fields<Name> = {};
   for (const name of new Set(given.keys())) {
-    const known = names.find((each) => each === name);
+    const known = names === null ? (name as Name) : names.find((each) => each === name);
     if (known === undefined) {
-      throw new AppError('INVALID_ARGUMENT', `${clip(name)} is no field here; there are ${names.join(', ')}`);
+      throw new AppError('INVALID_ARGUMENT', `${clip(name)} is no field here; there are ${names?.join(', ')}`);
     }
     const [value = '', ...others] = given.getAll(name);
     if (others.length > 0) throw new FieldError(name, `came ${others.length + 1} times: give it once`);

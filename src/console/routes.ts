@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { ActionName } from '../operator/actions.ts';
+import { ACTIONS, type ActionName } from '../operator/actions.ts';
 import { isAllowed } from '../operator/authorize.ts';
 import { listProjects } from '../operator/projects/list-projects.ts';
 import { sendCompressed } from '../web/send-compressed.ts';
@@ -16,9 +16,11 @@ export type Asked = { visit: Visit; request: FastifyRequest; reply: FastifyReply
 type SessionTokens = { take(form: string, token: string | undefined): ReturnType<FormTokens['take']> };
 type Work = (asked: Asked) => Promise<Answer>;
 
+/** `post` takes no action for which people prove again who they are: such a one has a form, which asks. */
 export type Routes = {
   get(path: string, action: ActionName, work: Work): void;
   post(path: string, action: ActionName, work: Work): void;
+  form(path: string, action: ActionName, work: Work): void;
 };
 
 /** A note of 2,000 characters takes twelve bytes each in a form, at most. */
@@ -65,7 +67,11 @@ export function createRoutes(app: FastifyInstance, deps: ConsoleDeps): Routes {
   };
   return {
     get: (path, action, work) => add('GET', path, action, work),
-    post: (path, action, work) => add('POST', path, action, work),
+    post: (path, action, work) => {
+      if ('stepUp' in ACTIONS[action]) throw new Error(`${action} takes a form that asks for a proof`);
+      add('POST', path, action, work);
+    },
+    form: (path, action, work) => add('POST', path, action, work),
   };
 }
 

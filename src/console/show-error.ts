@@ -4,7 +4,7 @@ import { type Html, html } from '../web/html.ts';
 import { Problem } from '../web/problem.ts';
 import type { Page } from './layout.ts';
 import { Forbidden } from './visit.ts';
-import { renderText } from './words.ts';
+import { type Labels, renderText } from './words.ts';
 
 const STATUS: Readonly<Record<string, readonly [status: number, title: string]>> = {
   INVALID_ARGUMENT: [400, 'This cannot be read'],
@@ -15,10 +15,10 @@ const STATUS: Readonly<Record<string, readonly [status: number, title: string]>>
   ADDRESS_DAMAGED: [503, 'An address was changed in the database'],
 };
 
-/** The same words as on the command line, one after the other. */
-export function describeProblem({ text, problems }: AppError): Html {
-  const list = problems.map(({ message }) => html`<li>${renderText(message)}</li>`);
-  return html`<p>${renderText(text)}</p>${list.length === 0 ? null : html`<ul>${list}</ul>`}`;
+/** The same words as on the command line, one after the other. `labels`: of the fields of a form. */
+export function describeProblem({ text, problems }: AppError, labels: Labels = {}): Html {
+  const list = problems.map(({ message }) => html`<li>${renderText(message, labels)}</li>`);
+  return html`<p>${renderText(text, labels)}</p>${list.length === 0 ? null : html`<ul>${list}</ul>`}`;
 }
 
 /** The page for an error, or `null` for one that nobody foresaw. */

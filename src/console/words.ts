@@ -3,7 +3,9 @@ import { formatHint } from '../operator/command-words.ts';
 import { type Html, html } from '../web/html.ts';
 
 /** Fields by the labels of their forms. */
-const LABELS: Readonly<Record<string, string>> = {
+export type Labels = Readonly<Record<string, string>>;
+
+const LABELS: Labels = {
   projectId: 'Project',
   project: 'Project',
   status: 'State',
@@ -19,21 +21,22 @@ const LABELS: Readonly<Record<string, string>> = {
   q: 'the search',
 };
 
-const field = (name: string) => `“${LABELS[name] ?? name}”`;
+const fieldBy = (labels: Labels) => (name: string) => `“${labels[name] ?? LABELS[name] ?? name}”`;
 const secret = (kind: string) =>
   `this looks like ${kind}. Quittance never needs one; never paste it anywhere. It was not kept; if it is real, move the funds or replace it.`;
 
 /** A text with the labels of the console. A next step is shown as its command. */
 export function writeText(text: Text): string {
-  return text instanceof Message ? text.write({ field, step: formatHint, secret }) : text;
+  return text instanceof Message ? text.write({ field: fieldBy({}), step: formatHint, secret }) : text;
 }
 
 /** The same for a page: next steps that have a screen are links to it. */
-export function renderText(text: Text): Html {
+export function renderText(text: Text, labels: Labels = {}): Html {
   if (!(text instanceof Message)) return html`${text}`;
   const parts = text.parts.map((part) => {
     if (typeof part === 'string') return html`${part}`;
-    if (!('command' in part)) return html`${new Message([part]).write({ field, step: formatHint, secret })}`;
+    if (!('command' in part))
+      return html`${new Message([part]).write({ field: fieldBy(labels), step: formatHint, secret })}`;
     const link = linkOf(part);
     return link === null ? html`<code>${formatHint(part)}</code>` : html`<a href="${link.url}">${link.label}</a>`;
   });

@@ -47,9 +47,7 @@ export async function startConsole(
   try {
     registerAdmin(app, deps);
     registerOperatorPages(app, context, {
-      db,
-      nodes,
-      consoleUrl,
+      ...{ operations: deps, nodes, consoleUrl },
       ...(sandboxToken === undefined ? {} : { sandboxToken }),
     });
     const at = await listen(app, settings, { port: 'QUITTANCE_CONSOLE_PORT', host: 'QUITTANCE_CONSOLE_HOST' });

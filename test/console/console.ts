@@ -22,6 +22,7 @@ import {
   type TestService,
   untilStatus,
 } from '../support/service.ts';
+import { operationDeps } from './operation-deps.ts';
 
 /** A console over the database of a real service. A request says who asks by `x-actor`, and from which session by `x-session`. */
 export type TestConsole = {
@@ -70,10 +71,11 @@ export async function startTestConsole(service?: TestService): Promise<TestConso
     ...{ consoleUrl: () => url, log },
   });
   registerConsole(app, {
-    ...{ db: over.db, now, random, randomBelow: (n: number) => randomInt(n), log },
+    ...{ ...operationDeps({ db: over.db, now, random }), randomBelow: (n: number) => randomInt(n) },
     publicUrl: () => over.url,
     consoleUrl: () => url,
     findActor: async ({ headers }) => actors[String(headers['x-actor'])] ?? null,
+    stepUp: async () => null,
     sessionOf: ({ headers }) => `${headers['x-actor']} ${headers['x-session'] ?? ''}`,
   });
   url = await app.listen({ host: '127.0.0.1', port: 0 });

@@ -8,6 +8,7 @@ import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { createServer } from '../../src/web/server.ts';
 import { ANN, codeOf, joinByPassword, openDesk, PASSWORD } from '../people/desk.ts';
+import { operationDeps } from './operation-deps.ts';
 
 const SANDBOX = 's'.repeat(43);
 
@@ -21,10 +22,16 @@ async function openConsole({ isSandbox = false, isSecure = true } = {}) {
   const people = () => ({ ...desk.deps, consoleUrl: consoleUrl() });
   const app = createServer({ publicUrl: consoleUrl, trustProxy: [], now, random, log, metrics: createMetrics() });
   const deps = { people, consoleUrl, log, ...(isSandbox ? { sandboxToken: SANDBOX } : {}) };
-  const { findActor, sessionOf } = createSessions(deps);
+  const { find: _, ...sessions } = createSessions(deps);
   addSignInRoutes(app, deps);
   registerConsole(app, {
-    ...{ db: desk.db, now, random, randomBelow: () => 0, log, publicUrl: consoleUrl, consoleUrl, findActor, sessionOf },
+    ...{
+      ...operationDeps({ db: desk.db, now, random }),
+      ...sessions,
+      randomBelow: () => 0,
+      publicUrl: consoleUrl,
+      consoleUrl,
+    },
   });
   url = await app.listen({ host: '127.0.0.1', port: 0 });
   onTestFinished(() => app.close());

@@ -1,10 +1,13 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
+import { AppError } from '../../domain/errors.ts';
 import type { Actor } from '../../operator/actor.ts';
 import { type From, findSession, personActor, type Session } from '../../operator/people/session.ts';
 import type { SignInDeps } from '../../operator/people/start-session.ts';
+import { requestStepUp, stepUp } from '../../operator/people/step-up.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { clientOf } from '../../web/client-address.ts';
+import type { StepUp } from '../console-deps.ts';
 import { readSessionToken } from './session-cookie.ts';
 
 export type SignInRouteDeps = {
@@ -25,15 +28,29 @@ export function createSessions({ people, consoleUrl, sandboxToken }: Deps) {
     const token = tokenOf(request);
     return token === null ? null : findSession(people(), token);
   };
+  const isSandbox = (token: string | null) =>
+    token !== null && sandboxToken !== undefined && isSame(token, sandboxToken);
   return {
     find,
     /** The person behind a request. Who has the link that a sandbox prints is its owner. */
     findActor: async (request: FastifyRequest): Promise<Actor | null> => {
       const token = tokenOf(request);
       const from = fromOf(request);
-      if (token !== null && sandboxToken !== undefined && isSame(token, sandboxToken)) return { ...SANDBOX, ...from };
+      if (isSandbox(token)) return { ...SANDBOX, ...from };
       const session = await find(request);
       return session && personActor(session.person, from);
+    },
+    /** How the person behind a request proves again who it is; `null`: it need not. */
+    stepUp: async (request: FastifyRequest): Promise<StepUp | null> => {
+      if (isSandbox(tokenOf(request))) return null;
+      const session = await find(request);
+      if (session === null) throw new AppError('USAGE', 'your session has ended: sign in again');
+      if (session.steppedUpUntil !== null) return null;
+      const actor = personActor(session.person, fromOf(request));
+      return {
+        ask: (action) => requestStepUp(people(), session, action),
+        take: async (action, proof) => (await stepUp(people(), actor, { session, action, proof })) !== null,
+      };
     },
     /** What names the session: nobody sees it but the browser and this process. */
     sessionOf: (request: FastifyRequest): string => tokenOf(request) ?? '',

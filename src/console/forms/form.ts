@@ -1,0 +1,136 @@
+import type { ActionName } from '../../operator/actions.ts';
+import type { Actor } from '../../operator/actor.ts';
+import type { StepUpRequest } from '../../operator/people/step-up.ts';
+import type { ListedProjectView } from '../../operator/projects/views.ts';
+import { type Html, html } from '../../web/html.ts';
+import type { Page } from '../layout.ts';
+import { alert, facts, field, outside, select } from '../pieces.ts';
+import type { Fields } from '../read-fields.ts';
+import type { Answer, Asked } from '../routes.ts';
+import type { Visit } from '../visit.ts';
+
+type Option = readonly [value: string, text: string];
+
+/** `value`: what it holds at first. A `check` is `yes` or nothing. */
+export type FormField = { name: string; label: string; value?: string | undefined; hint?: string } & (
+  | { kind: 'line' | 'lines'; more?: Html }
+  | { kind: 'select'; options: readonly Option[] }
+  | { kind: 'check' }
+);
+
+/** `consequence`: what follows, in numbers where there are some. `back`: where nothing is done. */
+export type FormView = {
+  title: string;
+  about: ListedProjectView | null;
+  consequence: Html;
+  fields: readonly FormField[];
+  button: string;
+  back: string;
+};
+
+/**
+ * A form that runs a use case. Its page is at the path that it is sent to. Where `ACTIONS` says so, the person proves again who it is, after
+ * `read` has found nothing wrong, for what is shown then.
+ */
+export type Form<Subject, Wanted, Outcome> = {
+  action: ActionName;
+  path: string;
+  /** What it is about, as the visitor may see it. Errors: `NOT_FOUND`. */
+  find(asked: Asked, project: string | undefined): Promise<Subject>;
+  show(visit: Visit, subject: Subject): FormView;
+  /** Errors: `INVALID_ARGUMENT`. */
+  read(filled: Fields, subject: Subject): Wanted;
+  /** `once`: the same for a form that is sent twice. Errors: its own. */
+  run(actor: Actor, wanted: Wanted, once: string): Promise<Outcome>;
+  done(visit: Visit, subject: Subject, outcome: Outcome): Answer;
+};
+
+/** Names that forms need for themselves. */
+export const OWN_FIELDS = ['project', 'token', 'code', 'passkey'] as const;
+
+export type Refused = { problem: Html; status: number } | null;
+
+export function formPage(
+  visit: Visit,
+  { title, about, consequence, fields, button, back }: FormView,
+  filled: Fields | null,
+  refused: Refused,
+): Page {
+  const shown = fields.map((each) => renderField({ ...each, value: filled === null ? each.value : filled[each.name] }));
+  return {
+    title,
+    about,
+    ...(refused === null ? {} : { status: refused.status }),
+    main: html`<section class="card form">${refused === null ? null : alert(refused.problem)}${consequence}
+<form method="post" action="${visit.path}">${hidden('token', visit.token(visit.path))}${hiddenProject(about)}
+${shown}
+<div class="actions"><button>${button}</button><a href="${back}">Back</a></div></form></section>`,
+  };
+}
+
+function renderField(given: FormField): Html {
+  const { name, label, value, hint } = given;
+  switch (given.kind) {
+    case 'line':
+      return field(name, label, value, given.more, hint);
+    case 'lines':
+      return html`<div><label for="${name}">${label}</label><textarea id="${name}" name="${name}" rows="6" spellcheck="false"${hint === undefined ? null : html` aria-describedby="${name}-hint"`}${given.more ?? null}>${value ?? ''}</textarea>${hint === undefined ? null : html`<p class="hint" id="${name}-hint">${hint}</p>`}</div>`;
+    case 'select':
+      return select(name, label, given.options, value);
+    case 'check':
+      return html`<label class="check"><input type="checkbox" name="${name}" value="yes"${value === undefined ? null : html` checked`}> <span>${label}${hint === undefined ? null : html`<span class="hint">${hint}</span>`}</span></label>`;
+  }
+}
+
+/** What is about to be done, and the ways to prove who does it. Nothing was done yet. */
+export function proofPage(
+  visit: Visit,
+  { title, about, consequence, fields, back }: FormView,
+  filled: Fields,
+  { passkey, hasCode }: StepUpRequest,
+  refused: Refused,
+): Page {
+  const kept = [
+    hidden('token', visit.token(visit.path)),
+    ...(about === null ? [] : [hidden('project', about.projectId)]),
+    ...fields.flatMap(({ name }) => (filled[name] === undefined ? [] : [hidden(name, filled[name])])),
+  ];
+  const byPasskey =
+    passkey === null
+      ? null
+      : html`<form method="post" action="${visit.path}" class="card fields" data-passkey="get" data-options="${JSON.stringify(passkey)}" hidden>${kept}${hidden('passkey', '')}
+<p><button>Confirm with a passkey</button></p></form>`;
+  const byCode = hasCode
+    ? html`<form method="post" action="${visit.path}" class="card fields">${kept}
+<div><label for="code">Code of your app, or a recovery code</label><input id="code" name="code" autocomplete="one-time-code" autocapitalize="off" spellcheck="false" maxlength="40" required></div>
+<p><button>Confirm with the code</button></p></form>`
+    : null;
+  return {
+    title,
+    about,
+    status: refused?.status ?? 200,
+    main: html`${refused === null ? null : alert(refused.problem)}
+<section class="card" aria-labelledby="about-to"><h2 id="about-to">Is it you, and is this what you want?</h2>${consequence}
+${facts(fields.map((each) => [each.label, shownValue(each, filled[each.name])]))}
+<p class="hint">Nothing is done yet. Prove once more who you are: it counts for this, and for five minutes.${hasCode ? null : html` It takes a browser with JavaScript and your passkey.`}</p><p><a href="${back}">Back, without doing it</a></p></section>
+${byPasskey}${byCode}`,
+  };
+}
+
+function shownValue(given: FormField, value: string | undefined): Html | string {
+  if (value === undefined) return html`<span class="hint">${given.kind === 'check' ? 'no' : 'nothing'}</span>`;
+  if (given.kind === 'check') return 'yes';
+  if (given.kind === 'select') return given.options.find(([option]) => option === value)?.[1] ?? value;
+  return given.kind === 'lines' ? html`<pre>${value}</pre>` : outside(value, MAX_SHOWN);
+}
+
+/** Longer than any line that a form takes: what is signed is shown whole. */
+const MAX_SHOWN = 4000;
+
+const hidden = (name: string, value: string) => html`<input type="hidden" name="${name}" value="${value}">`;
+const hiddenProject = (about: ListedProjectView | null) => (about === null ? null : hidden('project', about.projectId));
+
+/** A form of one button, for what harms nothing. */
+export function oneClick(visit: Visit, path: string, label: string): Html {
+  return html`<form method="post" action="${path}">${hidden('token', visit.token(path))}<button class="quiet">${label}</button></form>`;
+}

@@ -1,0 +1,22 @@
+import type { OperationDeps } from '../../src/operator/operation.ts';
+import { createLogger } from '../../src/runtime/log.ts';
+import { TEST_KEY_RING } from '../support/key-ring.ts';
+
+/** What operations need beside the database, for a console of a test, which asks no nodes. */
+export function operationDeps(own: Pick<OperationDeps, 'db' | 'now' | 'random'>): OperationDeps {
+  return {
+    ...own,
+    config: {
+      ...{
+        masterKeys: [TEST_KEY_RING.current().bytes.toString('base64')],
+        databaseUrl: 'postgres://',
+        dataDir: '/nonexistent',
+      },
+      ...{ sandbox: false, webhooks: { localTargets: true, retentionDays: 90 }, networks: {} },
+    },
+    note: () => undefined,
+    log: createLogger({ level: 'silent' }),
+    networks: ['devnet'],
+    nodes: () => Promise.reject(new Error('no node is asked here')),
+  };
+}
