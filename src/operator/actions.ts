@@ -36,6 +36,7 @@ export const ACTIONS = {
   rotateReceiptKey: { role: 'owner', wide: true, stepUp: true, records: ['receipt-key.rotated'] },
 
   listEndpoints: { role: 'viewer' },
+  showEndpoint: { role: 'viewer' },
   addEndpoint: { role: 'owner', stepUp: true, records: ['webhook.added'] },
   updateEndpoint: { role: 'owner', stepUp: true, records: ['webhook.changed'] },
   enableEndpoint: { role: 'operator', records: ['webhook.enabled'] },

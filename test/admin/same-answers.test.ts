@@ -60,6 +60,8 @@ function casesOf({
     [['deliveries', 'show', evt(expired.event)], `/events/${evt(expired.event)}`],
     [['deliveries', 'show', 'evt_1'], '/events/evt_1'],
     [['webhook', 'list', ...inShop], `/webhooks?projectId=${projectId}`],
+    [['webhook', 'show', bad], `/webhooks/${bad}`],
+    [['webhook', 'show', 'whe_1'], '/webhooks/whe_1'],
     [['project', 'list'], '/projects'],
     [['project', 'show', projectId], `/projects/${projectId}`],
     [['project', 'show'], '/projects/-'],

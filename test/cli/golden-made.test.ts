@@ -237,7 +237,7 @@ test('endpoints are added, changed, tested, switched and refused as they were', 
   await of('disable', '--by', 'bert');
   await both(['webhook', 'list']);
   await of('enable');
-  for (const command of ['test', 'enable', 'disable', 'rotate', 'update']) {
+  for (const command of ['show', 'test', 'enable', 'disable', 'rotate', 'update']) {
     await run(['webhook', command, `whe_${NOBODYS}`, '--json']);
   }
   await run(['webhook', 'enable', 'whe_1']);

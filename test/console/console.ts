@@ -105,7 +105,9 @@ export async function startTestConsole(service?: TestService): Promise<TestConso
 
 /** The token in the form of a page that posts to `action`. */
 export function tokenIn({ text }: Reply, action: string): string {
-  const form = text.split('<form ').find((each) => each.includes(`action="${action}"`));
+  const form = text
+    .split('<form ')
+    .find((each) => each.includes('method="post"') && each.includes(`action="${action}"`));
   const [, token] = /name="token" value="([^"]+)"/.exec(form ?? '') ?? [];
   if (token === undefined) throw new Error(`no form of the page posts to ${action}`);
   return token;

@@ -19,6 +19,8 @@ let console_: TestConsole;
 let browser: Browser;
 let invoice: Made;
 let open: string;
+let endpoint: string;
+let event: string;
 
 beforeAll(async () => {
   [console_, browser] = await Promise.all([startTestConsole(), launchChromium()]);
@@ -30,6 +32,10 @@ beforeAll(async () => {
   const { address: to, amountMicro } = invoice;
   await send(service, { to, amountMicro: amountMicro - 1_000_000n }, { to, amountMicro });
   open = encodeId('trf', (await unmatchedIds(service))[0] ?? '');
+  const idIn = async (path: string, kind: string) =>
+    new RegExp(`${kind}_[0-9a-z]{26}`).exec((await console_.get(path)).text)?.[0] ?? '';
+  endpoint = await idIn('/webhooks', 'whe');
+  event = await idIn(`/webhooks/${endpoint}`, 'evt');
 }, START_TIMEOUT_MS);
 afterAll(async () => {
   await browser.close();
@@ -58,6 +64,15 @@ const SCREENS: [name: string, path: () => string][] = [
   ['Invoice', () => `/invoices/${invoice.invoiceId}`],
   ['Unmatched money', () => '/unmatched'],
   ['Transfer', () => `/unmatched/${open}`],
+  ['Webhooks', () => '/webhooks'],
+  ['Add an endpoint', () => '/webhooks/add'],
+  ['Endpoint', () => `/webhooks/${endpoint}`],
+  [
+    'Send events again',
+    () => `/webhooks/${endpoint}/replay?from=${new Date(Date.now() - 3_600_000).toISOString()}&status=all`,
+  ],
+  ['New secret', () => `/webhooks/${endpoint}/rotate`],
+  ['Event', () => `/events/${event}`],
   ['Address', () => `/find?q=${invoice.address}`],
   ['Not found', () => '/find?q=nothing'],
   ['Sign in', () => '/sign-in'],

@@ -32,6 +32,11 @@ export function addWebhookCommands(program: Command, terminal: Terminal, print: 
       print((await import('./webhook.ts')).printEndpoints(terminal, { projectId })),
     );
   group
+    .command('show')
+    .description('show how an endpoint does, its deliveries of 24 hours, and the fingerprints of its secrets')
+    .argument(...ENDPOINT)
+    .action(async (endpointId) => print((await import('./webhook.ts')).printEndpoint(terminal, { endpointId })));
+  group
     .command('update')
     .description('change the URL of an endpoint, its description, or what it is told')
     .argument(...ENDPOINT)

@@ -5,6 +5,7 @@ import {
   enableEndpointOperation,
   listEndpointsOperation,
   rotateSecretOperation,
+  showEndpointOperation,
   testEndpointOperation,
   updateEndpointOperation,
 } from '../../operator/webhooks/operations.ts';
@@ -84,6 +85,32 @@ function lastAttemptText(attempt: ListedEndpointView['lastAttempt']): string {
 function secretsText(secrets: ListedEndpointView['secrets']): string {
   const ending = secrets.flatMap(({ endsAt }) => (endsAt === null ? [] : [`until ${isoMinute(endsAt)}`]));
   return [String(secrets.length), ...ending].join(', ');
+}
+
+export async function printEndpoint(terminal: Terminal, input: Endpoint): Promise<Result> {
+  const data = await runOperation(terminal, showEndpointOperation, input);
+  const { looked, delivered, waiting, dead, isSample } = data.day;
+  const secrets = data.secrets.map(({ fingerprint, endsAt }) => {
+    return `${fingerprint ?? 'cannot be opened'}${endsAt === null ? '' : `, until ${isoMinute(endsAt)}`}`;
+  });
+  return {
+    data,
+    text: formatFields([
+      ['endpoint', data.endpointId],
+      ['url', data.url],
+      ['description', data.description || null],
+      ['status', statusText(data)],
+      ['events', typesText(data)],
+      [
+        '24 hours',
+        `${delivered} of ${isSample ? 'the newest ' : ''}${looked} delivered, ${waiting} wait, ${dead} given up`,
+      ],
+      ['oldest undelivered', data.oldestUndelivered],
+      ['last attempt', lastAttemptText(data.lastAttempt)],
+      ['secrets', secrets.join('; ')],
+    ]),
+    next: 'the fingerprint of the secret that a receiver has: printf %s "$SECRET" | sha256sum | cut -c1-12',
+  };
 }
 
 export async function printUpdatedEndpoint(

@@ -2,12 +2,12 @@ import { toIso, type UnixMs } from '../../domain/time.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { rowsOf } from '../../store/db/rows-of.ts';
 import { count, maybe } from '../../store/db/statement.ts';
-import { listWebhookEndpoints } from '../../store/outbox/webhook-endpoints.ts';
+import { listWebhookEndpoints, type WebhookEndpoint } from '../../store/outbox/webhook-endpoints.ts';
 import { findActiveSecrets } from '../../store/outbox/webhook-secrets.ts';
 import type { Actor } from '../actor.ts';
 import { selectProject } from '../projects/select-project.ts';
 import { viewEndpoint } from './view-endpoint.ts';
-import type { EndpointListView } from './views.ts';
+import type { EndpointListView, ListedEndpointView } from './views.ts';
 
 /** The endpoints of a project with how they do, without their secrets, the oldest first; at most 1,000. */
 export async function listEndpoints(
@@ -16,12 +16,19 @@ export async function listEndpoints(
   { projectId }: { projectId: string | undefined },
 ): Promise<EndpointListView> {
   const project = await selectProject(db, actor, projectId);
-  const at = now();
-  const endpoints = await listWebhookEndpoints(db, project.id);
+  return { data: await viewListed(db, await listWebhookEndpoints(db, project.id), now()) };
+}
+
+/** Endpoints with how they do at a time. */
+export async function viewListed(
+  db: Sql,
+  endpoints: readonly WebhookEndpoint[],
+  at: UnixMs,
+): Promise<ListedEndpointView[]> {
   const ids = endpoints.map(({ id }) => id);
   const activities = await findActivity(db, ids);
   const secrets = await findActiveSecrets(db, ids, at);
-  const data = endpoints.map((endpoint) => {
+  return endpoints.map((endpoint) => {
     const { waiting = 0, last = null } = activities.find(({ endpointId }) => endpointId === endpoint.id) ?? {};
     const own = secrets.filter(({ endpointId }) => endpointId === endpoint.id);
     return {
@@ -31,7 +38,6 @@ export async function listEndpoints(
       secrets: own.map(({ createdAt, endsAt }) => ({ createdAt: toIso(createdAt), endsAt: endsAt && toIso(endsAt) })),
     };
   });
-  return { data };
 }
 
 /** Undelivered events are counted up to so many. */

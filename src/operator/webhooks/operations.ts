@@ -6,6 +6,7 @@ import { disableEndpoint, readDisableReason } from './disable-endpoint.ts';
 import { enableEndpoint } from './enable-endpoint.ts';
 import { listEndpoints } from './list-endpoints.ts';
 import { readRotation, rotateSecret } from './rotate-secret.ts';
+import { showEndpoint } from './show-endpoint.ts';
 import { testEndpoint } from './test-endpoint.ts';
 import { readChange, updateEndpoint } from './update-endpoint.ts';
 import {
@@ -15,6 +16,7 @@ import {
   EndpointListView,
   EndpointView,
   RotatedSecretView,
+  ShownEndpointView,
   TestedEndpointView,
 } from './views.ts';
 
@@ -27,6 +29,15 @@ export const listEndpointsOperation = operation({
   ...{ method: 'GET', path: '/webhooks', input: Type.Object({ projectId: ProjectId }), output: EndpointListView },
   read: ({ projectId }) => ({ projectId }),
   run: listEndpoints,
+});
+
+export const showEndpointOperation = operation({
+  action: 'showEndpoint',
+  summary: 'An endpoint: how it does, its deliveries of 24 hours, and fingerprints of its secrets',
+  ...{ method: 'GET', path: '/webhooks/:endpointId', output: ShownEndpointView },
+  input: Type.Object({ endpointId: EndpointId }),
+  read: ({ endpointId }) => ({ endpointId }),
+  run: showEndpoint,
 });
 
 export const addEndpointOperation = operation({

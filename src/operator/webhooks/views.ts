@@ -40,6 +40,18 @@ export type ListedEndpointView = Static<typeof ListedEndpointView>;
 export const EndpointListView = Type.Object({ data: Type.Array(ListedEndpointView) });
 export type EndpointListView = Static<typeof EndpointListView>;
 
+/**
+ * `day`: what became of the newest deliveries of 24 hours, tests left out; `isSample`: there were more than were looked through. `fingerprint`:
+ * the first 12 hexadecimal digits of the SHA-256 of the secret; `null`: no key at hand opens it.
+ */
+export const ShownEndpointView = Type.Object({
+  ...ListedEndpointView.properties,
+  day: Type.Object({ looked: count, delivered: count, waiting: count, dead: count, isSample: flag }),
+  oldestUndelivered: nullable(Time),
+  secrets: Type.Array(Type.Object({ createdAt: Time, endsAt: nullable(Time), fingerprint: nullable(text) })),
+});
+export type ShownEndpointView = Static<typeof ShownEndpointView>;
+
 export const RotatedSecretView = Type.Object({
   ...{ endpointId: text, secret: nullable(text), formerSecretEndsAt: Time, isFormerSecretLost: flag },
 });

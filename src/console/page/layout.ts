@@ -1,16 +1,22 @@
-import { keyMode } from '../domain/network.ts';
-import type { ListedProjectView } from '../operator/projects/views.ts';
-import { readAsset } from '../web/assets.ts';
-import { type Html, html } from '../web/html.ts';
+import { keyMode } from '../../domain/network.ts';
+import type { ActionName } from '../../operator/actions.ts';
+import { isAllowed } from '../../operator/authorize.ts';
+import type { ListedProjectView } from '../../operator/projects/views.ts';
+import { readAsset } from '../../web/assets.ts';
+import { type Html, html } from '../../web/html.ts';
 import { urlTo, type Visit } from './visit.ts';
 
 export const ASSETS = { css: readAsset('console.css'), js: readAsset('console.js') };
 
-const SCREENS = [
-  ['Today', '/', 't'],
-  ['Invoices', '/invoices', 'i'],
-  ['Unmatched', '/unmatched', 'u'],
-] as const;
+/** In the order of the menu: the key after `g`, and what one must be allowed to do to be shown it. */
+const SCREENS: readonly (readonly [name: string, path: string, key: string, action: ActionName])[] = [
+  ['Today', '/', 't', 'showToday'],
+  ['Invoices', '/invoices', 'i', 'listInvoices'],
+  ['Unmatched', '/unmatched', 'u', 'listTransfers'],
+  ['Webhooks', '/webhooks', 'w', 'listEndpoints'],
+];
+
+const screensOf = ({ actor }: Visit) => SCREENS.filter(([, , , action]) => isAllowed(actor, action));
 
 /** `about`: the project of the page. `beside`: what stands at the right of the heading. */
 export type Page = { title: string; main: Html; about?: ListedProjectView | null; beside?: Html; status?: number };
@@ -60,24 +66,32 @@ function renderBand({ network }: ListedProjectView): Html | null {
 }
 
 function renderNavigation(visit: Visit, about: ListedProjectView | null): Html {
-  const links = SCREENS.map(([name, path, key]) => {
-    const isHere = path === '/' ? visit.path === '/' : visit.path.startsWith(path);
-    return html`<li><a href="${urlTo(visit, path, about)}" data-go="${key}"${isHere ? html` aria-current="page"` : null}>${name}</a></li>`;
+  const here = screenAt(visit.path);
+  const links = screensOf(visit).map((screen) => {
+    const [name, path, key] = screen;
+    return html`<li><a href="${urlTo(visit, path, about)}" data-go="${key}"${screen === here ? html` aria-current="page"` : null}>${name}</a></li>`;
   });
   const kept =
     visit.projects.length > 1 && about !== null
       ? html`<input type="hidden" name="project" value="${about.projectId}">`
       : null;
-  return html`<nav aria-label="Screens"><ul>${links}</ul></nav>
-<form role="search" action="/find">${kept}<label class="unseen" for="q">Find an order, invoice, checkout link, address, transaction or amount</label><input id="q" name="q" type="search" placeholder="Order, address, transaction, amount" maxlength="500" autocomplete="off" autocapitalize="off" spellcheck="false" required><button class="quiet">Find</button></form>`;
+  // A telephone shows the list when it is asked for, a wide screen always.
+  return html`<form role="search" action="/find">${kept}<label class="unseen" for="q">Find an order, invoice, checkout link, address, transaction or amount</label><input id="q" name="q" type="search" placeholder="Order, address, transaction, amount" maxlength="500" autocomplete="off" autocapitalize="off" spellcheck="false" required><button class="quiet">Find</button></form>
+<nav aria-label="Screens"><details><summary>${here?.[0] ?? 'Screens'}</summary><ul>${links}</ul></details><ul>${links}</ul></nav>`;
+}
+
+/** The screen that a path belongs to. */
+function screenAt(path: string) {
+  return SCREENS.find(([, screen]) => (screen === '/' ? path === '/' : path.startsWith(screen)));
 }
 
 /** Links, because a form would need a button without the script. */
 function renderSwitch(visit: Visit, about: ListedProjectView): Html | null {
   if (visit.projects.length < 2) return html`<p class="project"><bdi>${about.name}</bdi></p>`;
+  // One thing of a project is not there in another, but its list is.
   const links = visit.projects.slice(0, MAX_SWITCHED).map((project) => {
     const here = project.projectId === about.projectId ? html` aria-current="true"` : null;
-    return html`<li><a href="${urlTo(visit, listOf(visit.path), project)}"${here}><bdi>${project.name}</bdi> <small>${project.network}</small></a></li>`;
+    return html`<li><a href="${urlTo(visit, screenAt(visit.path)?.[1] ?? '/', project)}"${here}><bdi>${project.name}</bdi> <small>${project.network}</small></a></li>`;
   });
   return html`<details class="project"><summary><span class="unseen">Project: </span><bdi>${about.name}</bdi></summary><ul>${links}</ul></details>`;
 }
@@ -85,15 +99,12 @@ function renderSwitch(visit: Visit, about: ListedProjectView): Html | null {
 /** More would not be found in a menu; the address of a page takes any. */
 const MAX_SWITCHED = 50;
 
-/** One thing of a project is not there in another, but its list is. */
-function listOf(path: string): string {
-  return SCREENS.find(([, screen]) => screen !== '/' && path.startsWith(screen))?.[1] ?? '/';
-}
-
-function renderFooter({ actor }: Visit): Html {
+function renderFooter(visit: Visit): Html {
+  const { actor } = visit;
+  const goes = screensOf(visit).map(([name, , key]) => html`<dt><kbd>g</kbd> <kbd>${key}</kbd></dt><dd>${name}</dd>`);
   return html`<footer><p>You are <bdi>${actor.name}</bdi>, ${actor.role}. <button type="button" class="link" data-open="keys" hidden>Keyboard shortcuts</button></p><form method="post" action="/sign-out"><button class="link">Sign out</button></form></footer>
 <dialog id="keys" aria-labelledby="keys-title"><h2 id="keys-title">Keyboard shortcuts</h2>
-<dl class="facts"><dt><kbd>/</kbd></dt><dd>find</dd><dt><kbd>g</kbd> <kbd>t</kbd></dt><dd>Today</dd><dt><kbd>g</kbd> <kbd>i</kbd></dt><dd>Invoices</dd><dt><kbd>g</kbd> <kbd>u</kbd></dt><dd>Unmatched</dd><dt><kbd>j</kbd> <kbd>k</kbd></dt><dd>next, previous row</dd><dt><kbd>Enter</kbd></dt><dd>open the row</dd><dt><kbd>r</kbd></dt><dd>resolve it</dd><dt><kbd>?</kbd></dt><dd>this list</dd></dl>
+<dl class="facts"><dt><kbd>/</kbd></dt><dd>find</dd>${goes}<dt><kbd>j</kbd> <kbd>k</kbd></dt><dd>next, previous row</dd><dt><kbd>Enter</kbd></dt><dd>open the row</dd><dt><kbd>r</kbd></dt><dd>resolve it</dd><dt><kbd>?</kbd></dt><dd>this list</dd></dl>
 <label class="check"><input type="checkbox" id="keys-on"> Single keys are shortcuts</label>
 <form method="dialog"><button>Close</button></form></dialog>`;
 }

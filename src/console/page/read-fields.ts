@@ -1,19 +1,19 @@
 import type { FastifyRequest } from 'fastify';
-import { AppError } from '../domain/errors.ts';
-import { clip } from '../operator/input/clip.ts';
-import { FieldError } from '../operator/input/field-error.ts';
+import { AppError } from '../../domain/errors.ts';
+import { clip } from '../../operator/input/clip.ts';
+import { FieldError } from '../../operator/input/field-error.ts';
 
 /** The values of fields that were filled in. */
 export type Fields<Name extends string = string> = Partial<Record<Name, string>>;
 
-/** The longest that a field takes: a thousand addresses. */
-const MAX_CHARACTERS = 40_000;
+/** The longest that a field takes, of a query and of a form: a thousand addresses. */
+const MAX_CHARACTERS = { query: 4000, form: 40_000 };
 const FORM = /^application\/x-www-form-urlencoded\s*(;|$)/i;
 
 /** The query of a request. Errors: `INVALID_ARGUMENT`. */
 export function readQuery<const Name extends string>({ url }: FastifyRequest, names: readonly Name[]): Fields<Name> {
   const start = url.indexOf('?');
-  return readFields(new URLSearchParams(start === -1 ? '' : url.slice(start)), names);
+  return readFields(new URLSearchParams(start === -1 ? '' : url.slice(start)), names, MAX_CHARACTERS.query);
 }
 
 /** The form in the body of a request; `names` `null`: of any fields. Errors: `INVALID_ARGUMENT`. */
@@ -24,10 +24,14 @@ export function readForm<const Name extends string>(
   if (!FORM.test(headers['content-type'] ?? '') || !Buffer.isBuffer(body)) {
     throw new AppError('INVALID_ARGUMENT', 'this is no form of the console: open the page and send it again');
   }
-  return readFields(new URLSearchParams(body.toString('utf8')), names);
+  return readFields(new URLSearchParams(body.toString('utf8')), names, MAX_CHARACTERS.form);
 }
 
-function readFields<Name extends string>(given: URLSearchParams, names: readonly Name[] | null): Fields<Name> {
+function readFields<Name extends string>(
+  given: URLSearchParams,
+  names: readonly Name[] | null,
+  most: number,
+): Fields<Name> {
   const fields: Fields<Name> = {};
   for (const name of new Set(given.keys())) {
     const known = names === null ? (name as Name) : names.find((each) => each === name);
@@ -36,7 +40,7 @@ function readFields<Name extends string>(given: URLSearchParams, names: readonly
     }
     const [value = '', ...others] = given.getAll(name);
     if (others.length > 0) throw new FieldError(name, `came ${others.length + 1} times: give it once`);
-    if (value.length > MAX_CHARACTERS) throw new FieldError(name, `has ${value.length} characters: that is too long`);
+    if (value.length > most) throw new FieldError(name, `has ${value.length} characters: that is too long`);
     if (value.includes('\0')) throw new FieldError(name, 'holds a character that cannot be kept');
     // A form sends all of its fields.
     if (value.trim() !== '') fields[known] = value;

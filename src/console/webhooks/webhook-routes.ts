@@ -1,0 +1,140 @@
+import { AppError } from '../../domain/errors.ts';
+import type { ActionName } from '../../operator/actions.ts';
+import { listDeliveries, readDeliveryFilter } from '../../operator/deliveries/list-deliveries.ts';
+import { readReplay, replayPeriod } from '../../operator/deliveries/replay-deliveries.ts';
+import { readReplayedEvents, replayEvents } from '../../operator/deliveries/replay-events.ts';
+import { showDelivery } from '../../operator/deliveries/show-delivery.ts';
+import { readChoice } from '../../operator/input/read-choice.ts';
+import { enableEndpoint } from '../../operator/webhooks/enable-endpoint.ts';
+import { listEndpoints } from '../../operator/webhooks/list-endpoints.ts';
+import { testEndpoint } from '../../operator/webhooks/test-endpoint.ts';
+import { html } from '../../web/html.ts';
+import type { ConsoleDeps } from '../page/console-deps.ts';
+import { number } from '../page/pieces.ts';
+import { type Fields, readForm, readQuery } from '../page/read-fields.ts';
+import type { Answer, Asked, Routes } from '../page/routes.ts';
+import { describeProblem } from '../page/show-error.ts';
+import { needProject } from '../page/visit.ts';
+import { eventPage, testedPage } from './event-page.ts';
+import { asUnknown, findEndpoint } from './find-endpoint.ts';
+import { REPLAY_FIELDS, replayPage } from './replay-page.ts';
+import { addWebhookForms } from './webhook-forms.ts';
+import { DELIVERY_STATES, endpointPage, webhooksPage } from './webhooks-page.ts';
+
+/** Rows of a page. */
+const PAGE_SIZE = '25';
+
+/** Endpoints, what became of each event, and what can be done about it. */
+export function addWebhookRoutes(routes: Routes, deps: ConsoleDeps): void {
+  const { get, post } = routes;
+  get('/webhooks', 'listEndpoints', async ({ visit, request }) => {
+    const project = needProject(visit, readQuery(request, ['project']).project);
+    return webhooksPage(visit, project, (await listEndpoints(deps, visit.actor, project)).data);
+  });
+  addWebhookForms(routes, deps);
+  get('/webhooks/:endpointId', 'showEndpoint', (asked) => show(deps, asked));
+  const click = (path: string, action: ActionName, work: (asked: Asked) => Promise<Answer>) =>
+    post(path, action, async (asked) => {
+      const { token } = readForm(asked.request, ['token']);
+      const taken = asked.tokens.take(asked.visit.path, token);
+      if (taken.kind === 'refused') throw new AppError('CONFLICT', taken.reason);
+      return work(asked);
+    });
+  click('/webhooks/:endpointId/test', 'testEndpoint', async (asked) => {
+    const { endpointId, project } = await findEndpoint(deps, asked);
+    const { view, url } = await testEndpoint(deps, asked.visit.actor, { endpointId });
+    return testedPage(project, url, view);
+  });
+  click('/webhooks/:endpointId/enable', 'enableEndpoint', async (asked) => {
+    const { endpointId } = await findEndpoint(deps, asked);
+    const { hastened, missed, isMissedMore } = await enableEndpoint(deps, asked.visit.actor, { endpointId });
+    const query = new URLSearchParams({ enabled: String(hastened), missed: `${missed}${isMissedMore ? '+' : ''}` });
+    return { goTo: `/webhooks/${endpointId}?${query}` };
+  });
+  get('/webhooks/:endpointId/replay', 'replayPeriod', (asked) => askReplay(deps, asked));
+  post('/webhooks/:endpointId/replay', 'replayPeriod', (asked) => replay(deps, asked));
+  get('/events/:eventId', 'showDelivery', async (asked) => {
+    const { sent } = readQuery(asked.request, ['sent']);
+    const said = sent === undefined ? null : html`The event is sent again.`;
+    return eventPage(asked.visit, ...(await findEvent(deps, asked, said)));
+  });
+  click('/events/:eventId/replay', 'replayEvents', async (asked) => {
+    const [, { event }] = await findEvent(deps, asked, null);
+    const eventIds = readReplayedEvents([event.eventId]);
+    await replayEvents(deps, asked.visit.actor, { eventIds, isDryRun: false, isConfirmed: true });
+    return { goTo: `/events/${event.eventId}?sent=1` };
+  });
+}
+
+async function findEvent(deps: ConsoleDeps, { visit, request }: Asked, said: ReturnType<typeof html> | null) {
+  const { eventId = '' } = request.params as { eventId?: string };
+  const { view } = await showDelivery(deps, visit.actor, { eventId }).catch(asUnknown);
+  return [needProject(visit, view.projectId), { event: view, said }] as const;
+}
+
+async function show(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
+  const { visit, request } = asked;
+  const query = readQuery(request, ['project', 'status', 'before', 'enabled', 'missed', 'replayed']);
+  const { project, ...endpoint } = await findEndpoint(deps, asked);
+  const state = readChoice('status', query.status, DELIVERY_STATES) ?? 'all';
+  const filter = readDeliveryFilter({
+    limit: PAGE_SIZE,
+    status: state === 'all' ? undefined : state,
+    before: query.before,
+  });
+  const { view } = await listDeliveries(deps, visit.actor, { ...filter, endpoint: endpoint.endpointId });
+  const isFirst = query.before === undefined;
+  return endpointPage(visit, project, { endpoint, list: view, state, said: saidOf(query), isFirst, now: deps.now() });
+}
+
+function saidOf({ enabled, missed, replayed }: Fields) {
+  if (replayed !== undefined) return html`${counted(replayed)} sent again, as fast as the receiver takes them.`;
+  if (enabled === undefined) return null;
+  return html`It is enabled${enabled === '0' ? null : html`, and ${counted(enabled)} that waited go out now`}.${missed === undefined || missed === '0' ? null : html` ${missed} happened while it was disabled: “Send events again” sends those.`}`;
+}
+
+/** A number that stands in the address, where anybody may have written something else. */
+const counted = (text: string) => (/^\d{1,9}$/.test(text) ? number(Number(text)) : 'some');
+
+async function askReplay(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
+  const { visit, request } = asked;
+  const { project: _, ...filled } = readQuery(request, ['project', ...REPLAY_FIELDS]);
+  const { project, url, endpointId, failingSince, disabledAt } = await findEndpoint(deps, asked);
+  if (filled.from === undefined) {
+    const since = disabledAt ?? failingSince ?? new Date(deps.now() - DAY_MS).toISOString();
+    return replayPage(visit, project, { url, filled: { from: since }, found: null, problem: null });
+  }
+  try {
+    const wanted = { ...readReplayed(filled), endpoint: endpointId, isDryRun: true, isConfirmed: false };
+    const { view } = await replayPeriod(deps, visit.actor, wanted);
+    return replayPage(visit, project, { url, filled, found: view, problem: null });
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'INVALID_ARGUMENT') throw error;
+    return replayPage(visit, project, {
+      url,
+      filled,
+      found: null,
+      problem: describeProblem(error, { status: 'Which' }),
+    });
+  }
+}
+
+const DAY_MS = 86_400_000;
+
+const readReplayed = ({ from = '', to, status }: Fields) =>
+  readReplay({ from, to, status: status === undefined ? status : [status] });
+
+async function replay(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
+  const { visit, request, tokens } = asked;
+  const { token, ...filled } = readForm(request, ['token', ...REPLAY_FIELDS]);
+  const { project, url, endpointId } = await findEndpoint(deps, asked);
+  const taken = tokens.take(visit.path, token);
+  if (taken.kind === 'refused')
+    return {
+      ...replayPage(visit, project, { url, filled, found: null, problem: html`<p>${taken.reason}.</p>` }),
+      status: 409,
+    };
+  const wanted = { ...readReplayed(filled), endpoint: endpointId, isDryRun: false, isConfirmed: true };
+  const { view } = await replayPeriod(deps, visit.actor, wanted);
+  return { goTo: `/webhooks/${endpointId}?replayed=${view.found.total}` };
+}

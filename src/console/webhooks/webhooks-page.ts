@@ -1,0 +1,177 @@
+import { isAllowed } from '../../operator/authorize.ts';
+import type { DeliveryListView, DeliveryView } from '../../operator/deliveries/views.ts';
+import type { ListedProjectView } from '../../operator/projects/views.ts';
+import type { ListedEndpointView, ShownEndpointView } from '../../operator/webhooks/views.ts';
+import { type Html, html } from '../../web/html.ts';
+import { oneClick } from '../forms/form.ts';
+import type { Page } from '../page/layout.ts';
+import { duration, facts, ltr, number, outside, table, time } from '../page/pieces.ts';
+import { urlTo, type Visit } from '../page/visit.ts';
+
+/** Does my shop hear me? */
+export function webhooksPage(visit: Visit, project: ListedProjectView, data: readonly ListedEndpointView[]): Page {
+  const add = isAllowed(visit.actor, 'addEndpoint')
+    ? html`<a class="button" href="${urlTo(visit, '/webhooks/add', project)}">Add an endpoint</a>`
+    : null;
+  return {
+    title: 'Webhooks',
+    about: project,
+    ...(add === null || data.length === 0 ? {} : { beside: add }),
+    main:
+      data.length === 0
+        ? html`<section class="card empty"><h2>No endpoint yet</h2><p>An endpoint is a URL of your shop that hears of each payment, by a signed request. Without one your shop asks the API, or reads the events.</p>${add === null ? null : html`<p>${add}</p>`}</section>`
+        : html`<section class="card flush" aria-label="Endpoints">${table('Endpoints, the oldest first', ENDPOINTS, data)}</section>`,
+  };
+}
+
+const STATES = {
+  active: ['PAID', 'Answers'],
+  failing: ['CONFIRMING', 'Fails'],
+  paused: ['CONFIRMING', 'Fails, rests'],
+  disabled: ['EXPIRED', 'Disabled'],
+} as const;
+
+function stateBadge({ status }: Pick<ListedEndpointView, 'status'>): Html {
+  const [colour, text] = STATES[status];
+  return html`<span class="badge" data-state="${colour}">${text}</span>`;
+}
+
+const ENDPOINTS = [
+  [
+    'URL',
+    ({ endpointId, url, description }: ListedEndpointView) =>
+      html`<a class="row" href="/webhooks/${endpointId}">${outside(url, 70)}</a>${description === '' ? null : html` <small class="hint">${outside(description)}</small>`}`,
+  ],
+  ['State', stateBadge],
+  ['Undelivered', undelivered, 'number'],
+  ['Last attempt', ({ lastAttempt }: ListedEndpointView) => attemptOf(lastAttempt)],
+] as const;
+
+function undelivered({ undelivered, isUndeliveredMore }: ListedEndpointView): string {
+  return `${number(undelivered)}${isUndeliveredMore ? '+' : ''}`;
+}
+
+function attemptOf(attempt: ListedEndpointView['lastAttempt']): Html | string {
+  if (attempt === null) return 'none yet';
+  const { attemptedAt, status, error } = attempt;
+  return html`${time(attemptedAt)} <small class="hint">${error === null ? `answered ${status}` : outside(error, 60)}</small>`;
+}
+
+type Shown = {
+  endpoint: ShownEndpointView;
+  list: DeliveryListView;
+  state: DeliveryState;
+  said: Html | null;
+  isFirst: boolean;
+  now: number;
+};
+
+export const DELIVERY_STATES = ['all', 'failing', 'dead', 'pending', 'delivered'] as const;
+export type DeliveryState = (typeof DELIVERY_STATES)[number];
+const TABS: Record<DeliveryState, string> = {
+  all: 'All',
+  failing: 'Failing',
+  dead: 'Given up',
+  pending: 'Waiting',
+  delivered: 'Delivered',
+};
+
+/** One endpoint, and what became of each event there. */
+export function endpointPage(visit: Visit, project: ListedProjectView, shown: Shown): Page {
+  const { endpoint, list, state, said, isFirst, now } = shown;
+  const path = `/webhooks/${endpoint.endpointId}`;
+  const tabs = DELIVERY_STATES.map((each) => {
+    const here = each === state ? html` aria-current="true"` : null;
+    return html`<li><a href="${urlTo(visit, path, project, { status: each === 'all' ? undefined : each })}"${here}>${TABS[each]}</a></li>`;
+  });
+  const query = { status: state === 'all' ? undefined : state };
+  const older =
+    list.nextBefore === null
+      ? null
+      : html`<a class="button quiet" rel="next" href="${urlTo(visit, path, project, { ...query, before: list.nextBefore })}">Older events</a>`;
+  return {
+    title: new URL(endpoint.url).host,
+    about: project,
+    beside: stateBadge(endpoint),
+    main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
+${renderTrouble(endpoint)}
+${renderDay(endpoint, now)}
+${renderActs(visit, endpoint)}
+<section class="card" aria-labelledby="facts"><h2 id="facts">Facts</h2>${facts([
+      ['URL', ltr(endpoint.url)],
+      ['What you call it', endpoint.description === '' ? null : outside(endpoint.description, 200)],
+      ['Hears of', endpoint.eventTypes?.join(', ') ?? 'everything'],
+      ['Last attempt', attemptOf(endpoint.lastAttempt)],
+      ...endpoint.secrets.map(
+        ({ createdAt, endsAt, fingerprint }) =>
+          [
+            endsAt === null ? 'Secret' : 'Former secret',
+            html`${fingerprint === null ? 'cannot be opened with the master keys here' : html`fingerprint <code>${fingerprint}</code>`} <span class="hint">of ${time(createdAt)}${endsAt === null ? null : html`, signs too until ${time(endsAt)} UTC`}</span>`,
+          ] as const,
+      ),
+    ])}<p class="hint">The fingerprint of what your receiver has: <code>printf %s "$SECRET" | sha256sum | cut -c1-12</code></p></section>
+<nav aria-label="Which deliveries"><ul class="tabs">${tabs}</ul></nav>
+<section class="card flush" aria-label="Deliveries">${list.data.length === 0 ? html`<p class="empty">${state === 'all' ? 'No event yet.' : 'None.'}</p>` : table('Events at this endpoint, the newest first', DELIVERIES, list.data)}</section>
+<div class="pager">${older}${isFirst ? null : html`<a href="${urlTo(visit, path, project, query)}">Newest</a>`}</div>`,
+  };
+}
+
+function renderTrouble({ status, failingSince, pausedUntil, disabledReason }: ShownEndpointView): Html | null {
+  if (status === 'active') return null;
+  if (status === 'disabled')
+    return html`<p class="notice">Nothing is sent: disabled, ${outside(disabledReason ?? 'without a reason', 300)}. Test it, then enable it: what waits goes out at once.</p>`;
+  const since = failingSince === null ? null : html` since ${time(failingSince)} UTC`;
+  return html`<p class="notice">Attempts fail${since}. ${pausedUntil === null ? 'They go on with growing pauses.' : html`The next one comes at ${time(pausedUntil)} UTC.`} Test it: the answer says what is wrong.</p>`;
+}
+
+function renderDay({ day, oldestUndelivered, ...endpoint }: ShownEndpointView, now: number): Html {
+  const share =
+    day.looked === 0 ? '–' : `${((day.delivered / day.looked) * 100).toFixed(day.delivered === day.looked ? 0 : 1)} %`;
+  const of = `of ${day.isSample ? 'the newest ' : ''}${number(day.looked)} in 24 hours`;
+  return html`<section aria-label="How it does"><dl class="tiles">
+<div class="tile"><dt>Delivered</dt><dd>${share}</dd><dd class="hint">${of}</dd></div>
+<div class="tile"><dt>Undelivered</dt><dd>${undelivered(endpoint as ListedEndpointView)}</dd><dd class="hint">${oldestUndelivered === null ? 'nothing waits' : `the oldest for ${duration(now - Date.parse(oldestUndelivered))}`}</dd></div>
+<div class="tile"><dt>Given up</dt><dd>${number(day.dead)}</dd><dd class="hint">${of}</dd></div></dl></section>`;
+}
+
+function renderActs(visit: Visit, { endpointId, status }: ShownEndpointView): Html {
+  const may = (action: Parameters<typeof isAllowed>[1], act: Html) => (isAllowed(visit.actor, action) ? [act] : []);
+  const path = `/webhooks/${endpointId}`;
+  const link = (to: string, text: string) => html`<a class="button quiet" href="${path}/${to}">${text}</a>`;
+  return html`<div class="actions">${[
+    ...may('testEndpoint', oneClick(visit, `${path}/test`, 'Send a test')),
+    ...(status === 'active' ? [] : may('enableEndpoint', oneClick(visit, `${path}/enable`, 'Enable'))),
+    ...may('replayPeriod', link('replay', 'Send events again')),
+    ...may('rotateSecret', link('rotate', 'New secret')),
+    ...may('updateEndpoint', link('change', 'Change')),
+    ...(status === 'disabled' ? [] : may('disableEndpoint', link('disable', 'Disable'))),
+  ]}</div>`;
+}
+
+export const DELIVERED = {
+  delivered: ['PAID', 'Delivered'],
+  pending: ['CONFIRMING', 'Waits'],
+  dead: ['EXPIRED', 'Given up'],
+} as const;
+
+export function deliveryBadge({ status }: Pick<DeliveryView, 'status'>): Html {
+  const [colour, text] = DELIVERED[status];
+  return html`<span class="badge" data-state="${colour}">${text}</span>`;
+}
+
+const DELIVERIES = [
+  ['Event', ({ eventId, type }: DeliveryView) => html`<a class="row" href="/events/${eventId}">${type}</a>`],
+  ['Happened', ({ createdAt }: DeliveryView) => time(createdAt)],
+  [
+    'Order',
+    ({ invoiceId, externalId }: DeliveryView) =>
+      invoiceId === null ? '–' : html`<a href="/invoices/${invoiceId}">${outside(externalId ?? invoiceId, 40)}</a>`,
+  ],
+  ['State', deliveryBadge],
+  ['Attempts', ({ attempts }: DeliveryView) => number(attempts), 'number'],
+  [
+    'Last answer',
+    ({ lastStatus, lastError }: DeliveryView) =>
+      lastError === null ? (lastStatus === null ? '–' : String(lastStatus)) : outside(lastError, 60),
+  ],
+] as const;
