@@ -56,7 +56,7 @@ webhook-timestamp: the second of the attempt
 webhook-signature: v1,… (one for each secret that signed; not kept)</code></pre></details></section>`;
 }
 
-export function renderDiagnosis(diagnosis: TestedEndpointView['diagnosis']): Html | null {
+function renderDiagnosis(diagnosis: TestedEndpointView['diagnosis']): Html | null {
   if (diagnosis.length === 0) return null;
   const items = diagnosis.map(
     ({ certainty, problem, fix }) =>

@@ -67,7 +67,7 @@ type Shown = {
 };
 
 export const DELIVERY_STATES = ['all', 'failing', 'dead', 'pending', 'delivered'] as const;
-export type DeliveryState = (typeof DELIVERY_STATES)[number];
+type DeliveryState = (typeof DELIVERY_STATES)[number];
 const TABS: Record<DeliveryState, string> = {
   all: 'All',
   failing: 'Failing',
@@ -148,7 +148,7 @@ function renderActs(visit: Visit, { endpointId, status }: ShownEndpointView): Ht
   ]}</div>`;
 }
 
-export const DELIVERED = {
+const DELIVERED = {
   delivered: ['PAID', 'Delivered'],
   pending: ['CONFIRMING', 'Waits'],
   dead: ['EXPIRED', 'Given up'],
