@@ -29,24 +29,26 @@ async function copy(button) {
   }, COPIED_MS);
 }
 
-for (const button of all('[data-copy]')) {
-  button.hidden = false;
-  button.addEventListener('click', () => copy(button));
-}
-
 const openDialog = (id) => find(`#${id}`)?.showModal();
-for (const button of all('[data-open]')) {
-  button.hidden = false;
-  button.addEventListener('click', () => openDialog(button.dataset.open));
-}
 
-// A form that is sent twice by two clicks does its work once, and would say that it was refused.
-for (const form of all('form[method="post"]')) {
-  form.addEventListener('submit', (event) => {
-    if (form.dataset.sent) event.preventDefault();
-    form.dataset.sent = 'yes';
-  });
+function enliven(within) {
+  for (const button of all('[data-copy]', within)) {
+    button.hidden = false;
+    button.addEventListener('click', () => copy(button));
+  }
+  for (const button of all('[data-open]', within)) {
+    button.hidden = false;
+    button.addEventListener('click', () => openDialog(button.dataset.open));
+  }
+  // A form that is sent twice by two clicks does its work once, and would say that it was refused.
+  for (const form of all('form[method="post"]', within)) {
+    form.addEventListener('submit', (event) => {
+      if (form.dataset.sent) event.preventDefault();
+      form.dataset.sent = 'yes';
+    });
+  }
 }
+enliven(document);
 // A page that comes back from the browser's memory can be sent again, and the server says whether it may.
 addEventListener('pageshow', () => {
   for (const form of all('form[data-sent]')) delete form.dataset.sent;
@@ -132,4 +134,80 @@ for (const form of all('form[data-passkey]')) {
       announce('No passkey was used: try again, or use a password');
     }
   });
+}
+
+// The server says that something may have changed, and the page asks for itself again.
+const EVERY_MS = 3000;
+const BEATS_MS = 35_000;
+const regions = all('[data-live]');
+const stale = find('#stale');
+
+function patch(region, fresh) {
+  if (!fresh || fresh.textContent === region.textContent || region.contains(document.activeElement)) return;
+  if (region.dataset.live === 'rows') return patchRows(region, fresh);
+  region.replaceChildren(...fresh.childNodes);
+  enliven(region);
+}
+
+// Rows change where they stand. New ones wait, so that nothing moves under the pointer.
+function patchRows(region, fresh) {
+  const rows = new Map(all('a.row', fresh).map((link) => [link.pathname, link.closest('tr')]));
+  for (const link of all('a.row', region)) {
+    const row = link.closest('tr');
+    const newer = rows.get(link.pathname);
+    rows.delete(link.pathname);
+    if (newer && newer.textContent !== row.textContent) row.replaceWith(newer);
+  }
+  if (rows.size === 0) return;
+  let news = find('#news');
+  if (!news) {
+    region.insertAdjacentHTML('beforebegin', '<p id="news" role="status"><a class="button quiet"></a></p>');
+    news = find('#news');
+    news.firstChild.href = location.href;
+  }
+  news.firstChild.textContent = `${rows.size} new: show`;
+}
+
+if (regions.length > 0) {
+  let shownAt = new Date();
+  let timer;
+  let beats;
+  const source = new EventSource('/live');
+  const lose = () => {
+    stale.textContent = `Not connected: as of ${shownAt.toISOString().slice(11, 19)} UTC`;
+    stale.hidden = false;
+  };
+  const listen = () => {
+    clearTimeout(beats);
+    beats = setTimeout(lose, BEATS_MS);
+  };
+  const refresh = async () => {
+    timer = undefined;
+    try {
+      const answer = await fetch(location.href);
+      // Signed out, or the page is not there to be asked for.
+      if (answer.redirected || (answer.status >= 400 && answer.status < 500)) {
+        lose();
+        source.close();
+      } else if (answer.ok) {
+        const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html');
+        for (const region of regions) patch(region, find(`#${region.id}`, fresh));
+        shownAt = new Date();
+        stale.hidden = true;
+      } else lose();
+    } catch {
+      lose();
+    }
+  };
+  const look = () => {
+    if (!document.hidden && timer === undefined) timer = setTimeout(refresh, EVERY_MS * Math.random());
+  };
+  source.addEventListener('changed', look);
+  source.addEventListener('beat', listen);
+  source.addEventListener('open', () => {
+    if (!stale.hidden) look();
+  });
+  source.addEventListener('error', lose);
+  document.addEventListener('visibilitychange', look);
+  listen();
 }

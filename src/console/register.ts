@@ -9,6 +9,7 @@ import { explanationPage } from './invoices/invoice-page.ts';
 import { addInvoiceRoutes } from './invoices/invoice-routes.ts';
 import type { ConsoleDeps } from './page/console-deps.ts';
 import { ASSETS, type Page } from './page/layout.ts';
+import { addLive } from './page/live.ts';
 import { readQuery } from './page/read-fields.ts';
 import { type Answer, type Asked, createRoutes, sendPage } from './page/routes.ts';
 import { chooseProject, urlTo } from './page/visit.ts';
@@ -34,6 +35,7 @@ export function registerConsole(app: FastifyInstance, deps: ConsoleDeps): void {
   app.get('/*', { schema: { hide: true } }, (request, reply) =>
     request.url.startsWith('/admin/') ? reply.callNotFound() : sendPage(request, reply, null, unknownPage(request.url)),
   );
+  addLive(app, deps);
   for (const asset of Object.values(ASSETS)) serveAsset(app, asset);
 }
 

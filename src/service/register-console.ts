@@ -6,6 +6,7 @@ import { addSignInRoutes } from '../console/sign-in/sign-in-routes.ts';
 import type { NodeAccess, OperationDeps } from '../operator/operation.ts';
 import { createSignInLimits } from '../operator/people/sign-in-limits.ts';
 import { deriveKey } from '../runtime/key-ring.ts';
+import { INVOICES_CHANNEL } from '../store/ledger/checkout.ts';
 import { createTokenBuckets } from '../web/token-bucket.ts';
 import type { Context } from './context.ts';
 
@@ -31,6 +32,7 @@ export function registerOperatorPages(
   addSignInRoutes(app, deps);
   registerConsole(app, {
     ...{ ...operations, publicUrl, randomBelow: (n: number) => randomInt(n), consoleUrl },
+    onChange: (listener) => db.listen(INVOICES_CHANNEL, listener),
     ...{ findActor: sessions.findActor, stepUp: sessions.stepUp, sessionOf: sessions.sessionOf },
     ask: { ...nodes, networks, log },
     formKey: deriveKey(keyRing.current(), { purpose: 'quittance forms', salt: '' }),

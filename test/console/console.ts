@@ -10,6 +10,7 @@ import { createSignInLimits } from '../../src/operator/people/sign-in-limits.ts'
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { findCursor } from '../../src/store/chain/cursor.ts';
+import { INVOICES_CHANNEL } from '../../src/store/ledger/checkout.ts';
 import { createServer } from '../../src/web/server.ts';
 import { createTokenBuckets } from '../../src/web/token-bucket.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
@@ -71,7 +72,11 @@ export async function startTestConsole(service?: TestService): Promise<TestConso
     ...{ consoleUrl: () => url, log },
   });
   registerConsole(app, {
-    ...{ ...operationDeps({ db: over.db, now, random }), randomBelow: (n: number) => randomInt(n) },
+    ...{
+      onChange: (listener: () => void) => over.db.listen(INVOICES_CHANNEL, listener),
+      ...operationDeps({ db: over.db, now, random }),
+      randomBelow: (n: number) => randomInt(n),
+    },
     publicUrl: () => over.url,
     consoleUrl: () => url,
     findActor: async ({ headers }) => actors[String(headers['x-actor'])] ?? null,

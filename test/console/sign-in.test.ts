@@ -26,6 +26,7 @@ async function openConsole({ isSandbox = false, isSecure = true } = {}) {
   addSignInRoutes(app, deps);
   registerConsole(app, {
     ...{
+      onChange: () => undefined,
       ...operationDeps({ db: desk.db, now, random }),
       ...sessions,
       randomBelow: () => 0,

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { isCheckoutToken } from '../../domain/checkout-token.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
+import { createLiveStreams, type LiveStream, STREAM_HEADERS } from '../../web/live-streams.ts';
 import { Problem } from '../../web/problem.ts';
 import { DATA_HEADERS } from '../page/headers.ts';
 import { composeMessage, versionOf } from '../page/live-message.ts';
@@ -12,7 +13,6 @@ import { chooseLanguage } from '../words/languages.ts';
 import { wordsOf } from '../words/words.ts';
 import { createLivePages, type LivePage, type LivePagesDeps } from './live-pages.ts';
 import type { Reader } from './live-registry.ts';
-import { createLiveStreams, type LiveStream } from './live-streams.ts';
 
 export type LiveDeps = LivePagesDeps & { metrics: Pick<Metrics, 'requestSeconds'>; site: Site; beatMs?: number };
 
@@ -65,13 +65,6 @@ export function registerLive(app: FastifyInstance, deps: LiveDeps): void {
     return reply;
   });
 }
-
-const STREAM_HEADERS = {
-  'Content-Type': 'text/event-stream; charset=utf-8',
-  // A proxy that compresses or gathers a stream holds it back.
-  'Cache-Control': 'no-store, no-transform',
-  'X-Accel-Buffering': 'no',
-};
 
 type Asked = { token: string; version: string; reader: Reader };
 

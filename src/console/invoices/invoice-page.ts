@@ -6,7 +6,7 @@ import type { InvoiceView } from '../../operator/invoices/views.ts';
 import type { ListedProjectView } from '../../operator/projects/views.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Page } from '../page/layout.ts';
-import { alert, badge, copyButton, ltr, outside, time } from '../page/pieces.ts';
+import { alert, badge, copyButton, live, ltr, outside, time } from '../page/pieces.ts';
 import type { Visit } from '../page/visit.ts';
 import { renderFields, renderNext, renderSupport, renderTimeline, renderVerdict } from './explanation.ts';
 
@@ -28,15 +28,13 @@ export function invoicePage(visit: Visit, project: ListedProjectView, shown: Sho
   return {
     title: [...externalId].length > 60 ? `${[...externalId].slice(0, 60).join('')}…` : externalId,
     about: project,
-    beside: badge(status),
+    beside: live('state', badge(status)),
     ...(isRefused ? { status: 409 } : {}),
     main: html`${said === null ? null : isRefused ? alert(said) : html`<p class="good" role="status">${said}</p>`}
-${renderVerdict(explanation)}
-${renderNext(explanation)}
-${renderAmounts(invoice)}
+${live('verdict', html`${renderVerdict(explanation)}${renderNext(explanation)}`, { isSpoken: true })}
+${live('amounts', renderAmounts(invoice))}
 <p class="actions"><a class="button quiet" href="${checkoutUrl}" rel="noreferrer">Open as the payer</a>${receipt}${copyButton(checkoutUrl, 'Copy link for the payer')}</p>
-${renderTimeline(explanation, (entry) => renderReplay(visit, invoice, entry))}
-${renderFields(explanation)}
+${live('events', html`${renderTimeline(explanation, (entry) => renderReplay(visit, invoice, entry))}${renderFields(explanation)}`)}
 ${renderSupport(explanation, requestId)}`,
   };
 }

@@ -6,7 +6,20 @@ import type { ListedProjectView } from '../../operator/projects/views.ts';
 import { type Html, html } from '../../web/html.ts';
 import { renderQr } from '../../web/render-qr.ts';
 import type { Page } from '../page/layout.ts';
-import { alert, badge, copyButton, facts, field, ltr, number, outside, select, table, time } from '../page/pieces.ts';
+import {
+  alert,
+  badge,
+  copyButton,
+  facts,
+  field,
+  liveRows,
+  ltr,
+  number,
+  outside,
+  select,
+  table,
+  time,
+} from '../page/pieces.ts';
 import type { Fields } from '../page/read-fields.ts';
 import { urlTo, type Visit } from '../page/visit.ts';
 
@@ -72,7 +85,7 @@ function renderList(
     next === null
       ? null
       : html`<a class="button quiet" rel="next" href="${next}">${data.length < PAGE_SIZE ? `Look further: ${number(looked)} were looked through` : 'Older invoices'}</a>`;
-  return html`<section class="card flush" aria-label="Invoices">${rows}</section>
+  return html`${liveRows('Invoices', html`${rows}`)}
 <div class="pager">${more}${isFirst ? null : html`<a href="${urlTo(visit, '/invoices', project, filters)}">Newest</a>`}<a href="${csv}" download>Download these as CSV</a></div>`;
 }
 

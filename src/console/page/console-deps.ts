@@ -23,6 +23,8 @@ export type ConsoleDeps = OperationDeps &
     findActor(request: FastifyRequest): Promise<Actor | null>;
     /** `null`: it need not prove anything, for it did in the last minutes, or is the owner of a sandbox. */
     stepUp(request: FastifyRequest): Promise<StepUp | null>;
+    /** Calls when an invoice got another status, in whatever process; also when that may have been missed. */
+    onChange(listener: () => void): void;
     /** What names the session of a request, such as its cookie: a form is only taken from the session that it was made for. */
     sessionOf(request: FastifyRequest): string;
     /** Signs forms; the processes of a console have it in common. Random for each process when absent. */

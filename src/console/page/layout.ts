@@ -46,6 +46,7 @@ ${visit === null ? null : renderNavigation(visit, about)}
 </header>
 <main id="main" tabindex="-1">
 <div class="head"><h1>${title}</h1>${visit === null || about === null ? null : renderSwitch(visit, about)}${beside ?? null}</div>
+<p id="stale" class="notice" role="status" hidden></p>
 ${main}
 </main>
 ${visit === null ? null : renderFooter(visit)}

@@ -102,6 +102,16 @@ export function table<Row>(caption: string, columns: readonly Column<Row>[], row
 const content = (cell: Html | string) => html`${cell}`;
 const kindOf = (kind: 'number' | undefined) => (kind === undefined ? null : html` class="number"`);
 
+/** A part of a page that is kept up to date. `isSpoken`: screen readers say what is new in it. */
+export function live(id: string, content: Html, { isSpoken = false } = {}): Html {
+  return html`<div id="${id}" data-live${isSpoken ? html` aria-live="polite"` : null}>${content}</div>`;
+}
+
+/** A list in which rows are kept up to date. Newer ones are announced and do not push it down. */
+export function liveRows(label: string, content: Html): Html {
+  return html`<section class="card flush" id="rows" data-live="rows" aria-label="${label}">${content}</section>`;
+}
+
 /** A list of names and values. */
 export function facts(entries: readonly (readonly [name: string, value: Html | string | null])[]): Html {
   const shown = entries.flatMap(([name, value]) =>

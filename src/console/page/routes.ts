@@ -29,7 +29,7 @@ const MAX_FORM_BYTES = 64 * 1024;
 /** Nothing but the console's own style and script; no frame of anybody; and no copy after signing out. */
 export const HEADERS = {
   'Content-Security-Policy':
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
   // With `no-referrer` browsers would say that forms come from nowhere.
   'Referrer-Policy': 'same-origin',
   'Cache-Control': 'no-store',

@@ -2,7 +2,7 @@ import type { ListedProjectView } from '../../operator/projects/views.ts';
 import type { ConcernView, TodayView } from '../../operator/today/views.ts';
 import { type Html, html } from '../../web/html.ts';
 import { MARK, type Page } from '../page/layout.ts';
-import { duration, ltr, money, number, outside, time } from '../page/pieces.ts';
+import { duration, live, ltr, money, number, outside, time } from '../page/pieces.ts';
 import { urlTo, type Visit } from '../page/visit.ts';
 import { renderText } from '../page/words.ts';
 import { renderDays } from './chart.ts';
@@ -15,12 +15,10 @@ export function todayPage(visit: Visit, project: ListedProjectView, view: TodayV
   return {
     title: 'Today',
     about: project,
-    beside: html`<p class="asof">As of ${asOf(view.asOf)} UTC <a href="${urlTo(visit, '/', project)}">Look again</a></p>`,
-    main: html`${renderConcerns(visit, project, view)}
-${isNew ? renderSetUp(view) : null}
-${renderFigures(view)}
-${isNew || isSetUp ? null : renderSetUp(view)}
-${renderChain(view)}`,
+    beside: html`<p class="asof" id="asof" data-live>As of ${asOf(view.asOf)} UTC <a href="${urlTo(visit, '/', project)}">Look again</a></p>`,
+    main: html`${live('concerns', renderConcerns(visit, project, view), { isSpoken: true })}
+${live('figures', html`${isNew ? renderSetUp(view) : null}${renderFigures(view)}${isNew || isSetUp ? null : renderSetUp(view)}`)}
+${live('chain-line', renderChain(view))}`,
   };
 }
 

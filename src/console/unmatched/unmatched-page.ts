@@ -18,6 +18,7 @@ import {
   copyButton,
   facts,
   field,
+  liveRows,
   ltr,
   money,
   number,
@@ -56,7 +57,7 @@ export function unmatchedPage(
     main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
 ${sums.data.length === 0 ? null : renderSums(sums)}
 <nav aria-label="Which transfers"><ul class="tabs">${links}</ul></nav>
-${list.data.length === 0 ? renderNone(visit, project, state) : html`<section class="card flush" aria-label="Transfers">${table('Transfers that paid nothing, the newest first', COLUMNS, list.data)}</section>`}
+${list.data.length === 0 ? renderNone(visit, project, state) : liveRows('Transfers', table('Transfers that paid nothing, the newest first', COLUMNS, list.data))}
 <div class="pager">${older}${isFirst ? null : html`<a href="${urlTo(visit, '/unmatched', project, query)}">Newest</a>`}</div>`,
   };
 }

@@ -5,7 +5,7 @@ import type { ListedEndpointView, ShownEndpointView } from '../../operator/webho
 import { type Html, html } from '../../web/html.ts';
 import { oneClick } from '../forms/form.ts';
 import type { Page } from '../page/layout.ts';
-import { duration, facts, ltr, number, outside, table, time } from '../page/pieces.ts';
+import { duration, facts, liveRows, ltr, number, outside, table, time } from '../page/pieces.ts';
 import { urlTo, type Visit } from '../page/visit.ts';
 
 /** Does my shop hear me? */
@@ -20,7 +20,7 @@ export function webhooksPage(visit: Visit, project: ListedProjectView, data: rea
     main:
       data.length === 0
         ? html`<section class="card empty"><h2>No endpoint yet</h2><p>An endpoint is a URL of your shop that hears of each payment, by a signed request. Without one your shop asks the API, or reads the events.</p>${add === null ? null : html`<p>${add}</p>`}</section>`
-        : html`<section class="card flush" aria-label="Endpoints">${table('Endpoints, the oldest first', ENDPOINTS, data)}</section>`,
+        : liveRows('Endpoints', table('Endpoints, the oldest first', ENDPOINTS, data)),
   };
 }
 

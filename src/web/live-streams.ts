@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
-import type { UnixMs } from '../../domain/time.ts';
-import { inSlices } from '../../runtime/in-slices.ts';
+import type { UnixMs } from '../domain/time.ts';
+import { inSlices } from '../runtime/in-slices.ts';
 
 /** A stream of events to one browser (WHATWG HTML, 9.2). */
 export type LiveStream = {
@@ -13,6 +13,13 @@ export type LiveStreams = {
   /** Answers with a stream; `headers` name its type. It ends by itself after an hour, and the browser connects again. */
   open(response: ServerResponse, headers: OutgoingHttpHeaders): LiveStream;
   stop(): void;
+};
+
+export const STREAM_HEADERS = {
+  'Content-Type': 'text/event-stream; charset=utf-8',
+  // A proxy that compresses or gathers a stream holds it back.
+  'Cache-Control': 'no-store, no-transform',
+  'X-Accel-Buffering': 'no',
 };
 
 /** Half of the time that the server bears without a byte (30 s), and less than proxies bear (60 s as a rule). */
