@@ -10,6 +10,7 @@ import { runApi } from './api.ts';
 import type { BenchContext } from './bench-context.ts';
 import { buildRelease } from './build.ts';
 import { runCheckout } from './checkout/run.ts';
+import { runConsole } from './console/run.ts';
 import { runFloods } from './floods/run.ts';
 import { runGrowth } from './growth/run.ts';
 import { runIngest } from './ingest/run.ts';
@@ -23,7 +24,7 @@ import { runWebhooks } from './webhooks/run.ts';
 
 /**
  * `npm run bench` measures, prints tables, and writes bench/results/<name>-<time>.json. The names are `api` (the default), `ingest`,
- * `growth`, `misattribution`, `webhooks`, `checkout`, `paint`, `sizes`, `overload`, `floods` and `soak`. `--quick` is a short run that shows whether everything works and roughly how fast; its figures are no record.
+ * `growth`, `misattribution`, `webhooks`, `checkout`, `paint`, `sizes`, `console`, `overload`, `floods` and `soak`. `--quick` is a short run that shows whether everything works and roughly how fast; its figures are no record.
  * `--compare OLD.json` shows beside the targets what an earlier result had.
  * `growth` with `--invoices` measures a ledger of so many, with memory for its indexes and without; with `--partitions`, a table that is partitioned by hash.
  * `soak` takes as long as `--minutes` says, 20 if it says nothing. For `ingest`, `--full` replays a whole day in every row, `--day` only
@@ -45,6 +46,7 @@ const BENCHES = {
   checkout: async () => runCheckout(await prepare()),
   paint: async () => runPaint(await prepare()),
   sizes: async () => runSizes({ postgres: await startPostgres(), isQuick: flags.quick, onProgress: progress }),
+  console: async () => runConsole(await prepare()),
   overload: async () => runOverload(await prepare()),
   floods: async () => runFloods(await prepare()),
   soak: async () => runSoak({ ...(await prepare()), minutes: Number(flags.minutes) }),

@@ -1,0 +1,161 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { type AddressInfo, createServer } from 'node:net';
+import { formatApiKey } from '../../src/domain/api-key.ts';
+import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import { openSession } from '../../src/operator/people/session.ts';
+import { insertApiKey } from '../../src/store/access/api-keys.ts';
+import { insertPerson } from '../../src/store/access/people.ts';
+import type { Database } from '../../src/store/db/database.ts';
+import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
+import type { BenchContext, BenchResult } from '../bench-context.ts';
+import { ask, startScript, startService } from '../child.ts';
+import { onServer } from '../databases.ts';
+import { createDatabase, createGrowthShop, type GrowthShop } from '../growth/shop.ts';
+import type { LoadJob, LoadResult } from '../load.ts';
+import { ADDRESS_COUNT, fillLedger } from '../sizes/fill.ts';
+import { type Pages, timePages } from './pages.ts';
+import { judgeConsole, type Phase, showConsole } from './report.ts';
+
+type Plan = { invoices: number; looks: number; phases: number; seconds: number };
+const FULL: Plan = { invoices: 1_000_000, looks: 100, phases: 10, seconds: 8 };
+const QUICK: Plan = { invoices: 20_000, looks: 20, phases: 4, seconds: 3 };
+
+/** Four people, each of whom looks at another page each second. */
+const PEOPLE = 4;
+const CONNECTIONS = 16;
+
+/**
+ * How long the console's pages take with a million invoices, beside a page that asks the database nothing but who is there, and how much
+ * four people who click and one who exports all invoices slow creation down. One process has the roles `api` and `console`, as by default.
+ */
+export async function runConsole(context: BenchContext): Promise<BenchResult> {
+  const { command, postgres, flags, onProgress, onStart } = context;
+  const plan = flags.quick ? QUICK : FULL;
+  const { db, connection } = await createDatabase(postgres, 'console');
+  const shop = await createGrowthShop(db, 'tail', ADDRESS_COUNT);
+  const apiKey = await newKey(db, shop);
+  const cookie = `quittance=${await signIn(db)}`;
+  await onServer(connection, (client) => fillLedger(client, shop, plan.invoices, onProgress));
+  const samples = await findSamples(connection, shop);
+  await db.close();
+  const port = await freePort();
+  const service = await startService(command, connection, {
+    env: { QUITTANCE_ROLES: 'api,console', QUITTANCE_CONSOLE_PORT: String(port) },
+  });
+  onStart(service);
+  const pages = { url: `http://localhost:${port}`, cookie };
+  onProgress('looking at pages');
+  const looked = await timePages(pages, samples, plan.looks);
+  const [load] = await startScript('./load.ts', {});
+  onStart(load);
+  const job: LoadJob = {
+    ...{ kind: 'create', url: `${service.url}/v1/invoices`, connections: CONNECTIONS, seconds: plan.seconds },
+    headers: { authorization: `Bearer ${apiKey}` },
+  };
+  await ask(load, job);
+  const phases: Phase[] = [];
+  for (let number = 0; number < plan.phases; number += 1) {
+    const isBusy = number % 2 === 1;
+    onProgress(`creating, ${isBusy ? 'while people click' : 'alone'}, phase ${number + 1} of ${plan.phases}`);
+    const clicking = isBusy ? click(pages, samples, plan.seconds * 1000) : null;
+    const { requests, seconds, p99, unexpected } = await ask<LoadResult>(load, job);
+    if (unexpected > 0) throw new Error(`${unexpected} creations failed`);
+    phases.push({ isBusy, perSecond: requests / seconds, p99, clicks: (await clicking) ?? 0 });
+  }
+  return {
+    markdown: showConsole(plan.invoices, looked, phases),
+    targets: judgeConsole(looked, phases),
+    record: { plan, looked, phases },
+  };
+}
+
+async function newKey(db: Database, { projectId }: GrowthShop): Promise<string> {
+  const id = uuidV7(Date.now(), randomBytes(10));
+  const key = formatApiKey('devnet', id, randomBytes(32));
+  const secretSha256 = createHash('sha256').update(key).digest();
+  await insertApiKey(db, { id, projectId, name: 'load', secretSha256, allowedCidrs: null, expiresAt: null });
+  return key;
+}
+
+/** A session of an owner, as a sign-in begins it. */
+async function signIn(db: Database): Promise<string> {
+  const now = () => unixMs(Date.now());
+  const person = {
+    id: uuidV7(now(), randomBytes(10)),
+    login: 'bench',
+    name: 'bench',
+    role: 'owner',
+    projects: null,
+  } as const;
+  const from = { origin: '127.0.0.1', network: '127.0.0.1', userAgent: null, requestId: null };
+  return db.transaction(async (tx) => {
+    await insertPerson(tx, person, now());
+    const { token } = await openSession(tx, { db: tx, now, random: randomBytes }, { person, from, proof: 'totp' });
+    return token;
+  });
+}
+
+/** Paths of one thing of each kind, by the name of their screen. */
+async function findSamples(
+  connection: PostgresConnection,
+  { projectId, addressIds }: GrowthShop,
+): Promise<Record<string, string>> {
+  const { rows } = await onServer(connection, (client) =>
+    client.query<{ invoice: string; payable: string; endpoint: string; event: string }>(SAMPLE, [
+      projectId,
+      addressIds[0],
+    ]),
+  );
+  const [{ invoice = '', payable = '', endpoint = '', event = '' } = {}] = rows;
+  return {
+    ...{
+      Today: '/',
+      Invoices: '/invoices',
+      'Invoices, expired': '/invoices?status=EXPIRED',
+      'New invoice': '/invoices/new',
+    },
+    ...{ Invoice: `/invoices/${encodeId('inv', invoice)}`, 'Find an amount': `/find?q=${payable}` },
+    ...{ Unmatched: '/unmatched', Webhooks: '/webhooks', Endpoint: `/webhooks/${encodeId('whe', endpoint)}` },
+    ...{ Event: `/events/${encodeId('evt', event)}`, Addresses: '/addresses', Chain: '/chain', Reports: '/reports' },
+    ...{ Requests: '/requests', Settings: '/settings', 'API keys': '/settings/keys', People: '/settings/people' },
+    'Audit log': '/settings/audit',
+  };
+}
+
+const SAMPLE = `
+  select i.id as invoice, (i.payable_micro / 1e6)::numeric(20, 6)::text as payable,
+    (select id from webhook_endpoints where project_id = $1 limit 1) as endpoint,
+    (select id from events where project_id = $1 order by position desc limit 1) as event
+  from invoices i where i.project_id = $1 and i.address_id = $2 and i.status = 'PAID' order by i.id desc limit 1`;
+
+/** Returns how many pages were looked at. One more person downloads every invoice, again and again. */
+async function click(pages: Pages, samples: Record<string, string>, ms: number): Promise<number> {
+  const until = performance.now() + ms;
+  const paths = Object.values(samples);
+  let clicks = 0;
+  const person = async (offset: number) => {
+    for (let turn = offset; performance.now() < until; turn += 1) {
+      await (await fetch(pages.url + paths[turn % paths.length], { headers: { cookie: pages.cookie } })).arrayBuffer();
+      clicks += 1;
+      await new Promise((resolve) => setTimeout(resolve, 1000));
+    }
+  };
+  const ended = AbortSignal.timeout(ms);
+  const exporting = fetch(`${pages.url}/invoices.csv`, { headers: { cookie: pages.cookie }, signal: ended })
+    .then((answer) => answer.arrayBuffer())
+    .catch((error: Error) => {
+      if (error.name !== 'TimeoutError') throw error;
+    });
+  await Promise.all([...Array.from({ length: PEOPLE }, (_, index) => person(index * 4)), exporting]);
+  return clicks;
+}
+
+/** The console tells its port by its configuration alone. */
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise<void>((resolve) => server.close(() => resolve()));
+  return port;
+}
