@@ -12,9 +12,10 @@ const TYPES = { css: 'text/css', js: 'text/javascript' } as const;
 /** A file that pages load. `url` changes with the content. */
 export type Asset = { text: string; version: string; path: string; url: string; type: string };
 
-/** Reads an asset at start: the files are small, and a missing file should be noticed then. */
+/** Reads an asset at start: the files are small, and a missing file should be noticed then. Every style sheet begins with `tokens.css`. */
 export function readAsset(name: `${string}.${keyof typeof TYPES}`): Asset {
-  const text = readFileSync(new URL(name, PUBLIC), 'utf8');
+  const read = (file: string) => readFileSync(new URL(file, PUBLIC), 'utf8');
+  const text = name.endsWith('.css') ? read('tokens.css') + read(name) : read(name);
   const version = createHash('sha256').update(text).digest('hex').slice(0, 12);
   const path = `/assets/${name}`;
   const type = `${name.endsWith('.js') ? TYPES.js : TYPES.css}; charset=utf-8`;

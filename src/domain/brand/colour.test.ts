@@ -3,13 +3,13 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type AccentColours, accentPalette, contrast, parseColour } from './colour.ts';
 
-const css = readFileSync(new URL('../../../public/checkout.css', import.meta.url), 'utf8');
+const css = readFileSync(new URL('../../../public/tokens.css', import.meta.url), 'utf8');
 
 /** The custom properties of the light scheme, which come first, or of the dark one. */
 function property(name: string, scheme: 'light' | 'dark'): string {
   const values = [...css.matchAll(new RegExp(`--${name}: (#[0-9a-f]{3,6});`, 'g'))].map(([, value]) => value);
   const value = parseColour(values[scheme === 'light' ? 0 : 1] ?? '');
-  if (value === null) throw new Error(`public/checkout.css says no --${name} for ${scheme}`);
+  if (value === null) throw new Error(`public/tokens.css says no --${name} for ${scheme}`);
   return value;
 }
 

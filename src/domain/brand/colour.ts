@@ -31,7 +31,7 @@ export function contrast(one: string, other: string): number {
 const LEAST_ACCENT_CONTRAST = 4.5;
 const LEAST_INK_CONTRAST = 7;
 
-/** Colours of public/checkout.css. `tintShare` is how much of the accent its tint has; `end` where every contrast is reached. */
+/** Colours of public/tokens.css. `tintShare` is how much of the accent its tint has; `end` where every contrast is reached. */
 type Scheme = { ink: Rgb; ground: Rgb; card: Rgb; tintShare: number; end: 0 | 1 };
 
 const LIGHT: Scheme = {
