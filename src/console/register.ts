@@ -10,6 +10,7 @@ import { explanationPage } from './invoice-page.ts';
 import { addInvoiceRoutes } from './invoice-routes.ts';
 import { ASSETS, type Page } from './layout.ts';
 import { readQuery } from './read-fields.ts';
+import { addReportRoutes } from './reports-routes.ts';
 import { type Answer, type Asked, createRoutes, sendPage } from './routes.ts';
 import { emptyPage, todayPage } from './today-page.ts';
 import { addUnmatchedRoutes } from './unmatched-routes.ts';
@@ -28,6 +29,7 @@ export function registerConsole(app: FastifyInstance, deps: ConsoleDeps): void {
   routes.get('/find', 'explainSubject', (asked) => find(deps, asked));
   addInvoiceRoutes(routes, deps);
   addUnmatchedRoutes(routes, deps);
+  addReportRoutes(routes, deps);
   // To nobody it is told more of a page that does not exist; and the admin API answers for itself.
   app.get('/*', { schema: { hide: true } }, (request, reply) =>
     request.url.startsWith('/admin/') ? reply.callNotFound() : sendPage(request, reply, null, unknownPage(request.url)),
