@@ -12,6 +12,7 @@ import { addKeyCommands } from './key/commands.ts';
 import { addMasterKeyCommands } from './master-key/commands.ts';
 import { addProjectCommands } from './project/commands.ts';
 import { addReceiptCommands } from './receipt/commands.ts';
+import { addReportCommand } from './report/commands.ts';
 import { addSessionCommands } from './session/commands.ts';
 import { collect, NETWORK_OPTION, type Print } from './terminal/option-parts.ts';
 import type { Result, Terminal } from './terminal/terminal.ts';
@@ -46,6 +47,7 @@ export function addCommands(program: Command, terminal: Terminal): void {
   addChainCommands(program, terminal, print);
   addReconcileCommand(program, terminal, print);
   addTransferCommands(program, terminal, print);
+  addReportCommand(program, terminal);
   addUserCommands(program, terminal, print);
   addSessionCommands(program, terminal, print);
   addAuditCommands(program, terminal, print);

@@ -13,6 +13,7 @@ import { addLive } from './page/live.ts';
 import { readQuery } from './page/read-fields.ts';
 import { type Answer, type Asked, createRoutes, sendPage } from './page/routes.ts';
 import { chooseProject, urlTo } from './page/visit.ts';
+import { addReportRoutes } from './reports/reports-routes.ts';
 import { emptyPage, todayPage } from './today/today-page.ts';
 import { addUnmatchedRoutes } from './unmatched/unmatched-routes.ts';
 import { addWebhookRoutes } from './webhooks/webhook-routes.ts';
@@ -31,6 +32,7 @@ export function registerConsole(app: FastifyInstance, deps: ConsoleDeps): void {
   addInvoiceRoutes(routes, deps);
   addUnmatchedRoutes(routes, deps);
   addWebhookRoutes(routes, deps);
+  addReportRoutes(routes, deps);
   // To nobody it is told more of a page that does not exist; and the admin API answers for itself.
   app.get('/*', { schema: { hide: true } }, (request, reply) =>
     request.url.startsWith('/admin/') ? reply.callNotFound() : sendPage(request, reply, null, unknownPage(request.url)),

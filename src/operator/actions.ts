@@ -65,6 +65,7 @@ export const ACTIONS = {
   createInvoiceByHand: { role: 'operator', records: ['invoice.created'] },
 
   showToday: { role: 'viewer' },
+  showReport: { role: 'viewer' },
 
   showStatus: { role: 'viewer', wide: true },
   listProducers: { role: 'viewer', wide: true },

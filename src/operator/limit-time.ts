@@ -1,3 +1,4 @@
+import { AppError } from '../domain/errors.ts';
 import { answerOf } from '../store/db/rows-of.ts';
 
 /** Bounds each statement that follows in a transaction, so that a page is answered or refused soon, and holds up nobody else for long. */
@@ -8,3 +9,12 @@ export const limitTime = answerOf(
   (timeoutMs: number) => [String(timeoutMs)],
   () => undefined,
 );
+
+/** Whether an error is that of a statement that took longer than it was allowed to. */
+export function isGivenUp(error: unknown): boolean {
+  if (!(error instanceof AppError) || error.code !== 'DATABASE_UNAVAILABLE') return false;
+  return (error.cause as { code?: unknown } | undefined)?.code === QUERY_CANCELED;
+}
+
+/** SQLSTATE. */
+const QUERY_CANCELED = '57014';

@@ -109,6 +109,27 @@ test('transfers are listed, shown, resolved and exported as they were', async ()
   await finishAudited();
 });
 
+test('a report tells what to book of each day, and refuses what is no period', async () => {
+  const { both, run, finishAudited, ...shop } = await openPart('report');
+  const { projectId } = shop.shop;
+  const inShop = ['--project', projectId];
+  await both(['report']);
+  await both(['report', ...inShop]);
+  await both(['report', ...inShop, '--csv']);
+  await run(['report', ...inShop, '--from', '2026-08-20', '--to', '2026-08-31']);
+  await run(['report', '--project', shop.other.projectId, '--from', '2026-09-01', '--to', '2026-09-01', '--json']);
+  for (const wrong of [
+    ['--from', '2026-02-30'],
+    ['--to', '2026-09-01T12:00:00Z'],
+    ['--from', '2026-09-02'],
+    ['--from', '2025-01-01', '--to', '2026-01-02'],
+  ]) {
+    await both(['report', ...inShop, ...wrong]);
+  }
+  await both(['report', '--project', `prj_${NOBODYS}`]);
+  await finishAudited();
+});
+
 test('deliveries are listed, shown and replayed, and events shown, as they were', async () => {
   const { both, run, finishAudited, ...shop } = await openPart('deliveries');
   const inShop = ['--project', shop.shop.projectId];

@@ -73,6 +73,7 @@ const SCREENS: [name: string, path: () => string][] = [
   ],
   ['New secret', () => `/webhooks/${endpoint}/rotate`],
   ['Event', () => `/events/${event}`],
+  ['Reports', () => '/reports'],
   ['Address', () => `/find?q=${invoice.address}`],
   ['Not found', () => '/find?q=nothing'],
   ['Sign in', () => '/sign-in'],
@@ -103,6 +104,18 @@ test.each(SCREENS)(
     await close();
   },
 );
+
+test('sums of hundreds of millions fit beside each other on a report', async () => {
+  const { page, close } = await openPage('/reports');
+  await page.evaluate(
+    `for (const sum of document.querySelectorAll('.money')) sum.innerHTML = '123,456,789<wbr><small>.901234</small>'`,
+  );
+  for (const width of [320, 700, 768, 1280]) {
+    await page.setViewportSize({ width, height: 900 });
+    expect(await measureLayout(page), `${width}`).toEqual(FITS);
+  }
+  await close();
+});
 
 test('a person finds, walks, resolves and copies by keys alone, and can switch the keys off', async () => {
   const { page, problems, close } = await openPage('/');

@@ -14,6 +14,7 @@ const SCREENS: readonly (readonly [name: string, path: string, key: string, acti
   ['Invoices', '/invoices', 'i', 'listInvoices'],
   ['Unmatched', '/unmatched', 'u', 'listTransfers'],
   ['Webhooks', '/webhooks', 'w', 'listEndpoints'],
+  ['Reports', '/reports', 'b', 'showReport'],
 ];
 
 const screensOf = ({ actor }: Visit) => SCREENS.filter(([, , , action]) => isAllowed(actor, action));

@@ -8,11 +8,11 @@ export function ltr(text: string | number): Html {
   return html`<bdi dir="ltr">${text}</bdi>`;
 }
 
-/** `1234567.500000` → `1,234,567.50`: for sums that nobody has to type. */
+/** `1234567.500000` → `1,234,567.50`: for sums that nobody has to type. Where it does not fit, it breaks before the point. */
 export function money(amount: string): Html {
   const [whole = '0', fraction = ''] = amount.split('.');
   const decimals = fraction.replace(/0+$/, '').padEnd(2, '0');
-  return html`<span class="money">${whole.replace(/\B(?=(\d{3})+$)/g, ',')}<small>.${decimals}</small></span>`;
+  return html`<span class="money">${whole.replace(/\B(?=(\d{3})+$)/g, ',')}<wbr><small>.${decimals}</small></span>`;
 }
 
 export function number(value: number): string {

@@ -8,6 +8,7 @@ import * as explain from '../explain/operations.ts';
 import * as keys from '../keys/operations.ts';
 import type { Operation } from '../operation.ts';
 import * as projects from '../projects/operations.ts';
+import * as reports from '../reports/operations.ts';
 import * as transfers from '../transfers/operations.ts';
 import * as webhooks from '../webhooks/operations.ts';
 
@@ -19,6 +20,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...Object.values(webhooks),
   ...Object.values(deliveries),
   ...Object.values(transfers),
+  ...Object.values(reports),
   ...Object.values(explain),
   ...Object.values(chain),
   ...Object.values(audit),
@@ -31,7 +33,7 @@ const STREAM = 'its answer has no end, or any size, and no answer here is longer
 const WALLET = 'in the middle a person compares addresses with a wallet';
 const SECOND_FACTOR = 'it gives or takes what people sign in with, and a key shows no second factor';
 const OWN = 'it is of the person who is signed in, and a key is nobody';
-const PAGE = 'it is what a page of the console shows; programs read invoices by the API, and sums from the export';
+const PAGE = 'it is what a page of the console shows; programs read invoices by the API, and sums from the report';
 
 /** What cannot be run over the wire, and why. */
 export const LOCAL_ACTIONS: Readonly<Partial<Record<ActionName, string>>> = {

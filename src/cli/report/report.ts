@@ -1,0 +1,71 @@
+import { AppError } from '../../domain/errors.ts';
+import { showReportOperation } from '../../operator/reports/operations.ts';
+import type { ReportSums, ReportView } from '../../operator/reports/views.ts';
+import { writeReport } from '../../operator/reports/write-report.ts';
+import { runOperation } from '../terminal/run-operation.ts';
+import { type Column, tableOf } from '../terminal/table.ts';
+import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
+
+type Input = {
+  projectId: string | undefined;
+  from?: string | undefined;
+  to?: string | undefined;
+  csv?: boolean | undefined;
+};
+
+/** `null`: standard output holds the CSV and nothing else. */
+export async function printReport(terminal: Terminal, { csv = false, ...input }: Input): Promise<Result | null> {
+  if (csv && terminal.json) {
+    throw new AppError('INVALID_ARGUMENT', '--json promises JSON on standard output, and --csv is none: leave one out');
+  }
+  const data = await runOperation(terminal, showReportOperation, input);
+  if (csv) {
+    terminal.stdout.write(writeReport(data));
+    return null;
+  }
+  return {
+    data,
+    text: `${tableOf(COLUMNS, rowsOf(data))}\n\n${formatFields(balanceOf(data))}`,
+    next: 'compare the balance with the chain: "quittance reconcile"',
+  };
+}
+
+type Row = ReportSums & { name: string };
+
+/** The days, the months where there are several, and all of it. */
+function rowsOf({ days, months, total }: ReportView): Row[] {
+  const ofMonths = months.length > 1 ? months.map(({ month, ...sums }) => ({ name: month, ...sums })) : [];
+  const ofDays = days.map(({ day, ...sums }) => ({ name: day, ...sums }));
+  return [...ofDays, ...ofMonths, { name: 'sum', ...total }];
+}
+
+const counted = ({ count, amount }: ReportSums['out']) => (count === 0 ? '' : `${amount} (${count})`);
+
+const COLUMNS: readonly Column<Row>[] = [
+  ['DAY (UTC)', ({ name }) => name],
+  ['PAID', ({ paid }) => String(paid)],
+  ['REQUESTED', ({ requested }) => requested],
+  ['RECEIVED', ({ received }) => received],
+  ['TAILS', ({ tails }) => tails],
+  ['OF THEM LATE', ({ late }) => counted(late)],
+  ['DUPLICATE', ({ duplicate }) => counted(duplicate)],
+  ['UNMATCHED', ({ unmatched }) => counted(unmatched)],
+  ['OUT', ({ out }) => counted(out)],
+];
+
+function balanceOf({ projectId, from, to, balance }: ReportView): (readonly [string, string | null])[] {
+  const { start, came, left, end, uncompared } = balance;
+  return [
+    ['project', projectId],
+    [`balance before ${from}`, start],
+    ['came', came],
+    ['left', left],
+    [`balance at the end of ${to}`, end],
+    [
+      'not in it',
+      uncompared === 0
+        ? null
+        : `what ${uncompared} ${uncompared === 1 ? 'address' : 'addresses'} held before: not compared with the chain yet`,
+    ],
+  ];
+}
