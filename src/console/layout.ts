@@ -1,4 +1,6 @@
 import { keyMode } from '../domain/network.ts';
+import type { ActionName } from '../operator/actions.ts';
+import { isAllowed } from '../operator/authorize.ts';
 import type { ListedProjectView } from '../operator/projects/views.ts';
 import { readAsset } from '../web/assets.ts';
 import { type Html, html } from '../web/html.ts';
@@ -6,14 +8,28 @@ import { urlTo, type Visit } from './visit.ts';
 
 export const ASSETS = { css: readAsset('console.css'), js: readAsset('console.js') };
 
-const SCREENS = [
+/** `action`: who may not take it sees no link. */
+type Screen = readonly [name: string, path: string, key: string, action?: ActionName];
+
+const SCREENS: readonly Screen[] = [
   ['Today', '/', 't'],
   ['Invoices', '/invoices', 'i'],
   ['Unmatched', '/unmatched', 'u'],
-] as const;
+  ['Chain', '/chain', 'c', 'showStatus'],
+];
 
-/** `about`: the project of the page. `beside`: what stands at the right of the heading. */
-export type Page = { title: string; main: Html; about?: ListedProjectView | null; beside?: Html; status?: number };
+/**
+ * `about`: the project of the page. `beside`: what stands at the right of the heading. `refreshS`: the browser loads it again after so many
+ * seconds.
+ */
+export type Page = {
+  title: string;
+  main: Html;
+  about?: ListedProjectView | null;
+  beside?: Html;
+  status?: number;
+  refreshS?: number;
+};
 
 /** A whole page. `visit` `null`: it is not known who asks. */
 export function renderLayout(visit: Visit | null, { title, main, about = null, beside }: Page): string {
@@ -59,8 +75,12 @@ function renderBand({ network }: ListedProjectView): Html | null {
 `;
 }
 
+function screensOf({ actor }: Visit): readonly Screen[] {
+  return SCREENS.filter(([, , , action]) => action === undefined || isAllowed(actor, action));
+}
+
 function renderNavigation(visit: Visit, about: ListedProjectView | null): Html {
-  const links = SCREENS.map(([name, path, key]) => {
+  const links = screensOf(visit).map(([name, path, key]) => {
     const isHere = path === '/' ? visit.path === '/' : visit.path.startsWith(path);
     return html`<li><a href="${urlTo(visit, path, about)}" data-go="${key}"${isHere ? html` aria-current="page"` : null}>${name}</a></li>`;
   });
@@ -90,10 +110,12 @@ function listOf(path: string): string {
   return SCREENS.find(([, screen]) => screen !== '/' && path.startsWith(screen))?.[1] ?? '/';
 }
 
-function renderFooter({ actor }: Visit): Html {
+function renderFooter(visit: Visit): Html {
+  const { actor } = visit;
+  const keys = screensOf(visit).map(([name, , key]) => html`<dt><kbd>g</kbd> <kbd>${key}</kbd></dt><dd>${name}</dd>`);
   return html`<footer><p>You are <bdi>${actor.name}</bdi>, ${actor.role}. <button type="button" class="link" data-open="keys" hidden>Keyboard shortcuts</button></p><form method="post" action="/sign-out"><button class="link">Sign out</button></form></footer>
 <dialog id="keys" aria-labelledby="keys-title"><h2 id="keys-title">Keyboard shortcuts</h2>
-<dl class="facts"><dt><kbd>/</kbd></dt><dd>find</dd><dt><kbd>g</kbd> <kbd>t</kbd></dt><dd>Today</dd><dt><kbd>g</kbd> <kbd>i</kbd></dt><dd>Invoices</dd><dt><kbd>g</kbd> <kbd>u</kbd></dt><dd>Unmatched</dd><dt><kbd>j</kbd> <kbd>k</kbd></dt><dd>next, previous row</dd><dt><kbd>Enter</kbd></dt><dd>open the row</dd><dt><kbd>r</kbd></dt><dd>resolve it</dd><dt><kbd>?</kbd></dt><dd>this list</dd></dl>
+<dl class="facts"><dt><kbd>/</kbd></dt><dd>find</dd>${keys}<dt><kbd>j</kbd> <kbd>k</kbd></dt><dd>next, previous row</dd><dt><kbd>Enter</kbd></dt><dd>open the row</dd><dt><kbd>r</kbd></dt><dd>resolve it</dd><dt><kbd>?</kbd></dt><dd>this list</dd></dl>
 <label class="check"><input type="checkbox" id="keys-on"> Single keys are shortcuts</label>
 <form method="dialog"><button>Close</button></form></dialog>`;
 }

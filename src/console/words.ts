@@ -19,6 +19,8 @@ const LABELS: Labels = {
   resolution: 'What was done',
   refundTx: 'Transaction of the refund',
   q: 'the search',
+  kind: 'Job',
+  network: 'Network',
 };
 
 const fieldBy = (labels: Labels) => (name: string) => `“${labels[name] ?? LABELS[name] ?? name}”`;
@@ -45,6 +47,9 @@ export function renderText(text: Text, labels: Labels = {}): Html {
 
 function linkOf({ command, args: [subject] = [] }: Hint): { url: string; label: string } | null {
   switch (command) {
+    case 'chain status':
+    case 'chain resume':
+      return { url: '/chain', label: 'Chain' };
     case 'transfers list':
       return { url: '/unmatched', label: 'Unmatched money' };
     case 'explain':
