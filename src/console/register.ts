@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import { AppError } from '../domain/errors.ts';
 import { parseAmount } from '../domain/money.ts';
+import { createJobs } from '../operator/jobs/jobs.ts';
 import { showToday } from '../operator/today/show-today.ts';
-import { serveAsset } from '../web/assets.ts';
-import { html } from '../web/html.ts';
+import { addChainRoutes } from './chain/chain-routes.ts';
 import { explainTo } from './invoices/explain.ts';
 import { explanationPage } from './invoices/invoice-page.ts';
 import { addInvoiceRoutes } from './invoices/invoice-routes.ts';
@@ -17,6 +17,8 @@ import { addReportRoutes } from './reports/reports-routes.ts';
 import { emptyPage, todayPage } from './today/today-page.ts';
 import { addUnmatchedRoutes } from './unmatched/unmatched-routes.ts';
 import { addWebhookRoutes } from './webhooks/webhook-routes.ts';
+import { serveAsset } from '../web/assets.ts';
+import { html } from '../web/html.ts';
 
 /** The operator's pages. Where nobody is signed in, each leads to `/sign-in`. */
 export function registerConsole(app: FastifyInstance, deps: ConsoleDeps): void {
@@ -33,6 +35,10 @@ export function registerConsole(app: FastifyInstance, deps: ConsoleDeps): void {
   addUnmatchedRoutes(routes, deps);
   addWebhookRoutes(routes, deps);
   addReportRoutes(routes, deps);
+  const jobs = createJobs(deps);
+  // They end before the server does, which waits for the requests under way.
+  app.addHook('preClose', () => jobs.close());
+  addChainRoutes(routes, { ...deps, jobs });
   // To nobody it is told more of a page that does not exist; and the admin API answers for itself.
   app.get('/*', { schema: { hide: true } }, (request, reply) =>
     request.url.startsWith('/admin/') ? reply.callNotFound() : sendPage(request, reply, null, unknownPage(request.url)),

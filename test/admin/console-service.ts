@@ -8,14 +8,19 @@ import { findSteadyPort } from '../support/steady-port.ts';
 
 export const MASTER_KEY = 'A'.repeat(43).concat('=');
 
-type Options = { networks?: ServiceOptions['config']['networks']; url?: string | null; clock?: { now(): number } };
+type Options = {
+  networks?: ServiceOptions['config']['networks'];
+  url?: string | null;
+  clock?: { now(): number };
+  sandboxToken?: string;
+};
 
 /** A process with the role `console` alone over a database. */
 export async function startConsoleOver(
   connection: string,
   options: Options = {},
-): Promise<{ url: string; port: number }> {
-  const { networks = {}, url = null, clock } = options;
+): Promise<{ url: string; port: number; stop(): Promise<void> }> {
+  const { networks = {}, url = null, clock, sandboxToken } = options;
   const port = await findSteadyPort();
   const webhooks = { localTargets: true, retentionDays: 90 };
   const service = await startService({
@@ -25,6 +30,7 @@ export async function startConsoleOver(
     },
     console: {
       ...{ host: '127.0.0.1', port, url },
+      ...(sandboxToken === undefined ? {} : { sandboxToken }),
       config: {
         ...{ masterKeys: [MASTER_KEY], databaseUrl: connection, dataDir: '/nonexistent' },
         ...{ sandbox: false, webhooks, networks },
@@ -33,8 +39,13 @@ export async function startConsoleOver(
     ...{ connection, keyRing: TEST_KEY_RING, log: createLogger({ level: 'silent' }) },
     ...(clock === undefined ? {} : { clock }),
   });
-  onTestFinished(() => service.stop());
-  return { url: (await service.startConsole()) ?? '', port };
+  let stopped: Promise<void> | undefined;
+  const stop = () => {
+    stopped ??= service.stop();
+    return stopped;
+  };
+  onTestFinished(stop);
+  return { url: (await service.startConsole()) ?? '', port, stop };
 }
 
 /** A new key of the admin API, made by the command. */

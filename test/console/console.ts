@@ -1,15 +1,17 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import pg from 'pg';
-import { registerConsole } from '../../src/console/register.ts';
+import type { ConsoleDeps } from '../../src/console/page/console-deps.ts';
 import { addSignInRoutes } from '../../src/console/sign-in/sign-in-routes.ts';
+import { registerConsole } from '../../src/console/register.ts';
 import { decodeId, uuidV7 } from '../../src/domain/ids.ts';
-import { unixMs } from '../../src/domain/time.ts';
+import { type UnixMs, unixMs } from '../../src/domain/time.ts';
 import type { Actor } from '../../src/operator/actor.ts';
 import { createSignInLimits } from '../../src/operator/people/sign-in-limits.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { findCursor } from '../../src/store/chain/cursor.ts';
+import type { Database } from '../../src/store/db/database.ts';
 import { INVOICES_CHANNEL } from '../../src/store/ledger/checkout.ts';
 import { createServer } from '../../src/web/server.ts';
 import { createTokenBuckets } from '../../src/web/token-bucket.ts';
@@ -52,36 +54,50 @@ export function actorNamed(name: string, more: Partial<Actor> = {}): Actor {
   };
 }
 
-export async function startTestConsole(service?: TestService): Promise<TestConsole> {
+export async function startTestConsole(service?: TestService, more: Partial<ConsoleDeps> = {}): Promise<TestConsole> {
   const over = service ?? (await startTestService({ addressCount: 2 }));
+  const now = () => unixMs(over.clock.now());
+  const opened = await openConsole({ db: over.db, now, publicUrl: () => over.url }, more);
+  return {
+    ...{ ...opened, service: over },
+    stop: async () => {
+      await opened.stop();
+      if (service === undefined) await over.stop();
+    },
+  };
+}
+
+type Over = { db: Database; now(): UnixMs; publicUrl(): string };
+
+/** The same over any database, with some parts of its own. */
+export async function openConsole(
+  { db, now, publicUrl }: Over,
+  more: Partial<ConsoleDeps> = {},
+): Promise<Omit<TestConsole, 'service'>> {
   const actors: Record<string, Actor> = {
     ana: actorNamed('Ana'),
     otto: actorNamed('Otto', { role: 'operator' }),
     vera: actorNamed('Vera', { role: 'viewer' }),
   };
   const log = createLogger({ level: 'silent' });
-  const now = () => unixMs(over.clock.now());
   const random = (bytes: number) => randomBytes(bytes);
   let url = '';
   const app = createServer({ publicUrl: () => url, trustProxy: [], now, random, log, metrics: createMetrics() });
   addSignInRoutes(app, {
     people: () => ({
-      ...{ db: over.db, keyRing: TEST_KEY_RING, consoleUrl: url, now, random },
+      ...{ db, keyRing: TEST_KEY_RING, consoleUrl: url, now, random },
       limits: createSignInLimits(createTokenBuckets),
     }),
     ...{ consoleUrl: () => url, log },
   });
   registerConsole(app, {
-    ...{
-      onChange: (listener: () => void) => over.db.listen(INVOICES_CHANNEL, listener),
-      ...operationDeps({ db: over.db, now, random }),
-      randomBelow: (n: number) => randomInt(n),
-    },
-    publicUrl: () => over.url,
+    ...{ ...operationDeps({ db, now, random }), randomBelow: (n: number) => randomInt(n), publicUrl },
+    onChange: (listener: () => void) => db.listen(INVOICES_CHANNEL, listener),
     consoleUrl: () => url,
     findActor: async ({ headers }) => actors[String(headers['x-actor'])] ?? null,
     stepUp: async () => null,
     sessionOf: ({ headers }) => `${headers['x-actor']} ${headers['x-session'] ?? ''}`,
+    ...more,
   });
   url = await app.listen({ host: '127.0.0.1', port: 0 });
   const ask = async (path: string, options: RequestInit): Promise<Reply> => {
@@ -89,7 +105,7 @@ export async function startTestConsole(service?: TestService): Promise<TestConso
     return { status: response.status, headers: response.headers, text: await response.text() };
   };
   return {
-    ...{ url, app, service: over, actors },
+    ...{ url, app, actors },
     get: (path, headers = {}) => ask(path, { headers: { 'x-actor': 'ana', ...headers } }),
     post: (path, form, headers = {}) =>
       ask(path, {
@@ -101,10 +117,7 @@ export async function startTestConsole(service?: TestService): Promise<TestConso
         },
         body: typeof form === 'string' ? form : new URLSearchParams(form).toString(),
       }),
-    stop: async () => {
-      await app.close();
-      if (service === undefined) await over.stop();
-    },
+    stop: () => app.close(),
   };
 }
 

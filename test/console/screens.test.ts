@@ -1,9 +1,14 @@
+import { randomUUID } from 'node:crypto';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { encodeId } from '../../src/domain/ids.ts';
+import { raiseAlarm } from '../../src/store/chain/alarms.ts';
+import { setHalt } from '../../src/store/chain/cursor.ts';
 import { START_TIMEOUT_MS } from '../browser/checkout.ts';
 import { FITS, findViolations, measureLayout } from '../browser/measure-layout.ts';
 import { launchChromium } from '../support/chromium.ts';
+import { eventually, startTestService } from '../support/service.ts';
+import { nodesOfService } from './chain-nodes.ts';
 import {
   type Made,
   newInvoice,
@@ -11,6 +16,7 @@ import {
   send,
   startTestConsole,
   type TestConsole,
+  tokenIn,
   unmatchedIds,
   writeHistory,
 } from './console.ts';
@@ -21,10 +27,14 @@ let invoice: Made;
 let open: string;
 let endpoint: string;
 let event: string;
+let nodes: ReturnType<typeof nodesOfService>;
+/** Jobs: one that found differences, and one that runs. */
+let jobs: { ended: string; running: string };
 
 beforeAll(async () => {
-  [console_, browser] = await Promise.all([startTestConsole(), launchChromium()]);
-  const { service } = console_;
+  const service = await startTestService({ addressCount: 2 });
+  nodes = nodesOfService(service);
+  [console_, browser] = await Promise.all([startTestConsole(service, { nodes: nodes.nodes }), launchChromium()]);
   await writeHistory(service, service.project, (day) => day % 3);
   invoice = await newInvoice(service, 'قهوة'.repeat(25), '49.90');
   await newInvoice(service, '🧾'.repeat(200));
@@ -36,11 +46,47 @@ beforeAll(async () => {
     new RegExp(`${kind}_[0-9a-z]{26}`).exec((await console_.get(path)).text)?.[0] ?? '';
   endpoint = await idIn('/webhooks', 'whe');
   event = await idIn(`/webhooks/${endpoint}`, 'evt');
+  jobs = await showChain();
 }, START_TIMEOUT_MS);
 afterAll(async () => {
   await browser.close();
   await console_.stop();
+  await nodes.close();
+  await console_.service.stop();
 });
+
+/** What the screen Chain shows on a bad day; that payments of the month before are not on the chain is different. */
+async function showChain(): Promise<typeof jobs> {
+  const { service } = console_;
+  const { db, devnet } = service;
+  const to = String(devnet.solid().number);
+  const start = async () => {
+    const token = tokenIn(await console_.get('/chain/verify'), '/chain/verify');
+    const reply = await console_.post('/chain/verify', { token, from: '1', to });
+    return reply.headers.get('location') ?? '';
+  };
+  const ended = await start();
+  await eventually(
+    () => console_.get(ended),
+    ({ headers }) => headers.get('refresh') === null,
+  );
+  nodes.hold(0);
+  const running = await start();
+  for (const [kind, subject] of [
+    ['contract-event', 'قهوة'.repeat(25)],
+    ['unproven-block', '🧾'],
+    ['balance-differs', 'T'],
+  ] as const) {
+    await raiseAlarm(db, 'devnet', {
+      id: randomUUID(),
+      kind,
+      subject,
+      detail: `${subject} ${'ab'.repeat(32)} `.repeat(9),
+    });
+  }
+  await setHalt(db, 'devnet', `block 7 (${'cd'.repeat(32)}) contradicts the ledger, which has ${'ef'.repeat(32)}`);
+  return { ended, running };
+}
 
 /** A page of Ana's, with what must never happen on it. */
 async function openPage(path: string): Promise<{ page: Page; problems: string[]; close(): Promise<void> }> {
@@ -76,6 +122,13 @@ const SCREENS: [name: string, path: () => string][] = [
   ['Reports', () => '/reports'],
   ['Address', () => `/find?q=${invoice.address}`],
   ['Not found', () => '/find?q=nothing'],
+  ['Chain', () => '/chain'],
+  ['Producers', () => '/chain/producers'],
+  ['Verify blocks', () => '/chain/verify'],
+  ['A job that ended', () => jobs.ended],
+  ['A job that runs', () => `${jobs.running}?still=1`],
+  ['Close an alarm', () => `/chain/alarms/contract-event.${encodeURIComponent('قهوة'.repeat(25))}`],
+  ['Let the watcher go on', () => '/chain/resume'],
   ['Sign in', () => '/sign-in'],
 ];
 

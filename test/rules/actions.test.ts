@@ -9,7 +9,7 @@ const ROOT = join(import.meta.dirname, '../../src/operator');
 
 /** Parts of use cases that are called by other files, and tests. */
 const INNER = [
-  ...['recordActions', 'recordedActor', 'recordRescanned', 'rotateEndpointSecret', 'takeCode'],
+  ...['recordActions', 'recordedActor', 'recordRescanned', 'rotateEndpointSecret', 'runJob', 'takeCode'],
   ...[
     'authorize',
     'isAllowed',

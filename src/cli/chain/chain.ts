@@ -6,7 +6,7 @@ import {
   resumeChainOperation,
   showStatusOperation,
 } from '../../operator/chain/operations.ts';
-import type { WatcherState } from '../../operator/chain/show-status.ts';
+import { sayWatcher } from '../../operator/chain/status-words.ts';
 import type { ChainStatusView } from '../../operator/chain/views.ts';
 import { cliActor } from '../terminal/operator.ts';
 import { runOperation } from '../terminal/run-operation.ts';
@@ -24,7 +24,7 @@ export async function printStatus(terminal: Terminal, options: NetworkOption): P
     ['halted', halt && `since ${halt.at}: ${halt.reason}`],
     ['recorded', recorded === null ? 'nothing yet' : `block ${recorded.number} of ${recorded.time}`],
     ['examined', examined && `block ${examined.number} of ${examined.time}`],
-    ['watcher', describeState(state)],
+    ['watcher', sayWatcher(state)],
     ...describeWatcher(view),
     ...behind.why.map(({ text }, index) => [index === 0 ? 'why' : '', text] as const),
   ]);
@@ -36,12 +36,6 @@ export async function printStatus(terminal: Terminal, options: NetworkOption): P
       ? {}
       : { next: `nothing becomes PAID until you decide: "quittance chain resume --network ${network}"` }),
   };
-}
-
-function describeState({ ageMs, isRunning }: WatcherState): string {
-  if (ageMs === null) return 'never ran on this network';
-  const seconds = Math.max(0, Math.round(ageMs / 1000));
-  return isRunning ? `running, wrote ${seconds} s ago` : `not running: it last wrote ${seconds} s ago`;
 }
 
 function describeWatcher({ watcher, behind }: ChainStatusView): (readonly [string, string | null])[] {

@@ -1,3 +1,11 @@
+import {
+  adviseOnDifferences,
+  explainDifference,
+  listCounts,
+  sayRescanned,
+  sayUnattested,
+  sayVerified,
+} from '../../operator/chain/range-words.ts';
 import { readRange } from '../../operator/chain/read-range.ts';
 import { readInvoiceId, repairRange } from '../../operator/chain/repair-range.ts';
 import { rescanRange } from '../../operator/chain/rescan-range.ts';
@@ -23,8 +31,7 @@ export async function printRescanned(terminal: Terminal, options: RangeOptions):
   const data = await withNodes(terminal, options.network, (deps) =>
     rescanRange({ ...deps, onProgress }, cliActor(terminal), range),
   );
-  const text = `${data.blockCount} blocks read; new in the ledger: ${listCounts(data.added)}`;
-  return { data, text, ...hintOf(data) };
+  return { data, text: sayRescanned(data), ...hintOf(data) };
 }
 
 /** Exit code 1 if there is any difference. */
@@ -34,17 +41,12 @@ export async function printVerified(terminal: Terminal, options: RangeOptions): 
   const { view, hint } = await withNodes(terminal, options.network, (deps) =>
     verifyRange({ ...deps, onProgress }, cliActor(terminal), range),
   );
-  const { blockCount, comparedCount, differences } = view;
-  const summary = `${blockCount} blocks read, ${comparedCount} transfers of our addresses compared: `;
-  if (hint === null) return { data: view, text: `${summary}the ledger is the same`, ...hintOf(view) };
-  const advice =
-    hint.command === 'chain rescan'
-      ? 'record what is missing'
-      : 'ship nothing for these transfers: see what each did, and take back what the chain denies,';
+  const summary = sayVerified(view);
+  if (hint === null) return { data: view, text: summary, ...hintOf(view) };
   return {
     data: view,
-    text: `${tableOf(DIFFERENCES, differences)}\n\n${summary}${differences.length} differences`,
-    next: `${advice} with "${formatHint(hint)}"`,
+    text: `${tableOf(DIFFERENCES, view.differences)}\n\n${summary}`,
+    next: writeText(adviseOnDifferences(hint)),
     exitCode: EXIT.failed,
   };
 }
@@ -88,21 +90,8 @@ export async function printRepaired(terminal: Terminal, options: RepairOptions):
   };
 }
 
-const EXPLAINED: Record<DifferenceView['kind'], string> = {
-  missing: 'missing in the ledger',
-  'not-on-chain': 'not on the chain',
-  wrong: 'wrong',
-  'taken-back': 'on the chain, but taken back',
-};
-
 const DIFFERENCES: readonly Column<DifferenceView>[] = [
-  [
-    'DIFFERENCE',
-    ({ kind, onChain }) => {
-      if (kind !== 'wrong' || onChain === null) return EXPLAINED[kind];
-      return `${EXPLAINED[kind]}: ${onChain.amount} to or from ${onChain.address} in block ${onChain.blockNumber}`;
-    },
-  ],
+  ['DIFFERENCE', explainDifference],
   ['SIDE', ({ side }) => side],
   ['ADDRESS', ({ address }) => address],
   ['USDT', ({ amount }) => amount],
@@ -128,19 +117,9 @@ function nameInvoice({ invoice }: PlannedView): string {
   return invoice === null ? '' : `${invoice.invoiceId} (${quote(invoice.externalId)})`;
 }
 
-function listCounts(added: Readonly<Record<string, number>>): string {
-  return Object.entries(added)
-    .map(([kind, count]) => `${count} ${kind}`)
-    .join(', ');
-}
-
-/** Mentions blocks whose producers are not known now. */
-function hintOf({ blockCount, attestedCount }: Read): { next?: string } {
-  const count = blockCount - attestedCount;
-  if (count === 0) return {};
-  return {
-    next: `${count} of the blocks were signed by producers that are not known now; they stand because known ones built on them`,
-  };
+function hintOf(read: Read): { next?: string } {
+  const next = sayUnattested(read);
+  return next === null ? {} : { next };
 }
 
 /** Shows, now and then, how far it is, how fast, and how long it takes. */

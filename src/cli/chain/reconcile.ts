@@ -1,7 +1,7 @@
-import type { Hint } from '../../domain/message.ts';
 import { readAddress, reconcileNow } from '../../operator/chain/reconcile-now.ts';
+import { adviseOnBooks, noteReconciled } from '../../operator/chain/reconcile-words.ts';
 import type { ReconciledAddress } from '../../operator/chain/views.ts';
-import { formatHint } from '../../operator/command-words.ts';
+import { writeText } from '../../operator/command-words.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { cliActor } from '../terminal/operator.ts';
 import { formatTable, type Result, type Terminal } from '../terminal/terminal.ts';
@@ -27,26 +27,21 @@ export async function printReconciled(
       rows.map((row) => cellsOf(row, firstChecked)),
     ),
     ...(rows.length === 0 ? { next: 'no address yet: add one with "quittance address add T…"' } : {}),
-    ...(rows.every(({ status }) => status === 'good') ? {} : { next: adviceOn(hints), exitCode: EXIT.failed }),
+    ...(rows.every(({ status }) => status === 'good')
+      ? {}
+      : { next: adviseOnBooks(hints).map(writeText).join('\n'), exitCode: EXIT.failed }),
   };
 }
 
 function cellsOf(row: ReconciledAddress, firstChecked: ReadonlySet<string>): string[] {
   const { address } = row;
+  const note = noteReconciled(row, firstChecked.has(address));
   switch (row.status) {
-    case 'good': {
-      const note = firstChecked.has(address) ? `first check: it held ${row.opening}` : `at block ${row.block}`;
+    case 'good':
       return [address, 'good', row.balance, row.balance, '0.000000', note];
-    }
     case 'differs':
-      return [address, 'DIFFERS', row.ledger, row.chain, row.difference, `in blocks ${row.from} to ${row.to}`];
+      return [address, 'DIFFERS', row.ledger, row.chain, row.difference, note];
     case 'too-early':
-      return [address, 'too early', '', '', '', row.reason];
+      return [address, 'too early', '', '', '', note];
   }
-}
-
-function adviceOn(hints: readonly Hint[]): string {
-  if (hints.length === 0) return 'try again in a minute; the service must be running and catching up';
-  const lines = new Set(hints.map(formatHint));
-  return `read the blocks again in which it must have happened:\n${[...lines].slice(0, 20).join('\n')}`;
 }

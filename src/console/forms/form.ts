@@ -11,8 +11,9 @@ import type { Visit } from '../page/visit.ts';
 
 type Option = readonly [value: string, text: string];
 
-/** `value`: what it holds at first. A `check` is `yes` or nothing. */
+/** `value`: what it holds at first. A `check` is `yes` or nothing. `seen` is not shown: it names what the decision is made upon. */
 export type FormField = { name: string; label: string; value?: string | undefined; hint?: string } & (
+  | { kind: 'seen' }
   | { kind: 'line' | 'lines'; more?: Html }
   | { kind: 'select'; options: readonly Option[] }
   | { kind: 'check' }
@@ -56,7 +57,10 @@ export function formPage(
   filled: Fields | null,
   refused: Refused,
 ): Page {
-  const shown = fields.map((each) => renderField({ ...each, value: filled === null ? each.value : filled[each.name] }));
+  // A form that is shown again shows what is so now, and so that is what it is made upon.
+  const shown = fields.map((each) =>
+    renderField(filled === null || each.kind === 'seen' ? each : { ...each, value: filled[each.name] }),
+  );
   return {
     title,
     about,
@@ -71,6 +75,8 @@ ${shown}
 function renderField(given: FormField): Html {
   const { name, label, value, hint } = given;
   switch (given.kind) {
+    case 'seen':
+      return hidden(name, value ?? '');
     case 'line':
       return field(name, label, value, given.more, hint);
     case 'lines':
@@ -111,7 +117,7 @@ export function proofPage(
     status: refused?.status ?? 200,
     main: html`${refused === null ? null : alert(refused.problem)}
 <section class="card" aria-labelledby="about-to"><h2 id="about-to">Is it you, and is this what you want?</h2>${consequence}
-${facts(fields.map((each) => [each.label, shownValue(each, filled[each.name])]))}
+${facts(fields.flatMap((each) => (each.kind === 'seen' ? [] : [[each.label, shownValue(each, filled[each.name])] as const])))}
 <p class="hint">Nothing is done yet. Prove once more who you are: it counts for this, and for five minutes.${hasCode ? null : html` It takes a browser with JavaScript and your passkey.`}</p><p><a href="${back}">Back, without doing it</a></p></section>
 ${byPasskey}${byCode}`,
   };

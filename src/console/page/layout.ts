@@ -14,13 +14,24 @@ const SCREENS: readonly (readonly [name: string, path: string, key: string, acti
   ['Invoices', '/invoices', 'i', 'listInvoices'],
   ['Unmatched', '/unmatched', 'u', 'listTransfers'],
   ['Webhooks', '/webhooks', 'w', 'listEndpoints'],
+  ['Chain', '/chain', 'c', 'showStatus'],
   ['Reports', '/reports', 'b', 'showReport'],
 ];
 
 const screensOf = ({ actor }: Visit) => SCREENS.filter(([, , , action]) => isAllowed(actor, action));
 
-/** `about`: the project of the page. `beside`: what stands at the right of the heading. */
-export type Page = { title: string; main: Html; about?: ListedProjectView | null; beside?: Html; status?: number };
+/**
+ * `about`: the project of the page. `beside`: what stands at the right of the heading. `refreshS`: the browser loads it again after so many
+ * seconds.
+ */
+export type Page = {
+  title: string;
+  main: Html;
+  about?: ListedProjectView | null;
+  beside?: Html;
+  status?: number;
+  refreshS?: number;
+};
 
 /** A whole page. `visit` `null`: it is not known who asks. */
 export function renderLayout(visit: Visit | null, { title, main, about = null, beside }: Page): string {

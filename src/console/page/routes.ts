@@ -88,7 +88,7 @@ export function sendPage(
 ): Promise<FastifyReply> {
   reply
     .code(page.status ?? 200)
-    .headers(HEADERS)
+    .headers({ ...HEADERS, ...(page.refreshS === undefined ? {} : { Refresh: String(page.refreshS) }) })
     .type('text/html; charset=utf-8');
   return sendCompressed(request, reply, renderLayout(visit, page));
 }

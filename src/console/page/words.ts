@@ -21,6 +21,8 @@ const LABELS: Labels = {
   q: 'the search',
   events: 'Hears of',
   url: 'URL',
+  kind: 'Job',
+  network: 'Network',
 };
 
 const fieldBy = (labels: Labels) => (name: string) => `“${labels[name] ?? LABELS[name] ?? name}”`;
@@ -47,6 +49,9 @@ export function renderText(text: Text, labels: Labels = {}): Html {
 
 function linkOf({ command, args: [subject] = [] }: Hint): { url: string; label: string } | null {
   switch (command) {
+    case 'chain status':
+    case 'chain resume':
+      return { url: '/chain', label: 'Chain' };
     case 'transfers list':
       return { url: '/unmatched', label: 'Unmatched money' };
     case 'explain':

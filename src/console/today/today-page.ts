@@ -1,3 +1,4 @@
+import { isAllowed } from '../../operator/authorize.ts';
 import type { ListedProjectView } from '../../operator/projects/views.ts';
 import type { ConcernView, TodayView } from '../../operator/today/views.ts';
 import { type Html, html } from '../../web/html.ts';
@@ -18,7 +19,7 @@ export function todayPage(visit: Visit, project: ListedProjectView, view: TodayV
     beside: html`<p class="asof" id="asof" data-live>As of ${asOf(view.asOf)} UTC <a href="${urlTo(visit, '/', project)}">Look again</a></p>`,
     main: html`${live('concerns', renderConcerns(visit, project, view), { isSpoken: true })}
 ${live('figures', html`${isNew ? renderSetUp(view) : null}${renderFigures(view)}${isNew || isSetUp ? null : renderSetUp(view)}`)}
-${live('chain-line', renderChain(view))}`,
+${live('chain-line', renderChain(visit, project, view))}`,
   };
 }
 
@@ -103,7 +104,7 @@ function renderFigures({ figures }: TodayView): Html {
 <section class="card" aria-labelledby="days"><h2 id="days">Paid a day</h2>${renderDays(days)}</section>`;
 }
 
-function renderChain({ chain, asOf: now }: TodayView): Html {
+function renderChain(visit: Visit, project: ListedProjectView, { chain, asOf: now }: TodayView): Html {
   const { network, head, headAt, recorded, nodes, goodNodes, why } = chain;
   if (head === null || headAt === null) {
     return html`<section class="card" aria-labelledby="chain"><h2 id="chain">Chain</h2><p>${network} was never examined${why === null ? null : html`: ${outside(why, 300)}`}.</p></section>`;
@@ -114,5 +115,8 @@ function renderChain({ chain, asOf: now }: TodayView): Html {
       ? html`<span class="badge" data-state="PAID">Up to date</span>`
       : html`<span class="badge" data-state="CONFIRMING">Behind</span>`;
   const reason = why === null ? null : html`<p>${outside(why, 300)}</p>`;
-  return html`<section class="card" aria-labelledby="chain"><h2 id="chain">Chain</h2><p>${state} ${network}, block ${ltr(number(head))} of ${time(headAt)} (${age} old); irreversible and recorded up to ${ltr(recorded === null ? '–' : number(recorded))}; ${goodNodes} of ${nodes} ${nodes === 1 ? 'node answers' : 'nodes answer'}.</p>${reason}</section>`;
+  const closer = isAllowed(visit.actor, 'showStatus')
+    ? html`<p><a href="${urlTo(visit, '/chain', project)}">Look closer</a></p>`
+    : null;
+  return html`<section class="card" aria-labelledby="chain"><h2 id="chain">Chain</h2><p>${state} ${network}, block ${ltr(number(head))} of ${time(headAt)} (${age} old); irreversible and recorded up to ${ltr(recorded === null ? '–' : number(recorded))}; ${goodNodes} of ${nodes} ${nodes === 1 ? 'node answers' : 'nodes answer'}.</p>${reason}${closer}</section>`;
 }

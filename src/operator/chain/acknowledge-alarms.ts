@@ -14,6 +14,10 @@ const CLOSED_BY_OPERATORS: readonly AlarmKind[] = [
   ...(['contract-event', 'unproven-block', 'payment-denied', 'database-restored'] as const),
 ];
 
+export function isClosedByOperators(kind: string): boolean {
+  return (CLOSED_BY_OPERATORS as readonly string[]).includes(kind);
+}
+
 /** A kind of alarm that an operator closes. Errors: `INVALID_ARGUMENT`. */
 export function readAlarmKind(text: string): AlarmKind {
   const kind = ALARM_KINDS.find((known) => known === text);

@@ -50,8 +50,13 @@ export const resumeChainOperation = operation({
   summary:
     'Let a watcher go on that stopped because the chain contradicted the ledger; without isSettled only show why',
   ...{ method: 'POST', path: '/chain/:network/resume', output: ResumedView },
-  input: Type.Object({ network: NetworkName, isSettled: Flag }),
-  read: ({ network, isSettled = false }) => ({ network, isSettled }),
-  run: (deps, actor, { network, isSettled }) =>
-    resumeChain(deps, actor, { network: selectNetwork(deps.networks, network), isSettled }),
+  input: Type.Object({
+    ...{ network: NetworkName, isSettled: Flag },
+    haltedAt: Type.Optional(
+      Type.String({ description: 'When the halt was that you saw; refused if it is another now' }),
+    ),
+  }),
+  read: ({ network, isSettled = false, haltedAt = null }) => ({ network, isSettled, haltedAt }),
+  run: (deps, actor, { network, ...decision }) =>
+    resumeChain(deps, actor, { network: selectNetwork(deps.networks, network), ...decision }),
 });

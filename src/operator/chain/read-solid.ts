@@ -36,12 +36,7 @@ export async function readSolid(
   onBlocks: (blocks: SolidBlock[]) => Promise<void>,
 ): Promise<ReadSolid> {
   const { solid } = await followedCursor(deps.db, deps.network);
-  if (to > solid.number) {
-    throw new AppError(
-      'INVALID_ARGUMENT',
-      say`${{ field: 'to' }} ${to} is above block ${solid.number}, where the ledger stands: what comes after it is the service's to read`,
-    );
-  }
+  refuseAbove(to, solid.number);
   const sets = (await findProducerSets(deps.db, deps.network, MAX_SETS)).reverse();
   const counts = { blockCount: 0, attestedCount: 0 };
   const handOver = async (ready: UnattestedBlock[]) => {
@@ -62,6 +57,15 @@ export async function readSolid(
     }
   }
   return counts;
+}
+
+/** What the ledger does not have yet is the watcher's. Errors: `INVALID_ARGUMENT`. */
+export function refuseAbove(to: number, solidNumber: number): void {
+  if (to <= solidNumber) return;
+  throw new AppError(
+    'INVALID_ARGUMENT',
+    say`${{ field: 'to' }} ${to} is above block ${solidNumber}, where the ledger stands: what comes after it is the service's to read`,
+  );
 }
 
 async function readBranch(

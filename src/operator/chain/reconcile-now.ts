@@ -30,11 +30,11 @@ export function readAddress(text: string): TronAddress {
 }
 
 /**
- * Compares what these addresses, or all, hold on the chain with the ledger now. `onProgress` hears how many of how many are done.
- * Errors: `NOT_FOUND`, `NO_NODE`, `NODE_REFUSED`.
+ * Compares what these addresses, or all, hold on the chain with the ledger now. `onProgress` hears how many of how many are done;
+ * `signal` ends the waiting. Errors: `NOT_FOUND`, `NO_NODE`, `NODE_REFUSED`.
  */
 export async function reconcileNow(
-  deps: NodeDeps & { onProgress(done: number, total: number): void },
+  deps: NodeDeps & { onProgress(done: number, total: number): void; signal?: AbortSignal },
   _actor: Actor,
   { addresses: wanted }: { addresses: readonly TronAddress[] },
 ): Promise<ReconciledNow> {

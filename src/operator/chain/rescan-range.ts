@@ -15,7 +15,7 @@ import type { RescannedView } from './views.ts';
  * operator took back what it has: that is repaired with `quittance chain repair`, and never silently.
  */
 export async function rescanRange(
-  deps: NodeDeps & { onProgress(blockCount: number): void },
+  deps: NodeDeps & { onProgress(blockCount: number, addedCount: number): void },
   actor: Actor,
   range: Range,
 ): Promise<RescannedView> {
@@ -34,7 +34,10 @@ export async function rescanRange(
     const counts = await recordRescanned(deps, actor, blocks);
     for (const kind of Object.keys(added) as (keyof TransferCounts)[]) added[kind] += counts[kind];
     done += blocks.length;
-    deps.onProgress(done);
+    deps.onProgress(
+      done,
+      Object.values(added).reduce((sum, count) => sum + count, 0),
+    );
   });
   return { network: deps.network, ...range, ...read, added };
 }

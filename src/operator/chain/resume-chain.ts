@@ -8,14 +8,20 @@ import type { Actor } from '../actor.ts';
 import { recordActions } from '../record-actions.ts';
 import type { ResumedView } from './views.ts';
 
-/** Lets a watcher that stopped for good go on, if somebody who saw the reason says that it is settled. Errors: `NOT_FOUND`. */
+/**
+ * Lets a watcher that stopped for good go on, if somebody who saw the reason says that it is settled. `haltedAt`: the moment of the halt
+ * that was seen; `null`: whichever it is. Errors: `NOT_FOUND`, `CONFLICT` where it halted anew meanwhile.
+ */
 export async function resumeChain(
   { db, now }: { db: Database; now(): UnixMs },
   actor: Actor,
-  { network, isSettled }: { network: Network; isSettled: boolean },
+  { network, isSettled, haltedAt = null }: { network: Network; isSettled: boolean; haltedAt?: string | null },
 ): Promise<ResumedView> {
   const halt = await findHalt(db, network);
   if (halt === null) throw new AppError('NOT_FOUND', `${network} is not halted: there is nothing to resume`);
+  if (haltedAt !== null && haltedAt !== toIso(halt.at)) {
+    throw new AppError('CONFLICT', `${network} halted anew at ${toIso(halt.at)}: look at its reason`);
+  }
   if (isSettled) {
     // Together, so that who looks between sees no alarm without its cause; the watcher, which may not run, need not end it.
     await db.transaction(async (tx) => {

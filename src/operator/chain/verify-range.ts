@@ -14,7 +14,7 @@ const MAX_DIFFERENCES = 1000;
  * a difference. Errors as of `readSolid`.
  */
 export async function verifyRange(
-  deps: ReadSolidDeps & { onProgress(blockCount: number): void },
+  deps: ReadSolidDeps & { onProgress(blockCount: number, differenceCount: number): void },
   _actor: Actor,
   range: Range,
 ): Promise<{ view: VerifiedRangeView; hint: Hint | null }> {
@@ -27,7 +27,7 @@ export async function verifyRange(
     comparedCount += compared.chainCount;
     differences.push(...compared.differences.slice(0, MAX_DIFFERENCES - differences.length));
     done += blocks.length;
-    onProgress(done);
+    onProgress(done, differences.length);
   });
   const view = { network, ...range, ...read, comparedCount, differences: differences.map(describeDifference) };
   return { view, hint: differences.length === 0 ? null : mending(view) };

@@ -4,6 +4,7 @@ import { formatAmount, microUsdt } from '../../domain/money.ts';
 import { toIso, type UnixMs } from '../../domain/time.ts';
 import type { AlarmKind } from '../../store/chain/alarms.ts';
 import type { Actor } from '../actor.ts';
+import { adviseOnAlarm } from '../chain/advise-on-alarm.ts';
 import type { ChainStatusView } from '../chain/views.ts';
 import { shorten } from '../explain/explanation.ts';
 import type { ListedEndpointView } from '../webhooks/views.ts';
@@ -50,7 +51,7 @@ function fromAlarms({ actor, view, alarms, endpoints }: Facts): ConcernView[] {
   );
   return seen.map(({ kind, subject, detail, raisedAt }) => ({
     ...{ rank: CALMER.has(kind) ? 2 : 1, about: 'alarm', code: kind, subject, text: detail, since: raisedAt },
-    next: say`what each alarm means and how it ends is told by "${{ command: 'chain status' }}"`,
+    next: adviseOnAlarm(kind),
   }));
 }
 

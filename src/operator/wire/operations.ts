@@ -29,6 +29,7 @@ export const OPERATIONS: readonly Operation[] = [
 
 const FILES = 'it works on files and the database of the machine that it runs on, while the service may be stopped';
 const LONG = 'it asks nodes for minutes or hours, which takes a job with progress';
+const JOB = 'it is of the jobs that a process of the console has in memory, and its pages show them';
 const STREAM = 'its answer has no end, or any size, and no answer here is longer than memory';
 const WALLET = 'in the middle a person compares addresses with a wallet';
 const SECOND_FACTOR = 'it gives or takes what people sign in with, and a key shows no second factor';
@@ -41,6 +42,7 @@ export const LOCAL_ACTIONS: Readonly<Partial<Record<ActionName, string>>> = {
   ...{ restoreBackup: FILES, acceptRestore: FILES },
   rotateMasterKey: 'the new key comes from a variable or a file of every process of the service',
   ...{ reconcileNow: LONG, verifyRange: LONG, rescanRange: LONG, repairRange: LONG, checkCheckpoint: LONG },
+  ...{ startJob: JOB, listJobs: JOB, showJob: JOB, stopJob: JOB },
   ...{ passBlock: LONG, acceptProducers: LONG },
   ...{ tailEvents: STREAM, exportTransfers: STREAM, exportAudit: STREAM },
   ...{

@@ -1,0 +1,83 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { AppError } from '../../domain/errors.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import type { Node } from './node.ts';
+import { ALONE, createNodePause, type NodePause } from './node-pause.ts';
+import type { NodePool } from './node-pool.ts';
+import { createTurns } from './turns.ts';
+
+type Options = {
+  /** Ends the requests under way, and every further one, with its reason. */
+  signal: AbortSignal;
+  now(): UnixMs;
+};
+
+/** The watcher's request waits behind no more of ours, where a node takes few a second. */
+const AT_ONCE = 2;
+/** Before each request: 40 a second at most, which is about 30 blocks and a quarter of a processor. */
+const REST_MS = 50;
+/** Nobody waits for an answer, so it may take as long as that of an only node. */
+const TIMEOUT_MS = 10_000;
+const DAY_MS = 24 * 60 * 60_000;
+/** Following a chain takes 75,000 requests a day, and look-ups of payers 17,340 at most. */
+const NEEDED_A_DAY = 92_340;
+
+/**
+ * The same nodes for long work that can wait, beside a watcher that cannot: few requests at once, and of a day's limit only what watcher
+ * and payers do not need until midnight (UTC). A node is paused for what it refuses to everybody; what is wrong with its answers pauses it
+ * for this work alone.
+ */
+export function poolShare(pool: NodePool, { signal, now }: Options): NodePool {
+  const inTurn = createTurns(AT_ONCE);
+  const pauses = new Map<string, NodePause>();
+  const clockMs = () => performance.now();
+  const pausedMs = ({ origin }: Node) => pauses.get(origin)?.remainingMs() ?? 0;
+  const shareOf = (node: Node): Node => ({
+    ...node,
+    ask: (question, call) =>
+      inTurn(async () => {
+        await delay(REST_MS, undefined, { signal });
+        leaveOthersTheirs(node, now());
+        // A node that keeps no history is not to blame for what is asked of it here.
+        return unlessAborted(signal, () => node.ask(question, { timeoutMs: TIMEOUT_MS, ...call, isOptional: true }));
+      }),
+  });
+  return {
+    ...pool,
+    available: async () => {
+      const nodes = await unlessAborted(signal, () => pool.available());
+      if (nodes.every((node) => pausedMs(node) > 0)) {
+        for (const pause of pauses.values()) pause.shorten(ALONE.longestMs);
+      }
+      return nodes.filter((node) => pausedMs(node) === 0).map(shareOf);
+    },
+    report: ({ origin }) => {
+      const pause = pauses.get(origin) ?? createNodePause({ clockMs, random: Math.random });
+      pauses.set(origin, pause);
+      pause.fail({ kind: 'report', sentMs: clockMs(), costMs: 0, askedMs: null, isAlone: false });
+    },
+    praise: ({ origin }) => void pauses.get(origin)?.praise(),
+  };
+}
+
+function leaveOthersTheirs({ origin, requestsLeft }: Node, now: UnixMs): void {
+  const left = requestsLeft();
+  const needed = Math.ceil((NEEDED_A_DAY * (DAY_MS - (now % DAY_MS))) / DAY_MS);
+  if (left === null || left > needed) return;
+  const message = `${origin} was not asked: the ${left} requests that it takes today are left to the watcher and to payers; try again tomorrow (UTC), or add a node`;
+  throw new AppError('NODE_REFUSED', message, { retryable: true });
+}
+
+async function unlessAborted<Answer>(signal: AbortSignal, ask: () => Promise<Answer>): Promise<Answer> {
+  signal.throwIfAborted();
+  let stop = () => {};
+  const stopped = new Promise<never>((_resolve, reject) => {
+    stop = () => reject(signal.reason);
+    signal.addEventListener('abort', stop, { once: true });
+  });
+  try {
+    return await Promise.race([ask(), stopped]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}

@@ -1,0 +1,34 @@
+import { say, type Text } from '../../domain/message.ts';
+import type { AlarmKind } from '../../store/chain/alarms.ts';
+
+/** What somebody does about an alarm of each kind, and how those end that nobody closes. docs/chain-truth.md says more. */
+const ADVICE: Record<AlarmKind, Text> = {
+  blind:
+    'Look at the nodes, and add one. Invoices are created meanwhile, nothing expires and nothing is lost; it ends with a fresh block.',
+  halted: say`Find out which of the two is right, the ledger or the chain. When it is settled: "${{ command: 'chain resume' }}".`,
+  'unverifiable-block': say`If it goes on, replace the node that showed it. Where no node can prove the block, and you compared it with an explorer: "${{ command: 'chain pass', input: { block: '…', reason: '…' } }}".`,
+  'unproven-block': 'Transfers rest on the word of operators. Ask a node by gRPC, which shows the bytes.',
+  'nodes-disagree': 'One of the operators is wrong: add a node of a third one. It ends when enough agree.',
+  'producers-refused': say`Compare the producers with an explorer. If the network really changed so much: "${{ command: 'chain producers', input: { accept: true } }}".`,
+  'not-solid': 'The node shows another chain, or our producers are outdated: compare both with an explorer.',
+  'contract-event': 'Read what Tether announced.',
+  'payment-denied': 'The invoice stays PAID, and was not paid by this: tell your shop.',
+  'balance-differs':
+    'Run the repair that the alarm names: it shows what is different, and changes nothing until you say so. If nothing is, somebody moved money that no log shows: ask us.',
+  'address-blacklisted': say`It still receives and cannot spend. Take it out of use: "${{ command: 'address retire' }}".`,
+  'address-damaged':
+    'Somebody changed the database. The address is shown to nobody, and the watcher waits: see docs/operations.md.',
+  'schema-changed':
+    'Somebody changed the tables, and what they guarantee may not hold: see docs/operations.md. It ends within a minute after the repair.',
+  'capacity-low': say`Add addresses: "${{ command: 'address add' }}".`,
+  'order-flood':
+    'A sale, or somebody makes the shop create orders. It ends by itself when half of both limits is free.',
+  'webhook-disabled': say`Repair the receiver, then "${{ command: 'webhook enable' }}", which ends it.`,
+  'secret-damaged': say`Find out who wrote to the database, and restore the row or the master key, or make a new secret: "${{ command: 'webhook rotate' }}". Events wait meanwhile.`,
+  'database-restored': 'Add new addresses, and do what else docs/backup.md says.',
+};
+
+/** A kind of a newer release has words that this one does not know. */
+export function adviseOnAlarm(kind: string): Text {
+  return Object.hasOwn(ADVICE, kind) ? ADVICE[kind as AlarmKind] : 'See docs/chain-truth.md.';
+}

@@ -1,0 +1,54 @@
+import { randomBytes } from 'node:crypto';
+import { expect, test, vi } from 'vitest';
+import { AppError } from '../../domain/errors.ts';
+import { unixMs } from '../../domain/time.ts';
+import { createLogger } from '../../runtime/log.ts';
+import type { Database } from '../../store/db/database.ts';
+import { commandActor } from '../actor.ts';
+import { createJobs } from './jobs.ts';
+
+const ANA = commandActor('Ana');
+const order = { kind: 'verify', network: 'devnet', range: { from: 1, to: 9 } } as const;
+
+/** Jobs that fail as soon as they look for nodes. */
+function setUp(failure: Error) {
+  const lines: string[] = [];
+  const jobs = createJobs({
+    db: {} as Database,
+    now: () => unixMs(Date.now()),
+    random: (bytes) => randomBytes(bytes),
+    log: createLogger({ level: 'info', destination: { write: (line) => lines.push(line) } }),
+    nodes: () => Promise.reject(failure),
+  });
+  const run = async () => {
+    const { jobId } = jobs.start(ANA, order);
+    await vi.waitUntil(() => jobs.find(jobId)?.endedAt !== null);
+    return jobId;
+  };
+  return { jobs, lines, run };
+}
+
+test('the newest ten that ended are kept, the newest first, and nothing of older ones', async () => {
+  const { jobs, run } = setUp(new AppError('NO_NODE', 'no node answers'));
+  const ids: string[] = [];
+  while (ids.length < 13) ids.push(await run());
+  expect(jobs.list('devnet').map(({ jobId }) => jobId)).toEqual(ids.slice(3).reverse());
+  expect(jobs.list('nile')).toEqual([]);
+  expect(jobs.find(ids[0] ?? '')).toBeNull();
+  expect(jobs.find(ids.at(-1) ?? '')).toMatchObject({ state: 'failed', error: { code: 'NO_NODE' } });
+});
+
+test('an error that nobody foresaw stands in the log, and not on a page', async () => {
+  const { jobs, lines, run } = setUp(new Error('a secret of the program'));
+  expect(jobs.find(await run())).toMatchObject({ state: 'failed', error: null });
+  expect(lines.join('')).toContain('a job failed: verify blocks 1 to 9');
+});
+
+test('a process that stops starts nothing any more, and to stop what has ended does nothing', async () => {
+  const { jobs, run } = setUp(new AppError('NO_NODE', 'no node answers'));
+  const jobId = await run();
+  jobs.stop(jobId);
+  expect(jobs.find(jobId)?.state).toBe('failed');
+  await jobs.close();
+  expect(() => jobs.start(ANA, order)).toThrow(/starts nothing any more/);
+});

@@ -1,0 +1,63 @@
+import { randomBytes } from 'node:crypto';
+import { createNodePool } from '../../src/chain/nodes/node-pool.ts';
+import { createKnownTerms } from '../../src/chain/verify/fee-terms.ts';
+import { unlimitedNode } from '../../src/domain/node.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import type { NodeDeps } from '../../src/operator/node-connection.ts';
+import type { NodeAccess } from '../../src/operator/operation.ts';
+import { createLogger } from '../../src/runtime/log.ts';
+import { createMetrics } from '../../src/runtime/metrics.ts';
+import { parseAddress } from '../../src/tron/address.ts';
+import type { TestService } from '../support/service.ts';
+
+/** How a console reaches nodes, and a brake on it. */
+export type HeldNodes = {
+  nodes(): Promise<NodeAccess>;
+  /** Lets a job go on for so many looks at its nodes, one for six blocks, and then wait until it is released. */
+  hold(looks: number): () => void;
+};
+
+export function holdNodes(depsOf: () => NodeDeps): HeldNodes {
+  let looksLeft = Number.POSITIVE_INFINITY;
+  let released = Promise.resolve();
+  const withNodes: NodeAccess['withNodes'] = (_network, work) => {
+    const deps = depsOf();
+    const available = async () => {
+      looksLeft -= 1;
+      if (looksLeft < 0) await released;
+      return deps.pool.available();
+    };
+    return work({ ...deps, pool: { ...deps.pool, available } });
+  };
+  return {
+    nodes: async () => ({ withNodes, describeForPayer: () => '' }),
+    hold: (looks) => {
+      looksLeft = looks;
+      let release = () => {};
+      released = new Promise((resolve) => {
+        release = resolve;
+      });
+      return () => {
+        looksLeft = Number.POSITIVE_INFINITY;
+        release();
+      };
+    },
+  };
+}
+
+/** The nodes of a service, by a pool of their own. */
+export function nodesOfService({ db, devnet, clock, url }: TestService): HeldNodes & { close(): Promise<void> } {
+  const now = () => unixMs(clock.now());
+  const metrics = createMetrics();
+  const usdt = parseAddress(devnet.usdtContract);
+  if (usdt.kind !== 'ok') throw new Error(usdt.reason);
+  const pool = createNodePool({
+    ...{ network: 'devnet', nodes: [unlimitedNode(devnet.url)], now, metrics, blockMs: 3000 },
+    log: createLogger({ level: 'silent' }),
+  });
+  const deps: NodeDeps = {
+    ...{ db, network: 'devnet', pool, usdt: usdt.account, agreement: 1, metrics, now, publicUrl: url },
+    ...{ fees: createKnownTerms(), slotMs: null, patienceMs: 0, random: (bytes: number) => randomBytes(bytes) },
+  };
+  return { ...holdNodes(() => deps), close: pool.close };
+}
