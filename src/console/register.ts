@@ -3,6 +3,8 @@ import { AppError } from '../domain/errors.ts';
 import { parseAmount } from '../domain/money.ts';
 import { createJobs } from '../operator/jobs/jobs.ts';
 import { showToday } from '../operator/today/show-today.ts';
+import { serveAsset } from '../web/assets.ts';
+import { html } from '../web/html.ts';
 import { addChainRoutes } from './chain/chain-routes.ts';
 import { explainTo } from './invoices/explain.ts';
 import { explanationPage } from './invoices/invoice-page.ts';
@@ -17,8 +19,6 @@ import { addReportRoutes } from './reports/reports-routes.ts';
 import { emptyPage, todayPage } from './today/today-page.ts';
 import { addUnmatchedRoutes } from './unmatched/unmatched-routes.ts';
 import { addWebhookRoutes } from './webhooks/webhook-routes.ts';
-import { serveAsset } from '../web/assets.ts';
-import { html } from '../web/html.ts';
 
 /** The operator's pages. Where nobody is signed in, each leads to `/sign-in`. */
 export function registerConsole(app: FastifyInstance, deps: ConsoleDeps): void {
