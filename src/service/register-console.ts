@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import { registerConsole } from '../console/register.ts';
 import { createSessions } from '../console/sign-in/sessions.ts';
 import { addSignInRoutes } from '../console/sign-in/sign-in-routes.ts';
+import { registerConsole } from '../console/site/register.ts';
 import type { NodeAccess, OperationDeps } from '../operator/operation.ts';
 import { createSignInLimits } from '../operator/people/sign-in-limits.ts';
 import { deriveKey } from '../runtime/key-ring.ts';

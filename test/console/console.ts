@@ -1,8 +1,8 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import pg from 'pg';
-import { registerConsole } from '../../src/console/register.ts';
 import { addSignInRoutes } from '../../src/console/sign-in/sign-in-routes.ts';
+import { registerConsole } from '../../src/console/site/register.ts';
 import { decodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import type { Actor } from '../../src/operator/actor.ts';

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { registerConsole } from '../../src/console/register.ts';
 import { createSessions } from '../../src/console/sign-in/sessions.ts';
 import { addSignInRoutes } from '../../src/console/sign-in/sign-in-routes.ts';
+import { registerConsole } from '../../src/console/site/register.ts';
 import { changeRole } from '../../src/operator/people/change-person.ts';
 import { openInvitation } from '../../src/operator/people/redeem-invitation.ts';
 import { createLogger } from '../../src/runtime/log.ts';

@@ -1,19 +1,19 @@
 import type { FastifyInstance } from 'fastify';
-import { AppError } from '../domain/errors.ts';
-import { parseAmount } from '../domain/money.ts';
-import { showToday } from '../operator/today/show-today.ts';
-import { serveAsset } from '../web/assets.ts';
-import { html } from '../web/html.ts';
-import type { ConsoleDeps } from './console-deps.ts';
-import { explainTo } from './explain.ts';
-import { explanationPage } from './invoice-page.ts';
-import { addInvoiceRoutes } from './invoice-routes.ts';
-import { ASSETS, type Page } from './layout.ts';
-import { readQuery } from './read-fields.ts';
-import { type Answer, type Asked, createRoutes, sendPage } from './routes.ts';
-import { emptyPage, todayPage } from './today-page.ts';
-import { addUnmatchedRoutes } from './unmatched-routes.ts';
-import { chooseProject, urlTo } from './visit.ts';
+import { AppError } from '../../domain/errors.ts';
+import { parseAmount } from '../../domain/money.ts';
+import { showToday } from '../../operator/today/show-today.ts';
+import { serveAsset } from '../../web/assets.ts';
+import { html } from '../../web/html.ts';
+import type { ConsoleDeps } from '../console-deps.ts';
+import { explainTo } from '../explain.ts';
+import { explanationPage } from '../invoice-page.ts';
+import { addInvoiceRoutes } from '../invoice-routes.ts';
+import { ASSETS, type Page } from '../layout.ts';
+import { readQuery } from '../read-fields.ts';
+import { type Answer, type Asked, createRoutes, sendPage } from '../routes.ts';
+import { emptyPage, todayPage } from '../today-page.ts';
+import { addUnmatchedRoutes } from '../unmatched-routes.ts';
+import { chooseProject, urlTo } from '../visit.ts';
 
 /** The operator's pages. Where nobody is signed in, each leads to `/sign-in`. */
 export function registerConsole(app: FastifyInstance, deps: ConsoleDeps): void {
