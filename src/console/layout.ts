@@ -10,10 +10,21 @@ const SCREENS = [
   ['Today', '/', 't'],
   ['Invoices', '/invoices', 'i'],
   ['Unmatched', '/unmatched', 'u'],
+  ['Settings', '/settings', 's'],
 ] as const;
 
-/** `about`: the project of the page. `beside`: what stands at the right of the heading. */
-export type Page = { title: string; main: Html; about?: ListedProjectView | null; beside?: Html; status?: number };
+/** Pages of a project within a screen: in another project they are there too. */
+const OF_PROJECT = ['/settings/project', '/settings/keys'];
+
+/** `about`: the project of the page. `beside`: what stands at the right of the heading. `isFraming`: a frame of the console stands in it. */
+export type Page = {
+  title: string;
+  main: Html;
+  about?: ListedProjectView | null;
+  beside?: Html;
+  status?: number;
+  isFraming?: true;
+};
 
 /** A whole page. `visit` `null`: it is not known who asks. */
 export function renderLayout(visit: Visit | null, { title, main, about = null, beside }: Page): string {
@@ -87,13 +98,15 @@ const MAX_SWITCHED = 50;
 
 /** One thing of a project is not there in another, but its list is. */
 function listOf(path: string): string {
-  return SCREENS.find(([, screen]) => screen !== '/' && path.startsWith(screen))?.[1] ?? '/';
+  const lists = [...OF_PROJECT, ...SCREENS.map(([, screen]) => screen)];
+  return lists.find((each) => each !== '/' && path.startsWith(each)) ?? '/';
 }
 
 function renderFooter({ actor }: Visit): Html {
+  const screens = SCREENS.map(([name, , key]) => html`<dt><kbd>g</kbd> <kbd>${key}</kbd></dt><dd>${name}</dd>`);
   return html`<footer><p>You are <bdi>${actor.name}</bdi>, ${actor.role}. <button type="button" class="link" data-open="keys" hidden>Keyboard shortcuts</button></p><form method="post" action="/sign-out"><button class="link">Sign out</button></form></footer>
 <dialog id="keys" aria-labelledby="keys-title"><h2 id="keys-title">Keyboard shortcuts</h2>
-<dl class="facts"><dt><kbd>/</kbd></dt><dd>find</dd><dt><kbd>g</kbd> <kbd>t</kbd></dt><dd>Today</dd><dt><kbd>g</kbd> <kbd>i</kbd></dt><dd>Invoices</dd><dt><kbd>g</kbd> <kbd>u</kbd></dt><dd>Unmatched</dd><dt><kbd>j</kbd> <kbd>k</kbd></dt><dd>next, previous row</dd><dt><kbd>Enter</kbd></dt><dd>open the row</dd><dt><kbd>r</kbd></dt><dd>resolve it</dd><dt><kbd>?</kbd></dt><dd>this list</dd></dl>
+<dl class="facts"><dt><kbd>/</kbd></dt><dd>find</dd>${screens}<dt><kbd>j</kbd> <kbd>k</kbd></dt><dd>next, previous row</dd><dt><kbd>Enter</kbd></dt><dd>open the row</dd><dt><kbd>r</kbd></dt><dd>resolve it</dd><dt><kbd>?</kbd></dt><dd>this list</dd></dl>
 <label class="check"><input type="checkbox" id="keys-on"> Single keys are shortcuts</label>
 <form method="dialog"><button>Close</button></form></dialog>`;
 }

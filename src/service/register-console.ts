@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
+import { renderExample } from '../checkout/page/example.ts';
 import { createSessions } from '../console/sign-in/sessions.ts';
 import { addSignInRoutes } from '../console/sign-in/sign-in-routes.ts';
 import { registerConsole } from '../console/site/register.ts';
@@ -32,6 +33,7 @@ export function registerOperatorPages(
   registerConsole(app, {
     ...{ ...operations, publicUrl, randomBelow: (n: number) => randomInt(n), consoleUrl },
     ...{ findActor: sessions.findActor, stepUp: sessions.stepUp, sessionOf: sessions.sessionOf },
+    renderExample,
     ask: { ...nodes, networks, log },
     formKey: deriveKey(keyRing.current(), { purpose: 'quittance forms', salt: '' }),
   });

@@ -1,6 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import pg from 'pg';
+import { renderExample } from '../../src/checkout/page/example.ts';
 import { addSignInRoutes } from '../../src/console/sign-in/sign-in-routes.ts';
 import { registerConsole } from '../../src/console/site/register.ts';
 import { decodeId, uuidV7 } from '../../src/domain/ids.ts';
@@ -76,6 +77,7 @@ export async function startTestConsole(service?: TestService): Promise<TestConso
     consoleUrl: () => url,
     findActor: async ({ headers }) => actors[String(headers['x-actor'])] ?? null,
     stepUp: async () => null,
+    renderExample,
     sessionOf: ({ headers }) => `${headers['x-actor']} ${headers['x-session'] ?? ''}`,
   });
   url = await app.listen({ host: '127.0.0.1', port: 0 });

@@ -11,6 +11,7 @@ import { addInvoiceRoutes } from '../invoice-routes.ts';
 import { ASSETS, type Page } from '../layout.ts';
 import { readQuery } from '../read-fields.ts';
 import { type Answer, type Asked, createRoutes, sendPage } from '../routes.ts';
+import { addSettingsRoutes } from '../settings/settings-routes.ts';
 import { emptyPage, todayPage } from '../today-page.ts';
 import { addUnmatchedRoutes } from '../unmatched-routes.ts';
 import { chooseProject, urlTo } from '../visit.ts';
@@ -21,13 +22,14 @@ export function registerConsole(app: FastifyInstance, deps: ConsoleDeps): void {
   routes.get('/', 'showToday', async ({ visit, request }) => {
     const { project: asked } = readQuery(request, ['project']);
     const project = chooseProject(visit, asked);
-    if (project === null) return emptyPage();
+    if (project === null) return emptyPage(visit);
     const { projectId } = project;
     return todayPage(visit, project, await showToday(deps, visit.actor, { projectId }));
   });
   routes.get('/find', 'explainSubject', (asked) => find(deps, asked));
   addInvoiceRoutes(routes, deps);
   addUnmatchedRoutes(routes, deps);
+  addSettingsRoutes(routes, deps);
   // To nobody it is told more of a page that does not exist; and the admin API answers for itself.
   app.get('/*', { schema: { hide: true } }, (request, reply) =>
     request.url.startsWith('/admin/') ? reply.callNotFound() : sendPage(request, reply, null, unknownPage(request.url)),
