@@ -43,6 +43,8 @@ function enliven(within) {
   // A form that is sent twice by two clicks does its work once, and would say that it was refused.
   for (const form of all('form[method="post"]', within)) {
     form.addEventListener('submit', (event) => {
+      // Into a frame: it only shows something.
+      if (event.submitter?.formTarget) return;
       if (form.dataset.sent) event.preventDefault();
       form.dataset.sent = 'yes';
     });

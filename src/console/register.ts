@@ -16,6 +16,7 @@ import { readQuery } from './page/read-fields.ts';
 import { type Answer, type Asked, createRoutes, sendPage } from './page/routes.ts';
 import { chooseProject, urlTo } from './page/visit.ts';
 import { addReportRoutes } from './reports/reports-routes.ts';
+import { addSettingsRoutes } from './settings/settings-routes.ts';
 import { emptyPage, todayPage } from './today/today-page.ts';
 import { addUnmatchedRoutes } from './unmatched/unmatched-routes.ts';
 import { addWebhookRoutes } from './webhooks/webhook-routes.ts';
@@ -26,7 +27,7 @@ export function registerConsole(app: FastifyInstance, deps: ConsoleDeps): void {
   routes.get('/', 'showToday', async ({ visit, request }) => {
     const { project: asked } = readQuery(request, ['project']);
     const project = chooseProject(visit, asked);
-    if (project === null) return emptyPage();
+    if (project === null) return emptyPage(visit);
     const { projectId } = project;
     return todayPage(visit, project, await showToday(deps, visit.actor, { projectId }));
   });
@@ -39,6 +40,7 @@ export function registerConsole(app: FastifyInstance, deps: ConsoleDeps): void {
   // They end before the server does, which waits for the requests under way.
   app.addHook('preClose', () => jobs.close());
   addChainRoutes(routes, { ...deps, jobs });
+  addSettingsRoutes(routes, deps);
   // To nobody it is told more of a page that does not exist; and the admin API answers for itself.
   app.get('/*', { schema: { hide: true } }, (request, reply) =>
     request.url.startsWith('/admin/') ? reply.callNotFound() : sendPage(request, reply, null, unknownPage(request.url)),

@@ -22,6 +22,7 @@ export const ACTIONS = {
 
   listProjects: { role: 'viewer' },
   showProject: { role: 'viewer' },
+  showSettings: { role: 'viewer' },
   createProject: { role: 'owner', wide: true, records: ['project.created'] },
   updateProject: { role: 'owner', stepUp: true, records: ['project.changed'] },
 

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
+import { renderExample } from '../checkout/page/example.ts';
 import { registerConsole } from '../console/register.ts';
 import { createSessions } from '../console/sign-in/sessions.ts';
 import { addSignInRoutes } from '../console/sign-in/sign-in-routes.ts';
@@ -34,6 +35,7 @@ export function registerOperatorPages(
     ...{ ...operations, publicUrl, randomBelow: (n: number) => randomInt(n), consoleUrl },
     onChange: (listener) => db.listen(INVOICES_CHANNEL, listener),
     ...{ findActor: sessions.findActor, stepUp: sessions.stepUp, sessionOf: sessions.sessionOf },
+    renderExample,
     ask: { ...nodes, networks, log },
     formKey: deriveKey(keyRing.current(), { purpose: 'quittance forms', salt: '' }),
   });

@@ -57,13 +57,14 @@ export function measureLayout(page: Page): Promise<Layout> {
 
 /**
  * What axe finds wrong, best practices included, as `rule: elements`; also where it cannot tell the contrast, but for colours that
- * the reader forces, whose contrast is the reader's. `colours`: only by the rules that look at colours.
+ * the reader forces, whose contrast is the reader's. What stands in a frame is a page of its own. `colours`: only by the rules that look at
+ * colours.
  */
 export async function findViolations(page: Page, only?: 'colours'): Promise<string[]> {
   if (!(await page.evaluate('"axe" in window'))) await page.evaluate(axe.source);
   const rules = only === 'colours' ? `runOnly: ['color-contrast', 'link-in-text-block'],` : '';
   return page.evaluate(
-    `axe.run({ ${rules} resultTypes: ['violations', 'incomplete'], preload: false }).then(({ violations, incomplete }) => {
+    `axe.run({ ${rules} resultTypes: ['violations', 'incomplete'], preload: false, iframes: false }).then(({ violations, incomplete }) => {
       const isForced = matchMedia('(forced-colors: active)').matches;
       const unknown = incomplete.filter(({ id }) => id === 'color-contrast' && !isForced);
       return [...violations, ...unknown].map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' '));

@@ -1,8 +1,9 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import pg from 'pg';
+import { renderExample } from '../../src/checkout/page/example.ts';
 import type { ConsoleDeps } from '../../src/console/page/console-deps.ts';
-import { registerConsole } from '../../src/console/register.ts';
+import { registerConsole, registerConsole } from '../../src/console/register.ts';
 import { addSignInRoutes } from '../../src/console/sign-in/sign-in-routes.ts';
 import { decodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { type UnixMs, unixMs } from '../../src/domain/time.ts';
@@ -96,6 +97,7 @@ export async function openConsole(
     consoleUrl: () => url,
     findActor: async ({ headers }) => actors[String(headers['x-actor'])] ?? null,
     stepUp: async () => null,
+    renderExample,
     sessionOf: ({ headers }) => `${headers['x-actor']} ${headers['x-session'] ?? ''}`,
     ...more,
   });

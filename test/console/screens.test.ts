@@ -1,12 +1,18 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { encodeId } from '../../src/domain/ids.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import { commandActor } from '../../src/operator/actor.ts';
+import { createAdminKey } from '../../src/operator/admin-keys/create-admin-key.ts';
+import { createKey, readNewKey } from '../../src/operator/keys/create-key.ts';
+import { updateProject } from '../../src/operator/projects/update-project.ts';
 import { raiseAlarm } from '../../src/store/chain/alarms.ts';
 import { setHalt } from '../../src/store/chain/cursor.ts';
 import { START_TIMEOUT_MS } from '../browser/checkout.ts';
 import { FITS, findViolations, measureLayout } from '../browser/measure-layout.ts';
 import { launchChromium } from '../support/chromium.ts';
+import { LOGOS } from '../support/logos.ts';
 import { eventually, startTestService } from '../support/service.ts';
 import { nodesOfService } from './chain-nodes.ts';
 import {
@@ -47,6 +53,7 @@ beforeAll(async () => {
   endpoint = await idIn('/webhooks', 'whe');
   event = await idIn(`/webhooks/${endpoint}`, 'evt');
   jobs = await showChain();
+  await fillSettings();
 }, START_TIMEOUT_MS);
 afterAll(async () => {
   await browser.close();
@@ -86,6 +93,21 @@ async function showChain(): Promise<typeof jobs> {
   }
   await setHalt(db, 'devnet', `block 7 (${'cd'.repeat(32)}) contradicts the ledger, which has ${'ef'.repeat(32)}`);
   return { ended, running };
+}
+
+/** Names and values that are as long as they may be. */
+async function fillSettings(): Promise<void> {
+  const { db, clock, project } = console_.service;
+  const deps = { db, now: () => unixMs(clock.now()), random: (bytes: number) => randomBytes(bytes) };
+  const [ana, { projectId }, name] = [console_.actors['ana'] ?? commandActor('ana'), project, 'قهوة'.repeat(25)];
+  const allowedIps = ['2001:db8:1234:5678:9abc:def0:1234:5678/128', '192.0.2.0/24', '198.51.100.0/24'];
+  const key = readNewKey({ name, expires: '90d', allowedIps }, deps.now());
+  await createKey(deps, ana, { ...key, projectId });
+  await createAdminKey(deps, ana, { ...key, role: 'viewer', projects: [projectId] });
+  await updateProject(deps, ana, {
+    ...{ projectId, name, supportContact: 'x'.repeat(200), returnUrl: `https://shop.example/${'x'.repeat(200)}` },
+    ...{ accent: '#ffcc00', logo: { type: 'image/png', content: LOGOS.png } },
+  });
 }
 
 /** A page of Ana's, with what must never happen on it. */
@@ -130,6 +152,17 @@ const SCREENS: [name: string, path: () => string][] = [
   ['Close an alarm', () => `/chain/alarms/contract-event.${encodeURIComponent('قهوة'.repeat(25))}`],
   ['Let the watcher go on', () => '/chain/resume'],
   ['Sign in', () => '/sign-in'],
+  ['Settings', () => '/settings'],
+  ['Project', () => '/settings/project'],
+  ['What payers see', () => '/settings/project/look'],
+  ['How invoices are made', () => '/settings/project/rules'],
+  ['New project', () => '/settings/projects/new'],
+  ['API keys', () => '/settings/keys'],
+  ['New API key', () => '/settings/keys/new'],
+  ['Revoke an API key', () => `/settings/keys/${encodeId('key', console_.service.project.keyId)}/revoke`],
+  ['New signing key', () => '/settings/receipt-key'],
+  ['Admin keys', () => '/settings/admin-keys'],
+  ['New admin key', () => '/settings/admin-keys/new'],
 ];
 
 test.each(SCREENS)(
@@ -200,6 +233,61 @@ test('a person finds, walks, resolves and copies by keys alone, and can switch t
   await page.getByRole('button', { name: 'Close' }).click();
   await page.keyboard.press('/');
   expect(await page.evaluate('document.activeElement.id')).not.toBe('q');
+  expect(problems).toEqual([]);
+  await close();
+});
+
+test.each(['en', 'fa'])(
+  'the example of the payer’s page has no flaw and fits a narrow frame in %s',
+  async (language) => {
+    // As text, because in its sandbox nothing runs, and so nothing measures.
+    const { text } = await console_.get('/settings/project/preview', { 'accept-language': language });
+    const page = await browser.newPage();
+    await page.setContent(text);
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      expect(await findViolations(page), colorScheme).toEqual([]);
+    }
+    await page.setViewportSize({ width: 300, height: 900 });
+    expect(await measureLayout(page)).toEqual(FITS);
+    await page.close();
+  },
+);
+
+test('a key is made, fits a narrow page, and is copied whole', async () => {
+  const { page, problems, close } = await openPage('/settings');
+  await page.getByRole('link', { name: 'API keys' }).click();
+  await page.getByRole('link', { name: 'New key' }).click();
+  await page.getByLabel('Name').fill('shop server');
+  await page.getByRole('button', { name: 'Make the key' }).click();
+  await page.getByRole('heading', { name: 'Keep this key now' }).waitFor();
+  await page.setViewportSize({ width: 320, height: 900 });
+  expect(await measureLayout(page)).toEqual(FITS);
+  expect(await findViolations(page)).toEqual([]);
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  const button = page.getByRole('button', { name: 'Copy the key' });
+  await button.click();
+  await button.getByText('Copied').waitFor();
+  expect(await page.evaluate('navigator.clipboard.readText()')).toMatch(/^qt_test_[0-9A-Za-z]{75}$/);
+  expect(problems).toEqual([]);
+  await close();
+});
+
+test('the frame shows what stands in the form, and the form can be saved after that', async () => {
+  const { page, problems, close } = await openPage('/settings/project/look');
+  const frame = page.frameLocator('iframe[name=preview]');
+  await frame.getByText('Waiting for your payment').waitFor();
+  await page.getByLabel('Name', { exact: true }).fill('Teahouse Heron');
+  await page.getByRole('button', { name: 'Preview' }).click();
+  await frame.locator('header').getByText('Teahouse Heron').waitFor();
+  await frame.getByRole('link', { name: 'Return to Teahouse Heron' }).waitFor();
+  await page.getByLabel('Colour').fill('blue');
+  await page.getByRole('button', { name: 'Preview' }).click();
+  await frame.getByText('it takes 3 or 6 hexadecimal digits').waitFor();
+  await page.getByLabel('Colour').fill('#a02c5a');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('The project was changed.').waitFor();
+  await frame.locator('header').getByText('Teahouse Heron').waitFor();
   expect(problems).toEqual([]);
   await close();
 });

@@ -1,9 +1,11 @@
 import { readLink, supportLink } from '../../domain/brand/brand.ts';
+import type { Brand } from '../../store/ledger/checkout.ts';
 import { type Html, html } from '../../web/html.ts';
-import type { Page } from './page-state.ts';
+import type { Words } from '../words/words.ts';
 import { renderMerchant } from './pieces.ts';
 
-type Branded = Pick<Page, 'words' | 'invoice'>;
+/** Whatever names a merchant, such as a page. */
+export type Branded = { words: Words; invoice: { brand: Omit<Brand, 'logoId'> } };
 
 /** The contact of the merchant, if there is one. */
 export function renderSupport({ words, invoice: { brand } }: Branded): Html | null {

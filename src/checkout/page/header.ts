@@ -1,23 +1,28 @@
 import { type Html, html } from '../../web/html.ts';
 import { LANGUAGES } from '../words/languages.ts';
 import { wordsOf } from '../words/words.ts';
+import type { Branded } from './brand-links.ts';
 import type { Page } from './page-state.ts';
 import { pageUrl } from './page-url.ts';
 import { renderMerchant } from './pieces.ts';
 
 /** Names the merchant, and switches languages; the switch stays at the page `below` the link. */
 export function renderHeader(page: Page, below: '' | '/receipt' = ''): Html {
-  const { words, invoice } = page;
-  const { logoId } = invoice.brand;
-  const logo =
-    logoId === null
-      ? null
-      : html`<div class="logo"><img src="/logos/${logoId}" alt=""></div>
-`;
+  const { logoId } = page.invoice.brand;
   return html`<header>
-${logo}<p class="merchant">${words.say('paymentTo', { merchant: renderMerchant(invoice.brand) })}</p>
+${renderBrand(page, logoId === null ? null : `/logos/${logoId}`)}
 ${renderLanguages(page, below)}
 </header>`;
+}
+
+/** The logo and the name of the merchant. */
+export function renderBrand({ words, invoice: { brand } }: Branded, logoUrl: string | null): Html {
+  const logo =
+    logoUrl === null
+      ? null
+      : html`<div class="logo"><img src="${logoUrl}" alt=""></div>
+`;
+  return html`${logo}<p class="merchant">${words.say('paymentTo', { merchant: renderMerchant(brand) })}</p>`;
 }
 
 /** Links, because a form would need a button without the script. Each name stands in its own language. */

@@ -1,6 +1,7 @@
 import { assertNever } from '../../domain/assert-never.ts';
 import { type Html, html } from '../../web/html.ts';
 import { renderQr } from '../../web/render-qr.ts';
+import type { Words } from '../words/words.ts';
 import { renderReturn } from './brand-links.ts';
 import { openIf, type Question, renderHelp } from './help.ts';
 import type { Page } from './page-state.ts';
@@ -103,7 +104,7 @@ function renderStatus(page: Page, view: CheckoutView): Html {
 
 /** A payer who waits for a payment to reappear is not asked for another one, except in case it failed. */
 function renderPayOrNot(page: Page, amount: string, address: string, question: Question | null): Html {
-  const pay = renderPay(page, amount, address);
+  const pay = renderPay(page.words, { amount, address, qr: renderQr(address, page.words.text('qrLabel')) });
   if (!page.invoice.hadPayment) return pay;
   const isAsked = question !== null && question.field !== 'transaction';
   return html`<details${openIf(isAsked)}><summary>${page.words.say('goneShow')}</summary>
@@ -112,7 +113,10 @@ ${renderHelp(page, question)}
 </details>`;
 }
 
-function renderPay({ words }: Page, amount: string, address: string): Html {
+type Payment = { amount: string; address: string; qr: Html };
+
+/** What to send, and where. `qr`: the code of the address. */
+export function renderPay(words: Words, { amount, address, qr }: Payment): Html {
   const { say } = words;
   // The digits after the requested cents tell this payment from others.
   const tail = amount.indexOf('.') + 3;
@@ -125,7 +129,7 @@ function renderPay({ words }: Page, amount: string, address: string): Html {
 <section aria-labelledby="address-label">
 <div class="row"><h2 id="address-label">${say('toAddress')}</h2>${renderCopyButton(words, 'address', address)}</div>
 <p class="address" dir="ltr"><span id="address"><b>${address.slice(0, 4)}</b>${address.slice(4, -6)}<b>${address.slice(-6)}</b></span></p>
-<div class="scan">${renderQr(address, words.text('qrLabel'))}<p class="hint">${say('qrHint')}</p></div>
+<div class="scan">${qr}<p class="hint">${say('qrHint')}</p></div>
 </section>
 <ul class="hint">
 <li>${say('oneTransfer')}</li>

@@ -1,4 +1,4 @@
-import { keyMode } from '../../domain/network.ts';
+import { keyMode, type Network } from '../../domain/network.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Words } from '../words/words.ts';
 import { renderReturn, renderSupport } from './brand-links.ts';
@@ -44,7 +44,13 @@ ${parts}</div>`;
 }
 
 /** Nothing on the main network. */
-export function renderTestNotice({ words, invoice: { network } }: Page): Html | null {
+export function renderTestNotice({
+  words,
+  invoice: { network },
+}: {
+  words: Words;
+  invoice: { network: Network };
+}): Html | null {
   if (keyMode(network) === 'live') return null;
   return html`<p class="notice">${words.say('testNetwork', { network: NETWORK_NAMES[network] })}</p>
 `;

@@ -19,7 +19,7 @@ export type FormField = { name: string; label: string; value?: string | undefine
   | { kind: 'check' }
 );
 
-/** `consequence`: what follows, in numbers where there are some. `back`: where nothing is done. */
+/** `consequence`: what follows, in numbers where there are some. `back`: where nothing is done. `preview`: a button that shows what is filled in, in a frame. */
 export type FormView = {
   title: string;
   about: ListedProjectView | null;
@@ -27,6 +27,7 @@ export type FormView = {
   fields: readonly FormField[];
   button: string;
   back: string;
+  preview?: { button: Html; frame: Html };
 };
 
 /**
@@ -53,7 +54,7 @@ export type Refused = { problem: Html; status: number } | null;
 
 export function formPage(
   visit: Visit,
-  { title, about, consequence, fields, button, back }: FormView,
+  { title, about, consequence, fields, button, back, preview }: FormView,
   filled: Fields | null,
   refused: Refused,
 ): Page {
@@ -61,14 +62,17 @@ export function formPage(
   const shown = fields.map((each) =>
     renderField(filled === null || each.kind === 'seen' ? each : { ...each, value: filled[each.name] }),
   );
+  const form = html`<section class="card form">${refused === null ? null : alert(refused.problem)}${consequence}
+<form method="post" action="${visit.path}">${hidden('token', visit.token(visit.path))}${hiddenProject(about)}
+${shown}
+<div class="actions"><button>${button}</button>${preview?.button ?? null}<a href="${back}">Back</a></div></form></section>`;
   return {
     title,
     about,
     ...(refused === null ? {} : { status: refused.status }),
-    main: html`<section class="card form">${refused === null ? null : alert(refused.problem)}${consequence}
-<form method="post" action="${visit.path}">${hidden('token', visit.token(visit.path))}${hiddenProject(about)}
-${shown}
-<div class="actions"><button>${button}</button><a href="${back}">Back</a></div></form></section>`,
+    ...(preview === undefined
+      ? { main: form }
+      : { main: html`<div class="pair">${form}${preview.frame}</div>`, isFraming: true }),
   };
 }
 

@@ -111,7 +111,10 @@ function renderNone(visit: Visit, project: ListedProjectView, isFiltered: boolea
   const make = isAllowed(visit.actor, 'createInvoiceByHand')
     ? html`<p><a class="button" href="${urlTo(visit, '/invoices/new', project)}">Make the first one here</a></p>`
     : null;
-  return html`<section class="card empty"><h2>No invoice yet</h2><p>Your shop makes them by the API (<code>POST /v1/invoices</code>), with a key of <code>quittance key create</code>. Without a shop, make one by hand and send its link.</p>${make}</section>`;
+  const key = isAllowed(visit.actor, 'createKey')
+    ? html`<a href="${urlTo(visit, '/settings/keys/new', project)}">a key</a>`
+    : 'a key that an owner makes';
+  return html`<section class="card empty"><h2>No invoice yet</h2><p>Your shop makes them by the API (<code>POST /v1/invoices</code>), with ${key}. Without a shop, make one by hand and send its link.</p>${make}</section>`;
 }
 
 export const NEW_FIELDS = ['amount', 'externalId', 'note', 'project', 'token'] as const;

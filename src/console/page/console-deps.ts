@@ -4,12 +4,21 @@ import type { AskDeps } from '../../operator/explain/ask-chain.ts';
 import type { InvoiceDeps } from '../../operator/invoices/list-invoices.ts';
 import type { OperationDeps } from '../../operator/operation.ts';
 import type { SignedAction, StepUpProof, StepUpRequest } from '../../operator/people/step-up.ts';
+import type { ProjectView } from '../../operator/projects/views.ts';
+import type { Html } from '../../web/html.ts';
 
 /** Asks the person of a request again who it is, for an action that is shown. */
 export type StepUp = {
   ask(action: SignedAction): Promise<StepUpRequest>;
   /** Whether the proof is of this person, for this action, and new. */
   take(action: SignedAction, proof: StepUpProof): Promise<boolean>;
+};
+
+/** A merchant as payers see it. `logoUrl`: a `data:` URL. */
+type Example = Pick<ProjectView, 'network' | 'policy' | 'lifetimeMs'> & {
+  brand: Pick<ProjectView, 'name' | 'supportContact' | 'returnUrl' | 'accent'>;
+  logoUrl: string | null;
+  now: UnixMs;
 };
 
 /** `publicUrl` is the payers' origin. */
@@ -29,6 +38,8 @@ export type ConsoleDeps = OperationDeps &
     sessionOf(request: FastifyRequest): string;
     /** Signs forms; the processes of a console have it in common. Random for each process when absent. */
     formKey?: Uint8Array;
+    /** A payer's page that nobody can pay by, or why there is none, as a document whose style carries the nonce. */
+    renderExample(request: FastifyRequest, shown: Example | { problem: Html }): { html: string; nonce: string };
     /** How the chain is asked of a transaction that the ledger does not know. Absent: it is not asked. */
     ask?: AskDeps;
   };

@@ -16,13 +16,14 @@ const SCREENS: readonly (readonly [name: string, path: string, key: string, acti
   ['Webhooks', '/webhooks', 'w', 'listEndpoints'],
   ['Chain', '/chain', 'c', 'showStatus'],
   ['Reports', '/reports', 'b', 'showReport'],
+  ['Settings', '/settings', 's', 'showSettings'],
 ];
 
 const screensOf = ({ actor }: Visit) => SCREENS.filter(([, , , action]) => isAllowed(actor, action));
 
 /**
  * `about`: the project of the page. `beside`: what stands at the right of the heading. `refreshS`: the browser loads it again after so many
- * seconds.
+ * seconds. `isFraming`: a frame of the console stands in it.
  */
 export type Page = {
   title: string;
@@ -31,6 +32,7 @@ export type Page = {
   beside?: Html;
   status?: number;
   refreshS?: number;
+  isFraming?: true;
 };
 
 /** A whole page. `visit` `null`: it is not known who asks. */
@@ -101,12 +103,19 @@ function screenAt(path: string) {
 /** Links, because a form would need a button without the script. */
 function renderSwitch(visit: Visit, about: ListedProjectView): Html | null {
   if (visit.projects.length < 2) return html`<p class="project"><bdi>${about.name}</bdi></p>`;
-  // One thing of a project is not there in another, but its list is.
   const links = visit.projects.slice(0, MAX_SWITCHED).map((project) => {
     const here = project.projectId === about.projectId ? html` aria-current="true"` : null;
-    return html`<li><a href="${urlTo(visit, screenAt(visit.path)?.[1] ?? '/', project)}"${here}><bdi>${project.name}</bdi> <small>${project.network}</small></a></li>`;
+    return html`<li><a href="${urlTo(visit, listOf(visit.path), project)}"${here}><bdi>${project.name}</bdi> <small>${project.network}</small></a></li>`;
   });
   return html`<details class="project"><summary><span class="unseen">Project: </span><bdi>${about.name}</bdi></summary><ul>${links}</ul></details>`;
+}
+
+/** Pages of a project within a screen: in another project they are there too. */
+const OF_PROJECT = ['/settings/project', '/settings/keys'];
+
+/** One thing of a project is not there in another, but its list is. */
+function listOf(path: string): string {
+  return OF_PROJECT.find((each) => path.startsWith(each)) ?? screenAt(path)?.[1] ?? '/';
 }
 
 /** More would not be found in a menu; the address of a page takes any. */

@@ -26,10 +26,12 @@ export type Routes = {
 /** A note of 2,000 characters takes twelve bytes each in a form, at most. */
 const MAX_FORM_BYTES = 64 * 1024;
 
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
 /** Nothing but the console's own style and script; no frame of anybody; and no copy after signing out. */
 export const HEADERS = {
-  'Content-Security-Policy':
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+  'Content-Security-Policy': POLICY,
   // With `no-referrer` browsers would say that forms come from nowhere.
   'Referrer-Policy': 'same-origin',
   'Cache-Control': 'no-store',
@@ -88,7 +90,11 @@ export function sendPage(
 ): Promise<FastifyReply> {
   reply
     .code(page.status ?? 200)
-    .headers({ ...HEADERS, ...(page.refreshS === undefined ? {} : { Refresh: String(page.refreshS) }) })
+    .headers({
+      ...HEADERS,
+      ...(page.isFraming ? { 'Content-Security-Policy': `${POLICY}; frame-src 'self'` } : {}),
+      ...(page.refreshS === undefined ? {} : { Refresh: String(page.refreshS) }),
+    })
     .type('text/html; charset=utf-8');
   return sendCompressed(request, reply, renderLayout(visit, page));
 }

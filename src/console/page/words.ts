@@ -41,28 +41,55 @@ export function renderText(text: Text, labels: Labels = {}): Html {
     if (typeof part === 'string') return html`${part}`;
     if (!('command' in part))
       return html`${new Message([part]).write({ field: fieldBy(labels), step: formatHint, secret })}`;
-    const link = linkOf(part);
-    return link === null ? html`<code>${formatHint(part)}</code>` : html`<a href="${link.url}">${link.label}</a>`;
+    return renderStep(part);
   });
   return html`${parts}`;
 }
 
-function linkOf({ command, args: [subject] = [] }: Hint): { url: string; label: string } | null {
+/** A link, and the command too where that says more than the screen knows. */
+function renderStep(step: Hint): Html {
+  const [link, command] = [linkOf(step), html`<code>${formatHint(step)}</code>`];
+  if (link === null) return command;
+  const shown = html`<a href="${link.url}">${link.label}</a>`;
+  return step.input === undefined || !(step.command in SCREENS) ? shown : html`${shown} (${command})`;
+}
+
+type Link = { url: string; label: string };
+
+/** Next steps that are a screen as they stand. */
+const SCREENS: Readonly<Record<string, readonly [url: string, label: string]>> = {
+  'transfers list': ['/unmatched', 'Unmatched money'],
+  'project create': ['/settings/projects/new', 'New project'],
+  'key create': ['/settings/keys/new', 'New API key'],
+  'key list': ['/settings/keys', 'API keys'],
+  'admin-key list': ['/settings/admin-keys', 'Admin keys'],
+  'master-key status': ['/settings/keys', 'Keys'],
+  'receipt rotate': ['/settings/receipt-key', 'New signing key of receipts'],
+  'address add': ['/addresses/add', 'Add addresses'],
+  'address list': ['/addresses', 'Addresses'],
+  'webhook add': ['/webhooks/add', 'Add a webhook'],
+  'webhook list': ['/webhooks', 'Webhooks'],
+  'deliveries list': ['/webhooks', 'Webhooks'],
+  'deliveries replay': ['/webhooks', 'Webhooks'],
+  'chain status': ['/chain', 'Chain'],
+  'chain resume': ['/chain', 'Chain'],
+};
+
+function linkOf({ command, args: [subject] = [] }: Hint): Link | null {
+  const [url, label] = SCREENS[command] ?? [];
+  if (url !== undefined && label !== undefined) return { url, label };
+  if (subject === undefined) return null;
+  const id = encodeURIComponent(subject);
   switch (command) {
-    case 'chain status':
-    case 'chain resume':
-      return { url: '/chain', label: 'Chain' };
-    case 'transfers list':
-      return { url: '/unmatched', label: 'Unmatched money' };
     case 'explain':
-      return subject === undefined
-        ? null
-        : { url: `/find?q=${encodeURIComponent(subject)}`, label: `look at ${subject}` };
+      return { url: `/find?q=${id}`, label: `look at ${subject}` };
+    case 'key revoke':
+      return { url: `/settings/keys/${id}/revoke`, label: `revoke ${subject}` };
     case 'transfers show':
     case 'transfers resolve': {
-      if (subject === undefined || !subject.startsWith('trf_')) return null;
+      if (!subject.startsWith('trf_')) return null;
       const label = command === 'transfers show' ? `look at ${subject}` : `record it for ${subject}`;
-      return { url: `/unmatched/${encodeURIComponent(subject)}`, label };
+      return { url: `/unmatched/${id}`, label };
     }
     default:
       return null;

@@ -1,3 +1,4 @@
+import { ACTIONS, type ActionName } from '../../operator/actions.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import type { ListedProjectView } from '../../operator/projects/views.ts';
 import type { ConcernView, TodayView } from '../../operator/today/views.ts';
@@ -18,19 +19,24 @@ export function todayPage(visit: Visit, project: ListedProjectView, view: TodayV
     about: project,
     beside: html`<p class="asof" id="asof" data-live>As of ${asOf(view.asOf)} UTC <a href="${urlTo(visit, '/', project)}">Look again</a></p>`,
     main: html`${live('concerns', renderConcerns(visit, project, view), { isSpoken: true })}
-${live('figures', html`${isNew ? renderSetUp(view) : null}${renderFigures(view)}${isNew || isSetUp ? null : renderSetUp(view)}`)}
+${live('figures', html`${isNew ? renderSetUp(visit, project, view) : null}${renderFigures(view)}${isNew || isSetUp ? null : renderSetUp(visit, project, view)}`)}
 ${live('chain-line', renderChain(visit, project, view))}`,
   };
 }
 
-/** For the time before there is a project. */
-export function emptyPage(): Page {
+/** For the time before there is a project, or for whoever may see none. */
+export function emptyPage({ actor }: Visit): Page {
+  const [title, how] = isAllowed(actor, 'createProject')
+    ? ['There is no project yet', html`<p><a class="button" href="/settings/projects/new">Make the first one</a></p>`]
+    : [
+        'There is no project that you may see',
+        html`<p>An owner who may see all projects makes one, or lets you see one.</p>`,
+      ];
   return {
     title: 'Welcome',
-    main: html`<section class="card"><h2>There is no project yet</h2>
-<p>A project is one shop on one network, with its own addresses, keys and invoices. Make the first one on the machine that runs Quittance:</p>
-<pre><code>quittance project create --name "My shop"</code></pre>
-<p class="hint">Then load this page again: it shows the next steps.</p></section>`,
+    main: html`<section class="card"><h2>${title}</h2>
+<p>A project is one shop on one network, with its own addresses, keys and invoices.</p>
+${how}</section>`,
   };
 }
 
@@ -61,25 +67,51 @@ function renderConcern(visit: Visit, project: ListedProjectView, concern: Concer
   return html`<li data-rank="${rank}"><span class="rank">${RANKS[rank] ?? 'Soon'}</span><div><p>${named}${outside(text, 600)}${age}</p>${step}</div></li>`;
 }
 
-const STEPS: Record<TodayView['setUp'][number]['step'], readonly [title: string, how: string]> = {
-  address: ['Add an address of your wallet', 'quittance address add T…'],
-  key: ['Make an API key for your shop', 'quittance key create'],
-  webhook: ['Tell where your shop hears of payments', 'quittance webhook add https://…'],
-  payment: ['Get the first payment', 'make an invoice here, and pay it from another wallet'],
-  backup: ['Make the first backup', 'quittance backup'],
+type Step = TodayView['setUp'][number]['step'];
+/** A way to a page that takes an action. */
+type Way = { action: ActionName; path: string; label: string };
+
+const STEPS: Record<Step, { title: string; way: Way | null; hint?: Html }> = {
+  address: {
+    title: 'Add an address of your wallet',
+    way: { action: 'addAddresses', path: '/addresses/add', label: 'Add addresses' },
+  },
+  key: {
+    title: 'Make an API key for your shop',
+    way: { action: 'createKey', path: '/settings/keys/new', label: 'Make an API key' },
+  },
+  webhook: {
+    title: 'Tell where your shop hears of payments',
+    way: { action: 'addEndpoint', path: '/webhooks/add', label: 'Add a webhook' },
+  },
+  payment: {
+    title: 'Get the first payment',
+    way: { action: 'createInvoiceByHand', path: '/invoices/new', label: 'Make an invoice' },
+    hint: html`<p class="hint">Pay it from another wallet.</p>`,
+  },
+  backup: {
+    ...{ title: 'Make the first backup', way: null },
+    hint: html`<p class="hint">On the machine that runs Quittance: <code>quittance backup</code></p>`,
+  },
 };
 
 const OPEN = html`<svg aria-hidden="true" width="24" height="24" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2"><circle cx="12" cy="12" r="10"/></svg>`;
 
-function renderSetUp({ setUp }: TodayView): Html {
+function renderSetUp(visit: Visit, project: ListedProjectView, { setUp }: TodayView): Html {
   const next = setUp.find(({ isDone }) => !isDone);
   const items = setUp.map(({ step, isDone }) => {
-    const [title, how] = STEPS[step];
+    const { title, way, hint = null } = STEPS[step];
+    const how = step === next?.step ? html`${way && renderWay(visit, project, way)}${hint}` : null;
     const mark = isDone ? MARK : OPEN;
-    return html`<li${isDone ? html` class="done"` : null}>${mark}<div><span class="unseen">${isDone ? 'Done: ' : 'To do: '}</span>${title}${step === next?.step ? html`<p class="hint"><code>${how}</code></p>` : null}</div></li>`;
+    return html`<li${isDone ? html` class="done"` : null}>${mark}<div><span class="unseen">${isDone ? 'Done: ' : 'To do: '}</span>${title}${how}</div></li>`;
   });
   const done = setUp.filter(({ isDone }) => isDone).length;
   return html`<section class="card" aria-labelledby="setup"><h2 id="setup">Set up: ${done} of ${setUp.length} steps</h2><ol class="steps">${items}</ol></section>`;
+}
+
+function renderWay(visit: Visit, project: ListedProjectView, { action, path, label }: Way): Html {
+  if (isAllowed(visit.actor, action)) return html`<p><a href="${urlTo(visit, path, project)}">${label}</a></p>`;
+  return html`<p class="hint">Ask ${ACTIONS[action].role === 'owner' ? 'an owner' : 'an operator or an owner'}: your role may not.</p>`;
 }
 
 function renderFigures({ figures }: TodayView): Html {

@@ -20,7 +20,8 @@ import type { NewInvoiceView } from './views.ts';
 type Deps = InvoiceDeps & { now(): UnixMs; random(bytes: number): Uint8Array; randomBelow(n: number): number };
 type Input = { externalId: string; requestedMicro: MicroUsdt; note: string };
 
-const KEY_NAME = 'invoices made by hand';
+/** Of a project's own key for them. */
+export const HAND_KEY_NAME = 'invoices made by hand';
 const MAX_EXTERNAL_ID = 200;
 
 /** Errors: `INVALID_ARGUMENT`. */
@@ -66,10 +67,10 @@ export async function createInvoiceByHand(
 
 /** The key's id (UUID), always the same of a project. What stands for its secret is random, so none is accepted. */
 async function ensureKey(tx: Sql, projectId: string, { random }: Pick<Deps, 'random'>): Promise<string> {
-  const hex = createHash('sha256').update(`${KEY_NAME} ${projectId}`).digest('hex');
+  const hex = createHash('sha256').update(`${HAND_KEY_NAME} ${projectId}`).digest('hex');
   const id = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
   const secretSha256 = Buffer.from(random(32));
-  await insertApiKey(tx, { id, projectId, name: KEY_NAME, secretSha256, allowedCidrs: null, expiresAt: null });
+  await insertApiKey(tx, { id, projectId, name: HAND_KEY_NAME, secretSha256, allowedCidrs: null, expiresAt: null });
   return id;
 }
 

@@ -61,6 +61,7 @@ export const LOCAL_ACTIONS: Readonly<Partial<Record<ActionName, string>>> = {
     stepUp: OWN,
   },
   ...{
+    showSettings: PAGE,
     showToday: PAGE,
     listInvoices: PAGE,
     showInvoice: PAGE,

@@ -1,0 +1,67 @@
+import type { FastifyRequest } from 'fastify';
+import type { Network } from '../../domain/network.ts';
+import type { Policy } from '../../domain/policy.ts';
+import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
+import type { Brand } from '../../store/ledger/checkout.ts';
+import { type Html, html } from '../../web/html.ts';
+import { chooseLanguage } from '../words/languages.ts';
+import { type Words, wordsOf } from '../words/words.ts';
+import { renderReturn, renderSupport } from './brand-links.ts';
+import { renderBrand } from './header.ts';
+import { newNonce } from './headers.ts';
+import { renderTestNotice } from './page.ts';
+import { renderPay } from './page-parts.ts';
+import { renderIcon } from './pieces.ts';
+import { renderDocument } from './render-document.ts';
+
+/** A merchant as it wants to be seen. `logoUrl`: a `data:` URL. */
+export type Example = {
+  brand: Omit<Brand, 'logoId'>;
+  logoUrl: string | null;
+  network: Network;
+  policy: Policy;
+  lifetimeMs: number;
+  now: UnixMs;
+};
+
+/**
+ * The page of a payer who has not paid yet, for those who run the shop: with made-up amounts, an address that is none and no code of it, and
+ * nothing that can be sent. `problem`: why there is none. `nonce` marks its style; it has no script.
+ */
+export function renderExample(
+  request: Pick<FastifyRequest, 'query' | 'headers'>,
+  shown: Example | { problem: Html },
+): { html: string; nonce: string } {
+  const nonce = newNonce();
+  const words = wordsOf(chooseLanguage(request).language);
+  const isShown = 'brand' in shown;
+  const text = renderDocument({
+    ...{ title: isShown ? `Example – ${shown.brand.name}` : 'Example', words, nonce },
+    accent: isShown ? shown.brand.accent : null,
+    main: html`<div class="notice" lang="en" dir="ltr"><strong>Example</strong>${isShown ? html`: what payers see. It is no invoice, nobody can pay it, and its links do nothing.` : shown.problem}</div>
+${isShown ? renderInvoice(words, shown) : null}`,
+  });
+  return { html: text, nonce };
+}
+
+/** As long as an address, but no wallet takes it: addresses have no small L, and a checksum. */
+export const NO_ADDRESS = 'TExampleExampleExampleExampleExamp';
+const AMOUNTS: Readonly<Record<Policy, string>> = { tail: '25.004217', exact: '25.000000' };
+
+function renderInvoice(words: Words, { brand, logoUrl, network, policy, lifetimeMs, now }: Example): Html {
+  const { say } = words;
+  const invoice = { brand, network };
+  const time = words.time(toIso(unixMs(now + lifetimeMs)));
+  const left = say('timeLeftAtOpening', { duration: words.duration(lifetimeMs) });
+  const [support, back] = [renderSupport({ words, invoice }), renderReturn({ words, invoice }, 'link')];
+  return html`<section aria-label="Example"><header>
+${renderBrand({ words, invoice }, logoUrl)}
+</header></section>
+${renderTestNotice({ words, invoice })}<div><h1>${renderIcon('waiting')}<span>${say('waiting')}</span></h1></div>
+${renderPay(words, { amount: AMOUNTS[policy], address: NO_ADDRESS, qr: NO_CODE })}
+<div id="when"><p><strong>${say('payBy', { time })}</strong><br>${left} ${say('laterCounts')}</p></div>
+${support === null && back === null ? null : html`<footer>${support}${back}</footer>`}`;
+}
+
+/** In the place of the code, and as large. */
+const NO_CODE = html`<svg class="qr" role="img" aria-label="Example: no QR code" width="185" height="185" viewBox="0 0 37 37"><path fill="#fff" d="M0 0h37v37H0z"/><path fill="none" stroke="#000" stroke-dasharray="2 1" d="M4.5 4.5h28v28h-28zl28 28m0-28l-28 28"/></svg>`;

@@ -1,0 +1,111 @@
+import { AppError } from '../../domain/errors.ts';
+import type { Role } from '../../operator/actor.ts';
+import { listAdminKeys } from '../../operator/admin-keys/list-admin-keys.ts';
+import { createAdminKeyOperation, revokeAdminKeyOperation } from '../../operator/admin-keys/operations.ts';
+import type { AdminKeyView, CreatedAdminKeyView } from '../../operator/admin-keys/views.ts';
+import { clip } from '../../operator/input/clip.ts';
+import type { ListedProjectView } from '../../operator/projects/views.ts';
+import { html } from '../../web/html.ts';
+import { addForm, byOperation } from '../forms/add-form.ts';
+import type { Form, FormField } from '../forms/form.ts';
+import type { ConsoleDeps } from '../page/console-deps.ts';
+import type { Page } from '../page/layout.ts';
+import { readQuery } from '../page/read-fields.ts';
+import type { Routes } from '../page/routes.ts';
+import { describeRevocation, KEY_FIELDS, keyTable, madeKeyPage, readKeyFields, terminalLines } from './key-pieces.ts';
+
+const PAGE = '/settings/admin-keys';
+
+/** The keys of the admin API. */
+export function addAdminKeyRoutes(routes: Routes, deps: ConsoleDeps): void {
+  routes.get(PAGE, 'listAdminKeys', async ({ visit, request }) => {
+    const { revoked } = readQuery(request, ['project', 'revoked']);
+    return listPage((await listAdminKeys(deps, visit.actor)).data, revoked !== undefined);
+  });
+  addForm(routes, deps, creation(deps));
+  addForm(routes, deps, revocation(deps));
+}
+
+function listPage(keys: readonly AdminKeyView[], isRevoked: boolean): Page {
+  const list =
+    keys.length === 0
+      ? html`<section class="card empty"><h2>No admin key yet</h2><p>With one, programs and <code>quittance --server</code> do what people do here, within a role. They need no password of the database.</p><p><a class="button" href="${PAGE}/new">Make the first one</a></p></section>`
+      : keyTable(keys, {
+          more: html`<code>quittance admin-key list</code>`,
+          role: ({ role, projects }) => (projects === null ? role : `${role}, ${projects.length} of the projects`),
+          revoke: ({ adminKeyId }) => `${PAGE}/${adminKeyId}/revoke`,
+        });
+  return {
+    title: 'Admin keys',
+    ...(keys.length === 0 ? {} : { beside: html`<a class="button" href="${PAGE}/new">New admin key</a>` }),
+    main: html`${isRevoked ? html`<p class="good" role="status">The key is revoked.</p>` : null}${list}`,
+  };
+}
+
+/** More would not be found in a form. */
+const MAX_CHOSEN = 30;
+
+type Creation = ReturnType<typeof createAdminKeyOperation.read>;
+type Projects = readonly ListedProjectView[];
+
+function creation(deps: ConsoleDeps): Form<Projects, Creation, CreatedAdminKeyView> {
+  return {
+    ...byOperation(deps, createAdminKeyOperation, (filled, projects: Projects) => {
+      const chosen = projects.map(({ projectId }) => projectId).filter((id) => filled[id] === 'yes');
+      // What is no role is refused where it is read.
+      const role = (filled['role'] ?? '') as Role;
+      return { ...readKeyFields(filled), role, projects: chosen.length === 0 ? undefined : chosen };
+    }),
+    path: `${PAGE}/new`,
+    find: async ({ visit }) => visit.projects.slice(0, MAX_CHOSEN),
+    show: (visit, projects) => ({
+      ...{ title: 'New admin key', about: null, button: 'Make the key', back: PAGE },
+      fields: fieldsOf(projects),
+      consequence: html`<p>Whoever has it does what its role may, without a second factor: bound it by role, addresses and time, and check the projects that it may see. With none checked it sees all, also those to come. It is shown once.</p>${visit.projects.length > MAX_CHOSEN ? html`<p>Here are the oldest ${MAX_CHOSEN} projects: <code>quittance admin-key create --project</code> takes any.</p>` : null}`,
+    }),
+    done: (_visit, _projects, { adminKeyId: id, adminKey: secret, ...made }) =>
+      madeKeyPage({
+        about: null,
+        key: { ...made, id, secret },
+        steps: terminalLines(
+          'QUITTANCE_ADMIN_KEY',
+          `curl -sS -H "Authorization: Bearer $QUITTANCE_ADMIN_KEY" ${deps.consoleUrl()}/admin/v1/projects`,
+        ),
+        back: PAGE,
+      }),
+  };
+}
+
+function fieldsOf(projects: Projects): FormField[] {
+  const roles = [
+    ['viewer', 'viewer: reads and exports'],
+    ['operator', 'operator: also decides about money that came'],
+    ['owner', 'owner: everything'],
+  ] as const;
+  return [
+    ...KEY_FIELDS,
+    { kind: 'select', name: 'role', label: 'Role', options: roles, value: 'viewer' },
+    // The name may run the other way.
+    ...projects.map(({ projectId, name, network }): FormField => {
+      return { kind: 'check', name: projectId, label: `Only \u2068${name}\u2069 (${network})` };
+    }),
+  ];
+}
+
+function revocation(deps: ConsoleDeps): Form<AdminKeyView, { uuid: string }, unknown> {
+  return {
+    ...byOperation(deps, revokeAdminKeyOperation, (_filled, { adminKeyId }: AdminKeyView) => ({ adminKeyId })),
+    path: `${PAGE}/:adminKeyId/revoke`,
+    find: async ({ visit, request }) => {
+      const { adminKeyId = '' } = request.params as { adminKeyId?: string };
+      const key = (await listAdminKeys(deps, visit.actor)).data.find((each) => each.adminKeyId === adminKeyId);
+      if (key === undefined) throw new AppError('NOT_FOUND', `there is no admin key ${clip(adminKeyId)}`);
+      return key;
+    },
+    show: (_visit, key) => ({
+      ...{ title: 'Revoke an admin key', about: null, fields: [], button: 'Revoke it for ever', back: PAGE },
+      consequence: describeRevocation(key, deps.now(), null),
+    }),
+    done: () => ({ goTo: `${PAGE}?revoked=1` }),
+  };
+}

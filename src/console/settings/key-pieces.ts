@@ -1,0 +1,143 @@
+import type { ListedProjectView } from '../../operator/projects/views.ts';
+import { type Html, html } from '../../web/html.ts';
+import type { FormField } from '../forms/form.ts';
+import type { Page } from '../page/layout.ts';
+import { copyButton, duration, facts, ltr, number, outside, table, time } from '../page/pieces.ts';
+import type { Fields } from '../page/read-fields.ts';
+
+/** A key of the API or of the admin API, as a list shows it. */
+export type Key = {
+  name: string;
+  status: 'active' | 'expired' | 'revoked';
+  createdAt: string;
+  expiresAt: string | null;
+  lastUsedAt: string | null;
+  allowedIps: readonly string[] | null;
+};
+
+/** Keys that are in use come first, and of the rest the newest. */
+const MAX_SHOWN = 100;
+
+type Look<Listed extends Key> = { more: Html; role?: (key: Listed) => string; revoke(key: Listed): string };
+
+/** `more`: where the keys are that do not fit on the page. `revoke`: a URL. */
+export function keyTable<Listed extends Key>(keys: readonly Listed[], { more, role, revoke }: Look<Listed>): Html {
+  const newest = keys.toReversed();
+  const sorted = [
+    ...newest.filter(({ status }) => status === 'active'),
+    ...newest.filter(({ status }) => status !== 'active'),
+  ];
+  const left = sorted.length - MAX_SHOWN;
+  const columns = [
+    [
+      'Name',
+      (key: Listed) =>
+        html`${outside(key.name, 60)}${role === undefined ? null : html`<br><small>${role(key)}</small>`}`,
+    ] as const,
+    ['State', keyState<Listed>] as const,
+    ['Last used', keyUse<Listed>] as const,
+    ['From', ({ allowedIps }: Listed) => addresses(allowedIps)] as const,
+    ['Action', (key: Listed) => renderRevoke(key, revoke(key))] as const,
+  ];
+  return html`<section class="card flush" aria-label="Keys">${table('Keys, those in use first', columns, sorted.slice(0, MAX_SHOWN))}</section>
+${left > 0 ? html`<p class="hint">${number(left)} more are not shown: ${more} has all.</p>` : null}`;
+}
+
+function keyUse<Listed extends Key>({ createdAt, lastUsedAt }: Listed): Html {
+  return html`${lastUsedAt === null ? 'never' : time(lastUsedAt)}<br><small>made ${time(createdAt)}</small>`;
+}
+
+/** A few of them tell a key from others. */
+const MAX_IPS = 5;
+
+function addresses(ips: Key['allowedIps']): Html | string {
+  if (ips === null) return 'anywhere';
+  const left = ips.length - MAX_IPS;
+  return html`<bdi>${ips.slice(0, MAX_IPS).join(', ')}</bdi>${left > 0 ? ` and ${number(left)} more` : null}`;
+}
+
+const NONE = html`<span class="hint">–</span>`;
+const LOOKS = { active: ['PAID', 'Active'], expired: ['EXPIRED', 'Expired'], revoked: ['EXPIRED', 'Revoked'] } as const;
+
+function keyState<Listed extends Key>({ status, expiresAt }: Listed): Html {
+  const [look, text] = LOOKS[status];
+  const end = status !== 'active' || expiresAt === null ? null : html`<br><small>until ${time(expiresAt)}</small>`;
+  return html`<span class="badge" data-state="${look}">${text}</span>${end}`;
+}
+
+function renderRevoke({ name, status }: Key, url: string): Html {
+  if (status !== 'active') return NONE;
+  return html`<a href="${url}">Revoke<span class="unseen"> ${outside(name, 60)}</span></a>`;
+}
+
+/** What ends with a key, and what of it is known. */
+export function describeRevocation({ name, status, ...key }: Key, now: number, others: Html | null): Html {
+  const { createdAt, lastUsedAt, allowedIps } = key;
+  const used =
+    lastUsedAt === null
+      ? 'never'
+      : html`${time(lastUsedAt)} UTC, ${duration(Math.max(0, now - Date.parse(lastUsedAt)))} ago`;
+  return html`${status === 'active' ? html`<p>Every request with it is refused at once, and for ever.</p>${others}` : html`<p>It is ${status} already.</p>`}
+${facts([
+  ['Name', outside(name, 200)],
+  ['Made', html`${time(createdAt)} UTC`],
+  ['Last used', used],
+  ['From', addresses(allowedIps)],
+])}`;
+}
+
+/** The fields that every new key has. */
+export const KEY_FIELDS: readonly FormField[] = [
+  {
+    kind: 'line',
+    name: 'name',
+    label: 'Name',
+    hint: 'Who or what uses it, such as “shop server”.',
+    more: html` required`,
+  },
+  {
+    ...{ kind: 'line', name: 'expires', label: 'Ends (optional)' },
+    hint: 'After a time (12h, 90d) or on a date (2027-01-31, UTC). Empty: never.',
+  },
+  {
+    ...{ kind: 'lines', name: 'allowedIps', label: 'Only from these addresses (optional)' },
+    hint: 'IP addresses or CIDR blocks such as 10.0.0.0/8, one a line. Empty: from anywhere.',
+  },
+];
+
+export function readKeyFields({ name = '', expires, allowedIps }: Fields) {
+  const lines = (allowedIps ?? '').split('\n').filter((line) => line.trim() !== '');
+  return { name, expires, allowedIps: lines.length === 0 ? undefined : lines };
+}
+
+type Made = {
+  about: ListedProjectView | null;
+  key: Pick<Key, 'name' | 'expiresAt' | 'allowedIps'> & { id: string; secret: string };
+  steps: Html;
+  back: string;
+};
+
+/** The one page that has the secret of a key. */
+export function madeKeyPage({ about, key, steps, back }: Made): Page {
+  return {
+    title: 'Key made',
+    about,
+    main: html`<section class="card form"><h2>Keep this key now</h2><p>It is shown only here, and nobody can show it again. Store it where your server reads its secrets.</p>
+<pre><code>${ltr(key.secret)}</code></pre><p>${copyButton(key.secret, 'Copy the key')}</p>
+${facts([
+  ['Name', outside(key.name, 200)],
+  ['Id', ltr(key.id)],
+  ['Ends', key.expiresAt === null ? 'never' : html`${time(key.expiresAt)} UTC`],
+  ['From', addresses(key.allowedIps)],
+])}</section>
+<section class="card form" aria-labelledby="try"><h2 id="try">Try it</h2>${steps}
+<div class="actions"><a class="button" href="${back}">I have kept the key</a></div></section>`,
+  };
+}
+
+/** Lines to paste into a terminal. `variable` is read from it, so that the key stands in no history. */
+export function terminalLines(variable: string, lines: string): Html {
+  const text = `read -rs ${variable} && export ${variable}\n${lines}`;
+  return html`<p>The first line waits for the key: paste it, and press Enter. It is not shown, and stays in no history.</p>
+<pre><code>${text}</code></pre><p>${copyButton(text, 'Copy the lines')}</p>`;
+}

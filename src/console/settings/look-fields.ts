@@ -1,0 +1,39 @@
+import type { ProjectView } from '../../operator/projects/views.ts';
+import { html } from '../../web/html.ts';
+import type { FormField } from '../forms/form.ts';
+import type { Fields } from '../page/read-fields.ts';
+
+/** What payers see, but for the logo, of which no more is here than that it can be taken away. */
+export function lookFields({ name, supportContact, returnUrl, accent, logoId }: ProjectView): FormField[] {
+  return [
+    { ...line('name'), value: name, more: html` required` },
+    {
+      ...{ ...line('support'), value: supportContact ?? undefined },
+      hint: 'An e-mail address, an https:// link, or words such as a Telegram name. Empty: none.',
+    },
+    { ...line('returnUrl'), value: returnUrl ?? undefined, hint: 'An https:// link to the shop. Empty: none.' },
+    {
+      ...{ ...line('accent'), value: accent ?? undefined },
+      hint: 'Of buttons and links, such as 0a6549; made darker or lighter where it would be hard to read. Empty: green.',
+    },
+    ...(logoId === null ? [] : [{ kind: 'check', name: 'noLogo', label: LOOK_LABELS.noLogo } as const]),
+  ];
+}
+
+export const LOOK_LABELS = {
+  name: 'Name',
+  support: 'Where payers find help',
+  returnUrl: 'Way back to the shop',
+  accent: 'Colour',
+  noLogo: 'Take the logo away',
+} as const;
+
+const line = (name: keyof typeof LOOK_LABELS) => ({ kind: 'line', name, label: LOOK_LABELS[name] }) as const;
+
+/** A field that is empty takes its setting away. */
+export function readLook({ name = '', support, returnUrl, accent, noLogo }: Fields) {
+  return {
+    ...{ name, support: support?.trim() ?? null, returnUrl: returnUrl?.trim() ?? null, accent: accent?.trim() ?? null },
+    ...(noLogo === undefined ? {} : { logo: null }),
+  };
+}

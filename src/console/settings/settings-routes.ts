@@ -1,0 +1,19 @@
+import type { ConsoleDeps } from '../page/console-deps.ts';
+import { readQuery } from '../page/read-fields.ts';
+import type { Routes } from '../page/routes.ts';
+import { chooseProject } from '../page/visit.ts';
+import { addAdminKeyRoutes } from './admin-key-routes.ts';
+import { addKeyRoutes } from './key-routes.ts';
+import { addProjectRoutes } from './project-routes.ts';
+import { settingsPage } from './settings-page.ts';
+
+/** What there is to set, the projects, and the keys. */
+export function addSettingsRoutes(routes: Routes, deps: ConsoleDeps): void {
+  routes.get('/settings', 'showProject', async ({ visit, request }) => {
+    const { project } = readQuery(request, ['project']);
+    return settingsPage(deps, visit, chooseProject(visit, project));
+  });
+  addProjectRoutes(routes, deps);
+  addKeyRoutes(routes, deps);
+  addAdminKeyRoutes(routes, deps);
+}
