@@ -19,7 +19,6 @@ const LABELS: Labels = {
   resolution: 'What was done',
   refundTx: 'Transaction of the refund',
   q: 'the search',
-  kind: 'Job',
   network: 'Network',
 };
 
@@ -49,6 +48,7 @@ function linkOf({ command, args: [subject] = [] }: Hint): { url: string; label: 
   switch (command) {
     case 'chain status':
     case 'chain resume':
+    case 'chain acknowledge':
       return { url: '/chain', label: 'Chain' };
     case 'transfers list':
       return { url: '/unmatched', label: 'Unmatched money' };
