@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import pg from 'pg';
 import { renderExample } from '../../src/checkout/page/example.ts';
 import type { ConsoleDeps } from '../../src/console/page/console-deps.ts';
-import { registerConsole, registerConsole } from '../../src/console/register.ts';
+import { registerConsole } from '../../src/console/register.ts';
 import { addSignInRoutes } from '../../src/console/sign-in/sign-in-routes.ts';
 import { decodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { type UnixMs, unixMs } from '../../src/domain/time.ts';

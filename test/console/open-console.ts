@@ -28,7 +28,7 @@ export async function openConsole({ isSandbox = false, isSecure = true } = {}) {
     ...{
       ...operationDeps({ db: desk.db, now, random }),
       ...sessions,
-      randomBelow: () => 0,
+      ...{ randomBelow: () => 0, onChange: () => undefined },
       renderExample,
       publicUrl: consoleUrl,
       consoleUrl,

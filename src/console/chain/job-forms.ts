@@ -100,5 +100,6 @@ const WHAT_FOLLOWS: Record<JobKind, string> = {
     'Asks a node what each address of this network holds, and compares it with the ledger. A difference is an alarm, which ends when they are the same.',
 };
 
-const COST_OF_BLOCKS = `About 30 blocks a second at most, so that the watcher and your shops do not wait: 1,000 take a minute, 100,000 an hour. Of what a node takes a day, it leaves what the watcher needs.`;
+const COST_OF_BLOCKS =
+  'It reads 30 blocks a second at most, so that the watcher and your shops do not wait: 1,000 take about a minute, 100,000 some hours where nodes are far. Of what a node takes a day, it leaves what the watcher needs.';
 const COST_OF_BOOKS = 'Four requests for each address, and some seconds where one was never compared.';

@@ -1,15 +1,17 @@
 import { resumeChainOperation } from '../../operator/chain/operations.ts';
 import { resumeChain } from '../../operator/chain/resume-chain.ts';
+import { showStatus } from '../../operator/chain/show-status.ts';
 import type { ResumedView } from '../../operator/chain/views.ts';
 import type { ListedProjectView } from '../../operator/projects/views.ts';
 import { html } from '../../web/html.ts';
 import { byOperation } from '../forms/add-form.ts';
 import type { Form } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
-import { outside, time } from '../page/pieces.ts';
+import { number, outside, time } from '../page/pieces.ts';
 import { needProject, urlTo } from '../page/visit.ts';
 
-type Subject = { project: ListedProjectView; halt: ResumedView['halt'] };
+/** `recorded`: the block at which the ledger stands. */
+type Subject = { project: ListedProjectView; halt: ResumedView['halt']; recorded: number };
 type Wanted = ReturnType<typeof resumeChainOperation.read>;
 
 /** Lets a watcher go on, after the reason of its halt was seen. */
@@ -22,12 +24,13 @@ export function resumeForm(deps: ConsoleDeps): Form<Subject, Wanted, ResumedView
     find: async ({ visit }, asked) => {
       const project = needProject(visit, asked);
       const { halt } = await resumeChain(deps, visit.actor, { network: project.network, isSettled: false });
-      return { project, halt };
+      const { view } = await showStatus(deps, visit.actor, { network: project.network });
+      return { project, halt, recorded: view.recorded?.number ?? 0 };
     },
-    show: (visit, { project, halt: { at, reason } }) => ({
+    show: (visit, { project, halt: { at, reason }, recorded }) => ({
       title: 'Let the watcher go on',
       about: project,
-      consequence: html`<p>${project.network} is halted since ${time(at)} UTC:</p><div class="notice"><p>${outside(reason, 2000)}</p></div><p>${WHAT_FOLLOWS}</p>`,
+      consequence: html`<p>${project.network} is halted since ${time(at)} UTC:</p><div class="notice"><p>${outside(reason, 2000)}</p></div><p>The watcher goes on from block ${number(recorded)}, where the ledger stands, and records and expires again. Nothing that is recorded changes. If the reason is still there, it halts again.</p>`,
       fields: [{ kind: 'seen', name: 'haltedAt', label: 'Halted at', value: at }],
       button: 'I know why, and it is settled: go on',
       back: urlTo(visit, '/chain', project),
@@ -35,6 +38,3 @@ export function resumeForm(deps: ConsoleDeps): Form<Subject, Wanted, ResumedView
     done: (visit, { project }) => ({ goTo: urlTo(visit, '/chain', project, { done: 'resumed' }) }),
   };
 }
-
-const WHAT_FOLLOWS =
-  'The watcher goes on from where the ledger stands, and records and expires again. Nothing that is recorded changes. If the reason is still there, it halts again.';

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import type { UnixMs } from '../../domain/time.ts';
 import type { Actor } from '../../operator/actor.ts';
 import type { AskDeps } from '../../operator/explain/ask-chain.ts';
 import type { InvoiceDeps } from '../../operator/invoices/list-invoices.ts';

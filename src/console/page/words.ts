@@ -21,7 +21,6 @@ const LABELS: Labels = {
   q: 'the search',
   events: 'Hears of',
   url: 'URL',
-  kind: 'Job',
   network: 'Network',
 };
 
@@ -73,6 +72,7 @@ const SCREENS: Readonly<Record<string, readonly [url: string, label: string]>> =
   'deliveries replay': ['/webhooks', 'Webhooks'],
   'chain status': ['/chain', 'Chain'],
   'chain resume': ['/chain', 'Chain'],
+  'chain acknowledge': ['/chain', 'Chain'],
 };
 
 function linkOf({ command, args: [subject] = [] }: Hint): Link | null {

@@ -28,14 +28,7 @@ function describeOutcome(outcome: Outcome): NonNullable<JobView['result']> {
       return { rescanned: outcome.view };
     case 'reconcile': {
       const { node, total, good, odd } = outcome;
-      return {
-        books: {
-          node,
-          total,
-          good,
-          odd: odd.map(({ isFirst, ...row }) => ({ row, note: noteReconciled(row, isFirst) })),
-        },
-      };
+      return { books: { node, total, good, odd: odd.map((row) => ({ row, note: noteReconciled(row, false) })) } };
     }
   }
 }

@@ -11,12 +11,18 @@ import type { JobWork } from './job-order.ts';
 type Progress = { done: number; total: number | null; found: number };
 export type WorkDeps = NodeDeps & { signal: AbortSignal; onProgress(progress: Progress): void };
 
-type Row = ReconciledAddress & { isFirst: boolean };
 /** What came of a job. Of addresses whose books balance, which may be thousands, only the number is kept. */
 export type Outcome =
   | { kind: 'verify'; view: VerifiedRangeView; hint: Hint | null }
   | { kind: 'rescan'; view: RescannedView }
-  | { kind: 'reconcile'; node: string; total: number; good: number; odd: readonly Row[]; hints: readonly Hint[] };
+  | {
+      kind: 'reconcile';
+      node: string;
+      total: number;
+      good: number;
+      odd: readonly ReconciledAddress[];
+      hints: readonly Hint[];
+    };
 
 /** More of them say nothing new. */
 const MAX_ODD = 1000;
@@ -25,13 +31,10 @@ const MAX_ODD = 1000;
 export async function runJob(deps: WorkDeps, actor: Actor, work: JobWork): Promise<Outcome> {
   if (work.kind === 'reconcile') {
     const onProgress = (done: number, total: number) => deps.onProgress({ done, total, found: 0 });
-    const { view, firstChecked, hints } = await reconcileNow({ ...deps, onProgress }, actor, { addresses: [] });
+    const { view, hints } = await reconcileNow({ ...deps, onProgress }, actor, { addresses: [] });
+    const good = view.data.filter(({ status }) => status === 'good').length;
     const odd = view.data.filter(({ status }) => status !== 'good').slice(0, MAX_ODD);
-    return {
-      ...{ kind: 'reconcile', node: view.node, total: view.data.length, hints: hints.slice(0, MAX_ODD) },
-      good: view.data.filter(({ status }) => status === 'good').length,
-      odd: odd.map((row) => ({ ...row, isFirst: firstChecked.has(row.address) })),
-    };
+    return { kind: 'reconcile', node: view.node, total: view.data.length, good, odd, hints: hints.slice(0, MAX_ODD) };
   }
   const { kind, range } = work;
   const total = range.to - range.from + 1;

@@ -43,6 +43,13 @@ test('the worst comes first: what threatens money, what waits for a person, what
   ]);
 });
 
+test('an alarm says what to do, and whether a person closes it', () => {
+  const said = (kind: string) => String(listConcerns({ ...calm, alarms: [alarm(kind, '')] })[0]?.next);
+  expect(said('contract-event')).toBe('Read what Tether announced. When you have read it: "chain acknowledge".');
+  expect(said('capacity-low')).toBe('Add addresses: "address add".');
+  expect(said('of-a-newer-release')).toBe('See docs/chain-truth.md.');
+});
+
 test('who may see some projects only hears of networks and of those projects, and of no address, invoice or endpoint of another', () => {
   const alarms = [
     ...[alarm('halted', ''), alarm('capacity-low', PROJECT), alarm('capacity-low', 'prj_other')],

@@ -4,6 +4,7 @@ import { formatAmount, microUsdt } from '../../domain/money.ts';
 import { toIso, type UnixMs } from '../../domain/time.ts';
 import type { AlarmKind } from '../../store/chain/alarms.ts';
 import type { Actor } from '../actor.ts';
+import { isClosedByOperators } from '../chain/acknowledge-alarms.ts';
 import { adviseOnAlarm } from '../chain/advise-on-alarm.ts';
 import type { ChainStatusView } from '../chain/views.ts';
 import { shorten } from '../explain/explanation.ts';
@@ -51,7 +52,9 @@ function fromAlarms({ actor, view, alarms, endpoints }: Facts): ConcernView[] {
   );
   return seen.map(({ kind, subject, detail, raisedAt }) => ({
     ...{ rank: CALMER.has(kind) ? 2 : 1, about: 'alarm', code: kind, subject, text: detail, since: raisedAt },
-    next: adviseOnAlarm(kind),
+    next: isClosedByOperators(kind)
+      ? say`${adviseOnAlarm(kind)} When you have read it: "${{ command: 'chain acknowledge', input: { alarm: kind } }}".`
+      : adviseOnAlarm(kind),
   }));
 }
 
