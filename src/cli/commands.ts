@@ -12,6 +12,7 @@ import { addKeyCommands } from './key/commands.ts';
 import { addMasterKeyCommands } from './master-key/commands.ts';
 import { addProjectCommands } from './project/commands.ts';
 import { addReceiptCommands } from './receipt/commands.ts';
+import { addRequestCommands } from './request/commands.ts';
 import { addSessionCommands } from './session/commands.ts';
 import { collect, NETWORK_OPTION, type Print } from './terminal/option-parts.ts';
 import type { Result, Terminal } from './terminal/terminal.ts';
@@ -39,6 +40,7 @@ export function addCommands(program: Command, terminal: Terminal): void {
   addAddressCommands(program, terminal, print);
   addWebhookCommands(program, terminal, print);
   addDeliveriesCommands(program, terminal, print);
+  addRequestCommands(program, terminal, print);
   addReceiptCommands(program, terminal, print);
   addMasterKeyCommands(program, terminal, print);
   addEventsCommands(program, terminal);

@@ -8,6 +8,7 @@ import * as explain from '../explain/operations.ts';
 import * as keys from '../keys/operations.ts';
 import type { Operation } from '../operation.ts';
 import * as projects from '../projects/operations.ts';
+import * as requests from '../requests/operations.ts';
 import * as transfers from '../transfers/operations.ts';
 import * as webhooks from '../webhooks/operations.ts';
 
@@ -18,6 +19,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...Object.values(addresses),
   ...Object.values(webhooks),
   ...Object.values(deliveries),
+  ...Object.values(requests),
   ...Object.values(transfers),
   ...Object.values(explain),
   ...Object.values(chain),
