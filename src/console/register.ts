@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { AppError } from '../domain/errors.ts';
 import { parseAmount } from '../domain/money.ts';
+import { findRequestId } from '../operator/requests/read-request-id.ts';
 import { showToday } from '../operator/today/show-today.ts';
 import { serveAsset } from '../web/assets.ts';
 import { html } from '../web/html.ts';
@@ -10,6 +11,7 @@ import { explanationPage } from './invoice-page.ts';
 import { addInvoiceRoutes } from './invoice-routes.ts';
 import { ASSETS, type Page } from './layout.ts';
 import { readQuery } from './read-fields.ts';
+import { addRequestRoutes } from './requests-routes.ts';
 import { type Answer, type Asked, createRoutes, sendPage } from './routes.ts';
 import { emptyPage, todayPage } from './today-page.ts';
 import { addUnmatchedRoutes } from './unmatched-routes.ts';
@@ -28,6 +30,7 @@ export function registerConsole(app: FastifyInstance, deps: ConsoleDeps): void {
   routes.get('/find', 'explainSubject', (asked) => find(deps, asked));
   addInvoiceRoutes(routes, deps);
   addUnmatchedRoutes(routes, deps);
+  addRequestRoutes(routes, deps);
   // To nobody it is told more of a page that does not exist; and the admin API answers for itself.
   app.get('/*', { schema: { hide: true } }, (request, reply) =>
     request.url.startsWith('/admin/') ? reply.callNotFound() : sendPage(request, reply, null, unknownPage(request.url)),
@@ -43,10 +46,12 @@ function unknownPage(url: string): Page {
   };
 }
 
-/** The box at the top: what `explain` takes, and amounts. An invoice has a page of its own. */
+/** The box at the top: what `explain` takes, amounts, and ids of requests. An invoice and a request have pages of their own. */
 async function find(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answer> {
   const { q = '', project: asked } = readQuery(request, ['q', 'project']);
   const text = q.trim();
+  const requestId = findRequestId(text);
+  if (requestId !== null) return { goTo: `/requests/${requestId}` };
   const about = chooseProject(visit, asked);
   const amount = text.replace(/\s*USDT$/i, '');
   try {

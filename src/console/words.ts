@@ -12,6 +12,7 @@ const LABELS: Readonly<Record<string, string>> = {
   from: 'From',
   to: 'To',
   externalId: 'Order id',
+  key: 'Key',
   invoice: 'Invoice',
   note: 'Note',
   resolution: 'What was done',
@@ -44,6 +45,8 @@ function linkOf({ command, args: [subject] = [] }: Hint): { url: string; label: 
   switch (command) {
     case 'transfers list':
       return { url: '/unmatched', label: 'Unmatched money' };
+    case 'request list':
+      return { url: '/requests', label: 'Requests' };
     case 'explain':
       return subject === undefined
         ? null

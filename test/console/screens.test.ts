@@ -8,6 +8,7 @@ import {
   type Made,
   newInvoice,
   payInFull,
+  refusedRequest,
   send,
   startTestConsole,
   type TestConsole,
@@ -19,6 +20,8 @@ let console_: TestConsole;
 let browser: Browser;
 let invoice: Made;
 let open: string;
+/** A request that was refused. */
+let refused: string;
 
 beforeAll(async () => {
   [console_, browser] = await Promise.all([startTestConsole(), launchChromium()]);
@@ -30,6 +33,7 @@ beforeAll(async () => {
   const { address: to, amountMicro } = invoice;
   await send(service, { to, amountMicro: amountMicro - 1_000_000n }, { to, amountMicro });
   open = encodeId('trf', (await unmatchedIds(service))[0] ?? '');
+  refused = await refusedRequest(console_, 'قهوة'.repeat(25));
 }, START_TIMEOUT_MS);
 afterAll(async () => {
   await browser.close();
@@ -58,6 +62,8 @@ const SCREENS: [name: string, path: () => string][] = [
   ['Invoice', () => `/invoices/${invoice.invoiceId}`],
   ['Unmatched money', () => '/unmatched'],
   ['Transfer', () => `/unmatched/${open}`],
+  ['Requests', () => '/requests?status=4xx'],
+  ['Request', () => `/requests/${refused}`],
   ['Address', () => `/find?q=${invoice.address}`],
   ['Not found', () => '/find?q=nothing'],
   ['Sign in', () => '/sign-in'],
