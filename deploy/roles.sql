@@ -11,7 +11,7 @@ begin
     create role quittance_runtime nologin;
   end if;
   for found in select oid::regclass as name from pg_class
-    where relnamespace = quote_ident(current_schema())::regnamespace and relkind = 'r' and pg_has_role(relowner, 'usage')
+    where relnamespace = quote_ident(current_schema())::regnamespace and relkind in ('r', 'p') and pg_has_role(relowner, 'usage')
   loop
     execute format('revoke all on %s from public, quittance_runtime', found.name);
   end loop;
@@ -30,15 +30,14 @@ grant select on schema_migrations, ledger_identity, projects, api_keys, account_
   allocation_hints, transfers, transfer_annulments, transfer_resolutions, outgoing_transfers, outgoing_corrections,
   outgoing_annulments, balance_checks, chain_cursors, head_blocks, sightings, passed_blocks, producer_sets, producer_confirmations,
   chain_status, leases, alarms, event_streams, events, webhook_endpoints, webhook_secrets, deliveries, delivery_attempts,
-  receipt_keys, operator_actions, people, passkeys, recovery_codes, invitations, sessions, spent_challenges, admin_keys
-  to quittance_runtime;
+  receipt_keys, operator_actions, people, passkeys, recovery_codes, invitations, sessions, spent_challenges, admin_keys,
+  requests to quittance_runtime;
 
 grant insert on ledger_identity, projects, api_keys, account_keys, addresses, logos, invoices, refused_amounts, allocation_hints,
   transfers, transfer_annulments, transfer_resolutions, outgoing_transfers, outgoing_corrections, outgoing_annulments, balance_checks,
   chain_cursors, head_blocks, sightings, passed_blocks, producer_sets, producer_confirmations, chain_status, leases, alarms,
   event_streams, events, webhook_endpoints, webhook_secrets, deliveries, delivery_attempts, receipt_keys, people, passkeys, recovery_codes,
-  invitations, sessions, spent_challenges, admin_keys
-  to quittance_runtime;
+  invitations, sessions, spent_challenges, admin_keys, requests to quittance_runtime;
 -- Number and hash are given by a trigger.
 grant insert (project_id, action, subject, detail, acted_by, acted_at, actor_kind, actor_id, origin, request_id)
   on operator_actions to quittance_runtime;
@@ -77,4 +76,4 @@ grant update (system_identifier, database_oid, timeline, taken_at) on ledger_ide
 
 -- What is deleted is no part of the ledger, and goes by functions of the owner that reach nothing else.
 grant execute on function forget_head_blocks_above, forget_head_blocks_up_to, forget_finished_deliveries, lock_transfers,
-  hurry_devnet_invoice, forget_old_sessions to quittance_runtime;
+  hurry_devnet_invoice, forget_old_sessions, forget_old_requests to quittance_runtime;

@@ -6,6 +6,7 @@ import { clientOf } from '../web/client-address.ts';
 import { checkJsonHeaders, singleHeader } from '../web/json-headers.ts';
 import { problemOf } from '../web/problem.ts';
 import { refuseLimited } from '../web/refuse-limited.ts';
+import { notesOf } from '../web/request-notes.ts';
 import { MAX_BODY_BYTES } from '../web/server.ts';
 import type { ApiDeps } from './api-deps.ts';
 
@@ -32,7 +33,10 @@ export function createGuard(deps: ApiDeps) {
       if (found.kind !== 'caller') throw problemOf('unauthenticated');
       const { caller } = found;
       noteCaller(request.raw.socket);
+      const notes = notesOf(request);
+      notes.key = { id: caller.keyId, projectId: caller.projectId };
       refuseLimited(deps.keyBuckets.take(caller.keyId, deps.now()), deps.rateLimit);
+      notes.isAdmitted = true;
       request[CALLER] = caller;
       if (request.method === 'POST') checkJsonHeaders(request, MAX_BODY_BYTES);
     },

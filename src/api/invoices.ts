@@ -11,6 +11,7 @@ import { findInvoicePayment } from '../store/ledger/payments.ts';
 import { createInvoiceReader } from '../store/ledger/read-invoices.ts';
 import { headerValues } from '../web/header-values.ts';
 import { Problem, problemOf } from '../web/problem.ts';
+import { notesOf } from '../web/request-notes.ts';
 import type { ApiDeps } from './api-deps.ts';
 import { callerOf, createGuard } from './guard.ts';
 import { creationResponses, problemResponses } from './problem-responses.ts';
@@ -35,6 +36,7 @@ async function create(deps: ApiDeps & { inserts: SharedInserts }, request: Fasti
   const idempotencyKey = readIdempotencyKey(request);
   const body = request.body instanceof Uint8Array ? request.body : new Uint8Array();
   const fields = readCreateInput(body);
+  notesOf(request).externalId = fields.externalId;
   const created = await createOrder(deps, { ...caller, ...fields, idempotencyKey });
   if (created.kind === 'amount-unavailable') await deps.onAmountRefused({ ...caller, ...fields });
   if (created.kind === 'limited') await deps.onUnpaidRefused({ ...caller, ...created });
@@ -144,6 +146,7 @@ async function read(deps: ApiDeps, findInvoice: ReturnType<typeof createInvoiceR
   if (invoice === null) {
     throw new Problem('INVOICE_NOT_FOUND', 'There is no invoice with this id in the project of this key.');
   }
+  notesOf(request).externalId = invoice.externalId;
   if (expand === undefined) return projectInvoice(invoice, deps.publicUrl());
   const payment = await findInvoicePayment(deps.db, caller.projectId, invoice.id);
   if (payment === null) throw new Error(`invoice ${invoiceId} vanished; rows of invoices are never deleted`);
@@ -160,7 +163,10 @@ async function list(deps: ApiDeps, request: FastifyRequest) {
   const isStorable = !externalId.includes('\0') && externalId.isWellFormed();
   const found = await findInvoiceByExternalId(deps.db, caller.keyId, isStorable ? externalId : '', deps.now());
   const invoice = readable(found, deps, caller.keyId);
-  return { data: invoice === null ? [] : [projectInvoice(invoice, deps.publicUrl())] };
+  if (invoice === null) return { data: [] };
+  // What was asked for is kept nowhere unless it is there: it may be anything.
+  notesOf(request).externalId = invoice.externalId;
+  return { data: [projectInvoice(invoice, deps.publicUrl())] };
 }
 
 function readable(found: FoundInvoice, deps: ApiDeps, keyId: string) {

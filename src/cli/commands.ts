@@ -13,6 +13,7 @@ import { addMasterKeyCommands } from './master-key/commands.ts';
 import { addProjectCommands } from './project/commands.ts';
 import { addReceiptCommands } from './receipt/commands.ts';
 import { addReportCommand } from './report/commands.ts';
+import { addRequestCommands } from './request/commands.ts';
 import { addSessionCommands } from './session/commands.ts';
 import { collect, NETWORK_OPTION, type Print } from './terminal/option-parts.ts';
 import type { Result, Terminal } from './terminal/terminal.ts';
@@ -40,6 +41,7 @@ export function addCommands(program: Command, terminal: Terminal): void {
   addAddressCommands(program, terminal, print);
   addWebhookCommands(program, terminal, print);
   addDeliveriesCommands(program, terminal, print);
+  addRequestCommands(program, terminal, print);
   addReceiptCommands(program, terminal, print);
   addMasterKeyCommands(program, terminal, print);
   addEventsCommands(program, terminal);

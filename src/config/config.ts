@@ -45,6 +45,8 @@ export type Config = Readonly<{
   /** Where the console listens. `null`: it is off. */
   console: Readonly<{ host: string; port: number }> | null;
   logLevel: Settings['QUITTANCE_LOG_LEVEL'];
+  /** Whether requests of shops are kept for 30 days, without bodies. */
+  requestLog: boolean;
   /** IP addresses, CIDR blocks, `loopback`. */
   trustProxy: readonly string[];
   /** As written. The first seals everything that must not stand in the database as plain text. `null`: not set. */
@@ -98,6 +100,7 @@ function compose(settings: Settings): Config {
     metrics: metricsPort === 'off' ? null : { host: settings.QUITTANCE_METRICS_HOST, port: metricsPort },
     console: consolePort === 'off' ? null : { host: settings.QUITTANCE_CONSOLE_HOST, port: consolePort },
     logLevel: settings.QUITTANCE_LOG_LEVEL,
+    requestLog: settings.QUITTANCE_REQUEST_LOG === 'on',
     trustProxy: settings.QUITTANCE_TRUST_PROXY,
     masterKeys: settings.QUITTANCE_MASTER_KEY ?? null,
     backupRecipients: settings.QUITTANCE_BACKUP_RECIPIENT ?? [],

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { AppError } from '../domain/errors.ts';
 import { parseAmount } from '../domain/money.ts';
 import { createJobs } from '../operator/jobs/jobs.ts';
+import { findRequestId } from '../operator/requests/read-request-id.ts';
 import { showToday } from '../operator/today/show-today.ts';
 import { serveAsset } from '../web/assets.ts';
 import { html } from '../web/html.ts';
@@ -16,6 +17,7 @@ import { readQuery } from './page/read-fields.ts';
 import { type Answer, type Asked, createRoutes, sendPage } from './page/routes.ts';
 import { chooseProject, urlTo } from './page/visit.ts';
 import { addReportRoutes } from './reports/reports-routes.ts';
+import { addRequestRoutes } from './requests/requests-routes.ts';
 import { addSettingsRoutes } from './settings/settings-routes.ts';
 import { emptyPage, todayPage } from './today/today-page.ts';
 import { addUnmatchedRoutes } from './unmatched/unmatched-routes.ts';
@@ -40,6 +42,7 @@ export function registerConsole(app: FastifyInstance, deps: ConsoleDeps): void {
   // They end before the server does, which waits for the requests under way.
   app.addHook('preClose', () => jobs.close());
   addChainRoutes(routes, { ...deps, jobs });
+  addRequestRoutes(routes, deps);
   addSettingsRoutes(routes, deps);
   // To nobody it is told more of a page that does not exist; and the admin API answers for itself.
   app.get('/*', { schema: { hide: true } }, (request, reply) =>
@@ -57,10 +60,12 @@ function unknownPage(url: string): Page {
   };
 }
 
-/** The box at the top: what `explain` takes, and amounts. An invoice has a page of its own. */
+/** The box at the top: what `explain` takes, amounts, and ids of requests. An invoice and a request have pages of their own. */
 async function find(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answer> {
   const { q = '', project: asked } = readQuery(request, ['q', 'project']);
   const text = q.trim();
+  const requestId = findRequestId(text);
+  if (requestId !== null) return { goTo: `/requests/${requestId}` };
   const about = chooseProject(visit, asked);
   const amount = text.replace(/\s*USDT$/i, '');
   try {

@@ -1,4 +1,4 @@
-import { unixMs } from './time.ts';
+import { type UnixMs, unixMs } from './time.ts';
 
 /**
  * TypeIDs: a prefix, `_`, and the 26 characters of a UUIDv7 in Crockford's base32 (lower case).
@@ -38,6 +38,17 @@ export function decodeId(prefix: IdPrefix, id: string): string | null {
   for (const character of suffix) value = (value << 5n) | BigInt(ALPHABET.indexOf(character));
   const hex = value.toString(16).padStart(32, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+/** So many characters of a TypeID of a UUIDv7 are its time: 2 bits that are 0, and 48 of Unix milliseconds. */
+const TIME_LENGTH = 10;
+
+/** The time in a TypeID of a UUIDv7, such as `req_…`, in Unix milliseconds. Ids of one prefix are in the order of their times. */
+export function timeOfId(id: string): UnixMs {
+  const start = id.indexOf('_') + 1;
+  let value = 0;
+  for (let at = start; at < start + TIME_LENGTH; at += 1) value = value * 32 + ALPHABET.indexOf(id.charAt(at));
+  return unixMs(value);
 }
 
 /** The UUID that no row has, and that is below all others. */

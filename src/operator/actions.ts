@@ -51,6 +51,9 @@ export const ACTIONS = {
   replayPeriod: { role: 'operator', records: ['deliveries.replayed'] },
   replayEvents: { role: 'operator', records: ['deliveries.replayed'] },
 
+  listRequests: { role: 'viewer' },
+  showRequest: { role: 'viewer' },
+
   listTransfers: { role: 'viewer' },
   showTransfers: { role: 'viewer' },
   exportTransfers: { role: 'viewer' },

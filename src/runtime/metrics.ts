@@ -55,6 +55,10 @@ function requestMetrics(labelled: Labellers) {
       'quittance_http_shed_total',
       'Requests answered 503 OVERLOADED, by line (api, page, live, and stranger: without a key that is known) and reason: lag of the event loop, line full, waited too late',
     ),
+    requestsUnlogged: labelled.counter('reason')(
+      'quittance_requests_unlogged_total',
+      'Requests that are missing in the log of requests, by reason: flood (more were turned away than are kept of a minute), full (the database does not keep up), failed',
+    ),
   };
 }
 

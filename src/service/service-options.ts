@@ -19,7 +19,8 @@ export type ServiceOptions = {
     | 'trustProxy'
     | 'rateLimit'
     | 'webhooks'
-  >;
+  > &
+    Partial<Pick<Config, 'requestLog'>>;
   connection: Connection;
   /** Brings the schema up to this release. Without it `connection` does, if it may; the service itself needs no such right. */
   owner?: Connection;

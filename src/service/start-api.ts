@@ -7,6 +7,7 @@ import { FAILURE_LIMIT } from '../api/guard.ts';
 import { registerHealth } from '../api/health.ts';
 import { registerInvoices } from '../api/invoices.ts';
 import { registerOpenApi } from '../api/openapi.ts';
+import { createRequestLog } from '../api/request-log.ts';
 import { createUnpaidRefusals } from '../api/unpaid-refusals.ts';
 import { createRelief } from '../payments/relief.ts';
 import { createUnpaidGate } from '../payments/unpaid-gate.ts';
@@ -37,18 +38,21 @@ export async function startApi(context: Context): Promise<{ url: string; stop():
   await patiently(context.log, () => learnKeys(context, authenticator, Number.POSITIVE_INFINITY));
   const { recognize } = authenticator;
   const requestShare = context.requestShare.current;
-  const app = createServer({ ...context, recognize, trustProxy: config.trustProxy, requestShare });
+  const requestLog = createRequestLog({ ...context, db });
+  const onAnswer = config.requestLog === false ? {} : { onAnswer: requestLog.onAnswer };
+  const app = createServer({ ...context, recognize, trustProxy: config.trustProxy, requestShare, ...onAnswer });
   await registerOpenApi(app, { publicUrl, now });
   registerApi(app, context, authenticator);
   await registerPages(app, context);
   const url = await listen(app, config);
   context.onListening(url);
   const keys = startKeyLoop(context, authenticator);
+  const writing = requestLog.start();
   return {
     url,
     stop: async () => {
       await app.close();
-      await keys.stop();
+      await Promise.all([keys.stop(), writing.stop()]);
     },
   };
 }

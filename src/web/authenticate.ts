@@ -29,10 +29,10 @@ export type Authenticator = {
   /** Finds the caller. `header` is the raw X-Api-Key. */
   authenticate(header: string | undefined, client: Client): Promise<Authentication>;
   /**
-   * The id of a key that was valid when it was last read, and that may be used from the client's address. A finder of a key that may not
-   * be used from there takes none of its owner's turns. Reads the memory alone, so it does not know of a revocation since.
+   * A key that was valid when it was last read, and that may be used from the client's address. A finder of a key that may not be used
+   * from there takes none of its owner's turns. Reads the memory alone, so it does not know of a revocation since.
    */
-  recognize(header: string, client: Client): string | null;
+  recognize(header: string, client: Client): Pick<KnownKey, 'id' | 'projectId'> | null;
   /** Learns valid keys, the newest first, so that their callers are no strangers before their first request. */
   learn(keys: readonly KnownKey[]): void;
   /** Forgets a key that turned out to be revoked. */
@@ -67,9 +67,9 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
   const { failureBuckets, now } = deps;
   const memory = createKeyMemory(deps);
   const used = new Set<string>();
-  const recognize = (id: string, digest: Uint8Array, { ip }: Client): boolean => {
+  const recognize = (id: string, digest: Uint8Array, { ip }: Client): KnownKey | null => {
     const found = memory.find(id);
-    return found !== undefined && isGood(found, digest, ip, now());
+    return found !== undefined && isGood(found, digest, ip, now()) ? found.key : null;
   };
   const refuse = ({ network }: Client): Authentication => {
     const verdict = failureBuckets.take(network, now());
@@ -82,7 +82,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
       const digest = hash('sha256', header, 'buffer');
       const recalled = memory.recall(id);
       // A request for a key that is being read costs nothing more.
-      const isPaid = recalled === undefined && !memory.isReading(id) && !recognize(id, digest, client);
+      const isPaid = recalled === undefined && !memory.isReading(id) && recognize(id, digest, client) === null;
       if (isPaid) {
         const verdict = failureBuckets.take(client.network, now());
         if (verdict.kind === 'limited') return verdict;
@@ -102,7 +102,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
     },
     recognize: (header, client) => {
       const id = readApiKey(header)?.keyUuid;
-      return id !== undefined && recognize(id, hash('sha256', header, 'buffer'), client) ? id : null;
+      return id === undefined ? null : recognize(id, hash('sha256', header, 'buffer'), client);
     },
     learn: memory.learn,
     forget: memory.forget,

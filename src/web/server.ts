@@ -13,6 +13,7 @@ import { LIMITS } from './load-gate.ts';
 import { startLoopLag } from './loop-lag.ts';
 import { bearOddRequests, checkHost, withoutOrigin } from './odd-requests.ts';
 import { Problem, problemBody, problemOf } from './problem.ts';
+import { notesOf } from './request-notes.ts';
 import { shedLoad } from './shed-load.ts';
 import { boundUnsentAnswers } from './unsent-answers.ts';
 
@@ -30,8 +31,10 @@ export type ServerOptions = {
   requestShare?(): number;
   /** Whether a name, as `Host` has it without its port, is one of ours; every name is when absent. */
   isOurHost?(name: string): boolean;
-  /** The id of a key that is known to be valid. Its requests do not wait behind those of strangers. */
-  recognize?(apiKey: string, client: Client): string | null;
+  /** A key that is known to be valid (UUIDs). Its requests do not wait behind those of strangers. */
+  recognize?(apiKey: string, client: Client): { id: string; projectId: string } | null;
+  /** Hears of each answer when it is sent. Must not throw. */
+  onAnswer?(request: FastifyRequest, reply: FastifyReply, tookMs: number): void;
 };
 
 export const MAX_BODY_BYTES = 16 * 1024;
@@ -105,6 +108,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     const labels = { method: request.method, route, status: String(reply.statusCode) };
     const elapsedMs = performance.now() - (request[STARTED_MS] ?? performance.now());
     options.metrics.requestSeconds.observe(labels, elapsedMs / 1000);
+    options.onAnswer?.(request, reply, elapsedMs);
     done(null, payload);
   });
   app.setErrorHandler((error, request, reply) =>
@@ -153,6 +157,7 @@ function sendProblem(
   problem: Problem,
   options: Pick<ServerOptions, 'publicUrl'>,
 ): FastifyReply {
+  notesOf(request).code = problem.code;
   return reply
     .code(problem.status)
     .headers(problem.headers)

@@ -23,7 +23,7 @@ async function startServer() {
   const app = createServer({
     publicUrl: () => 'http://localhost',
     trustProxy: ['loopback'],
-    recognize: (apiKey) => (apiKey === 'known' ? 'key' : null),
+    recognize: (apiKey) => (apiKey === 'known' ? { id: 'key', projectId: 'project' } : null),
     now: () => unixMs(0),
     random: (bytes) => new Uint8Array(bytes),
     log: createLogger({ level: 'silent' }),

@@ -5,6 +5,7 @@ import { type Client, clientOf } from './client-address.ts';
 import { singleHeader } from './json-headers.ts';
 import { createLoadGate, type GateLimits, type QueueName, type Refusal } from './load-gate.ts';
 import { Problem } from './problem.ts';
+import { notesOf } from './request-notes.ts';
 
 export type ShedLoadDeps = {
   /** How long new events wait for the event loop, in milliseconds. */
@@ -14,8 +15,8 @@ export type ShedLoadDeps = {
   log: Logger;
   metrics: Pick<Metrics, 'requestsShed'>;
   limits: GateLimits;
-  /** The id of a key that is known to be valid, from memory alone. Without this function all callers are strangers. */
-  recognize?(apiKey: string, client: Client): string | null;
+  /** A key that is known to be valid (UUIDs), from memory alone. Without this function all callers are strangers. */
+  recognize?(apiKey: string, client: Client): { id: string; projectId: string } | null;
 };
 
 /** Load balancers ask these, and need the answer under load. */
@@ -107,8 +108,10 @@ function placeOf(
   const { network } = from;
   if (line !== 'stranger') return { line, client: network };
   const apiKey = recognize && singleHeader(request, 'x-api-key');
-  const keyId = (apiKey && recognize?.(apiKey, from)) ?? null;
-  return keyId === null ? { line, client: network } : { line: 'api', client: keyId };
+  const key = (apiKey && recognize?.(apiKey, from)) || null;
+  if (key === null) return { line, client: network };
+  notesOf(request).key = key;
+  return { line: 'api', client: key.id };
 }
 
 function lineOf(route: string | undefined): QueueName | null {

@@ -27,6 +27,7 @@ function casesOf({
   expired,
   strays,
   endpoints,
+  requests,
 }: Awaited<ReturnType<typeof openGoldenShop>>): Case[] {
   const { projectId } = shop;
   const inShop = ['--project', projectId];
@@ -63,6 +64,16 @@ function casesOf({
     [['deliveries', 'list', '--endpoint', bad], `/deliveries?endpoint=${bad}`],
     [['deliveries', 'show', evt(expired.event)], `/events/${evt(expired.event)}`],
     [['deliveries', 'show', 'evt_1'], '/events/evt_1'],
+    [['request', 'list', ...inShop], `/requests?projectId=${projectId}`],
+    [
+      ['request', 'list', ...inShop, '--status', '4xx', '--limit', '1'],
+      `/requests?projectId=${projectId}&status=4xx&limit=1`,
+    ],
+    [['request', 'list', '--without-key'], '/requests?isKeyless=true'],
+    [['request', 'list', '--key', 'odd', ...inShop], `/requests?key=odd&projectId=${projectId}`],
+    [['request', 'show', requests.made], `/requests/${requests.made}`],
+    [['request', 'show', `req_${NOBODYS}`], `/requests/req_${NOBODYS}`],
+    [['request', 'show', 'req_1'], '/requests/req_1'],
     [['webhook', 'list', ...inShop], `/webhooks?projectId=${projectId}`],
     [['webhook', 'show', bad], `/webhooks/${bad}`],
     [['webhook', 'show', 'whe_1'], '/webhooks/whe_1'],

@@ -1,3 +1,6 @@
+import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
+import { insertRequests } from '../../src/store/access/requests.ts';
+import { openDatabase } from '../../src/store/db/database.ts';
 import { type Address, addressOf, at, createLedger, type Invoice, type Project, txIdOf } from './explain-ledger.ts';
 
 type Ledger = Awaited<ReturnType<typeof createLedger>>;
@@ -27,7 +30,8 @@ export async function openGoldenShop() {
   const open = await addOpen(ledger, addressed);
   const strays = await addStrays(ledger, addressed, paid.invoice);
   await addBooks(ledger, addressed);
-  return { ledger, ...addressed, paid, expired, open, strays };
+  const requests = await addRequests(ledger, addressed);
+  return { ledger, ...addressed, paid, expired, open, strays, requests };
 }
 
 type Addressed = Record<'shop' | 'other', Project> &
@@ -149,4 +153,45 @@ async function addBooks(ledger: Ledger, { tail, retired }: Addressed) {
      values ($1, $2, 'devnet', 0, 900, 1600, 1600, 7000000, 7000000, 'http://node-1', $3, $3)`,
     [tail.id, tail.project.id, new Date(at('11:30:00'))],
   );
+}
+
+/** What the shop asked of the API, and one of nobody. */
+async function addRequests({ env }: Ledger, { shop, key: keyId }: Addressed) {
+  const idAt = (time: string, n: number) => encodeId('req', uuidV7(at(time), new Uint8Array(10), n));
+  const [made, refused, read, nobodys] = [
+    idAt('10:00:00.017', 1),
+    idAt('10:00:00.420', 2),
+    idAt('10:04:05', 3),
+    idAt('10:05:00', 4),
+  ];
+  const create = { method: 'POST', route: '/v1/invoices' };
+  const key = { id: keyId, projectId: shop.id };
+  const get = { method: 'GET', route: '/v1/invoices/:invoiceId' };
+  const failed = { status: 401, code: 'UNAUTHENTICATED', took_ms: 0 };
+  const db = openDatabase({
+    connection: env.DATABASE_URL,
+    poolSize: 1,
+    applicationName: 'test',
+    onError: () => undefined,
+  });
+  await insertRequests(db, [
+    {
+      key,
+      requests: [
+        { ...create, id: made, status: 201, external_id: 'paid', took_ms: 3 },
+        {
+          ...create,
+          id: refused,
+          status: 409,
+          code: 'IDEMPOTENCY_CONFLICT',
+          external_id: 'odd "₮", \u202eeno\n=1+1',
+          took_ms: 12,
+        },
+      ],
+    },
+    { key, requests: [{ ...get, id: read, status: 200, external_id: 'not there', took_ms: 1 }] },
+    { key: null, requests: [{ ...get, ...failed, id: nobodys }] },
+  ]);
+  await db.close();
+  return { made, refused, read, nobodys };
 }

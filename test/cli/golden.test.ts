@@ -189,6 +189,40 @@ test('deliveries are listed, shown and replayed, and events shown, as they were'
   await finishAudited();
 });
 
+test('requests are listed and shown', async () => {
+  const { both, run, finish, ...shop } = await openPart('requests');
+  const inShop = ['--project', shop.shop.projectId];
+  const { made, refused, read, nobodys } = shop.requests;
+  await both(['request', 'list']);
+  await both(['request', 'list', ...inShop]);
+  await both(['request', 'list', '--without-key']);
+  await run(['request', 'list', '--without-key', ...inShop]);
+  await run(['request', 'list', '--project', shop.other.projectId]);
+  const key = encodeId('key', shop.key);
+  for (const filter of [
+    ['--limit', '1'],
+    ['--before', refused],
+    ['--status', '4xx'],
+    ['--key', key, '--to', '2026-09-01T10:01:00Z'],
+  ]) {
+    await both(['request', 'list', ...inShop, ...filter]);
+  }
+  await run(['request', 'list', ...inShop, '--external-id', 'paid', '--json']);
+  for (const wrong of [
+    ['--status', '3xx'],
+    ['--key', 'key_1'],
+    ['--before', 'req_1'],
+    ['--limit', '0'],
+    ['--from', 'today'],
+  ]) {
+    await run(['request', 'list', ...inShop, ...wrong, '--json']);
+  }
+  for (const requestId of [made, refused, read, nobodys]) await both(['request', 'show', requestId]);
+  await both(['request', 'show', `req_${NOBODYS}`]);
+  await both(['request', 'show', 'req_1']);
+  await finish();
+});
+
 test('projects, keys and addresses of a shop are shown as they were', async () => {
   const { both, run, finishAudited, ...shop } = await openPart('shop');
   const inShop = ['--project', shop.shop.projectId];

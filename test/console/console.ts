@@ -140,6 +140,17 @@ export async function newInvoice(service: TestService, externalId: string, amoun
   return { invoiceId: body.invoiceId, externalId, ...(await payableOf(service, body.invoiceId)) };
 }
 
+/** Asks for another invoice of an order that has one. The id of the request, as soon as the console knows it. */
+export async function refusedRequest({ service, get }: TestConsole, externalId: string): Promise<string> {
+  const { headers } = await createInvoice(service, { body: { externalId, amount: '1.00' } });
+  const requestId = String(headers['x-request-id']);
+  await eventually(
+    () => get(`/requests/${requestId}`),
+    ({ status }) => status === 200,
+  );
+  return requestId;
+}
+
 /** Sends amounts, makes them irreversible and waits until the ledger has them. */
 export async function send(service: TestService, ...payments: { to: string; amountMicro: bigint }[]): Promise<void> {
   for (const payment of payments) await service.payer.transfer({ contract: service.devnet.usdtContract, ...payment });

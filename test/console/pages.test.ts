@@ -59,6 +59,7 @@ const PAGES = () => [
     '/invoices/new',
     '/unmatched',
     '/unmatched?state=all',
+    '/requests?status=4xx',
   ],
   ...[`/invoices/${paid.invoiceId}`, `/invoices/${short.invoiceId}`, `/unmatched/${open}`, `/find?q=${paid.address}`],
 ];

@@ -19,6 +19,7 @@ import {
   type Made,
   newInvoice,
   payInFull,
+  refusedRequest,
   send,
   startTestConsole,
   type TestConsole,
@@ -36,6 +37,8 @@ let event: string;
 let nodes: ReturnType<typeof nodesOfService>;
 /** Jobs: one that found differences, and one that runs. */
 let jobs: { ended: string; running: string };
+/** A request that was refused. */
+let refused: string;
 
 beforeAll(async () => {
   const service = await startTestService({ addressCount: 2 });
@@ -54,6 +57,7 @@ beforeAll(async () => {
   event = await idIn(`/webhooks/${endpoint}`, 'evt');
   jobs = await showChain();
   await fillSettings();
+  refused = await refusedRequest(console_, 'قهوة'.repeat(25));
 }, START_TIMEOUT_MS);
 afterAll(async () => {
   await browser.close();
@@ -142,6 +146,8 @@ const SCREENS: [name: string, path: () => string][] = [
   ['New secret', () => `/webhooks/${endpoint}/rotate`],
   ['Event', () => `/events/${event}`],
   ['Reports', () => '/reports'],
+  ['Requests', () => '/requests?status=4xx'],
+  ['Request', () => `/requests/${refused}`],
   ['Address', () => `/find?q=${invoice.address}`],
   ['Not found', () => '/find?q=nothing'],
   ['Chain', () => '/chain'],

@@ -10,6 +10,7 @@ const tablesOf = (call: string) =>
   [...schema.matchAll(new RegExp(`${call}\\('([a-z_]+)'`, 'g'))].map(([, name]) => name);
 const spread = tablesOf('create_distributed_table');
 const whole = tablesOf('create_reference_table');
+const local = tablesOf('citus_add_local_table_to_metadata');
 
 const databases = await Promise.all([createTestDatabase(), createTestDatabase()]);
 const [released, distributed] = databases.map(({ owner }) => owner);
@@ -42,15 +43,15 @@ async function keysWithoutProject(client: Client): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-test('every table of a project is either spread or stands on every machine as a whole', async () => {
+test('every table of a project is spread, stands on every machine as a whole, or stays on one', async () => {
   const tables = await withClient(distributed, async (client) => {
     const { rows } = await client.query<{ name: string }>(
-      "select attrelid::regclass::text as name from pg_attribute a join pg_class c on c.oid = attrelid and c.relkind = 'r' where attname = 'project_id'",
+      "select attrelid::regclass::text as name from pg_attribute a join pg_class c on c.oid = attrelid and c.relkind in ('r', 'p') and not c.relispartition where attname = 'project_id'",
     );
     return rows.map(({ name }) => name);
   });
   const outside = ['projects', 'head_blocks', 'admin_keys'];
-  expect([...spread, ...whole].sort()).toEqual([...tables, ...outside].sort());
+  expect([...spread, ...whole, ...local].sort()).toEqual([...tables, ...outside].sort());
 });
 
 test('docs/growth.md names the keys of the released schema that lack the project', async () => {

@@ -55,7 +55,8 @@ const CHANGING: Record<string, string[]> = {
 /** The state of running processes, of which nothing must be believed later, and what grows old and is deleted. */
 const WORKING = [
   ...['allocation_hints', 'chain_status', 'delivery_attempts', 'head_blocks', 'invitations', 'leases'],
-  ...['producer_confirmations', 'refused_amounts', 'schema_migrations', 'sessions', 'sightings', 'spent_challenges'],
+  ...['producer_confirmations', 'refused_amounts', 'requests', 'schema_migrations', 'sessions', 'sightings'],
+  'spent_challenges',
 ];
 
 /** Another value of a column's type. */
@@ -94,7 +95,7 @@ async function columnsByTable(): Promise<Map<string, { column: string; type: str
   const { rows } = await client.query<{ table: string; column: string; type: string }>(
     `select c.relname::text as table, a.attname::text as column, format_type(a.atttypid, null) as type
      from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
-     where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' order by 1, a.attnum`,
+     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition order by 1, a.attnum`,
   );
   const tables = new Map<string, { column: string; type: string }[]>();
   for (const { table, ...column } of rows) tables.set(table, [...(tables.get(table) ?? []), column]);

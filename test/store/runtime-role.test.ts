@@ -39,7 +39,7 @@ beforeAll(async () => {
   const { rows } = await owner.query<Column>(
     `select c.relname::text as table, a.attname::text as column
      from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
-     where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' order by c.relname, a.attnum`,
+     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') order by c.relname, a.attnum`,
   );
   columns = rows;
 });
@@ -212,6 +212,10 @@ describe('the role as which the service works', () => {
       { name: 'forget_finished_deliveries', ...bound },
       { name: 'forget_head_blocks_above', ...bound },
       { name: 'forget_head_blocks_up_to', ...bound },
+      {
+        name: 'forget_old_requests',
+        ...{ may: true, others: false, path: ['search_path=pg_catalog, public, pg_temp'] },
+      },
       { name: 'forget_old_sessions', ...bound },
       { name: 'hurry_devnet_invoice', ...bound },
       { name: 'lock_transfers', ...bound },

@@ -39,7 +39,7 @@ test('what PostgreSQL says of an object makes one of which it says the same: a d
     from pg_constraint where contype = 'c' and conrelid <> 0 and coninhcount = 0 and connamespace = 'public'::regnamespace`;
   const indexes = `select 'index ' || indexrelid::regclass as name, pg_get_indexdef(indexrelid) as text,
     format('drop index %s; %s', indexrelid::regclass, pg_get_indexdef(indexrelid)) as again from pg_index x
-    where indrelid in (select oid from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r')
+    where indrelid in (select oid from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition)
       and not exists (select from pg_constraint where conindid = indexrelid)`;
   const bodies = `select 'function ' || oid::regprocedure as name, pg_get_functiondef(oid) as text, pg_get_functiondef(oid) as again
     from pg_proc where pronamespace = 'public'::regnamespace`;

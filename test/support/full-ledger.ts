@@ -324,6 +324,13 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
       { ...key, id: uuid(0x2102), name: 'revoked', secret_sha256: bytes(32, 18), revoked_at: AT },
     );
   }
+  if (version >= 12) {
+    const id = 'req_01h455vb4pex5vsknk084sn02q';
+    await insert('requests', {
+      ...{ slot: 4, at: '2026-09-01 12:00:00+00', project_id: PROJECT, first_id: id, last_id: id, count: 1 },
+      requests: JSON.stringify([{ id, method: 'GET', route: '/v1/events', status: 200, took_ms: 2, external_id: ODD }]),
+    });
+  }
   await insert('leases', { name: 'watcher:devnet', holder: 'somebody', epoch: 3, expires_at: AT });
   await client.query('commit');
 }
@@ -346,7 +353,7 @@ export async function readColumns(client: pg.ClientBase): Promise<Map<string, st
   const { rows } = await client.query<{ name: string; columns: string[] }>(
     `select c.relname::text as name, array_agg(a.attname::text order by a.attnum) as columns
      from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
-     where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r' group by c.relname order by 1`,
+     where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not c.relispartition group by c.relname order by 1`,
   );
   return new Map(rows.map(({ name, columns }) => [name, columns]));
 }

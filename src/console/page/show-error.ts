@@ -9,6 +9,7 @@ import { type Labels, renderText } from './words.ts';
 const STATUS: Readonly<Record<string, readonly [status: number, title: string]>> = {
   INVALID_ARGUMENT: [400, 'This cannot be read'],
   USAGE: [403, 'This form was refused'],
+  FORBIDDEN: [403, 'Your role may not do this'],
   NOT_FOUND: [404, 'Not found'],
   CONFLICT: [409, 'Nothing was changed'],
   DATABASE_UNAVAILABLE: [503, 'The database does not answer'],

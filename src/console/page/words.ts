@@ -14,6 +14,7 @@ const LABELS: Labels = {
   from: 'From',
   to: 'To',
   externalId: 'Order id',
+  key: 'Key',
   invoice: 'Invoice',
   note: 'Note',
   resolution: 'What was done',
@@ -72,6 +73,7 @@ const SCREENS: Readonly<Record<string, readonly [url: string, label: string]>> =
   'deliveries replay': ['/webhooks', 'Webhooks'],
   'chain status': ['/chain', 'Chain'],
   'chain resume': ['/chain', 'Chain'],
+  'request list': ['/requests', 'Requests'],
   'chain acknowledge': ['/chain', 'Chain'],
 };
 

@@ -9,6 +9,7 @@ import * as keys from '../keys/operations.ts';
 import type { Operation } from '../operation.ts';
 import * as projects from '../projects/operations.ts';
 import * as reports from '../reports/operations.ts';
+import * as requests from '../requests/operations.ts';
 import * as transfers from '../transfers/operations.ts';
 import * as webhooks from '../webhooks/operations.ts';
 
@@ -19,6 +20,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...Object.values(addresses),
   ...Object.values(webhooks),
   ...Object.values(deliveries),
+  ...Object.values(requests),
   ...Object.values(transfers),
   ...Object.values(reports),
   ...Object.values(explain),

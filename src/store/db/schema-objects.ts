@@ -59,7 +59,8 @@ const select = statement(
    from ours c join pg_constraint o on o.conrelid = c.oid and o.contype not in ('t', 'n')
    union all
    select 'index ' || c.name || '.' || i.relname,
-     replace(pg_get_indexdef(x.indexrelid), ' ON ' || quote_ident(current_schema()) || '.', ' ON ')
+     replace(replace(pg_get_indexdef(x.indexrelid), ' ON ' || quote_ident(current_schema()) || '.', ' ON '),
+       ' ON ONLY ' || quote_ident(current_schema()) || '.', ' ON ONLY ')
      || case when x.indisvalid and x.indisready and x.indislive then '' else ' is not valid' end,
      not x.indisunique and x.indexprs is null and x.indpred is null or not x.indisvalid and exists (
        select from pg_index y where y.indrelid = x.indrelid and y.indisvalid

@@ -1,0 +1,86 @@
+import { NIL_UUID, timeOfId } from '../../domain/ids.ts';
+import { type UnixMs, unixMs } from '../../domain/time.ts';
+import { answerOf, commandOf } from '../db/rows-of.ts';
+
+/**
+ * A request that was answered: `{"id": "req_01h4…", "method": "POST", "route": "/v1/invoices", "status": 409,
+ * "code": "AMOUNT_UNAVAILABLE", "external_id": "order-1042", "took_ms": 3}`. Members without a value may be left out. `route` is the
+ * pattern and never the path, which may hold anything.
+ */
+export type LoggedRequest = {
+  id: string;
+  method: string;
+  status: number;
+  took_ms: number;
+  route?: string | undefined;
+  code?: string | undefined;
+  external_id?: string | undefined;
+};
+
+/** Requests, 1 to 1,000, that came in one second with one key (UUIDs; `null`: without a valid one). */
+export type RequestBatch = {
+  key: { id: string; projectId: string } | null;
+  requests: readonly [LoggedRequest, ...LoggedRequest[]];
+};
+
+const SECOND_MS = 1000;
+const WEEK_MS = 604_800_000;
+const SLOTS = 6;
+
+/** The second of a time, by which requests are kept together. */
+export function secondOf(time: UnixMs): UnixMs {
+  return unixMs(time - (time % SECOND_MS));
+}
+
+/** The partition of a time. */
+export function slotOf(time: UnixMs): number {
+  return Math.floor(time / WEEK_MS) % SLOTS;
+}
+
+/** The columns of a request in the table that its batch `b` is unpacked to. Ids are compared by their bytes. */
+export const UNPACKED = `json_to_recordset(b.requests::json) as r (id text collate "C", method text, route text, status int4, code text,
+     external_id text, took_ms int4)`;
+
+// JSON has no line break of its own, so the batches are lines of one text, which nothing has to be escaped in.
+/** Writes batches. One that was written before is left as it is. */
+export const insertRequests = commandOf(
+  'requests-insert',
+  `insert into requests (slot, at, project_id, key_id, first_id, last_id, count, requests)
+   select slot, at, project_id, key_id, first_id, last_id, count, requests
+   from unnest($1::int4[], $2::timestamptz[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::int4[], string_to_array($8, e'\\n'))
+     as t (slot, at, project_id, key_id, first_id, last_id, count, requests)
+   on conflict do nothing`,
+  (batches: readonly RequestBatch[]) => {
+    const times = batches.map(({ requests }) => timeOfId(requests[0].id));
+    const edges = batches.map(({ requests }) => edgesOf(requests));
+    return [
+      times.map((time) => String(slotOf(time))),
+      times.map((time) => new Date(secondOf(time)).toISOString()),
+      batches.map(({ key }) => key?.projectId ?? NIL_UUID),
+      batches.map(({ key }) => key?.id ?? null),
+      edges.map(({ first }) => first),
+      edges.map(({ last }) => last),
+      batches.map(({ requests }) => String(requests.length)),
+      batches.map(({ requests }) => JSON.stringify(requests)).join('\n'),
+    ];
+  },
+);
+
+/** The lowest and the highest id. */
+function edgesOf([one, ...others]: RequestBatch['requests']): { first: string; last: string } {
+  let [first, last] = [one.id, one.id];
+  for (const { id } of others) {
+    if (id < first) first = id;
+    else if (id > last) last = id;
+  }
+  return { first, last };
+}
+
+/** Deletes the requests of whole weeks that ended before. */
+export const forgetOldRequests = answerOf(
+  'requests-forget-old',
+  { isDone: 'bool' },
+  'select forget_old_requests($1) is null as is_done',
+  (before: UnixMs) => [new Date(before)],
+  () => undefined,
+);
