@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { say } from '../domain/message.ts';
-import { renderText } from './page/words.ts';
+import { say } from '../../domain/message.ts';
+import { renderText } from './words.ts';
 
 test('a next step that has a screen is a link to it, and another is its command', () => {
   const text = say`make one with "${{ command: 'key create' }}", or "${{ command: 'backup' }}"`;

@@ -1,11 +1,11 @@
-import type { ListedProjectView } from '../operator/projects/views.ts';
-import type { RequestListView, RequestView, ShownRequestView } from '../operator/requests/views.ts';
-import { type Html, html } from '../web/html.ts';
-import { PROBLEMS } from '../web/problem.ts';
-import type { Page } from './layout.ts';
-import { alert, copyButton, facts, field, ltr, number, outside, select, table } from './pieces.ts';
-import type { Fields } from './read-fields.ts';
-import { urlTo, type Visit } from './visit.ts';
+import type { ListedProjectView } from '../../operator/projects/views.ts';
+import type { RequestListView, RequestView, ShownRequestView } from '../../operator/requests/views.ts';
+import { type Html, html } from '../../web/html.ts';
+import { PROBLEMS } from '../../web/problem.ts';
+import type { Page } from '../page/layout.ts';
+import { alert, copyButton, facts, field, ltr, number, outside, select, table } from '../page/pieces.ts';
+import type { Fields } from '../page/read-fields.ts';
+import { urlTo, type Visit } from '../page/visit.ts';
 
 /** `whose`: those of the project, or those of `nobody`, which came without a valid key. */
 export const FILTERS = ['status', 'externalId', 'key', 'from', 'to', 'whose'] as const;

@@ -1,15 +1,15 @@
-import { AppError } from '../domain/errors.ts';
-import { clip } from '../operator/input/clip.ts';
-import { readChoice } from '../operator/input/read-choice.ts';
-import { listRequests, readRequestFilter } from '../operator/requests/list-requests.ts';
-import { findRequestId } from '../operator/requests/read-request-id.ts';
-import { showRequest } from '../operator/requests/show-request.ts';
-import type { ConsoleDeps } from './console-deps.ts';
-import { readQuery } from './read-fields.ts';
+import { AppError } from '../../domain/errors.ts';
+import { clip } from '../../operator/input/clip.ts';
+import { readChoice } from '../../operator/input/read-choice.ts';
+import { listRequests, readRequestFilter } from '../../operator/requests/list-requests.ts';
+import { findRequestId } from '../../operator/requests/read-request-id.ts';
+import { showRequest } from '../../operator/requests/show-request.ts';
+import type { ConsoleDeps } from '../page/console-deps.ts';
+import { readQuery } from '../page/read-fields.ts';
+import type { Answer, Asked, Routes } from '../page/routes.ts';
+import { describeProblem } from '../page/show-error.ts';
+import { needProject } from '../page/visit.ts';
 import { FILTERS, PAGE_SIZE, requestPage, requestsPage } from './requests-page.ts';
-import type { Answer, Asked, Routes } from './routes.ts';
-import { describeProblem } from './show-error.ts';
-import { needProject } from './visit.ts';
 
 /** What shops asked of the API, and one request. */
 export function addRequestRoutes({ get }: Routes, deps: ConsoleDeps): void {
