@@ -80,7 +80,7 @@ export const ACTIONS = {
 
   checkSchema: { role: 'owner', wide: true },
   makeKey: { role: 'owner', wide: true },
-  verifyBackup: { role: 'owner', wide: true },
+  verifyBackup: { role: 'owner', wide: true, records: ['backup.verified'] },
   createBackup: { role: 'owner', wide: true, stepUp: true, records: ['backup.created'] },
   restoreBackup: { role: 'owner', wide: true, stepUp: true, records: ['backup.restored'] },
   acceptRestore: { role: 'owner', wide: true, stepUp: true, records: ['backup.accepted'] },

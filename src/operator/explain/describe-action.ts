@@ -26,6 +26,7 @@ const DONE: Record<OperatorAction['action'], string> = {
   'producers.accepted': 'took over the producers that nodes name now',
   'alarm.acknowledged': 'closed alarms',
   'backup.created': 'made a backup',
+  'backup.verified': 'had a backup examined',
   'backup.restored': 'restored a backup',
   'backup.accepted': 'accepted a copy of the ledger',
   'user.invited': 'invited the person',
