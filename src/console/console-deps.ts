@@ -3,7 +3,11 @@ import type { Actor } from '../operator/actor.ts';
 import type { AskDeps } from '../operator/explain/ask-chain.ts';
 import type { InvoiceDeps } from '../operator/invoices/list-invoices.ts';
 import type { OperationDeps } from '../operator/operation.ts';
+import type { Session } from '../operator/people/session.ts';
+import type { SignInDeps } from '../operator/people/start-session.ts';
 import type { SignedAction, StepUpProof, StepUpRequest } from '../operator/people/step-up.ts';
+import type { RunningProcess } from '../operator/system/show-system.ts';
+import type { SettingView } from '../operator/system/views.ts';
 
 /** Asks the person of a request again who it is, for an action that is shown. */
 export type StepUp = {
@@ -21,12 +25,19 @@ export type ConsoleDeps = OperationDeps &
     consoleUrl(): string;
     /** The person behind a request; `null`: nobody is signed in. */
     findActor(request: FastifyRequest): Promise<Actor | null>;
+    /** The session of a request; `null`: nobody is signed in, or the owner of a sandbox, who has none. */
+    findSession(request: FastifyRequest): Promise<Session | null>;
+    /** What links to people and their passkeys are made with. */
+    people(): SignInDeps;
     /** `null`: it need not prove anything, for it did in the last minutes, or is the owner of a sandbox. */
     stepUp(request: FastifyRequest): Promise<StepUp | null>;
     /** What names the session of a request, such as its cookie: a form is only taken from the session that it was made for. */
     sessionOf(request: FastifyRequest): string;
     /** Signs forms; the processes of a console have it in common. Random for each process when absent. */
     formKey?: Uint8Array;
+    process: RunningProcess;
+    /** The variables of the environment of this process. */
+    settings: readonly SettingView[];
     /** How the chain is asked of a transaction that the ledger does not know. Absent: it is not asked. */
     ask?: AskDeps;
   };

@@ -19,6 +19,8 @@ const LABELS: Labels = {
   resolution: 'What was done',
   refundTx: 'Transaction of the refund',
   q: 'the search',
+  role: 'Role',
+  passkey: 'Passkey',
 };
 
 const fieldBy = (labels: Labels) => (name: string) => `“${labels[name] ?? LABELS[name] ?? name}”`;
@@ -57,6 +59,13 @@ function linkOf({ command, args: [subject] = [] }: Hint): { url: string; label: 
       const label = command === 'transfers show' ? `look at ${subject}` : `record it for ${subject}`;
       return { url: `/unmatched/${encodeURIComponent(subject)}`, label };
     }
+    case 'user list':
+    case 'user reset':
+      return { url: '/settings/people', label: 'People' };
+    case 'user invite':
+      return { url: '/settings/people/new', label: 'Invite somebody' };
+    case 'session list':
+      return { url: '/settings/sessions', label: 'Sessions' };
     default:
       return null;
   }

@@ -94,6 +94,7 @@ export const ACTIONS = {
   endSession: { role: 'owner', records: ['session.ended'] },
   listOwnSessions: { role: 'viewer' },
   endOwnSession: { role: 'viewer', records: ['session.ended'] },
+  endOtherSessions: { role: 'viewer', records: ['session.ended'] },
   listOwnPasskeys: { role: 'viewer' },
   addPasskey: { role: 'viewer', stepUp: true, records: ['passkey.added'] },
   removePasskey: { role: 'viewer', stepUp: true, records: ['passkey.removed'] },
@@ -102,6 +103,9 @@ export const ACTIONS = {
   listAudit: { role: 'owner', wide: true },
   exportAudit: { role: 'owner', wide: true },
   verifyAudit: { role: 'owner', wide: true },
+
+  showSystem: { role: 'owner', wide: true },
+  showSettings: { role: 'owner', wide: true },
 } as const satisfies Readonly<Record<string, Rule>>;
 
 export type ActionName = keyof typeof ACTIONS;

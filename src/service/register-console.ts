@@ -1,21 +1,30 @@
 import { randomInt } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import { registerConsole } from '../console/register.ts';
 import { createSessions } from '../console/sign-in/sessions.ts';
 import { addSignInRoutes } from '../console/sign-in/sign-in-routes.ts';
+import { registerConsole } from '../console/site/register.ts';
 import type { NodeAccess, OperationDeps } from '../operator/operation.ts';
 import { createSignInLimits } from '../operator/people/sign-in-limits.ts';
+import type { RunningProcess } from '../operator/system/show-system.ts';
+import type { SettingView } from '../operator/system/views.ts';
 import { deriveKey } from '../runtime/key-ring.ts';
 import { createTokenBuckets } from '../web/token-bucket.ts';
 import type { Context } from './context.ts';
 
-type Options = { operations: OperationDeps; nodes: NodeAccess; consoleUrl(): string; sandboxToken?: string };
+type Options = {
+  operations: OperationDeps;
+  nodes: NodeAccess;
+  consoleUrl(): string;
+  process: RunningProcess;
+  settings: readonly SettingView[];
+  sandboxToken?: string;
+};
 
 /** Registers the pages that operators open. They need the master key, under which stands what people sign in with. */
 export function registerOperatorPages(
   app: FastifyInstance,
   { keyRing, publicUrl }: Context,
-  { operations, nodes, consoleUrl, ...options }: Options,
+  { operations, nodes, consoleUrl, process, settings, ...options }: Options,
 ): void {
   const { db, log, now, random, networks } = operations;
   if (keyRing === null) {
@@ -32,6 +41,7 @@ export function registerOperatorPages(
   registerConsole(app, {
     ...{ ...operations, publicUrl, randomBelow: (n: number) => randomInt(n), consoleUrl },
     ...{ findActor: sessions.findActor, stepUp: sessions.stepUp, sessionOf: sessions.sessionOf },
+    ...{ findSession: sessions.find, people, process, settings },
     ask: { ...nodes, networks, log },
     formKey: deriveKey(keyRing.current(), { purpose: 'quittance forms', salt: '' }),
   });

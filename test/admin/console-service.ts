@@ -27,7 +27,7 @@ export async function startConsoleOver(
       ...{ host: '127.0.0.1', port, url },
       config: {
         ...{ masterKeys: [MASTER_KEY], databaseUrl: connection, dataDir: '/nonexistent' },
-        ...{ sandbox: false, webhooks, networks },
+        ...{ sandbox: false, webhooks, networks, settings: [] },
       },
     },
     ...{ connection, keyRing: TEST_KEY_RING, log: createLogger({ level: 'silent' }) },

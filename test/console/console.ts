@@ -1,12 +1,14 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import pg from 'pg';
-import { registerConsole } from '../../src/console/register.ts';
 import { addSignInRoutes } from '../../src/console/sign-in/sign-in-routes.ts';
+import { registerConsole } from '../../src/console/site/register.ts';
 import { decodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import type { Actor } from '../../src/operator/actor.ts';
+import type { Session } from '../../src/operator/people/session.ts';
 import { createSignInLimits } from '../../src/operator/people/sign-in-limits.ts';
+import type { SignInDeps } from '../../src/operator/people/start-session.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { findCursor } from '../../src/store/chain/cursor.ts';
@@ -22,7 +24,7 @@ import {
   type TestService,
   untilStatus,
 } from '../support/service.ts';
-import { operationDeps } from './operation-deps.ts';
+import { operationDeps, ownProcess } from './operation-deps.ts';
 
 /** A console over the database of a real service. A request says who asks by `x-actor`, and from which session by `x-session`. */
 export type TestConsole = {
@@ -30,6 +32,9 @@ export type TestConsole = {
   app: FastifyInstance;
   service: TestService;
   actors: Record<string, Actor>;
+  /** Of who has signed in, by the name in `x-actor`. */
+  sessions: Record<string, Session>;
+  people(): SignInDeps;
   /** A page as text, for `ana` (an owner) unless said otherwise. */
   get(path: string, headers?: Record<string, string>): Promise<Reply>;
   post(path: string, form: Record<string, string> | string, headers?: Record<string, string>): Promise<Reply>;
@@ -61,20 +66,19 @@ export async function startTestConsole(service?: TestService): Promise<TestConso
   const log = createLogger({ level: 'silent' });
   const now = () => unixMs(over.clock.now());
   const random = (bytes: number) => randomBytes(bytes);
+  const sessions: Record<string, Session> = {};
   let url = '';
+  const limits = createSignInLimits(createTokenBuckets);
+  const people = () => ({ db: over.db, keyRing: TEST_KEY_RING, consoleUrl: url, now, random, limits });
   const app = createServer({ publicUrl: () => url, trustProxy: [], now, random, log, metrics: createMetrics() });
-  addSignInRoutes(app, {
-    people: () => ({
-      ...{ db: over.db, keyRing: TEST_KEY_RING, consoleUrl: url, now, random },
-      limits: createSignInLimits(createTokenBuckets),
-    }),
-    ...{ consoleUrl: () => url, log },
-  });
+  addSignInRoutes(app, { people, consoleUrl: () => url, log });
   registerConsole(app, {
     ...{ ...operationDeps({ db: over.db, now, random }), randomBelow: (n: number) => randomInt(n) },
     publicUrl: () => over.url,
     consoleUrl: () => url,
     findActor: async ({ headers }) => actors[String(headers['x-actor'])] ?? null,
+    findSession: async ({ headers }) => sessions[String(headers['x-actor'])] ?? null,
+    ...{ people, ...ownProcess(now()) },
     stepUp: async () => null,
     sessionOf: ({ headers }) => `${headers['x-actor']} ${headers['x-session'] ?? ''}`,
   });
@@ -84,7 +88,7 @@ export async function startTestConsole(service?: TestService): Promise<TestConso
     return { status: response.status, headers: response.headers, text: await response.text() };
   };
   return {
-    ...{ url, app, service: over, actors },
+    ...{ url, app, service: over, actors, sessions, people },
     get: (path, headers = {}) => ask(path, { headers: { 'x-actor': 'ana', ...headers } }),
     post: (path, form, headers = {}) =>
       ask(path, {

@@ -14,11 +14,13 @@ import {
   unmatchedIds,
   writeHistory,
 } from './console.ts';
+import { seatPeople } from './settings/seat-people.ts';
 
 let console_: TestConsole;
 let browser: Browser;
 let invoice: Made;
 let open: string;
+let ana: string;
 
 beforeAll(async () => {
   [console_, browser] = await Promise.all([startTestConsole(), launchChromium()]);
@@ -30,6 +32,8 @@ beforeAll(async () => {
   const { address: to, amountMicro } = invoice;
   await send(service, { to, amountMicro: amountMicro - 1_000_000n }, { to, amountMicro });
   open = encodeId('trf', (await unmatchedIds(service))[0] ?? '');
+  await seatPeople(console_);
+  ana = encodeId('usr', console_.sessions['ana']?.person.id ?? '');
 }, START_TIMEOUT_MS);
 afterAll(async () => {
   await browser.close();
@@ -61,6 +65,17 @@ const SCREENS: [name: string, path: () => string][] = [
   ['Address', () => `/find?q=${invoice.address}`],
   ['Not found', () => '/find?q=nothing'],
   ['Sign in', () => '/sign-in'],
+  ['People', () => '/settings/people'],
+  ['Invite somebody', () => '/settings/people/new'],
+  ['Person', () => `/settings/people/${ana}`],
+  ['Role of a person', () => `/settings/people/${ana}/role`],
+  ['New link for a person', () => `/settings/people/${ana}/reset`],
+  ['Removing a person', () => `/settings/people/${ana}/remove`],
+  ['Sessions', () => '/settings/sessions'],
+  ['Your account', () => '/settings/me'],
+  ['Audit log', () => '/settings/audit'],
+  ['Is the audit log whole?', () => '/settings/audit/verification'],
+  ['System', () => '/settings/system'],
 ];
 
 test.each(SCREENS)(

@@ -1,62 +1,8 @@
-import { expect, onTestFinished, test } from 'vitest';
-import { registerConsole } from '../../src/console/register.ts';
-import { createSessions } from '../../src/console/sign-in/sessions.ts';
-import { addSignInRoutes } from '../../src/console/sign-in/sign-in-routes.ts';
+import { expect, test } from 'vitest';
 import { changeRole } from '../../src/operator/people/change-person.ts';
 import { openInvitation } from '../../src/operator/people/redeem-invitation.ts';
-import { createLogger } from '../../src/runtime/log.ts';
-import { createMetrics } from '../../src/runtime/metrics.ts';
-import { createServer } from '../../src/web/server.ts';
-import { ANN, codeOf, joinByPassword, openDesk, PASSWORD } from '../people/desk.ts';
-import { operationDeps } from './operation-deps.ts';
-
-const SANDBOX = 's'.repeat(43);
-
-/** A console with its sign-in, as a browser sees it. Requests bring the cookie that they are given. */
-async function openConsole({ isSandbox = false, isSecure = true } = {}) {
-  const desk = await openDesk();
-  const log = createLogger({ level: 'silent' });
-  const { now, random } = desk.deps;
-  let url = '';
-  const consoleUrl = () => (isSecure ? 'https://console.example' : url);
-  const people = () => ({ ...desk.deps, consoleUrl: consoleUrl() });
-  const app = createServer({ publicUrl: consoleUrl, trustProxy: [], now, random, log, metrics: createMetrics() });
-  const deps = { people, consoleUrl, log, ...(isSandbox ? { sandboxToken: SANDBOX } : {}) };
-  const { find: _, ...sessions } = createSessions(deps);
-  addSignInRoutes(app, deps);
-  registerConsole(app, {
-    ...{
-      ...operationDeps({ db: desk.db, now, random }),
-      ...sessions,
-      randomBelow: () => 0,
-      publicUrl: consoleUrl,
-      consoleUrl,
-    },
-  });
-  url = await app.listen({ host: '127.0.0.1', port: 0 });
-  onTestFinished(() => app.close());
-  const ask = async (path: string, { form, cookie, headers = {} }: Asked = {}) => {
-    const response = await fetch(url + path, {
-      redirect: 'manual',
-      ...(form === undefined ? {} : { method: 'POST', body: new URLSearchParams(form).toString() }),
-      headers: {
-        ...(form === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded', ...OWN(consoleUrl()) }),
-        ...(cookie === undefined ? {} : { cookie }),
-        ...headers,
-      },
-    });
-    const set = response.headers.get('set-cookie');
-    return {
-      ...{ status: response.status, text: await response.text(), location: response.headers.get('location'), set },
-      cookie: set?.split(';')[0],
-      headers: response.headers,
-    };
-  };
-  return { ...desk, ask };
-}
-
-type Asked = { form?: Record<string, string>; cookie?: string | undefined; headers?: Record<string, string> };
-const OWN = (origin: string) => ({ 'sec-fetch-site': 'same-origin', origin });
+import { ANN, codeOf, joinByPassword, PASSWORD } from '../people/desk.ts';
+import { openConsole, SANDBOX } from './open-console.ts';
 
 test('a password and a code begin a session in a cookie that scripts, other sites and other hosts cannot have', async () => {
   const desk = await openConsole();

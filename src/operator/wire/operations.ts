@@ -31,6 +31,7 @@ const STREAM = 'its answer has no end, or any size, and no answer here is longer
 const WALLET = 'in the middle a person compares addresses with a wallet';
 const SECOND_FACTOR = 'it gives or takes what people sign in with, and a key shows no second factor';
 const OWN = 'it is of the person who is signed in, and a key is nobody';
+const PROCESS = 'it is about the one process that answers, as a page of its console shows it';
 const PAGE = 'it is what a page of the console shows; programs read invoices by the API, and sums from the export';
 
 /** What cannot be run over the wire, and why. */
@@ -51,6 +52,7 @@ export const LOCAL_ACTIONS: Readonly<Partial<Record<ActionName, string>>> = {
   ...{
     listOwnSessions: OWN,
     endOwnSession: OWN,
+    endOtherSessions: OWN,
     listOwnPasskeys: OWN,
     addPasskey: OWN,
     removePasskey: OWN,
@@ -64,5 +66,6 @@ export const LOCAL_ACTIONS: Readonly<Partial<Record<ActionName, string>>> = {
     createInvoiceByHand: PAGE,
     sumCauses: PAGE,
   },
+  ...{ showSystem: PROCESS, showSettings: PROCESS },
   ...{ findDerivationKey: WALLET, deriveAddresses: WALLET, limitDerivation: WALLET },
 };

@@ -1,19 +1,23 @@
 import type { FastifyInstance } from 'fastify';
-import { AppError } from '../domain/errors.ts';
-import { parseAmount } from '../domain/money.ts';
-import { showToday } from '../operator/today/show-today.ts';
-import { serveAsset } from '../web/assets.ts';
-import { html } from '../web/html.ts';
-import type { ConsoleDeps } from './console-deps.ts';
-import { explainTo } from './explain.ts';
-import { explanationPage } from './invoice-page.ts';
-import { addInvoiceRoutes } from './invoice-routes.ts';
-import { ASSETS, type Page } from './layout.ts';
-import { readQuery } from './read-fields.ts';
-import { type Answer, type Asked, createRoutes, sendPage } from './routes.ts';
-import { emptyPage, todayPage } from './today-page.ts';
-import { addUnmatchedRoutes } from './unmatched-routes.ts';
-import { chooseProject, urlTo } from './visit.ts';
+import { AppError } from '../../domain/errors.ts';
+import { parseAmount } from '../../domain/money.ts';
+import { showToday } from '../../operator/today/show-today.ts';
+import { serveAsset } from '../../web/assets.ts';
+import { html } from '../../web/html.ts';
+import type { ConsoleDeps } from '../console-deps.ts';
+import { explainTo } from '../explain.ts';
+import { explanationPage } from '../invoice-page.ts';
+import { addInvoiceRoutes } from '../invoice-routes.ts';
+import { ASSETS, type Page } from '../layout.ts';
+import { readQuery } from '../read-fields.ts';
+import { type Answer, type Asked, createRoutes, sendPage } from '../routes.ts';
+import { addAuditRoutes } from '../settings/audit-routes.ts';
+import { addMeRoutes } from '../settings/me-routes.ts';
+import { addPeopleRoutes } from '../settings/people-routes.ts';
+import { addSystemRoutes } from '../settings/system-routes.ts';
+import { emptyPage, todayPage } from '../today-page.ts';
+import { addUnmatchedRoutes } from '../unmatched-routes.ts';
+import { chooseProject, urlTo } from '../visit.ts';
 
 /** The operator's pages. Where nobody is signed in, each leads to `/sign-in`. */
 export function registerConsole(app: FastifyInstance, deps: ConsoleDeps): void {
@@ -28,6 +32,10 @@ export function registerConsole(app: FastifyInstance, deps: ConsoleDeps): void {
   routes.get('/find', 'explainSubject', (asked) => find(deps, asked));
   addInvoiceRoutes(routes, deps);
   addUnmatchedRoutes(routes, deps);
+  addPeopleRoutes(routes, deps);
+  addMeRoutes(routes, deps);
+  addAuditRoutes(routes, deps);
+  addSystemRoutes(routes, deps);
   // To nobody it is told more of a page that does not exist; and the admin API answers for itself.
   app.get('/*', { schema: { hide: true } }, (request, reply) =>
     request.url.startsWith('/admin/') ? reply.callNotFound() : sendPage(request, reply, null, unknownPage(request.url)),

@@ -1,0 +1,59 @@
+import { onTestFinished } from 'vitest';
+import { createSessions } from '../../src/console/sign-in/sessions.ts';
+import { addSignInRoutes } from '../../src/console/sign-in/sign-in-routes.ts';
+import { registerConsole } from '../../src/console/site/register.ts';
+import type { SettingView } from '../../src/operator/system/views.ts';
+import { createLogger } from '../../src/runtime/log.ts';
+import { createMetrics } from '../../src/runtime/metrics.ts';
+import { createServer } from '../../src/web/server.ts';
+import { openDesk } from '../people/desk.ts';
+import { operationDeps, ownProcess } from './operation-deps.ts';
+
+/** In the link of a sandbox. */
+export const SANDBOX = 's'.repeat(43);
+
+type Options = { isSandbox?: boolean; isSecure?: boolean; settings?: readonly SettingView[] };
+
+/** A console with its sign-in, as a browser sees it. Requests bring the cookie that they are given. */
+export async function openConsole({ isSandbox = false, isSecure = true, settings }: Options = {}) {
+  const desk = await openDesk();
+  const log = createLogger({ level: 'silent' });
+  const { now, random } = desk.deps;
+  let url = '';
+  const consoleUrl = () => (isSecure ? 'https://console.example' : url);
+  const people = () => ({ ...desk.deps, consoleUrl: consoleUrl() });
+  const app = createServer({ publicUrl: consoleUrl, trustProxy: [], now, random, log, metrics: createMetrics() });
+  const deps = { people, consoleUrl, log, ...(isSandbox ? { sandboxToken: SANDBOX } : {}) };
+  const { find: findSession, ...sessions } = createSessions(deps);
+  addSignInRoutes(app, deps);
+  registerConsole(app, {
+    ...operationDeps({ db: desk.db, now, random }),
+    ...{ ...sessions, findSession, people, consoleUrl, publicUrl: consoleUrl, randomBelow: () => 0 },
+    ...ownProcess(now()),
+    ...(settings === undefined ? {} : { settings }),
+  });
+  url = await app.listen({ host: '127.0.0.1', port: 0 });
+  onTestFinished(() => app.close());
+  const ask = async (path: string, { form, cookie, headers = {} }: Asked = {}) => {
+    const response = await fetch(url + path, {
+      redirect: 'manual',
+      ...(form === undefined ? {} : { method: 'POST', body: new URLSearchParams(form).toString() }),
+      headers: {
+        ...(form === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded', ...OWN(consoleUrl()) }),
+        ...(cookie === undefined ? {} : { cookie }),
+        ...headers,
+      },
+    });
+    const set = response.headers.get('set-cookie');
+    return {
+      ...{ status: response.status, text: await response.text(), location: response.headers.get('location'), set },
+      cookie: set?.split(';')[0],
+      headers: response.headers,
+    };
+  };
+  return { ...desk, ask, url };
+}
+
+export type OpenConsole = Awaited<ReturnType<typeof openConsole>>;
+type Asked = { form?: Record<string, string>; cookie?: string | undefined; headers?: Record<string, string> };
+const OWN = (origin: string) => ({ 'sec-fetch-site': 'same-origin', origin });
