@@ -123,14 +123,15 @@ for (const form of all('form[data-passkey]')) {
   const read = globalThis.PublicKeyCredential?.[isNew ? 'parseCreationOptionsFromJSON' : 'parseRequestOptionsFromJSON'];
   if (!read) continue;
   form.hidden = false;
+  const answer = (isNew && form.elements.created) || form.elements.passkey;
   form.addEventListener('submit', async (event) => {
-    if (form.elements.passkey.value) return;
+    if (answer.value) return;
     event.preventDefault();
     delete dataset.sent;
     try {
       const publicKey = read.call(PublicKeyCredential, JSON.parse(dataset.options));
       const made = await navigator.credentials[isNew ? 'create' : 'get']({ publicKey });
-      form.elements.passkey.value = JSON.stringify(made.toJSON());
+      answer.value = JSON.stringify(made.toJSON());
       form.submit();
     } catch {
       announce('No passkey was used: try again, or use a password');

@@ -1,12 +1,12 @@
 import { Command, CommanderError } from '@commander-js/extra-typings';
 import { AppError } from '../domain/errors.ts';
 import { holdsKeyOrId, spotSecret } from '../operator/input/spot-secret.ts';
+import { readVersion } from '../runtime/version.ts';
 import { addCommands } from './commands.ts';
 import { describeError, EXIT, type ExitCode } from './terminal/describe-error.ts';
 import { secretProblem } from './terminal/secret-problem.ts';
 import { chooseServer, SERVER_OPTION } from './terminal/server-option.ts';
 import { createTerminal, printError, type Surroundings, type Terminal } from './terminal/terminal.ts';
-import { readVersion } from './terminal/version.ts';
 
 /**
  * The `quittance` command. Returns the exit code; the process ends by itself once nothing is open any more.

@@ -56,6 +56,7 @@ test('an empty environment is the sandbox with every default', () => {
     backupRecipients: [],
     webhooks: { localTargets: true, retentionDays: 90 },
     rateLimit: { perSecond: 100, burst: 200 },
+    settings: expect.any(Array),
   });
 });
 

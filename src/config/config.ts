@@ -1,10 +1,12 @@
 import { resolve } from 'node:path';
 import { NETWORKS, type Network } from '../domain/network.ts';
 import type { NodeSpec } from '../domain/node.ts';
+import type { SettingView } from '../operator/system/views.ts';
 import { type AccountHex, parseAddress } from '../tron/address.ts';
 import { USDT_CONTRACTS } from '../tron/usdt.ts';
+import { describeSettings } from './describe-settings.ts';
 import { isTronGridNode, parseNode } from './node-entry.ts';
-import { type ConfigProblem, readSettings } from './read-settings.ts';
+import { type ConfigProblem, type ReadSettings, readSettings } from './read-settings.ts';
 import { agreementOf, contradictions, DEFAULT_METRICS_PORT, idleSettings } from './rules.ts';
 import { NODE_VARIABLES, type Settings } from './settings.ts';
 import { certificateProblems } from './transport.ts';
@@ -59,6 +61,8 @@ export type Config = Readonly<{
     retentionDays: number;
   }>;
   rateLimit: Readonly<{ perSecond: number; burst: number }>;
+  /** Every variable, for people: it holds no secret. */
+  settings: readonly SettingView[];
 }>;
 
 export type ConfigResult =
@@ -74,14 +78,17 @@ export function readConfig(env: NodeJS.ProcessEnv): ConfigResult {
   const errors = [...read.errors, ...contradictions(read), ...certificateProblems(env, read)];
   const warnings = [...read.warnings, ...idleSettings(read)];
   if (errors.length > 0) return { kind: 'invalid', errors, warnings };
-  return { kind: 'ok', config: deepFreeze(compose(read.settings as Settings)), warnings };
+  return { kind: 'ok', config: deepFreeze(compose(read)), warnings };
 }
 
-function compose(settings: Settings): Config {
+function compose(read: ReadSettings): Config {
+  const settings = read.settings as Settings;
   const networks = composeNetworks(settings);
   const sandbox = Object.keys(networks).length === 0;
   const metricsPort = settings.QUITTANCE_METRICS_PORT ?? (sandbox ? 0 : DEFAULT_METRICS_PORT);
   const consolePort = settings.QUITTANCE_CONSOLE_PORT ?? (sandbox ? 0 : 'off');
+  const localTargets = settings.QUITTANCE_WEBHOOK_LOCAL_TARGETS ?? (sandbox ? 'allow' : 'deny');
+  const dataDir = resolve(settings.QUITTANCE_DATA_DIR);
   const publicUrl = settings.QUITTANCE_PUBLIC_URL;
   const consoleUrl = settings.QUITTANCE_CONSOLE_URL;
   return {
@@ -90,7 +97,7 @@ function compose(settings: Settings): Config {
     port: settings.QUITTANCE_PORT,
     publicUrl: publicUrl === undefined ? null : new URL(publicUrl).origin,
     consoleUrl: consoleUrl === undefined ? null : new URL(consoleUrl).origin,
-    dataDir: resolve(settings.QUITTANCE_DATA_DIR),
+    dataDir,
     databaseUrl: settings.DATABASE_URL ?? null,
     databaseOwnerUrl: settings.DATABASE_OWNER_URL ?? null,
     databasePoolSize: settings.QUITTANCE_DATABASE_POOL,
@@ -105,10 +112,17 @@ function compose(settings: Settings): Config {
     masterKeys: settings.QUITTANCE_MASTER_KEY ?? null,
     backupRecipients: settings.QUITTANCE_BACKUP_RECIPIENT ?? [],
     webhooks: {
-      localTargets: (settings.QUITTANCE_WEBHOOK_LOCAL_TARGETS ?? (sandbox ? 'allow' : 'deny')) === 'allow',
+      localTargets: localTargets === 'allow',
       retentionDays: settings.QUITTANCE_DELIVERY_RETENTION_DAYS,
     },
     rateLimit: { perSecond: settings.QUITTANCE_RATE_LIMIT, burst: settings.QUITTANCE_RATE_BURST },
+    settings: describeSettings(read, {
+      ...{ QUITTANCE_DATA_DIR: dataDir, QUITTANCE_WEBHOOK_LOCAL_TARGETS: localTargets },
+      ...{ QUITTANCE_METRICS_PORT: String(metricsPort), QUITTANCE_CONSOLE_PORT: String(consolePort) },
+      QUITTANCE_AGREEMENT: Object.entries(networks)
+        .map(([network, { agreement }]) => `${network}: ${agreement}`)
+        .join(', '),
+    }),
   };
 }
 

@@ -18,7 +18,11 @@ import { type Answer, type Asked, createRoutes, sendPage } from './page/routes.t
 import { chooseProject, urlTo } from './page/visit.ts';
 import { addReportRoutes } from './reports/reports-routes.ts';
 import { addRequestRoutes } from './requests/requests-routes.ts';
+import { addAuditRoutes } from './settings/audit-routes.ts';
+import { addMeRoutes } from './settings/me-routes.ts';
+import { addPeopleRoutes } from './settings/people-routes.ts';
 import { addSettingsRoutes } from './settings/settings-routes.ts';
+import { addSystemRoutes } from './settings/system-routes.ts';
 import { emptyPage, todayPage } from './today/today-page.ts';
 import { addUnmatchedRoutes } from './unmatched/unmatched-routes.ts';
 import { addWebhookRoutes } from './webhooks/webhook-routes.ts';
@@ -44,6 +48,10 @@ export function registerConsole(app: FastifyInstance, deps: ConsoleDeps): void {
   addChainRoutes(routes, { ...deps, jobs });
   addRequestRoutes(routes, deps);
   addSettingsRoutes(routes, deps);
+  addPeopleRoutes(routes, deps);
+  addMeRoutes(routes, deps);
+  addAuditRoutes(routes, deps);
+  addSystemRoutes(routes, deps);
   // To nobody it is told more of a page that does not exist; and the admin API answers for itself.
   app.get('/*', { schema: { hide: true } }, (request, reply) =>
     request.url.startsWith('/admin/') ? reply.callNotFound() : sendPage(request, reply, null, unknownPage(request.url)),

@@ -90,7 +90,7 @@ export const ACTIONS = {
 
   checkSchema: { role: 'owner', wide: true },
   makeKey: { role: 'owner', wide: true },
-  verifyBackup: { role: 'owner', wide: true },
+  verifyBackup: { role: 'owner', wide: true, records: ['backup.verified'] },
   createBackup: { role: 'owner', wide: true, stepUp: true, records: ['backup.created'] },
   restoreBackup: { role: 'owner', wide: true, stepUp: true, records: ['backup.restored'] },
   acceptRestore: { role: 'owner', wide: true, stepUp: true, records: ['backup.accepted'] },
@@ -104,6 +104,7 @@ export const ACTIONS = {
   endSession: { role: 'owner', records: ['session.ended'] },
   listOwnSessions: { role: 'viewer' },
   endOwnSession: { role: 'viewer', records: ['session.ended'] },
+  endOtherSessions: { role: 'viewer', records: ['session.ended'] },
   listOwnPasskeys: { role: 'viewer' },
   addPasskey: { role: 'viewer', stepUp: true, records: ['passkey.added'] },
   removePasskey: { role: 'viewer', stepUp: true, records: ['passkey.removed'] },
@@ -112,6 +113,9 @@ export const ACTIONS = {
   listAudit: { role: 'owner', wide: true },
   exportAudit: { role: 'owner', wide: true },
   verifyAudit: { role: 'owner', wide: true },
+
+  showSystem: { role: 'owner', wide: true },
+  showEnvironment: { role: 'owner', wide: true },
 } as const satisfies Readonly<Record<string, Rule>>;
 
 export type ActionName = keyof typeof ACTIONS;

@@ -6,18 +6,27 @@ import { createSessions } from '../console/sign-in/sessions.ts';
 import { addSignInRoutes } from '../console/sign-in/sign-in-routes.ts';
 import type { NodeAccess, OperationDeps } from '../operator/operation.ts';
 import { createSignInLimits } from '../operator/people/sign-in-limits.ts';
+import type { RunningProcess } from '../operator/system/show-system.ts';
+import type { SettingView } from '../operator/system/views.ts';
 import { deriveKey } from '../runtime/key-ring.ts';
 import { INVOICES_CHANNEL } from '../store/ledger/checkout.ts';
 import { createTokenBuckets } from '../web/token-bucket.ts';
 import type { Context } from './context.ts';
 
-type Options = { operations: OperationDeps; nodes: NodeAccess; consoleUrl(): string; sandboxToken?: string };
+type Options = {
+  operations: OperationDeps;
+  nodes: NodeAccess;
+  consoleUrl(): string;
+  process: RunningProcess;
+  settings: readonly SettingView[];
+  sandboxToken?: string;
+};
 
 /** Registers the pages that operators open. They need the master key, under which stands what people sign in with. */
 export function registerOperatorPages(
   app: FastifyInstance,
   { keyRing, publicUrl }: Context,
-  { operations, nodes, consoleUrl, ...options }: Options,
+  { operations, nodes, consoleUrl, process, settings, ...options }: Options,
 ): void {
   const { db, log, now, random, networks } = operations;
   if (keyRing === null) {
@@ -36,6 +45,7 @@ export function registerOperatorPages(
     onChange: (listener) => db.listen(INVOICES_CHANNEL, listener),
     ...{ findActor: sessions.findActor, stepUp: sessions.stepUp, sessionOf: sessions.sessionOf },
     renderExample,
+    ...{ findSession: sessions.find, people, process, settings },
     ask: { ...nodes, networks, log },
     formKey: deriveKey(keyRing.current(), { purpose: 'quittance forms', salt: '' }),
   });

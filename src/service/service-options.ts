@@ -30,7 +30,11 @@ export type ServiceOptions = {
    * `url` is the origin that operators see, `null` where it listens.
    * `sandboxToken`: whoever has it is the owner. */
   console?:
-    | (NonNullable<Config['console']> & { url: string | null; config: OperationDeps['config']; sandboxToken?: string })
+    | (NonNullable<Config['console']> & {
+        url: string | null;
+        config: OperationDeps['config'] & Pick<Config, 'settings'>;
+        sandboxToken?: string;
+      })
     | null;
   log: Logger;
   clock?: Clock;

@@ -7,6 +7,7 @@ import { wordsOf } from '../checkout/words/words.ts';
 import { AppError } from '../domain/errors.ts';
 import { isLocalNetwork } from '../domain/network.ts';
 import type { NodeAccess } from '../operator/operation.ts';
+import { readVersion } from '../runtime/version.ts';
 import { openDatabase } from '../store/db/database.ts';
 import { html, plainText } from '../web/html.ts';
 import { createServer } from '../web/server.ts';
@@ -29,6 +30,7 @@ export async function startConsole(
 ): Promise<{ url: string; stop(): Promise<void> }> {
   const { log, now, random, networks } = context;
   const { sandboxToken } = settings;
+  const own = { release: readVersion(), roles: context.config.roles, startedAt: now() };
   const onError = (error: Error) => log.warn({ err: error }, 'a database connection was lost');
   const db = openDatabase({ connection, poolSize: POOL_SIZE, applicationName: 'quittance console', onError });
   let url = `http://${settings.host}:${settings.port}`;
@@ -47,7 +49,7 @@ export async function startConsole(
   try {
     registerAdmin(app, deps);
     registerOperatorPages(app, context, {
-      ...{ operations: deps, nodes, consoleUrl },
+      ...{ operations: deps, nodes, consoleUrl, process: own, settings: settings.config.settings },
       ...(sandboxToken === undefined ? {} : { sandboxToken }),
     });
     const at = await listen(app, settings, { port: 'QUITTANCE_CONSOLE_PORT', host: 'QUITTANCE_CONSOLE_HOST' });

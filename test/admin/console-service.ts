@@ -33,7 +33,7 @@ export async function startConsoleOver(
       ...(sandboxToken === undefined ? {} : { sandboxToken }),
       config: {
         ...{ masterKeys: [MASTER_KEY], databaseUrl: connection, dataDir: '/nonexistent' },
-        ...{ sandbox: false, webhooks, networks },
+        ...{ sandbox: false, webhooks, networks, settings: [] },
       },
     },
     ...{ connection, keyRing: TEST_KEY_RING, log: createLogger({ level: 'silent' }) },

@@ -1,7 +1,9 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { unixMs } from '../../src/domain/time.ts';
 import { MASTER_KEY, startConsoleOver } from '../admin/console-service.ts';
 import { runCli } from '../cli/run-cli.ts';
+import { codeOf } from '../people/desk.ts';
 import { launchChromium } from '../support/chromium.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { FITS, findViolations, measureLayout } from './measure-layout.ts';
@@ -84,4 +86,51 @@ test('an invited owner makes a passkey, is signed in, signs out, and signs in ag
     'user.joined',
     'session.started',
   ]);
+});
+
+test('somebody with a password makes a passkey on the account’s page, and confirms with it what comes next', async () => {
+  const { url } = await startConsoleOver(database.connectionString);
+  const env = {
+    ...{ DATABASE_URL: database.connectionString, QUITTANCE_MASTER_KEY: MASTER_KEY, QUITTANCE_CONSOLE_URL: url },
+  };
+  const invited = await runCli(['user', 'invite', 'otto', '--role', 'operator', '--json'], { env });
+  const { page, context } = await openPage();
+  await page.goto(invited.json.link);
+  const secret = (await page.locator('.scan code').innerText()).replaceAll(' ', '');
+  await page.getByLabel('Password').fill('a heron stands in the reeds');
+  await page.getByLabel('The code that the app shows').fill(codeOf(secret, unixMs(Date.now())));
+  await page.getByRole('button', { name: 'Use these' }).click();
+  const recovery = await page.locator('.codes code').first().innerText();
+  await page.getByRole('link', { name: 'I have kept them' }).click();
+  await page.getByRole('link', { name: 'otto' }).click();
+  expect(await headingOf(page)).toBe('Your account');
+
+  await page.getByRole('link', { name: 'Add a passkey' }).click();
+  for (const width of [320, 1280]) {
+    await page.setViewportSize({ width, height: 900 });
+    expect(await findViolations(page)).toEqual([]);
+    expect(await measureLayout(page)).toMatchObject(FITS);
+  }
+  await page.getByLabel('What you call it').fill('telephone');
+  await page.getByRole('button', { name: 'Make a passkey' }).click();
+  await page.getByLabel('Code of your app, or a recovery code').fill(recovery);
+  expect(await findViolations(page)).toEqual([]);
+  await page.getByRole('button', { name: 'Confirm with the code' }).click();
+  await page.waitForURL(`${url}/settings/me?done=passkey-added`);
+  expect(await page.getByRole('cell', { name: 'telephone' }).first().isVisible()).toBe(true);
+
+  await context.clearCookies();
+  await page.goto(`${url}/settings/me`);
+  await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+  await page.waitForURL(`${url}/settings/me`);
+  await page.getByRole('link', { name: 'Add a passkey' }).click();
+  await page.getByRole('button', { name: 'Make a passkey' }).click();
+  // The authenticator has one already, and makes no second.
+  await page.getByText('No passkey was used').waitFor();
+  await page.goto(`${url}/settings/me`);
+  await page.getByRole('link', { name: 'Remove the passkey telephone' }).click();
+  await page.getByRole('button', { name: 'Remove it' }).click();
+  await page.getByRole('button', { name: 'Confirm with a passkey' }).click();
+  await page.waitForURL(`${url}/settings/me?done=passkey-removed`);
+  expect(await page.getByRole('heading', { name: 'Sign in with a passkey' }).isVisible()).toBe(true);
 });

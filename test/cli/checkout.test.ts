@@ -12,7 +12,7 @@ import { newDirectory, runProcess } from './run-cli.ts';
 
 const IS_ROOT = process.getuid?.() === 0;
 const NOBODY = 65_534;
-const VERSION = 'src/cli/terminal/version.ts';
+const VERSION = 'src/runtime/version.ts';
 
 /** What --version and --help load, and something more of each kind. */
 const SOURCES = [

@@ -171,6 +171,7 @@ test('a backup is made, examined and restored as it was', async () => {
   await both(['restore', file]);
   await run(['backup', 'keygen', join(folder, 'key.txt'), '--json']);
   await run(['backup', '--to', join(folder, 'closed.backup'), '--final', '--json']);
+  await run(['backup', '--verify', join(folder, 'closed.backup')]);
   const target = await createTestDatabase();
   onTestFinished(() => target.drop());
   const env = { DATABASE_URL: target.connectionString, DATABASE_OWNER_URL: target.ownerString };

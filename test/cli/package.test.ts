@@ -11,10 +11,7 @@ const run = promisify(execFile);
 test('the package holds a build of the sources as they were when it was packed, and runs with what it depends on', async () => {
   const checkout = await copyCheckout();
   await run('npm', ['run', '--silent', 'build'], { cwd: checkout });
-  await writeFile(
-    join(checkout, 'src/cli/terminal/version.ts'),
-    "export const readVersion = (): string => 'newest';\n",
-  );
+  await writeFile(join(checkout, 'src/runtime/version.ts'), "export const readVersion = (): string => 'newest';\n");
   const folder = await newFolder();
   await run('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: checkout });
   const [archive = ''] = await readdir(folder);

@@ -8,7 +8,9 @@ import { addSignInRoutes } from '../../src/console/sign-in/sign-in-routes.ts';
 import { decodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { type UnixMs, unixMs } from '../../src/domain/time.ts';
 import type { Actor } from '../../src/operator/actor.ts';
+import type { Session } from '../../src/operator/people/session.ts';
 import { createSignInLimits } from '../../src/operator/people/sign-in-limits.ts';
+import type { SignInDeps } from '../../src/operator/people/start-session.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { findCursor } from '../../src/store/chain/cursor.ts';
@@ -26,7 +28,7 @@ import {
   type TestService,
   untilStatus,
 } from '../support/service.ts';
-import { operationDeps } from './operation-deps.ts';
+import { operationDeps, ownProcess } from './operation-deps.ts';
 
 /** A console over the database of a real service. A request says who asks by `x-actor`, and from which session by `x-session`. */
 export type TestConsole = {
@@ -34,6 +36,9 @@ export type TestConsole = {
   app: FastifyInstance;
   service: TestService;
   actors: Record<string, Actor>;
+  /** Of who has signed in, by the name in `x-actor`. */
+  sessions: Record<string, Session>;
+  people(): SignInDeps;
   /** A page as text, for `ana` (an owner) unless said otherwise. */
   get(path: string, headers?: Record<string, string>): Promise<Reply>;
   post(path: string, form: Record<string, string> | string, headers?: Record<string, string>): Promise<Reply>;
@@ -82,20 +87,19 @@ export async function openConsole(
   };
   const log = createLogger({ level: 'silent' });
   const random = (bytes: number) => randomBytes(bytes);
+  const sessions: Record<string, Session> = {};
   let url = '';
+  const limits = createSignInLimits(createTokenBuckets);
+  const people = () => ({ db, keyRing: TEST_KEY_RING, consoleUrl: url, now, random, limits });
   const app = createServer({ publicUrl: () => url, trustProxy: [], now, random, log, metrics: createMetrics() });
-  addSignInRoutes(app, {
-    people: () => ({
-      ...{ db, keyRing: TEST_KEY_RING, consoleUrl: url, now, random },
-      limits: createSignInLimits(createTokenBuckets),
-    }),
-    ...{ consoleUrl: () => url, log },
-  });
+  addSignInRoutes(app, { people, consoleUrl: () => url, log });
   registerConsole(app, {
     ...{ ...operationDeps({ db, now, random }), randomBelow: (n: number) => randomInt(n), publicUrl },
     onChange: (listener: () => void) => db.listen(INVOICES_CHANNEL, listener),
     consoleUrl: () => url,
     findActor: async ({ headers }) => actors[String(headers['x-actor'])] ?? null,
+    findSession: async ({ headers }) => sessions[String(headers['x-actor'])] ?? null,
+    ...{ people, ...ownProcess(now()) },
     stepUp: async () => null,
     renderExample,
     sessionOf: ({ headers }) => `${headers['x-actor']} ${headers['x-session'] ?? ''}`,
@@ -107,7 +111,7 @@ export async function openConsole(
     return { status: response.status, headers: response.headers, text: await response.text() };
   };
   return {
-    ...{ url, app, actors },
+    ...{ url, app, actors, sessions, people },
     get: (path, headers = {}) => ask(path, { headers: { 'x-actor': 'ana', ...headers } }),
     post: (path, form, headers = {}) =>
       ask(path, {

@@ -3,16 +3,19 @@ import { renderExample } from '../../src/checkout/page/example.ts';
 import { registerConsole } from '../../src/console/register.ts';
 import { createSessions } from '../../src/console/sign-in/sessions.ts';
 import { addSignInRoutes } from '../../src/console/sign-in/sign-in-routes.ts';
+import type { SettingView } from '../../src/operator/system/views.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { createServer } from '../../src/web/server.ts';
 import { openDesk } from '../people/desk.ts';
-import { operationDeps } from './operation-deps.ts';
+import { operationDeps, ownProcess } from './operation-deps.ts';
 
 export const SANDBOX = 's'.repeat(43);
 
 /** A console with its sign-in, as a browser sees it. Requests bring the cookie that they are given; `lines` is its log. */
-export async function openConsole({ isSandbox = false, isSecure = true } = {}) {
+type Options = { isSandbox?: boolean; isSecure?: boolean; settings?: readonly SettingView[] };
+
+export async function openConsole({ isSandbox = false, isSecure = true, settings }: Options = {}) {
   const desk = await openDesk();
   const lines: string[] = [];
   const log = createLogger({ level: 'trace', destination: { write: (line) => void lines.push(line) } });
@@ -22,12 +25,14 @@ export async function openConsole({ isSandbox = false, isSecure = true } = {}) {
   const people = () => ({ ...desk.deps, consoleUrl: consoleUrl() });
   const app = createServer({ publicUrl: consoleUrl, trustProxy: [], now, random, log, metrics: createMetrics() });
   const deps = { people, consoleUrl, log, ...(isSandbox ? { sandboxToken: SANDBOX } : {}) };
-  const { find: _, ...sessions } = createSessions(deps);
+  const { find: findSession, ...sessions } = createSessions(deps);
   addSignInRoutes(app, deps);
   registerConsole(app, {
     ...{
       ...operationDeps({ db: desk.db, now, random }),
-      ...sessions,
+      ...{ ...sessions, findSession, people },
+      ...ownProcess(now()),
+      ...(settings === undefined ? {} : { settings }),
       ...{ randomBelow: () => 0, onChange: () => undefined },
       renderExample,
       publicUrl: consoleUrl,
@@ -53,8 +58,10 @@ export async function openConsole({ isSandbox = false, isSecure = true } = {}) {
       headers: response.headers,
     };
   };
-  return { ...desk, ask, lines };
+  return { ...desk, ask, lines, url };
 }
+
+export type OpenConsole = Awaited<ReturnType<typeof openConsole>>;
 
 type Asked = { form?: Record<string, string>; cookie?: string | undefined; headers?: Record<string, string> };
 const OWN = (origin: string) => ({ 'sec-fetch-site': 'same-origin', origin });

@@ -1,3 +1,6 @@
+import { readConfig } from '../../src/config/config.ts';
+import type { ConsoleDeps } from '../../src/console/page/console-deps.ts';
+import type { UnixMs } from '../../src/domain/time.ts';
 import type { OperationDeps } from '../../src/operator/operation.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
@@ -19,4 +22,11 @@ export function operationDeps(own: Pick<OperationDeps, 'db' | 'now' | 'random'>)
     networks: ['devnet'],
     nodes: () => Promise.reject(new Error('no node is asked here')),
   };
+}
+
+/** The process of a console of a test, with an environment. */
+export function ownProcess(startedAt: UnixMs): Pick<ConsoleDeps, 'process' | 'settings'> {
+  const read = readConfig({ QUITTANCE_NILE_NODES: 'https://nile.trongrid.io,https://a-node.of-somebody-else.example' });
+  if (read.kind === 'invalid') throw new Error(JSON.stringify(read.errors));
+  return { process: { release: '0.0.0-test', roles: ['api', 'console'], startedAt }, settings: read.config.settings };
 }

@@ -27,6 +27,7 @@ import {
   unmatchedIds,
   writeHistory,
 } from './console.ts';
+import { seatPeople } from './settings/seat-people.ts';
 
 let console_: TestConsole;
 let browser: Browser;
@@ -39,6 +40,7 @@ let nodes: ReturnType<typeof nodesOfService>;
 let jobs: { ended: string; running: string };
 /** A request that was refused. */
 let refused: string;
+let ana: string;
 
 beforeAll(async () => {
   const service = await startTestService({ addressCount: 2 });
@@ -58,6 +60,8 @@ beforeAll(async () => {
   jobs = await showChain();
   await fillSettings();
   refused = await refusedRequest(console_, 'قهوة'.repeat(25));
+  await seatPeople(console_);
+  ana = encodeId('usr', console_.sessions['ana']?.person.id ?? '');
 }, START_TIMEOUT_MS);
 afterAll(async () => {
   await browser.close();
@@ -169,6 +173,17 @@ const SCREENS: [name: string, path: () => string][] = [
   ['New signing key', () => '/settings/receipt-key'],
   ['Admin keys', () => '/settings/admin-keys'],
   ['New admin key', () => '/settings/admin-keys/new'],
+  ['People', () => '/settings/people'],
+  ['Invite somebody', () => '/settings/people/new'],
+  ['Person', () => `/settings/people/${ana}`],
+  ['Role of a person', () => `/settings/people/${ana}/role`],
+  ['New link for a person', () => `/settings/people/${ana}/reset`],
+  ['Removing a person', () => `/settings/people/${ana}/remove`],
+  ['Sessions', () => '/settings/sessions'],
+  ['Your account', () => '/settings/me'],
+  ['Audit log', () => '/settings/audit'],
+  ['Is the audit log whole?', () => '/settings/audit/verification'],
+  ['System', () => '/settings/system'],
 ];
 
 test.each(SCREENS)(

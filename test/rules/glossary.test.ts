@@ -23,7 +23,7 @@ const PLAIN = new Set(
   reader real receive recognise reconcile record recorder recover reencrypt reference refusal refuse refused register reject remove rename report
   request require reset response restart restore resume retry return revoke rewritten role rotate rounding row rule run running runtime safety save
   scan schedule schema scratch search secret secure select send sender server service session set settings settle shape share show sign signature
-  size sort source split spot stand start starting state statement status step stop store stream string subject sum summary switch table template
+  size sort source split spot stand standby start starting state statement status step stop store stream string subject sum summary switch system table template
   terms test text time to token total transaction transport turn type typing undelivered undo union unit unknown update upgrade url user value
   verification verify version view visibility wait wakeup warning webhook whole why with word write`.split(/\s+/),
 );

@@ -1,4 +1,4 @@
-import { exportAudit, readAuditFilter } from '../../operator/audit/list-audit.ts';
+import { AUDIT_COLUMNS, exportAudit, readAuditFilter } from '../../operator/audit/list-audit.ts';
 import { listAuditOperation, verifyAuditOperation } from '../../operator/audit/operations.ts';
 import type { AuditEntryView } from '../../operator/audit/views.ts';
 import { EXIT } from '../terminal/describe-error.ts';
@@ -44,21 +44,6 @@ export async function printVerifiedAudit(terminal: Terminal, { head }: { head?: 
   };
 }
 
-const COLUMNS = [
-  ['number', ({ seq }: AuditEntryView) => seq],
-  ['at', ({ at }: AuditEntryView) => at],
-  ['actorKind', ({ actor }: AuditEntryView) => actor.kind],
-  ['actorId', ({ actor }: AuditEntryView) => actor.id],
-  ['actor', ({ actor }: AuditEntryView) => actor.name],
-  ['origin', ({ origin }: AuditEntryView) => origin],
-  ['requestId', ({ requestId }: AuditEntryView) => requestId],
-  ['action', ({ action }: AuditEntryView) => action],
-  ['subject', ({ subject }: AuditEntryView) => subject],
-  ['projectId', ({ projectId }: AuditEntryView) => projectId],
-  ['detail', ({ detail }: AuditEntryView) => JSON.stringify(detail)],
-  ['hash', ({ hash }: AuditEntryView) => hash],
-] as const;
-
 export async function printAuditExport(
   terminal: Terminal,
   { format: asked, output, ...input }: Filter & Output,
@@ -67,6 +52,10 @@ export async function printAuditExport(
   const filter = readAuditFilter(input);
   return withDatabase(terminal, async (deps) => {
     const batches = exportAudit(deps, cliActor(terminal), filter);
-    return exportRows(terminal, { format, output }, { columns: COLUMNS, batches, name: 'entry', plural: 'entries' });
+    return exportRows(
+      terminal,
+      { format, output },
+      { columns: AUDIT_COLUMNS, batches, name: 'entry', plural: 'entries' },
+    );
   });
 }

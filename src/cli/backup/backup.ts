@@ -4,9 +4,9 @@ import { createBackup } from '../../operator/backup/create-backup.ts';
 import { makeKey } from '../../operator/backup/make-key.ts';
 import type { BackupView } from '../../operator/backup/views.ts';
 import { openKeyRing } from '../../runtime/open-key-ring.ts';
+import { readVersion } from '../../runtime/version.ts';
 import { cliActor } from '../terminal/operator.ts';
 import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
-import { readVersion } from '../terminal/version.ts';
 import { now, withDatabase } from '../terminal/with-database.ts';
 
 type BackupOptions = { to?: string; final?: boolean; recipient?: string[] };

@@ -11,7 +11,7 @@ import { loadConfig } from '../terminal/load-config.ts';
 import { cliActor } from '../terminal/operator.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
 import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
-import { encryptingWith, withDatabase } from '../terminal/with-database.ts';
+import { encryptingWith, now, withDatabase } from '../terminal/with-database.ts';
 import { describeAuthenticity, type OpenOptions, readOpening } from './read-opening.ts';
 
 /** Exits 1 on any difference, and for a file that no master key vouches for. */
@@ -26,7 +26,7 @@ export async function printVerified(
   const log = createLogger({ level: 'warn', destination: terminal.stderr });
   const { view, authenticity } = await verifyBackup(
     {
-      ...{ ...opening, hooks: encryptingWith(config, terminal), follow: followScratch(config) },
+      ...{ ...opening, hooks: encryptingWith(config, terminal), follow: followScratch(config), now },
       withScratch: (work) => withScratch({ log, needsOwnUser }, work),
       withRunning: (work) => withDatabase(terminal, work),
       describeError: (error) => describeError(error).message,

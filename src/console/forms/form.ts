@@ -11,12 +11,16 @@ import type { Visit } from '../page/visit.ts';
 
 type Option = readonly [value: string, text: string];
 
-/** `value`: what it holds at first. A `check` is `yes` or nothing. `seen` is not shown: it names what the decision is made upon. */
+/**
+ * `value`: what it holds at first. A `check` is `yes` or nothing. `seen` is not shown: it names what the decision is made upon. A `passkey`
+ * named `created` holds what the browser answers when it is asked by these options to make one; the form is shown where it knows how.
+ */
 export type FormField = { name: string; label: string; value?: string | undefined; hint?: string } & (
   | { kind: 'seen' }
   | { kind: 'line' | 'lines'; more?: Html }
   | { kind: 'select'; options: readonly Option[] }
   | { kind: 'check' }
+  | { kind: 'passkey'; options: object }
 );
 
 /** `consequence`: what follows, in numbers where there are some. `back`: where nothing is done. `preview`: a button that shows what is filled in, in a frame. */
@@ -63,7 +67,7 @@ export function formPage(
     renderField(filled === null || each.kind === 'seen' ? each : { ...each, value: filled[each.name] }),
   );
   const form = html`<section class="card form">${refused === null ? null : alert(refused.problem)}${consequence}
-<form method="post" action="${visit.path}">${hidden('token', visit.token(visit.path))}${hiddenProject(about)}
+<form method="post" action="${visit.path}"${makesPasskey(fields)}>${hidden('token', visit.token(visit.path))}${hiddenProject(about)}
 ${shown}
 <div class="actions"><button>${button}</button>${preview?.button ?? null}<a href="${back}">Back</a></div></form></section>`;
   return {
@@ -74,6 +78,14 @@ ${shown}
       ? { main: form }
       : { main: html`<div class="pair">${form}${preview.frame}</div>`, isFraming: true }),
   };
+}
+
+/** The script asks the browser for it before the form is sent. */
+function makesPasskey(fields: readonly FormField[]): Html | null {
+  const made = fields.find(({ kind }) => kind === 'passkey');
+  return made?.kind === 'passkey'
+    ? html` data-passkey="create" data-options="${JSON.stringify(made.options)}" hidden`
+    : null;
 }
 
 function renderField(given: FormField): Html {
@@ -89,6 +101,9 @@ function renderField(given: FormField): Html {
       return select(name, label, given.options, value);
     case 'check':
       return html`<label class="check"><input type="checkbox" name="${name}" value="yes"${value === undefined ? null : html` checked`}> <span>${label}${hint === undefined ? null : html`<span class="hint">${hint}</span>`}</span></label>`;
+    case 'passkey':
+      // Each is made for one challenge, which was spent or has run out.
+      return hidden(name, '');
   }
 }
 
@@ -130,6 +145,7 @@ ${byPasskey}${byCode}`,
 function shownValue(given: FormField, value: string | undefined): Html | string {
   if (value === undefined) return html`<span class="hint">${given.kind === 'check' ? 'no' : 'nothing'}</span>`;
   if (given.kind === 'check') return 'yes';
+  if (given.kind === 'passkey') return 'the one that this browser has just made';
   if (given.kind === 'select') return given.options.find(([option]) => option === value)?.[1] ?? value;
   return given.kind === 'lines' ? html`<pre>${value}</pre>` : outside(value, MAX_SHOWN);
 }
@@ -141,6 +157,6 @@ const hidden = (name: string, value: string) => html`<input type="hidden" name="
 const hiddenProject = (about: ListedProjectView | null) => (about === null ? null : hidden('project', about.projectId));
 
 /** A form of one button, for what harms nothing. */
-export function oneClick(visit: Visit, path: string, label: string): Html {
+export function oneClick(visit: Visit, path: string, label: Html | string): Html {
   return html`<form method="post" action="${path}">${hidden('token', visit.token(path))}<button class="quiet">${label}</button></form>`;
 }

@@ -4,8 +4,12 @@ import type { Actor } from '../../operator/actor.ts';
 import type { AskDeps } from '../../operator/explain/ask-chain.ts';
 import type { InvoiceDeps } from '../../operator/invoices/list-invoices.ts';
 import type { OperationDeps } from '../../operator/operation.ts';
+import type { Session } from '../../operator/people/session.ts';
+import type { SignInDeps } from '../../operator/people/start-session.ts';
 import type { SignedAction, StepUpProof, StepUpRequest } from '../../operator/people/step-up.ts';
 import type { ProjectView } from '../../operator/projects/views.ts';
+import type { RunningProcess } from '../../operator/system/show-system.ts';
+import type { SettingView } from '../../operator/system/views.ts';
 import type { Html } from '../../web/html.ts';
 
 /** Asks the person of a request again who it is, for an action that is shown. */
@@ -31,6 +35,10 @@ export type ConsoleDeps = OperationDeps &
     consoleUrl(): string;
     /** The person behind a request; `null`: nobody is signed in. */
     findActor(request: FastifyRequest): Promise<Actor | null>;
+    /** The session of a request; `null`: nobody is signed in, or the owner of a sandbox, who has none. */
+    findSession(request: FastifyRequest): Promise<Session | null>;
+    /** What links to people and their passkeys are made with. */
+    people(): SignInDeps;
     /** `null`: it need not prove anything, for it did in the last minutes, or is the owner of a sandbox. */
     stepUp(request: FastifyRequest): Promise<StepUp | null>;
     /** Calls when an invoice got another status, in whatever process; also when that may have been missed. */
@@ -41,6 +49,9 @@ export type ConsoleDeps = OperationDeps &
     formKey?: Uint8Array;
     /** A payer's page that nobody can pay by, or why there is none, as a document whose style carries the nonce. */
     renderExample(request: FastifyRequest, shown: Example | { problem: Html }): { html: string; nonce: string };
+    process: RunningProcess;
+    /** The variables of the environment of this process. */
+    settings: readonly SettingView[];
     /** How the chain is asked of a transaction that the ledger does not know. Absent: it is not asked. */
     ask?: AskDeps;
   };

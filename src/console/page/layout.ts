@@ -125,7 +125,7 @@ const MAX_SWITCHED = 50;
 function renderFooter(visit: Visit): Html {
   const { actor } = visit;
   const goes = screensOf(visit).map(([name, , key]) => html`<dt><kbd>g</kbd> <kbd>${key}</kbd></dt><dd>${name}</dd>`);
-  return html`<footer><p>You are <bdi>${actor.name}</bdi>, ${actor.role}. <button type="button" class="link" data-open="keys" hidden>Keyboard shortcuts</button></p><form method="post" action="/sign-out"><button class="link">Sign out</button></form></footer>
+  return html`<footer><p>You are <a href="/settings/me"><bdi>${actor.name}</bdi></a>, ${actor.role}. <button type="button" class="link" data-open="keys" hidden>Keyboard shortcuts</button></p><form method="post" action="/sign-out"><button class="link">Sign out</button></form></footer>
 <dialog id="keys" aria-labelledby="keys-title"><h2 id="keys-title">Keyboard shortcuts</h2>
 <dl class="facts"><dt><kbd>/</kbd></dt><dd>find</dd>${goes}<dt><kbd>j</kbd> <kbd>k</kbd></dt><dd>next, previous row</dd><dt><kbd>Enter</kbd></dt><dd>open the row</dd><dt><kbd>r</kbd></dt><dd>resolve it</dd><dt><kbd>?</kbd></dt><dd>this list</dd></dl>
 <label class="check"><input type="checkbox" id="keys-on"> Single keys are shortcuts</label>

@@ -88,7 +88,7 @@ function ofAll(deps: ConsoleDeps, { actor, projects }: Visit): Entry[] {
       },
     },
     {
-      ...{ title: 'System', url: '/settings/system', action: 'checkSchema' },
+      ...{ title: 'System', url: '/settings/system', action: 'showSystem' },
       about: 'Backups, versions, and what the service was started with.',
       state: async () => 'read only',
     },

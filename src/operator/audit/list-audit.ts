@@ -3,6 +3,7 @@ import { toIso } from '../../domain/time.ts';
 import { type AuditEntry, type AuditFilter, listAuditEntries } from '../../store/access/audit-log.ts';
 import type { Sql } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
+import type { ExportedRows } from '../export/write-rows.ts';
 import { FieldError } from '../input/field-error.ts';
 import type { AuditEntryView, AuditListView } from './views.ts';
 
@@ -43,6 +44,22 @@ export async function listAudit({ db }: { db: Sql }, _actor: Actor, filter: Audi
   const last = entries.length < filter.limit ? undefined : entries.at(-1);
   return { data: entries.map(viewEntry), next: last?.seq ?? null };
 }
+
+/** The columns of an export, in their order. Scripts and spreadsheets rely on it: new ones come last. */
+export const AUDIT_COLUMNS: ExportedRows<AuditEntryView>['columns'] = [
+  ['number', ({ seq }) => seq],
+  ['at', ({ at }) => at],
+  ['actorKind', ({ actor }) => actor.kind],
+  ['actorId', ({ actor }) => actor.id],
+  ['actor', ({ actor }) => actor.name],
+  ['origin', ({ origin }) => origin],
+  ['requestId', ({ requestId }) => requestId],
+  ['action', ({ action }) => action],
+  ['subject', ({ subject }) => subject],
+  ['projectId', ({ projectId }) => projectId],
+  ['detail', ({ detail }) => JSON.stringify(detail)],
+  ['hash', ({ hash }) => hash],
+];
 
 /** Every entry, the newest first. */
 export async function* exportAudit(

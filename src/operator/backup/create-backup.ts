@@ -3,11 +3,11 @@ import { toIso, type UnixMs } from '../../domain/time.ts';
 import type { KeyRing } from '../../runtime/key-ring.ts';
 import type { Connection, Sql } from '../../store/db/database.ts';
 import { closeLedger, findLedgerIdentity, refuseForeignLedger, takeLedger } from '../../store/db/ledger-identity.ts';
-import { answerOf } from '../../store/db/rows-of.ts';
 import type { Actor } from '../actor.ts';
 import { recordActions } from '../record-actions.ts';
 import { checkRecipients } from './backup-encryption.ts';
 import { type QuietDatabase, refuseRunning } from './refuse-running.ts';
+import { isStandby } from './standby.ts';
 import type { BackupView } from './views.ts';
 import { writeBackup } from './write-backup.ts';
 
@@ -31,7 +31,7 @@ export async function createBackup(
   const { header, rowCounts, bytes } = await writeBackup({ connection, path, release, now: at, protection });
   const { ledger, takenAt, masterKeyIds } = header;
   // A replica takes no rows, and a backup of it is as good as any.
-  if (!isFinal && !(await isReplica(database.db))) await record(database.db, actor, at, { file: path, isFinal, bytes });
+  if (!isFinal && !(await isStandby(database.db))) await record(database.db, actor, at, { file: path, isFinal, bytes });
   return {
     ...{ file: path, bytes, takenAt, final: ledger?.isFinal === true, ledgerId: ledger?.id ?? null, rowCounts },
     ...{ masterKeyIds, authenticatedBy: masterKey?.id ?? null, recipients: [...recipients] },
@@ -54,11 +54,3 @@ async function close(database: QuietDatabase, recordClosed: (tx: Sql) => Promise
 function record(tx: Sql, actor: Actor, at: UnixMs, detail: object): Promise<void> {
   return recordActions(tx, actor, at, [{ projectId: null, action: 'backup.created', subject: toIso(at), detail }]);
 }
-
-const isReplica = answerOf(
-  'backup-is-replica',
-  { isReplica: 'bool' },
-  'select pg_is_in_recovery() as is_replica',
-  () => [],
-  ([row]) => row?.isReplica === true,
-);

@@ -50,7 +50,7 @@ export async function rescanScratch(
   }
 }
 
-type Rescan = { scratch: { db: Database; connection: Connection }; running: Database | null; network: Network };
+export type Rescan = { scratch: { db: Database; connection: Connection }; running: Database | null; network: Network };
 
 /** Without `end` up to what the nodes call irreversible. Returns the last block, or why it got no further. */
 async function untilRead(

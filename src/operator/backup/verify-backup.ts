@@ -1,23 +1,27 @@
 import { AppError } from '../../domain/errors.ts';
 import { isNetwork } from '../../domain/network.ts';
-import type { Database } from '../../store/db/database.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import type { Database, Sql } from '../../store/db/database.ts';
 import { findLedgerIdentity, takeLedger } from '../../store/db/ledger-identity.ts';
 import type { MigrationHooks } from '../../store/db/migrate.ts';
 import type { Actor } from '../actor.ts';
 import { verifyAudit } from '../audit/verify-audit.ts';
+import { recordActions } from '../record-actions.ts';
 import type { BackupHeader } from './backup-format.ts';
 import type { Authenticity } from './backup-mac.ts';
 import { describeEncryption, type Opening } from './backup-read.ts';
 import { type LedgerTotal, sumLedger } from './backup-totals.ts';
 import { findDifferences, findLosses, ofHeader } from './compare-totals.ts';
 import { loadBackup } from './load-backup.ts';
-import { type FollowDeps, rescanScratch } from './rescan-scratch.ts';
+import { type FollowDeps, type Rescan, rescanScratch } from './rescan-scratch.ts';
 import type { Scratch } from './scratch.ts';
+import { isStandby } from './standby.ts';
 import type { RefusedBackupView, Rescanned, VerifiedBackupView } from './views.ts';
 
 type Deps = Required<Opening> &
   FollowDeps & {
     hooks: MigrationHooks;
+    now(): UnixMs;
     withScratch<Output>(work: (scratch: Scratch) => Promise<Output>): Promise<Output>;
     /** Works with the database that runs here, and fails where there is none. */
     withRunning<Output>(work: (database: { db: Database }) => Promise<Output>): Promise<Output>;
@@ -39,7 +43,7 @@ const REFUSED: Readonly<Record<string, string>> = {
 
 /**
  * Restores a backup to a scratch database, compares its sums with what the backup says and with the running ledger, and reads the
- * chain since. Leaves nothing behind and changes nothing.
+ * chain since. Leaves nothing behind but a row in the audit log of the running ledger, if it is the one of the backup.
  */
 export async function verifyBackup(deps: Deps, actor: Actor, input: Input): Promise<Verified> {
   try {
@@ -66,30 +70,50 @@ async function verifyIn(scratch: Scratch, deps: Deps, actor: Actor, { path, take
   const restored = await sumLedger(db);
   const differences = findDifferences(ofHeader(header.totals), restored);
   const written = await verifyAudit({ db }, actor, { kept: null });
-  const { running, chain, auditProblem } = await besideRunning(deps, header, async (found, reason) => {
+  const view = await besideRunning(deps, header, async (found, reason) => {
     const losses = found && findLosses(ofHeader(header.totals), await sumLedger(found));
-    const compared =
-      losses === null ? ({ compared: false, reason: reason ?? '' } as const) : ({ compared: true, losses } as const);
     const log = found && (await verifyAudit({ db: found }, actor, { kept: written.head }));
-    const auditProblem = log?.problem ?? null;
-    if (!readsChain) return { running: compared, chain: null, auditProblem };
-    const chain: Rescanned[] = [];
+    const auditProblem = (written.problem ?? log?.problem)?.message ?? null;
     const at = { db, connection: scratch.connection };
-    for (const { network } of header.cursors)
-      if (isNetwork(network)) chain.push(await rescanScratch(deps, { scratch: at, running: found, network }));
-    return { running: compared, chain, auditProblem };
+    const chain = readsChain ? await readChain(deps, header, { scratch: at, running: found }) : null;
+    const isLess = losses !== null && losses.length > 0;
+    const view: VerifiedBackupView = {
+      file: path,
+      good: auditProblem === null && differences.length === 0 && !isLess && (chain ?? []).every(isSame),
+      authenticity: authenticity.kind === 'authentic' ? 'authentic' : 'not-authenticated',
+      ...{ takenAt: header.takenAt, rowCounts, differences },
+      running: losses === null ? { compared: false, reason: reason ?? '' } : { compared: true, losses },
+      ...{ chain, auditProblem, paidSince: countPaid(await sumLedger(db)) - countPaid(restored) },
+    };
+    if (found !== null && !(await isStandby(found))) await record(found, deps, actor, view);
+    return view;
   });
-  const losses = running.compared ? running.losses : [];
-  const isSame = (read: Rescanned) => read.kind === 'not-read' || (read.compared?.differences.length ?? 0) === 0;
-  const audit = (written.problem ?? auditProblem)?.message ?? null;
-  const view = {
-    file: path,
-    good: audit === null && differences.length === 0 && losses.length === 0 && (chain ?? []).every(isSame),
-    authenticity: authenticity.kind === 'authentic' ? 'authentic' : 'not-authenticated',
-    ...{ takenAt: header.takenAt, rowCounts, differences, running, chain, auditProblem: audit },
-    paidSince: countPaid(await sumLedger(db)) - countPaid(restored),
-  };
   return { view, authenticity };
+}
+
+async function readChain(
+  deps: Deps,
+  { cursors }: BackupHeader,
+  at: Pick<Rescan, 'scratch' | 'running'>,
+): Promise<Rescanned[]> {
+  const chain: Rescanned[] = [];
+  for (const { network } of cursors) if (isNetwork(network)) chain.push(await rescanScratch(deps, { ...at, network }));
+  return chain;
+}
+
+function isSame(read: Rescanned): boolean {
+  return read.kind === 'not-read' || (read.compared?.differences.length ?? 0) === 0;
+}
+
+/** `subject`: when the backup was taken, as with what made it. */
+function record(
+  db: Sql,
+  { now }: Deps,
+  actor: Actor,
+  { file, good, takenAt, chain }: VerifiedBackupView,
+): Promise<void> {
+  const detail = { file, good, isChainRead: chain?.some(({ kind }) => kind === 'read') ?? false };
+  return recordActions(db, actor, now(), [{ projectId: null, action: 'backup.verified', subject: takenAt, detail }]);
 }
 
 /** Works beside the ledger that runs here, if it is the one of the backup; else says why not. */

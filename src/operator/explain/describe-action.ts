@@ -2,7 +2,8 @@ import type { TimelineEntry } from '../../domain/timeline.ts';
 import type { OperatorAction } from '../../store/access/audit-log.ts';
 import { shorten } from './explanation.ts';
 
-const DONE: Record<OperatorAction['action'], string> = {
+/** What was done, behind the name of who did it. */
+export const DONE: Record<OperatorAction['action'], string> = {
   'address.added': 'added the address',
   'address.derived': 'derived the address and added it',
   'address.retired': 'retired the address: it takes no new invoices and is watched for ever',
@@ -26,6 +27,7 @@ const DONE: Record<OperatorAction['action'], string> = {
   'producers.accepted': 'took over the producers that nodes name now',
   'alarm.acknowledged': 'closed alarms',
   'backup.created': 'made a backup',
+  'backup.verified': 'had a backup examined',
   'backup.restored': 'restored a backup',
   'backup.accepted': 'accepted a copy of the ledger',
   'user.invited': 'invited the person',

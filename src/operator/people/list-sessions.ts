@@ -2,14 +2,14 @@ import { AppError } from '../../domain/errors.ts';
 import { decodeId, encodeId } from '../../domain/ids.ts';
 import { say } from '../../domain/message.ts';
 import { toIso, type UnixMs } from '../../domain/time.ts';
-import { endSessionRow, listLiveSessions, type SessionRow } from '../../store/access/sessions.ts';
+import { endOtherSessionRows, endSessionRow, listLiveSessions, type SessionRow } from '../../store/access/sessions.ts';
 import type { Database, Sql } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
 import { clip } from '../input/clip.ts';
 import { recordActions } from '../record-actions.ts';
 import { selectPerson } from './select-person.ts';
 import { endOf, isoOrNull, liveSince, steppedUpUntil } from './session.ts';
-import type { EndedSessionView, SessionListView, SessionView } from './views.ts';
+import type { EndedSessionsView, EndedSessionView, SessionListView, SessionView } from './views.ts';
 
 type Deps = { db: Sql; now(): UnixMs };
 
@@ -45,19 +45,36 @@ export async function endOwnSession(
   return end(deps, actor, input, actor.id);
 }
 
+/** Ends all sessions of whoever asks but the one that asks, and says how many. `keep`: its `ses_…`. Errors: `INVALID_ARGUMENT`. */
+export async function endOtherSessions(
+  { db, now }: EndDeps,
+  actor: Actor,
+  { keep }: { keep: string },
+): Promise<EndedSessionsView> {
+  const { id: personId } = actor;
+  if (personId === null) throw notThere(keep);
+  const kept = readSessionId(keep);
+  return db.transaction(async (tx) => {
+    const ended = await endOtherSessionRows(tx, personId, now(), { kept, ...liveSince(now()) });
+    const detail = { personId: encodeId('usr', personId) };
+    const subjects = ended.map((id) => encodeId('ses', id));
+    await recordActions(
+      tx,
+      actor,
+      now(),
+      subjects.map((subject) => ({ projectId: null, action: 'session.ended', subject, detail })),
+    );
+    return { endedSessions: ended.length };
+  });
+}
+
 async function end(
   { db, now }: EndDeps,
   actor: Actor,
   { sessionId }: { sessionId: string },
   personId: string | null,
 ): Promise<EndedSessionView> {
-  const uuid = decodeId('ses', sessionId);
-  if (uuid === null) {
-    throw new AppError(
-      'INVALID_ARGUMENT',
-      say`${clip(sessionId)} is not a session id: it is "ses_" and 26 characters, as "${{ command: 'session list' }}" shows it`,
-    );
-  }
+  const uuid = readSessionId(sessionId);
   return db.transaction(async (tx) => {
     const ended = await endSessionRow(tx, uuid, now(), personId);
     if (ended === null) throw notThere(sessionId);
@@ -65,6 +82,15 @@ async function end(
     await recordActions(tx, actor, now(), [{ projectId: null, action: 'session.ended', subject: sessionId, detail }]);
     return { sessionId, status: 'ended' };
   });
+}
+
+function readSessionId(sessionId: string): string {
+  const uuid = decodeId('ses', sessionId);
+  if (uuid !== null) return uuid;
+  throw new AppError(
+    'INVALID_ARGUMENT',
+    say`${clip(sessionId)} is not a session id: it is "ses_" and 26 characters, as "${{ command: 'session list' }}" shows it`,
+  );
 }
 
 const notThere = (sessionId: string) =>

@@ -62,6 +62,9 @@ export type SessionListView = Static<typeof SessionListView>;
 export const EndedSessionView = Type.Object({ sessionId: Type.String(), status: Type.Literal('ended') });
 export type EndedSessionView = Static<typeof EndedSessionView>;
 
+export const EndedSessionsView = Type.Object({ endedSessions: Type.Integer() });
+export type EndedSessionsView = Static<typeof EndedSessionsView>;
+
 export const PasskeyView = Type.Object({
   passkeyId: Type.String(),
   name: Type.String(),

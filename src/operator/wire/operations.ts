@@ -37,6 +37,7 @@ const WALLET = 'in the middle a person compares addresses with a wallet';
 const SECOND_FACTOR = 'it gives or takes what people sign in with, and a key shows no second factor';
 const OWN = 'it is of the person who is signed in, and a key is nobody';
 const PAGE = 'it is what a page of the console shows; programs read invoices by the API, and sums from the report';
+const PROCESS = 'it is about the one process that answers, as a page of its console shows it';
 
 /** What cannot be run over the wire, and why. */
 export const LOCAL_ACTIONS: Readonly<Partial<Record<ActionName, string>>> = {
@@ -57,6 +58,7 @@ export const LOCAL_ACTIONS: Readonly<Partial<Record<ActionName, string>>> = {
   ...{
     listOwnSessions: OWN,
     endOwnSession: OWN,
+    endOtherSessions: OWN,
     listOwnPasskeys: OWN,
     addPasskey: OWN,
     removePasskey: OWN,
@@ -71,5 +73,6 @@ export const LOCAL_ACTIONS: Readonly<Partial<Record<ActionName, string>>> = {
     createInvoiceByHand: PAGE,
     sumCauses: PAGE,
   },
+  ...{ showSystem: PROCESS, showEnvironment: PROCESS },
   ...{ findDerivationKey: WALLET, deriveAddresses: WALLET, limitDerivation: WALLET },
 };

@@ -31,6 +31,7 @@ export type RecordedAction =
   | 'chain.repaired'
   | 'chain.resumed'
   | 'backup.created'
+  | 'backup.verified'
   | 'backup.restored'
   | 'backup.accepted'
   | 'user.invited'

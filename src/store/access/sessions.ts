@@ -90,6 +90,18 @@ export const endSessionsOf = answerOf(
   ({ length }) => length,
 );
 
+/** Ends the live sessions of a person but one, and gives their ids. */
+export const endOtherSessionRows = answerOf(
+  'session-end-others',
+  { id: 'uuid' },
+  `update sessions set ended_at = $2 where person_id = $1 and id <> $3 and ended_at is null and seen_at > $4 and created_at > $5
+   returning id`,
+  (personId: string, now: UnixMs, { kept, seenAfter, createdAfter }: Since & { kept: string }) => [
+    ...[personId, new Date(now), kept, new Date(seenAfter), new Date(createdAfter)],
+  ],
+  (rows) => rows.map(({ id }) => id),
+);
+
 /** `false`: it has ended meanwhile. */
 export const stepUpSession = answerOf(
   'session-step-up',

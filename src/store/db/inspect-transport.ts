@@ -43,3 +43,9 @@ function reasonOf(error: unknown): string {
   }
   return 'has options that node-postgres refuses';
 }
+
+/** Where the database of a URL is, as node-postgres reads it, without user and password: `db.example.com:5432/quittance`. */
+export function describeDatabase(connectionString: string): string {
+  const { host, port, database } = new pg.Client({ connectionString });
+  return `${host}:${port}/${database ?? ''}`;
+}

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { PACKAGE_ROOT } from '../../runtime/package-root.ts';
+import { PACKAGE_ROOT } from './package-root.ts';
 
 /** The version of this release, from package.json. */
 export function readVersion(): string {

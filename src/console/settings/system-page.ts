@@ -1,0 +1,55 @@
+import type { SettingView, SystemView } from '../../operator/system/views.ts';
+import { type Html, html } from '../../web/html.ts';
+import type { Page } from '../page/layout.ts';
+import { duration, facts, ltr, outside, table, time } from '../page/pieces.ts';
+
+/** What runs here, can I get it back, and by which settings does it work? */
+export function systemPage(system: SystemView, settings: readonly SettingView[]): Page {
+  const { release, node, postgres, schema, migrations, roles, startedAt, asOf } = system;
+  return {
+    title: 'System',
+    main: html`<section class="card" aria-labelledby="runs"><h2 id="runs">What runs here</h2>${facts([
+      ['Quittance', ltr(release)],
+      ['Node.js', ltr(node)],
+      ['PostgreSQL', outside(postgres, 100)],
+      ['Schema', html`${migrations} ${migrations === 1 ? 'migration' : 'migrations'}, the newest is ${ltr(schema)}`],
+      ['Roles of this process', roles.join(', ')],
+      ['Started', html`${time(startedAt)} UTC, ${duration(Date.parse(asOf) - Date.parse(startedAt))} ago`],
+    ])}</section>
+${renderBackup(system)}
+<section class="card flush" aria-labelledby="settings"><h2 id="settings">Environment of this process <small>as it was read at the start</small></h2>${table('Variables of the environment', SETTINGS, settings)}</section>
+<p class="hint">Settings are changed where the process is started, and hold from its next start. Secrets are never shown; of a database only its place, and of a node only whose it is and its host.</p>`,
+  };
+}
+
+function renderBackup({ backup, asOf }: SystemView): Html {
+  const ago = (iso: string) => html`${time(iso)} UTC, ${duration(Date.parse(asOf) - Date.parse(iso))} ago`;
+  const found =
+    backup === null
+      ? html`<p>None was made by this program. Make one where the database is, and keep it on another machine: <code>quittance backup</code></p>`
+      : html`${facts([
+          ['Last made', ago(backup.madeAt)],
+          ['File', html`${outside(backup.file, 300)}${backup.isFinal ? ' (final: this ledger is closed)' : null}`],
+          [
+            'Examined and good',
+            backup.verifiedAt === null
+              ? html`not yet, as far as this database knows: <code>quittance backup --verify FILE</code>`
+              : ago(backup.verifiedAt),
+          ],
+        ])}`;
+  return html`<section class="card" aria-labelledby="backups"><h2 id="backups">Backups</h2>${found}<p class="hint">Of backups that other programs make, nothing is known here.</p></section>`;
+}
+
+const SETTINGS = [
+  ['Variable', ({ name }: SettingView) => html`<bdi class="mono">${name}</bdi>`],
+  ['Value', ({ value, isSet, isSecret }: SettingView) => shownValue(value, isSet, isSecret)],
+  ['From', ({ isSet }: SettingView) => (isSet ? 'environment' : html`<span class="hint">default</span>`)],
+] as const;
+
+function shownValue(value: string | null, isSet: boolean, isSecret: boolean): Html | string {
+  if (isSecret) return isSet ? 'set, not shown' : 'not set';
+  return value === null ? 'not set' : outside(value, MAX_VALUE);
+}
+
+/** Twenty nodes with their operators. */
+const MAX_VALUE = 3000;

@@ -1,0 +1,24 @@
+import { type Static, Type } from '../../runtime/type.ts';
+import { nullable, Time } from '../view.ts';
+
+const Text = Type.String();
+
+/** A variable of the environment. `value`: what holds now, `null` for a secret, which is never shown, and where nothing does. */
+export const SettingView = Type.Object({
+  ...{ name: Text, value: nullable(Text), isSet: Type.Boolean(), isSecret: Type.Boolean() },
+});
+export type SettingView = Static<typeof SettingView>;
+
+export const SettingListView = Type.Object({ data: Type.Array(SettingView) });
+export type SettingListView = Static<typeof SettingListView>;
+
+/**
+ * The process that answers, and its database. `migrations`: the number of those that the schema has, of which `schema` is the newest. `backup`:
+ * the last one that this program made, and when somebody last had it examined whole and found it good; both of the newest 10,000 actions.
+ */
+export const SystemView = Type.Object({
+  ...{ release: Text, node: Text, postgres: Text, schema: Text, migrations: Type.Integer() },
+  ...{ roles: Type.Array(Text), startedAt: Time, asOf: Time },
+  backup: nullable(Type.Object({ madeAt: Time, file: Text, isFinal: Type.Boolean(), verifiedAt: nullable(Time) })),
+});
+export type SystemView = Static<typeof SystemView>;

@@ -1,0 +1,45 @@
+import { commandActor, type Role } from '../../../src/operator/actor.ts';
+import { invitePerson } from '../../../src/operator/people/invite-person.ts';
+import { readNewPerson } from '../../../src/operator/people/read-person.ts';
+import { openInvitation, redeemInvitation } from '../../../src/operator/people/redeem-invitation.ts';
+import { findSession, personActor } from '../../../src/operator/people/session.ts';
+import { codeOf } from '../../people/desk.ts';
+import type { TestConsole } from '../console.ts';
+
+const NAMES: readonly [login: string, name: string, role: Role][] = [
+  ['ana', 'Ana', 'owner'],
+  ['otto@example.com', 'و'.repeat(100), 'operator'],
+  ['vera', 'W'.repeat(100), 'viewer'],
+];
+const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
+
+/** Makes Ana a person who has signed in, twice, and others with names as long as they may be; one has not taken up its link. */
+export async function seatPeople({ people, actors, sessions }: TestConsole): Promise<void> {
+  const deps = people();
+  const ann = commandActor('ann');
+  const invite = async (login: string, name: string, role: Role) => {
+    const { link } = await invitePerson(deps, ann, readNewPerson({ login, name, role }));
+    return link.slice(link.lastIndexOf('/') + 1);
+  };
+  for (const [login, name, role] of NAMES) {
+    const token = await invite(login, name, role);
+    const at = {
+      origin: '2001:db8:ffff:ffff:ffff:ffff:ffff:ffff',
+      network: login,
+      userAgent: BROWSER,
+      requestId: null,
+    };
+    const secret = (await openInvitation(deps, token))?.totp.secret ?? '';
+    const joined = await redeemInvitation(deps, at, token, {
+      password: 'a heron in the reeds',
+      code: codeOf(secret, deps.now()),
+    });
+    const session = await findSession(deps, joined.token);
+    if (session === null) throw new Error('the session has ended');
+    if (login === 'ana') {
+      sessions['ana'] = session;
+      actors['ana'] = personActor(session.person, at);
+    }
+  }
+  await invite('zoe', 'Zoe', 'viewer');
+}
