@@ -4,16 +4,16 @@ import { parseAmount } from '../domain/money.ts';
 import { showToday } from '../operator/today/show-today.ts';
 import { serveAsset } from '../web/assets.ts';
 import { html } from '../web/html.ts';
-import type { ConsoleDeps } from './console-deps.ts';
-import { explainTo } from './explain.ts';
-import { explanationPage } from './invoice-page.ts';
-import { addInvoiceRoutes } from './invoice-routes.ts';
-import { ASSETS, type Page } from './layout.ts';
-import { readQuery } from './read-fields.ts';
-import { type Answer, type Asked, createRoutes, sendPage } from './routes.ts';
-import { emptyPage, todayPage } from './today-page.ts';
-import { addUnmatchedRoutes } from './unmatched-routes.ts';
-import { chooseProject, urlTo } from './visit.ts';
+import { explainTo } from './invoices/explain.ts';
+import { explanationPage } from './invoices/invoice-page.ts';
+import { addInvoiceRoutes } from './invoices/invoice-routes.ts';
+import type { ConsoleDeps } from './page/console-deps.ts';
+import { ASSETS, type Page } from './page/layout.ts';
+import { readQuery } from './page/read-fields.ts';
+import { type Answer, type Asked, createRoutes, sendPage } from './page/routes.ts';
+import { chooseProject, urlTo } from './page/visit.ts';
+import { emptyPage, todayPage } from './today/today-page.ts';
+import { addUnmatchedRoutes } from './unmatched/unmatched-routes.ts';
 
 /** The operator's pages. Where nobody is signed in, each leads to `/sign-in`. */
 export function registerConsole(app: FastifyInstance, deps: ConsoleDeps): void {

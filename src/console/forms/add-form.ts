@@ -5,10 +5,10 @@ import { perform } from '../../operator/operation.ts';
 import type { StepUpProof } from '../../operator/people/step-up.ts';
 import type { Static, TSchema } from '../../runtime/type.ts';
 import { html } from '../../web/html.ts';
-import type { ConsoleDeps } from '../console-deps.ts';
-import { type Fields, readForm, readQuery } from '../read-fields.ts';
-import type { Answer, Asked, Routes } from '../routes.ts';
-import { describeProblem } from '../show-error.ts';
+import type { ConsoleDeps } from '../page/console-deps.ts';
+import { type Fields, readForm, readQuery } from '../page/read-fields.ts';
+import type { Answer, Asked, Routes } from '../page/routes.ts';
+import { describeProblem } from '../page/show-error.ts';
 import { type Form, formPage, OWN_FIELDS, proofPage, type Refused } from './form.ts';
 
 /** Adds the page of a form, and what it is sent to. */

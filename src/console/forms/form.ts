@@ -3,11 +3,11 @@ import type { Actor } from '../../operator/actor.ts';
 import type { StepUpRequest } from '../../operator/people/step-up.ts';
 import type { ListedProjectView } from '../../operator/projects/views.ts';
 import { type Html, html } from '../../web/html.ts';
-import type { Page } from '../layout.ts';
-import { alert, facts, field, outside, select } from '../pieces.ts';
-import type { Fields } from '../read-fields.ts';
-import type { Answer, Asked } from '../routes.ts';
-import type { Visit } from '../visit.ts';
+import type { Page } from '../page/layout.ts';
+import { alert, facts, field, outside, select } from '../page/pieces.ts';
+import type { Fields } from '../page/read-fields.ts';
+import type { Answer, Asked } from '../page/routes.ts';
+import type { Visit } from '../page/visit.ts';
 
 type Option = readonly [value: string, text: string];
 

@@ -2,8 +2,8 @@ import { toIso } from '../../domain/time.ts';
 import type { OpenInvitation } from '../../operator/people/redeem-invitation.ts';
 import { type Html, html } from '../../web/html.ts';
 import { renderQr } from '../../web/render-qr.ts';
-import type { Page } from '../layout.ts';
-import { alert, ltr, time } from '../pieces.ts';
+import type { Page } from '../page/layout.ts';
+import { alert, ltr, time } from '../page/pieces.ts';
 
 type Shown = { invitation: OpenInvitation; path: string; problem: Html | null };
 

@@ -7,7 +7,7 @@ import type { SignInDeps } from '../../operator/people/start-session.ts';
 import { requestStepUp, stepUp } from '../../operator/people/step-up.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { clientOf } from '../../web/client-address.ts';
-import type { StepUp } from '../console-deps.ts';
+import type { StepUp } from '../page/console-deps.ts';
 import { readSessionToken } from './session-cookie.ts';
 
 export type SignInRouteDeps = {

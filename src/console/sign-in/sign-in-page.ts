@@ -1,7 +1,7 @@
 import type { requestSignIn } from '../../operator/people/start-session.ts';
 import { type Html, html } from '../../web/html.ts';
-import type { Page } from '../layout.ts';
-import { alert } from '../pieces.ts';
+import type { Page } from '../page/layout.ts';
+import { alert } from '../page/pieces.ts';
 
 type Shown = {
   passkey: Awaited<ReturnType<typeof requestSignIn>>;

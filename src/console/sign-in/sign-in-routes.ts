@@ -7,10 +7,10 @@ import { openInvitation, type Redemption, redeemInvitation } from '../../operato
 import { personActor } from '../../operator/people/session.ts';
 import { requestSignIn, type SignIn, startSession } from '../../operator/people/start-session.ts';
 import { type Html, html } from '../../web/html.ts';
-import { checkOrigin } from '../check-origin.ts';
-import { type Fields, readForm, readQuery } from '../read-fields.ts';
-import { answerError, HEADERS, sendPage } from '../routes.ts';
-import { describeProblem } from '../show-error.ts';
+import { checkOrigin } from '../page/check-origin.ts';
+import { type Fields, readForm, readQuery } from '../page/read-fields.ts';
+import { answerError, HEADERS, sendPage } from '../page/routes.ts';
+import { describeProblem } from '../page/show-error.ts';
 import { invitationPage, recoveryCodesPage } from './invitation-page.ts';
 import { writeSessionToken } from './session-cookie.ts';
 import { createSessions, fromOf, isSame, type SignInRouteDeps } from './sessions.ts';

@@ -1,24 +1,24 @@
-import { AppError } from '../domain/errors.ts';
-import { clip } from '../operator/input/clip.ts';
-import { readChoice } from '../operator/input/read-choice.ts';
-import { readOneNote } from '../operator/input/read-note.ts';
-import { listTransfers, readTransferFilter } from '../operator/transfers/list-transfers.ts';
+import { AppError } from '../../domain/errors.ts';
+import { clip } from '../../operator/input/clip.ts';
+import { readChoice } from '../../operator/input/read-choice.ts';
+import { readOneNote } from '../../operator/input/read-note.ts';
+import { listTransfers, readTransferFilter } from '../../operator/transfers/list-transfers.ts';
 import {
   readInvoiceName,
   readResolution,
   readTransferIds,
   resolveTransfers,
-} from '../operator/transfers/resolve-transfers.ts';
-import { showTransfers } from '../operator/transfers/show-transfers.ts';
-import { sumCauses } from '../operator/transfers/sum-causes.ts';
-import { readRefundTx } from '../operator/transfers/transfer-input.ts';
-import { html } from '../web/html.ts';
-import type { ConsoleDeps } from './console-deps.ts';
-import { readForm, readQuery } from './read-fields.ts';
-import type { Answer, Asked, Routes } from './routes.ts';
-import { describeProblem } from './show-error.ts';
+} from '../../operator/transfers/resolve-transfers.ts';
+import { showTransfers } from '../../operator/transfers/show-transfers.ts';
+import { sumCauses } from '../../operator/transfers/sum-causes.ts';
+import { readRefundTx } from '../../operator/transfers/transfer-input.ts';
+import { html } from '../../web/html.ts';
+import type { ConsoleDeps } from '../page/console-deps.ts';
+import { readForm, readQuery } from '../page/read-fields.ts';
+import type { Answer, Asked, Routes } from '../page/routes.ts';
+import { describeProblem } from '../page/show-error.ts';
+import { needProject } from '../page/visit.ts';
 import { RESOLVE_FIELDS, STATES, transferPage, unmatchedPage } from './unmatched-page.ts';
-import { needProject } from './visit.ts';
 
 /** So many causes are found for a page. */
 const PAGE_SIZE = '25';

@@ -1,11 +1,11 @@
-import type { Text } from '../domain/message.ts';
-import { toIso } from '../domain/time.ts';
-import type { TimelineEntry } from '../domain/timeline.ts';
-import { describeStep, type Explanation, printableText } from '../operator/explain/explanation.ts';
-import { printable } from '../operator/input/printable.ts';
-import { type Html, html } from '../web/html.ts';
-import { copyButton, facts } from './pieces.ts';
-import { renderText, writeText } from './words.ts';
+import type { Text } from '../../domain/message.ts';
+import { toIso } from '../../domain/time.ts';
+import type { TimelineEntry } from '../../domain/timeline.ts';
+import { describeStep, type Explanation, printableText } from '../../operator/explain/explanation.ts';
+import { printable } from '../../operator/input/printable.ts';
+import { type Html, html } from '../../web/html.ts';
+import { copyButton, facts } from '../page/pieces.ts';
+import { renderText, writeText } from '../page/words.ts';
 
 /** The answer in sentences, the most important one first and large. */
 export function renderVerdict({ verdict }: Explanation): Html {

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { AppError } from '../domain/errors.ts';
+import { AppError } from '../../domain/errors.ts';
 
 /**
  * Refuses a write that does not come from a page of the console. Browsers say where a request comes from by `Sec-Fetch-Site`, older ones by

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { ACTIONS, type ActionName } from '../operator/actions.ts';
-import { isAllowed } from '../operator/authorize.ts';
-import { listProjects } from '../operator/projects/list-projects.ts';
-import { sendCompressed } from '../web/send-compressed.ts';
+import { ACTIONS, type ActionName } from '../../operator/actions.ts';
+import { isAllowed } from '../../operator/authorize.ts';
+import { listProjects } from '../../operator/projects/list-projects.ts';
+import { sendCompressed } from '../../web/send-compressed.ts';
 import { checkOrigin } from './check-origin.ts';
 import type { ConsoleDeps } from './console-deps.ts';
 import { createFormTokens, type FormTokens } from './form-tokens.ts';

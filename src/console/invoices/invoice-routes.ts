@@ -1,21 +1,21 @@
 import { Readable } from 'node:stream';
-import { AppError } from '../domain/errors.ts';
-import { readReplayedEvents, replayEvents } from '../operator/deliveries/replay-events.ts';
-import { writeRows } from '../operator/export/write-rows.ts';
-import { clip } from '../operator/input/clip.ts';
-import { readOneNote } from '../operator/input/read-note.ts';
-import { createInvoiceByHand, readExternalId } from '../operator/invoices/create-invoice-by-hand.ts';
-import { exportInvoices, INVOICE_COLUMNS } from '../operator/invoices/export-invoices.ts';
-import { listInvoices, readAmount, readInvoiceFilter, showInvoice } from '../operator/invoices/list-invoices.ts';
-import { html } from '../web/html.ts';
-import type { ConsoleDeps } from './console-deps.ts';
+import { AppError } from '../../domain/errors.ts';
+import { readReplayedEvents, replayEvents } from '../../operator/deliveries/replay-events.ts';
+import { writeRows } from '../../operator/export/write-rows.ts';
+import { clip } from '../../operator/input/clip.ts';
+import { readOneNote } from '../../operator/input/read-note.ts';
+import { createInvoiceByHand, readExternalId } from '../../operator/invoices/create-invoice-by-hand.ts';
+import { exportInvoices, INVOICE_COLUMNS } from '../../operator/invoices/export-invoices.ts';
+import { listInvoices, readAmount, readInvoiceFilter, showInvoice } from '../../operator/invoices/list-invoices.ts';
+import { html } from '../../web/html.ts';
+import type { ConsoleDeps } from '../page/console-deps.ts';
+import { readForm, readQuery } from '../page/read-fields.ts';
+import type { Answer, Asked, Routes } from '../page/routes.ts';
+import { describeProblem } from '../page/show-error.ts';
+import { needProject } from '../page/visit.ts';
 import { explainTo } from './explain.ts';
 import { eventOf, invoicePage } from './invoice-page.ts';
 import { FILTERS, invoicesPage, madePage, NEW_FIELDS, newInvoicePage, PAGE_SIZE } from './invoices-page.ts';
-import { readForm, readQuery } from './read-fields.ts';
-import type { Answer, Asked, Routes } from './routes.ts';
-import { describeProblem } from './show-error.ts';
-import { needProject } from './visit.ts';
 
 /** The list, the export, one invoice, and making one. */
 export function addInvoiceRoutes({ get, post }: Routes, deps: ConsoleDeps): void {

@@ -1,14 +1,14 @@
-import { INVOICE_STATUSES } from '../domain/invoice.ts';
-import { POLICIES } from '../domain/policy.ts';
-import { isAllowed } from '../operator/authorize.ts';
-import type { InvoiceListView, InvoiceView, NewInvoiceView } from '../operator/invoices/views.ts';
-import type { ListedProjectView } from '../operator/projects/views.ts';
-import { type Html, html } from '../web/html.ts';
-import { renderQr } from '../web/render-qr.ts';
-import type { Page } from './layout.ts';
-import { alert, badge, copyButton, facts, field, ltr, number, outside, select, table, time } from './pieces.ts';
-import type { Fields } from './read-fields.ts';
-import { urlTo, type Visit } from './visit.ts';
+import { INVOICE_STATUSES } from '../../domain/invoice.ts';
+import { POLICIES } from '../../domain/policy.ts';
+import { isAllowed } from '../../operator/authorize.ts';
+import type { InvoiceListView, InvoiceView, NewInvoiceView } from '../../operator/invoices/views.ts';
+import type { ListedProjectView } from '../../operator/projects/views.ts';
+import { type Html, html } from '../../web/html.ts';
+import { renderQr } from '../../web/render-qr.ts';
+import type { Page } from '../page/layout.ts';
+import { alert, badge, copyButton, facts, field, ltr, number, outside, select, table, time } from '../page/pieces.ts';
+import type { Fields } from '../page/read-fields.ts';
+import { urlTo, type Visit } from '../page/visit.ts';
 
 export const FILTERS = ['status', 'policy', 'amount', 'from', 'to'] as const;
 type Filters = Fields<(typeof FILTERS)[number]>;

@@ -1,10 +1,10 @@
-import { AppError } from '../domain/errors.ts';
-import { say } from '../domain/message.ts';
-import { keyMode } from '../domain/network.ts';
-import { ACTIONS, type ActionName } from '../operator/actions.ts';
-import type { Actor } from '../operator/actor.ts';
-import { clip } from '../operator/input/clip.ts';
-import type { ListedProjectView } from '../operator/projects/views.ts';
+import { AppError } from '../../domain/errors.ts';
+import { say } from '../../domain/message.ts';
+import { keyMode } from '../../domain/network.ts';
+import { ACTIONS, type ActionName } from '../../operator/actions.ts';
+import type { Actor } from '../../operator/actor.ts';
+import { clip } from '../../operator/input/clip.ts';
+import type { ListedProjectView } from '../../operator/projects/views.ts';
 
 /** A request of a person who is signed in. `projects`: those that the person may see. */
 export type Visit = {

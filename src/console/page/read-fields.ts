@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
-import { AppError } from '../domain/errors.ts';
-import { clip } from '../operator/input/clip.ts';
-import { FieldError } from '../operator/input/field-error.ts';
+import { AppError } from '../../domain/errors.ts';
+import { clip } from '../../operator/input/clip.ts';
+import { FieldError } from '../../operator/input/field-error.ts';
 
 /** The values of fields that were filled in. */
 export type Fields<Name extends string = string> = Partial<Record<Name, string>>;

@@ -1,6 +1,6 @@
-import type { TodayView } from '../operator/today/views.ts';
-import { type Html, html } from '../web/html.ts';
-import { ltr, money, number, table } from './pieces.ts';
+import type { TodayView } from '../../operator/today/views.ts';
+import { type Html, html } from '../../web/html.ts';
+import { ltr, money, number, table } from '../page/pieces.ts';
 
 type Days = NonNullable<TodayView['figures']>['days'];
 

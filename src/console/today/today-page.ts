@@ -1,11 +1,11 @@
-import type { ListedProjectView } from '../operator/projects/views.ts';
-import type { ConcernView, TodayView } from '../operator/today/views.ts';
-import { type Html, html } from '../web/html.ts';
+import type { ListedProjectView } from '../../operator/projects/views.ts';
+import type { ConcernView, TodayView } from '../../operator/today/views.ts';
+import { type Html, html } from '../../web/html.ts';
+import { MARK, type Page } from '../page/layout.ts';
+import { duration, ltr, money, number, outside, time } from '../page/pieces.ts';
+import { urlTo, type Visit } from '../page/visit.ts';
+import { renderText } from '../page/words.ts';
 import { renderDays } from './chart.ts';
-import { MARK, type Page } from './layout.ts';
-import { duration, ltr, money, number, outside, time } from './pieces.ts';
-import { urlTo, type Visit } from './visit.ts';
-import { renderText } from './words.ts';
 
 /** Is all well, and what needs me? */
 export function todayPage(visit: Visit, project: ListedProjectView, view: TodayView): Page {

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { UnixMs } from '../domain/time.ts';
-import { keepNewest } from '../runtime/keep-newest.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import { keepNewest } from '../../runtime/keep-newest.ts';
 
 /** As long as a session may rest. */
 const MAX_AGE_MS = 12 * 3_600_000;

@@ -1,6 +1,6 @@
-import { RESOLUTIONS, type ResolutionKind } from '../domain/resolution.ts';
-import { isAllowed } from '../operator/authorize.ts';
-import type { ListedProjectView } from '../operator/projects/views.ts';
+import { RESOLUTIONS, type ResolutionKind } from '../../domain/resolution.ts';
+import { isAllowed } from '../../operator/authorize.ts';
+import type { ListedProjectView } from '../../operator/projects/views.ts';
 import type {
   CauseSumsView,
   CauseView,
@@ -8,9 +8,9 @@ import type {
   ResolutionView,
   TransferListView,
   TransferView,
-} from '../operator/transfers/views.ts';
-import { type Html, html } from '../web/html.ts';
-import type { Page } from './layout.ts';
+} from '../../operator/transfers/views.ts';
+import { type Html, html } from '../../web/html.ts';
+import type { Page } from '../page/layout.ts';
 import {
   alert,
   badge,
@@ -25,9 +25,9 @@ import {
   shortAddress,
   table,
   time,
-} from './pieces.ts';
-import type { Fields } from './read-fields.ts';
-import { urlTo, type Visit } from './visit.ts';
+} from '../page/pieces.ts';
+import type { Fields } from '../page/read-fields.ts';
+import { urlTo, type Visit } from '../page/visit.ts';
 
 export const STATES = ['open', 'resolved', 'all'] as const;
 type State = (typeof STATES)[number];

@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify';
-import type { Actor } from '../operator/actor.ts';
-import type { AskDeps } from '../operator/explain/ask-chain.ts';
-import type { InvoiceDeps } from '../operator/invoices/list-invoices.ts';
-import type { OperationDeps } from '../operator/operation.ts';
-import type { SignedAction, StepUpProof, StepUpRequest } from '../operator/people/step-up.ts';
+import type { Actor } from '../../operator/actor.ts';
+import type { AskDeps } from '../../operator/explain/ask-chain.ts';
+import type { InvoiceDeps } from '../../operator/invoices/list-invoices.ts';
+import type { OperationDeps } from '../../operator/operation.ts';
+import type { SignedAction, StepUpProof, StepUpRequest } from '../../operator/people/step-up.ts';
 
 /** Asks the person of a request again who it is, for an action that is shown. */
 export type StepUp = {

@@ -1,7 +1,7 @@
-import { AppError } from '../domain/errors.ts';
-import { ACTIONS } from '../operator/actions.ts';
-import { type Html, html } from '../web/html.ts';
-import { Problem } from '../web/problem.ts';
+import { AppError } from '../../domain/errors.ts';
+import { ACTIONS } from '../../operator/actions.ts';
+import { type Html, html } from '../../web/html.ts';
+import { Problem } from '../../web/problem.ts';
 import type { Page } from './layout.ts';
 import { Forbidden } from './visit.ts';
 import { type Labels, renderText } from './words.ts';

@@ -1,14 +1,14 @@
-import { formatAmount, microUsdt } from '../domain/money.ts';
-import type { TimelineEntry } from '../domain/timeline.ts';
-import { isAllowed } from '../operator/authorize.ts';
-import type { Explanation } from '../operator/explain/explanation.ts';
-import type { InvoiceView } from '../operator/invoices/views.ts';
-import type { ListedProjectView } from '../operator/projects/views.ts';
-import { type Html, html } from '../web/html.ts';
+import { formatAmount, microUsdt } from '../../domain/money.ts';
+import type { TimelineEntry } from '../../domain/timeline.ts';
+import { isAllowed } from '../../operator/authorize.ts';
+import type { Explanation } from '../../operator/explain/explanation.ts';
+import type { InvoiceView } from '../../operator/invoices/views.ts';
+import type { ListedProjectView } from '../../operator/projects/views.ts';
+import { type Html, html } from '../../web/html.ts';
+import type { Page } from '../page/layout.ts';
+import { alert, badge, copyButton, ltr, outside, time } from '../page/pieces.ts';
+import type { Visit } from '../page/visit.ts';
 import { renderFields, renderNext, renderSupport, renderTimeline, renderVerdict } from './explanation.ts';
-import type { Page } from './layout.ts';
-import { alert, badge, copyButton, ltr, outside, time } from './pieces.ts';
-import type { Visit } from './visit.ts';
 
 type Shown = {
   explanation: Explanation;

@@ -1,10 +1,10 @@
-import { AppError } from '../domain/errors.ts';
-import { encodeId } from '../domain/ids.ts';
-import type { AskDeps } from '../operator/explain/ask-chain.ts';
-import { explainSubject } from '../operator/explain/explain-subject.ts';
-import type { Explanation } from '../operator/explain/explanation.ts';
-import type { ConsoleDeps } from './console-deps.ts';
-import type { Visit } from './visit.ts';
+import { AppError } from '../../domain/errors.ts';
+import { encodeId } from '../../domain/ids.ts';
+import type { AskDeps } from '../../operator/explain/ask-chain.ts';
+import { explainSubject } from '../../operator/explain/explain-subject.ts';
+import type { Explanation } from '../../operator/explain/explanation.ts';
+import type { ConsoleDeps } from '../page/console-deps.ts';
+import type { Visit } from '../page/visit.ts';
 
 /** Where no network can be asked, none is. */
 const askNobody = (log: ConsoleDeps['log']): AskDeps => ({

@@ -1,7 +1,7 @@
-import { keyMode } from '../domain/network.ts';
-import type { ListedProjectView } from '../operator/projects/views.ts';
-import { readAsset } from '../web/assets.ts';
-import { type Html, html } from '../web/html.ts';
+import { keyMode } from '../../domain/network.ts';
+import type { ListedProjectView } from '../../operator/projects/views.ts';
+import { readAsset } from '../../web/assets.ts';
+import { type Html, html } from '../../web/html.ts';
 import { urlTo, type Visit } from './visit.ts';
 
 export const ASSETS = { css: readAsset('console.css'), js: readAsset('console.js') };
