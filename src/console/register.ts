@@ -4,6 +4,7 @@ import { parseAmount } from '../domain/money.ts';
 import { showToday } from '../operator/today/show-today.ts';
 import { serveAsset } from '../web/assets.ts';
 import { html } from '../web/html.ts';
+import { addAddressRoutes } from './addresses/addresses-routes.ts';
 import { explainTo } from './invoices/explain.ts';
 import { explanationPage } from './invoices/invoice-page.ts';
 import { addInvoiceRoutes } from './invoices/invoice-routes.ts';
@@ -28,6 +29,7 @@ export function registerConsole(app: FastifyInstance, deps: ConsoleDeps): void {
   routes.get('/find', 'explainSubject', (asked) => find(deps, asked));
   addInvoiceRoutes(routes, deps);
   addUnmatchedRoutes(routes, deps);
+  addAddressRoutes(routes, deps);
   // To nobody it is told more of a page that does not exist; and the admin API answers for itself.
   app.get('/*', { schema: { hide: true } }, (request, reply) =>
     request.url.startsWith('/admin/') ? reply.callNotFound() : sendPage(request, reply, null, unknownPage(request.url)),

@@ -1,6 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import pg from 'pg';
+import type { ConsoleDeps } from '../../src/console/page/console-deps.ts';
 import { registerConsole } from '../../src/console/register.ts';
 import { addSignInRoutes } from '../../src/console/sign-in/sign-in-routes.ts';
 import { decodeId, uuidV7 } from '../../src/domain/ids.ts';
@@ -51,12 +52,13 @@ export function actorNamed(name: string, more: Partial<Actor> = {}): Actor {
   };
 }
 
-export async function startTestConsole(service?: TestService): Promise<TestConsole> {
+/** `own`: what this console has otherwise. */
+export async function startTestConsole(service?: TestService, own: Partial<ConsoleDeps> = {}): Promise<TestConsole> {
   const over = service ?? (await startTestService({ addressCount: 2 }));
   const actors: Record<string, Actor> = {
-    ana: actorNamed('Ana'),
-    otto: actorNamed('Otto', { role: 'operator' }),
-    vera: actorNamed('Vera', { role: 'viewer' }),
+    ana: actorNamed('Ana', { id: uuidV7(1, randomBytes(10)) }),
+    otto: actorNamed('Otto', { id: uuidV7(2, randomBytes(10)), role: 'operator' }),
+    vera: actorNamed('Vera', { id: uuidV7(3, randomBytes(10)), role: 'viewer' }),
   };
   const log = createLogger({ level: 'silent' });
   const now = () => unixMs(over.clock.now());
@@ -77,6 +79,7 @@ export async function startTestConsole(service?: TestService): Promise<TestConso
     findActor: async ({ headers }) => actors[String(headers['x-actor'])] ?? null,
     stepUp: async () => null,
     sessionOf: ({ headers }) => `${headers['x-actor']} ${headers['x-session'] ?? ''}`,
+    ...own,
   });
   url = await app.listen({ host: '127.0.0.1', port: 0 });
   const ask = async (path: string, options: RequestInit): Promise<Reply> => {

@@ -10,6 +10,7 @@ const SCREENS = [
   ['Today', '/', 't'],
   ['Invoices', '/invoices', 'i'],
   ['Unmatched', '/unmatched', 'u'],
+  ['Addresses', '/addresses', 'a'],
 ] as const;
 
 /** `about`: the project of the page. `beside`: what stands at the right of the heading. */
@@ -93,7 +94,7 @@ function listOf(path: string): string {
 function renderFooter({ actor }: Visit): Html {
   return html`<footer><p>You are <bdi>${actor.name}</bdi>, ${actor.role}. <button type="button" class="link" data-open="keys" hidden>Keyboard shortcuts</button></p><form method="post" action="/sign-out"><button class="link">Sign out</button></form></footer>
 <dialog id="keys" aria-labelledby="keys-title"><h2 id="keys-title">Keyboard shortcuts</h2>
-<dl class="facts"><dt><kbd>/</kbd></dt><dd>find</dd><dt><kbd>g</kbd> <kbd>t</kbd></dt><dd>Today</dd><dt><kbd>g</kbd> <kbd>i</kbd></dt><dd>Invoices</dd><dt><kbd>g</kbd> <kbd>u</kbd></dt><dd>Unmatched</dd><dt><kbd>j</kbd> <kbd>k</kbd></dt><dd>next, previous row</dd><dt><kbd>Enter</kbd></dt><dd>open the row</dd><dt><kbd>r</kbd></dt><dd>resolve it</dd><dt><kbd>?</kbd></dt><dd>this list</dd></dl>
+<dl class="facts"><dt><kbd>/</kbd></dt><dd>find</dd><dt><kbd>g</kbd> <kbd>t</kbd></dt><dd>Today</dd><dt><kbd>g</kbd> <kbd>i</kbd></dt><dd>Invoices</dd><dt><kbd>g</kbd> <kbd>u</kbd></dt><dd>Unmatched</dd><dt><kbd>g</kbd> <kbd>a</kbd></dt><dd>Addresses</dd><dt><kbd>j</kbd> <kbd>k</kbd></dt><dd>next, previous row</dd><dt><kbd>Enter</kbd></dt><dd>open the row</dd><dt><kbd>r</kbd></dt><dd>resolve it</dd><dt><kbd>?</kbd></dt><dd>this list</dd></dl>
 <label class="check"><input type="checkbox" id="keys-on"> Single keys are shortcuts</label>
 <form method="dialog"><button>Close</button></form></dialog>`;
 }

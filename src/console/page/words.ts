@@ -19,6 +19,8 @@ const LABELS: Labels = {
   resolution: 'What was done',
   refundTx: 'Transaction of the refund',
   q: 'the search',
+  isFresh: 'After a restore',
+  xpub: 'Public key of the account',
 };
 
 const fieldBy = (labels: Labels) => (name: string) => `“${labels[name] ?? LABELS[name] ?? name}”`;
@@ -47,6 +49,14 @@ function linkOf({ command, args: [subject] = [] }: Hint): { url: string; label: 
   switch (command) {
     case 'transfers list':
       return { url: '/unmatched', label: 'Unmatched money' };
+    case 'address list':
+    case 'address capacity':
+    case 'address pending':
+      return { url: '/addresses', label: 'Addresses' };
+    case 'address add':
+      return { url: '/addresses/add', label: 'add addresses' };
+    case 'address derive':
+      return { url: '/addresses/derive', label: 'derive addresses' };
     case 'explain':
       return subject === undefined
         ? null

@@ -26,6 +26,7 @@ const CALMER: ReadonlySet<string> = new Set<AlarmKind>([
   'order-flood',
   'webhook-disabled',
   'secret-damaged',
+  'address-change-failed',
 ]);
 
 /** Alarms of a network as a whole: everybody who sees one of its projects may know. The others name something of one project. */
@@ -50,9 +51,11 @@ function fromAlarms({ actor, view, alarms, endpoints }: Facts): ConcernView[] {
   );
   return seen.map(({ kind, subject, detail, raisedAt }) => ({
     ...{ rank: CALMER.has(kind) ? 2 : 1, about: 'alarm', code: kind, subject, text: detail, since: raisedAt },
-    next: say`what each alarm means and how it ends is told by "${{ command: 'chain status' }}"`,
+    next: kind === 'address-change-pending' ? say`are they yours? "${{ command: 'address pending' }}"` : MEANING,
   }));
 }
+
+const MEANING = say`what each alarm means and how it ends is told by "${{ command: 'chain status' }}"`;
 
 /** A disabled endpoint has an alarm. */
 function fromEndpoints({ endpoints }: Facts): ConcernView[] {

@@ -44,15 +44,16 @@ export const BACKED_UP = [
 ] as const;
 
 /**
- * These belong to the running processes and to the one database: a restored lease would let a process of before go on writing, and a
- * restored session or invitation would let somebody in whom it was taken from since. The migrations and the identity of the ledger stand
- * in the header.
+ * These belong to the running processes and to the one database: a restored lease would let a process of before go on writing, a restored
+ * session or invitation would let somebody in whom it was taken from since, and a restored change of addresses would be made though it was
+ * withdrawn since. The migrations and the identity of the ledger stand in the header.
  */
 export const LEFT_OUT = [
   'schema_migrations',
   'leases',
   'chain_status',
   'ledger_identity',
+  'address_changes',
   'invitations',
   'sessions',
   'spent_challenges',
