@@ -1,6 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { encodeId } from '../../src/domain/ids.ts';
+import { newAddress } from '../addresses/shop.ts';
 import { START_TIMEOUT_MS } from '../browser/checkout.ts';
 import { FITS, findViolations, measureLayout } from '../browser/measure-layout.ts';
 import { launchChromium } from '../support/chromium.ts';
@@ -11,6 +12,7 @@ import {
   send,
   startTestConsole,
   type TestConsole,
+  tokenIn,
   unmatchedIds,
   writeHistory,
 } from './console.ts';
@@ -19,6 +21,7 @@ let console_: TestConsole;
 let browser: Browser;
 let invoice: Made;
 let open: string;
+let change: string;
 
 beforeAll(async () => {
   [console_, browser] = await Promise.all([startTestConsole(), launchChromium()]);
@@ -30,6 +33,12 @@ beforeAll(async () => {
   const { address: to, amountMicro } = invoice;
   await send(service, { to, amountMicro: amountMicro - 1_000_000n }, { to, amountMicro });
   open = encodeId('trf', (await unmatchedIds(service))[0] ?? '');
+  const { address } = newAddress();
+  const ending = address.slice(-6);
+  const form = { list: address, firstEnding: ending, lastEnding: ending };
+  const token = tokenIn(await console_.get('/addresses/add'), '/addresses/add');
+  const waits = await console_.post('/addresses/add', { ...form, token });
+  change = /chg_[0-9a-z]{26}/.exec(waits.text)?.[0] ?? '';
 }, START_TIMEOUT_MS);
 afterAll(async () => {
   await browser.close();
@@ -58,6 +67,14 @@ const SCREENS: [name: string, path: () => string][] = [
   ['Invoice', () => `/invoices/${invoice.invoiceId}`],
   ['Unmatched money', () => '/unmatched'],
   ['Transfer', () => `/unmatched/${open}`],
+  ['Addresses', () => '/addresses?amount=49.90'],
+  ['Add addresses', () => '/addresses/add'],
+  ['Derive addresses', () => '/addresses/derive'],
+  ['Retire an address', () => `/addresses/${invoice.address}/retire`],
+  ['Use an address again', () => `/addresses/${invoice.address}/activate`],
+  ['Addresses that wait', () => `/addresses/changes/${change}`],
+  ['Confirm addresses', () => `/addresses/changes/${change}/confirm`],
+  ['Withdraw addresses', () => `/addresses/changes/${change}/withdraw`],
   ['Address', () => `/find?q=${invoice.address}`],
   ['Not found', () => '/find?q=nothing'],
   ['Sign in', () => '/sign-in'],

@@ -58,7 +58,7 @@ function renderWaiting(changes: readonly AddressChangeView[]): Html | null {
     const more = addresses.length - 1;
     return html`<li data-rank="1"><span class="rank">Waits</span><div><p><bdi class="mono">${first}</bdi>${more === 0 ? null : html` and ${number(more)} more`}, policy ${policy}, proposed by ${outside(proposedBy.name, 100)} (${proposedBy.kind === 'admin' ? 'admin key' : 'console'}) at ${time(proposedAt)}. Added at ${time(dueAt)} UTC.</p><a class="button" href="/addresses/changes/${changeId}">Look at it</a></div></li>`;
   });
-  return html`<section class="card" aria-labelledby="waiting"><h2 id="waiting">Not yet in use: is this one of you?</h2><ul class="concerns">${items}</ul></section>`;
+  return html`<section class="card" aria-labelledby="waiting"><h2 id="waiting">Not yet in use: did one of you propose it?</h2><ul class="concerns">${items}</ul></section>`;
 }
 
 function renderEnded(changes: readonly AddressChangeView[]): Html | null {

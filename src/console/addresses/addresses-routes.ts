@@ -1,10 +1,15 @@
 import { AppError } from '../../domain/errors.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import type { Actor } from '../../operator/actor.ts';
 import { listAddressChanges } from '../../operator/address-changes/list-changes.ts';
 import { compareBalances } from '../../operator/addresses/compare-balances.ts';
 import { readPosition } from '../../operator/addresses/list-addresses.ts';
 import { listBalances } from '../../operator/addresses/list-balances.ts';
 import { showCapacityOfAmountOperation } from '../../operator/addresses/operations.ts';
 import { showCapacity, showCapacityOfAmount } from '../../operator/addresses/show-capacity.ts';
+import type { CapacityView } from '../../operator/addresses/views.ts';
+import type { ListedProjectView } from '../../operator/projects/views.ts';
+import { keepNewest } from '../../runtime/keep-newest.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import { readForm, readQuery } from '../page/read-fields.ts';
@@ -20,7 +25,8 @@ import { addSwitchingForms } from './switching-forms.ts';
 
 /** The list with its capacity, the comparison with the chain, and what changes addresses. */
 export function addAddressRoutes(routes: Routes, deps: ConsoleDeps): void {
-  routes.get('/addresses', 'listBalances', (asked) => list(deps, asked));
+  const measure = createMeasure(deps);
+  routes.get('/addresses', 'listBalances', (asked) => list(deps, measure, asked));
   let isComparing = false;
   routes.post('/addresses/compare/:projectId/:after', 'compareBalances', async (asked) => {
     // Each asks nodes for half a minute, and their requests are counted.
@@ -48,13 +54,32 @@ const SAID: Readonly<Record<string, Html>> = {
   active: html`It takes invoices again.`,
 };
 
-async function list(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answer> {
+type Measure = (actor: Actor, project: ListedProjectView) => Promise<CapacityView>;
+
+const MEASURED_MS = 60_000;
+const MAX_MEASURED = 1000;
+
+/** Measuring reads up to 100,000 invoices, and the forecast of days does not change in a minute, but with the addresses in use. */
+function createMeasure(deps: ConsoleDeps): Measure {
+  const measured = new Map<string, { at: UnixMs; view: CapacityView }>();
+  return async (actor, { projectId, policy, activeAddresses }) => {
+    const key = [projectId, policy, activeAddresses[policy]].join(' ');
+    const at = deps.now();
+    const known = measured.get(key);
+    if (known !== undefined && at >= known.at && at - known.at < MEASURED_MS) return known.view;
+    const view = await showCapacity(deps, actor, { projectId });
+    keepNewest(measured, key, { at, view }, MAX_MEASURED);
+    return view;
+  };
+}
+
+async function list(deps: ConsoleDeps, measure: Measure, { visit, request }: Asked): Promise<Answer> {
   const { project: asked, after, amount, done } = readQuery(request, ['project', 'after', 'amount', 'done']);
   const project = needProject(visit, asked);
   const { projectId, network } = project;
   const balances = await listBalances(deps, visit.actor, { projectId, after: readPosition(after) });
   const isFirst = after === undefined;
-  const capacity = isFirst ? await showCapacity(deps, visit.actor, { projectId }) : null;
+  const capacity = isFirst ? await measure(visit.actor, project) : null;
   const { data: changes } = await listAddressChanges(deps, visit.actor, { projectId });
   const shown = { capacity, balances, changes, amount, after, isFirst };
   const more = { said: SAID[done ?? ''] ?? null, canCompare: deps.networks.includes(network) };

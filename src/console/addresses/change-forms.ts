@@ -30,7 +30,7 @@ export function addChangeRoutes(routes: Routes, deps: ConsoleDeps): void {
     path: '/addresses/changes/:changeId/withdraw',
     find: (asked) => find(deps, asked),
     show: (_, { change, project }) => ({
-      ...{ title: 'Withdraw', about: project, button: 'Withdraw', fields: [] },
+      ...{ title: 'Withdraw addresses', about: project, button: 'Withdraw', fields: [] },
       consequence: html`<p>${countOf(change)} not added, now or later. Who wants them proposes them anew.</p>${renderChanged(change)}`,
       back: `/addresses/changes/${change.changeId}`,
     }),
@@ -52,7 +52,7 @@ function addConfirmForm(routes: Routes, deps: ConsoleDeps): void {
     path: '/addresses/changes/:changeId/confirm',
     find: (asked) => find(deps, asked),
     show: (_, { change, project }) => ({
-      ...{ title: 'Confirm', about: project, button: 'They are ours: add them now' },
+      ...{ title: 'Confirm addresses', about: project, button: 'They are ours: add them now' },
       consequence: html`<p>${countOf(change)} added at once, with the policy ${change.policy}, and payers are shown them. Money that goes to an address of somebody else is lost.</p>${renderChanged(change)}`,
       fields: [ENDING_FIELD],
       back: `/addresses/changes/${change.changeId}`,

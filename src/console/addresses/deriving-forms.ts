@@ -153,7 +153,7 @@ const KEPT: Readonly<Record<string, string>> = {
 
 function renderFirst({ first }: DerivationView): Html {
   const items = first.map((each) => html`<li><bdi class="mono">${each}</bdi></li>`);
-  return html`<h2>The first addresses of this account</h2><p>Open it in your wallet and compare all three: some wallets count accounts instead of addresses, and then only #1 is the same. If they differ, paste addresses instead.</p><ul>${items}</ul>`;
+  return html`<p><strong>The first addresses of this account.</strong> Open it in your wallet and compare all three: some wallets count accounts instead of addresses, and then only #1 is the same. If they differ, paste addresses instead.</p><ul>${items}</ul>`;
 }
 
 function renderNext({ next, skipped, first: [one = ''] }: DerivationView): Html {
@@ -164,7 +164,7 @@ function renderNext({ next, skipped, first: [one = ''] }: DerivationView): Html 
     skipped.length === 0
       ? null
       : html`<p class="hint">${skipped.length} before them are in a project already, and are passed over.</p>`;
-  return html`<h2>What is added</h2><ul>${items}</ul>${over}`;
+  return html`<p><strong>What is added</strong></p><ul>${items}</ul>${over}`;
 }
 
 function derivedPage(

@@ -121,7 +121,8 @@ ${byPasskey}${byCode}`,
   };
 }
 
-function shownValue(given: FormField, value: string | undefined): Html | string {
+function shownValue(given: FormField, value: string | undefined): Html | string | null {
+  if (value === undefined && given.kind === 'kept') return null;
   if (value === undefined) return html`<span class="hint">${given.kind === 'check' ? 'no' : 'nothing'}</span>`;
   if (given.kind === 'check') return 'yes';
   if (given.kind === 'select') return given.options.find(([option]) => option === value)?.[1] ?? value;

@@ -51,7 +51,10 @@ function fromAlarms({ actor, view, alarms, endpoints }: Facts): ConcernView[] {
   );
   return seen.map(({ kind, subject, detail, raisedAt }) => ({
     ...{ rank: CALMER.has(kind) ? 2 : 1, about: 'alarm', code: kind, subject, text: detail, since: raisedAt },
-    next: kind === 'address-change-pending' ? say`are they yours? "${{ command: 'address pending' }}"` : MEANING,
+    next:
+      kind === 'address-change-pending'
+        ? say`see them, and withdraw what is not yours: "${{ command: 'address pending' }}"`
+        : MEANING,
   }));
 }
 
