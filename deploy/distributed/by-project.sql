@@ -64,6 +64,7 @@ alter table delivery_attempts add foreign key (project_id, event_id, endpoint_id
 -- With Citus, after the triggers are dealt with (docs/growth.md). Small tables stand on every machine as a whole, and keep their keys.
 -- select create_reference_table('projects');
 -- select create_reference_table('account_keys');
+-- select create_reference_table('address_changes');
 -- select create_reference_table('addresses');
 -- select create_reference_table('api_keys');
 -- select create_reference_table('admin_keys');

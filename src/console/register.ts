@@ -6,6 +6,7 @@ import { findRequestId } from '../operator/requests/read-request-id.ts';
 import { showToday } from '../operator/today/show-today.ts';
 import { serveAsset } from '../web/assets.ts';
 import { html } from '../web/html.ts';
+import { addAddressRoutes } from './addresses/addresses-routes.ts';
 import { addChainRoutes } from './chain/chain-routes.ts';
 import { explainTo } from './invoices/explain.ts';
 import { explanationPage } from './invoices/invoice-page.ts';
@@ -41,6 +42,7 @@ export function registerConsole(app: FastifyInstance, deps: ConsoleDeps): void {
   addInvoiceRoutes(routes, deps);
   addUnmatchedRoutes(routes, deps);
   addWebhookRoutes(routes, deps);
+  addAddressRoutes(routes, deps);
   addReportRoutes(routes, deps);
   const jobs = createJobs(deps);
   // They end before the server does, which waits for the requests under way.

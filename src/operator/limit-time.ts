@@ -18,3 +18,9 @@ export function isGivenUp(error: unknown): boolean {
 
 /** SQLSTATE. */
 const QUERY_CANCELED = '57014';
+
+/** `null` for a statement that was given up; a database that is away fails the rest too. */
+export function ifTooSlow(error: unknown): null {
+  if (isGivenUp(error)) return null;
+  throw error;
+}

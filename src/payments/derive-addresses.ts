@@ -59,21 +59,10 @@ const MAX_ATTEMPTS = 10;
  * of the network has already is passed over. If it comes last, the next call looks at it again.
  */
 export async function deriveNextAddresses(deps: Deps, wanted: Wanted): Promise<Derived> {
-  const { db, now } = deps;
-  const project = await findProject(db, wanted.projectId);
-  if (project === null) throw new Error(`there is no project ${wanted.projectId}`);
-  const { network } = project;
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
-    const key = await findAccountKey(db, network, wanted.xpub);
-    if (key !== null && key.projectId !== wanted.projectId) return { kind: 'key-of-another-project' };
-    const firstIndex = wanted.isFresh === true ? 0 : await findFirstIndex(db);
-    const from = key?.nextIndex ?? firstIndex;
-    const isPaced = key === null ? firstIndex > 0 : key.wasRestored;
-    const limit = isPaced ? Math.min(MAX_LOOKED_AT, derivableAt(now(), from)) : MAX_LOOKED_AT;
-    if (limit === 0) return { kind: 'too-soon' };
-    const found = await lookAhead(db, network, wanted, { from, below: from + limit });
-    if (found.free.length === 0) return { kind: 'all-taken', from, count: limit };
-    const outcome = await add(deps, wanted, { ...found, firstIndex });
+    const next = await findNextAddresses(deps, wanted);
+    if (next.kind !== 'found') return next;
+    const outcome = await add(deps, wanted, next);
     if (outcome !== 'overtaken') return outcome;
   }
   throw new Error(`${MAX_ATTEMPTS} times, other commands added addresses of this account key first`);
@@ -81,11 +70,35 @@ export async function deriveNextAddresses(deps: Deps, wanted: Wanted): Promise<D
 
 type Found = { free: DerivedAddress[]; skipped: (OwnedAddress & { index: number })[] };
 
+/** `firstIndex`: where the key begins if it is new. `project`: as it was when they were looked for. */
+type Next =
+  | (Found & { kind: 'found'; project: Project; firstIndex: number })
+  | Extract<Derived, { kind: 'all-taken' | 'too-soon' | 'key-of-another-project' }>;
+
+/** The addresses that an account key would add next, of which nothing is stored. */
+export async function findNextAddresses(
+  { db, now }: Pick<Deps, 'db' | 'now'>,
+  wanted: Pick<Wanted, 'projectId' | 'xpub' | 'count' | 'isFresh'>,
+): Promise<Next> {
+  const project = await findProject(db, wanted.projectId);
+  if (project === null) throw new Error(`there is no project ${wanted.projectId}`);
+  const key = await findAccountKey(db, project.network, wanted.xpub);
+  if (key !== null && key.projectId !== wanted.projectId) return { kind: 'key-of-another-project' };
+  const firstIndex = wanted.isFresh === true ? 0 : await findFirstIndex(db);
+  const from = key?.nextIndex ?? firstIndex;
+  const isPaced = key === null ? firstIndex > 0 : key.wasRestored;
+  const limit = isPaced ? Math.min(MAX_LOOKED_AT, derivableAt(now(), from)) : MAX_LOOKED_AT;
+  if (limit === 0) return { kind: 'too-soon' };
+  const found = await lookAhead(db, project.network, wanted, { from, below: from + limit });
+  if (found.free.length === 0) return { kind: 'all-taken', from, count: limit };
+  return { kind: 'found', project, firstIndex, ...found };
+}
+
 /** Finds the next addresses that no project of the network has. It runs outside a transaction, because deriving takes long. */
 async function lookAhead(
   db: Sql,
   network: Project['network'],
-  { xpub, count }: Wanted,
+  { xpub, count }: Pick<Wanted, 'xpub' | 'count'>,
   { from, below }: { from: number; below: number },
 ): Promise<Found> {
   const found: Found = { free: [], skipped: [] };

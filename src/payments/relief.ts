@@ -6,11 +6,11 @@ import type { Policy } from '../domain/policy.ts';
 import type { UnixMs } from '../domain/time.ts';
 import { keepNewest } from '../runtime/keep-newest.ts';
 import type { Logger } from '../runtime/log.ts';
-import type { RecordedActor } from '../store/access/audit-log.ts';
 import type { Database, Sql } from '../store/db/database.ts';
 import { listAccountKeys } from '../store/ledger/account-keys.ts';
 import { countReserved } from '../store/ledger/capacity.ts';
 import { deriveNextAddresses } from './derive-addresses.ts';
+import { BY_ITSELF } from './service-actor.ts';
 
 /** The payable amounts that a project has for invoices of one amount. */
 type AmountPool = { projectId: string; policy: Policy; maxSurchargeMicro: bigint; requestedMicro: MicroUsdt };
@@ -24,10 +24,6 @@ export type Relief = {
 
 export type ReliefDeps = { db: Database; now(): UnixMs; random(bytes: number): Uint8Array; log: Logger };
 
-/** The operator's name in the record of derived addresses. */
-const BY_ITSELF: RecordedActor = {
-  ...{ actorKind: 'service', actorId: null, actedBy: 'quittance', origin: null, requestId: null },
-};
 /** For every four addresses in use, one is added, so that two thirds of the pool are taken; 25 take 25 ms. */
 const IN_USE_PER_ADDED = 4n;
 const MAX_ADDED = 25;

@@ -4,6 +4,7 @@ import { startReconciler } from '../chain/reconcile/reconcile.ts';
 import { createKnownTerms } from '../chain/verify/fee-terms.ts';
 import { SLOT_MS } from '../chain/verify/read-block.ts';
 import { isLocalNetwork } from '../domain/network.ts';
+import { startAddressChangeWatch } from '../payments/watch-address-changes.ts';
 import { startCapacityWatch } from '../payments/watch-capacity.ts';
 import { startGuaranteeWatch } from '../payments/watch-guarantees.ts';
 import { startOrderFloodWatch } from '../payments/watch-order-floods.ts';
@@ -11,7 +12,7 @@ import type { Context } from './context.ts';
 
 /**
  * The role `watcher`. A watcher runs for each network, and beside it the comparisons: of the books with the chain, of the schema with the
- * release.
+ * release; and what waits for its time.
  */
 export function startWatchers(context: Context): { stop(): Promise<void> }[] {
   return context.pools.map(({ network, pool, usdt, agreement }) => {
@@ -30,7 +31,8 @@ export function startWatchers(context: Context): { stop(): Promise<void> }[] {
     const capacity = startCapacityWatch({ ...context, network, isLeader: watcher.isLeader });
     const floods = startOrderFloodWatch({ ...context, network, isLeader: watcher.isLeader });
     const guarantees = startGuaranteeWatch({ ...context, network, isLeader: watcher.isLeader });
-    const parts = [watcher, reconciler, capacity, floods, guarantees];
+    const changes = startAddressChangeWatch({ ...context, network, usdt, isLeader: watcher.isLeader });
+    const parts = [watcher, reconciler, capacity, floods, guarantees, changes];
     // They stop together, because the watcher ends the requests to nodes that hang.
     return { stop: async () => void (await Promise.all(parts.map((part) => part.stop()))) };
   });

@@ -83,6 +83,7 @@ function casesOf({
     [['key', 'list', ...inShop], `/keys?projectId=${projectId}`],
     [['address', 'list', ...inShop], `/addresses?projectId=${projectId}`],
     [['address', 'list', ...inShop, '--after', 'x'], `/addresses?projectId=${projectId}&after=x`],
+    [['address', 'pending', ...inShop], `/address-changes?projectId=${projectId}`],
     [['address', 'capacity', ...inShop], `/capacity?projectId=${projectId}`],
     [['address', 'capacity', ...inShop, '--amount', '25.00'], `/capacity/25.00?projectId=${projectId}`],
     [['chain', 'status'], '/chain/-'],
@@ -168,6 +169,7 @@ test('what works on this machine only is refused with --server, and so is a plai
     ['devnet'],
     ['reconcile'],
     ['address', 'derive', '--count', '1'],
+    ['address', 'confirm', `chg_${NOBODYS}`],
   ]) {
     const { code, json } = await runCli([...args, '--server', 'http://127.0.0.1:1', '--json'], { env });
     expect({ args, code, error: json.error }).toMatchObject({ args, code: 2, error: { code: 'USAGE' } });
@@ -190,6 +192,33 @@ test('a server that does not answer, or is none, is unavailable: exit code 5', a
   expect((await call(`${url}/admin/v1/projects`)).status).toBe(401);
 });
 
+test('adding addresses is the one thing that a key does otherwise than a command here: it waits, because a key may be stolen', async () => {
+  vi.useFakeTimers({ toFake: ['Date'], now: at('12:00:00') });
+  const shop = await openGoldenShop();
+  const { env: here } = shop.ledger;
+  const { url } = await startConsoleOver(here.DATABASE_URL);
+  const { adminKey } = await newAdminKey(here, 'owner');
+  const env = { QUITTANCE_SERVER: url, QUITTANCE_ADMIN_KEY: adminKey };
+  const { projectId } = shop.shop;
+  const add = (byte: number) => ['address', 'add', addressOf(byte), '--project', projectId, '--no-check', '--json'];
+  expect((await runCli(add(0xd1), { env: here })).json).toMatchObject({ projectId, added: [addressOf(0xd1)] });
+  const byServer = await runCli(add(0xd2), { env });
+  const headers = { authorization: `Bearer ${adminKey}`, 'content-type': 'application/json' };
+  const input = { projectId, entries: [{ text: addressOf(0xd3), place: 'it' }], isChecked: false };
+  const answer = await fetch(`${url}/admin/v1/addresses`, { method: 'POST', headers, body: JSON.stringify(input) });
+  const body = await answer.text();
+  const [one, two] = [byServer.json.proposed, JSON.parse(body).proposed];
+  expect(one).toMatchObject({ state: 'waiting', addresses: [addressOf(0xd2)], proposedBy: { kind: 'admin' } });
+  const alike = body.replace(two.changeId, one.changeId).replace(addressOf(0xd3), addressOf(0xd2));
+  expect(alike).toBe(byServer.stdout);
+  const judge = judgesOf((await (await fetch(`${url}/openapi.json`)).json()) as OpenApi);
+  const path = `/address-changes/${two.changeId}`;
+  const shown = await (await fetch(`${url}/admin/v1${path}`, { headers })).json();
+  expect([shown, judge(path)(shown)]).toEqual([two, []]);
+  expect((await runCli(['address', 'withdraw', one.changeId], { env })).stdout).toBe(`withdrawn ${addressOf(0xd2)}\n`);
+  expect((await runCli(['address', 'confirm', two.changeId], { env: here })).stdout).toBe(`added ${addressOf(0xd3)}\n`);
+});
+
 test('a change by --server is made there, in the name of the key, with what stands in files and standard input here', async () => {
   const shop = await openGoldenShop();
   const { env: here } = shop.ledger;
@@ -202,7 +231,7 @@ test('a change by --server is made there, in the name of the key, with what stan
     env,
     stdin: `${addressOf(0xc1)} # till\n`,
   });
-  expect(added).toMatchObject({ code: 0, stdout: `added ${addressOf(0xc1)}\n` });
+  expect(added).toMatchObject({ code: 0, stdout: `proposed ${addressOf(0xc1)}\n` });
   const logo = join(newDirectory(), 'logo.png');
   writeFileSync(logo, LOGOS.png);
   const branded = await runCli(['project', 'update', projectId, '--logo', logo, '--no-support', '--json'], { env });
@@ -218,7 +247,7 @@ test('a change by --server is made there, in the name of the key, with what stan
   expect(json.data.map(({ action, actor }: Json) => [actor.kind, action])).toEqual([
     ['admin', 'transfer.resolved'],
     ['admin', 'project.changed'],
-    ['admin', 'address.added'],
+    ['admin', 'address.proposed'],
   ]);
   const viewer = await newAdminKey(here, 'viewer');
   const refused = await runCli(resolve, { env: { ...env, QUITTANCE_ADMIN_KEY: viewer.adminKey } });

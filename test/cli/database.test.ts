@@ -51,6 +51,8 @@ describe('with DATABASE_URL', () => {
           '0009_audit.sql',
           '0010_people.sql',
           '0011_admin_keys.sql',
+          '0012_requests.sql',
+          '0013_address_changes.sql',
         ],
       },
     });
@@ -200,6 +202,8 @@ describe('with the embedded database', () => {
         '0009_audit.sql',
         '0010_people.sql',
         '0011_admin_keys.sql',
+        '0012_requests.sql',
+        '0013_address_changes.sql',
       ],
     });
     expect((await runProcess(['project', 'list', '--json'], { env })).code).toBe(0);

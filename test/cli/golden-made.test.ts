@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -5,6 +6,10 @@ import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, onTestFinished, test, vi } from 'vitest';
+import { uuidV7 } from '../../src/domain/ids.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import { addAddresses } from '../../src/operator/addresses/add-addresses.ts';
+import { openDatabase } from '../../src/store/db/database.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { addressOf } from './explain-ledger.ts';
 import { startRecording } from './golden-record.ts';
@@ -37,7 +42,7 @@ async function openPart(part: string, named: Record<string, string> = {}) {
   const recording = startRecording(part, env, named);
   const create = (...args: string[]) =>
     recording.run(['project', 'create', '--name', ' Döner & Söhne ', '--network', 'nile', ...args, '--json']);
-  return { ...recording, create };
+  return { ...recording, env, create };
 }
 
 test('projects and keys are made, changed and refused as they were', async () => {
@@ -146,7 +151,7 @@ test('keys of the admin API are made, listed, revoked and refused as they were',
 });
 
 test('addresses are added, derived, retired and refused as they were', async () => {
-  const { run, both, create, finishAudited } = await openPart('address');
+  const { run, both, create, finishAudited, env } = await openPart('address');
   await create();
   const add = (...args: string[]) => both(['address', 'add', ...args, '--no-check']);
   await both(['address', 'list']);
@@ -178,8 +183,37 @@ test('addresses are added, derived, retired and refused as they were', async () 
   await both(['address', 'capacity']);
   await both(['address', 'capacity', '--amount', '9.99']);
   await both(['explain', addressOf(1)]);
+  await both(['address', 'pending']);
+  const one = await propose(env, addressOf(11), addressOf(12));
+  await both(['address', 'pending']);
+  const two = await propose(env, addressOf(13));
+  await run(['address', 'pending']);
+  await run(['address', 'confirm', one]);
+  await both(['address', 'confirm', one, '--by', 'bert']);
+  await run(['address', 'withdraw', two, '--by', 'bert', '--json']);
+  await both(['address', 'withdraw', two]);
+  await both(['address', 'withdraw', 'chg_1']);
+  await both(['address', 'confirm', `chg_${NOBODYS}`]);
+  await run(['address', 'pending']);
   await finishAudited();
 });
+
+/** A key of the admin API adds addresses, as `--server` would have it. Returns the id of what waits. */
+async function propose({ DATABASE_URL: connection = '' }: NodeJS.ProcessEnv, ...addresses: string[]): Promise<string> {
+  const db = openDatabase({ connection, poolSize: 1, applicationName: 'golden', onError: () => undefined });
+  const deps = { db, now: () => unixMs(Date.now()), random: randomBytes, withNodes: null };
+  const key = { kind: 'admin', name: 'laptop', role: 'owner', id: uuidV7(Date.now(), randomBytes(10)) } as const;
+  const config = { sandbox: false, networks: {} };
+  const entries = addresses.map((text) => ({ text, place: text }));
+  const added = await addAddresses(
+    { ...deps, config },
+    { ...key, projects: null, origin: '192.0.2.7', requestId: null },
+    { projectId: undefined, entries, policy: undefined, isFresh: false },
+  );
+  await db.close();
+  if (added.kind !== 'proposed') throw new Error('they were added at once');
+  return added.view.proposed.changeId;
+}
 
 /** Answers webhooks as `status` says at the moment. */
 async function startReceiver() {

@@ -81,9 +81,9 @@ export async function openConsole(
   more: Partial<ConsoleDeps> = {},
 ): Promise<Omit<TestConsole, 'service'>> {
   const actors: Record<string, Actor> = {
-    ana: actorNamed('Ana'),
-    otto: actorNamed('Otto', { role: 'operator' }),
-    vera: actorNamed('Vera', { role: 'viewer' }),
+    ana: actorNamed('Ana', { id: uuidV7(1, randomBytes(10)) }),
+    otto: actorNamed('Otto', { id: uuidV7(2, randomBytes(10)), role: 'operator' }),
+    vera: actorNamed('Vera', { id: uuidV7(3, randomBytes(10)), role: 'viewer' }),
   };
   const log = createLogger({ level: 'silent' });
   const random = (bytes: number) => randomBytes(bytes);

@@ -9,6 +9,7 @@ import { createKey, readNewKey } from '../../src/operator/keys/create-key.ts';
 import { updateProject } from '../../src/operator/projects/update-project.ts';
 import { raiseAlarm } from '../../src/store/chain/alarms.ts';
 import { setHalt } from '../../src/store/chain/cursor.ts';
+import { newAddress } from '../addresses/shop.ts';
 import { START_TIMEOUT_MS } from '../browser/checkout.ts';
 import { FITS, findViolations, measureLayout } from '../browser/measure-layout.ts';
 import { launchChromium } from '../support/chromium.ts';
@@ -41,6 +42,7 @@ let jobs: { ended: string; running: string };
 /** A request that was refused. */
 let refused: string;
 let ana: string;
+let change: string;
 
 beforeAll(async () => {
   const service = await startTestService({ addressCount: 2 });
@@ -62,6 +64,12 @@ beforeAll(async () => {
   refused = await refusedRequest(console_, 'قهوة'.repeat(25));
   await seatPeople(console_);
   ana = encodeId('usr', console_.sessions['ana']?.person.id ?? '');
+  const { address } = newAddress();
+  const ending = address.slice(-6);
+  const form = { list: address, firstEnding: ending, lastEnding: ending };
+  const token = tokenIn(await console_.get('/addresses/add'), '/addresses/add');
+  const waits = await console_.post('/addresses/add', { ...form, token });
+  change = /chg_[0-9a-z]{26}/.exec(waits.text)?.[0] ?? '';
 }, START_TIMEOUT_MS);
 afterAll(async () => {
   await browser.close();
@@ -152,6 +160,14 @@ const SCREENS: [name: string, path: () => string][] = [
   ['Reports', () => '/reports'],
   ['Requests', () => '/requests?status=4xx'],
   ['Request', () => `/requests/${refused}`],
+  ['Addresses', () => '/addresses?amount=49.90'],
+  ['Add addresses', () => '/addresses/add'],
+  ['Derive addresses', () => '/addresses/derive'],
+  ['Retire an address', () => `/addresses/${invoice.address}/retire`],
+  ['Use an address again', () => `/addresses/${invoice.address}/activate`],
+  ['Addresses that wait', () => `/addresses/changes/${change}`],
+  ['Confirm addresses', () => `/addresses/changes/${change}/confirm`],
+  ['Withdraw addresses', () => `/addresses/changes/${change}/withdraw`],
   ['Address', () => `/find?q=${invoice.address}`],
   ['Not found', () => '/find?q=nothing'],
   ['Chain', () => '/chain'],

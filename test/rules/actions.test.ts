@@ -15,6 +15,9 @@ const INNER = [
     'isAllowed',
     'maySee',
     'perform',
+    'findRefusal',
+    'proposeChange',
+    'selectChange',
     'selectEndpoint',
     'selectEvent',
     'selectProject',
@@ -63,8 +66,20 @@ test('a use case that forgets its actor is found', () => {
   ]);
 });
 
-/** No command does these: a browser must, or they are for people without a shop. test/people and test/console see them recorded. */
-const OF_PAGES = ['invoice.created', 'passkey.added', 'passkey.removed', 'session.stepped-up'];
+/**
+ * No command does these: a browser must, or they are for people without a shop, or a key or the service did them. test/people, test/console and
+ * test/addresses see them recorded.
+ */
+const OF_PAGES = [
+  ...[
+    'address.failed',
+    'address.proposed',
+    'invoice.created',
+    'passkey.added',
+    'passkey.removed',
+    'session.stepped-up',
+  ],
+];
 
 test('everything that is recorded stands in the audit log of a run of the commands', () => {
   const folder = join(import.meta.dirname, '../cli/golden/commands');

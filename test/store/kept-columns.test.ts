@@ -8,6 +8,7 @@ import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 /** What the service and its commands change in rows that are there. Everything else of these tables is for ever. */
 const CHANGING: Record<string, string[]> = {
   account_keys: ['first_index', 'auto_derive_limit', 'auto_derived'],
+  address_changes: ['state', 'ended_at', 'ended_by', 'reason'],
   addresses: ['retired_at', 'barred_at'],
   alarms: ['detail', 'seen_at', 'seen_count', 'resolved_at'],
   api_keys: ['last_used_at', 'revoked_at'],
@@ -61,6 +62,7 @@ const WORKING = [
 
 /** Another value of a column's type. */
 const OTHER: Record<string, (column: string) => string> = {
+  'bigint[]': () => `'{7}'`,
   bigint: (column) => `coalesce(${column}, 0) + 1`,
   boolean: (column) => `not ${column}`,
   bytea: () => `decode('00', 'hex')`,

@@ -16,20 +16,32 @@ type Options = {
   isFresh: boolean;
 };
 
+/** Adds addresses. What a server was asked to add may wait there. */
 export async function printAdded(
   terminal: Terminal,
   args: readonly string[],
   { file, by, ...input }: Options,
 ): Promise<Result> {
   const entries = await readAddresses(args, file, terminal.stdin);
-  const { view, projectPolicy } = await runOperation(terminal, addAddressesOperation, { ...input, entries }, { by });
+  const { kind, view, projectPolicy } = await runOperation(
+    terminal,
+    addAddressesOperation,
+    { ...input, entries },
+    { by },
+  );
+  const addresses = kind === 'added' ? view.added : view.proposed.addresses;
   const next = [
+    ...(kind === 'proposed' ? [waitNote(view.proposed)] : []),
     ...otherPolicyNote(view, view.policy, projectPolicy),
-    ...(view.activation === null ? [] : describeActivation(view.activation, view.added.length)),
+    ...(view.activation === null ? [] : describeActivation(view.activation, addresses.length)),
   ];
   return {
     data: view,
-    text: view.added.map((address) => `added ${address}`).join('\n'),
+    text: addresses.map((address) => `${kind} ${address}`).join('\n'),
     ...(next.length === 0 ? {} : { next: next.join('\n') }),
   };
+}
+
+function waitNote({ changeId, dueAt }: { changeId: string; dueAt: string }): string {
+  return `they take no invoices yet: they are added at ${dueAt}, or when another owner confirms ${changeId} in the console; "quittance address withdraw ${changeId}" stops it`;
 }

@@ -9,6 +9,7 @@ const NOTE_OPTION = ['--note <text>', 'why, for the record'] as const;
 export function addAddressCommands(program: Command, terminal: Terminal, print: Print): void {
   const group = program.command('address').description('receiving addresses of your own wallet; never keys');
   addAdditions(group, terminal, print);
+  addChanges(group, terminal, print);
   group
     .command('list')
     .description('list the addresses with their policy and status')
@@ -46,6 +47,27 @@ export function addAddressCommands(program: Command, terminal: Terminal, print: 
     .action(async (addresses, options) =>
       print((await import('./retire.ts')).printActivated(terminal, addresses, options)),
     );
+}
+
+/** What was added by the console or the admin API, and waits. */
+function addChanges(group: Command, terminal: Terminal, print: Print): void {
+  group
+    .command('pending')
+    .description('additions by the console or the admin API that wait for another owner or for their time')
+    .option(...PROJECT_OPTION)
+    .action(async ({ project }) => print((await import('./pending.ts')).printPending(terminal, project)));
+  group
+    .command('confirm')
+    .description('add the addresses of one that waits, at once')
+    .argument('<change>', 'chg_…')
+    .option(...BY_OPTION)
+    .action(async (change, { by }) => print((await import('./pending.ts')).printConfirmed(terminal, change, by)));
+  group
+    .command('withdraw')
+    .description('stop one that waits: its addresses are not added')
+    .argument('<change>', 'chg_…')
+    .option(...BY_OPTION)
+    .action(async (change, { by }) => print((await import('./pending.ts')).printWithdrawn(terminal, change, by)));
 }
 
 function addAdditions(group: Command, terminal: Terminal, print: Print): void {

@@ -1,13 +1,8 @@
 import { AppError } from '../../domain/errors.ts';
 import type { Policy } from '../../domain/policy.ts';
-import {
-  deriveAddresses,
-  findDerivationKey,
-  limitDerivation,
-  readXpub,
-} from '../../operator/addresses/derive-addresses.ts';
+import { deriveAddresses, findDerivationKey, limitDerivation } from '../../operator/addresses/derive-addresses.ts';
+import { readAutoLimit, readCount, readXpub } from '../../operator/addresses/read-derivation.ts';
 import type { AutoLimitView, DerivedAddressesView } from '../../operator/addresses/views.ts';
-import { clip } from '../../operator/input/clip.ts';
 import { cliActor } from '../terminal/operator.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
 import { withDatabase } from '../terminal/with-database.ts';
@@ -36,10 +31,10 @@ export async function printDerived(terminal: Terminal, options: Options): Promis
     const limit = { key, autoLimit: autoLimit ?? 0 };
     return presentLimit(await withDatabase(terminal, (deps) => limitDerivation(deps, actor, limit)));
   }
-  const wanted = { key, count, autoLimit, policy: options.policy, isFresh: options.fresh === true };
-  const { view, projectPolicy, autoDeriveLimit } = await withDatabase(terminal, (deps) =>
-    deriveAddresses(deps, actor, wanted),
-  );
+  const wanted = { key, count, autoLimit, policy: options.policy, isFresh: options.fresh === true, seen: null };
+  const outcome = await withDatabase(terminal, (deps) => deriveAddresses(deps, actor, wanted));
+  if (outcome.kind === 'proposed') throw new Error('what is derived by a command on the machine never waits');
+  const { view, projectPolicy, autoDeriveLimit } = outcome;
   const next = [
     ...(view.added.length < count
       ? [`warning: only ${view.added.length} of ${count} were added; run the command again for the others`]
@@ -49,30 +44,6 @@ export async function printDerived(terminal: Terminal, options: Options): Promis
     'a wallet may show only the first few: have it show as many as you added, or its balance will look too small',
   ];
   return { data: view, text: linesOf(view).join('\n'), next: next.join('\n') };
-}
-
-/** Each address takes about a millisecond, in a transaction that locks the project. */
-const MAX_COUNT = 1000;
-
-function readCount(text = ''): number {
-  const count = /^\d{1,4}$/.test(text) ? Number(text) : 0;
-  if (count >= 1 && count <= MAX_COUNT) return count;
-  throw new AppError(
-    'INVALID_ARGUMENT',
-    `--count is ${clip(text)}: give a number from 1 to ${MAX_COUNT}; the next call goes on where this one ends`,
-  );
-}
-
-/** Addresses that one key may yield by itself in all. */
-const MAX_AUTO_LIMIT = 10_000;
-
-function readAutoLimit(text: string): number {
-  const limit = /^\d{1,5}$/.test(text) ? Number(text) : Number.POSITIVE_INFINITY;
-  if (limit <= MAX_AUTO_LIMIT) return limit;
-  throw new AppError(
-    'INVALID_ARGUMENT',
-    `--auto-limit is ${clip(text)}: give a number from 0 (never) to ${MAX_AUTO_LIMIT}`,
-  );
 }
 
 function presentLimit(data: AutoLimitView): Result {

@@ -1,8 +1,9 @@
 import { createReadStream } from 'node:fs';
 import { AppError } from '../../domain/errors.ts';
-import { type AddressEntry, isCsv, readCsvAddresses } from '../../operator/addresses/csv.ts';
+import type { AddressEntry } from '../../operator/addresses/csv.ts';
+import { readList } from '../../operator/addresses/read-list.ts';
 import { clip, quoteWhole } from '../../operator/input/clip.ts';
-import { spotSecret, spotSecretInNote } from '../../operator/input/spot-secret.ts';
+import { spotSecret } from '../../operator/input/spot-secret.ts';
 
 /** The most entries of one command: they take one transaction of about a second. */
 const MAX_ENTRIES = 10_000;
@@ -41,22 +42,6 @@ export async function readAddresses(
     );
   }
   return entries;
-}
-
-function readList(content: string, source: string): AddressEntry[] {
-  // A wallet file is one secret, whatever stands on its lines.
-  if (/^\s*\{/.test(content) && spotSecret(content) !== null) return [{ text: content, place: source }];
-  if (content.includes('\0') || content.startsWith('PK\u0003\u0004')) {
-    throw new AppError('INVALID_ARGUMENT', `${source} is no text: save a spreadsheet as CSV first`);
-  }
-  if (isCsv(content)) return readCsvAddresses(content, source);
-  return content.split(/\r?\n/).flatMap((line, index) => {
-    const place = `line ${index + 1} of ${source}`;
-    const [, text = '', comment = ''] = /^([^#]*)(.*)$/.exec(line) ?? [];
-    // It comes as an entry, so that it is refused.
-    const secrets = spotSecretInNote(comment) === null ? [] : [{ text: comment, place }];
-    return text.trim() === '' ? secrets : [{ text: text.trim(), place }, ...secrets];
-  });
 }
 
 async function readAddressFile(file: string): Promise<string> {

@@ -9,6 +9,7 @@ import type { ConsoleDeps } from '../page/console-deps.ts';
 import { type Fields, readForm, readQuery } from '../page/read-fields.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
 import { describeProblem } from '../page/show-error.ts';
+import { chooseProject, urlTo } from '../page/visit.ts';
 import { type Form, formPage, OWN_FIELDS, proofPage, type Refused } from './form.ts';
 
 /** Adds the page of a form, and what it is sent to. */
@@ -19,6 +20,8 @@ export function addForm<Subject, Wanted, Outcome>(
 ): void {
   get(form.path, form.action, async (asked) => {
     const { project } = readQuery(asked.request, ['project']);
+    if (form.begins !== undefined)
+      return { goTo: urlTo(asked.visit, form.begins, chooseProject(asked.visit, project)) };
     const subject = await form.find(asked, project);
     return formPage(asked.visit, form.show(asked.visit, subject), null, null);
   });

@@ -13,13 +13,14 @@ type Option = readonly [value: string, text: string];
 
 /**
  * `value`: what it holds at first. A `check` is `yes` or nothing. `seen` is not shown: it names what the decision is made upon. A `passkey`
- * named `created` holds what the browser answers when it is asked by these options to make one; the form is shown where it knows how.
+ * named `created` holds what the browser answers when it is asked by these options to make one; the form is shown where it knows how. What is `kept` was given or shown by the
+ * step before, and is not typed again.
  */
 export type FormField = { name: string; label: string; value?: string | undefined; hint?: string } & (
   | { kind: 'seen' }
   | { kind: 'line' | 'lines'; more?: Html }
   | { kind: 'select'; options: readonly Option[] }
-  | { kind: 'check' }
+  | { kind: 'check' | 'kept' }
   | { kind: 'passkey'; options: object }
 );
 
@@ -41,6 +42,8 @@ export type FormView = {
 export type Form<Subject, Wanted, Outcome> = {
   action: ActionName;
   path: string;
+  /** Where it begins, if it is the second step of something: its own page has nothing to show without the first. */
+  begins?: string;
   /** What it is about, as the visitor may see it. Errors: `NOT_FOUND`. */
   find(asked: Asked, project: string | undefined): Promise<Subject>;
   show(visit: Visit, subject: Subject): FormView;
@@ -99,6 +102,8 @@ function renderField(given: FormField): Html {
       return html`<div><label for="${name}">${label}</label><textarea id="${name}" name="${name}" rows="6" spellcheck="false"${hint === undefined ? null : html` aria-describedby="${name}-hint"`}${given.more ?? null}>${value ?? ''}</textarea>${hint === undefined ? null : html`<p class="hint" id="${name}-hint">${hint}</p>`}</div>`;
     case 'select':
       return select(name, label, given.options, value);
+    case 'kept':
+      return html`${value === undefined ? null : hidden(name, value)}`;
     case 'check':
       return html`<label class="check"><input type="checkbox" name="${name}" value="yes"${value === undefined ? null : html` checked`}> <span>${label}${hint === undefined ? null : html`<span class="hint">${hint}</span>`}</span></label>`;
     case 'passkey':
@@ -142,12 +147,13 @@ ${byPasskey}${byCode}`,
   };
 }
 
-function shownValue(given: FormField, value: string | undefined): Html | string {
+function shownValue(given: FormField, value: string | undefined): Html | string | null {
+  if (value === undefined && given.kind === 'kept') return null;
   if (value === undefined) return html`<span class="hint">${given.kind === 'check' ? 'no' : 'nothing'}</span>`;
   if (given.kind === 'check') return 'yes';
   if (given.kind === 'passkey') return 'the one that this browser has just made';
   if (given.kind === 'select') return given.options.find(([option]) => option === value)?.[1] ?? value;
-  return given.kind === 'lines' ? html`<pre>${value}</pre>` : outside(value, MAX_SHOWN);
+  return given.kind === 'lines' || given.kind === 'kept' ? html`<pre>${value}</pre>` : outside(value, MAX_SHOWN);
 }
 
 /** Longer than any line that a form takes: what is signed is shown whole. */

@@ -14,6 +14,7 @@ const SCREENS: readonly (readonly [name: string, path: string, key: string, acti
   ['Invoices', '/invoices', 'i', 'listInvoices'],
   ['Unmatched', '/unmatched', 'u', 'listTransfers'],
   ['Webhooks', '/webhooks', 'w', 'listEndpoints'],
+  ['Addresses', '/addresses', 'a', 'listAddresses'],
   ['Chain', '/chain', 'c', 'showStatus'],
   ['Reports', '/reports', 'b', 'showReport'],
   ['Requests', '/requests', 'q', 'listRequests'],

@@ -13,6 +13,8 @@ const STATUS: Readonly<Record<string, readonly [status: number, title: string]>>
   NOT_FOUND: [404, 'Not found'],
   CONFLICT: [409, 'Nothing was changed'],
   DATABASE_UNAVAILABLE: [503, 'The database does not answer'],
+  NO_NODE: [503, 'No node answers'],
+  NODE_REFUSED: [503, 'The nodes do not say'],
   ADDRESS_DAMAGED: [503, 'An address was changed in the database'],
 };
 

@@ -25,6 +25,8 @@ const LABELS: Labels = {
   events: 'Hears of',
   url: 'URL',
   network: 'Network',
+  isFresh: 'After a restore',
+  xpub: 'Public key of the account',
 };
 
 const fieldBy = (labels: Labels) => (name: string) => `“${labels[name] ?? LABELS[name] ?? name}”`;
@@ -69,6 +71,9 @@ const SCREENS: Readonly<Record<string, readonly [url: string, label: string]>> =
   'receipt rotate': ['/settings/receipt-key', 'New signing key of receipts'],
   'address add': ['/addresses/add', 'Add addresses'],
   'address list': ['/addresses', 'Addresses'],
+  'address capacity': ['/addresses', 'Addresses'],
+  'address pending': ['/addresses', 'Addresses'],
+  'address derive': ['/addresses/derive', 'Derive addresses'],
   'webhook add': ['/webhooks/add', 'Add a webhook'],
   'webhook list': ['/webhooks', 'Webhooks'],
   'deliveries list': ['/webhooks', 'Webhooks'],

@@ -4,19 +4,20 @@ import { say } from '../../domain/message.ts';
 import type { Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import type { Database } from '../../store/db/database.ts';
-import { findAddresses, insertAddresses, type OwnedAddress } from '../../store/ledger/addresses.ts';
+import type { Database, Sql } from '../../store/db/database.ts';
+import { findAddresses, hasAddresses, insertAddresses, type OwnedAddress } from '../../store/ledger/addresses.ts';
 import { lockProject } from '../../store/ledger/projects.ts';
 import type { AccountHex } from '../../tron/address.ts';
-import { DEVNET_CONTRACTS, USDT_CONTRACTS } from '../../tron/usdt.ts';
 import { type Actor, maySee } from '../actor.ts';
+import { mustWait, proposeChange } from '../address-changes/propose-change.ts';
 import { wasEverRestored } from '../backup/restore-safety.ts';
 import { selectProject } from '../projects/select-project.ts';
 import { recordActions } from '../record-actions.ts';
+import { usdtContracts } from '../usdt-contracts.ts';
 import { checkActivation, type WithNodes } from './check-activation.ts';
 import type { AddressEntry } from './csv.ts';
-import { readCandidates, refusedAddresses } from './read-candidates.ts';
-import type { AddedAddressesView } from './views.ts';
+import { type Candidate, readCandidates, refusedAddresses } from './read-candidates.ts';
+import type { AddedAddressesView, ProposedAddressesView } from './views.ts';
 
 /** `withNodes`: of a network that is configured; `null` where the nodes are not to be asked. */
 export type AddDeps = {
@@ -36,20 +37,20 @@ type Input = {
 
 const NOTHING_ADDED = 'no address was added';
 
+/** `proposed`: they wait for another owner, or for a day. */
+export type Added =
+  | { kind: 'added'; view: AddedAddressesView; projectPolicy: Policy }
+  | { kind: 'proposed'; view: ProposedAddressesView; projectPolicy: Policy };
+
 /**
- * Adds addresses to a project in their order, all of them or none, and says what nodes know of them. Errors: `INVALID_ARGUMENT`,
- * `NOT_FOUND`, `CONFLICT`.
+ * Adds addresses to a project in their order, all of them or none, and says what nodes know of them. What people and keys add to a project
+ * that has an address already waits. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`, `CONFLICT`.
  */
-export async function addAddresses(
-  deps: AddDeps,
-  actor: Actor,
-  input: Input,
-): Promise<{ view: AddedAddressesView; projectPolicy: Policy }> {
-  const { db, now, random, config, withNodes } = deps;
-  const configured = Object.values(config.networks).map(({ usdt }) => usdt);
-  const { good, problems } = readCandidates(input.entries, [...USDT_ACCOUNTS, ...configured]);
+export async function addAddresses(deps: AddDeps, actor: Actor, input: Input): Promise<Added> {
+  const { db, now, config, withNodes } = deps;
+  const { good, problems } = readCandidates(input.entries, usdtContracts(config));
   const { id: projectId, network } = await selectProject(db, actor, input.projectId);
-  const findTaken = async (sql: Pick<Database, 'run' | 'script'>, accounts: readonly AccountHex[]) =>
+  const findTaken: FindTaken = async (sql, accounts) =>
     (await findAddresses(sql, network, accounts)).map((each) => takenProblem(each, projectId, actor));
   if (problems.length > 0) {
     const accounts = good.map(({ account }) => account);
@@ -62,40 +63,57 @@ export async function addAddresses(
       say`${NOTHING_ADDED}, because this ledger was restored once: an address that was added since that backup is not known any more, and must never be added again. If it had none of these, run the command again with ${{ field: 'isFresh' }}; else take new ones from your wallet`,
     );
   }
-  const { policy, projectPolicy } = await db.transaction(async (tx) => {
+  const { policy, projectPolicy, change } = await db.transaction(async (tx) => {
     const project = await lockProject(tx, projectId);
     const policy = input.policy ?? project.policy;
-    const actedAt = now();
-    const entries = good.map((candidate) => ({ ...candidate, id: uuidV7(actedAt, random(10)), index: null }));
-    const added = new Set(await insertAddresses(tx, { projectId, policy, accountKeyId: null, entries }));
-    const left = good.filter(({ address }) => !added.has(address)).map(({ account }) => account);
-    if (left.length > 0) throw refusedAddresses(NOTHING_ADDED, await findTaken(tx, left), 'CONFLICT');
-    const done = { projectId, action: 'address.added', detail: { policy } } as const;
-    await recordActions(
+    const done = { policy, projectPolicy: project.policy };
+    if (!mustWait(actor, config) || !(await hasAddresses(tx, projectId))) {
+      await insertAll(tx, deps, actor, { projectId, policy, good, findTaken, actedAt: now() });
+      return { ...done, change: null };
+    }
+    const taken = await findTaken(
       tx,
-      actor,
-      actedAt,
-      good.map(({ address }) => ({ ...done, subject: address })),
+      good.map(({ account }) => account),
     );
-    return { policy, projectPolicy: project.policy };
+    if (taken.length > 0) throw refusedAddresses(NOTHING_ADDED, taken, 'CONFLICT');
+    const addresses = good.map(({ address }) => address);
+    return { ...done, change: await proposeChange(tx, deps, actor, { project, policy, addresses, derivation: null }) };
   });
   const isConfigured = config.sandbox ? network === 'devnet' : config.networks[network] !== undefined;
   const ask: WithNodes = isConfigured && withNodes !== null ? withNodes(network) : notConfigured(network);
-  const view = {
-    ...{ projectId: encodeId('prj', projectId), network, policy },
-    added: good.map(({ address }) => address),
-    activation: withNodes === null ? null : await checkActivation(ask, good),
-  };
-  return { view, projectPolicy };
+  const about = { projectId: encodeId('prj', projectId), network, policy };
+  const activation = withNodes === null ? null : await checkActivation(ask, good);
+  if (change !== null) return { kind: 'proposed', view: { ...about, proposed: change, activation }, projectPolicy };
+  const added = good.map(({ address }) => address);
+  return { kind: 'added', view: { ...about, added, activation }, projectPolicy };
 }
 
-/** Every contract of USDT, and the devnet's fake one. */
-const USDT_ACCOUNTS = [
-  USDT_CONTRACTS.mainnet.account,
-  USDT_CONTRACTS.nile.account,
-  DEVNET_CONTRACTS.usdt,
-  DEVNET_CONTRACTS.fakeUsdt,
-];
+type FindTaken = (sql: Pick<Database, 'run' | 'script'>, accounts: readonly AccountHex[]) => Promise<FieldProblem[]>;
+
+async function insertAll(
+  tx: Sql,
+  { random }: AddDeps,
+  actor: Actor,
+  {
+    projectId,
+    policy,
+    good,
+    findTaken,
+    actedAt,
+  }: { projectId: string; policy: Policy; good: readonly Candidate[]; findTaken: FindTaken; actedAt: UnixMs },
+): Promise<void> {
+  const entries = good.map((candidate) => ({ ...candidate, id: uuidV7(actedAt, random(10)), index: null }));
+  const added = new Set(await insertAddresses(tx, { projectId, policy, accountKeyId: null, entries }));
+  const left = good.filter(({ address }) => !added.has(address)).map(({ account }) => account);
+  if (left.length > 0) throw refusedAddresses(NOTHING_ADDED, await findTaken(tx, left), 'CONFLICT');
+  const done = { projectId, action: 'address.added', detail: { policy } } as const;
+  await recordActions(
+    tx,
+    actor,
+    actedAt,
+    good.map(({ address }) => ({ ...done, subject: address })),
+  );
+}
 
 const notConfigured = (network: Network) => async () => {
   throw new Error(`no node of ${network} is configured here`);

@@ -1,30 +1,20 @@
+import { assertNever } from '../../domain/assert-never.ts';
 import { AppError } from '../../domain/errors.ts';
 import { encodeId } from '../../domain/ids.ts';
 import { say } from '../../domain/message.ts';
 import type { Policy } from '../../domain/policy.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import { AUTO_DERIVE_LIMIT, deriveNextAddresses } from '../../payments/derive-addresses.ts';
+import { AUTO_DERIVE_LIMIT, deriveNextAddresses, findNextAddresses } from '../../payments/derive-addresses.ts';
 import type { Database } from '../../store/db/database.ts';
 import { changeAutoDeriveLimit, findAccountKey, listAccountKeys } from '../../store/ledger/account-keys.ts';
+import { hasAddresses } from '../../store/ledger/addresses.ts';
 import { lockProject } from '../../store/ledger/projects.ts';
-import { type AccountXpub, parseAccountXpub } from '../../tron/account-xpub.ts';
+import type { AccountXpub } from '../../tron/account-xpub.ts';
 import type { Actor } from '../actor.ts';
-import { fieldProblem } from '../input/field-error.ts';
-import { spotSecret } from '../input/spot-secret.ts';
+import { mustWait, proposeChange } from '../address-changes/propose-change.ts';
 import { selectProject } from '../projects/select-project.ts';
 import { recordActions, recordedActor } from '../record-actions.ts';
-import type { AutoLimitView, DerivedAddressesView } from './views.ts';
-
-/** The public key of an account. Some look like a seed phrase by chance, so what is one is never taken for a secret. Errors: `INVALID_ARGUMENT`. */
-export function readXpub(text: string): AccountXpub {
-  const parsed = parseAccountXpub(text.trim());
-  if (parsed.kind === 'ok') return parsed.xpub;
-  const secret = spotSecret(text);
-  if (secret === null)
-    throw new AppError('INVALID_ARGUMENT', say`${{ field: 'xpub' }}: ${parsed.reason}; no address was added`);
-  const problems = [fieldProblem('xpub', say`: ${{ secret }}`)];
-  throw new AppError('INVALID_ARGUMENT', 'no address was added', { problems });
-}
+import type { AutoLimitView, DerivedAddressesView, ProposedAddressesView } from './views.ts';
 
 /** `isStored`: the project has derived from it before. */
 export type DerivationKey = { projectId: string; xpub: AccountXpub; isStored: boolean };
@@ -59,44 +49,54 @@ export async function findDerivationKey(
   throw new AppError('INVALID_ARGUMENT', message, { problems });
 }
 
-type Deps = { db: Database; now(): UnixMs; random(bytes: number): Uint8Array };
-/** `autoLimit`: how many the key may yield by itself in all, `null` to leave it. `isFresh`: as in `deriveNextAddresses`. */
+type Deps = { db: Database; now(): UnixMs; random(bytes: number): Uint8Array; config: { sandbox: boolean } };
+/**
+ * `autoLimit`: how many the key may yield by itself in all, `null` to leave it. `isFresh`: as in `deriveNextAddresses`. `seen`: the addresses
+ * that were shown to whoever wants them, and no others are added; `null` where none were.
+ */
 type Input = {
   key: DerivationKey;
   count: number;
   autoLimit: number | null;
   policy: Policy | undefined;
   isFresh: boolean;
+  seen: readonly string[] | null;
 };
 
+/** `proposed`: they wait for another owner, or for a day. */
+export type Derived =
+  | { kind: 'added'; view: DerivedAddressesView; projectPolicy: Policy; autoDeriveLimit: number }
+  | { kind: 'proposed'; view: ProposedAddressesView; projectPolicy: Policy };
+
 /**
- * Adds the next addresses of an account key. The caller has made sure that a new key belongs to the project's wallet. Errors:
- * `CONFLICT`.
+ * Adds the next addresses of an account key. The caller has made sure that a new key belongs to the project's wallet. What people derive for a
+ * project that has an address already waits. Errors: `CONFLICT`.
  */
-export async function deriveAddresses(
-  deps: Deps,
-  actor: Actor,
-  { key, count, autoLimit, policy, isFresh }: Input,
-): Promise<{ view: DerivedAddressesView; projectPolicy: Policy; autoDeriveLimit: number }> {
+export async function deriveAddresses(deps: Deps, actor: Actor, input: Input): Promise<Derived> {
+  const { key, count, autoLimit, policy, isFresh, seen } = input;
+  const { db } = deps;
   if (key.isStored && autoLimit !== null) await limitDerivation(deps, actor, { key, autoLimit });
-  const { id: projectId } = await selectProject(deps.db, actor, key.projectId);
+  const { id: projectId } = await selectProject(db, actor, key.projectId);
   const autoDeriveLimit = autoLimit ?? AUTO_DERIVE_LIMIT;
   const wanted = { projectId, xpub: key.xpub, count, policy: policy ?? null, isFresh, autoDeriveLimit };
+  const waits = mustWait(actor, deps.config) && (await hasAddresses(db, projectId));
+  if (waits || seen !== null) {
+    const next = await findNextAddresses(deps, wanted);
+    if (next.kind !== 'found') throw notDerived(next);
+    const addresses = next.free.map(({ address }) => address);
+    if (seen !== null && addresses.join() !== seen.join()) {
+      throw new AppError(
+        'CONFLICT',
+        'no address was added: other addresses of this key come next by now. Look at them first',
+      );
+    }
+    const { xpub } = key;
+    const indexes = next.free.map(({ index }) => index);
+    const derivation = { xpub, keyFirstIndex: next.firstIndex, autoDeriveLimit, indexes };
+    if (waits) return propose(deps, actor, { projectId, policy, addresses, derivation });
+  }
   const outcome = await deriveNextAddresses({ ...deps, actor: recordedActor(actor) }, wanted);
-  if (outcome.kind === 'key-of-another-project') throw keyOfAnother();
-  if (outcome.kind === 'all-taken') {
-    throw new AppError(
-      'CONFLICT',
-      say`no address was added: all addresses of this key from #${outcome.from + 1} to #${outcome.from + outcome.count} are in projects already. Give the next ones with "${{ command: 'address add' }}", or use another account of your wallet`,
-    );
-  }
-  if (outcome.kind === 'too-soon') {
-    throw new AppError(
-      'CONFLICT',
-      say`no address was added: in a ledger that was restored, a key that may have been used since the backup yields two addresses a second. Run the command again in a minute, or use another account of your wallet and ${{ field: 'isFresh' }} (docs/backup.md)`,
-    );
-  }
-  if (outcome.kind === 'not-wanted') throw new Error('addresses that a person wants are always wanted');
+  if (outcome.kind !== 'derived') throw notDerived(outcome);
   const { project, added, skipped } = outcome;
   const view = {
     ...{ projectId: key.projectId, network: project.network, policy: outcome.policy },
@@ -105,7 +105,50 @@ export async function deriveAddresses(
       return { address, derivationIndex: index, projectId: encodeId('prj', projectId) };
     }),
   };
-  return { view, projectPolicy: project.policy, autoDeriveLimit };
+  return { kind: 'added', view, projectPolicy: project.policy, autoDeriveLimit };
+}
+
+type Proposed = Pick<Parameters<typeof proposeChange>[3], 'addresses' | 'derivation'> & {
+  projectId: string;
+  policy: Policy | undefined;
+};
+
+function propose(
+  deps: Deps,
+  actor: Actor,
+  { projectId, policy: asked, ...wanted }: Proposed,
+): Promise<Extract<Derived, { kind: 'proposed' }>> {
+  return deps.db.transaction(async (tx) => {
+    const project = await lockProject(tx, projectId);
+    const policy = asked ?? project.policy;
+    const proposed = await proposeChange(tx, deps, actor, { project, policy, ...wanted });
+    const about = { projectId: encodeId('prj', projectId), network: project.network, policy };
+    return { kind: 'proposed', view: { ...about, proposed, activation: null }, projectPolicy: project.policy };
+  });
+}
+
+type NotDerived = Exclude<Awaited<ReturnType<typeof deriveNextAddresses>>, { kind: 'derived' }>;
+
+/** Why an account key yields no address. */
+export function notDerived(outcome: NotDerived): AppError {
+  switch (outcome.kind) {
+    case 'key-of-another-project':
+      return keyOfAnother();
+    case 'all-taken':
+      return new AppError(
+        'CONFLICT',
+        say`no address was added: all addresses of this key from #${outcome.from + 1} to #${outcome.from + outcome.count} are in projects already. Give the next ones with "${{ command: 'address add' }}", or use another account of your wallet`,
+      );
+    case 'too-soon':
+      return new AppError(
+        'CONFLICT',
+        say`no address was added: in a ledger that was restored, a key that may have been used since the backup yields two addresses a second. Run the command again in a minute, or use another account of your wallet and ${{ field: 'isFresh' }} (docs/backup.md)`,
+      );
+    case 'not-wanted':
+      throw new Error('addresses that a person wants are always wanted');
+    default:
+      return assertNever(outcome);
+  }
 }
 
 /** Changes how many addresses an account key of a project may yield by itself in all. */

@@ -4,8 +4,17 @@ import { toIso } from '../../domain/time.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { countAddresses, listAddresses as list, MAX_LISTED } from '../../store/ledger/addresses.ts';
 import type { Actor } from '../actor.ts';
+import { clip } from '../input/clip.ts';
+import { FieldError } from '../input/field-error.ts';
 import { selectProject } from '../projects/select-project.ts';
 import type { AddressListView } from './views.ts';
+
+/** The position behind which a list begins. Errors: `INVALID_ARGUMENT`. */
+export function readPosition(text: string | undefined): number {
+  if (text === undefined) return 0;
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw new FieldError('after', `is ${clip(text)}: give the position of an address, a whole number`);
+}
 
 /** The project's addresses by position, 10,000 at most. `next`: adds the first, or shows the rest. */
 export async function listAddresses(

@@ -9,7 +9,7 @@ import { readNote } from '../input/read-note.ts';
 import { operation } from '../operation.ts';
 import { type AddDeps, addAddresses } from './add-addresses.ts';
 import type { AddressEntry } from './csv.ts';
-import { listAddresses } from './list-addresses.ts';
+import { listAddresses, readPosition } from './list-addresses.ts';
 import { readCandidates, refusedAddresses } from './read-candidates.ts';
 import { activateAddresses, retireAddresses } from './retire-addresses.ts';
 import { showCapacity, showCapacityOfAmount } from './show-capacity.ts';
@@ -18,6 +18,7 @@ import {
   AddressListView,
   CapacityOfAmountView,
   CapacityView,
+  ProposedAddressesView,
   SwitchedAddressesView,
 } from './views.ts';
 
@@ -36,12 +37,6 @@ export const listAddressesOperation = operation({
   read: ({ projectId, after }) => ({ projectId, after: readPosition(after) }),
   run: listAddresses,
 });
-
-function readPosition(text: string | undefined): number {
-  if (text === undefined) return 0;
-  if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw new FieldError('after', `is ${clip(text)}: give the position of an address, a whole number`);
-}
 
 export const showCapacityOperation = operation({
   action: 'showCapacity',
@@ -67,8 +62,9 @@ export const showCapacityOfAmountOperation = operation({
 
 export const addAddressesOperation = operation({
   action: 'addAddresses',
-  summary: 'Add addresses, all of them or, if one is wrong, none',
-  ...{ method: 'POST', path: '/addresses', output: AddedAddressesView },
+  summary:
+    'Add addresses, all of them or, if one is wrong, none. Where the project has an address already, they wait for an owner who confirms them in the console, or for a day',
+  ...{ method: 'POST', path: '/addresses', output: Type.Union([AddedAddressesView, ProposedAddressesView]) },
   input: Type.Object({
     ...{ projectId: ProjectId, entries: Entries, policy: Type.Optional(Type.Enum(POLICIES)), isFresh: Flag },
     isChecked: Type.Optional(Type.Boolean({ description: 'Whether nodes are asked of them; so unless it says false' })),

@@ -2,6 +2,8 @@ import { NETWORKS } from '../../domain/network.ts';
 import { POLICIES } from '../../domain/policy.ts';
 import { type Static, Type } from '../../runtime/type.ts';
 import type { TronAddress } from '../../tron/address.ts';
+import { AddressChangeView } from '../address-changes/views.ts';
+import { ReconciledAddress } from '../chain/views.ts';
 import { nullable, Time } from '../view.ts';
 
 const Address = Type.Unsafe<TronAddress>(Type.String());
@@ -30,6 +32,15 @@ export const AddedAddressesView = Type.Object({
 });
 export type AddedAddressesView = Static<typeof AddedAddressesView>;
 
+/** `proposed`: what waits for another owner, or for its time. */
+export const ProposedAddressesView = Type.Object({
+  ...Project,
+  policy,
+  proposed: AddressChangeView,
+  activation: nullable(ActivationView),
+});
+export type ProposedAddressesView = Static<typeof ProposedAddressesView>;
+
 /** `skipped`: addresses of the key that `projectId` has already. */
 export const DerivedAddressesView = Type.Object({
   ...Project,
@@ -38,6 +49,16 @@ export const DerivedAddressesView = Type.Object({
   skipped: Type.Array(Type.Object({ ...Derived, projectId: Type.String() })),
 });
 export type DerivedAddressesView = Static<typeof DerivedAddressesView>;
+
+/** What a key would add next. `first`: its first three, without the end of #1. */
+export const DerivationView = Type.Object({
+  projectId: Type.String(),
+  isStored: Type.Boolean(),
+  first: Type.Array(Type.String()),
+  next: Type.Array(Type.Object(Derived)),
+  skipped: Type.Array(Type.Object({ ...Derived, projectId: Type.String() })),
+});
+export type DerivationView = Static<typeof DerivationView>;
 
 export const AutoLimitView = Type.Object({
   ...Project,
@@ -121,3 +142,52 @@ export const CapacityOfAmountView = Type.Interface([Type.Object(Of), AmountCapac
   addresses: Type.Array(AddressCapacityView),
 });
 export type CapacityOfAmountView = Static<typeof CapacityOfAmountView>;
+
+/** `blocked`: retired for good. */
+const LifeStatus = Type.Enum(['active', 'retired', 'blocked']);
+
+/** `ledger`: opening, and what came and left since; `null` where the sums took too long. `chain`: as it was last compared. */
+export const BalanceView = Type.Object({
+  address: Address,
+  policy,
+  position: Type.Integer(),
+  status: LifeStatus,
+  derivationIndex: nullable(Type.Integer()),
+  createdAt: Time,
+  retiredAt: nullable(Time),
+  ledger: nullable(Type.String()),
+  chain: nullable(Type.Object({ balance: Type.String(), isSame: Type.Boolean(), checkedAt: Time })),
+});
+export type BalanceView = Static<typeof BalanceView>;
+
+/** `next`: the position behind which the next page begins. */
+export const BalanceListView = Type.Object({
+  ...Project,
+  policy,
+  data: Type.Array(BalanceView),
+  next: nullable(Type.Integer()),
+});
+export type BalanceListView = Static<typeof BalanceListView>;
+
+/** `skipped`: those that were compared a moment ago. */
+export const ComparedBalancesView = Type.Object({
+  ...Project,
+  node: nullable(Type.String()),
+  data: Type.Array(ReconciledAddress),
+  skipped: Addresses,
+});
+export type ComparedBalancesView = Static<typeof ComparedBalancesView>;
+
+/** `openInvoices`: `null` where counting took too long. */
+export const AddressView = Type.Object({
+  ...Project,
+  address: Address,
+  policy,
+  status: LifeStatus,
+  retiredAt: nullable(Time),
+  openInvoices: nullable(Type.Integer()),
+  isOpenInvoicesMore: Type.Boolean(),
+  projectPolicy: policy,
+  activeAddresses: ActiveAddresses,
+});
+export type AddressView = Static<typeof AddressView>;

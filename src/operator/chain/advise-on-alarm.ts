@@ -21,6 +21,8 @@ const ADVICE: Record<AlarmKind, Text> = {
   'schema-changed':
     'Somebody changed the tables, and what they guarantee may not hold: see docs/operations.md. It ends within a minute after the repair.',
   'capacity-low': say`Add addresses: "${{ command: 'address add' }}".`,
+  'address-change-pending': say`See them, and withdraw what is not yours: "${{ command: 'address pending' }}".`,
+  'address-change-failed': say`Nothing was added. See why: "${{ command: 'address pending' }}", and add again what is right.`,
   'order-flood':
     'A sale, or somebody makes the shop create orders. It ends by itself when half of both limits is free.',
   'webhook-disabled': say`Repair the receiver, then "${{ command: 'webhook enable' }}", which ends it.`,

@@ -29,6 +29,9 @@ export function readAddress(text: string): TronAddress {
   throw new AppError('INVALID_ARGUMENT', say`${{ field: 'address' }} ${clip(text)}: ${parsed.reason}`);
 }
 
+/** `patienceMs`: how long all of them wait for the ledger, which else waits for each. */
+type Wanted = { addresses: readonly TronAddress[]; patienceMs?: number };
+
 /**
  * Compares what these addresses, or all, hold on the chain with the ledger now. `onProgress` hears how many of how many are done;
  * `signal` ends the waiting. Errors: `NOT_FOUND`, `NO_NODE`, `NODE_REFUSED`.
@@ -36,7 +39,7 @@ export function readAddress(text: string): TronAddress {
 export async function reconcileNow(
   deps: NodeDeps & { onProgress(done: number, total: number): void; signal?: AbortSignal },
   _actor: Actor,
-  { addresses: wanted }: { addresses: readonly TronAddress[] },
+  { addresses: wanted, patienceMs: allMs = Number.POSITIVE_INFINITY }: Wanted,
 ): Promise<ReconciledNow> {
   const { db, network, onProgress } = deps;
   const addresses = chooseAddresses(await listBookedAddresses(db, network, MAX_ADDRESSES), wanted, network);
@@ -45,12 +48,17 @@ export async function reconcileNow(
     throw new AppError('NO_NODE', say`no node of ${network} answers: see them with "${{ command: 'chain status' }}"`);
   }
   const standsAt = async () => (await findCursor(db, network))?.solid.number;
+  const endMs = performance.now() + allMs;
   let patienceMs = PATIENCE_MS;
   const firstChecked = new Set<string>();
   const reconcileOne = async (booked: BookedAddress) => {
     const startedMs = performance.now();
     const before = await standsAt();
-    const outcome = await reconcileAddress({ ...deps, node, patienceMs, confirmAfterMs: CONFIRM_AFTER_MS }, booked);
+    const wait = {
+      patienceMs: Math.max(0, Math.min(patienceMs, endMs - startedMs)),
+      confirmAfterMs: CONFIRM_AFTER_MS,
+    };
+    const outcome = await reconcileAddress({ ...deps, node, ...wait }, booked);
     if (outcome.kind === 'too-early' && performance.now() - startedMs >= PATIENCE_MS) {
       // A ledger that is not written to, as while the service is stopped, comes no nearer for the next addresses either.
       if ((await standsAt()) === before) patienceMs = 0;

@@ -5,6 +5,10 @@ import { shorten } from './explanation.ts';
 /** What was done, behind the name of who did it. */
 export const DONE: Record<OperatorAction['action'], string> = {
   'address.added': 'added the address',
+  'address.proposed': 'proposed the address, to be added a day later or when another owner confirms it',
+  'address.confirmed': 'confirmed the address',
+  'address.withdrawn': 'withdrew the address: it was not added',
+  'address.failed': 'could not add the address',
   'address.derived': 'derived the address and added it',
   'address.retired': 'retired the address: it takes no new invoices and is watched for ever',
   'address.activated': 'took the address into use again',

@@ -28,6 +28,7 @@ const CALMER: ReadonlySet<string> = new Set<AlarmKind>([
   'order-flood',
   'webhook-disabled',
   'secret-damaged',
+  'address-change-failed',
 ]);
 
 /** Alarms of a network as a whole: everybody who sees one of its projects may know. The others name something of one project. */

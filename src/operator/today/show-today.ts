@@ -6,7 +6,7 @@ import type { Project } from '../../store/ledger/projects.ts';
 import type { Actor } from '../actor.ts';
 import { showStatus } from '../chain/show-status.ts';
 import type { ChainStatusView } from '../chain/views.ts';
-import { isGivenUp, limitTime } from '../limit-time.ts';
+import { ifTooSlow, limitTime } from '../limit-time.ts';
 import { selectProject } from '../projects/select-project.ts';
 import { showProject } from '../projects/show-project.ts';
 import { listEndpoints } from '../webhooks/list-endpoints.ts';
@@ -91,12 +91,6 @@ async function readFigures(db: Database, { id }: Project, now: UnixMs): Promise<
     ...{ share: read.share, medianMs: read.medianMs },
     days: days.map(({ day, count, micro }) => ({ day, count, amount: formatAmount(microUsdt(micro)) })),
   };
-}
-
-/** A statement that was given up; a database that is away fails the rest too. */
-function ifTooSlow(error: unknown): null {
-  if (isGivenUp(error)) return null;
-  throw error;
 }
 
 function describeChain({ network, examined, recorded, watcher, behind }: ChainStatusView): TodayView['chain'] {

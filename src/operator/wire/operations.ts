@@ -1,4 +1,5 @@
 import type { ActionName } from '../actions.ts';
+import * as addressChanges from '../address-changes/operations.ts';
 import * as addresses from '../addresses/operations.ts';
 import * as adminKeys from '../admin-keys/operations.ts';
 import * as audit from '../audit/operations.ts';
@@ -18,6 +19,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...Object.values(projects),
   ...Object.values(keys),
   ...Object.values(addresses),
+  ...Object.values(addressChanges),
   ...Object.values(webhooks),
   ...Object.values(deliveries),
   ...Object.values(requests),
@@ -74,5 +76,7 @@ export const LOCAL_ACTIONS: Readonly<Partial<Record<ActionName, string>>> = {
     sumCauses: PAGE,
   },
   ...{ showSystem: PROCESS, showEnvironment: PROCESS },
-  ...{ findDerivationKey: WALLET, deriveAddresses: WALLET, limitDerivation: WALLET },
+  ...{ findDerivationKey: WALLET, showDerivation: WALLET, deriveAddresses: WALLET, limitDerivation: WALLET },
+  ...{ showAddress: PAGE, listBalances: PAGE, compareBalances: LONG },
+  confirmAddressChange: 'another owner proves again who it is, and a key shows no second factor',
 };

@@ -4,6 +4,10 @@ import { count, hex, json, listColumns, type Row, text } from '../db/statement.t
 /** What was done, as `subject.verb`. */
 export type RecordedAction =
   | 'address.added'
+  | 'address.proposed'
+  | 'address.confirmed'
+  | 'address.withdrawn'
+  | 'address.failed'
   | 'address.derived'
   | 'address.retired'
   | 'address.activated'

@@ -16,6 +16,8 @@ export const ALARM_KINDS = [
   'balance-differs',
   'address-blacklisted',
   'address-damaged',
+  'address-change-pending',
+  'address-change-failed',
   'schema-changed',
   'capacity-low',
   'order-flood',
@@ -74,7 +76,7 @@ export const findOpenAlarms = rowsOf(
   'alarms-open',
   ALARM,
   `select ${listColumns(ALARM)} from alarms
-   where network = $1 and resolved_at is null order by kind in ('capacity-low', 'order-flood', 'webhook-disabled', 'secret-damaged'), raised_at, id limit 100`,
+   where network = $1 and resolved_at is null order by kind in ('capacity-low', 'order-flood', 'webhook-disabled', 'secret-damaged', 'address-change-failed'), raised_at, id limit 100`,
   (network: Network) => [network],
 );
 

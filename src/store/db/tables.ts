@@ -45,7 +45,8 @@ export const BACKED_UP = [
 
 /**
  * These belong to the running processes and to the one database: a restored lease would let a process of before go on writing, and a
- * restored session or invitation would let somebody in whom it was taken from since. The migrations and the identity of the ledger stand
+ * restored session or invitation would let somebody in whom it was taken from since, and a restored change of addresses would be made though
+ * it was withdrawn since. The migrations and the identity of the ledger stand
  * in the header. The log of requests is none of the ledger, and grows faster.
  */
 export const LEFT_OUT = [
@@ -53,6 +54,7 @@ export const LEFT_OUT = [
   'leases',
   'chain_status',
   'ledger_identity',
+  'address_changes',
   'invitations',
   'sessions',
   'spent_challenges',

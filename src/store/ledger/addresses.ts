@@ -166,6 +166,15 @@ export const markInUse = answerOf(
   (rows) => new Set(rows.map(({ id }) => id)),
 );
 
+/** Whether a project has, or ever had, an address: none is ever removed. */
+export const hasAddresses = answerOf(
+  'address-any',
+  { hasAny: 'bool' },
+  'select exists (select from addresses where project_id = $1) as has_any',
+  (projectId: string) => [projectId],
+  ([row]) => row?.hasAny === true,
+);
+
 const listTexts = rowsOf(
   'address-texts',
   { id: 'uuid', address: 'text' },

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { say } from '../../domain/message.ts';
 import { fieldProblem } from '../input/field-error.ts';
 import { spotSecret } from '../input/spot-secret.ts';
-import { readXpub } from './derive-addresses.ts';
+import { readXpub } from './read-derivation.ts';
 
 /** One of 2,000 keys has twelve runs of three to nine letters in a row. */
 const LIKE_WORDS =

@@ -1,0 +1,57 @@
+import { DAY_MS } from '../../domain/capacity.ts';
+import { encodeId } from '../../domain/ids.ts';
+import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
+import type { Sql } from '../../store/db/database.ts';
+import { answerOf, rowOf } from '../../store/db/rows-of.ts';
+import { text } from '../../store/db/statement.ts';
+import type { AddressChange } from '../../store/ledger/address-changes.ts';
+import { type Actor, ROLES } from '../actor.ts';
+
+/** A session lives so long at most: whoever stole one is out of it when the owner that it invited may confirm. */
+const SETTLED_MS = 7 * DAY_MS;
+
+const findMaker = rowOf(
+  'address-change-key-maker',
+  { actorKind: text<'cli' | 'console' | 'admin' | 'service'>(), actorId: 'uuid?' },
+  `select actor_kind, actor_id from operator_actions where subject = $1 and action = 'admin-key.created'`,
+  (adminKeyId: string) => [adminKeyId],
+);
+
+const wasChangedSince = answerOf(
+  'address-change-new-owner',
+  { wasChanged: 'bool' },
+  `select exists (select from operator_actions where subject = $1 and action in ('user.invited', 'user.reset', 'user.changed')
+     and actor_kind <> 'cli' and acted_at > $2) as was_changed`,
+  (personId: string, since: UnixMs) => [personId, new Date(since)],
+  ([row]) => row?.wasChanged !== false,
+);
+
+/**
+ * Why an actor may not confirm a change: `null` where it may. It is an owner of its own: neither who proposed it, nor who made the key that did,
+ * nor somebody whom one of these could have made an owner just for this. A command on the machine needs none of it.
+ */
+export async function findRefusal(
+  { db, now }: { db: Sql; now(): UnixMs },
+  { kind, id, role }: Actor,
+  change: AddressChange,
+): Promise<string | null> {
+  if (change.state !== 'waiting') return 'it waits no more';
+  if (kind === 'cli') return null;
+  const otherwise = `else they are added at ${toIso(change.dueAt)}`;
+  if (kind === 'admin' || id === null) return `it takes the second factor of an owner, in the console; ${otherwise}`;
+  if (ROLES.indexOf(role) < ROLES.indexOf('owner')) return `it takes an owner; ${otherwise}`;
+  if (change.actorKind === 'console' && change.actorId === id) {
+    return `you proposed it: another owner confirms it; ${otherwise}`;
+  }
+  if (change.actorKind === 'admin') {
+    const maker = await findMaker(db, encodeId('adm', change.actorId));
+    if (maker?.actorId === id) return `you made the key that proposed it: another owner confirms it; ${otherwise}`;
+    if (maker?.actorKind !== 'console' && maker?.actorKind !== 'cli') {
+      return `no person made the key that proposed it, so nobody can confirm it; ${otherwise}`;
+    }
+  }
+  if (await wasChangedSince(db, encodeId('usr', id), unixMs(now() - SETTLED_MS))) {
+    return `you were invited, reset or given another role in the last seven days: another owner confirms it; ${otherwise}`;
+  }
+  return null;
+}

@@ -1,0 +1,185 @@
+import { encodeId, uuidV7 } from '../domain/ids.ts';
+import type { UnixMs } from '../domain/time.ts';
+import { insertOperatorActions, type OperatorAction, type RecordedActor } from '../store/access/audit-log.ts';
+import type { Database, Sql } from '../store/db/database.ts';
+import { findAccountKey, findFirstIndex, insertAccountKey } from '../store/ledger/account-keys.ts';
+import {
+  type AddressChange,
+  type AddressChangeEnd,
+  endAddressChange,
+  findAddressChange,
+  isProposerTrusted,
+} from '../store/ledger/address-changes.ts';
+import { findAddresses, insertAddresses } from '../store/ledger/addresses.ts';
+import { lockProject } from '../store/ledger/projects.ts';
+import { type AccountHex, parseAddress, type TronAddress } from '../tron/address.ts';
+import { raiseFailedChange, settleChangeAlarm } from './address-change-alarm.ts';
+import { BY_ITSELF } from './service-actor.ts';
+
+/** `contracts`: of USDT, which no wallet has. */
+export type ApplyDeps = {
+  db: Database;
+  now(): UnixMs;
+  random(bytes: number): Uint8Array;
+  contracts: readonly AccountHex[];
+};
+
+/** Why a change is made: its time has come, or somebody confirms it. */
+type Cause = { kind: 'due' } | { kind: 'confirmed'; actor: RecordedActor };
+
+export type Applied =
+  /** `passedOver`: addresses that the project got meanwhile. */
+  | { kind: 'applied'; change: AddressChange; added: TronAddress[]; passedOver: TronAddress[] }
+  /** Nothing was added, and the change has ended. `detail`: of its alarm. */
+  | { kind: 'failed'; change: AddressChange; reason: string; detail: string }
+  /** It had ended, or is not due. */
+  | { kind: 'none' };
+
+/** Each attempt but the last was overtaken by another project that added one of the addresses. */
+const MAX_ATTEMPTS = 5;
+
+/**
+ * Adds the addresses of a change that waits, all of them or none, and ends it; with its rows of the audit log and its alarms, in one
+ * transaction that holds the project's lock. What was checked when it was proposed is checked again. `id`: its UUID.
+ */
+export async function applyAddressChange(deps: ApplyDeps, id: string, cause: Cause): Promise<Applied> {
+  const known = await findAddressChange(deps.db, id);
+  if (known === null) return { kind: 'none' };
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
+    try {
+      return await deps.db.transaction(async (tx) => {
+        await lockProject(tx, known.projectId);
+        const change = await findAddressChange(tx, id);
+        const actedAt = deps.now();
+        if (change?.state !== 'waiting' || (cause.kind === 'due' && change.dueAt > actedAt)) return { kind: 'none' };
+        const reason = await findProblem(tx, deps, change, cause);
+        return reason === null
+          ? add(tx, deps, change, { cause, actedAt })
+          : fail(tx, change, { cause, actedAt, reason });
+      });
+    } catch (error) {
+      if (!(error instanceof Overtaken)) throw error;
+    }
+  }
+  throw new Error(`${MAX_ATTEMPTS} times, other projects added addresses of ${encodeId('chg', id)} first`);
+}
+
+/** Rolls the transaction back. */
+class Overtaken extends Error {}
+
+/** Why a change cannot be made any more; `null` where it can. */
+async function findProblem(
+  tx: Sql,
+  { contracts }: ApplyDeps,
+  change: AddressChange,
+  cause: Cause,
+): Promise<string | null> {
+  const { id, projectId, network, policy, addresses, derivation, actorKind, actorId } = change;
+  if ((await findFirstIndex(tx)) !== change.firstIndex) return 'the ledger was restored since they were proposed';
+  // Whoever runs a command here decides for itself whom it trusts.
+  if (cause.kind === 'due' || cause.actor.actorKind !== 'cli') {
+    const proposer = {
+      proposerId: encodeId(actorKind === 'admin' ? 'adm' : 'usr', actorId),
+      changeId: encodeId('chg', id),
+    };
+    if (!(await isProposerTrusted(tx, id, proposer))) {
+      return 'who proposed them was removed, reset, revoked or given another role since';
+    }
+  }
+  const accounts = addresses.map(accountOf);
+  const contract = addresses.find((_, index) => contracts.some((each) => each === accounts[index]));
+  if (contract !== undefined) return `${contract} is the USDT contract itself`;
+  const owned = await findAddresses(tx, network, accounts);
+  const foreign = owned.find((each) => each.projectId !== projectId);
+  if (foreign !== undefined) return `${foreign.address} belongs to another project now`;
+  const other = owned.find((each) => each.policy !== policy);
+  if (other !== undefined) return `${other.address} is in this project by now, with the policy ${other.policy}`;
+  const key = derivation === null ? null : await findAccountKey(tx, network, derivation.xpub);
+  return key !== null && key.projectId !== projectId ? 'their account key belongs to another project now' : null;
+}
+
+function accountOf(address: TronAddress): AccountHex {
+  const parsed = parseAddress(address);
+  if (parsed.kind === 'ok') return parsed.account;
+  throw new Error(`a change of addresses holds ${address}, which is none: ${parsed.reason}`);
+}
+
+type Doing = { cause: Cause; actedAt: UnixMs };
+
+async function add(
+  tx: Sql,
+  { random }: ApplyDeps,
+  change: AddressChange,
+  { cause, actedAt }: Doing,
+): Promise<Extract<Applied, { kind: 'applied' }>> {
+  const { id, projectId, network, policy, addresses, derivation } = change;
+  const newId = () => uuidV7(actedAt, random(10));
+  let accountKeyId: string | null = null;
+  if (derivation !== null) {
+    const { xpub, keyFirstIndex: firstIndex, autoDeriveLimit } = derivation;
+    await insertAccountKey(tx, { id: newId(), projectId, xpub, firstIndex, autoDeriveLimit });
+    accountKeyId = (await findAccountKey(tx, network, xpub))?.id ?? null;
+  }
+  const owned = new Set(
+    (await findAddresses(tx, network, addresses.map(accountOf))).map(({ address }) => address as string),
+  );
+  const entries = addresses.flatMap((address, position) => {
+    const index = derivation?.indexes[position] ?? null;
+    return owned.has(address) ? [] : [{ id: newId(), address, account: accountOf(address), index }];
+  });
+  const inserted = await insertAddresses(tx, { projectId, policy, accountKeyId, entries });
+  if (inserted.length < entries.length) throw new Overtaken();
+  const { actor, by } = actorOf(cause);
+  await end(tx, change, { state: 'applied', at: actedAt, by });
+  const changeId = encodeId('chg', id);
+  const row = { ...actor, projectId, actedAt };
+  await insertOperatorActions(tx, [
+    ...(cause.kind === 'due'
+      ? []
+      : addresses.map(
+          (subject): OperatorAction => ({
+            ...row,
+            action: 'address.confirmed',
+            subject,
+            detail: { change: changeId, proposedBy: change.actedBy },
+          }),
+        )),
+    ...entries.map(({ address: subject, index }): OperatorAction => {
+      const detail = { policy, change: changeId, proposedBy: change.actedBy };
+      if (index === null) return { ...row, action: 'address.added', subject, detail };
+      return { ...row, action: 'address.derived', subject, detail: { ...detail, index, accountKeyId } };
+    }),
+  ]);
+  const added = entries.map(({ address }) => address);
+  return { kind: 'applied', change, added, passedOver: addresses.filter((address) => owned.has(address)) };
+}
+
+async function fail(
+  tx: Sql,
+  change: AddressChange,
+  { cause, actedAt, reason }: Doing & { reason: string },
+): Promise<Extract<Applied, { kind: 'failed' }>> {
+  const { id, projectId, addresses } = change;
+  const { actor, by } = actorOf(cause);
+  await end(tx, change, { state: 'failed', at: actedAt, by, reason });
+  const detail = await raiseFailedChange(tx, change, reason);
+  const recorded = { change: encodeId('chg', id), reason };
+  await insertOperatorActions(
+    tx,
+    addresses.map((subject) => {
+      return { ...actor, projectId, actedAt, action: 'address.failed', subject, detail: recorded };
+    }),
+  );
+  return { kind: 'failed', change, reason, detail };
+}
+
+function actorOf(cause: Cause): { actor: RecordedActor; by: string } {
+  const actor = cause.kind === 'due' ? BY_ITSELF : cause.actor;
+  return { actor, by: actor.actedBy };
+}
+
+/** Under the project's lock nobody else ends it. */
+async function end(tx: Sql, { id, projectId, network }: AddressChange, how: AddressChangeEnd): Promise<void> {
+  if (!(await endAddressChange(tx, id, how))) throw new Error(`${encodeId('chg', id)} ended under the project's lock`);
+  await settleChangeAlarm(tx, { id: projectId, network });
+}

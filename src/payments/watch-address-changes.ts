@@ -1,0 +1,75 @@
+import { decodeId, encodeId } from '../domain/ids.ts';
+import type { Loop } from '../runtime/loop.ts';
+import { findAlarmSubjects } from '../store/chain/alarms.ts';
+import { findAddressChange, findDueChanges, listWaitingOfNetwork } from '../store/ledger/address-changes.ts';
+import type { AccountHex } from '../tron/address.ts';
+import { describeChange, PENDING, settleChangeAlarm } from './address-change-alarm.ts';
+import { applyAddressChange } from './apply-address-change.ts';
+import { type Leading, loopWhileLeading, whileLeading } from './watching.ts';
+
+export type AddressChangeWatchDeps = Leading & { random(bytes: number): Uint8Array; usdt: AccountHex };
+
+/** Nobody waits for a change that waits for a day; the alarm was raised by whoever proposed it. */
+const PAUSE_MS = 5000;
+
+/**
+ * Makes the changes of addresses of a network whose time has come, and keeps their alarm, while this process is the leader. Never ends by
+ * itself.
+ */
+export function startAddressChangeWatch(options: AddressChangeWatchDeps): Loop {
+  const { network, isLeader, usdt } = options;
+  const deps = { ...options, db: whileLeading(options.db, network, isLeader), contracts: [usdt] };
+  const logged = new Set<string>();
+  const look = async (shouldEnd: () => boolean) => {
+    const failures = await makeDue(deps, shouldEnd);
+    await keepAlarm(deps, logged);
+    if (failures.length > 0) throw failures[0];
+  };
+  return loopWhileLeading(
+    options,
+    { name: 'address changes', pauseMs: PAUSE_MS, onFollower: () => logged.clear() },
+    look,
+  );
+}
+
+type Deps = AddressChangeWatchDeps & { contracts: readonly AccountHex[] };
+
+/** One that cannot be looked at keeps no other from its time. */
+async function makeDue(deps: Deps, shouldEnd: () => boolean): Promise<unknown[]> {
+  const { db, network, now, log } = deps;
+  const failures: unknown[] = [];
+  for (const id of await findDueChanges(db, network, now())) {
+    if (shouldEnd()) return [];
+    try {
+      const outcome = await applyAddressChange(deps, id, { kind: 'due' });
+      const change = encodeId('chg', id);
+      if (outcome.kind === 'failed') log.error({ alarm: 'address-change-failed', change }, outcome.detail);
+      if (outcome.kind === 'applied')
+        log.warn({ change, addresses: outcome.added }, 'addresses that waited for a day were added');
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  return failures;
+}
+
+/** Logs each change that waits once, and puts right what somebody did to the alarm: it is raised and closed with its changes. */
+async function keepAlarm({ db, network, log }: Deps, logged: Set<string>): Promise<void> {
+  const waiting = await listWaitingOfNetwork(db, network);
+  const projects = new Set(waiting.map(({ projectId }) => encodeId('prj', projectId)));
+  const open = new Set(await findAlarmSubjects(db, network, PENDING));
+  for (const subject of new Set([...projects, ...open])) {
+    const id = decodeId('prj', subject);
+    if (id === null || projects.has(subject) === open.has(subject)) continue;
+    await db.transaction((tx) => settleChangeAlarm(tx, { id, network }));
+  }
+  for (const { id, projectId } of waiting) {
+    if (logged.has(id)) continue;
+    logged.add(id);
+    const change = await findAddressChange(db, id);
+    if (change === null) continue;
+    log.error({ alarm: PENDING, subject: encodeId('prj', projectId) }, describeChange(change));
+  }
+  const ids = new Set(waiting.map(({ id }) => id));
+  for (const id of logged) if (!ids.has(id)) logged.delete(id);
+}

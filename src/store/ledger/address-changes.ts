@@ -1,0 +1,153 @@
+import type { Network } from '../../domain/network.ts';
+import type { Policy } from '../../domain/policy.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import type { AccountXpub } from '../../tron/account-xpub.ts';
+import type { TronAddress } from '../../tron/address.ts';
+import { answerOf, commandOf, rowsOf } from '../db/rows-of.ts';
+import { listColumns, maybeText, type Row, text } from '../db/statement.ts';
+
+const columns = {
+  id: 'uuid',
+  projectId: 'uuid',
+  network: text<Network>(),
+  kind: text<'add' | 'derive'>(),
+  policy: text<Policy>(),
+  addresses: 'text[]',
+  firstIndex: 'int4',
+  indexes: 'int8[]?',
+  xpub: maybeText<AccountXpub>(),
+  keyFirstIndex: 'int4?',
+  autoDeriveLimit: 'int4?',
+  actorKind: text<'console' | 'admin'>(),
+  actorId: 'uuid',
+  actedBy: 'text',
+  origin: 'text?',
+  proposedAt: 'timestamptz',
+  dueAt: 'timestamptz',
+  state: text<'waiting' | 'applied' | 'withdrawn' | 'failed'>(),
+  endedAt: 'timestamptz?',
+  endedBy: 'text?',
+  reason: 'text?',
+} as const;
+const COLUMNS = listColumns(columns);
+
+/** The key that addresses were derived from, and what it becomes the project's with if it is new. */
+type Derivation = { xpub: AccountXpub; keyFirstIndex: number; autoDeriveLimit: number; indexes: readonly number[] };
+
+/**
+ * An addition of addresses that waits, or has ended. `firstIndex`: of the ledger when it was proposed; a restore raises it. `derivation`:
+ * `null` where the addresses were given.
+ */
+export type AddressChange = Omit<
+  Row<typeof columns>,
+  'addresses' | 'kind' | 'indexes' | 'xpub' | 'keyFirstIndex' | 'autoDeriveLimit'
+> & { addresses: readonly TronAddress[]; derivation: Derivation | null };
+
+/** They were parsed when they were proposed, and a row never changes. */
+function readChange(row: Row<typeof columns>): AddressChange {
+  const { kind: _, addresses, indexes, xpub, keyFirstIndex, autoDeriveLimit, ...change } = row;
+  const isDerived = indexes !== null && xpub !== null && keyFirstIndex !== null && autoDeriveLimit !== null;
+  return {
+    ...change,
+    addresses: addresses as TronAddress[],
+    derivation: isDerived ? { xpub, keyFirstIndex, autoDeriveLimit, indexes: indexes.map(Number) } : null,
+  };
+}
+
+type NewAddressChange = Omit<AddressChange, 'firstIndex' | 'state' | 'endedAt' | 'endedBy' | 'reason'>;
+
+/** Stores a change that waits. */
+export const insertAddressChange = commandOf(
+  'address-change-insert',
+  `insert into address_changes (id, project_id, network, kind, policy, addresses, first_index, indexes, xpub, key_first_index,
+     auto_derive_limit, actor_kind, actor_id, acted_by, origin, proposed_at, due_at)
+   values ($1, $2, $3, $4, $5, $6, coalesce((select first_index from ledger_identity), 0), $7::int8[], $8, $9, $10, $11, $12, $13, $14,
+     $15, $16)`,
+  ({ derivation, ...change }: NewAddressChange) => [
+    ...[change.id, change.projectId, change.network, derivation === null ? 'add' : 'derive', change.policy],
+    ...[change.addresses, derivation?.indexes.map(BigInt) ?? null, derivation?.xpub ?? null],
+    ...[derivation?.keyFirstIndex ?? null, derivation?.autoDeriveLimit ?? null],
+    ...[change.actorKind, change.actorId, change.actedBy, change.origin],
+    ...[new Date(change.proposedAt), new Date(change.dueAt)],
+  ],
+);
+
+const readChanges = (rows: Row<typeof columns>[]) => rows.map(readChange);
+
+export const findAddressChange = answerOf(
+  'address-change-find',
+  columns,
+  `select ${COLUMNS} from address_changes where id = $1`,
+  (id: string) => [id],
+  ([row]) => (row === undefined ? null : readChange(row)),
+);
+
+/** Those of a project that wait, and the newest 20 that ended; the newest first. */
+export const listAddressChanges = answerOf(
+  'address-change-list',
+  columns,
+  `(select ${COLUMNS} from address_changes where project_id = $1 and state = 'waiting')
+   union all
+   (select ${COLUMNS} from address_changes where project_id = $1 and state <> 'waiting' order by id desc limit 20)
+   order by id desc`,
+  (projectId: string) => [projectId],
+  readChanges,
+);
+
+/** The changes of a project that wait, the oldest first. */
+export const findWaitingChanges = answerOf(
+  'address-change-waiting',
+  columns,
+  `select ${COLUMNS} from address_changes where project_id = $1 and state = 'waiting' order by id`,
+  (projectId: string) => [projectId],
+  readChanges,
+);
+
+/** The changes of a network that wait: the oldest 1,000, without their addresses. */
+export const listWaitingOfNetwork = rowsOf(
+  'address-change-waiting-of-network',
+  { id: 'uuid', projectId: 'uuid' },
+  `select id, project_id from address_changes where network = $1 and state = 'waiting' order by due_at, id limit 1000`,
+  (network: Network) => [network],
+);
+
+/** The changes of a network whose time has come: the longest due 100. */
+export const findDueChanges = answerOf(
+  'address-change-due',
+  { id: 'uuid' },
+  `select id from address_changes where network = $1 and state = 'waiting' and due_at <= $2 order by due_at, id limit 100`,
+  (network: Network, now: UnixMs) => [network, new Date(now)],
+  (rows) => rows.map(({ id }) => id),
+);
+
+export type AddressChangeEnd = { state: 'applied' | 'withdrawn' | 'failed'; at: UnixMs; by: string; reason?: string };
+
+/** Ends a change; `false` if it has ended already. */
+export const endAddressChange = answerOf(
+  'address-change-end',
+  { id: 'uuid' },
+  `update address_changes set state = $2, ended_at = $3, ended_by = $4, reason = $5 where id = $1 and state = 'waiting' returning id`,
+  (id: string, { state, at, by, reason }: AddressChangeEnd) => [id, state, new Date(at), by, reason ?? null],
+  ({ length }) => length === 1,
+);
+
+/**
+ * Whether who proposed a change is an owner still, and was neither reset nor given other rights since; of a key, whether it was not revoked.
+ * `proposerId`: `usr_…` or `adm_…`; `changeId`: `chg_…`, as the audit log knows them. Times of two processes may differ, so the log's numbers
+ * decide what came later.
+ */
+export const isProposerTrusted = answerOf(
+  'address-change-proposer',
+  { isTrusted: 'bool' },
+  `select case c.actor_kind
+       when 'console' then exists (select from people p where p.id = c.actor_id and p.role = 'owner' and p.removed_at is null)
+       else exists (select from admin_keys k where k.id = c.actor_id and k.role = 'owner' and k.revoked_at is null)
+     end and not exists (
+       select from operator_actions later
+       where later.subject = $2 and later.action in ('user.changed', 'user.reset', 'user.removed', 'admin-key.revoked')
+         and later.seq > (select coalesce(max(own.seq), 0) from operator_actions own
+           where own.subject = c.addresses[1] and own.action = 'address.proposed' and own.detail ->> 'change' = $3)) as is_trusted
+   from address_changes c where c.id = $1`,
+  (id: string, { proposerId, changeId }: { proposerId: string; changeId: string }) => [id, proposerId, changeId],
+  ([row]) => row?.isTrusted === true,
+);
