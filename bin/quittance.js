@@ -16,12 +16,12 @@ async function run() {
   const args = process.argv.slice(2);
   // To load every command takes as long as Node takes to start.
   if (args.length === 1 && /^(-V|--version)$/.test(args[0]))
-    return console.log((await load('terminal/version')).readVersion());
-  process.exitCode = await (await load('main')).main(args);
+    return console.log((await load('runtime/version')).readVersion());
+  process.exitCode = await (await load('cli/main')).main(args);
 }
 
 function load(name) {
-  return import(new URL(`../dist/cli/${name}.js`, import.meta.url).href);
+  return import(new URL(`../dist/${name}.js`, import.meta.url).href);
 }
 
 async function build() {

@@ -97,7 +97,7 @@ describe('a checkout runs its sources as they are', () => {
   test('when the build was torn, edited, or lost what it says of itself', async () => {
     const checkout = await copyCopy(built);
     const dist = (name: string) => join(checkout, 'dist', name);
-    writeFileSync(dist('cli/terminal/version.js'), '');
+    writeFileSync(dist('runtime/version.js'), '');
     writeFileSync(dist('cli/main.js'), 'export const main = () => 7;\n');
     writeFileSync(dist('checkout/words/fr.json'), '{}');
     rmSync(dist('service.js'));
@@ -146,17 +146,17 @@ describe('a checkout runs its sources as they are', () => {
     const lines = readFileSync(join(checkout, VERSION), 'utf8').split('\n');
     const line = lines.findIndex((text) => text.includes('throw new Error')) + 1;
     const { stderr } = await runVersion(checkout);
-    expect(stderr).toContain(`cli/terminal/version.js:${line}:${(lines[line - 1] ?? '').indexOf('new Error') + 1}`);
+    expect(stderr).toContain(`runtime/version.js:${line}:${(lines[line - 1] ?? '').indexOf('new Error') + 1}`);
   });
 });
 
 describe('a checkout that cannot build says why and what to do, and runs nothing older', () => {
   test.each([
-    ['is no TypeScript', 'String(version', /src\/cli\/terminal\/version\.ts\(\d+,\d+\): '\)' expected\./],
+    ['is no TypeScript', 'String(version', /src\/runtime\/version\.ts\(\d+,\d+\): '\)' expected\./],
     [
       'needs more than that its types are erased',
       'enum A { B }',
-      /src\/cli\/terminal\/version\.ts\(\d+,3\): .*cannot be erased/,
+      /src\/runtime\/version\.ts\(\d+,3\): .*cannot be erased/,
     ],
   ])('a source that %s', async (_, text, message) => {
     const checkout = await copyCopy(built);
@@ -259,7 +259,7 @@ describe('of what others left among the temporary files', () => {
       const args = ['-f', '-e', 'trace=%file', '-o', trace, process.execPath, commandOf(checkout), command];
       spawnSync('strace', args, { env: { ...process.env, TMPDIR: temporary } });
       const lines = readFileSync(trace, 'utf8').split('\n');
-      expect(lines.some((line) => line.includes('dist/cli/terminal/version.js'))).toBe(true);
+      expect(lines.some((line) => line.includes('dist/runtime/version.js'))).toBe(true);
       expect(lines.filter((line) => line.includes(`"${temporary}`))).toEqual([]);
     }
   });

@@ -330,6 +330,8 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
       ...{ slot: 4, at: '2026-09-01 12:00:00+00', project_id: PROJECT, first_id: id, last_id: id, count: 1 },
       requests: JSON.stringify([{ id, method: 'GET', route: '/v1/events', status: 200, took_ms: 2, external_id: ODD }]),
     });
+  }
+  if (version >= 13) {
     const change = {
       ...{ project_id: PROJECT, network: 'devnet', policy: 'tail', first_index: 0, actor_kind: 'console' },
       ...{ actor_id: uuid(0x2201), acted_by: ODD, proposed_at: AT, due_at: '2026-09-02 12:00:00.123456+00' },
