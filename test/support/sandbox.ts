@@ -65,8 +65,13 @@ export async function startSandboxProcess(
 }
 
 /** Runs a command beside a sandbox, and returns the JSON that it prints. Rejects with `code`, `stdout` and `stderr` when it fails. */
-export async function runInSandbox(dataDir: string, ...args: string[]): Promise<Json> {
-  const surroundings = recordSurroundings({ env: { QUITTANCE_DATA_DIR: dataDir } });
+export function runInSandbox(dataDir: string, ...args: string[]): Promise<Json> {
+  return runWith({ QUITTANCE_DATA_DIR: dataDir }, ...args);
+}
+
+/** The same in any environment. */
+export async function runWith(env: NodeJS.ProcessEnv, ...args: string[]): Promise<Json> {
+  const surroundings = recordSurroundings({ env });
   const code = await main([...args, '--json'], surroundings);
   const { written } = surroundings;
   if (code !== 0) throw Object.assign(new Error(`quittance ${args.join(' ')} failed`), { code, ...written });
