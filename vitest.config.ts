@@ -9,6 +9,8 @@ export default defineConfig({
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
     // Minutes of every combination, and database servers that die; `npm run test:long` runs them.
     exclude: [...configDefaults.exclude, 'test/long/**', 'test/ha/**'],
+    // An invoice lives for 15 minutes there. `npm run test:long` gives each world an hour.
+    provide: { simulatedMinutes: 20 },
     globalSetup: ['build/test-packages.js', 'test/support/postgres-global-setup.ts'].map((path) =>
       join(import.meta.dirname, path),
     ),

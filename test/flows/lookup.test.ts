@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { payScenario } from '../../src/devnet/payer/pay-scenario.ts';
 import type { Scenario } from '../../src/devnet/payer/scenarios.ts';
 import { decodeId } from '../../src/domain/ids.ts';
+import { likelyMistake } from '../../src/domain/mismatch/likely-mistake.ts';
 import { formatAmount, microUsdt } from '../../src/domain/money.ts';
 import { runSql } from '../contract/sql.ts';
 import { type FaultKind, untilHeadIsExamined } from '../support/fault-flow.ts';
@@ -257,7 +258,12 @@ describe('a look-up tells nothing of other invoices', () => {
           arrived: theirs.amount,
           expected: mine.amount,
           by: formatAmount(microUsdt(differenceMicro > 0n ? differenceMicro : -differenceMicro)),
-          likely: null,
+          // One amount in a hundred is a mistyped form of another, by chance.
+          likely: likelyMistake({
+            payableMicro: microUsdt(mine.amountMicro),
+            requestedMicro: microUsdt(25_000_000n),
+            arrivedMicro: microUsdt(theirs.amountMicro),
+          }),
         });
         expect(their.answers[1]?.body).toEqual(first?.body);
         expect(Object.keys(strange.answers[0]?.body)).toEqual(Object.keys(first?.body));

@@ -5,8 +5,9 @@ import base from '../../vitest.config.ts';
 export default defineConfig({
   test: {
     ...base.test,
-    include: ['test/long/**/*.test.ts', 'test/ha/**/*.test.ts'],
+    include: ['test/long/**/*.test.ts', 'test/ha/**/*.test.ts', 'test/simulation/seeds-*.test.ts'],
     exclude: configDefaults.exclude,
+    provide: { simulatedMinutes: 60 },
     // They wait more than they compute.
     maxConcurrency: 3,
     testTimeout: 180_000,

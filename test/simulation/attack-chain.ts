@@ -106,8 +106,15 @@ export function blockAfter(
   };
   const bytes = encodeBlockHeader(header);
   if (bytes === null) throw new Error('the header cannot be encoded');
-  const signature = signMessage(bytes, key.privateKey);
-  return { number, id: blockIdOf(bytes, number), parentId: parent.id, time, header, signature, transactions };
+  let signature: string | undefined;
+  return {
+    ...{ number, id: blockIdOf(bytes, number), parentId: parent.id, time, header, transactions },
+    // It takes longer than all the rest, and of many blocks nobody asks for it.
+    get signature() {
+      signature ??= signMessage(bytes, key.privateKey);
+      return signature;
+    },
+  };
 }
 
 /** Blocks of other keys than the producers', one on the other. */

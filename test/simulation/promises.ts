@@ -1,7 +1,14 @@
-import { expect, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import { failureText, keepSeed } from './seeds.ts';
 import { minimise, simulate } from './simulate.ts';
 import { formatPlan, type Plan, parsePlan, shapeOf } from './world/plan.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** How long each world of `seeds-*.test.ts` has its troubles. */
+    simulatedMinutes: number;
+  }
+}
 
 /** A simulated hour takes seconds, and the smallest failing plan is looked for when one fails. */
 const TIMEOUT_MS = 300_000;
@@ -31,13 +38,14 @@ const SLOW_MS = 30_000;
 const MAX_PROCESSES = 3;
 const MAX_ROUND_MS = 27 * SLOW_MS;
 
-/** An hour of chain time with every trouble, for the seeds of these places. */
-export function hours(from: number, count: number): Plan[] {
+/** Worlds with every trouble, for the seeds of these places. */
+export function worlds(from: number, count: number): Plan[] {
+  const minutes = inject('simulatedMinutes');
   const plans: Plan[] = [];
   for (let seed = 1; plans.length < from + count; seed += 1) {
     const { slotMs, producers, processes } = shapeOf(seed);
     const isQuick = slotMs >= SLOW_MS && producers * slotMs <= MAX_ROUND_MS && processes.length <= MAX_PROCESSES;
-    if (isQuick) plans.push(parsePlan(`${seed} 60`));
+    if (isQuick) plans.push(parsePlan(`${seed} ${minutes}`));
   }
   return plans.slice(from);
 }

@@ -1,4 +1,4 @@
-import { hours, keepsPromises } from './promises.ts';
+import { keepsPromises, worlds } from './promises.ts';
 import { readSeeds } from './seeds.ts';
 
-keepsPromises([...readSeeds(), ...hours(0, 25)]);
+keepsPromises([...readSeeds(), ...worlds(0, 25)]);

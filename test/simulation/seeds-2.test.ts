@@ -1,3 +1,3 @@
-import { hours, keepsPromises } from './promises.ts';
+import { keepsPromises, worlds } from './promises.ts';
 
-keepsPromises(hours(25, 25));
+keepsPromises(worlds(25, 25));
