@@ -27,11 +27,19 @@ test('the pictures of the console', { timeout: 180_000 }, async () => {
     { to: other.address, amountMicro: 25_000_000n },
     { to: other.address, amountMicro: 7n },
   );
+  const endpoint = `/webhooks/${/whe_[0-9a-z]{26}/.exec((await shown.get('/webhooks')).text)?.[0]}`;
   const browser = await launchChromium();
   const shots = [
     { name: 'today', path: '/', look: {} },
     { name: 'invoice', path: `/invoices/${twice.invoiceId}`, look: {} },
     { name: 'unmatched', path: '/unmatched', look: { colorScheme: 'dark' } },
+    { name: 'invoices', path: '/invoices', look: {} },
+    { name: 'webhooks', path: endpoint, look: {} },
+    { name: 'addresses', path: '/addresses', look: {} },
+    { name: 'chain', path: '/chain', look: {} },
+    { name: 'reports', path: '/reports', look: {} },
+    { name: 'requests', path: '/requests', look: {} },
+    { name: 'settings', path: '/settings/project', look: {} },
     { name: 'phone', path: '/', look: { viewport: { width: 390, height: 844 } } },
   ] as const;
   for (const { name, path, look } of shots) {
