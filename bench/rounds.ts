@@ -38,7 +38,7 @@ export type Sample = {
   otherCores: number;
 };
 
-type Target = { side: Side; tables: Tables; server: Server; connection: PostgresConnection; paths: string[] };
+export type Target = { side: Side; tables: Tables; server: Server; connection: PostgresConnection; paths: string[] };
 
 /**
  * Measures all sides in turn: within a round each figure of the service stands next to the same figures of the baselines, seconds
@@ -138,7 +138,8 @@ async function pathsOf(client: Parameters<typeof sampleIds>[0], side: Side): Pro
   return ids.map((id) => (isService(side) ? `/v1/invoices/${encodeId('inv', id)}` : `/invoices/${id}`));
 }
 
-async function stretch(options: {
+/** Loads one target for a while. */
+export async function stretch(options: {
   target: Target;
   work: Work;
   connections: number;

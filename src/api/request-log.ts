@@ -73,7 +73,10 @@ function startWriting({ db, log, now }: Omit<Deps, 'metrics'>, writer: Writer, l
 
 async function finish(loop: Loop, writer: Writer, log: Logger): Promise<void> {
   const limit = new AbortController();
-  const rest = loop.stop().then(writer.write);
+  const rest = loop.stop().then(async () => {
+    // Whose client is gone, nobody waits for: such a request may end while the others are written.
+    while (writer.left() > 0) await writer.write();
+  });
   const failure = await Promise.race([rest, delay(STOP_MS, undefined, { signal: limit.signal })]).then(
     () => null,
     (error: unknown) => error,
@@ -127,10 +130,16 @@ function isRetryable(error: unknown): boolean {
 function describe(request: FastifyRequest, { statusCode }: FastifyReply, tookMs: number): AnsweredRequest {
   const { key, isAdmitted, code, externalId } = notesOf(request);
   return {
-    ...{ key, isAdmitted },
+    key,
+    isAdmitted,
     request: {
-      ...{ id: request.id, method: request.method, route: request.routeOptions.url, status: statusCode },
-      ...{ took_ms: Math.round(tookMs), code: code ?? undefined, external_id: externalId ?? undefined },
+      id: request.id,
+      method: request.method,
+      route: request.routeOptions.url,
+      status: statusCode,
+      took_ms: Math.round(tookMs),
+      code: code ?? undefined,
+      external_id: externalId ?? undefined,
     },
   };
 }

@@ -37,7 +37,12 @@ test('the page of a request says in words what was asked and how it ended, and l
   const { text } = await get(`/requests/${refused}`, 'vera');
   for (const told of [
     ...[refused, 'POST', '/v1/invoices', '409', 'IDEMPOTENCY_CONFLICT', 'The request conflicts with an earlier one.'],
-    ...['use a new key for a new order attempt', `href="/invoices/${invoice.invoiceId}"`, 'test'],
+    ...[
+      'use a new key for a new order attempt',
+      '<code>conflict</code> says',
+      `href="/invoices/${invoice.invoiceId}"`,
+      'test',
+    ],
     '&lt;img src=x onerror=alert(1)&gt;',
   ]) {
     expect(text).toContain(told);

@@ -119,7 +119,7 @@ export function requestPage(visit: Visit, project: ListedProjectView | null, sho
       ['Asked', asked(shown)],
       ['Answer', html`${badge(shown)} ${shown.code ?? (shown.status < 400 ? 'done' : null)}`],
       ['What it means', problem && html`${problem.title}.`],
-      ['What the shop can do', problem?.advice ?? null],
+      ['What the shop can do', problem && withCode(problem.advice)],
       ['Took', `${number(tookMs)} ms`],
       [
         'Key',
@@ -141,6 +141,12 @@ export function requestPage(visit: Visit, project: ListedProjectView | null, sho
     ])}<p class="hint">Bodies, queries and headers are not kept.</p></section>
 <div class="pager"><a href="${urlTo(visit, '/requests', project)}">All requests</a></div>`,
   };
+}
+
+/** What stands between `…` is a name. */
+function withCode(text: string): Html {
+  const parts = text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`));
+  return html`${parts}`;
 }
 
 /** A later release may have written it. */

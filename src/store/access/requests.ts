@@ -41,13 +41,14 @@ export function slotOf(time: UnixMs): number {
 export const UNPACKED = `json_to_recordset(b.requests::json) as r (id text collate "C", method text, route text, status int4, code text,
      external_id text, took_ms int4)`;
 
-// JSON has no line break of its own, so the batches are lines of one text, which nothing has to be escaped in.
-/** Writes batches. One that was written before is left as it is. */
+// JSON has no line break of its own, so the batches are lines of one text, which nothing has to be escaped in. Nobody waits until the disk
+// (or a standby) has them: that would hold up the commits of creations.
+/** Writes batches, which a crash of the server within the next second may lose. One that was written before is left as it is. */
 export const insertRequests = commandOf(
   'requests-insert',
   `insert into requests (slot, at, project_id, key_id, first_id, last_id, count, requests)
    select slot, at, project_id, key_id, first_id, last_id, count, requests
-   from unnest($1::int4[], $2::timestamptz[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::int4[], string_to_array($8, e'\\n'))
+   from (select set_config('synchronous_commit', 'off', true)) as unhurried, unnest($1::int4[], $2::timestamptz[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::int4[], string_to_array($8, e'\\n'))
      as t (slot, at, project_id, key_id, first_id, last_id, count, requests)
    on conflict do nothing`,
   (batches: readonly RequestBatch[]) => {
