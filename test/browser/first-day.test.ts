@@ -31,6 +31,8 @@ beforeAll(async () => {
   url = `http://localhost:${port}`;
   const env = { QUITTANCE_CONSOLE_PORT: String(port), QUITTANCE_CONSOLE_URL: url };
   [sandbox, browser] = await Promise.all([startSandboxProcess(dataDir, env, SOURCE_COMMAND), launchChromium()]);
+  // The console starts after the rest is ready, and prints its link then.
+  await eventually(sandbox.output, (output) => output.includes(`${url}/sandbox/`));
   receiver = createServer((request, response) => {
     let body = '';
     request.on('data', (chunk) => {
