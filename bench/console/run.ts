@@ -51,7 +51,7 @@ export async function runConsole(context: BenchContext): Promise<BenchResult> {
   onStart(load);
   const job: LoadJob = {
     ...{ kind: 'create', url: `${service.url}/v1/invoices`, connections: CONNECTIONS, seconds: plan.seconds },
-    headers: { authorization: `Bearer ${apiKey}` },
+    headers: { 'x-api-key': apiKey },
   };
   await ask(load, job);
   const phases: Phase[] = [];

@@ -7,6 +7,7 @@ import { readOneNote } from '../../operator/input/read-note.ts';
 import { createInvoiceByHand, readExternalId } from '../../operator/invoices/create-invoice-by-hand.ts';
 import { exportInvoices, INVOICE_COLUMNS } from '../../operator/invoices/export-invoices.ts';
 import { listInvoices, readAmount, readInvoiceFilter, showInvoice } from '../../operator/invoices/list-invoices.ts';
+import { givingWay } from '../../runtime/give-way.ts';
 import { html } from '../../web/html.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import { readForm, readQuery } from '../page/read-fields.ts';
@@ -58,7 +59,7 @@ async function sendCsv(deps: ConsoleDeps, { visit, request, reply }: Asked): Pro
     'Content-Disposition': `attachment; filename="invoices-${projectId}.csv"`,
     'Cache-Control': 'no-store',
   });
-  return { sent: reply.send(Readable.from(lines)) };
+  return { sent: reply.send(Readable.from(givingWay(lines))) };
 }
 
 async function create(deps: ConsoleDeps, { visit, request, tokens }: Asked): Promise<Answer> {

@@ -3,6 +3,7 @@ import { AppError } from '../../domain/errors.ts';
 import { AUDIT_COLUMNS, exportAudit, listAudit, readAuditFilter } from '../../operator/audit/list-audit.ts';
 import { readHead, verifyAudit } from '../../operator/audit/verify-audit.ts';
 import { writeRows } from '../../operator/export/write-rows.ts';
+import { givingWay } from '../../runtime/give-way.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import { readQuery } from '../page/read-fields.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
@@ -43,5 +44,5 @@ async function send(deps: ConsoleDeps, { visit, request, reply }: Asked, format:
     'Content-Disposition': `attachment; filename="audit.${format}"`,
     'Cache-Control': 'no-store',
   });
-  return { sent: reply.send(Readable.from(writeRows(format, { columns: AUDIT_COLUMNS, batches }))) };
+  return { sent: reply.send(Readable.from(givingWay(writeRows(format, { columns: AUDIT_COLUMNS, batches })))) };
 }

@@ -51,21 +51,24 @@ export const findDeskInvoices = answerOf(
   'invoice-desk-list',
   { looked: count, last: 'uuid?', invoice: maybe(listed) },
   `with seen as materialized (
-     select i.* from invoices i
+     select i.id, i.address_id, i.status, i.requested_micro, i.payable_micro from invoices i
      where i.project_id = $1 and i.id >= $2 and i.id < $3 order by i.id desc limit $4::int8),
+   last as (select id from seen order by id limit 1),
    fitting as (
-     select * from seen s
-     where ($5::int8 is null or s.payable_micro = $5 or s.requested_micro = $5)
-     union
-     select i.* from addresses a join invoices i on i.address_id = a.id and i.payable_micro = $5
-     where a.project_id = $1 and $9::bool and i.id >= $2 and i.id < $3)
-   select (select count(*) from seen) as looked, (select id from seen order by id limit 1) as last, f.*
+     select * from seen where $5::int8 is null or payable_micro = $5 or requested_micro = $5
+     union all
+     select i.id, i.address_id, i.status, i.requested_micro, i.payable_micro
+     from addresses a join invoices i on i.address_id = a.id and i.payable_micro = $5
+     where a.project_id = $1 and $9::bool and i.id >= $2 and i.id < (select id from last)),
+   chosen as (
+     select f.id from fitting f join addresses a on a.id = f.address_id
+     where ($6::text is null or f.status = $6) and ($7::text is null or a.policy = $7)
+     order by f.id desc limit $8::int8)
+   select (select count(*) from seen) as looked, (select id from last) as last, f.*
    from (select) as one
    left join lateral (
      select ${listColumns({ invoice: maybe(listed) }, 'i.', { invoice: SOURCES })}
-     from fitting i ${JOINS}
-     where ($6::text is null or i.status = $6) and ($7::text is null or a.policy = $7)
-     order by i.id desc limit $8::int8) f on true
+     from chosen c join invoices i on i.id = c.id ${JOINS}) f on true
    order by f.invoice_id desc`,
   (projectId: string, filter: InvoiceFilter, page: { limit: number; window: number; isFirst: boolean }) => [
     ...[projectId, filter.notBefore ?? NIL_UUID, filter.before ?? NO_UUID_IS_ABOVE, page.window, filter.amountMicro],

@@ -1,0 +1,30 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Work beside the answers may take this share of a busy event loop: one part of so many. */
+const SHARE = 32;
+const MAX_REST_MS = 2000;
+/** An event loop that works less than this has time for us. */
+const BUSY = 0.5;
+
+/**
+ * Hands on what `source` makes, and gives way to the rest of the process: after each item it rests a moment, and while the event loop is
+ * busy with others, up to 32 times as long as the item took, at most two seconds.
+ */
+export async function* givingWay<Item>(source: AsyncIterable<Item>): AsyncGenerator<Item> {
+  let startedMs = performance.now();
+  for await (const item of source) {
+    const tookMs = performance.now() - startedMs;
+    yield item;
+    await rest(tookMs);
+    startedMs = performance.now();
+  }
+}
+
+async function rest(tookMs: number): Promise<void> {
+  const untilMs = performance.now() + Math.min(MAX_REST_MS, tookMs * SHARE);
+  do {
+    const before = performance.eventLoopUtilization();
+    await sleep(Math.max(1, tookMs / 4));
+    if (performance.eventLoopUtilization(before).utilization < BUSY) return;
+  } while (performance.now() < untilMs);
+}
