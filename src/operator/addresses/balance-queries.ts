@@ -14,7 +14,7 @@ const columns = {
   retiredAt: 'timestamptz?',
   barredAt: 'timestamptz?',
   derivationIndex: 'int4?',
-  check: maybe({ chainMicro: 'numeric', expectedMicro: 'numeric', openingMicro: 'numeric', at: 'timestamptz' }),
+  check: maybe({ chainMicro: 'numeric', expectedMicro: 'numeric', at: 'timestamptz' }),
 } as const;
 
 /** `check`: the last comparison with the chain; `null` before the first one. */
@@ -25,21 +25,23 @@ export const listWithChecks = rowsOf(
   'balances-list',
   columns,
   `select a.id, ${addressColumn('a')} as address, a.policy, a.position, a.created_at, a.retired_at, a.barred_at, a.derivation_index,
-     b.balance_micro as check_chain_micro, b.expected_micro as check_expected_micro, b.opening_micro as check_opening_micro,
-     b.checked_at as check_at
+     b.balance_micro as check_chain_micro, b.expected_micro as check_expected_micro, b.checked_at as check_at
    from addresses a left join balance_checks b on b.address_id = a.id
    where a.project_id = $1 and a.position > $2 order by a.position limit $3`,
   (projectId: string, after: number, limit: number) => [projectId, after, limit],
 );
 
-/** What came to and left each of these addresses (UUIDs) since the height of their opening, or ever where there is none. */
-export const sumSinceOpening = answerOf(
+/**
+ * What came to and left each of these addresses (UUIDs) above the height of their last comparison, or ever where there is none. What is
+ * corrected below that height counts from the next comparison on.
+ */
+export const sumSinceCheck = answerOf(
   'balances-sum',
   { id: 'uuid', micro: 'numeric' },
   `select a.id, (select coalesce(sum(t.amount_micro), 0) from transfers t
-       where t.address_id = a.id and t.block_number > coalesce(b.opening_block, -1) and ${stands('t')})
+       where t.address_id = a.id and t.block_number > coalesce(b.checked_block, -1) and ${stands('t')})
      - (select coalesce(sum(o.amount_micro), 0) from outgoing_transfers o
-       where o.address_id = a.id and o.block_number > coalesce(b.opening_block, -1) and ${outgoingStands('o')}) as micro
+       where o.address_id = a.id and o.block_number > coalesce(b.checked_block, -1) and ${outgoingStands('o')}) as micro
    from addresses a left join balance_checks b on b.address_id = a.id where a.id = any($1::uuid[])`,
   (ids: readonly string[]) => [ids],
   (rows) => new Map(rows.map(({ id, micro }) => [id, micro])),

@@ -6,7 +6,7 @@ import type { Project } from '../../store/ledger/projects.ts';
 import type { Actor } from '../actor.ts';
 import { ifTooSlow, limitTime } from '../limit-time.ts';
 import { selectProject } from '../projects/select-project.ts';
-import { type BalanceRow, listWithChecks, sumSinceOpening } from './balance-queries.ts';
+import { type BalanceRow, listWithChecks, sumSinceCheck } from './balance-queries.ts';
 import type { BalanceListView, BalanceView } from './views.ts';
 
 /** Addresses of a page. Comparing as many with the chain takes seconds. */
@@ -43,7 +43,7 @@ function sumOf(db: Database, rows: readonly BalanceRow[]): Promise<Map<string, b
   return db
     .snapshot(async (tx) => {
       await limitTime(tx, TIMEOUT_MS);
-      return sumSinceOpening(tx, ids);
+      return sumSinceCheck(tx, ids);
     })
     .catch(ifTooSlow);
 }
@@ -54,7 +54,7 @@ function viewBalance({ check, ...row }: BalanceRow, sumMicro: bigint | null): Ba
     status: row.barredAt !== null ? 'blocked' : row.retiredAt !== null ? 'retired' : 'active',
     ...{ derivationIndex: row.derivationIndex, createdAt: toIso(row.createdAt) },
     retiredAt: row.retiredAt && toIso(row.retiredAt),
-    ledger: sumMicro === null ? null : formatSigned((check?.openingMicro ?? 0n) + sumMicro),
+    ledger: sumMicro === null ? null : formatSigned((check?.expectedMicro ?? 0n) + sumMicro),
     chain: check && {
       balance: formatSigned(check.chainMicro),
       isSame: check.chainMicro === check.expectedMicro,
