@@ -43,29 +43,30 @@ grant insert (project_id, action, subject, detail, acted_by, acted_at, actor_kin
   on operator_actions to quittance_runtime;
 
 grant update (name, max_surcharge_micro, invoice_lifetime_ms, policy, support_contact, return_url, accent, logo_id, max_unpaid,
-  max_unpaid_per_minute) on projects to quittance_runtime;
-grant update (last_used_at, revoked_at) on api_keys to quittance_runtime;
+  max_unpaid_per_minute, mac) on projects to quittance_runtime;
+grant update (last_used_at, revoked_at, mac) on api_keys to quittance_runtime;
 grant update (last_used_at, revoked_at) on admin_keys to quittance_runtime;
-grant update (auto_derive_limit, auto_derived) on account_keys to quittance_runtime;
-grant update (retired_at) on addresses to quittance_runtime;
-grant update (status, event_count, paid_transfer_id) on invoices to quittance_runtime;
+grant update (auto_derive_limit, auto_derived, mac) on account_keys to quittance_runtime;
+grant update (retired_at, mac) on addresses to quittance_runtime;
+grant update (status, event_count, paid_transfer_id, mac, paid_mac) on invoices to quittance_runtime;
+grant update (mac) on transfers, events, producer_sets to quittance_runtime;
 grant update (refused_at) on refused_amounts to quittance_runtime;
 grant update (position, epoch) on allocation_hints to quittance_runtime;
 grant update (good_block, checked_block, balance_micro, expected_micro, node, checked_at, due_at)
   on balance_checks to quittance_runtime;
-grant update (solid_number, solid_id, solid_time, updated_at, halted_at, halt_reason) on chain_cursors to quittance_runtime;
+grant update (solid_number, solid_id, solid_time, updated_at, halted_at, halt_reason, mac) on chain_cursors to quittance_runtime;
 grant update (confirmed_at) on producer_confirmations to quittance_runtime;
 grant update (updated_at, status) on chain_status to quittance_runtime;
 grant update (holder, epoch, expires_at) on leases to quittance_runtime;
 grant update (detail, seen_at, seen_count, resolved_at) on alarms to quittance_runtime;
 grant update (last_position) on event_streams to quittance_runtime;
-grant update (url, description, event_types, failing_since, consecutive_failures, open_until, disabled_at, disabled_reason)
+grant update (url, description, event_types, failing_since, consecutive_failures, open_until, disabled_at, disabled_reason, mac)
   on webhook_endpoints to quittance_runtime;
 grant update (master_key_id, sealed, ends_at) on webhook_secrets to quittance_runtime;
 grant update (status, attempt_count, max_attempts, next_attempt_at, created_at, finished_at, last_status, last_error)
   on deliveries to quittance_runtime;
 grant update (attempted_at, status, error, latency_ms, answer) on delivery_attempts to quittance_runtime;
-grant update (master_key_id, sealed, retired_at) on receipt_keys to quittance_runtime;
+grant update (master_key_id, sealed, retired_at, mac) on receipt_keys to quittance_runtime;
 grant update (role, projects, removed_at, password_hash, master_key_id, totp_sealed, totp_step, misses, missed_at)
   on people to quittance_runtime;
 grant update (counter, last_used_at, removed_at) on passkeys to quittance_runtime;

@@ -18,7 +18,14 @@ export async function createMany(
   connections: number,
 ): Promise<Creates> {
   const deps = { db, now: () => unixMs(Date.now()), random: pooledRandom, randomBelow: (n: number) => randomInt(n) };
-  const rule = { keyId, projectId, policy, maxSurchargeMicro: MAX_SURCHARGE_MICRO };
+  const rule = {
+    keyId,
+    projectId,
+    policy,
+    maxSurchargeMicro: MAX_SURCHARGE_MICRO,
+    network: 'devnet',
+    invoiceLifetimeMs: 1_800_000,
+  } as const;
   const prefix = randomBytes(8).toString('hex');
   const ids: string[] = [];
   let next = 0;

@@ -3,8 +3,8 @@ import { assertNever } from '../domain/assert-never.ts';
 import { describePayment, projectInvoice } from '../domain/event.ts';
 import { decodeId, encodeId, NIL_UUID } from '../domain/ids.ts';
 import { formatAmount, type MicroUsdt } from '../domain/money.ts';
+import { createSharing, type Sharing } from '../payments/create-invoice.ts';
 import { createOrder, type Ordered } from '../payments/create-order.ts';
-import { type SharedInserts, shareInserts } from '../payments/share-inserts.ts';
 import { Type } from '../runtime/type.ts';
 import { type FoundInvoice, findInvoiceByExternalId } from '../store/ledger/invoices.ts';
 import { findInvoicePayment } from '../store/ledger/payments.ts';
@@ -25,13 +25,13 @@ const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
 export function registerInvoices(app: FastifyInstance, deps: ApiDeps): void {
   const guard = createGuard(deps);
   const findInvoice = createInvoiceReader(deps.db, deps.now);
-  const creating = { ...deps, inserts: shareInserts(deps) };
+  const creating = { ...deps, sharing: createSharing(deps) };
   app.post('/v1/invoices', { ...guard, schema: createSchema }, (request, reply) => create(creating, request, reply));
   app.get('/v1/invoices/:invoiceId', { ...guard, schema: readSchema }, (request) => read(deps, findInvoice, request));
   app.get('/v1/invoices', { ...guard, schema: listSchema }, (request) => list(deps, request));
 }
 
-async function create(deps: ApiDeps & { inserts: SharedInserts }, request: FastifyRequest, reply: FastifyReply) {
+async function create(deps: ApiDeps & { sharing: Sharing }, request: FastifyRequest, reply: FastifyReply) {
   const caller = callerOf(request);
   const idempotencyKey = readIdempotencyKey(request);
   const body = request.body instanceof Uint8Array ? request.body : new Uint8Array();

@@ -8,6 +8,7 @@ export type ErrorCode =
   | 'SCHEMA_NEWER'
   | 'SCHEMA_CHANGED'
   | 'ADDRESS_DAMAGED'
+  | 'ROW_CHANGED'
   | 'MIGRATION_REFUSED'
   | 'BACKUP_DAMAGED'
   | 'BACKUP_TAMPERED'

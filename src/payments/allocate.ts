@@ -1,21 +1,26 @@
-import { amountAlone, codeWords, countCodeWords, type WordRange, wordRange } from '../domain/code-word.ts';
+import { amountAlone, codeWords, countCodeWords, type WordRange } from '../domain/code-word.ts';
 import type { ProjectedInvoice } from '../domain/event.ts';
-import type { MicroUsdt } from '../domain/money.ts';
 import type { Sql } from '../store/db/database.ts';
-import { advanceHint, countFreeExact, countReservedByPart, findReservedInPart } from '../store/ledger/allocation.ts';
-import { insertExactInvoices, insertTailInvoices, type NewInvoice } from '../store/ledger/invoice-creation.ts';
-import type { Rule, SharedInserts } from './share-inserts.ts';
+import {
+  advanceHint,
+  countReservedByPart,
+  findFreeExact,
+  findReservedInPart,
+  hasExactBehindHint,
+  type Place,
+} from '../store/ledger/allocation.ts';
+import { insertInvoices, type NewInvoice, type Rule } from '../store/ledger/invoice-creation.ts';
+import { type Offer, type Places, rangeOf } from './places.ts';
+import { offer, type SharedInserts, WORDS_EACH } from './share-inserts.ts';
 
-type Deps = { db: Sql; randomBelow(n: number): number };
-
-/** Words tried when the taken ones are known: other requests can hardly take them all in the meantime. */
-const SECOND_DRAW = 32;
+type Deps = { db: Sql; places: Places; randomBelow(n: number): number };
 
 /** A range is looked at in parts of so many micro-USDT, 900 words, because the widest ones have 90,000. */
 const PART_MICRO = 10_000n;
 
 /** Addresses among which requests for one amount at once may have to spread. */
 const MAX_SPREAD = 256;
+const LEAST_SPREAD = 16;
 
 /** Every so many addresses those before are remembered as taken, so that no creation looks at many more. */
 export const HINT_EVERY = 8;
@@ -31,36 +36,50 @@ export async function allocateFirst(
   invoice: NewInvoice,
   rule: Rule,
 ): Promise<ProjectedInvoice | null> {
-  if (rule.policy === 'tail') return inserts.tail({ invoice, rule });
-  return noteFull(deps, rule, invoice, await inserts.exact({ invoice, rule }));
+  const created = await inserts({ invoice, rule });
+  if (created === null) return null;
+  await noteFull(deps, rule, invoice, created.place);
+  return created.invoice;
 }
 
 export type Allocated = { kind: 'created'; invoice: ProjectedInvoice } | { kind: 'lost' } | { kind: 'exhausted' };
 
 /**
- * Looks at what is free, and takes of that. `lost`: others took it first, or something else stood against the invoice.
- * `exhausted`: nothing is free. `round` counts from 1; the more were lost, the more widely requests spread.
+ * Looks at what is free, takes of that, and remembers the rest for those who come next. `lost`: others took it first, or something else
+ * stood against the invoice. `exhausted`: nothing is free. `round` counts from 1; the more were lost, the more widely requests spread.
  */
 export async function allocateNext(deps: Deps, invoice: NewInvoice, rule: Rule, round: number): Promise<Allocated> {
-  const allocate = rule.policy === 'exact' ? takeAddress : takeWord;
-  return allocate(deps, invoice, rule, round);
+  deps.places.forget(rule);
+  const found = await (rule.policy === 'exact' ? findAddresses : findWords)(deps, invoice, rule, round);
+  if (found.kind !== 'free') return found;
+  const [mine, ...rest] = found.offers;
+  if (mine === undefined) return { kind: 'lost' };
+  deps.places.remember(rule, invoice.requestedMicro, rest);
+  const [inserted] = await insertInvoices(deps.db, [offer(invoice, rule, mine).invoice]);
+  if (!inserted) return { kind: 'lost' };
+  await noteFull(deps, rule, invoice, mine.place);
+  return { kind: 'created', invoice: inserted };
 }
 
-async function takeWord(deps: Deps, invoice: NewInvoice, rule: Rule): Promise<Allocated> {
+type Found = { kind: 'free'; offers: Offer[] } | { kind: 'lost' } | { kind: 'exhausted' };
+
+async function findWords(deps: Deps, invoice: NewInvoice, rule: Rule): Promise<Found> {
   const { db, randomBelow } = deps;
-  const { projectId } = rule;
-  const range = wordRange(invoice.requestedMicro, rule.maxSurchargeMicro);
-  const reserved = await countReservedByPart(db, projectId, range, PART_MICRO);
+  const range = rangeOf(rule, invoice.requestedMicro);
+  const reserved = await countReservedByPart(db, rule.projectId, range, PART_MICRO);
   if (reserved === null) return { kind: 'exhausted' };
-  const part = drawPart(range, reserved, randomBelow);
+  const part = drawPart(range, reserved.reserved, randomBelow);
   if (part === null) {
-    await advanceHint(db, projectId, 'tail', range, countCodeWords(range));
+    await advanceHint(db, rule.projectId, 'tail', range, countCodeWords(range));
     return { kind: 'lost' };
   }
-  const taken = new Set(await findReservedInPart(db, projectId, range, part));
+  const { place } = reserved;
+  const taken = new Set(await findReservedInPart(db, place.id, part));
   const free = codeWords(part).filter((word) => !taken.has(word));
-  const [inserted] = await insertTailInvoices(db, [{ ...invoice, words: drawFrom(free, randomBelow), range }]);
-  return outcome(inserted);
+  const words = shuffle(free, randomBelow);
+  const offers: Offer[] = [];
+  while (words.length > 0) offers.push({ place, words: words.splice(0, WORDS_EACH) });
+  return { kind: 'free', offers };
 }
 
 /** A part of the range in which a word is free, drawn by how many are; `null` if there is none. */
@@ -80,42 +99,32 @@ function drawPart(range: WordRange, reserved: readonly bigint[], randomBelow: (n
   return null;
 }
 
-async function takeAddress(deps: Deps, invoice: NewInvoice, rule: Rule, round: number): Promise<Allocated> {
-  const { db } = deps;
-  const { projectId } = rule;
+async function findAddresses(deps: Deps, invoice: NewInvoice, rule: Rule, round: number): Promise<Found> {
+  const { db, randomBelow } = deps;
   const amount = amountAlone(invoice.requestedMicro);
-  const { free, isAnyLookedAt } = await countFreeExact(db, projectId, amount, Math.min(4 ** round, MAX_SPREAD));
-  if (free === 0) {
+  const limit = Math.min(LEAST_SPREAD * 4 ** (round - 1), MAX_SPREAD);
+  const found = await findFreeExact(db, rule.projectId, amount, limit);
+  if (found.length === 0) {
     // The next refusal looks at none.
-    if (isAnyLookedAt) await advanceHint(db, projectId, 'exact', amount, 1n);
+    if (await hasExactBehindHint(db, rule.projectId, amount))
+      await advanceHint(db, rule.projectId, 'exact', amount, 1n);
     return { kind: 'exhausted' };
   }
-  const [inserted] = await insertExactInvoices(db, [{ ...invoice, skipped: deps.randomBelow(free) }]);
-  return outcome(await noteFull(deps, rule, invoice, inserted));
+  const places = round === 1 ? found : shuffle(found, randomBelow);
+  return { kind: 'free', offers: places.map((place) => ({ place, words: [invoice.requestedMicro] })) };
 }
 
-async function noteFull(
-  { db }: Deps,
-  { projectId }: Rule,
-  { requestedMicro }: NewInvoice,
-  inserted: (ProjectedInvoice & { position: number }) | null | undefined,
-): Promise<ProjectedInvoice | null> {
-  const isDue = (inserted?.position ?? 1) % HINT_EVERY === 0;
+async function noteFull({ db }: Deps, { policy, projectId }: Rule, { requestedMicro }: NewInvoice, place: Place) {
+  const isDue = policy === 'exact' && place.position % HINT_EVERY === 0;
   if (isDue) await advanceHint(db, projectId, 'exact', amountAlone(requestedMicro), 1n);
-  return inserted ?? null;
 }
 
-function outcome(invoice: ProjectedInvoice | null | undefined): Allocated {
-  return invoice ? { kind: 'created', invoice } : { kind: 'lost' };
-}
-
-function drawFrom(words: MicroUsdt[], randomBelow: (n: number) => number): MicroUsdt[] {
-  const pool = [...words];
-  const count = Math.min(SECOND_DRAW, pool.length);
-  for (let i = 0; i < count; i++) {
-    const j = i + randomBelow(pool.length - i);
-    const [a, b] = [pool[i], pool[j]];
-    if (a !== undefined && b !== undefined) [pool[i], pool[j]] = [b, a];
+function shuffle<Item>(items: readonly Item[], randomBelow: (n: number) => number): Item[] {
+  const shuffled = [...items];
+  for (let i = shuffled.length - 1; i > 0; i--) {
+    const j = randomBelow(i + 1);
+    const [a, b] = [shuffled[i], shuffled[j]];
+    if (a !== undefined && b !== undefined) [shuffled[i], shuffled[j]] = [b, a];
   }
-  return pool.slice(0, count);
+  return shuffled;
 }

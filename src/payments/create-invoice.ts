@@ -8,9 +8,10 @@ import type { UnixMs } from '../domain/time.ts';
 import { findValidApiKey } from '../store/access/api-keys.ts';
 import type { Database } from '../store/db/database.ts';
 import { countAddressesInUse } from '../store/ledger/allocation.ts';
-import type { NewInvoice } from '../store/ledger/invoice-creation.ts';
+import type { NewInvoice, Rule } from '../store/ledger/invoice-creation.ts';
 import { findReserved, type ReservedInvoice } from '../store/ledger/invoices.ts';
 import { allocateFirst, allocateNext } from './allocate.ts';
+import { createPlaces, type Places } from './places.ts';
 import { type SharedInserts, shareInserts } from './share-inserts.ts';
 
 export type CreateDeps = {
@@ -19,16 +20,21 @@ export type CreateDeps = {
   random(bytes: number): Uint8Array;
   /** A uniform integer in 0 … n−1. */
   randomBelow(n: number): number;
-  /** Without it no statement is shared. */
-  inserts?: SharedInserts;
+  /** Without it no statement is shared, and nothing is remembered. */
+  sharing?: Sharing;
 };
 
-/** `policy` and `maxSurchargeMicro` may be some seconds old: what they are now is asked where they did not lead to an invoice. */
-export type CreateInput = {
+/** What creations of a process have in common. */
+export type Sharing = { places: Places; inserts: SharedInserts };
+
+export function createSharing(deps: Pick<CreateDeps, 'db' | 'now' | 'randomBelow'>): Sharing {
+  const places = createPlaces(deps);
+  return { places, inserts: shareInserts({ ...deps, places }) };
+}
+
+/** The rule may be some seconds old: what it is now is asked where it did not lead to an invoice. */
+export type CreateInput = Rule & {
   keyId: string;
-  projectId: string;
-  policy: Policy;
-  maxSurchargeMicro: bigint;
   idempotencyKey: string;
   externalId: string;
   requestedMicro: MicroUsdt;
@@ -61,7 +67,9 @@ export async function createInvoice(deps: CreateDeps, input: CreateInput): Promi
     checkoutToken: formatCheckoutToken(deps.random(16)),
     now,
   };
-  const first = await allocateFirst(deps, deps.inserts ?? shareInserts(deps), invoice, input);
+  const { places, inserts } = deps.sharing ?? createSharing(deps);
+  const placing = { ...deps, places };
+  const first = await allocateFirst(placing, inserts, invoice, input);
   if (first !== null) return { kind: 'created', invoice: first };
 
   // No row: a unique constraint held, nothing that was tried was free, the policy has changed, or the key was revoked. Each may
@@ -70,7 +78,7 @@ export async function createInvoice(deps: CreateDeps, input: CreateInput): Promi
     const earlier = await askAgain(deps, input, now);
     if (earlier.kind !== 'new') return earlier;
     const { key } = earlier;
-    const allocated = await allocateNext(deps, invoice, key, round);
+    const allocated = await allocateNext(placing, invoice, key, round);
     if (allocated.kind === 'created') return allocated;
     if (allocated.kind === 'exhausted' || round === MAX_ROUNDS) {
       // The last amount may have gone to a request that is the same, since they were asked for.

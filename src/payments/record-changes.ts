@@ -67,7 +67,7 @@ export async function recordChanges(
     const data = describeTransfer(transfer);
     drafts.push({ blockNumber, type, projectId, invoiceId: null, transferId, sequence: 1, data });
   }
-  if (updates.length > 0) await updateStatuses(tx, updates);
+  if (updates.length > 0) await updateStatuses(tx, recording.network, updates);
   const events = drafts.sort(byChainOrder).map((draft, index) => newEvent(recording, draft, { timestamp: now, index }));
   await insertEvents(tx, recording.network, events, now);
 }

@@ -1,12 +1,15 @@
+import type { Network } from '../domain/network.ts';
 import { unixMs } from '../domain/time.ts';
+import { createSealNotifier } from '../payments/notify-changed-row.ts';
 import { createDamageNotifier } from '../payments/notify-damaged-address.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { createAdmission } from '../store/db/admit-server.ts';
 import { CONNECT_TIMEOUT_MS, type Database, openDatabase } from '../store/db/database.ts';
+import { createSeals, type Seals } from '../store/db/seals.ts';
 import type { ServiceOptions } from './service-options.ts';
 
 /** Pools of connections: `requestDb` for the requests of callers, `db` for everything else. Both may be the same one. */
-export type Databases = { db: Database; requestDb: Database };
+export type Databases = { db: Database; requestDb: Database; seals: Seals | undefined };
 
 /** Three of ten connections: as a rule the watcher and the webhooks have that many statements under way at a time. */
 const RESERVED_SHARE = 0.3;
@@ -16,10 +19,19 @@ const LEAST_DIVIDED = 4;
  * Where requests share the process with the watcher or the webhooks, those have connections of their own, so that they never stand in a
  * line behind requests. Pools that are too small for that are shared.
  */
-export function openDatabases({ config, connection, log, clock = systemClock }: ServiceOptions): Databases {
+export function openDatabases(options: ServiceOptions): Databases {
+  const { config, connection, keyRing, log, clock = systemClock } = options;
   const admission = createAdmission(CONNECT_TIMEOUT_MS);
   let db: Database;
   const onDamagedAddress = createDamageNotifier({ db: () => db, log, now: () => unixMs(clock.now()) });
+  const { rowMacs = 'off', networks } = config;
+  const onProblem = createSealNotifier({
+    db: () => db,
+    log,
+    now: () => unixMs(clock.now()),
+    networks: Object.keys(networks) as Network[],
+  });
+  const seals = rowMacs === 'off' ? undefined : createSeals({ mode: rowMacs, onProblem }, async () => keyRing);
   const open = (poolSize: number) =>
     openDatabase({
       connection,
@@ -28,18 +40,19 @@ export function openDatabases({ config, connection, log, clock = systemClock }: 
       applicationName: 'quittance',
       onError: (error) => log.warn({ err: error }, 'a database connection was lost'),
       onDamagedAddress,
+      ...(seals === undefined ? {} : { seals }),
     });
   const { roles, databasePoolSize } = config;
   if (!roles.includes('api') || roles.length === 1 || databasePoolSize < LEAST_DIVIDED) {
     db = open(databasePoolSize);
-    return { db, requestDb: db };
+    return { db, requestDb: db, seals };
   }
   const reserved = Math.max(2, Math.floor(databasePoolSize * RESERVED_SHARE));
   db = open(reserved);
-  return { db, requestDb: open(databasePoolSize - reserved) };
+  return { db, requestDb: open(databasePoolSize - reserved), seals };
 }
 
 /** Each pool once. */
-export function poolsOf({ db, requestDb }: Databases): Database[] {
+export function poolsOf({ db, requestDb }: Pick<Databases, 'db' | 'requestDb'>): Database[] {
   return [...new Set([db, requestDb])];
 }

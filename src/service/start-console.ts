@@ -32,7 +32,13 @@ export async function startConsole(
   const { sandboxToken } = settings;
   const own = { release: readVersion(), roles: context.config.roles, startedAt: now() };
   const onError = (error: Error) => log.warn({ err: error }, 'a database connection was lost');
-  const db = openDatabase({ connection, poolSize: POOL_SIZE, applicationName: 'quittance console', onError });
+  const db = openDatabase({
+    connection,
+    poolSize: POOL_SIZE,
+    applicationName: 'quittance console',
+    onError,
+    ...(context.seals === undefined ? {} : { seals: context.seals }),
+  });
   let url = `http://${settings.host}:${settings.port}`;
   const consoleUrl = () => settings.url ?? url;
   const names = hostNames(settings);

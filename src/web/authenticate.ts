@@ -18,9 +18,12 @@ export type KnownKey = {
   expiresAt: UnixMs | null;
   policy: Policy;
   maxSurchargeMicro: bigint;
+  invoiceLifetimeMs: number;
 };
 
-export type Caller = Pick<KnownKey, 'projectId' | 'network' | 'policy' | 'maxSurchargeMicro'> & { keyId: string };
+export type Caller = Pick<KnownKey, 'projectId' | 'network' | 'policy' | 'maxSurchargeMicro' | 'invoiceLifetimeMs'> & {
+  keyId: string;
+};
 
 /** `limited`: too many of its network's keys were wrong; nobody has looked at this one. */
 type Authentication = { kind: 'caller'; caller: Caller } | { kind: 'refused' } | Exclude<Verdict, { kind: 'pass' }>;
@@ -93,8 +96,9 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
         isWrong = found === null || !isGood(found, digest, client.ip, now());
         if (found === null || isWrong) return isPaid ? { kind: 'refused' } : refuse(client);
         used.add(id);
-        const { projectId, network, policy, maxSurchargeMicro } = found.key;
-        return { kind: 'caller', caller: { keyId: id, projectId, network, policy, maxSurchargeMicro } };
+        const { projectId, network, policy, maxSurchargeMicro, invoiceLifetimeMs } = found.key;
+        const caller = { keyId: id, projectId, network, policy, maxSurchargeMicro, invoiceLifetimeMs };
+        return { kind: 'caller', caller };
       } finally {
         // The token also goes back when the database does not answer: that is no wrong key.
         if (isPaid && !isWrong) failureBuckets.giveBack(client.network);

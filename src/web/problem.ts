@@ -77,6 +77,11 @@ export const PROBLEMS = {
     title: 'The service is not available for the moment',
     advice: 'Wait as long as Retry-After says, and retry with the same Idempotency-Key. Nothing is lost.',
   },
+  INTEGRITY: {
+    status: 503,
+    title: 'What is stored is not as it was written',
+    advice: 'Do not rely on this invoice, and let nobody pay it. The operator has to look. Nothing is lost.',
+  },
   OVERLOADED: {
     status: 503,
     title: 'More requests came than can be served',
@@ -133,12 +138,20 @@ const UNAVAILABLE_RETRY_SECONDS = 5;
 const DAMAGED_RETRY_SECONDS = 60;
 
 /** The problem for a failure that has a name in the program. */
-export function problemOf(kind: 'unavailable' | 'address-damaged' | 'internal' | 'unauthenticated'): Problem {
+export function problemOf(
+  kind: 'unavailable' | 'address-damaged' | 'row-changed' | 'internal' | 'unauthenticated',
+): Problem {
   switch (kind) {
     case 'address-damaged':
       return new Problem(
         'UNAVAILABLE',
         'The address of this invoice was changed in the database, so it is not shown, and must not be paid. The operator has been told.',
+        { headers: { 'Retry-After': String(DAMAGED_RETRY_SECONDS) } },
+      );
+    case 'row-changed':
+      return new Problem(
+        'INTEGRITY',
+        'What the database holds of this is not as Quittance wrote it, so it is not shown, and must not be relied on. The operator has been told.',
         { headers: { 'Retry-After': String(DAMAGED_RETRY_SECONDS) } },
       );
     case 'unavailable':

@@ -86,9 +86,11 @@ export function createDeliveryLine(options: DeliveryLineOptions): {
       const now = unixMs(clock.now());
       const room = buffer.room();
       const { deliveries, isMore } = await leaseDueDeliveries(db, { now, limit, defaultRoom: DEFAULT_ROOM, room });
+      const sound = deliveries.filter(({ isEventSound, isEndpointSound }) => isEventSound && isEndpointSound);
       const { signable, unsignable } =
-        deliveries.length === 0 ? { signable: [], unsignable: [] } : await openSecrets(deliveries, now);
-      queue.giveBack(unsignable, UNSIGNABLE_PAUSE_MS);
+        sound.length === 0 ? { signable: [], unsignable: [] } : await openSecrets(sound, now);
+      const unsound = deliveries.filter((delivery) => !sound.includes(delivery));
+      queue.giveBack([...unsignable, ...unsound], UNSIGNABLE_PAUSE_MS);
       if (deliveries.length > 0) options.requestShare?.onWork(performance.now() - dueAtMs, IN_TIME_MS);
       buffer.add(signable, performance.now());
       attempts.begin();

@@ -28,12 +28,14 @@ function watchedDatabase(meet: (...asked: Asked) => Promise<[] | null> | null): 
   return { db: { ...service.db, run } as Database, asked };
 }
 
+const RULE = { network: 'devnet', invoiceLifetimeMs: 1_800_000 } as const;
+
 /** Creates an invoice of 3 USDT as a request does whose key was found valid a moment ago. */
 function create(db: Database, project: TestProject, policy: Policy): Promise<Created> {
   return createInvoice(
     { db, now: () => unixMs(Date.now()), random: (n) => randomBytes(n), randomBelow: (n) => randomInt(n) },
     {
-      ...{ keyId: project.keyId, projectId: project.id, policy, maxSurchargeMicro: 100n },
+      ...{ keyId: project.keyId, projectId: project.id, policy, maxSurchargeMicro: 100n, ...RULE },
       ...{ idempotencyKey: randomUUID(), externalId: randomUUID(), requestedMicro: microUsdt(3_000_000n) },
     },
   );
@@ -93,10 +95,8 @@ test('the more rounds a creation of policy exact lost, the more addresses it loo
   const project = await projectOf('exact');
   const { db, asked } = losing(6);
   await create(db, project, 'exact');
-  const limits = asked
-    .filter(([{ name }]) => name === 'allocation-count-free-exact')
-    .map(([, parameters]) => parameters[3]);
-  expect(limits).toEqual([4, 16, 64, 256, 256, 256]);
+  const limits = asked.filter(([{ name }]) => name === 'allocation-free-exact').map(([, parameters]) => parameters[3]);
+  expect(limits).toEqual([16, 64, 256, 256, 256, 256]);
 });
 
 test('a project whose policy changes in the middle of a creation has the invoice under the new one', async () => {

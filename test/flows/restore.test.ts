@@ -379,6 +379,7 @@ describe('many restores', () => {
         { db: ledger.db, now, random, randomBelow: (n) => below(n) },
         {
           ...{ keyId: project.keyId, projectId: project.id, policy: 'tail', maxSurchargeMicro: 10_000n },
+          ...{ network: 'devnet', invoiceLifetimeMs: 1_800_000 },
           ...{ idempotencyKey: key, externalId: key, requestedMicro: microUsdt(25_000_000n) },
         },
       );

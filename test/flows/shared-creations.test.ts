@@ -5,8 +5,7 @@ import { AppError } from '../../src/domain/errors.ts';
 import { microUsdt } from '../../src/domain/money.ts';
 import type { Policy } from '../../src/domain/policy.ts';
 import { unixMs } from '../../src/domain/time.ts';
-import { type Created, type CreateInput, createInvoice } from '../../src/payments/create-invoice.ts';
-import { shareInserts } from '../../src/payments/share-inserts.ts';
+import { type Created, type CreateInput, createInvoice, createSharing } from '../../src/payments/create-invoice.ts';
 import type { Database } from '../../src/store/db/database.ts';
 import { addAddress, setPolicy } from '../support/policies.ts';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.ts';
@@ -41,14 +40,9 @@ function startCreating(on: Database, meet: (name: string, run: () => ReturnType<
   };
   const watched = { ...on, run };
   const randomBelow = (n: number) => randomInt(n);
-  const inserts = shareInserts({ db: watched, randomBelow });
-  const deps = {
-    db: watched,
-    now: () => unixMs(Date.now()),
-    random: (n: number) => randomBytes(n),
-    randomBelow,
-    inserts,
-  };
+  const now = () => unixMs(Date.now());
+  const sharing = createSharing({ db: watched, now, randomBelow });
+  const deps = { db: watched, now, random: (n: number) => randomBytes(n), randomBelow, sharing };
   const create = (changes: Partial<CreateInput> = {}): Answer =>
     createInvoice(deps, { ...newInput(), ...changes }).catch((error: unknown) => ({ kind: 'failed', error }));
   return { create, names };
@@ -59,6 +53,7 @@ const process = (on = db) => startCreating(on, (_, run) => run());
 function newInput(): CreateInput {
   return {
     ...{ keyId: project.keyId, projectId: project.id, policy: 'tail', maxSurchargeMicro: 10_000n },
+    ...{ network: 'devnet', invoiceLifetimeMs: 1_800_000 },
     ...{ idempotencyKey: randomUUID(), externalId: randomUUID(), requestedMicro: microUsdt(25_000_000n) },
   };
 }
@@ -87,7 +82,8 @@ async function withOwner<Result>(work: (owner: pg.Client) => Promise<Result>): P
 test('up to two creations have statements of their own, and of 200 at once no more than twelve statements create all', async () => {
   const few = process();
   expect(await kindsOf(times(2, () => few.create()))).toEqual({ created: 2 });
-  expect(few.names).toEqual(times(2, () => 'invoice-insert-tail'));
+  // The first ones of a process look for the project's first address.
+  expect(few.names.toSorted()).toEqual(['allocation-first-place', 'invoice-insert'].flatMap((name) => [name, name]));
   const many = process();
   const answers = times(200, (i) => many.create({ requestedMicro: microUsdt(BigInt(i + 1) * 1_000_000n) }));
   expect(await kindsOf(answers)).toEqual({ created: 200 });

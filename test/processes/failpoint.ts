@@ -16,7 +16,7 @@ function places(whens: readonly Failpoint['when'][], what: string, having?: stri
 /** Where dying could lose or double something: around every write of the life of an invoice, and its commit. */
 export const FAILPOINTS: readonly Failpoint[] = [
   // Create: the one statement, and the answer.
-  ...places(ALL, 'invoice-insert-tail'),
+  ...places(ALL, 'invoice-insert'),
   ...places(['before', 'after'], '201'),
   // Sight: head blocks, sightings, CONFIRMING.
   ...places(['after'], 'head-block-insert'),

@@ -42,6 +42,8 @@ export async function createAttackBooks({ now }: { now(): UnixMs }) {
         projectId: project.id,
         policy: 'tail',
         maxSurchargeMicro: 10_000n,
+        network: 'nile',
+        invoiceLifetimeMs: 1_800_000,
       } as const;
       const created = await createInvoice({ db, now, random, randomBelow }, { ...owner, ...input });
       if (created.kind !== 'created') throw new Error(created.kind);

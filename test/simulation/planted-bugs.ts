@@ -34,9 +34,15 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     day: 1,
     bug: 'every invoice of an amount gets the same code word',
     found: /micro-USDT to .* are of \d invoices/,
-    plant: rewriting('invoice-insert-tail', [
-      ['select word from unnest(m.choice::int8[]) as word', 'select m.from_micro + 9 as word'],
-      ['where (select i.address_id from invoices i where i.address_id = a.id and i.payable_micro = word) is null', ''],
+    plant: rewriting('invoice-insert', [
+      [
+        'select word, mac from unnest(m.words::int8[], m.macs::text[]) as offered (word, mac)',
+        'select m.requested_micro + 9 as word, null::text as mac',
+      ],
+      [
+        'where (select i.address_id from invoices i where i.address_id = m.address_id and i.payable_micro = word) is null',
+        '',
+      ],
     ]),
     without: 'alter table public.invoices drop constraint invoices_reservation',
   },
@@ -97,7 +103,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     found: /is unmatched of invoice , and should be matched or duplicate/,
     plant: rewriting('transfer-insert', [
       [
-        /"kind", "invoice_id"(?=, "producer"\n {3}from)/,
+        /"kind", "invoice_id"(?=, "producer", "mac"\n {3}from)/,
         "replace(kind, 'duplicate', 'unmatched'), case kind when 'matched' then invoice_id end",
       ],
       ["case when t.kind <> 'unmatched' then", "case when t.kind = 'matched' then"],
@@ -116,7 +122,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     day: 1,
     bug: 'an externalId is cut to 10 characters',
     found: /externalId .* is of \d invoices/,
-    plant: rewriting('invoice-insert-tail', [
+    plant: rewriting('invoice-insert', [
       ['m.idempotency_key, m.external_id,', 'm.idempotency_key, left(m.external_id, 10),'],
     ]),
     without: 'alter table public.invoices drop constraint if exists invoices_external_id',
@@ -229,7 +235,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     number: 19,
-    day: 1,
+    day: 5,
     bug: 'an invoice is found for whoever knows its id',
     found: /was shown .*, which is of another/,
     plant: rewriting('invoice-select', [['on i.project_id = k.project_id and i.id', 'on i.id']]),

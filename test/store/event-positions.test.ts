@@ -271,6 +271,7 @@ function onClient(client: pg.Client): Parameters<typeof recordEvents>[0] {
   return {
     run: async ({ name, text }, values) => (await client.query({ name, text, values: [...values] })).rows,
     script: async (text) => void (await client.query(text)),
+    sealer: async () => null,
   };
 }
 

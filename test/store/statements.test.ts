@@ -86,11 +86,10 @@ function describeStatement(text: string): Promise<Field[]> {
       },
       handleError: (error: Error) => {
         failure = error;
-        client.connection.sync();
+        reject(error);
       },
       handleReadyForQuery: () => {
-        if (failure !== undefined) reject(failure);
-        else
+        if (failure === undefined)
           resolve(
             fields.map(({ name, dataTypeID: oid, tableID: table, columnID: column }) => ({
               name,

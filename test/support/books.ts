@@ -117,6 +117,8 @@ export async function startBooks({ addressCount = 2 } = {}) {
           projectId: project.id,
           policy: 'tail',
           maxSurchargeMicro: 10_000n,
+          network: 'devnet',
+          invoiceLifetimeMs: 1_800_000,
           idempotencyKey: randomUUID(),
           externalId: randomUUID(),
           requestedMicro: amountMicro as MicroUsdt,

@@ -28,7 +28,7 @@ export async function answerPage(
     return await send(request, reply, nonce, page);
   } catch (error) {
     const code = error instanceof AppError ? error.code : null;
-    if (code !== 'DATABASE_UNAVAILABLE' && code !== 'ADDRESS_DAMAGED') throw error;
+    if (code !== 'DATABASE_UNAVAILABLE' && code !== 'ADDRESS_DAMAGED' && code !== 'ROW_CHANGED') throw error;
     return await answerUnavailable(request, reply.code(503), RETRY_AFTER_S);
   }
 }

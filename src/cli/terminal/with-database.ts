@@ -6,9 +6,10 @@ import { type UnixMs, unixMs } from '../../domain/time.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { DataDirError, dataDirError, lockDataDir } from '../../runtime/instance-lock.ts';
 import { createLogger } from '../../runtime/log.ts';
-import { requireKeyRing } from '../../runtime/open-key-ring.ts';
+import { openKeyRing, requireKeyRing } from '../../runtime/open-key-ring.ts';
 import { type Connection, type Database, openDatabase } from '../../store/db/database.ts';
 import { type MigrationHooks, migrate, pendingMigrations } from '../../store/db/migrate.ts';
+import { createSeals } from '../../store/db/seals.ts';
 import { findCluster } from '../../store/embedded/cluster.ts';
 import { readRunningPostgres } from '../../store/embedded/connection.ts';
 import { startEmbeddedPostgres } from '../../store/embedded/embedded.ts';
@@ -187,6 +188,13 @@ async function lockPatiently<Found>(
   }
 }
 
+/** Commands write seals, and do not judge them: they are to show what is wrong. */
+function sealing(config: Config) {
+  if (config.rowMacs === 'off') return {};
+  const judge = { mode: 'warn', onProblem: () => undefined } as const;
+  return { seals: createSeals(judge, () => openKeyRing(config, { mayCreate: true })) };
+}
+
 /** A command runs its statements one after the other; the second connection is for what a transaction leaves outside. */
 const POOL_SIZE = 2;
 
@@ -196,6 +204,7 @@ async function withConnection<Output>(
   work: (opened: Opened) => Promise<Output>,
 ): Promise<Output> {
   const db = openDatabase({
+    ...sealing(config),
     connection,
     poolSize: POOL_SIZE,
     applicationName: 'quittance command',

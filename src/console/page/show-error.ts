@@ -16,6 +16,7 @@ const STATUS: Readonly<Record<string, readonly [status: number, title: string]>>
   NO_NODE: [503, 'No node answers'],
   NODE_REFUSED: [503, 'The nodes do not say'],
   ADDRESS_DAMAGED: [503, 'An address was changed in the database'],
+  ROW_CHANGED: [503, 'A row was changed in the database'],
 };
 
 /** The same words as on the command line, one after the other. `labels`: of the fields of a form. */

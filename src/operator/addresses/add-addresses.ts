@@ -88,7 +88,7 @@ export async function addAddresses(deps: AddDeps, actor: Actor, input: Input): P
   return { kind: 'added', view: { ...about, added, activation }, projectPolicy };
 }
 
-type FindTaken = (sql: Pick<Database, 'run' | 'script'>, accounts: readonly AccountHex[]) => Promise<FieldProblem[]>;
+type FindTaken = (sql: Sql, accounts: readonly AccountHex[]) => Promise<FieldProblem[]>;
 
 async function insertAll(
   tx: Sql,

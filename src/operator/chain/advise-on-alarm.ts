@@ -20,6 +20,8 @@ const ADVICE: Record<AlarmKind, Text> = {
     'Somebody changed the database. The address is shown to nobody, and the watcher waits: see docs/operations.md.',
   'schema-changed':
     'Somebody changed the tables, and what they guarantee may not hold: see docs/operations.md. It ends within a minute after the repair.',
+  'row-changed':
+    'Somebody wrote to the database past Quittance. What the row says is not to be trusted: see docs/operations.md.',
   'capacity-low': say`Add addresses: "${{ command: 'address add' }}".`,
   'address-change-pending': say`See them, and withdraw what is not yours: "${{ command: 'address pending' }}".`,
   'address-change-failed': say`Nothing was added. See why: "${{ command: 'address pending' }}", and add again what is right.`,

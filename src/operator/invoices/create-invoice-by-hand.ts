@@ -50,8 +50,9 @@ export async function createInvoiceByHand(
   return db.transaction(async (tx) => {
     const keyId = await ensureKey(tx, project.id, deps);
     const input = { ...wanted, keyId, projectId: project.id, idempotencyKey };
-    const { policy, maxSurchargeMicro } = project;
-    const created = await createInvoice({ ...deps, db: { ...db, ...tx } }, { ...input, policy, maxSurchargeMicro });
+    const { network, policy, maxSurchargeMicro, invoiceLifetimeMs } = project;
+    const rule = { network, policy, maxSurchargeMicro, invoiceLifetimeMs };
+    const created = await createInvoice({ ...deps, db: { ...db, ...tx } }, { ...input, ...rule });
     if (created.kind !== 'created' && created.kind !== 'replayed') throw refusalOf(created, wanted, keyId);
     const invoice = await findDeskInvoice(tx, project.id, created.invoice.id);
     if (invoice === null) throw new Error(`invoice ${created.invoice.id} is gone, though invoices are never deleted`);

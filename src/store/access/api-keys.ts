@@ -2,7 +2,7 @@ import type { Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { commandOf, rowOf, rowsOf } from '../db/rows-of.ts';
-import { listColumns, type Row, text } from '../db/statement.ts';
+import { count, listColumns, type Row, text } from '../db/statement.ts';
 
 const listed = {
   id: 'uuid',
@@ -46,9 +46,11 @@ const keyColumns = {
   expiresAt: 'timestamptz?',
   policy: text<Policy>(),
   maxSurchargeMicro: 'int8',
+  invoiceLifetimeMs: count,
 } as const;
 
-const SELECT = `select k.id, k.project_id, k.network, k.secret_sha256, k.allowed_cidrs, k.expires_at, p.policy, p.max_surcharge_micro
+const SELECT = `select k.id, k.project_id, k.network, k.secret_sha256, k.allowed_cidrs, k.expires_at, p.policy, p.max_surcharge_micro,
+     p.invoice_lifetime_ms
    from api_keys k join projects p on p.id = k.project_id`;
 
 /** A key that is neither revoked nor expired, with what a request of its project needs to know. */

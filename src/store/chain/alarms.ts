@@ -19,6 +19,7 @@ export const ALARM_KINDS = [
   'address-change-pending',
   'address-change-failed',
   'schema-changed',
+  'row-changed',
   'capacity-low',
   'order-flood',
   'webhook-disabled',

@@ -3,6 +3,8 @@ import { AppError } from '../../domain/errors.ts';
 import { type OnDamagedAddress, readAddresses } from './address-column.ts';
 import { type Admission, createAdmission } from './admit-server.ts';
 import { keepListening } from './listen.ts';
+import { isSealParameter, readSeals, type Sealer } from './seal.ts';
+import type { Seals } from './seals.ts';
 import type { Parameter, Row, Shape, Statement } from './statement.ts';
 import { rethrow } from './unavailable.ts';
 
@@ -11,6 +13,8 @@ export type Sql = {
   run<Fields extends Shape>(statement: Statement<Fields>, parameters: readonly Parameter[]): Promise<Row<Fields>[]>;
   /** Runs plain SQL text with no parameters, many statements at once; for migrations only, which may take up to an hour. */
   script(text: string): Promise<void>;
+  /** What rows are sealed with; `null` where none are. */
+  sealer(): Promise<Sealer | null>;
 };
 
 export type Database = Sql & {
@@ -40,7 +44,11 @@ export type DatabaseOptions = {
   onError(error: Error): void;
   /** Called with each statement that fails because of one. */
   onDamagedAddress?: OnDamagedAddress;
+  /** Seals what is written, and examines what is read; absent: neither. */
+  seals?: Seals;
 };
+
+type Watch = Pick<DatabaseOptions, 'onDamagedAddress' | 'seals'>;
 
 /** How long a request waits for a free connection before it answers 503: shorter than any client's patience. */
 export const CONNECT_TIMEOUT_MS = 5000;
@@ -99,9 +107,9 @@ export function openDatabase(options: DatabaseOptions): Database {
   pool.on('error', options.onError);
   const listeners: (() => Promise<void>)[] = [];
   return {
-    ...sqlOn(pool, options.onDamagedAddress),
-    transaction: (work) => inTransaction(pool, WRITING, work, options.onDamagedAddress),
-    snapshot: (work) => inTransaction(pool, READING, work, options.onDamagedAddress),
+    ...sqlOn(pool, options),
+    transaction: (work) => inTransaction(pool, WRITING, work, options),
+    snapshot: (work) => inTransaction(pool, READING, work, options),
     listen: (channel, onNotify) => {
       listeners.push(keepListening(clientConfig, channel, onNotify, options.onError));
     },
@@ -113,26 +121,32 @@ export function openDatabase(options: DatabaseOptions): Database {
   };
 }
 
-/** Statements on a pool or on one connection. Error beside those of PostgreSQL: `ADDRESS_DAMAGED`. */
-export function sqlOn(queryable: pg.Pool | pg.ClientBase, onDamaged?: OnDamagedAddress): Sql {
-  return {
+/** Statements on a pool or on one connection. Errors beside those of PostgreSQL: `ADDRESS_DAMAGED`, `ROW_CHANGED`. */
+export function sqlOn(queryable: pg.Pool | pg.ClientBase, { onDamagedAddress, seals }: Watch = {}): Sql {
+  const sql: Sql = {
     run: async (statement, parameters) => {
-      const { name, text } = statement;
-      const query = { name, text, values: parameters.map(bindable) };
+      const { name, text, sealColumns } = statement;
+      const isSealed = seals !== undefined && (sealColumns.length > 0 || parameters.some(isSealParameter));
+      const sealer = isSealed ? await sql.sealer() : null;
+      const query = { name, text, values: parameters.map((value) => bindable(value, sealer)) };
       const { rows } = await (queryable as pg.Pool).query(query).catch(rethrow);
-      readAddresses(statement, rows, onDamaged);
+      readAddresses(statement, rows, onDamagedAddress);
+      if (sealColumns.length > 0) await readSeals(statement, rows, sealer, seals?.judge ?? null);
       return rows.map(statement.read);
     },
+    sealer: async () => (seals === undefined ? null : seals.open(sql)),
     script: async (text) => {
       // The types do not know that a query has a timeout of its own.
       const query: pg.QueryConfig & { query_timeout: number } = { text, query_timeout: SCRIPT_TIMEOUT_MS };
       await (queryable as pg.Pool).query(query).catch(rethrow);
     },
   };
+  return sql;
 }
 
 /** pg writes a bigint inside an array wrongly quoted for some types, and a time in the zone of the machine; text is right for every type. */
-function bindable(value: Parameter): unknown {
+function bindable(value: Parameter, sealer: Sealer | null): unknown {
+  if (isSealParameter(value)) return sealer?.seal(value.table, value.row) ?? null;
   if (typeof value === 'bigint') return value.toString();
   if (value instanceof Date) return value.toISOString();
   if (Array.isArray(value)) return value.map((item) => (typeof item === 'bigint' ? item.toString() : item));
@@ -148,7 +162,7 @@ async function inTransaction<Result>(
   pool: pg.Pool,
   begin: typeof WRITING | typeof READING,
   work: (tx: Sql) => Promise<Result>,
-  onDamaged?: OnDamagedAddress,
+  watch: Watch,
 ): Promise<Result> {
   const client = await pool.connect().catch(rethrow);
   // The pool listens only while a connection is idle, and an error event without a listener would end the process. The statement under way,
@@ -158,7 +172,7 @@ async function inTransaction<Result>(
   try {
     await client.query(begin).catch(rethrow);
     try {
-      const result = await work(sqlOn(client, onDamaged));
+      const result = await work(sqlOn(client, watch));
       await client.query('commit').catch(rethrow);
       broken = false;
       return result;

@@ -1,5 +1,6 @@
 import type { UnixMs } from '../../domain/time.ts';
 import type { TronAddress } from '../../tron/address.ts';
+import { type SealColumn, type SealedTable, type SealParameter, sealColumn, columnName as snakeCase } from './seal.ts';
 
 /** PostgreSQL column types and what they are in TypeScript. The parsers stand in `database.ts`. */
 type ColumnTypes = {
@@ -38,13 +39,22 @@ type Narrow<Type> = {
   readonly isJson?: true;
   readonly [KIND]?: Type;
 };
+/**
+ * The MAC of the row that the fields beside it are of, which is examined wherever the row is read. `isReady`: a subquery has made the column.
+ * `isTold`: the field says whether the row may be relied on, and the statement does not fail; otherwise it is no field of the row.
+ */
+type Seal<IsTold extends boolean = boolean> = {
+  readonly sealed: SealedTable;
+  readonly isReady: boolean;
+  readonly isTold: IsTold;
+};
 /** Fields that stand in columns of their own, `invoice.id` in `invoice_id`. */
 type Group<Fields extends Shape> = { readonly fields: Fields; readonly mayLack: false };
 /** The same, but null where the first of them is, as after a left join. */
 type Maybe<Fields extends Shape> = { readonly fields: Fields; readonly mayLack: true };
 
 /** The fields of a row: each has its name in snake case as its column (`txId` is `tx_id`). */
-export type Shape = { readonly [name: string]: ColumnType | Narrow<unknown> | Group<Shape> | Maybe<Shape> };
+export type Shape = { readonly [name: string]: ColumnType | Narrow<unknown> | Group<Shape> | Maybe<Shape> | Seal };
 
 /** A row of a shape. */
 export type Row<Fields extends Shape> = {
@@ -56,7 +66,9 @@ export type Row<Fields extends Shape> = {
         ? Row<Inner>
         : Fields[Name] extends Narrow<infer Type>
           ? Type
-          : never;
+          : Fields[Name] extends Seal<true>
+            ? boolean
+            : undefined;
 };
 
 /** A text out of a known set, or with a brand. */
@@ -83,12 +95,19 @@ export const maybe = <const Fields extends Shape>(fields: Fields): Maybe<Fields>
   mayLack: true,
 });
 
+export const sealed = (table: SealedTable): Seal<false> => ({ sealed: table, isReady: false, isTold: false });
+export const sealedBefore = (table: SealedTable): Seal<false> => ({ sealed: table, isReady: true, isTold: false });
+export const isAsSealed = (table: SealedTable): Seal<true> => ({ sealed: table, isReady: true, isTold: true });
+
 /** The values of parameters. Times are bound as `Date`, byte strings as `Buffer`. */
-export type Parameter = string | number | bigint | boolean | Date | Buffer | null | readonly (string | bigint | null)[];
+export type Parameter =
+  | (string | number | bigint | boolean | Date | Buffer | null)
+  | readonly (string | bigint | null)[]
+  | SealParameter;
 
 /**
- * `columns`: those that the statement returns, by the names of SQL, in order; `addressColumns`: those of the type `address`. `read` makes
- * the fields of a row.
+ * `columns`: those that the statement returns, by the names of SQL, in order; `addressColumns`: those of the type `address`;
+ * `sealColumns`: those that hold seals. `read` makes the fields of a row.
  */
 export type Statement<Fields extends Shape = Shape> = {
   name: string;
@@ -96,6 +115,7 @@ export type Statement<Fields extends Shape = Shape> = {
   shape: Fields;
   columns: Readonly<Record<string, ColumnType>>;
   addressColumns: readonly string[];
+  sealColumns: readonly SealColumn[];
   read(row: Record<string, unknown>): Row<Fields>;
 };
 
@@ -120,7 +140,8 @@ export function unlistedStatement<const Fields extends Shape>(
 ): Statement<Fields> {
   const columns = columnsOf(shape);
   const addressColumns = Object.keys(columns).filter((column) => columns[column]?.startsWith('address'));
-  return { name, text, shape, columns, addressColumns, read: readerOf(shape) as Reader<Row<Fields>> };
+  const sealColumns = sealColumnsOf(shape, columns);
+  return { name, text, shape, columns, addressColumns, sealColumns, read: readerOf(shape) as Reader<Row<Fields>> };
 }
 
 /** The SQL of fields that are no columns of the table; of a group that of its fields, or the prefix of its columns. */
@@ -135,6 +156,10 @@ export function listColumns(shape: Shape, prefix = '', sources: Sources = {}, be
       const [ofGroup, within] = typeof source === 'object' ? [prefix, source] : [source ?? prefix, {}];
       return listColumns(field.fields, ofGroup, within, `${column}_`);
     }
+    if (isSeal(field)) {
+      if (field.isReady) return own === column ? own : `${own} as ${column}`;
+      return `${sealColumn(field.sealed, prefix)} as ${column}`;
+    }
     const sql = source ?? (isHex(field) ? `encode(${own}, 'hex')` : isJson(field) ? `${own}::text` : own);
     return sql === own && before === '' ? own : `${sql} as ${column}`;
   });
@@ -143,6 +168,10 @@ export function listColumns(shape: Shape, prefix = '', sources: Sources = {}, be
 
 function isGroup(field: Shape[string]): field is Group<Shape> | Maybe<Shape> {
   return typeof field === 'object' && 'fields' in field;
+}
+
+function isSeal(field: Shape[string]): field is Seal {
+  return typeof field === 'object' && 'sealed' in field;
 }
 
 export function isHex(field: Shape[string]): boolean {
@@ -156,6 +185,7 @@ function isJson(field: Shape[string]): boolean {
 /** The type of a field's column. */
 export function columnOf(field: Shape[string]): ColumnType {
   if (isGroup(field)) throw new Error('a group of fields has no column of its own');
+  if (isSeal(field)) return 'text?';
   return typeof field === 'string' ? field : field.column;
 }
 
@@ -169,13 +199,23 @@ function columnsOf(shape: Shape, prefix = '', mayBeNull = false): Record<string,
   return Object.fromEntries(entries);
 }
 
+function sealColumnsOf(shape: Shape, columns: Record<string, ColumnType>, prefix = ''): SealColumn[] {
+  return Object.entries(shape).flatMap(([name, field]): SealColumn[] => {
+    const column = prefix + snakeCase(name);
+    if (isGroup(field)) return sealColumnsOf(field.fields, columns, `${column}_`);
+    if (!isSeal(field)) return [];
+    const covered = Object.keys(field.sealed.fields).map((each, place) => [prefix + snakeCase(each), place] as const);
+    return [{ column, table: field.sealed, isTold: field.isTold, beside: covered.filter(([each]) => each in columns) }];
+  });
+}
+
 type Reader<Value = unknown> = (row: Record<string, unknown>) => Value;
 
 /** Made once a statement: for each row of a page of invoices it only reads. */
 function readerOf(shape: Shape, prefix = ''): Reader<Record<string, unknown>> {
-  const readers = Object.entries(shape).map(
-    ([name, field]) => [name, fieldReader(field, prefix + snakeCase(name))] as const,
-  );
+  const readers = Object.entries(shape)
+    .filter(([, field]) => !isSeal(field) || field.isTold)
+    .map(([name, field]) => [name, fieldReader(field, prefix + snakeCase(name))] as const);
   return (row) => {
     const fields: Record<string, unknown> = {};
     for (const [name, read] of readers) fields[name] = read(row);
@@ -190,10 +230,8 @@ function fieldReader(field: Shape[string], column: string): Reader {
     return field.mayLack ? (row) => (row[first] === null ? null : read(row)) : read;
   }
   if (isJson(field)) return (row) => JSON.parse(row[column] as string);
-  if (typeof field === 'string' || field.isCount !== true) return (row) => row[column];
+  if (typeof field === 'string' || isSeal(field) || field.isCount !== true) return (row) => row[column];
   return (row) => (row[column] === null ? null : Number(row[column]));
 }
 
-export function snakeCase(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-}
+export { snakeCase };

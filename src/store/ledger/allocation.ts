@@ -1,7 +1,9 @@
 import type { WordRange } from '../../domain/code-word.ts';
 import type { Policy } from '../../domain/policy.ts';
-import { answerOf, commandOf } from '../db/rows-of.ts';
-import { count } from '../db/statement.ts';
+import { addressColumn } from '../db/address-column.ts';
+import { answerOf, commandOf, rowOf, rowsOf } from '../db/rows-of.ts';
+import { SEALED_ADDRESS } from '../db/sealed-tables.ts';
+import { count, group, listColumns, type Row, sealed } from '../db/statement.ts';
 
 /**
  * These statements ask what is free for an amount. Addresses in use are those that are not retired and have the policy of their project; the first one
@@ -14,7 +16,21 @@ const afterHint = (policy: Policy) => `a.project_id = $1 and a.policy = '${polic
        (select h.position from allocation_hints h
         where h.project_id = $1 and h.policy = '${policy}' and h.from_micro = $2 and h.below_micro = $3
           and h.epoch = (select p.allocation_epoch from projects p where p.id = $1)), 0)`;
-const FIRST_TAIL = `select a.id from addresses a where ${afterHint('tail')} order by a.position limit 1`;
+const FIRST_TAIL = `select a.* from addresses a where ${afterHint('tail')} order by a.position limit 1`;
+
+/** An address that can be offered (`id`: UUID): it is ours by its seal and its text. */
+const place = { id: 'uuid', position: 'int4', address: 'address', seal: sealed(SEALED_ADDRESS) } as const;
+export type Place = Pick<Row<typeof place>, 'id' | 'position'>;
+const PLACE = listColumns(place, 'a.', { address: addressColumn('a') });
+
+/** The first address in use of a policy. */
+export const findFirstPlace = rowOf(
+  'allocation-first-place',
+  place,
+  `select ${PLACE} from addresses a
+   where a.project_id = $1 and a.policy = $2 and a.retired_at is null order by a.position limit 1`,
+  (projectId: string, policy: Policy) => [projectId, policy],
+);
 
 /**
  * How many amounts of each part of a range are reserved on the first `tail` address in use; the last part may be shorter. `null`
@@ -22,8 +38,8 @@ const FIRST_TAIL = `select a.id from addresses a where ${afterHint('tail')} orde
  */
 export const countReservedByPart = answerOf(
   'allocation-count-reserved',
-  { reserved: 'int8[]' },
-  `select array(
+  { place: group(place), reserved: 'int8[]' },
+  `select ${listColumns({ place: group(place) }, 'a.', { place: { address: addressColumn('a') } })}, array(
      select (select count(*) from invoices i
        where i.address_id = a.id and i.payable_micro >= part and i.payable_micro < least(part + $4::int8, $3))
      from generate_series($2::int8, $3::int8 - 1, $4::int8) part order by part) as reserved
@@ -34,39 +50,38 @@ export const countReservedByPart = answerOf(
     belowMicro,
     partMicro,
   ],
-  ([row]) => row?.reserved ?? null,
+  ([row]) => row ?? null,
 );
 
-/** The reserved amounts of one part of a range on the first `tail` address in use. */
+/** The reserved amounts of one part of a range on an address. */
 export const findReservedInPart = answerOf(
   'allocation-select-reserved',
   { reserved: 'int8[]' },
   `select array(
      select i.payable_micro from invoices i
-     where i.address_id = a.id and i.payable_micro >= $4 and i.payable_micro < $5) as reserved
-   from (${FIRST_TAIL}) a`,
-  (projectId: string, range: WordRange, part: WordRange) => [
-    projectId,
-    range.fromMicro,
-    range.belowMicro,
-    part.fromMicro,
-    part.belowMicro,
-  ],
+     where i.address_id = $1 and i.payable_micro >= $2 and i.payable_micro < $3) as reserved`,
+  (addressId: string, part: WordRange) => [addressId, part.fromMicro, part.belowMicro],
   ([row]) => row?.reserved ?? [],
 );
 
-/** How many `exact` addresses in use have an amount free, counted up to `limit`, and whether any stands behind the hint. */
-export const countFreeExact = answerOf(
-  'allocation-count-free-exact',
-  { free: count, isAnyLookedAt: 'bool' },
-  `select (select count(*) from (
-       select from addresses a
-       where ${afterHint('exact')}
-         and (select i.address_id from invoices i where i.address_id = a.id and i.payable_micro = $2) is null
-       order by a.position limit $4::int8) a) as free,
-     exists (select from addresses a where ${afterHint('exact')}) as is_any_looked_at`,
+/** The first `limit` `exact` addresses in use that have an amount free. */
+export const findFreeExact = rowsOf(
+  'allocation-free-exact',
+  place,
+  `select ${PLACE} from addresses a
+   where ${afterHint('exact')}
+     and (select i.address_id from invoices i where i.address_id = a.id and i.payable_micro = $2) is null
+   order by a.position limit $4::int8`,
   (projectId: string, { fromMicro, belowMicro }: WordRange, limit: number) => [projectId, fromMicro, belowMicro, limit],
-  ([row]) => row ?? { free: 0, isAnyLookedAt: false },
+);
+
+/** Whether any `exact` address in use stands behind the hint. */
+export const hasExactBehindHint = answerOf(
+  'allocation-behind-hint',
+  { any: 'bool' },
+  `select exists (select from addresses a where ${afterHint('exact')}) as any`,
+  (projectId: string, { fromMicro, belowMicro }: WordRange) => [projectId, fromMicro, belowMicro],
+  ([row]) => row?.any === true,
 );
 
 /**

@@ -3,13 +3,15 @@ import type { MicroUsdt } from '../../domain/money.ts';
 import type { Network } from '../../domain/network.ts';
 import { addressColumn } from '../db/address-column.ts';
 import { answerOf } from '../db/rows-of.ts';
-import { group, listColumns, maybe, maybeCount, maybeHex, micro, type Row, text } from '../db/statement.ts';
+import { SEALED_INVOICE, SEALED_PAID } from '../db/sealed-tables.ts';
+import { group, listColumns, maybe, maybeCount, maybeHex, micro, type Row, sealed, text } from '../db/statement.ts';
 import {
   chainHead,
   HEAD,
   JOIN_HEAD,
   JOIN_HEAD_BLOCK,
   JOIN_PAYING_TRANSFER,
+  type PayingTransfer,
   payingTransfer,
 } from './paying-transfer.ts';
 import { stands } from './standing.ts';
@@ -37,6 +39,8 @@ const columns = {
   eventCount: 'int4',
   requestedMicro: micro<MicroUsdt>('int8'),
   payableMicro: micro<MicroUsdt>('int8'),
+  seal: sealed(SEALED_INVOICE),
+  paidSeal: sealed(SEALED_PAID),
   address: 'address',
   brand: group(brand),
   /** A second transfer of exactly its amount that nobody has dealt with yet. */
@@ -53,7 +57,10 @@ const columns = {
 } as const;
 
 /** An invoice as its payer's page needs it. `hadPayment`: it waits again, because the block of its payment was orphaned. */
-export type CheckoutInvoice = Omit<Row<typeof columns>, 'eventCount'> & { hadPayment: boolean };
+export type CheckoutInvoice = Omit<Row<typeof columns>, 'eventCount' | 'seal' | 'paidSeal' | 'transfer'> & {
+  hadPayment: boolean;
+  transfer: PayingTransfer | null;
+};
 
 const SELECT = `select ${listColumns(columns, 'i.', {
   address: addressColumn('a'),

@@ -6,7 +6,8 @@ import { addressColumn } from '../db/address-column.ts';
 import type { Sql } from '../db/database.ts';
 import { jsonRows } from '../db/json-rows.ts';
 import { rowsOf } from '../db/rows-of.ts';
-import { listColumns, micro, type Row, statement, text } from '../db/statement.ts';
+import { SEALED_PAID } from '../db/sealed-tables.ts';
+import { listColumns, maybeHex, micro, type Row, statement, text } from '../db/statement.ts';
 import { projected } from './invoices.ts';
 
 /** A status change and its event need these of an invoice. */
@@ -60,20 +61,24 @@ const statusUpdate = {
 
 export type StatusUpdate = Row<typeof statusUpdate>;
 
-const rows = jsonRows(statusUpdate);
+const rows = jsonRows({ ...statusUpdate, paidMac: maybeHex });
 
 const update = statement(
   'invoice-update-status',
   { id: 'uuid' },
-  `update invoices i set status = t.to, event_count = i.event_count + 1, paid_transfer_id = t.paid_transfer_id
+  `update invoices i set status = t.to, event_count = i.event_count + 1, paid_transfer_id = t.paid_transfer_id,
+     paid_mac = t.paid_mac
    from ${rows.table('$1')}
    where i.project_id = t.project_id and i.id = t.id and i.status = t.from and i.event_count = t.event_count
    returning i.id`,
 );
 
 /** Applies status changes to invoices that still are as they were read, and counts their event. Throws if one is not. */
-export async function updateStatuses(tx: Sql, updates: StatusUpdate[]): Promise<void> {
-  const { length } = await tx.run(update, [rows.bind(updates)]);
+export async function updateStatuses(tx: Sql, network: Network, updates: StatusUpdate[]): Promise<void> {
+  const sealer = await tx.sealer();
+  const paidMac = (row: StatusUpdate) =>
+    row.to === 'PAID' ? (sealer?.seal(SEALED_PAID, { ...row, network, status: row.to }).toString('hex') ?? null) : null;
+  const { length } = await tx.run(update, [rows.bind(updates.map((row) => ({ ...row, paidMac: paidMac(row) })))]);
   if (length !== updates.length) {
     throw new Error(`${updates.length - length} of ${updates.length} invoices changed under the watcher's feet`);
   }

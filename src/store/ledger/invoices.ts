@@ -3,7 +3,8 @@ import type { InvoiceStatus } from '../../domain/invoice.ts';
 import type { MicroUsdt } from '../../domain/money.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { answerOf, rowsOf } from '../db/rows-of.ts';
-import { listColumns, maybe, micro, type Row, text } from '../db/statement.ts';
+import { SEALED_INVOICE, SEALED_PAID } from '../db/sealed-tables.ts';
+import { listColumns, maybe, micro, type Row, sealed, text } from '../db/statement.ts';
 
 /** The five-field projection is made of these. */
 export const projected = {
@@ -12,6 +13,8 @@ export const projected = {
   status: text<InvoiceStatus>(),
   checkoutToken: 'text',
   expiresAt: 'timestamptz',
+  seal: sealed(SEALED_INVOICE),
+  paidSeal: sealed(SEALED_PAID),
 } as const;
 
 const reserved = {

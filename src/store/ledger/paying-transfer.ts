@@ -1,4 +1,6 @@
-import { count, hex, maybeHex, type Row } from '../db/statement.ts';
+import { sealColumn } from '../db/seal.ts';
+import { SEALED_TRANSFER } from '../db/sealed-tables.ts';
+import { count, hex, maybeHex, type Row, sealedBefore } from '../db/statement.ts';
 
 /** The transfer that pays or will pay an invoice. `blockId` is `null` until its block is irreversible. */
 export const payingTransfer = {
@@ -8,19 +10,20 @@ export const payingTransfer = {
   blockId: maybeHex,
   blockTime: 'timestamptz',
   from: 'text',
+  seal: sealedBefore(SEALED_TRANSFER),
 } as const;
 
-export type PayingTransfer = Row<typeof payingTransfer>;
+export type PayingTransfer = Omit<Row<typeof payingTransfer>, 'seal'>;
 
 /**
  * Joins `t`, which has its columns, to `invoices i`. A PAID invoice has its transfer; a CONFIRMING one has sightings, of which the
  * earliest in chain order counts.
  */
 export const JOIN_PAYING_TRANSFER = `left join lateral (
-     select t.tx_id, t.log_index, t.block_number, t.block_id, t.block_time, t.from_address as from
+     select t.tx_id, t.log_index, t.block_number, t.block_id, t.block_time, t.from_address as from, ${sealColumn(SEALED_TRANSFER, 't.')} as seal
      from transfers t where t.id = i.paid_transfer_id
      union all
-     (select s.tx_id, s.log_index, s.block_number, null, b.block_time, s.from_address
+     (select s.tx_id, s.log_index, s.block_number, null, b.block_time, s.from_address, null
       from sightings s join head_blocks b on b.network = s.network and b.number = s.block_number
       where s.project_id = i.project_id and s.invoice_id = i.id and i.status = 'CONFIRMING'
       order by s.block_number, s.position, s.tx_id, s.log_index limit 1)

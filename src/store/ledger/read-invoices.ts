@@ -2,7 +2,7 @@ import type { UnixMs } from '../../domain/time.ts';
 import { type Ask, coalesce } from '../../runtime/coalesce.ts';
 import type { Database } from '../db/database.ts';
 import { listColumns, statement } from '../db/statement.ts';
-import { type FoundInvoice, findInvoice, maybeProjected, projected, toFound } from './invoices.ts';
+import { type FoundInvoice, findInvoice, maybeProjected, toFound } from './invoices.ts';
 
 /** Few, so that reads gather and leave the pool to those who create. Chosen, not tuned by measurement. */
 const MAX_UNDER_WAY = 2;
@@ -36,7 +36,7 @@ const selectMany = statement(
    from unnest($1::uuid[], $2::uuid[]) with ordinality as asked (key_id, id, number)
    left join api_keys k on k.id = asked.key_id and k.revoked_at is null and (k.expires_at is null or k.expires_at > $3)
    left join lateral (
-     select ${listColumns(projected)} from invoices
+     select * from invoices
      where project_id = k.project_id and id = asked.id limit 1) i on true`,
 );
 

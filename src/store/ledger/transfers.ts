@@ -1,9 +1,10 @@
 import type { Verified } from '../../domain/chain-block.ts';
 import type { Network } from '../../domain/network.ts';
 import type { AccountHex } from '../../tron/address.ts';
+import type { Sql } from '../db/database.ts';
 import { jsonRows } from '../db/json-rows.ts';
-import { commandOf } from '../db/rows-of.ts';
-import { count, hex, micro, type Row, text } from '../db/statement.ts';
+import { SEALED_TRANSFER } from '../db/sealed-tables.ts';
+import { count, hex, maybeHex, micro, type Row, statement, text } from '../db/statement.ts';
 
 /** An irreversible transfer, to or from one of our addresses. */
 export const recorded = {
@@ -33,18 +34,24 @@ const incoming = {
 /** A transfer to one of our addresses as the ledger keeps it. */
 export type NewTransfer = Row<typeof incoming>;
 
-const rows = jsonRows(incoming);
+const rows = jsonRows({ ...incoming, mac: maybeHex });
 
 /**
  * Records transfers. The caller has left out those that the ledger has; a second record of one is refused by constraint, unless
  * those of before were taken back.
  */
-export const insertTransfers = commandOf(
+export async function insertTransfers(tx: Sql, network: Network, transfers: readonly NewTransfer[]): Promise<void> {
+  const sealer = await tx.sealer();
+  const mac = (row: NewTransfer) => sealer?.seal(SEALED_TRANSFER, { ...row, network }).toString('hex') ?? null;
+  await tx.run(insert, [network, rows.bind(transfers.map((row) => ({ ...row, mac: mac(row) })))]);
+}
+
+const insert = statement(
   'transfer-insert',
+  {},
   `insert into transfers (network, reserved_micro, correction, ${rows.columns})
    select $1, case when t.kind <> 'unmatched' then t.amount_micro::int8 end,
      (select count(*) from transfers r join transfer_annulments n on n.transfer_id = r.id
       where r.network = $1 and r.tx_id = t.tx_id and r.log_index = t.log_index), ${rows.columns}
    from ${rows.table('$2')}`,
-  (network: Network, transfers: NewTransfer[]) => [network, rows.bind(transfers)],
 );

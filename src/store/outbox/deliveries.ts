@@ -3,7 +3,9 @@ import type { Network } from '../../domain/network.ts';
 import { type UnixMs, unixMs } from '../../domain/time.ts';
 import type { Sql } from '../db/database.ts';
 import { answerOf } from '../db/rows-of.ts';
-import { count, maybe, type Row, statement, text } from '../db/statement.ts';
+import { sealColumn } from '../db/seal.ts';
+import { SEALED_ENDPOINT, SEALED_EVENT } from '../db/sealed-tables.ts';
+import { count, isAsSealed, maybe, type Row, statement, text } from '../db/statement.ts';
 
 /** Longer than a turn in the buffer (2 s), an attempt (15 s) and its record take, and short enough that a crashed sender is hardly noticed. */
 export const LEASE_MS = 25_000;
@@ -21,6 +23,9 @@ const leased = {
   isFailing: 'bool',
   /** The endpoint was left alone for a while, and this attempt finds out whether it is back. */
   isProbe: 'bool',
+  /** Whether the event, and its endpoint, are as they were written. */
+  isEventSound: isAsSealed(SEALED_EVENT),
+  isEndpointSound: isAsSealed(SEALED_ENDPOINT),
 } as const;
 
 /** An attempt that is ours until `leasedUntil`. */
@@ -55,7 +60,7 @@ const lease = statement(
        where d.status = 'pending' and d.endpoint_id > waiting.endpoint_id
        order by d.endpoint_id, d.next_attempt_at limit 1) following),
    open as (
-     select w.id, w.url, w.network, w.failing_since is not null as is_failing, w.consecutive_failures >= ${OPEN_AFTER_FAILURES} as is_probe,
+     select w.id, w.url, w.network, ${sealColumn(SEALED_ENDPOINT, 'w.')} as seal, w.failing_since is not null as is_failing, w.consecutive_failures >= ${OPEN_AFTER_FAILURES} as is_probe,
        coalesce(known.room, case when w.failing_since is null then $4::int8 else 1 end) as room, waiting.due_at
      from waiting join webhook_endpoints w on w.id = waiting.endpoint_id
      left join unnest($5::uuid[], $6::int8[]) known (endpoint_id, room) on known.endpoint_id = w.id
@@ -109,7 +114,8 @@ const lease = statement(
      where w.id = shared.id and shared.is_probe and exists (select from taken where taken.endpoint_id = w.id))
    select taken.event_id as delivery_event_id, taken.endpoint_id as delivery_endpoint_id, taken.attempt_count as delivery_attempt,
      taken.max_attempts as delivery_max_attempts, e.body as delivery_body, shared.url as delivery_url,
-     shared.network as delivery_network, shared.is_failing as delivery_is_failing, shared.is_probe as delivery_is_probe, total.deferred
+     shared.network as delivery_network, shared.is_failing as delivery_is_failing, shared.is_probe as delivery_is_probe,
+     ${sealColumn(SEALED_EVENT, 'e.')} as delivery_is_event_sound, shared.seal as delivery_is_endpoint_sound, total.deferred
    from (select count(*) as deferred from deferred) total
    left join (taken join shared on shared.id = taken.endpoint_id join events e on e.id = taken.event_id) on true`,
 );

@@ -1,6 +1,8 @@
 import type { UnixMs } from '../../domain/time.ts';
 import type { Sql } from '../db/database.ts';
-import { statement } from '../db/statement.ts';
+import { sealColumn } from '../db/seal.ts';
+import { SEALED_EVENT } from '../db/sealed-tables.ts';
+import { sealedBefore, statement } from '../db/statement.ts';
 
 /** `after` is the UUID of an event, null for the beginning. `limit` bounds what a page holds. */
 export type FeedQuestion = { keyId: string; after: string | null; limit: number };
@@ -18,8 +20,8 @@ export type FoundFeedPage =
 // project takes as long as an unknown one, and a project with many events as long as one with few.
 const select = statement(
   'event-feed',
-  { isCursorKnown: 'bool', latestId: 'uuid?', body: 'text?' },
-  `select c.position is not null as is_cursor_known, latest.id as latest_id, page.body
+  { isCursorKnown: 'bool', latestId: 'uuid?', body: 'text?', seal: sealedBefore(SEALED_EVENT) },
+  `select c.position is not null as is_cursor_known, latest.id as latest_id, page.body, page.seal
    from api_keys k
    left join lateral (
      select 0::int8 as position where $2::uuid is null
@@ -29,7 +31,7 @@ const select = statement(
    left join lateral (
      select e.id from events e where e.project_id = k.project_id order by e.position desc limit 1) latest on true
    left join lateral (
-     select e.body, e.position from events e where e.project_id = k.project_id and e.position > c.position
+     select e.body, e.position, ${sealColumn(SEALED_EVENT, 'e.')} as seal from events e where e.project_id = k.project_id and e.position > c.position
      order by e.position limit $3) page on true
    where k.id = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $4)
    order by page.position`,

@@ -2,7 +2,7 @@ import type { EventType } from '../../domain/event.ts';
 import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Sql } from '../db/database.ts';
-import { commandOf } from '../db/rows-of.ts';
+import { SEALED_EVENT } from '../db/sealed-tables.ts';
 import { statement } from '../db/statement.ts';
 import { hastenChosen, mayBeHastened } from './delivery-hasten.ts';
 
@@ -59,21 +59,31 @@ export async function insertEvents(tx: Sql, network: Network, events: NewEvent[]
  * feed reads all below it, then and always. Other writers of the same projects wait until the caller's transaction ends, so it
  * should end soon.
  */
-export const recordEvents = commandOf(
+export async function recordEvents(tx: Sql, network: Network, events: NewEvent[], now: UnixMs): Promise<void> {
+  const sealer = await tx.sealer();
+  const sealed = events.map((event) => ({
+    ...event,
+    mac: sealer?.seal(SEALED_EVENT, { ...event, network }).toString('hex') ?? null,
+  }));
+  await tx.run(insert, [network, JSON.stringify(sealed), new Date(now)]);
+}
+
+const insert = statement(
   'event-insert',
+  {},
   `with input as (
      select e->>'id' as id, (e->>'projectId')::uuid as project_id, e->>'type' as type, e->>'invoiceId' as invoice_id,
-       e->>'transferId' as transfer_id, (e->>'sequence')::int4 as sequence, e->>'body' as body, place
+       e->>'transferId' as transfer_id, (e->>'sequence')::int4 as sequence, e->>'body' as body,
+       decode(e->>'mac', 'hex') as mac, place
      from jsonb_array_elements($2::text::jsonb) with ordinality as _ (e, place)),
    counted as (select project_id, count(*) as events from input group by project_id order by project_id),
    taken as (
      insert into event_streams as s (project_id, last_position) select project_id, events from counted order by project_id
      on conflict (project_id) do update set last_position = s.last_position + excluded.last_position
      returning s.project_id, s.last_position)
-   insert into events (id, project_id, network, type, invoice_id, transfer_id, sequence, body, created_at, position)
-   select input.id::uuid, project_id, $1, input.type, input.invoice_id::uuid, input.transfer_id::uuid, input.sequence, input.body, $3,
+   insert into events (id, project_id, network, type, invoice_id, transfer_id, sequence, body, created_at, mac, position)
+   select input.id::uuid, project_id, $1, input.type, input.invoice_id::uuid, input.transfer_id::uuid, input.sequence, input.body, $3, input.mac,
      taken.last_position - counted.events + row_number() over (partition by project_id order by input.place)
    from input join counted using (project_id) join taken using (project_id)
    order by input.place`,
-  (network: Network, events: NewEvent[], now: UnixMs) => [network, JSON.stringify(events), new Date(now)],
 );

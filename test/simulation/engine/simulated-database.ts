@@ -139,7 +139,11 @@ export function createSimulatedDatabase(options: SimulatedDatabaseOptions): Data
                 hasNotified ||= notifies(statement);
                 return runOn(tx, false)(statement, parameters);
               };
-              const done = await work({ run: inside, script: (text) => really(() => tx.script(text)) });
+              const done = await work({
+                run: inside,
+                script: (text) => really(() => tx.script(text)),
+                sealer: tx.sealer,
+              });
               await process.arrive(latencyMs('commit'));
               struck = strike(process, 'commit');
               await strikeBefore(tx, 'commit', struck);
@@ -170,6 +174,7 @@ export function createSimulatedDatabase(options: SimulatedDatabaseOptions): Data
   return {
     run: (statement, parameters) => seats(() => runOn(real, true)(statement, parameters)),
     script: (text) => really(() => real.script(text)),
+    sealer: real.sealer,
     transaction: (work) => begin('transaction', work),
     snapshot: (work) => begin('snapshot', work),
     listen: (_, onNotify) => options.listen(process, onNotify),

@@ -1,7 +1,9 @@
 import { projectInvoice } from '../../../src/domain/event.ts';
 import { microUsdt } from '../../../src/domain/money.ts';
 import { unixMs } from '../../../src/domain/time.ts';
-import { type Created, createInvoice } from '../../../src/payments/create-invoice.ts';
+import { type Created, type CreateInput, createInvoice } from '../../../src/payments/create-invoice.ts';
+import { findValidApiKey } from '../../../src/store/access/api-keys.ts';
+import type { Database } from '../../../src/store/db/database.ts';
 import { findInvoice } from '../../../src/store/ledger/invoices.ts';
 import type { AccountHex } from '../../../src/tron/address.ts';
 import type { Random } from '../engine/random.ts';
@@ -58,20 +60,22 @@ export function createShops({
     });
   };
   const createOnce = (order: Order): Promise<Created> =>
-    call(({ db, process }) =>
-      createInvoice(
-        { db, now: () => unixMs(process.nowMs()), random: random.bytes, randomBelow: random.below },
-        {
-          keyId: order.shop.keyId,
-          projectId: order.shop.id,
-          policy: 'tail',
-          maxSurchargeMicro: 10_000n,
-          idempotencyKey: order.idempotencyKey,
-          externalId: order.externalId,
-          requestedMicro: microUsdt(order.requestedMicro),
-        },
-      ),
-    );
+    call(({ db, process }) => {
+      const { idempotencyKey, externalId, requestedMicro } = order;
+      const wanted = { idempotencyKey, externalId, requestedMicro: microUsdt(requestedMicro) };
+      return createAs(db, process, order.shop.keyId, wanted);
+    });
+  const createAs = async (
+    db: Database,
+    process: Running['process'],
+    keyId: string,
+    wanted: Pick<CreateInput, 'idempotencyKey' | 'externalId' | 'requestedMicro'>,
+  ): Promise<Created> => {
+    const now = () => unixMs(process.nowMs());
+    const key = await findValidApiKey(db, keyId, now());
+    if (key === null) return { kind: 'key-not-valid' };
+    return createInvoice({ db, now, random: random.bytes, randomBelow: random.below }, { ...key, keyId, ...wanted });
+  };
   const acknowledge = async (order: Order, created: Created): Promise<Acknowledged | null> => {
     if (created.kind !== 'created' && created.kind !== 'replayed') return null;
     const { invoice } = created;
@@ -141,13 +145,7 @@ export function createShops({
       const { projectId, keyId, idempotencyKey, externalId, requestedMicro } = random.pick(acknowledged);
       try {
         const created = await call(({ db, process }) =>
-          createInvoice(
-            { db, now: () => unixMs(process.nowMs()), random: random.bytes, randomBelow: random.below },
-            {
-              ...{ keyId, projectId, policy: 'tail', maxSurchargeMicro: 10_000n, idempotencyKey, externalId },
-              requestedMicro: microUsdt(requestedMicro),
-            },
-          ),
+          createAs(db, process, keyId, { idempotencyKey, externalId, requestedMicro: microUsdt(requestedMicro) }),
         );
         await acknowledge(
           { shop: { id: projectId, keyId, name: '' }, idempotencyKey, externalId, requestedMicro },

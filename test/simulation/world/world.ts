@@ -47,11 +47,11 @@ const POISON_SEED = 0x901;
 const START_MS = 1_800_000_000_000;
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
+const INVOICE_LIFETIME_MS = 15 * MINUTE_MS;
 /** A supervisor starts what died after this long. */
 const RESTART_MS = { from: SECOND_MS, to: 20 * SECOND_MS };
 /** The clock of the database is as exact as this part of a slot. */
 const DATABASE_CLOCK_SLOTS = 1 / 12;
-const INVOICE_LIFETIME_MS = 15 * MINUTE_MS;
 
 /** A seeded world in one process: the real code over a real PostgreSQL, and everything around it simulated. */
 export async function createWorld(plan: Plan, options: WorldOptions = {}) {

@@ -1,0 +1,65 @@
+import { amountAlone, type WordRange, wordRange } from '../domain/code-word.ts';
+import type { MicroUsdt } from '../domain/money.ts';
+import type { UnixMs } from '../domain/time.ts';
+import { keepNewest } from '../runtime/keep-newest.ts';
+import type { Sql } from '../store/db/database.ts';
+import { findFirstPlace, type Place } from '../store/ledger/allocation.ts';
+import type { Rule } from '../store/ledger/invoice-creation.ts';
+
+/** An address and amounts on it that can be offered to one invoice. */
+export type Offer = { place: Place; words: readonly MicroUsdt[] };
+
+/** What is known to be free for a range of amounts; others may have taken of it since. */
+type Free = { at: UnixMs; offers: Offer[] };
+
+/**
+ * Where a process thinks that payable amounts are free, so that creating takes one statement, which alone decides. It is told of a range
+ * only when a first try there failed.
+ */
+export type Places = {
+  /** Takes something to offer for an amount: of what is known to be free, or on the project's first address; null: there is none. */
+  take(rule: Rule, requestedMicro: MicroUsdt): Promise<Place | Offer | null>;
+  remember(rule: Rule, requestedMicro: MicroUsdt, offers: Offer[]): void;
+  /** The project's first address was no place for somebody: it may be retired. */
+  forget(rule: Rule): void;
+};
+
+/** An address that comes back into use is offered again after this. */
+const FRESH_MS = 60_000;
+/** A few megabytes. */
+const MAX_RANGES = 2000;
+const MAX_PROJECTS = 10_000;
+
+export function createPlaces({ db, now }: { db: Sql; now(): UnixMs }): Places {
+  const first = new Map<string, { at: UnixMs; place: Place }>();
+  const free = new Map<string, Free>();
+  const projectOf = ({ projectId, policy }: Rule) => `${projectId} ${policy}`;
+  const isFresh = (at: UnixMs) => now() >= at && now() - at < FRESH_MS;
+  return {
+    take: async (rule, requestedMicro) => {
+      const known = free.get(nameOf(rule, requestedMicro));
+      const offer = known !== undefined && isFresh(known.at) ? known.offers.shift() : undefined;
+      if (offer !== undefined) return offer;
+      const name = projectOf(rule);
+      const before = first.get(name);
+      if (before !== undefined && isFresh(before.at)) return before.place;
+      const place = await findFirstPlace(db, rule.projectId, rule.policy);
+      if (place !== null) keepNewest(first, name, { at: now(), place }, MAX_PROJECTS);
+      return place;
+    },
+    remember: (rule, requestedMicro, offers) => {
+      keepNewest(free, nameOf(rule, requestedMicro), { at: now(), offers }, MAX_RANGES);
+    },
+    forget: (rule) => void first.delete(projectOf(rule)),
+  };
+}
+
+/** The amounts that an invoice can get: of a `tail` project from the requested one to the surcharge limit, of an `exact` one that alone. */
+export function rangeOf({ policy, maxSurchargeMicro }: Rule, requestedMicro: MicroUsdt): WordRange {
+  return policy === 'exact' ? amountAlone(requestedMicro) : wordRange(requestedMicro, maxSurchargeMicro);
+}
+
+function nameOf(rule: Rule, requestedMicro: MicroUsdt): string {
+  const { fromMicro, belowMicro } = rangeOf(rule, requestedMicro);
+  return `${rule.projectId} ${rule.policy} ${fromMicro} ${belowMicro}`;
+}

@@ -1,0 +1,193 @@
+import { AppError } from '../../domain/errors.ts';
+import type { ColumnType, Parameter } from './statement.ts';
+
+/**
+ * A table whose rows carry a MAC, so that who can write to the database, but does not hold the master key, can neither make a row nor
+ * change one unseen. The MAC stands in a column of the row (`mac`), over the columns that are never changed without it, in their order.
+ */
+export type SealedTable<Fields extends SealedFields = SealedFields> = {
+  /** What the key is derived for: the table, and what of it is sealed if not the row. */
+  readonly name: string;
+  readonly fields: Fields;
+  readonly mac: string;
+  /** A row of which this SQL is not true needs no MAC. `row`: its prefix. */
+  readonly needed: ((row: string) => string) | null;
+  /** It is read once: what was found is not remembered. */
+  readonly isReadOnce: boolean;
+};
+
+/** By the names of rows. The first one names the row, and is never null. Times are milliseconds, bytes a `Buffer` or hex. */
+export type SealedFields = { readonly [name: string]: ColumnType | 'json' };
+
+/** What was wrong with a row. `unsealed`: it has no MAC; `unknown-key`: the key that made it is not at hand. */
+export type SealProblem = {
+  table: string;
+  id: string;
+  network: string | null;
+  kind: 'unsealed' | 'changed' | 'unknown-key';
+};
+
+/** Makes and checks MACs for one ledger. */
+export type Sealer = {
+  seal(table: SealedTable, row: SealedRow): Buffer;
+  /** Examines a column that `sealColumn` made: the fields that its MAC covers, and what is wrong. */
+  open(table: SealedTable, column: string): OpenedSeal;
+  /** Reads the keys again, for another process may have made a new one. */
+  reload(): Promise<void>;
+};
+export type SealedRow = { readonly [name: string]: unknown };
+export type OpenedSeal = { values: readonly (string | null)[]; problem: SealProblem['kind'] | null };
+
+export function sealedTable<const Fields extends SealedFields>(
+  name: string,
+  fields: Fields,
+  { mac = 'mac', needed = null, isReadOnce = false }: Partial<Omit<SealedTable, 'name' | 'fields'>> = {},
+): SealedTable<Fields> {
+  return { name, fields, mac, needed, isReadOnce };
+}
+
+/** A parameter that becomes the MAC of the row, or null where no seals are made. */
+export type SealParameter = { readonly table: SealedTable; readonly row: SealedRow };
+
+export function sealOf<Fields extends SealedFields>(
+  table: SealedTable<Fields>,
+  row: { readonly [Name in keyof Fields]: unknown },
+): SealParameter {
+  return { table, row };
+}
+
+export function isSealParameter(value: Parameter): value is SealParameter {
+  return typeof value === 'object' && value !== null && 'table' in value;
+}
+
+/** The SQL of a field `seal: sealed(TABLE)`: the MAC and what it covers, as one text; null where none is needed. `row`: `i.`. */
+export function sealColumn({ fields, mac, needed }: SealedTable, row: string): string {
+  const columns = Object.entries(fields).map(([name, type]) => textOf(`${row}${columnName(name)}`, type));
+  const text = `json_build_array(encode(${row}${mac}, 'hex'), ${columns.join(', ')})::text`;
+  return needed === null ? text : `case when ${needed(row)} then ${text} end`;
+}
+
+function textOf(column: string, type: ColumnType | 'json'): string {
+  switch (type.replace('?', '')) {
+    case 'bytea':
+      return `encode(${column}, 'hex')`;
+    case 'timestamptz':
+      return `(date_part('epoch', ${column}) * 1000)::int8::text`;
+    case 'text[]':
+    case 'json':
+      return column;
+    default:
+      return `${column}::text`;
+  }
+}
+
+/** The same text of a value as it is read or bound. */
+export function canonical(value: unknown): string | null {
+  if (value === null || value === undefined) return null;
+  if (typeof value === 'string') return value;
+  if (Buffer.isBuffer(value)) return value.toString('hex');
+  if (value instanceof Date) return String(value.getTime());
+  if (typeof value === 'object') return stable(value);
+  return String(value);
+}
+
+/** JSON whose members stand in the order of their names: PostgreSQL keeps no other. */
+function stable(value: unknown): string {
+  const isRecord = (part: unknown): part is Record<string, unknown> =>
+    typeof part === 'object' && part !== null && !Array.isArray(part);
+  return JSON.stringify(value, (_, part: unknown) =>
+    isRecord(part)
+      ? Object.fromEntries(
+          Object.keys(part)
+            .sort()
+            .map((name) => [name, part[name]]),
+        )
+      : part,
+  );
+}
+
+export function columnName(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+/** A column that holds a seal, and the columns beside it that its MAC covers too: `[column, place]`. `isTold`: it becomes a boolean. */
+export type SealColumn = {
+  column: string;
+  table: SealedTable;
+  isTold: boolean;
+  beside: readonly (readonly [string, number])[];
+};
+
+/** How the seals of what is read are judged. `require`: a row that is not as it was sealed is read by nobody. */
+export type SealMode = 'warn' | 'require';
+export type SealJudge = { mode: SealMode; onProblem(problem: SealProblem): void };
+
+/**
+ * Examines the seals of rows, and that what stands beside them is what they cover: a view could tell a column twice in two ways.
+ * Error: `ROW_CHANGED`. Without a sealer all are taken as they are.
+ */
+export async function readSeals(
+  statement: { name: string; sealColumns: readonly SealColumn[] },
+  rows: readonly Record<string, unknown>[],
+  sealer: Sealer | null,
+  judge: SealJudge | null,
+): Promise<void> {
+  if (sealer === null || judge === null) {
+    const told = statement.sealColumns.filter(({ isTold }) => isTold);
+    for (const row of rows) for (const { column } of told) row[column] = true;
+    return;
+  }
+  let found = examine(statement, rows, sealer);
+  if (found.some(({ problem }) => problem?.kind === 'unknown-key')) {
+    await sealer.reload();
+    found = examine(statement, rows, sealer);
+  }
+  for (const { row, column, isTold, problem } of found) {
+    const isRefused = problem !== null && judge.mode === 'require';
+    if (problem !== null) judge.onProblem(problem);
+    if (isTold) row[column] = !isRefused;
+    else if (isRefused) throw new AppError('ROW_CHANGED', `${describeSealProblem(problem)} (${statement.name})`);
+  }
+}
+
+type Examined = { row: Record<string, unknown>; column: string; isTold: boolean; problem: SealProblem | null };
+
+function examine(
+  { sealColumns }: { sealColumns: readonly SealColumn[] },
+  rows: readonly Record<string, unknown>[],
+  sealer: Sealer,
+): Examined[] {
+  const examined: Examined[] = [];
+  for (const row of rows) {
+    for (const { column, table, isTold, beside } of sealColumns) {
+      const text = row[column];
+      if (typeof text !== 'string') continue;
+      const { values, problem } = sealer.open(table, text);
+      // A row that a left join did not find.
+      if (values[0] === null) continue;
+      const isOther =
+        problem === null && beside.some(([name, place]) => canonical(row[name]) !== (values[place] ?? null));
+      const kind = isOther ? 'changed' : problem;
+      if (isTold || kind !== null) {
+        examined.push({ row, column, isTold, problem: kind && describe(table, values, kind) });
+      }
+    }
+  }
+  return examined;
+}
+
+function describe(table: SealedTable, values: OpenedSeal['values'], kind: SealProblem['kind']): SealProblem {
+  const names = Object.keys(table.fields);
+  const of = (name: string) => values[names.indexOf(name)] ?? null;
+  return { table: table.name, id: of('id') ?? values[0] ?? '', network: of('network'), kind };
+}
+
+const WHAT = {
+  unsealed: 'has no seal: somebody put it there, or it is older than the seals',
+  changed: 'is not as it was sealed: somebody changed it',
+  'unknown-key': 'was sealed with a master key that is not at hand',
+};
+
+export function describeSealProblem({ table, id, kind }: SealProblem): string {
+  return `a row of ${table} (${id.slice(0, 60)}) ${WHAT[kind]}. See "row-changed" in docs/operations.md`;
+}

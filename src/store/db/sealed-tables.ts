@@ -1,0 +1,112 @@
+import { sealedTable } from './seal.ts';
+
+/** What an order is. Its status is sealed apart, once it is `PAID`. */
+export const SEALED_INVOICE = sealedTable('invoices', {
+  id: 'uuid',
+  projectId: 'uuid',
+  network: 'text',
+  addressId: 'uuid',
+  idempotencyKey: 'text',
+  externalId: 'text',
+  requestedMicro: 'int8',
+  payableMicro: 'int8',
+  checkoutToken: 'text',
+  createdAt: 'timestamptz',
+  expiresAt: 'timestamptz',
+  apiKeyId: 'uuid?',
+});
+
+/** That an order is paid, and by which transfer. */
+export const SEALED_PAID = sealedTable(
+  'invoices.paid',
+  { id: 'uuid', projectId: 'uuid', network: 'text', status: 'text', paidTransferId: 'uuid?' },
+  { mac: 'paid_mac', needed: (row) => `${row}status = 'PAID' or ${row}paid_transfer_id is not null` },
+);
+
+export const SEALED_TRANSFER = sealedTable('transfers', {
+  id: 'uuid',
+  projectId: 'uuid',
+  network: 'text',
+  addressId: 'uuid',
+  txId: 'bytea',
+  logIndex: 'int4',
+  blockNumber: 'int8',
+  blockId: 'bytea',
+  blockTime: 'timestamptz',
+  fromAddress: 'text',
+  amountMicro: 'numeric',
+  kind: 'text',
+  invoiceId: 'uuid?',
+});
+
+export const SEALED_EVENT = sealedTable(
+  'events',
+  {
+    id: 'uuid',
+    projectId: 'uuid',
+    network: 'text',
+    type: 'text',
+    invoiceId: 'uuid?',
+    transferId: 'uuid?',
+    sequence: 'int4',
+    body: 'text',
+  },
+  { isReadOnce: true },
+);
+
+export const SEALED_ADDRESS = sealedTable('addresses', {
+  id: 'uuid',
+  projectId: 'uuid',
+  account: 'bytea',
+  policy: 'text',
+});
+
+export const SEALED_API_KEY = sealedTable('api_keys', {
+  id: 'uuid',
+  projectId: 'uuid',
+  secretSha256: 'bytea',
+  allowedCidrs: 'text[]?',
+  expiresAt: 'timestamptz?',
+});
+
+export const SEALED_ENDPOINT = sealedTable('webhook_endpoints', {
+  id: 'uuid',
+  projectId: 'uuid',
+  url: 'text',
+  eventTypes: 'text[]?',
+});
+
+export const SEALED_ACCOUNT_KEY = sealedTable('account_keys', {
+  id: 'uuid',
+  projectId: 'uuid',
+  xpub: 'text',
+});
+
+export const SEALED_RECEIPT_KEY = sealedTable('receipt_keys', { id: 'text', publicKey: 'bytea' });
+
+export const SEALED_PROJECT = sealedTable('projects', {
+  id: 'uuid',
+  network: 'text',
+  name: 'text',
+  policy: 'text',
+  maxSurchargeMicro: 'int8',
+  invoiceLifetimeMs: 'int8',
+  supportContact: 'text?',
+  returnUrl: 'text?',
+  accent: 'text?',
+  logoId: 'text?',
+});
+
+export const SEALED_PRODUCERS = sealedTable('producer_sets', {
+  network: 'text',
+  chainTime: 'timestamptz',
+  replacedAfter: 'timestamptz',
+  producers: 'json',
+});
+
+export const SEALED_CURSOR = sealedTable('chain_cursors', {
+  network: 'text',
+  solidNumber: 'int8',
+  solidId: 'bytea',
+  genesisId: 'bytea?',
+});
