@@ -46,10 +46,9 @@ grant update (name, max_surcharge_micro, invoice_lifetime_ms, policy, support_co
   max_unpaid_per_minute, mac) on projects to quittance_runtime;
 grant update (last_used_at, revoked_at, mac) on api_keys to quittance_runtime;
 grant update (last_used_at, revoked_at) on admin_keys to quittance_runtime;
-grant update (auto_derive_limit, auto_derived, mac) on account_keys to quittance_runtime;
-grant update (retired_at, mac) on addresses to quittance_runtime;
-grant update (status, event_count, paid_transfer_id, mac, paid_mac) on invoices to quittance_runtime;
-grant update (mac) on transfers, events, producer_sets to quittance_runtime;
+grant update (auto_derive_limit, auto_derived) on account_keys to quittance_runtime;
+grant update (retired_at) on addresses to quittance_runtime;
+grant update (status, event_count, paid_transfer_id, paid_mac) on invoices to quittance_runtime;
 grant update (refused_at) on refused_amounts to quittance_runtime;
 grant update (position, epoch) on allocation_hints to quittance_runtime;
 grant update (good_block, checked_block, balance_micro, expected_micro, node, checked_at, due_at)
@@ -66,7 +65,7 @@ grant update (master_key_id, sealed, ends_at) on webhook_secrets to quittance_ru
 grant update (status, attempt_count, max_attempts, next_attempt_at, created_at, finished_at, last_status, last_error)
   on deliveries to quittance_runtime;
 grant update (attempted_at, status, error, latency_ms, answer) on delivery_attempts to quittance_runtime;
-grant update (master_key_id, sealed, retired_at, mac) on receipt_keys to quittance_runtime;
+grant update (master_key_id, sealed, retired_at) on receipt_keys to quittance_runtime;
 grant update (role, projects, removed_at, password_hash, master_key_id, totp_sealed, totp_step, misses, missed_at)
   on people to quittance_runtime;
 grant update (counter, last_used_at, removed_at) on passkeys to quittance_runtime;

@@ -29,7 +29,9 @@ test('sets of producers are read back as they were written, newest first, and ar
     expect(await findProducerSets(db, 'devnet', 10)).toMatchObject([setOf('2', 'vote'), setOf('1', 'first')]);
     expect(await findProducerSets(db, 'devnet', 1)).toMatchObject([setOf('2', 'vote')]);
     for (const text of ["update producer_sets set reason = 'key'", 'delete from producer_sets']) {
-      await expect(withClient(database.owner, (client) => client.query(text))).rejects.toThrow('are never');
+      await expect(withClient(database.owner, (client) => client.query(text))).rejects.toThrow(
+        /never (?:changed|deleted)/,
+      );
     }
     expect(await findProducerSets(db, 'devnet', 10)).toHaveLength(2);
   } finally {

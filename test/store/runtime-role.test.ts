@@ -142,6 +142,7 @@ describe('the role as which the service works', () => {
     expect(open.filter((name) => ofLedger.test(name))).toEqual([
       'addresses.retired_at',
       'invoices.event_count',
+      'invoices.paid_mac',
       'invoices.paid_transfer_id',
       'invoices.status',
     ]);

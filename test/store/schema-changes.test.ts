@@ -175,7 +175,7 @@ describe('a start refuses', () => {
     const migrations = await readMigrations();
     await client.query('drop schema public cascade; create schema public');
     await migrate(db, { migrations: migrations.slice(0, -1) });
-    await client.query('drop trigger transfers_are_kept on transfers');
+    await client.query('drop trigger invoices_are_kept on invoices');
     await expect(migrate(db)).rejects.toMatchObject({ code: 'SCHEMA_CHANGED' });
     const { rows } = await client.query('select count(*)::int as count from schema_migrations');
     expect(rows).toEqual([{ count: migrations.length - 1 }]);

@@ -63,10 +63,11 @@ test('another URL forgets what failed at the former one; enabling forgets it too
       [endpoint.id],
     );
   await fail();
+  const place = { id: endpoint.id, projectId: world.projectId };
   const same = { url: 'https://old.example/', description: 'shop', eventTypes: ['invoice.paid'] };
-  expect(await changeWebhookEndpoint(db, endpoint.id, same)).toBe(true);
+  expect(await changeWebhookEndpoint(db, place, same)).toBe(true);
   expect(await findWebhookEndpoint(db, endpoint.id)).toMatchObject({ consecutiveFailures: 7, description: 'shop' });
-  await changeWebhookEndpoint(db, endpoint.id, { ...same, url: 'https://new.example/' });
+  await changeWebhookEndpoint(db, place, { ...same, url: 'https://new.example/' });
   expect(await findWebhookEndpoint(db, endpoint.id)).toMatchObject({
     url: 'https://new.example/',
     eventTypes: ['invoice.paid'],

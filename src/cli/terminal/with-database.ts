@@ -9,6 +9,7 @@ import { createLogger } from '../../runtime/log.ts';
 import { openKeyRing, requireKeyRing } from '../../runtime/open-key-ring.ts';
 import { type Connection, type Database, openDatabase } from '../../store/db/database.ts';
 import { type MigrationHooks, migrate, pendingMigrations } from '../../store/db/migrate.ts';
+import { describeSealProblem, type SealProblem } from '../../store/db/seal.ts';
 import { createSeals } from '../../store/db/seals.ts';
 import { findCluster } from '../../store/embedded/cluster.ts';
 import { readRunningPostgres } from '../../store/embedded/connection.ts';
@@ -59,7 +60,7 @@ export async function withDatabase<Output>(
   const config = loadConfig(terminal);
   if (config.databaseUrl !== null) {
     const connection = (options.asOwner === true ? config.databaseOwnerUrl : null) ?? config.databaseUrl;
-    return withConnection(config, connection, async (opened) => {
+    return withConnection({ config, note: terminal.note }, connection, async (opened) => {
       const applied = options.mayMigrate ? await migrate(opened.db, encryptingWith(config, terminal)) : [];
       if (options.takesAnySchema !== true) await refusePending(opened.db, 'run "quittance migrate"');
       return work({ ...opened, applied, kind: 'external', isStartedHere: false });
@@ -95,7 +96,7 @@ async function withEmbedded<Output>(
   if (found.kind === 'running') {
     // It is the service's own, for a command's would have the turn: others need not wait for what may be a long export.
     await endTurn();
-    return withConnection(config, found.connection, async (opened) => {
+    return withConnection({ config, note: terminal.note }, found.connection, async (opened) => {
       const { db } = opened;
       const deadlineMs = performance.now() + MIGRATION_PATIENCE_MS;
       while ((await isBehind(db)) && performance.now() < deadlineMs) await delay(LOCK_POLL_MS);
@@ -119,14 +120,14 @@ async function withEmbedded<Output>(
     });
     try {
       const { owner } = postgres;
-      const applied = await withConnection(config, owner, async ({ db }) => {
+      const applied = await withConnection({ config, note: terminal.note }, owner, async ({ db }) => {
         const names = isNew || mayMigrate ? await migrate(db, encryptingWith(config, terminal)) : [];
         // There is no way back from a migration, and who only wants to read has not asked for one.
         if (!takesAnySchema) await refusePending(db, 'start this release, or run "quittance migrate"');
         return names;
       });
       const connection = asOwner ? owner : postgres.connection;
-      return await withConnection(config, connection, (opened) =>
+      return await withConnection({ config, note: terminal.note }, connection, (opened) =>
         work({ ...opened, applied, kind: 'embedded', isStartedHere: true }),
       );
     } finally {
@@ -188,10 +189,10 @@ async function lockPatiently<Found>(
   }
 }
 
-/** Commands write seals, and do not judge them: they are to show what is wrong. */
-function sealing(config: Config) {
+/** A command must not seal anew what somebody changed, so it judges as the service does. */
+function sealing(config: Config, note: (text: string) => void) {
   if (config.rowMacs === 'off') return {};
-  const judge = { mode: 'warn', onProblem: () => undefined } as const;
+  const judge = { mode: config.rowMacs, onProblem: (problem: SealProblem) => note(describeSealProblem(problem)) };
   return { seals: createSeals(judge, () => openKeyRing(config, { mayCreate: true })) };
 }
 
@@ -199,12 +200,12 @@ function sealing(config: Config) {
 const POOL_SIZE = 2;
 
 async function withConnection<Output>(
-  config: Config,
+  { config, note }: { config: Config; note(text: string): void },
   connection: Connection,
   work: (opened: Opened) => Promise<Output>,
 ): Promise<Output> {
   const db = openDatabase({
-    ...sealing(config),
+    ...sealing(config, note),
     connection,
     poolSize: POOL_SIZE,
     applicationName: 'quittance command',

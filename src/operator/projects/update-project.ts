@@ -51,7 +51,7 @@ export async function updateProject(
     const changed = compare(shown(before), shown(settings));
     const { active } = await countAddresses(tx, id);
     if (Object.keys(changed).length > 0) {
-      await update(tx, id, settings);
+      await update(tx, before, settings);
       const subject = encodeId('prj', id);
       await recordActions(tx, actor, now(), [{ projectId: id, action: 'project.changed', subject, detail: changed }]);
     }

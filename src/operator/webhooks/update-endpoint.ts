@@ -41,7 +41,7 @@ export async function updateEndpoint(
   const after = { ...before, ...change, url };
   const changed = describeChange(before, after);
   await db.transaction(async (tx) => {
-    await changeWebhookEndpoint(tx, before.id, after);
+    await changeWebhookEndpoint(tx, before, after);
     if (changed === null) return;
     const { projectId } = before;
     await recordActions(tx, actor, now(), [

@@ -1,8 +1,10 @@
 import type { Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import { commandOf, rowOf, rowsOf } from '../db/rows-of.ts';
-import { count, listColumns, type Row, text } from '../db/statement.ts';
+import { answerOf, commandOf, rowOf, rowsOf } from '../db/rows-of.ts';
+import { sealColumn, sealOf } from '../db/seal.ts';
+import { SEALED_API_KEY, SEALED_PROJECT } from '../db/sealed-tables.ts';
+import { count, isAsSealed, listColumns, type Row, text } from '../db/statement.ts';
 
 const listed = {
   id: 'uuid',
@@ -19,8 +21,8 @@ export type ListedApiKey = Row<typeof listed>;
 /** Stores a key by its SHA-256; does nothing if a key with this id exists. */
 export const insertApiKey = commandOf(
   'api-key-insert',
-  `insert into api_keys (id, project_id, network, name, secret_sha256, allowed_cidrs, expires_at)
-   select $1, p.id, p.network, $3, $4, $5, $6 from projects p where p.id = $2
+  `insert into api_keys (id, project_id, network, name, secret_sha256, allowed_cidrs, expires_at, mac)
+   select $1, p.id, p.network, $3, $4, $5, $6, $7 from projects p where p.id = $2
    on conflict (id) do nothing`,
   (key: NewApiKey) => [
     key.id,
@@ -29,6 +31,7 @@ export const insertApiKey = commandOf(
     key.secretSha256,
     key.allowedCidrs,
     key.expiresAt === null ? null : new Date(key.expiresAt),
+    sealOf(SEALED_API_KEY, key),
   ],
 );
 
@@ -47,22 +50,27 @@ const keyColumns = {
   policy: text<Policy>(),
   maxSurchargeMicro: 'int8',
   invoiceLifetimeMs: count,
+  isSound: isAsSealed(SEALED_API_KEY),
+  isProjectSound: isAsSealed(SEALED_PROJECT, { isOfOther: true }),
 } as const;
 
+const isSound = (key: Row<typeof keyColumns>) => key.isSound && key.isProjectSound;
+
 const SELECT = `select k.id, k.project_id, k.network, k.secret_sha256, k.allowed_cidrs, k.expires_at, p.policy, p.max_surcharge_micro,
-     p.invoice_lifetime_ms
+     p.invoice_lifetime_ms, ${sealColumn(SEALED_API_KEY, 'k.')} as is_sound, ${sealColumn(SEALED_PROJECT, 'p.')} as is_project_sound
    from api_keys k join projects p on p.id = k.project_id`;
 
-/** A key that is neither revoked nor expired, with what a request of its project needs to know. */
-export const findValidApiKey = rowOf(
+/** A key that is neither revoked nor expired, with what a request of its project needs to know. Who made it without the master key made none. */
+export const findValidApiKey = answerOf(
   'api-key-authenticate',
   keyColumns,
   `${SELECT} where k.id = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $2)`,
   (id: string, now: UnixMs) => [id, new Date(now)],
+  (rows) => rows.filter(isSound)[0] ?? null,
 );
 
 /** The valid keys that were used or made last, of those that are not older. */
-export const findNewestApiKeys = rowsOf(
+export const findNewestApiKeys = answerOf(
   'api-key-newest',
   keyColumns,
   `${SELECT} where k.revoked_at is null and (k.expires_at is null or k.expires_at > $1)
@@ -73,6 +81,7 @@ export const findNewestApiKeys = rowsOf(
     oldestSeconds,
     limit,
   ],
+  (rows) => rows.filter(isSound),
 );
 
 /** Notes that keys were used, to the minute. */
@@ -90,11 +99,11 @@ export const listApiKeys = rowsOf(
   (projectId: string) => [projectId],
 );
 
-/** Revokes a key at once and for ever. `isNew`: it was not revoked before. `null` if there is none with this id. */
+/** Revokes a key at once and for ever: without its seal it is none any more, whatever `revoked_at` says. `isNew`: it was not revoked before. `null` if there is none with this id. */
 export const revokeApiKey = rowOf(
   'api-key-revoke',
   { projectId: 'uuid', name: 'text', isNew: 'bool' },
-  `update api_keys k set revoked_at = coalesce(k.revoked_at, $2)
+  `update api_keys k set revoked_at = coalesce(k.revoked_at, $2), mac = null
    from (select id, revoked_at from api_keys where id = $1 for update) before where k.id = before.id
    returning k.project_id, k.name, before.revoked_at is null as is_new`,
   (id: string, now: UnixMs) => [id, new Date(now)],

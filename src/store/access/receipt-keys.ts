@@ -1,24 +1,34 @@
 import type { UnixMs } from '../../domain/time.ts';
 import type { Encrypted } from '../../runtime/key-ring.ts';
 import { answerOf, commandOf, rowOf } from '../db/rows-of.ts';
-import { listColumns, type Row } from '../db/statement.ts';
+import { sealOf } from '../db/seal.ts';
+import { SEALED_RECEIPT_KEY } from '../db/sealed-tables.ts';
+import { listColumns, type Row, sealed } from '../db/statement.ts';
 
 // A key has the last two as long as it is the current one, by a constraint.
-const current = { id: 'text', publicKey: 'bytea', masterKeyId: 'text', sealed: 'bytea' } as const;
+const current = {
+  id: 'text',
+  publicKey: 'bytea',
+  masterKeyId: 'text',
+  sealed: 'bytea',
+  seal: sealed(SEALED_RECEIPT_KEY),
+} as const;
 
 /** The key that signs receipts now. `id`: the thumbprint of its public key; `sealed`: the private one. */
-export type CurrentReceiptKey = Row<typeof current>;
+export type CurrentReceiptKey = Omit<Row<typeof current>, 'seal'>;
 
 /** Stores the current key. The one before must have been retired. */
 export const insertReceiptKey = commandOf(
   'receipt-key-insert',
-  `insert into receipt_keys (id, public_key, master_key_id, sealed, created_at) values ($1, $2, $3, $4, $5)`,
+  `insert into receipt_keys (id, public_key, master_key_id, sealed, created_at, mac)
+   values ($1, $2, $3, $4, $5, $6)`,
   ({ id, publicKey, masterKeyId, sealed }: CurrentReceiptKey, createdAt: UnixMs) => [
     id,
     publicKey,
     masterKeyId,
     sealed,
     new Date(createdAt),
+    sealOf(SEALED_RECEIPT_KEY, { id, publicKey }),
   ],
 );
 
@@ -30,11 +40,13 @@ export const findCurrentReceiptKey = rowOf(
   () => [],
 );
 
+const publicKeys = { publicKey: 'bytea', seal: sealed(SEALED_RECEIPT_KEY) } as const;
+
 /** The public keys that ever signed, newest first: the first thousand. */
 export const readPublicReceiptKeys = answerOf(
   'receipt-keys-public',
-  { publicKey: 'bytea' },
-  'select public_key from receipt_keys order by created_at desc, id limit 1000',
+  publicKeys,
+  `select ${listColumns(publicKeys)} from receipt_keys order by created_at desc, id limit 1000`,
   () => [],
   (rows) => rows.map((row) => row.publicKey),
 );

@@ -1,7 +1,9 @@
 import type { Network } from '../../domain/network.ts';
 import type { Sql } from '../db/database.ts';
 import { answerOf, commandOf, rowOf } from '../db/rows-of.ts';
-import { count, maybe, type Row, statement } from '../db/statement.ts';
+import { sealColumn, sealOf } from '../db/seal.ts';
+import { SEALED_CURSOR } from '../db/sealed-tables.ts';
+import { count, maybe, type Row, sealedBefore, statement } from '../db/statement.ts';
 import type { Lease } from './leases.ts';
 
 const BLOCK = { number: count, id: 'text', time: 'timestamptz' } as const;
@@ -15,9 +17,10 @@ export type ChainCursor = { solid: Row<typeof BLOCK>; head: Row<typeof BLOCK> };
 /** The cursor, or `null` before the first block of a network was examined. */
 export const findCursor = answerOf(
   'chain-cursor-select',
-  { solid: maybe(BLOCK), head: maybe(BLOCK) },
+  { solid: maybe(BLOCK), head: maybe(BLOCK), seal: sealedBefore(SEALED_CURSOR) },
   `select c.solid_number, encode(c.solid_id, 'hex') as solid_id, c.solid_time,
-     h.number as head_number, encode(h.block_id, 'hex') as head_id, h.block_time as head_time
+     h.number as head_number, encode(h.block_id, 'hex') as head_id, h.block_time as head_time,
+     ${sealColumn(SEALED_CURSOR, 'c.')} as seal
    from chain_cursors c
    left join lateral (
      select number, block_id, block_time from head_blocks where network = c.network order by number desc limit 1) h on true
@@ -46,12 +49,15 @@ export const checkLease = answerOf(
   ({ length }) => length === 1,
 );
 
+const sealCursor = (network: Network, { number, id }: ChainCursor['solid']) =>
+  sealOf(SEALED_CURSOR, { network, solidNumber: number, solidId: id });
+
 /** Sets the block from which a new network is followed, and its block 0; does nothing, and returns `false`, if the network has a cursor. */
 export const insertCursor = answerOf(
   'chain-cursor-insert',
   { isNew: 'bool' },
-  `insert into chain_cursors (network, solid_number, solid_id, solid_time, genesis_id)
-   values ($1, $2, decode($3, 'hex'), $4, decode($5, 'hex'))
+  `insert into chain_cursors (network, solid_number, solid_id, solid_time, genesis_id, mac)
+   values ($1, $2, decode($3, 'hex'), $4, decode($5, 'hex'), $6)
    on conflict (network) do nothing returning true as is_new`,
   (network: Network, block: ChainCursor['solid'], genesisId: string | null) => [
     network,
@@ -59,6 +65,7 @@ export const insertCursor = answerOf(
     block.id,
     new Date(block.time),
     genesisId,
+    sealCursor(network, block),
   ],
   ({ length }) => length === 1,
 );
@@ -99,9 +106,12 @@ export const clearHalt = commandOf(
 
 export const updateCursor = commandOf(
   'chain-cursor-update',
-  `update chain_cursors set solid_number = $2, solid_id = decode($3, 'hex'), solid_time = $4, updated_at = now()
+  `update chain_cursors set solid_number = $2, solid_id = decode($3, 'hex'), solid_time = $4, updated_at = now(), mac = $5
    where network = $1`,
-  (network: Network, block: ChainCursor['solid']) => [network, block.number, block.id, new Date(block.time)],
+  (network: Network, block: ChainCursor['solid']) => [
+    ...[network, block.number, block.id, new Date(block.time)],
+    sealCursor(network, block),
+  ],
 );
 
 /** When the first invoice of a network was created; `null` if there is none. Read once, for a network without a cursor. */

@@ -2,7 +2,9 @@ import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { AccountHex } from '../../tron/address.ts';
 import { commandOf, rowOf, rowsOf } from '../db/rows-of.ts';
-import { json, listColumns, type Row, text } from '../db/statement.ts';
+import { sealOf } from '../db/seal.ts';
+import { SEALED_PRODUCERS } from '../db/sealed-tables.ts';
+import { json, listColumns, type Row, sealed, text } from '../db/statement.ts';
 
 const columns = {
   /** When the set was taken over, by our clock. */
@@ -13,10 +15,11 @@ const columns = {
   producers: json<readonly { account: AccountHex; signer: AccountHex }[]>(),
   /** Origins of the nodes that told it. */
   nodes: 'text[]',
+  seal: sealed(SEALED_PRODUCERS),
 } as const;
 
 /** The accounts that may make blocks, and with whose key each signs (its witness permission). */
-export type ProducerSet = Omit<Row<typeof columns>, 'adoptedAt'>;
+export type ProducerSet = Omit<Row<typeof columns>, 'adoptedAt' | 'seal'>;
 
 /** The newest sets, newest first. */
 export const findProducerSets = rowsOf(
@@ -49,9 +52,9 @@ export const findBaseline = rowOf(
 export const insertProducerSet = commandOf(
   'producer-set-insert',
   `with adopted as (
-     insert into producer_sets (network, chain_time, replaced_after, reason, producers, nodes)
+     insert into producer_sets (network, chain_time, replaced_after, reason, producers, nodes, mac)
      values ($1, $2, coalesce((select confirmed_at from producer_confirmations where network = $1), $2), $3,
-       $4::text::jsonb, $5::text[]))
+       $4::text::jsonb, $5::text[], $6))
    insert into producer_confirmations (network, confirmed_at) values ($1, $2)
    on conflict (network) do update set confirmed_at = excluded.confirmed_at`,
   (network: Network, { chainTime, reason, producers, nodes }: ProducerSet) => [
@@ -60,6 +63,7 @@ export const insertProducerSet = commandOf(
     reason,
     JSON.stringify(producers),
     nodes,
+    sealOf(SEALED_PRODUCERS, { network, chainTime, producers }),
   ],
 );
 

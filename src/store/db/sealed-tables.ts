@@ -58,7 +58,6 @@ export const SEALED_ADDRESS = sealedTable('addresses', {
   id: 'uuid',
   projectId: 'uuid',
   account: 'bytea',
-  policy: 'text',
 });
 
 export const SEALED_API_KEY = sealedTable('api_keys', {
@@ -100,7 +99,6 @@ export const SEALED_PROJECT = sealedTable('projects', {
 export const SEALED_PRODUCERS = sealedTable('producer_sets', {
   network: 'text',
   chainTime: 'timestamptz',
-  replacedAfter: 'timestamptz',
   producers: 'json',
 });
 
@@ -108,5 +106,4 @@ export const SEALED_CURSOR = sealedTable('chain_cursors', {
   network: 'text',
   solidNumber: 'int8',
   solidId: 'bytea',
-  genesisId: 'bytea?',
 });

@@ -47,6 +47,8 @@ type Seal<IsTold extends boolean = boolean> = {
   readonly sealed: SealedTable;
   readonly isReady: boolean;
   readonly isTold: IsTold;
+  /** The fields beside it are of another row. */
+  readonly isOfOther?: boolean;
 };
 /** Fields that stand in columns of their own, `invoice.id` in `invoice_id`. */
 type Group<Fields extends Shape> = { readonly fields: Fields; readonly mayLack: false };
@@ -97,7 +99,9 @@ export const maybe = <const Fields extends Shape>(fields: Fields): Maybe<Fields>
 
 export const sealed = (table: SealedTable): Seal<false> => ({ sealed: table, isReady: false, isTold: false });
 export const sealedBefore = (table: SealedTable): Seal<false> => ({ sealed: table, isReady: true, isTold: false });
-export const isAsSealed = (table: SealedTable): Seal<true> => ({ sealed: table, isReady: true, isTold: true });
+export const isAsSealed = (table: SealedTable, { isOfOther = false } = {}): Seal<true> => ({
+  ...{ sealed: table, isReady: true, isTold: true, isOfOther },
+});
 
 /** The values of parameters. Times are bound as `Date`, byte strings as `Buffer`. */
 export type Parameter =
@@ -157,8 +161,8 @@ export function listColumns(shape: Shape, prefix = '', sources: Sources = {}, be
       return listColumns(field.fields, ofGroup, within, `${column}_`);
     }
     if (isSeal(field)) {
-      if (field.isReady) return own === column ? own : `${own} as ${column}`;
-      return `${sealColumn(field.sealed, prefix)} as ${column}`;
+      const sql = typeof source === 'string' ? source : field.isReady ? own : sealColumn(field.sealed, prefix);
+      return sql === column ? sql : `${sql} as ${column}`;
     }
     const sql = source ?? (isHex(field) ? `encode(${own}, 'hex')` : isJson(field) ? `${own}::text` : own);
     return sql === own && before === '' ? own : `${sql} as ${column}`;
@@ -204,8 +208,19 @@ function sealColumnsOf(shape: Shape, columns: Record<string, ColumnType>, prefix
     const column = prefix + snakeCase(name);
     if (isGroup(field)) return sealColumnsOf(field.fields, columns, `${column}_`);
     if (!isSeal(field)) return [];
-    const covered = Object.keys(field.sealed.fields).map((each, place) => [prefix + snakeCase(each), place] as const);
-    return [{ column, table: field.sealed, isTold: field.isTold, beside: covered.filter(([each]) => each in columns) }];
+    // PostgreSQL writes JSON in its own way.
+    const covered = Object.entries(field.sealed.fields)
+      .map(([each, type], place) => [prefix + snakeCase(each), place, type] as const)
+      .filter(([each, , type]) => each in columns && type !== 'json')
+      .map(([each, place]) => [each, place] as const);
+    return [
+      {
+        column,
+        table: field.sealed,
+        isTold: field.isTold,
+        beside: field.isOfOther === true ? [] : covered,
+      },
+    ];
   });
 }
 

@@ -1,7 +1,9 @@
 import type { Network } from '../../domain/network.ts';
 import type { AccountXpub } from '../../tron/account-xpub.ts';
 import { answerOf, commandOf, rowOf, rowsOf } from '../db/rows-of.ts';
-import { text } from '../db/statement.ts';
+import { sealColumn, sealOf } from '../db/seal.ts';
+import { SEALED_ACCOUNT_KEY } from '../db/sealed-tables.ts';
+import { sealedBefore, text } from '../db/statement.ts';
 
 /**
  * A watch-only account key. `nextIndex` follows the highest index that an address was derived with, or is far above it after a
@@ -17,12 +19,14 @@ const columns = {
   autoDeriveLimit: 'int4',
   autoDerived: 'int4',
   isInUse: 'bool',
+  seal: sealedBefore(SEALED_ACCOUNT_KEY),
 } as const;
 
 const SELECT = `select k.id, k.project_id, k.xpub,
    greatest(k.first_index, (select coalesce(max(derivation_index) + 1, 0) from addresses where account_key_id = k.id)) as next_index,
    k.first_index > 0 as was_restored, k.auto_derive_limit, k.auto_derived,
-   exists (select from addresses a where a.account_key_id = k.id and a.retired_at is null) as is_in_use
+   exists (select from addresses a where a.account_key_id = k.id and a.retired_at is null) as is_in_use,
+   ${sealColumn(SEALED_ACCOUNT_KEY, 'k.')} as seal
    from account_keys k`;
 
 /** The key with this xpub, of whichever project of the network has it. */
@@ -61,9 +65,12 @@ export type NewAccountKey = {
 /** Stores a key for a project, to derive from `firstIndex` on; does nothing if a project of this network has it. */
 export const insertAccountKey = commandOf(
   'account-key-insert',
-  `insert into account_keys (id, project_id, network, xpub, first_index, auto_derive_limit)
-   select $1, p.id, p.network, $3, $4, $5 from projects p where p.id = $2 on conflict (network, xpub) do nothing`,
-  (key: NewAccountKey) => [key.id, key.projectId, key.xpub, key.firstIndex, key.autoDeriveLimit],
+  `insert into account_keys (id, project_id, network, xpub, first_index, auto_derive_limit, mac)
+   select $1, p.id, p.network, $3, $4, $5, $6 from projects p where p.id = $2 on conflict (network, xpub) do nothing`,
+  (key: NewAccountKey) => [
+    ...[key.id, key.projectId, key.xpub, key.firstIndex, key.autoDeriveLimit],
+    sealOf(SEALED_ACCOUNT_KEY, key),
+  ],
 );
 
 /** Counts addresses that are derived by itself in this transaction; `false` if the key's limit forbids so many. */

@@ -5,7 +5,8 @@ import type { AccountHex, TronAddress } from '../../tron/address.ts';
 import { addressColumn, type DamagedAddress, readAddress } from '../db/address-column.ts';
 import type { Sql } from '../db/database.ts';
 import { answerOf, rowsOf } from '../db/rows-of.ts';
-import { listColumns, type Row, type Shape, text } from '../db/statement.ts';
+import { SEALED_ADDRESS } from '../db/sealed-tables.ts';
+import { listColumns, type Row, type Shape, statement, text } from '../db/statement.ts';
 
 const columns = {
   id: 'uuid',
@@ -52,28 +53,38 @@ export type NewAddresses = {
  * Adds addresses at the end of the project's list and returns those that were added: the others are in a project of this
  * network already. If two additions run at once, one fails, unless each holds the project's lock first (`lockProject`).
  */
-export const insertAddresses = answerOf(
-  'address-insert',
-  { address: 'address' },
-  `insert into addresses (id, project_id, network, account, address, policy, account_key_id, derivation_index, position)
-   select e.id, p.id, p.network, decode(e.account, 'hex'), e.address, coalesce($2::text, p.policy), $3::uuid, e.index,
-     (select coalesce(max(position), 0) from addresses where project_id = p.id) + e.place::int4
-   from projects p,
-     unnest($4::uuid[], $5::text[], $6::text[], $7::int4[]) with ordinality e(id, account, address, index, place)
-   where p.id = $1
-   order by e.account
-   on conflict (network, account) do nothing
-   returning ${addressColumn('addresses')} as address`,
-  ({ projectId, policy, accountKeyId, entries }: NewAddresses) => [
-    projectId,
-    policy,
-    accountKeyId,
+export async function insertAddresses(
+  db: Sql,
+  { projectId, policy, accountKeyId, entries }: NewAddresses,
+): Promise<TronAddress[]> {
+  const sealer = await db.sealer();
+  const mac = ({ id, account }: NewAddress) =>
+    sealer?.seal(SEALED_ADDRESS, { id, projectId, account }).toString('hex') ?? null;
+  const rows = await db.run(insert, [
+    ...[projectId, policy, accountKeyId],
     entries.map(({ id }) => id),
     entries.map(({ account }) => account),
     entries.map(({ address }) => address),
     entries.map(({ index }) => (index === null ? null : BigInt(index))),
-  ],
-  (rows) => rows.map(({ address }) => address),
+    entries.map(mac),
+  ]);
+  return rows.map(({ address }) => address);
+}
+
+const insert = statement(
+  'address-insert',
+  { address: 'address' },
+  `insert into addresses (id, project_id, network, account, address, policy, account_key_id, derivation_index, position, mac)
+   select e.id, p.id, p.network, decode(e.account, 'hex'), e.address, coalesce($2::text, p.policy), $3::uuid, e.index,
+     (select coalesce(max(position), 0) from addresses where project_id = p.id) + e.place::int4,
+     decode(e.mac, 'hex')
+   from projects p,
+     unnest($4::uuid[], $5::text[], $6::text[], $7::int4[], $8::text[]) with ordinality
+       e(id, account, address, index, mac, place)
+   where p.id = $1
+   order by e.account
+   on conflict (network, account) do nothing
+   returning ${addressColumn('addresses')} as address`,
 );
 
 /** Adds one address; `false` if a project of this network has it already. */

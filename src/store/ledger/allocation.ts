@@ -1,9 +1,10 @@
 import type { WordRange } from '../../domain/code-word.ts';
 import type { Policy } from '../../domain/policy.ts';
 import { addressColumn } from '../db/address-column.ts';
-import { answerOf, commandOf, rowOf, rowsOf } from '../db/rows-of.ts';
+import { answerOf, commandOf } from '../db/rows-of.ts';
+import { sealColumn } from '../db/seal.ts';
 import { SEALED_ADDRESS } from '../db/sealed-tables.ts';
-import { count, group, listColumns, type Row, sealed } from '../db/statement.ts';
+import { count, group, isAsSealed, listColumns, type Row } from '../db/statement.ts';
 
 /**
  * These statements ask what is free for an amount. Addresses in use are those that are not retired and have the policy of their project; the first one
@@ -19,17 +20,22 @@ const afterHint = (policy: Policy) => `a.project_id = $1 and a.policy = '${polic
 const FIRST_TAIL = `select a.* from addresses a where ${afterHint('tail')} order by a.position limit 1`;
 
 /** An address that can be offered (`id`: UUID): it is ours by its seal and its text. */
-const place = { id: 'uuid', position: 'int4', address: 'address', seal: sealed(SEALED_ADDRESS) } as const;
+const place = { id: 'uuid', position: 'int4', address: 'address', isSound: isAsSealed(SEALED_ADDRESS) } as const;
 export type Place = Pick<Row<typeof place>, 'id' | 'position'>;
-const PLACE = listColumns(place, 'a.', { address: addressColumn('a') });
+const SOURCES = { address: addressColumn('a'), isSound: sealColumn(SEALED_ADDRESS, 'a.') };
+const PLACE = listColumns(place, 'a.', SOURCES);
+
+/** Addresses that somebody put there are passed over, so many at most. */
+const MAX_PASSED_OVER = 16;
 
 /** The first address in use of a policy. */
-export const findFirstPlace = rowOf(
+export const findFirstPlace = answerOf(
   'allocation-first-place',
   place,
   `select ${PLACE} from addresses a
-   where a.project_id = $1 and a.policy = $2 and a.retired_at is null order by a.position limit 1`,
+   where a.project_id = $1 and a.policy = $2 and a.retired_at is null order by a.position limit ${MAX_PASSED_OVER}`,
   (projectId: string, policy: Policy) => [projectId, policy],
+  (rows): Place | null => rows.find(({ isSound }) => isSound) ?? null,
 );
 
 /**
@@ -39,7 +45,7 @@ export const findFirstPlace = rowOf(
 export const countReservedByPart = answerOf(
   'allocation-count-reserved',
   { place: group(place), reserved: 'int8[]' },
-  `select ${listColumns({ place: group(place) }, 'a.', { place: { address: addressColumn('a') } })}, array(
+  `select ${listColumns({ place: group(place) }, 'a.', { place: SOURCES })}, array(
      select (select count(*) from invoices i
        where i.address_id = a.id and i.payable_micro >= part and i.payable_micro < least(part + $4::int8, $3))
      from generate_series($2::int8, $3::int8 - 1, $4::int8) part order by part) as reserved
@@ -50,7 +56,7 @@ export const countReservedByPart = answerOf(
     belowMicro,
     partMicro,
   ],
-  ([row]) => row ?? null,
+  ([row]) => (row?.place.isSound === true ? row : null),
 );
 
 /** The reserved amounts of one part of a range on an address. */
@@ -65,7 +71,7 @@ export const findReservedInPart = answerOf(
 );
 
 /** The first `limit` `exact` addresses in use that have an amount free. */
-export const findFreeExact = rowsOf(
+export const findFreeExact = answerOf(
   'allocation-free-exact',
   place,
   `select ${PLACE} from addresses a
@@ -73,6 +79,7 @@ export const findFreeExact = rowsOf(
      and (select i.address_id from invoices i where i.address_id = a.id and i.payable_micro = $2) is null
    order by a.position limit $4::int8`,
   (projectId: string, { fromMicro, belowMicro }: WordRange, limit: number) => [projectId, fromMicro, belowMicro, limit],
+  (rows): Place[] => rows.filter(({ isSound }) => isSound),
 );
 
 /** Whether any `exact` address in use stands behind the hint. */

@@ -3,7 +3,9 @@ import type { Policy } from '../../domain/policy.ts';
 import { DEFAULT_UNPAID_LIMITS } from '../../domain/unpaid.ts';
 import type { Sql } from '../db/database.ts';
 import { commandOf, rowOf, rowsOf } from '../db/rows-of.ts';
-import { count, listColumns, type Row, statement, text } from '../db/statement.ts';
+import { sealOf } from '../db/seal.ts';
+import { SEALED_PROJECT } from '../db/sealed-tables.ts';
+import { count, listColumns, type Row, sealed, statement, text } from '../db/statement.ts';
 
 /** The settings of a project that an operator may change. */
 const settings = {
@@ -18,11 +20,17 @@ const settings = {
   maxUnpaid: 'int4?',
   maxUnpaidPerMinute: 'int4?',
 } as const;
-const columns = { id: 'uuid', network: text<Network>(), ...settings, createdAt: 'timestamptz' } as const;
+const columns = {
+  id: 'uuid',
+  network: text<Network>(),
+  ...settings,
+  createdAt: 'timestamptz',
+  seal: sealed(SEALED_PROJECT),
+} as const;
 const COLUMNS = listColumns(columns);
 
 export type ProjectSettings = Row<typeof settings>;
-export type Project = Row<typeof columns>;
+export type Project = Omit<Row<typeof columns>, 'seal'>;
 
 const NAMES = Object.keys(settings) as (keyof ProjectSettings)[];
 const valuesOf = (project: ProjectSettings) => NAMES.map((name) => project[name]);
@@ -31,7 +39,8 @@ const placesFrom = (first: number) => NAMES.map((_, index) => `$${index + first}
 const insert = statement(
   'project-insert',
   {},
-  `insert into projects (id, network, ${listColumns(settings)}) values ($1, $2, ${placesFrom(3)}) on conflict (id) do nothing`,
+  `insert into projects (id, network, ${listColumns(settings)}, mac)
+   values ($1, $2, ${placesFrom(3)}, $${NAMES.length + 3}) on conflict (id) do nothing`,
 );
 
 /** Creates a project, of policy `tail`, with the usual limits and no more than its name to show unless said otherwise; does nothing if one with this id exists. */
@@ -41,15 +50,23 @@ export async function insertProject(
     Pick<ProjectSettings, 'name' | 'maxSurchargeMicro' | 'invoiceLifetimeMs'> & { id: string; network: Network },
 ): Promise<void> {
   const all = { policy: 'tail', ...NO_BRAND, ...DEFAULT_UNPAID_LIMITS, ...project } as const;
-  await db.run(insert, [project.id, project.network, ...valuesOf(all)]);
+  await db.run(insert, [
+    project.id,
+    project.network,
+    ...valuesOf(all),
+    sealOf(SEALED_PROJECT, { ...NO_BRAND, ...all }),
+  ]);
 }
 
 const NO_BRAND = { supportContact: null, returnUrl: null, accent: null, logoId: null };
 
 export const updateProject = commandOf(
   'project-update',
-  `update projects set (${listColumns(settings)}) = (${placesFrom(2)}) where id = $1`,
-  (id: string, project: ProjectSettings) => [id, ...valuesOf(project)],
+  `update projects set (${listColumns(settings)}, mac) = (${placesFrom(2)}, $${NAMES.length + 2}) where id = $1`,
+  ({ id, network }: Pick<Project, 'id' | 'network'>, project: ProjectSettings) => [
+    ...[id, ...valuesOf(project)],
+    sealOf(SEALED_PROJECT, { ...project, id, network }),
+  ],
 );
 
 export const findProject = rowOf(

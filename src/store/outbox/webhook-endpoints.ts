@@ -1,7 +1,9 @@
 import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { answerOf, rowOf, rowsOf } from '../db/rows-of.ts';
-import { listColumns, type Row, text } from '../db/statement.ts';
+import { sealOf } from '../db/seal.ts';
+import { SEALED_ENDPOINT } from '../db/sealed-tables.ts';
+import { listColumns, type Row, sealed, text } from '../db/statement.ts';
 
 const columns = {
   id: 'uuid',
@@ -16,6 +18,7 @@ const columns = {
   openUntil: 'timestamptz?',
   disabledAt: 'timestamptz?',
   disabledReason: 'text?',
+  seal: sealed(SEALED_ENDPOINT),
 } as const;
 
 /** `eventTypes` null: all. `openUntil`: no attempt before, because attempts kept failing. */
@@ -35,8 +38,8 @@ export type NewEndpoint = {
 export const insertWebhookEndpoint = answerOf(
   'webhook-endpoint-insert',
   { id: 'uuid' },
-  `insert into webhook_endpoints (id, project_id, network, url, description, event_types)
-   select $1, p.id, p.network, $3, $4, $5 from projects p where p.id = $2
+  `insert into webhook_endpoints (id, project_id, network, url, description, event_types, mac)
+   select $1, p.id, p.network, $3, $4, $5, $6 from projects p where p.id = $2
    on conflict (id) do nothing returning id`,
   ({ id, projectId, url, description = '', eventTypes = null }: NewEndpoint) => [
     id,
@@ -44,6 +47,7 @@ export const insertWebhookEndpoint = answerOf(
     url,
     description,
     eventTypes,
+    sealOf(SEALED_ENDPOINT, { id, projectId, url, eventTypes }),
   ],
   ({ length }) => length === 1,
 );
@@ -63,6 +67,8 @@ export const findWebhookEndpoint = rowOf(
   (id: string) => [id],
 );
 
+type EndpointSettings = { url: string; description: string; eventTypes: readonly string[] | null };
+
 /**
  * Changes an endpoint. A failure at another URL says nothing about this one. Undelivered events go to the new URL when they are
  * next due; types count for events from now on. `false` if there is none with this id.
@@ -70,17 +76,15 @@ export const findWebhookEndpoint = rowOf(
 export const changeWebhookEndpoint = answerOf(
   'webhook-endpoint-change',
   { id: 'uuid' },
-  `update webhook_endpoints set url = $2, description = $3, event_types = $4,
+  `update webhook_endpoints set url = $2, description = $3, event_types = $4, mac = $5,
      failing_since = case when url = $2 then failing_since end,
      consecutive_failures = case when url = $2 then consecutive_failures else 0 end,
      open_until = case when url = $2 then open_until end
    where id = $1 returning id`,
-  (id: string, to: { url: string; description: string; eventTypes: readonly string[] | null }) => [
-    id,
-    to.url,
-    to.description,
-    to.eventTypes,
-  ],
+  (
+    { id, projectId }: Pick<WebhookEndpoint, 'id' | 'projectId'>,
+    { url, description, eventTypes }: EndpointSettings,
+  ) => [id, url, description, eventTypes, sealOf(SEALED_ENDPOINT, { id, projectId, url, eventTypes })],
   ({ length }) => length === 1,
 );
 
