@@ -1,12 +1,17 @@
 import { unixMs } from '../domain/time.ts';
+import { type AddressGuard, createAddressGuard } from '../payments/manifest/address-guard.ts';
+import { createUnvouchedNotifier } from '../payments/manifest/notify-unvouched.ts';
 import { createDamageNotifier } from '../payments/notify-damaged-address.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { createAdmission } from '../store/db/admit-server.ts';
 import { CONNECT_TIMEOUT_MS, type Database, openDatabase } from '../store/db/database.ts';
 import type { ServiceOptions } from './service-options.ts';
 
-/** Pools of connections: `requestDb` for the requests of callers, `db` for everything else. Both may be the same one. */
-export type Databases = { db: Database; requestDb: Database };
+/**
+ * Pools of connections: `requestDb` for the requests of callers, `db` for everything else. Both may be the same one. What they read of
+ * addresses, `addressGuard` has looked at.
+ */
+export type Databases = { db: Database; requestDb: Database; addressGuard: AddressGuard };
 
 /** Three of ten connections: as a rule the watcher and the webhooks have that many statements under way at a time. */
 const RESERVED_SHARE = 0.3;
@@ -19,7 +24,9 @@ const LEAST_DIVIDED = 4;
 export function openDatabases({ config, connection, log, clock = systemClock }: ServiceOptions): Databases {
   const admission = createAdmission(CONNECT_TIMEOUT_MS);
   let db: Database;
-  const onDamagedAddress = createDamageNotifier({ db: () => db, log, now: () => unixMs(clock.now()) });
+  const toldBy = { db: () => db, log, now: () => unixMs(clock.now()) };
+  const addressGuard = createAddressGuard(config.addressManifest ?? null, createUnvouchedNotifier(toldBy));
+  const addressChecks = { onDamaged: createDamageNotifier(toldBy), refuse: addressGuard.refuse };
   const open = (poolSize: number) =>
     openDatabase({
       connection,
@@ -27,16 +34,16 @@ export function openDatabases({ config, connection, log, clock = systemClock }: 
       poolSize,
       applicationName: 'quittance',
       onError: (error) => log.warn({ err: error }, 'a database connection was lost'),
-      onDamagedAddress,
+      addressChecks,
     });
   const { roles, databasePoolSize } = config;
   if (!roles.includes('api') || roles.length === 1 || databasePoolSize < LEAST_DIVIDED) {
     db = open(databasePoolSize);
-    return { db, requestDb: db };
+    return { db, requestDb: db, addressGuard };
   }
   const reserved = Math.max(2, Math.floor(databasePoolSize * RESERVED_SHARE));
   db = open(reserved);
-  return { db, requestDb: open(databasePoolSize - reserved) };
+  return { db, requestDb: open(databasePoolSize - reserved), addressGuard };
 }
 
 /** Each pool once. */

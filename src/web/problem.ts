@@ -133,12 +133,20 @@ const UNAVAILABLE_RETRY_SECONDS = 5;
 const DAMAGED_RETRY_SECONDS = 60;
 
 /** The problem for a failure that has a name in the program. */
-export function problemOf(kind: 'unavailable' | 'address-damaged' | 'internal' | 'unauthenticated'): Problem {
+export function problemOf(
+  kind: 'unavailable' | 'address-damaged' | 'address-not-vouched' | 'internal' | 'unauthenticated',
+): Problem {
   switch (kind) {
     case 'address-damaged':
       return new Problem(
         'UNAVAILABLE',
         'The address of this invoice was changed in the database, so it is not shown, and must not be paid. The operator has been told.',
+        { headers: { 'Retry-After': String(DAMAGED_RETRY_SECONDS) } },
+      );
+    case 'address-not-vouched':
+      return new Problem(
+        'UNAVAILABLE',
+        'Nobody vouches for the address of this invoice, so payment is suspended: it is not shown, and must not be paid. The operator has been told.',
         { headers: { 'Retry-After': String(DAMAGED_RETRY_SECONDS) } },
       );
     case 'unavailable':

@@ -93,7 +93,7 @@ async function readTogether(db: Database, batch: Map<string, PendingRead[]>): Pr
 }
 
 export function isDamaged(error: unknown): boolean {
-  return error instanceof AppError && error.code === 'ADDRESS_DAMAGED';
+  return error instanceof AppError && (error.code === 'ADDRESS_DAMAGED' || error.code === 'ADDRESS_NOT_VOUCHED');
 }
 
 function takeFirst<Key, Value>(from: Map<Key, Value>, count: number): Map<Key, Value> {

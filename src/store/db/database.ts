@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { AppError } from '../../domain/errors.ts';
-import { type OnDamagedAddress, readAddresses } from './address-column.ts';
+import { type AddressChecks, readAddresses } from './address-column.ts';
 import { type Admission, createAdmission } from './admit-server.ts';
 import { keepListening } from './listen.ts';
 import type { Parameter, Row, Shape, Statement } from './statement.ts';
@@ -38,8 +38,8 @@ export type DatabaseOptions = {
   admission?: Admission;
   /** Called when an idle connection breaks; queries report their own errors. */
   onError(error: Error): void;
-  /** Called with each statement that fails because of one. */
-  onDamagedAddress?: OnDamagedAddress;
+  /** What is done about the addresses that statements read; one that is damaged fails its statement in any case. */
+  addressChecks?: AddressChecks;
 };
 
 /** How long a request waits for a free connection before it answers 503: shorter than any client's patience. */
@@ -99,9 +99,9 @@ export function openDatabase(options: DatabaseOptions): Database {
   pool.on('error', options.onError);
   const listeners: (() => Promise<void>)[] = [];
   return {
-    ...sqlOn(pool, options.onDamagedAddress),
-    transaction: (work) => inTransaction(pool, WRITING, work, options.onDamagedAddress),
-    snapshot: (work) => inTransaction(pool, READING, work, options.onDamagedAddress),
+    ...sqlOn(pool, options.addressChecks),
+    transaction: (work) => inTransaction(pool, WRITING, work, options.addressChecks),
+    snapshot: (work) => inTransaction(pool, READING, work, options.addressChecks),
     listen: (channel, onNotify) => {
       listeners.push(keepListening(clientConfig, channel, onNotify, options.onError));
     },
@@ -113,14 +113,14 @@ export function openDatabase(options: DatabaseOptions): Database {
   };
 }
 
-/** Statements on a pool or on one connection. Error beside those of PostgreSQL: `ADDRESS_DAMAGED`. */
-export function sqlOn(queryable: pg.Pool | pg.ClientBase, onDamaged?: OnDamagedAddress): Sql {
+/** Statements on a pool or on one connection. Errors beside those of PostgreSQL: `ADDRESS_DAMAGED`, `ADDRESS_NOT_VOUCHED`. */
+export function sqlOn(queryable: pg.Pool | pg.ClientBase, checks?: AddressChecks): Sql {
   return {
     run: async (statement, parameters) => {
       const { name, text } = statement;
       const query = { name, text, values: parameters.map(bindable) };
       const { rows } = await (queryable as pg.Pool).query(query).catch(rethrow);
-      readAddresses(statement, rows, onDamaged);
+      readAddresses(statement, rows, checks);
       return rows.map(statement.read);
     },
     script: async (text) => {
@@ -148,7 +148,7 @@ async function inTransaction<Result>(
   pool: pg.Pool,
   begin: typeof WRITING | typeof READING,
   work: (tx: Sql) => Promise<Result>,
-  onDamaged?: OnDamagedAddress,
+  checks?: AddressChecks,
 ): Promise<Result> {
   const client = await pool.connect().catch(rethrow);
   // The pool listens only while a connection is idle, and an error event without a listener would end the process. The statement under way,
@@ -158,7 +158,7 @@ async function inTransaction<Result>(
   try {
     await client.query(begin).catch(rethrow);
     try {
-      const result = await work(sqlOn(client, onDamaged));
+      const result = await work(sqlOn(client, checks));
       await client.query('commit').catch(rethrow);
       broken = false;
       return result;

@@ -2,7 +2,13 @@ import type { Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { AccountHex, TronAddress } from '../../tron/address.ts';
-import { addressColumn, type DamagedAddress, readAddress } from '../db/address-column.ts';
+import {
+  addressColumn,
+  type DamagedAddress,
+  type OwnAddress,
+  readAddress,
+  splitAddress,
+} from '../db/address-column.ts';
 import type { Sql } from '../db/database.ts';
 import { answerOf, rowsOf } from '../db/rows-of.ts';
 import { listColumns, type Row, type Shape, text } from '../db/statement.ts';
@@ -174,6 +180,23 @@ export const hasAddresses = answerOf(
   (projectId: string) => [projectId],
   ([row]) => row?.hasAny === true,
 );
+
+const listInUseTexts = rowsOf(
+  'address-in-use-texts',
+  { id: 'uuid', address: 'text' },
+  `select id, ${addressColumn('addresses')} as address from addresses
+   where network = $1 and retired_at is null and id > $2 order by id limit 10000`,
+  (network: Network, after: string) => [network, after],
+);
+
+/** The addresses of a network that get new invoices, as they are stored: whether the text is that of the account, others look at. */
+export async function* listInUse(db: Sql, network: Network): AsyncGenerator<OwnAddress> {
+  for (let after: string | undefined = FIRST_UUID; after !== undefined; ) {
+    const rows: { id: string; address: string }[] = await listInUseTexts(db, network, after);
+    for (const { address } of rows) yield splitAddress(address);
+    after = rows.at(-1)?.id;
+  }
+}
 
 const listTexts = rowsOf(
   'address-texts',

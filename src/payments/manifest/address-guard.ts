@@ -1,0 +1,68 @@
+import { AppError } from '../../domain/errors.ts';
+import { encodeId } from '../../domain/ids.ts';
+import { keyMode, type Network } from '../../domain/network.ts';
+import type { OwnAddress } from '../../store/db/address-column.ts';
+import { type AddressProof, type InstalledManifest, type ManifestSettings, proveAddress } from './read-installed.ts';
+
+/** Knows which addresses are vouched for. It stands between the database and all who read an address in it. */
+export type AddressGuard = {
+  mode: ManifestSettings['mode'] | 'off';
+  /** Why an address must not be used, in words; `null`: it may be. It tells of what is not vouched for, and refuses it only in `enforce`. */
+  refuse(address: OwnAddress): string | null;
+  /** The same, thrown: for who has an address from elsewhere than a column of the type `address`. Error: `ADDRESS_NOT_VOUCHED`. */
+  assertVouched(address: OwnAddress): void;
+  /** Why an address is not vouched for, whatever the mode. */
+  lackOf(address: Pick<OwnAddress, 'network' | 'projectId' | 'address'>): string | null;
+  /** `null` where it is not vouched for, or no manifest is installed. */
+  proofOf(address: Pick<OwnAddress, 'network' | 'projectId' | 'address'>): AddressProof | null;
+  /** Whether addresses of a network need to be vouched for: those that the manifest names, and always those of real money. */
+  isGuarded(network: Network): boolean;
+  installed(): InstalledManifest | null;
+  install(installed: InstalledManifest): void;
+};
+
+/** `settings`: `null` where no manifest is set up, and nothing is refused. `onUnvouched` hears of each use of one. */
+export function createAddressGuard(
+  settings: ManifestSettings | null,
+  onUnvouched: (address: OwnAddress, reason: string) => void,
+): AddressGuard {
+  let installed: InstalledManifest | null = null;
+  const mode = settings?.mode ?? 'off';
+  const isGuarded = (network: string) =>
+    mode !== 'off' &&
+    (keyMode(network as Network) === 'live' || installed?.manifest.networks[network as Network] !== undefined);
+  const lackOf: AddressGuard['lackOf'] = ({ network, projectId, address }) => {
+    if (!isGuarded(network)) return null;
+    const place = installed?.places.get(`${network} ${address}`);
+    if (place?.projectId === projectId) return null;
+    if (installed === null) return 'there is no manifest that holds';
+    const { serial } = installed.manifest;
+    return place === undefined
+      ? `the manifest in force (serial ${serial}) does not have it`
+      : `the manifest in force (serial ${serial}) has it for ${encodeId('prj', place.projectId)} instead`;
+  };
+  const refuse: AddressGuard['refuse'] = (own) => {
+    const lack = lackOf(own);
+    if (lack === null) return null;
+    const reason = describeUnvouched(own, lack);
+    onUnvouched(own, reason);
+    return mode === 'enforce' ? reason : null;
+  };
+  return {
+    ...{ mode, refuse, lackOf, isGuarded },
+    assertVouched: (own) => {
+      const reason = refuse(own);
+      if (reason !== null) throw new AppError('ADDRESS_NOT_VOUCHED', reason);
+    },
+    proofOf: (own) => installed && proveAddress(installed, own, encodeId('prj', own.projectId)),
+    installed: () => installed,
+    install: (next) => {
+      installed = next;
+    },
+  };
+}
+
+/** It says to the operator what happened and what to do. */
+export function describeUnvouched({ network, projectId, address }: Omit<OwnAddress, 'account'>, lack: string): string {
+  return `nobody vouches for the address ${address} of ${encodeId('prj', projectId)} on ${network}: ${lack}. If it is yours, sign and install a manifest that has it; if not, somebody wrote to the database. See "address-not-vouched" in docs/operations.md`;
+}
