@@ -15,6 +15,7 @@ export const SIGNING_KEY = new Uint8Array(32).fill(7);
 
 export type GuardedService = TestService & {
   manifestPath: string;
+  pinned: { needed: number; keys: string[] };
   /** Signs a manifest that vouches for these addresses of the project, and puts it where the service looks. */
   vouchFor(addresses: readonly string[], changes?: Partial<Manifest>): Promise<Manifest>;
   /** The open alarms `address-not-vouched`, by subject. */
@@ -56,5 +57,5 @@ export async function startGuardedService(mode: 'warn' | 'enforce' = 'enforce'):
     );
     return Object.fromEntries(rows.map(({ subject, detail }) => [subject, detail]));
   };
-  return Object.assign(Object.create(service), { manifestPath, vouchFor, unvouched });
+  return Object.assign(Object.create(service), { manifestPath, pinned, vouchFor, unvouched });
 }

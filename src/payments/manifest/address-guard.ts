@@ -13,8 +13,8 @@ export type AddressGuard = {
   assertVouched(address: OwnAddress): void;
   /** Why an address is not vouched for, whatever the mode. */
   lackOf(address: Pick<OwnAddress, 'network' | 'projectId' | 'address'>): string | null;
-  /** `null` where it is not vouched for, or no manifest is installed. */
-  proofOf(address: Pick<OwnAddress, 'network' | 'projectId' | 'address'>): AddressProof | null;
+  /** The proof for whoever pays to an address; `null` where none is vouched for, or no manifest is in force. */
+  proofOf(network: Network, address: string): AddressProof | null;
   /** Whether addresses of a network need to be vouched for: those that the manifest names, and always those of real money. */
   isGuarded(network: Network): boolean;
   installed(): InstalledManifest | null;
@@ -54,7 +54,7 @@ export function createAddressGuard(
       const reason = refuse(own);
       if (reason !== null) throw new AppError('ADDRESS_NOT_VOUCHED', reason);
     },
-    proofOf: (own) => installed && proveAddress(installed, own, encodeId('prj', own.projectId)),
+    proofOf: (network, address) => installed && proveAddress(installed, network, address),
     installed: () => installed,
     install: (next) => {
       installed = next;

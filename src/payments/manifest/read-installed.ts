@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { decodeId } from '../../domain/ids.ts';
+import { decodeId, encodeId } from '../../domain/ids.ts';
 import { pathOf, type Sha256 } from '../../domain/manifest/address-tree.ts';
 import { type Manifest, parseManifest, type SignedManifest, vouchedAddresses } from '../../domain/manifest/manifest.ts';
 import { headOf, type ManifestHead } from '../../domain/manifest/manifest-head.ts';
@@ -56,15 +56,16 @@ export async function readInstalled(settings: ManifestSettings, ledgerId: string
   return { kind: 'ok', installed: { manifest, signatures, head, places: placesOf(manifest) } };
 }
 
-/** `null`: the address is not vouched for. */
+/** The proof that an address is vouched for, and for which project; `null`: it is not. */
 export function proveAddress(
   { head, signatures, places }: InstalledManifest,
-  { network, projectId, address }: { network: string; projectId: string; address: string },
-  publicProjectId: string,
+  network: string,
+  address: string,
 ): AddressProof | null {
   const place = places.get(`${network} ${address}`);
-  if (place?.projectId !== projectId) return null;
-  return { head: head.text, signatures, network, projectId: publicProjectId, path: pathOf(head.tree, place.leaf) };
+  if (place === undefined) return null;
+  const projectId = encodeId('prj', place.projectId);
+  return { head: head.text, signatures, network, projectId, path: pathOf(head.tree, place.leaf) };
 }
 
 function placesOf({ networks }: Manifest): Map<string, { projectId: string; leaf: number }> {
