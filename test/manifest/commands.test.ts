@@ -102,6 +102,13 @@ test('a key is made, addresses are drafted, signed without a database, installed
     const { body } = await createInvoice(service);
     expect((await readInvoice(service, body.invoiceId)).status).toBe(200);
 
+    // What nobody signed is not added.
+    const added = await runCli(['--json', 'address', 'add', 'TLa2f6VPqDgRE67v1736s7bJ8Ray5wYjU7', '--no-check'], {
+      env: { ...env, QUITTANCE_MANIFEST_MODE: 'enforce' },
+    });
+    expect(added.json.error).toMatchObject({ code: 'ADDRESS_NOT_VOUCHED' });
+    expect(await runSql(service, `select 1 from addresses where address like 'TLa2%'`)).toEqual([]);
+
     // The account key is swapped, so that the next addresses would be a thief's.
     await runSql(service, 'alter table account_keys disable trigger all');
     await runSql(service, 'update account_keys set xpub = $1', [OTHER_XPUB]);

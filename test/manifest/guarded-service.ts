@@ -11,7 +11,7 @@ import { findLedgerIdentity } from '../../src/store/db/ledger-identity.ts';
 import { runSql } from '../contract/sql.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
-export const SIGNING_KEY = new Uint8Array(32).fill(7);
+const SIGNING_KEY = new Uint8Array(32).fill(7);
 
 export type GuardedService = TestService & {
   manifestPath: string;

@@ -39,7 +39,7 @@ export type SignedManifest = { manifest: Manifest; signatures: readonly Manifest
 export type ReadManifest = ({ kind: 'ok' } & SignedManifest) | { kind: 'invalid'; reason: string };
 
 /** A manifest of 100,000 addresses takes four megabytes. */
-export const MAX_MANIFEST_BYTES = 16 * 1024 * 1024;
+const MAX_MANIFEST_BYTES = 16 * 1024 * 1024;
 /** Twice as many as keys can be pinned, for a rotation. */
 export const MAX_SIGNATURES = 8;
 

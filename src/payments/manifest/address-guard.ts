@@ -1,7 +1,7 @@
 import { AppError } from '../../domain/errors.ts';
 import { encodeId } from '../../domain/ids.ts';
 import { keyMode, type Network } from '../../domain/network.ts';
-import type { OwnAddress } from '../../store/db/address-column.ts';
+import { describeDamaged, type OwnAddress, readAddress } from '../../store/db/address-column.ts';
 import { type AddressProof, type InstalledManifest, type ManifestSettings, proveAddress } from './read-installed.ts';
 
 /** Knows which addresses are vouched for. It stands between the database and all who read an address in it. */
@@ -9,7 +9,7 @@ export type AddressGuard = {
   mode: ManifestSettings['mode'] | 'off';
   /** Why an address must not be used, in words; `null`: it may be. It tells of what is not vouched for, and refuses it only in `enforce`. */
   refuse(address: OwnAddress): string | null;
-  /** The same, thrown: for who has an address from elsewhere than a column of the type `address`. Error: `ADDRESS_NOT_VOUCHED`. */
+  /** The same, thrown: for who has an address from elsewhere than a column of the type `address`. Errors: `ADDRESS_DAMAGED`, `ADDRESS_NOT_VOUCHED`. */
   assertVouched(address: OwnAddress): void;
   /** Why an address is not vouched for, whatever the mode. */
   lackOf(address: Pick<OwnAddress, 'network' | 'projectId' | 'address'>): string | null;
@@ -51,6 +51,8 @@ export function createAddressGuard(
   return {
     ...{ mode, refuse, lackOf, isGuarded },
     assertVouched: (own) => {
+      const read = readAddress(`${own.network} ${own.projectId} ${own.account} ${own.address}`);
+      if (read.kind === 'damaged') throw new AppError('ADDRESS_DAMAGED', describeDamaged(read));
       const reason = refuse(own);
       if (reason !== null) throw new AppError('ADDRESS_NOT_VOUCHED', reason);
     },

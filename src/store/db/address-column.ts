@@ -36,7 +36,7 @@ export function readAddress(column: string): ReadAddress {
 }
 
 /** Is told of each statement that fails because of one. */
-export type OnDamagedAddress = (damaged: DamagedAddress) => void;
+type OnDamagedAddress = (damaged: DamagedAddress) => void;
 
 /** The parts of such a column as they are stored; whether the text is that of the account remains to be seen. */
 export function splitAddress(column: string): OwnAddress {
@@ -44,10 +44,10 @@ export function splitAddress(column: string): OwnAddress {
   return { network, projectId, account: account as AccountHex, address: rest.join(' ') as TronAddress };
 }
 
-/** Looks at addresses as they are read. `refuse`: why one must not be used, in words; `null`: it may be. */
+/** Looks at addresses as they are read by the named statement. `refuse`: why one must not be used, in words; `null`: it may be. */
 export type AddressChecks = {
   onDamaged?: OnDamagedAddress | undefined;
-  refuse?: ((address: OwnAddress) => string | null) | undefined;
+  refuse?: ((address: OwnAddress, statement: string) => string | null) | undefined;
 };
 
 /**
@@ -72,7 +72,7 @@ export function readAddresses(
         onDamaged?.(read);
         throw new AppError('ADDRESS_DAMAGED', `${describeDamaged(read)} (${name})`);
       }
-      const reason = refuse?.(read) ?? null;
+      const reason = refuse?.(read, name) ?? null;
       if (reason !== null) throw new AppError('ADDRESS_NOT_VOUCHED', `${reason} (${name})`);
       row[column] = read.address;
     }

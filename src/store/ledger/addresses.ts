@@ -53,13 +53,16 @@ export type NewAddresses = {
   entries: readonly (NewAddress & { index: number | null })[];
 };
 
+/** The statement by which every address comes into the ledger. */
+export const ADDING = 'address-insert';
+
 // In the order of the accounts, so that two projects which add the same ones wait for, and do not block, each other.
 /**
  * Adds addresses at the end of the project's list and returns those that were added: the others are in a project of this
  * network already. If two additions run at once, one fails, unless each holds the project's lock first (`lockProject`).
  */
 export const insertAddresses = answerOf(
-  'address-insert',
+  ADDING,
   { address: 'address' },
   `insert into addresses (id, project_id, network, account, address, policy, account_key_id, derivation_index, position)
    select e.id, p.id, p.network, decode(e.account, 'hex'), e.address, coalesce($2::text, p.policy), $3::uuid, e.index,
