@@ -26,7 +26,8 @@ export function openDatabases({ config, connection, log, clock = systemClock }: 
   let db: Database;
   const toldBy = { db: () => db, log, now: () => unixMs(clock.now()) };
   const addressGuard = createAddressGuard(config.addressManifest ?? null, createUnvouchedNotifier(toldBy));
-  const addressChecks = { onDamaged: createDamageNotifier(toldBy), refuse: addressGuard.refuse };
+  const { refuse, passesOver } = addressGuard;
+  const addressChecks = { onDamaged: createDamageNotifier(toldBy), refuse, passesOver };
   const open = (poolSize: number) =>
     openDatabase({
       connection,

@@ -110,7 +110,8 @@ test('an address that waits for its signature is served once the manifest that h
   const service = await startGuardedService();
   await plant(service);
   const { status, body } = await createInvoice(service);
-  await eventually(service.unvouched, (open) => THIEF in open, 90_000);
+  if (status === 201) await expectSuspended(service, body);
+  await eventually(service.unvouched, (open) => THIEF in open);
   // It was ours all the time.
   await service.vouchFor([...service.project.addresses, THIEF]);
   if (status !== 201) return;
@@ -172,4 +173,33 @@ test('a manifest that has expired goes on vouching, and is an alarm', async () =
   expect(alarms['addresses.manifest']).toContain('was good until 2020-01-01');
   const { body } = await createInvoice(service);
   expect((await fetch(body.checkoutUrl)).status).toBe(200);
+});
+
+test('a planted address that was taken out of use holds up nothing: its invoice expires, its transfers are none of ours', async () => {
+  const service = await startGuardedService('warn');
+  const honest = await createInvoice(service);
+  const own = await payableOf(service, honest.body.invoiceId);
+  await plant(service);
+  const planted = await createInvoice(service);
+  const theirs = await payableOf(service, planted.body.invoiceId);
+  expect(theirs.address).toBe(THIEF);
+  await runSql(service, 'update addresses set retired_at = case when address = $1 then now() end', [THIEF]);
+  service.enforce();
+  await service.restart();
+  const { usdtContract: contract } = service.devnet;
+  await service.payer.transfer({ contract, to: theirs.address, amountMicro: theirs.amountMicro });
+  await service.payer.transfer({ contract, to: own.address, amountMicro: own.amountMicro });
+  service.devnet.mineUntilSolid();
+  await untilStatus(service, honest.body.invoiceId, 'PAID');
+  const after = await createInvoice(service);
+  service.devnet.mine(1, { timestampMs: Math.ceil(Date.parse(after.body.expiresAt) / 3000) * 3000 + 3000 });
+  service.devnet.mineUntilSolid();
+  await untilStatus(service, after.body.invoiceId, 'EXPIRED');
+  const rows = await runSql(
+    service,
+    `select status from invoices where address_id in (select id from addresses where address = $1)`,
+    [THIEF],
+  );
+  expect(rows).toEqual([{ status: 'EXPIRED' }]);
+  await expectSuspended(service, planted.body);
 });

@@ -18,6 +18,8 @@ export type GuardedService = TestService & {
   pinned: { needed: number; keys: string[] };
   /** Signs a manifest that vouches for these addresses of the project, and puts it where the service looks. */
   vouchFor(addresses: readonly string[], changes?: Partial<Manifest>): Promise<Manifest>;
+  /** From the next start on. */
+  enforce(): void;
   /** The open alarms `address-not-vouched`, by subject. */
   unvouched(): Promise<Record<string, string>>;
 };
@@ -50,6 +52,9 @@ export async function startGuardedService(mode: 'warn' | 'enforce' = 'enforce'):
   const pinned = { needed: 1, keys: [signHead('', SIGNING_KEY).key] };
   config.addressManifest = { path: manifestPath, pinned, mode, dataDir: join(folder, 'data') };
   await service.restart();
+  const enforce = () => {
+    if (config.addressManifest !== undefined) config.addressManifest = { ...config.addressManifest, mode: 'enforce' };
+  };
   const unvouched = async () => {
     const rows = await runSql(
       service,
@@ -57,5 +62,5 @@ export async function startGuardedService(mode: 'warn' | 'enforce' = 'enforce'):
     );
     return Object.fromEntries(rows.map(({ subject, detail }) => [subject, detail]));
   };
-  return Object.assign(Object.create(service), { manifestPath, pinned, vouchFor, unvouched });
+  return Object.assign(Object.create(service), { manifestPath, pinned, vouchFor, unvouched, enforce });
 }

@@ -8,7 +8,7 @@ import { findOpenAlarms, resolveAlarms } from '../../store/chain/alarms.ts';
 import type { OwnAddress } from '../../store/db/address-column.ts';
 import type { Database } from '../../store/db/database.ts';
 import { findLedgerIdentity } from '../../store/db/ledger-identity.ts';
-import { listInUse } from '../../store/ledger/addresses.ts';
+import { listStored } from '../../store/ledger/addresses.ts';
 import { type AddressGuard, describeUnvouched } from './address-guard.ts';
 import { notifyUnvouched } from './notify-unvouched.ts';
 import { type ManifestSettings, type ReadInstalled, readInstalled } from './read-installed.ts';
@@ -27,6 +27,8 @@ type Deps = {
 const LOOK_MS = 2000;
 /** Addresses in use are compared so often; 10,000 take some 50 ms. */
 const COMPARE_MS = 60_000;
+/** After one was met, whose alarm is to end soon after what heals it. */
+const COMPARE_MET_MS = 10_000;
 /** More are a manifest that is missing; the rest is told when these are put right. */
 const MAX_ALARMS = 20;
 /** The subject of alarms about the manifest as a whole. */
@@ -39,26 +41,30 @@ const MANIFEST = 'addresses.manifest';
 export async function watchManifest(deps: Deps): Promise<Loop> {
   const { settings, guard, log } = deps;
   const { mode } = settings;
-  let looked = { stamp: await stampOf(settings.path), comparedMs: 0 };
+  let stamp = await stampOf(settings.path);
   let problem = await takeIntoForce(deps);
   if (problem !== null && mode === 'enforce') throw new AppError('MANIFEST_REFUSED', problem);
   const unvouched = await findUnvouched(deps);
   if (unvouched.length > 0 && mode === 'enforce') throw refusedStart(unvouched);
+  let compared = { atMs: Number.NEGATIVE_INFINITY, met: 0 };
   return startLoop({
     name: 'address manifest',
     log,
     maxPauseMs: COMPARE_MS,
     run: async () => {
-      const stamp = await stampOf(settings.path);
-      if (stamp !== looked.stamp) {
+      const found = await stampOf(settings.path);
+      if (found !== stamp) {
         problem = await takeIntoForce(deps);
-        looked = { stamp, comparedMs: 0 };
+        stamp = found;
+        compared.atMs = Number.NEGATIVE_INFINITY;
         // What was in force goes on vouching: whoever can write the file alone gains nothing.
         if (problem !== null) log.error({ manifest: settings.path }, problem);
       }
-      if (looked.comparedMs === 0 || performance.now() - looked.comparedMs >= COMPARE_MS) {
+      const met = guard.met();
+      const pauseMs = met === compared.met ? COMPARE_MS : COMPARE_MET_MS;
+      if (performance.now() - compared.atMs >= pauseMs) {
         await compare(deps, problem ?? expiry(guard, deps.now()));
-        looked.comparedMs = performance.now();
+        compared = { atMs: performance.now(), met };
       }
       return LOOK_MS;
     },
@@ -86,14 +92,19 @@ function expiry(guard: AddressGuard, now: UnixMs): string | null {
   return `the address manifest (serial ${manifest.serial}) was good until ${manifest.notAfter}: look through it, and sign and install a new one. It goes on vouching meanwhile`;
 }
 
+/** Those in use that nobody vouches for. Such as are out of use are set aside. */
 async function findUnvouched({ db, guard, networks }: Deps): Promise<(OwnAddress & { lack: string })[]> {
   const found: (OwnAddress & { lack: string })[] = [];
+  const aside: OwnAddress[] = [];
   for (const network of networks.filter(guard.isGuarded)) {
-    for await (const own of listInUse(db, network)) {
+    for await (const { isRetired, ...own } of listStored(db, network)) {
       const lack = guard.lackOf(own);
-      if (lack !== null) found.push({ ...own, lack });
+      if (lack === null) continue;
+      if (isRetired) aside.push(own);
+      else found.push({ ...own, lack });
     }
   }
+  guard.setAside(aside);
   return found;
 }
 

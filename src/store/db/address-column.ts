@@ -48,6 +48,8 @@ export function splitAddress(column: string): OwnAddress {
 export type AddressChecks = {
   onDamaged?: OnDamagedAddress | undefined;
   refuse?: ((address: OwnAddress, statement: string) => string | null) | undefined;
+  /** Whether the row of an address is left out, as if it were not ours. */
+  passesOver?: ((address: OwnAddress, statement: string) => boolean) | undefined;
 };
 
 /**
@@ -57,9 +59,10 @@ export type AddressChecks = {
 export function readAddresses(
   { name, columns, addressColumns }: Pick<Statement, 'name' | 'columns' | 'addressColumns'>,
   rows: Record<string, unknown>[],
-  { onDamaged, refuse }: AddressChecks = {},
+  { onDamaged, refuse, passesOver }: AddressChecks = {},
 ): void {
   if (addressColumns.length === 0) return;
+  const passedOver = new Set<unknown>();
   for (const row of rows) {
     for (const column of addressColumns) {
       const value = row[column];
@@ -72,11 +75,16 @@ export function readAddresses(
         onDamaged?.(read);
         throw new AppError('ADDRESS_DAMAGED', `${describeDamaged(read)} (${name})`);
       }
+      if (passesOver?.(read, name) === true) {
+        passedOver.add(row);
+        continue;
+      }
       const reason = refuse?.(read, name) ?? null;
       if (reason !== null) throw new AppError('ADDRESS_NOT_VOUCHED', `${reason} (${name})`);
       row[column] = read.address;
     }
   }
+  if (passedOver.size > 0) rows.splice(0, rows.length, ...rows.filter((row) => !passedOver.has(row)));
 }
 
 /** It says to the operator what happened and what to do: the stored text may be a thief's. */

@@ -184,19 +184,19 @@ export const hasAddresses = answerOf(
   ([row]) => row?.hasAny === true,
 );
 
-const listInUseTexts = rowsOf(
-  'address-in-use-texts',
-  { id: 'uuid', address: 'text' },
-  `select id, ${addressColumn('addresses')} as address from addresses
-   where network = $1 and retired_at is null and id > $2 order by id limit 10000`,
+const listAllTexts = rowsOf(
+  'address-all-texts',
+  { id: 'uuid', address: 'text', isRetired: 'bool' },
+  `select id, ${addressColumn('addresses')} as address, retired_at is not null as is_retired from addresses
+   where network = $1 and id > $2 order by id limit 10000`,
   (network: Network, after: string) => [network, after],
 );
 
-/** The addresses of a network that get new invoices, as they are stored: whether the text is that of the account, others look at. */
-export async function* listInUse(db: Sql, network: Network): AsyncGenerator<OwnAddress> {
+/** The addresses of a network, in use or not, as they are stored: whether the text is that of the account, others look at. */
+export async function* listStored(db: Sql, network: Network): AsyncGenerator<OwnAddress & { isRetired: boolean }> {
   for (let after: string | undefined = FIRST_UUID; after !== undefined; ) {
-    const rows: { id: string; address: string }[] = await listInUseTexts(db, network, after);
-    for (const { address } of rows) yield splitAddress(address);
+    const rows: { id: string; address: string; isRetired: boolean }[] = await listAllTexts(db, network, after);
+    for (const { address, isRetired } of rows) yield { ...splitAddress(address), isRetired };
     after = rows.at(-1)?.id;
   }
 }
