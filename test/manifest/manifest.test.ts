@@ -81,12 +81,10 @@ test('every address is proven by its path alone, whatever their number', () => {
     const entry = { addresses, maxSurcharge: '0.01', policy: 'tail' as const, xpubs: [] };
     const { tree, text } = head({ ...VECTOR, networks: { nile: { [PROJECT]: entry } } });
     const proven = [...vouchedAddresses({ nile: { [PROJECT]: entry } })].map((leaf, index) => {
-      const start = nativeSha256(Buffer.from(`\0${leaf.network} ${leaf.projectId} ${leaf.address}`));
-      const climb = (hash: Uint8Array, step: string) => {
-        const other = Buffer.from(step.slice(1), 'hex');
-        return nativeSha256(Buffer.concat([Buffer.of(1), ...(step.startsWith('L') ? [other, hash] : [hash, other])]));
-      };
-      return Buffer.from(pathOf(tree, index).reduce(climb, start)).toString('hex');
+      const start = nativeSha256(`address ${leaf.network} ${leaf.projectId} ${leaf.address}`);
+      const climb = (hash: string, step: string) =>
+        nativeSha256(step.startsWith('L') ? `node ${step.slice(1)} ${hash}` : `node ${hash} ${step.slice(1)}`);
+      return pathOf(tree, index).reduce(climb, start);
     });
     expect(new Set(proven)).toEqual(new Set([JSON.parse(text).root]));
   }

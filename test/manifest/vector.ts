@@ -26,14 +26,14 @@ export const VECTOR: Manifest = {
 };
 
 export const VECTOR_HEAD =
-  '{"ledgerId":"018f4c1e-aaaa-7000-8000-000000000001","leaves":3,"networks":"3703a9e2d36e130f533638537416c2ac31de1ccb85cd950474cbf6972d19752c","notAfter":"2027-11-23T00:00:00.000Z","previous":null,"root":"e7a88dce8c3e6c8ff72a981f18c04f1b885db19687eca704e13d789624d3b924","serial":1,"v":1}';
+  '{"ledgerId":"018f4c1e-aaaa-7000-8000-000000000001","leaves":3,"networks":"3703a9e2d36e130f533638537416c2ac31de1ccb85cd950474cbf6972d19752c","notAfter":"2027-11-23T00:00:00.000Z","previous":null,"root":"5d7e20f2aa2e85507dd0fe6f985cfe9f55a247b6349d20c5195b788f531d2f81","serial":1,"v":1}';
 
 /** By `ssh-keygen -Y sign -f k -n quittance-manifest head` of OpenSSH. */
 export const SSH_SIGNATURE = `-----BEGIN SSH SIGNATURE-----
 U1NIU0lHAAAAAQAAADMAAAALc3NoLWVkMjU1MTkAAAAgnz+jfzNNOObTguL2E/MNZgIm1p
 Bff7yS088pNwUbTbUAAAAScXVpdHRhbmNlLW1hbmlmZXN0AAAAAAAAAAZzaGE1MTIAAABT
-AAAAC3NzaC1lZDI1NTE5AAAAQPzdC19RSUU1aTq42rHrE0CUg+nirCfiajJIdrEWFumft0
-WetNNRiUOtfzq3VonTbObb4Io+GyRwAjzGaLwGNAc=
+AAAAC3NzaC1lZDI1NTE5AAAAQC+z+76xQXDzYVddi57n/v3GmopbFyXP5biDiuYuNQ0Ppn
+S5w1TfnU4Hf2x03xlS3sVwycV8bpuj6r4ZSmr8pwI=
 -----END SSH SIGNATURE-----
 `;
 

@@ -55,12 +55,12 @@ export async function verifyAddress(
   if (signed < Math.max(1, needed)) return refused('TOO_FEW_SIGNATURES');
   const { v, root, serial, notAfter } = JSON.parse(head);
   if (v !== 1 || path.length > MAX_STEPS) return refused('OTHER_ADDRESS');
-  let hash = await digest('SHA-256', join([0], bytesOf(`${network} ${projectId} ${address}`)));
+  let hash = await sha256(`address ${network} ${projectId} ${address}`);
   for (const step of path) {
-    const other = Uint8Array.from(step.slice(1).match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
-    hash = await digest('SHA-256', step.startsWith('L') ? join([1], other, hash) : join([1], hash, other));
+    const other = step.slice(1);
+    hash = await sha256(step.startsWith('L') ? `node ${other} ${hash}` : `node ${hash} ${other}`);
   }
-  if (toHex(hash) !== root) return refused('OTHER_ADDRESS');
+  if (hash !== root) return refused('OTHER_ADDRESS');
   return serial < minSerial ? refused('OLD_MANIFEST') : { vouched: true, serial, notAfter };
 }
 
@@ -85,6 +85,10 @@ async function isSigned(head: string, form: string, key: Bytes, signature: Bytes
 async function sshMessage(head: string): Promise<Bytes> {
   const parts = [bytesOf(NAMESPACE), bytesOf(''), bytesOf('sha512'), await digest('SHA-512', bytesOf(head))];
   return join(bytesOf('SSHSIG'), ...parts.flatMap((part) => [[0, 0, 0, part.length], part]));
+}
+
+async function sha256(text: string): Promise<string> {
+  return toHex(await digest('SHA-256', bytesOf(text)));
 }
 
 type Bytes = Uint8Array<ArrayBuffer>;

@@ -1,5 +1,4 @@
-import { utf8ToBytes } from '@noble/hashes/utils.js';
-import { type AddressTree, growAddressTree, hexOf, rootOf, type Sha256 } from './address-tree.ts';
+import { type AddressTree, growAddressTree, rootOf, type Sha256 } from './address-tree.ts';
 import { formatNetworks, type Manifest, vouchedAddresses } from './manifest.ts';
 
 /** `text`: what is signed. `digest`: its SHA-256, which the next manifest names as its `previous`. */
@@ -12,16 +11,15 @@ export type ManifestHead = { text: string; digest: string; tree: AddressTree };
 export function headOf(manifest: Manifest, sha256: Sha256): ManifestHead {
   const { ledgerId, networks, notAfter, previous, serial, v } = manifest;
   const tree = growAddressTree(vouchedAddresses(networks), sha256);
-  const root = rootOf(tree);
   const text = JSON.stringify({
     ledgerId,
     leaves: tree.levels[0]?.length ?? 0,
-    networks: hexOf(sha256(utf8ToBytes(formatNetworks(networks)))),
+    networks: sha256(formatNetworks(networks)),
     notAfter,
     previous,
-    root: root === null ? null : hexOf(root),
+    root: rootOf(tree),
     serial,
     v,
   });
-  return { text, digest: hexOf(sha256(utf8ToBytes(text))), tree };
+  return { text, digest: sha256(text), tree };
 }

@@ -48,7 +48,7 @@ export function createAddressGuard(
     (keyMode(network as Network) === 'live' || installed?.manifest.networks[network as Network] !== undefined);
   const lackOf: AddressGuard['lackOf'] = ({ network, projectId, address }) => {
     if (!isGuarded(network)) return null;
-    const place = installed?.places.get(`${network} ${address}`);
+    const place = installed?.places.get(network)?.get(address);
     if (place?.projectId === projectId) return null;
     if (installed === null) return 'there is no manifest that holds';
     const { serial } = installed.manifest;

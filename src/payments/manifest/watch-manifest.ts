@@ -80,8 +80,8 @@ async function takeIntoForce({ db, guard, settings, log }: Deps): Promise<string
   if (guard.installed()?.head.digest === head.digest) return null;
   await writeMark(settings.dataDir, { serial: manifest.serial, digest: head.digest });
   guard.install(read.installed);
-  const { places } = read.installed;
-  log.info({ serial: manifest.serial, addresses: places.size, mode: settings.mode }, 'an address manifest is in force');
+  const addresses = head.tree.levels[0]?.length ?? 0;
+  log.info({ serial: manifest.serial, addresses, mode: settings.mode }, 'an address manifest is in force');
   return null;
 }
 
@@ -97,11 +97,13 @@ async function findUnvouched({ db, guard, networks }: Deps): Promise<(OwnAddress
   const found: (OwnAddress & { lack: string })[] = [];
   const aside: OwnAddress[] = [];
   for (const network of networks.filter(guard.isGuarded)) {
-    for await (const { isRetired, ...own } of listStored(db, network)) {
-      const lack = guard.lackOf(own);
-      if (lack === null) continue;
-      if (isRetired) aside.push(own);
-      else found.push({ ...own, lack });
+    for await (const batch of listStored(db, network)) {
+      for (const own of batch) {
+        const lack = guard.lackOf(own);
+        if (lack === null) continue;
+        if (own.isRetired) aside.push(own);
+        else found.push({ ...own, lack });
+      }
     }
   }
   guard.setAside(aside);

@@ -188,16 +188,16 @@ const listAllTexts = rowsOf(
   'address-all-texts',
   { id: 'uuid', address: 'text', isRetired: 'bool' },
   `select id, ${addressColumn('addresses')} as address, retired_at is not null as is_retired from addresses
-   where network = $1 and id > $2 order by id limit 10000`,
+   where network = $1 and id > $2 order by id limit ${MAX_LISTED}`,
   (network: Network, after: string) => [network, after],
 );
 
-/** The addresses of a network, in use or not, as they are stored: whether the text is that of the account, others look at. */
-export async function* listStored(db: Sql, network: Network): AsyncGenerator<OwnAddress & { isRetired: boolean }> {
+/** The addresses of a network, in use or not, in batches, as they are stored: whether the text is that of the account, others look at. */
+export async function* listStored(db: Sql, network: Network): AsyncGenerator<(OwnAddress & { isRetired: boolean })[]> {
   for (let after: string | undefined = FIRST_UUID; after !== undefined; ) {
     const rows: { id: string; address: string; isRetired: boolean }[] = await listAllTexts(db, network, after);
-    for (const { address, isRetired } of rows) yield { ...splitAddress(address), isRetired };
-    after = rows.at(-1)?.id;
+    yield rows.map(({ address, isRetired }) => ({ ...splitAddress(address), isRetired }));
+    after = rows.length === MAX_LISTED ? rows.at(-1)?.id : undefined;
   }
 }
 
