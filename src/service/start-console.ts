@@ -7,7 +7,7 @@ import { wordsOf } from '../checkout/words/words.ts';
 import { AppError } from '../domain/errors.ts';
 import { isLocalNetwork } from '../domain/network.ts';
 import type { NodeAccess } from '../operator/operation.ts';
-import { guardAdditions } from '../payments/manifest/guard-additions.ts';
+import { guardAdditions } from '../payments/manifest/guard-adding.ts';
 import { readVersion } from '../runtime/version.ts';
 import { openDatabase } from '../store/db/database.ts';
 import { html, plainText } from '../web/html.ts';
