@@ -1,10 +1,17 @@
+import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
+import { unixMs } from '../../src/domain/time.ts';
+import { commandActor } from '../../src/operator/actor.ts';
+import { recordedActor } from '../../src/operator/record-actions.ts';
+import { deriveNextAddresses } from '../../src/payments/derive-addresses.ts';
+import type { AccountXpub } from '../../src/tron/account-xpub.ts';
 import { parseAddress } from '../../src/tron/address.ts';
 import { runSql } from '../contract/sql.ts';
 import { openEventStream } from '../support/event-stream.ts';
 import { createInvoice, eventually, inboxOf, payableOf, readInvoice, untilStatus } from '../support/service.ts';
 import { type GuardedService, startGuardedService } from './guarded-service.ts';
+import { OTHER_XPUB } from './xpubs.ts';
 
 const THIEF = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH';
 const THIEF_ACCOUNT = Buffer.from(accountOf(THIEF), 'hex');
@@ -202,4 +209,19 @@ test('a planted address that was taken out of use holds up nothing: its invoice 
   );
   expect(rows).toEqual([{ status: 'EXPIRED' }]);
   await expectSuspended(service, planted.body);
+});
+
+test('an account key that was swapped yields no address: what it derives is not signed, and is not added', async () => {
+  const service = await startGuardedService();
+  const derive = deriveNextAddresses(
+    {
+      db: service.db,
+      now: () => unixMs(Date.now()),
+      random: randomBytes,
+      actor: recordedActor(commandActor('anna', null)),
+    },
+    { projectId: service.project.id, xpub: OTHER_XPUB as AccountXpub, count: 2, policy: null },
+  );
+  await expect(derive).rejects.toMatchObject({ code: 'ADDRESS_NOT_VOUCHED' });
+  expect(await runSql(service, 'select address from addresses')).toEqual([{ address: service.project.addresses[0] }]);
 });
