@@ -4,6 +4,7 @@ import { patiently } from './service/patiently.ts';
 import { prepareSchema } from './service/prepare-schema.ts';
 import type { ServiceOptions } from './service/service-options.ts';
 import { startApi } from './service/start-api.ts';
+import { startManifest } from './service/start-manifest.ts';
 import { startMetrics } from './service/start-metrics.ts';
 import { startWatchers } from './service/start-watchers.ts';
 import { startWebhooks } from './service/start-webhooks.ts';
@@ -38,6 +39,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     await prepareSchema(options, db);
     await patiently(log, () => claimLedger(db, log));
     const context = createContext(options, databases);
+    const manifest = await startManifest(context);
+    if (manifest !== null) started.push(manifest);
     const metricsServer = await startMetrics(context);
     if (metricsServer !== null) started.push(metricsServer);
     const api = config.roles.includes('api') ? await startApi(context) : null;

@@ -461,6 +461,24 @@ export interface webhooks {
 }
 export interface components {
     schemas: {
+        /**
+         * AddressProof
+         * @description That the owner vouches for the address, where signed addresses are in force; in answers of this API alone
+         */
+        AddressProof: {
+            /** @description What is signed, as JSON */
+            head: string;
+            /** @example mainnet */
+            network: string;
+            /** @description From the address to the root in the head: L or R, and a SHA-256 */
+            path: string[];
+            projectId: string;
+            signatures: {
+                form: string;
+                key: string;
+                value: string;
+            }[];
+        };
         /** CreateInvoice */
         CreateInvoice: {
             /**
@@ -707,6 +725,7 @@ export interface components {
         /** Payment */
         Payment: {
             address: string;
+            addressProof?: components["schemas"]["AddressProof"];
             /** @example 25.000137 */
             payableAmount: string;
             /** @example 25.000000 */

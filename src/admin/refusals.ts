@@ -18,7 +18,12 @@ const TITLES: Readonly<Record<number, string>> = {
 };
 
 /** Refusals that every part of the server answers alike. */
-const OF_THE_SERVER: readonly string[] = ['DATABASE_UNAVAILABLE', 'ADDRESS_DAMAGED', 'ROW_CHANGED'];
+const OF_THE_SERVER: readonly string[] = [
+  'DATABASE_UNAVAILABLE',
+  'ADDRESS_DAMAGED',
+  'ADDRESS_NOT_VOUCHED',
+  'ROW_CHANGED',
+];
 
 /**
  * The answer (RFC 9457) to an operation that was refused, with the words of the command line, which can run it too; `null` for an error

@@ -1,5 +1,6 @@
 import type { UnixMs } from '../domain/time.ts';
 import type { OrderDeps } from '../payments/create-order.ts';
+import type { AddressGuard } from '../payments/manifest/address-guard.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Database } from '../store/db/database.ts';
 import type { Authenticator } from '../web/authenticate.ts';
@@ -21,5 +22,7 @@ export type ApiDeps = Pick<OrderDeps, 'gate' | 'relief'> & {
   onAmountRefused(refusal: AmountRefusal): Promise<void>;
   /** The project has as many unpaid invoices as it may have. */
   onUnpaidRefused(refusal: UnpaidRefusal): Promise<void>;
+  /** Shows that an address is vouched for. */
+  proofOf: AddressGuard['proofOf'];
   log: Logger;
 };

@@ -150,7 +150,11 @@ async function read(deps: ApiDeps, findInvoice: ReturnType<typeof createInvoiceR
   if (expand === undefined) return projectInvoice(invoice, deps.publicUrl());
   const payment = await findInvoicePayment(deps.db, caller.projectId, invoice.id);
   if (payment === null) throw new Error(`invoice ${invoiceId} vanished; rows of invoices are never deleted`);
-  return { ...projectInvoice(payment, deps.publicUrl()), payment: describePayment(payment, payment.transaction) };
+  const addressProof = deps.proofOf(caller.network, payment.address);
+  return {
+    ...projectInvoice(payment, deps.publicUrl()),
+    payment: { ...describePayment(payment, payment.transaction), ...(addressProof && { addressProof }) },
+  };
 }
 
 async function list(deps: ApiDeps, request: FastifyRequest) {

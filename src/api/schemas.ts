@@ -42,8 +42,27 @@ const paymentFields = {
   address: Type.String(),
 };
 
+const addressProof = Type.Object(
+  {
+    head: Type.String({ description: 'What is signed, as JSON' }),
+    signatures: Type.Array(Type.Object({ form: Type.String(), key: Type.String(), value: Type.String() })),
+    network: Type.String({ examples: ['mainnet'] }),
+    projectId: Type.String(),
+    path: Type.Array(Type.String(), { description: 'From the address to the root in the head: L or R, and a SHA-256' }),
+  },
+  {
+    title: 'AddressProof',
+    description:
+      'That the owner vouches for the address, where signed addresses are in force; in answers of this API alone',
+  },
+);
+
 const PaymentSchema = Type.Object(
-  { ...paymentFields, transaction: Type.Union([Type.Null(), transaction]) },
+  {
+    ...paymentFields,
+    transaction: Type.Union([Type.Null(), transaction]),
+    addressProof: Type.Optional(addressProof),
+  },
   { title: 'Payment' },
 );
 

@@ -9,6 +9,7 @@ import { addDeveloperCommands } from './developer/commands.ts';
 import { addEventsCommands } from './events/commands.ts';
 import { addExplainCommand } from './explain/commands.ts';
 import { addKeyCommands } from './key/commands.ts';
+import { addManifestCommands } from './manifest/commands.ts';
 import { addMasterKeyCommands } from './master-key/commands.ts';
 import { addProjectCommands } from './project/commands.ts';
 import { addReceiptCommands } from './receipt/commands.ts';
@@ -44,6 +45,7 @@ export function addCommands(program: Command, terminal: Terminal): void {
   addRequestCommands(program, terminal, print);
   addReceiptCommands(program, terminal, print);
   addMasterKeyCommands(program, terminal, print);
+  addManifestCommands(program, terminal, print);
   addEventsCommands(program, terminal);
   addExplainCommand(program, terminal, print);
   addChainCommands(program, terminal, print);

@@ -28,6 +28,7 @@ const TWO = { QUITTANCE_NILE_NODES: 'https://a.example,https://b.test' };
 const KEYS = [1, 2, 3, 4, 5].map((byte) => Buffer.alloc(32, byte));
 const BASE64 = KEYS.map((key) => key.toString('base64'));
 const [FIRST_KEY = '', SECOND_KEY = ''] = BASE64;
+const MANIFEST = { QUITTANCE_ADDRESS_MANIFEST: '/etc/q/addresses.manifest', QUITTANCE_MANIFEST_KEYS: FIRST_KEY };
 const AGE_KEY = `age1${'p'.repeat(58)}`;
 const HEX_KEY = KEYS[0]?.toString('hex') ?? '';
 const DATABASE = { DATABASE_URL: 'postgres://u:p@localhost/quittance' };
@@ -55,6 +56,7 @@ test('an empty environment is the sandbox with every default', () => {
     trustProxy: [],
     masterKeys: null,
     backupRecipients: [],
+    addressManifest: null,
     webhooks: { localTargets: true, retentionDays: 90 },
     rateLimit: { perSecond: 100, burst: 200 },
     settings: expect.any(Array),
@@ -136,6 +138,15 @@ const good: [env: NodeJS.ProcessEnv, expected: object][] = [
   [
     { QUITTANCE_BACKUP_RECIPIENT: `${AGE_KEY}, age1${'q'.repeat(58)}` },
     { backupRecipients: [AGE_KEY, `age1${'q'.repeat(58)}`] },
+  ],
+  [
+    { ...MANIFEST, QUITTANCE_MANIFEST_KEYS: `1 of ${FIRST_KEY}, ${SECOND_KEY}`, QUITTANCE_MANIFEST_MODE: 'enforce' },
+    {
+      addressManifest: {
+        ...{ path: '/etc/q/addresses.manifest', mode: 'enforce', dataDir: join(process.cwd(), '.quittance') },
+        pinned: { needed: 1, keys: [FIRST_KEY, SECOND_KEY] },
+      },
+    },
   ],
   [{ QUITTANCE_WEBHOOK_LOCAL_TARGETS: 'deny' }, { webhooks: { localTargets: false } }],
   [{ ...NILE }, { webhooks: { localTargets: false } }],
@@ -325,6 +336,13 @@ const bad: [variable: string, value: string, says: string, rest?: NodeJS.Process
   ['QUITTANCE_CONSOLE_URL', 'https://x.example/console', 'write https://x.example'],
   ['QUITTANCE_CONSOLE_URL', 'http://x.example', 'must be https://'],
   ['QUITTANCE_CONSOLE_URL', 'https://x.example', 'means nothing while', { QUITTANCE_CONSOLE_PORT: 'off' }],
+  ['QUITTANCE_ADDRESS_MANIFEST', '~/m', 'write the full path', { QUITTANCE_MANIFEST_KEYS: FIRST_KEY }],
+  ['QUITTANCE_ADDRESS_MANIFEST', '', 'is not set', { QUITTANCE_MANIFEST_KEYS: FIRST_KEY }],
+  ['QUITTANCE_MANIFEST_KEYS', 'abc', 'is no public key', MANIFEST],
+  ['QUITTANCE_MANIFEST_KEYS', `${FIRST_KEY} ${SECOND_KEY}`, 'how many of the 2 keys', MANIFEST],
+  ['QUITTANCE_MANIFEST_KEYS', '', 'is not set', { QUITTANCE_ADDRESS_MANIFEST: '/m' }],
+  ['QUITTANCE_MANIFEST_MODE', 'deny', 'must be one of warn, enforce', MANIFEST],
+  ['QUITTANCE_MANIFEST_MODE', 'enforce', 'means nothing without QUITTANCE_ADDRESS_MANIFEST'],
   ['DATABASE_OWNER_URL', 'mysql://u:p@h/db', 'only PostgreSQL is supported', DATABASE],
   ['DATABASE_OWNER_URL', OWNER.DATABASE_OWNER_URL, 'means nothing without DATABASE_URL'],
   ['QUITTANCE_ROLES', 'api', 'set DATABASE_URL', NILE],

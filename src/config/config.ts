@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import type { PinnedKeys } from '../domain/manifest/manifest-signature.ts';
 import { NETWORKS, type Network } from '../domain/network.ts';
 import type { NodeSpec } from '../domain/node.ts';
 import type { SettingView } from '../operator/system/views.ts';
@@ -57,6 +58,8 @@ export type Config = Readonly<{
   masterKeys: readonly string[] | null;
   /** Public keys of age that backups are encrypted to; none: they are not. */
   backupRecipients: readonly string[];
+  /** Where the signed list of addresses is, who signs it, and what is done about others; `null`: there is none. */
+  addressManifest: Readonly<{ path: string; pinned: PinnedKeys; mode: 'warn' | 'enforce'; dataDir: string }> | null;
   webhooks: Readonly<{
     /** Whether webhooks of projects on test networks may go to this machine itself, and by http. */
     localTargets: boolean;
@@ -114,6 +117,7 @@ function compose(read: ReadSettings): Config {
     trustProxy: settings.QUITTANCE_TRUST_PROXY,
     masterKeys: settings.QUITTANCE_MASTER_KEY ?? null,
     backupRecipients: settings.QUITTANCE_BACKUP_RECIPIENT ?? [],
+    addressManifest: composeManifest(settings, dataDir),
     webhooks: {
       localTargets: localTargets === 'allow',
       retentionDays: settings.QUITTANCE_DELIVERY_RETENTION_DAYS,
@@ -127,6 +131,11 @@ function compose(read: ReadSettings): Config {
         .join(', '),
     }),
   };
+}
+
+function composeManifest(settings: Settings, dataDir: string): Config['addressManifest'] {
+  const { QUITTANCE_ADDRESS_MANIFEST: path, QUITTANCE_MANIFEST_KEYS: pinned, QUITTANCE_MANIFEST_MODE: mode } = settings;
+  return path === undefined || pinned === undefined ? null : { path: resolve(path), pinned, mode, dataDir };
 }
 
 function composeNetworks(settings: Settings): Config['networks'] {

@@ -1,13 +1,15 @@
+import { formatPinnedKeys, type PinnedKeys } from '../domain/manifest/manifest-signature.ts';
 import type { SettingView } from '../operator/system/views.ts';
 import { describeDatabase } from '../store/db/inspect-transport.ts';
 import { parseNode } from './node-entry.ts';
 import type { ReadSettings } from './read-settings.ts';
 import { NODE_VARIABLES, SECRET_VARIABLES, VARIABLES, type Variable } from './settings.ts';
 
-/** Of these a part is no secret: where the database is, and whose nodes are asked. */
+/** Of these a part is no secret, where the database is, and whose nodes are asked; or the value is no text. */
 const IN_PART: ReadonlyMap<Variable, (value: unknown) => string> = new Map([
   ['DATABASE_URL', (url) => describeDatabase(String(url))],
   ['DATABASE_OWNER_URL', (url) => describeDatabase(String(url))],
+  ['QUITTANCE_MANIFEST_KEYS', (pinned) => formatPinnedKeys(pinned as PinnedKeys)],
   ...Object.values(NODE_VARIABLES).map((name) => [name, (urls: unknown) => describeNodes(urls)] as const),
 ]);
 

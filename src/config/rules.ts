@@ -33,6 +33,15 @@ export function contradictions({ settings, present }: ReadSettings): ConfigProbl
       'means nothing without DATABASE_URL, which the service and most commands use: set that too.',
     );
   }
+  if (isSet('QUITTANCE_ADDRESS_MANIFEST') !== isSet('QUITTANCE_MANIFEST_KEYS')) {
+    add(
+      isSet('QUITTANCE_ADDRESS_MANIFEST') ? 'QUITTANCE_MANIFEST_KEYS' : 'QUITTANCE_ADDRESS_MANIFEST',
+      'is not set: a manifest and the keys that sign it mean nothing without each other. Set both, or none.',
+    );
+  }
+  if (isSet('QUITTANCE_MANIFEST_MODE') && !isSet('QUITTANCE_ADDRESS_MANIFEST')) {
+    add('QUITTANCE_MANIFEST_MODE', 'means nothing without QUITTANCE_ADDRESS_MANIFEST: set that too, or unset this.');
+  }
   for (const { variable, message } of transportProblems({ settings, present })) add(variable, message);
   const masterKeys = settings.QUITTANCE_MASTER_KEY ?? [];
   if (new Set(masterKeys.map((text) => parseMasterKey(text)?.id)).size < masterKeys.length) {

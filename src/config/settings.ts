@@ -1,3 +1,4 @@
+import { type PinnedKeys, parsePinnedKeys } from '../domain/manifest/manifest-signature.ts';
 import type { Network } from '../domain/network.ts';
 import { parseCidr } from '../operator/input/cidr.ts';
 import { parseMasterKey } from '../runtime/key-ring.ts';
@@ -69,6 +70,12 @@ export const SETTINGS = {
     is: 'a comma-separated list of 1 to 20 different public keys of age',
     max: 20,
   }),
+  QUITTANCE_ADDRESS_MANIFEST: text(undefined, dataDirProblem),
+  QUITTANCE_MANIFEST_KEYS: single<PinnedKeys | undefined>(undefined, (keys) => {
+    const parsed = parsePinnedKeys(keys);
+    return parsed.kind === 'ok' ? { value: parsed.pinned } : parsed.reason;
+  }),
+  QUITTANCE_MANIFEST_MODE: oneOf(['warn', 'enforce'] as const, 'warn'),
   QUITTANCE_WEBHOOK_LOCAL_TARGETS: oneOf(
     ['allow', 'deny'] as const,
     undefined,

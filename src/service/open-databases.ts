@@ -1,5 +1,7 @@
 import type { Network } from '../domain/network.ts';
 import { unixMs } from '../domain/time.ts';
+import { type AddressGuard, createAddressGuard } from '../payments/manifest/address-guard.ts';
+import { createUnvouchedNotifier } from '../payments/manifest/notify-unvouched.ts';
 import { createSealNotifier } from '../payments/notify-changed-row.ts';
 import { createDamageNotifier } from '../payments/notify-damaged-address.ts';
 import { systemClock } from '../runtime/clock.ts';
@@ -8,8 +10,11 @@ import { CONNECT_TIMEOUT_MS, type Database, openDatabase } from '../store/db/dat
 import { createSeals, type Seals } from '../store/db/seals.ts';
 import type { ServiceOptions } from './service-options.ts';
 
-/** Pools of connections: `requestDb` for the requests of callers, `db` for everything else. Both may be the same one. */
-export type Databases = { db: Database; requestDb: Database; seals: Seals | undefined };
+/**
+ * Pools of connections: `requestDb` for the requests of callers, `db` for everything else. Both may be the same one. What they read of
+ * addresses, `addressGuard` has looked at.
+ */
+export type Databases = { db: Database; requestDb: Database; addressGuard: AddressGuard; seals: Seals | undefined };
 
 /** Three of ten connections: as a rule the watcher and the webhooks have that many statements under way at a time. */
 const RESERVED_SHARE = 0.3;
@@ -23,14 +28,12 @@ export function openDatabases(options: ServiceOptions): Databases {
   const { config, connection, keyRing, log, clock = systemClock } = options;
   const admission = createAdmission(CONNECT_TIMEOUT_MS);
   let db: Database;
-  const onDamagedAddress = createDamageNotifier({ db: () => db, log, now: () => unixMs(clock.now()) });
+  const toldBy = { db: () => db, log, now: () => unixMs(clock.now()) };
+  const addressGuard = createAddressGuard(config.addressManifest ?? null, createUnvouchedNotifier(toldBy));
+  const { refuse, passesOver } = addressGuard;
+  const addressChecks = { onDamaged: createDamageNotifier(toldBy), refuse, passesOver };
   const { rowMacs = 'off', networks } = config;
-  const onProblem = createSealNotifier({
-    db: () => db,
-    log,
-    now: () => unixMs(clock.now()),
-    networks: Object.keys(networks) as Network[],
-  });
+  const onProblem = createSealNotifier({ ...toldBy, networks: Object.keys(networks) as Network[] });
   const seals = rowMacs === 'off' ? undefined : createSeals({ mode: rowMacs, onProblem }, async () => keyRing);
   const open = (poolSize: number) =>
     openDatabase({
@@ -39,17 +42,17 @@ export function openDatabases(options: ServiceOptions): Databases {
       poolSize,
       applicationName: 'quittance',
       onError: (error) => log.warn({ err: error }, 'a database connection was lost'),
-      onDamagedAddress,
+      addressChecks,
       ...(seals === undefined ? {} : { seals }),
     });
   const { roles, databasePoolSize } = config;
   if (!roles.includes('api') || roles.length === 1 || databasePoolSize < LEAST_DIVIDED) {
     db = open(databasePoolSize);
-    return { db, requestDb: db, seals };
+    return { db, requestDb: db, addressGuard, seals };
   }
   const reserved = Math.max(2, Math.floor(databasePoolSize * RESERVED_SHARE));
   db = open(reserved);
-  return { db, requestDb: open(databasePoolSize - reserved), seals };
+  return { db, requestDb: open(databasePoolSize - reserved), addressGuard, seals };
 }
 
 /** Each pool once. */

@@ -23,7 +23,7 @@ export async function registerPages(app: FastifyInstance, context: Context): Pro
   const deps = { db, now, site: { publicUrl, usdt } };
   limitPages(app, deps);
   serveRobots(app);
-  registerCheckout(app, deps);
+  registerCheckout(app, { ...deps, proofOf: context.addressGuard.proofOf });
   registerLive(app, { ...deps, log, metrics });
   registerLogos(app, { db });
   registerLookup(app, { ...deps, ...lookUp });

@@ -74,6 +74,7 @@ function registerApi(app: FastifyInstance, context: Context, authenticator: Auth
     relief: createRelief({ db, now, random, log }),
     onAmountRefused: createAmountRefusals({ db, log, metrics, now }),
     onUnpaidRefused: createUnpaidRefusals({ db, log, metrics, now }),
+    proofOf: context.addressGuard.proofOf,
     log,
   };
   registerInvoices(app, deps);

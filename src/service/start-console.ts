@@ -7,6 +7,7 @@ import { wordsOf } from '../checkout/words/words.ts';
 import { AppError } from '../domain/errors.ts';
 import { isLocalNetwork } from '../domain/network.ts';
 import type { NodeAccess } from '../operator/operation.ts';
+import { guardAdditions } from '../payments/manifest/guard-adding.ts';
 import { readVersion } from '../runtime/version.ts';
 import { openDatabase } from '../store/db/database.ts';
 import { html, plainText } from '../web/html.ts';
@@ -32,12 +33,14 @@ export async function startConsole(
   const { sandboxToken } = settings;
   const own = { release: readVersion(), roles: context.config.roles, startedAt: now() };
   const onError = (error: Error) => log.warn({ err: error }, 'a database connection was lost');
+  const addressChecks = guardAdditions(context.addressGuard);
   const db = openDatabase({
     connection,
     poolSize: POOL_SIZE,
     applicationName: 'quittance console',
     onError,
     ...(context.seals === undefined ? {} : { seals: context.seals }),
+    addressChecks,
   });
   let url = `http://${settings.host}:${settings.port}`;
   const consoleUrl = () => settings.url ?? url;

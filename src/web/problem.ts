@@ -139,7 +139,7 @@ const DAMAGED_RETRY_SECONDS = 60;
 
 /** The problem for a failure that has a name in the program. */
 export function problemOf(
-  kind: 'unavailable' | 'address-damaged' | 'row-changed' | 'internal' | 'unauthenticated',
+  kind: 'unavailable' | 'address-damaged' | 'address-not-vouched' | 'row-changed' | 'internal' | 'unauthenticated',
 ): Problem {
   switch (kind) {
     case 'address-damaged':
@@ -152,6 +152,12 @@ export function problemOf(
       return new Problem(
         'INTEGRITY',
         'What the database holds of this is not as Quittance wrote it, so it is not shown, and must not be relied on. The operator has been told.',
+        { headers: { 'Retry-After': String(DAMAGED_RETRY_SECONDS) } },
+      );
+    case 'address-not-vouched':
+      return new Problem(
+        'UNAVAILABLE',
+        'Nobody vouches for the address of this invoice, so payment is suspended: it is not shown, and must not be paid. The operator has been told.',
         { headers: { 'Retry-After': String(DAMAGED_RETRY_SECONDS) } },
       );
     case 'unavailable':

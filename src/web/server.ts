@@ -181,6 +181,7 @@ function toProblem(error: unknown, request: FastifyRequest, { log }: ServerOptio
   // The log and the alarm come from the database's side, for other readers as well.
   if (error instanceof AppError && error.code === 'ADDRESS_DAMAGED') return problemOf('address-damaged');
   if (error instanceof AppError && error.code === 'ROW_CHANGED') return problemOf('row-changed');
+  if (error instanceof AppError && error.code === 'ADDRESS_NOT_VOUCHED') return problemOf('address-not-vouched');
   if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
     return new Problem('INVALID_REQUEST', `The request could not be read: ${(error as Error).message.slice(0, 200)}`);
   }

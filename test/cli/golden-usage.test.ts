@@ -2,6 +2,8 @@ import { createHash, createPrivateKey, createPublicKey, sign } from 'node:crypto
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
+import { formatManifest } from '../../src/domain/manifest/manifest.ts';
+import { SSH_KEY, SSH_SIGNATURE, VECTOR } from '../manifest/vector.ts';
 import { addressOf, txIdOf } from './explain-ledger.ts';
 import { startRecording } from './golden-record.ts';
 import { newDirectory, runCli } from './run-cli.ts';
@@ -104,6 +106,43 @@ test('a receipt is judged with the same words', async () => {
   await run(['receipt', 'verify', 'gone.json', '--json']);
   await finish();
 });
+
+test('a manifest is made, signed, installed and shown with the same words', async () => {
+  const folder = newDirectory();
+  const save = (name: string, content: string) => {
+    writeFileSync(join(folder, name), content);
+    return join(folder, name);
+  };
+  const named: Record<string, string> = {};
+  const env = {
+    QUITTANCE_DATA_DIR: folder,
+    QUITTANCE_ADDRESS_MANIFEST: join(folder, 'addresses.manifest'),
+    QUITTANCE_MANIFEST_KEYS: SSH_KEY,
+  };
+  const { run, both, finish } = startRecording('manifest', env, named);
+  const passphrase = save('passphrase', 'correct horse battery');
+  const { publicKey } = await run(['manifest', 'key', join(folder, 'key'), '--passphrase-file', passphrase, '--json']);
+  named[publicKey] = '<public key>';
+  await both(['manifest', 'key', join(folder, 'key'), '--passphrase-file', passphrase]);
+  await both(['manifest', 'draft']);
+  await both(['manifest', 'draft', '--add', 'T1']);
+  const draft = save('draft', formatManifest({ manifest: VECTOR, signatures: [] }));
+  await both(['manifest', 'sign', draft]);
+  await both(['manifest', 'sign', draft, '--key', join(folder, 'key')]);
+  await run(['manifest', 'sign', draft, '--head', join(folder, 'head'), '--yes']);
+  const signed = join(folder, 'signed');
+  const signature = save('head.sig', SSH_SIGNATURE);
+  await run(['manifest', 'sign', draft, '--signature', signature, '--output', signed, '--yes']);
+  await both(['manifest', 'sign', draft, '--signature', signature, '--output', signed, '--yes']);
+  await both(['manifest', 'show']);
+  await both(['manifest', 'install', draft]);
+  await run(['manifest', 'install', signed]);
+  await both(['manifest', 'install', signed]);
+  await both(['manifest', 'show']);
+  await both(['manifest', 'verify']);
+  await both(['manifest', 'verify', draft]);
+  await finish();
+}, 60_000);
 
 test('there is no command of which nothing is recorded but its help', async () => {
   const folder = new URL('golden/commands/', import.meta.url);

@@ -106,7 +106,8 @@ describe('the package as it is built', () => {
   }, 60_000);
 
   test('is what every example of the documentation compiles with', async () => {
-    const text = await readFile(join(ROOT, 'docs/sdk.md'), 'utf8');
+    const pages = ['docs/sdk.md', 'docs/verify-address.md'].map((page) => readFile(join(ROOT, page), 'utf8'));
+    const text = (await Promise.all(pages)).join('\n');
     const examples = [...text.matchAll(/^```ts\n(.*?)^```/gms)].map(([, code = '']) => code);
     expect(examples.length).toBeGreaterThan(8);
     const files = new Map(examples.map((code, index) => [join(ROOT, `test/sdk/example-${index}.ts`), code]));

@@ -132,7 +132,7 @@ test('whoever writes PAID without a payment (10), or with a transfer that never 
     transferId,
   ]);
   await expectShownToNobody(forged);
-  await untilAlarm(forged.uuid);
+  await untilAlarm('invoices.paid');
 });
 
 test('whoever writes an event (15), or rewrites one (16), has nothing sent or told in the shop’s name', async () => {

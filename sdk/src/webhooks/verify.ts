@@ -5,7 +5,7 @@ import { findId, readHeaders, type SignedHeaders, type WebhookHeaders } from './
 import { Refusal, refuse } from './refusal.ts';
 import { readSecrets, type Secrets } from './secret.ts';
 import { type Diagnosis, WebhookVerificationError } from './verification-error.ts';
-import { createHmac, type Hmac, sha256, toHex } from './web-crypto.ts';
+import { createHmac, digest, type Hmac, toHex } from './web-crypto.ts';
 
 export type { WebhookHeaders } from './read-headers.ts';
 
@@ -101,7 +101,7 @@ async function diagnose(
   const isHashed = body !== null && body.length <= MAX_BODY_BYTES;
   return {
     receivedAt,
-    bodySha256: isHashed ? toHex(await sha256(body)) : null,
+    bodySha256: isHashed ? toHex(await digest('SHA-256', body)) : null,
     bodyBytes: body?.length ?? null,
     secretCheck: await checkSecrets(headers, hmacs),
   };

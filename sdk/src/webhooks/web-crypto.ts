@@ -9,15 +9,18 @@ export async function createHmac(key: Uint8Array<ArrayBuffer>): Promise<Hmac> {
   return async (message) => new Uint8Array(await subtle.sign('HMAC', imported, message));
 }
 
-export async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
-  return new Uint8Array(await (await findSubtle()).digest('SHA-256', bytes));
+export async function digest(
+  name: 'SHA-256' | 'SHA-512',
+  bytes: Uint8Array<ArrayBuffer>,
+): Promise<Uint8Array<ArrayBuffer>> {
+  return new Uint8Array(await (await findSubtle()).digest(name, bytes));
 }
 
 export function toHex(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-async function findSubtle(): Promise<Subtle> {
+export async function findSubtle(): Promise<Subtle> {
   // Some runtimes have none; the types of none say so.
   const known = (globalThis.crypto as { subtle?: Subtle } | undefined)?.subtle;
   if (known !== undefined) return known;
@@ -26,6 +29,6 @@ async function findSubtle(): Promise<Subtle> {
     const { webcrypto } = await import(/* webpackIgnore: true */ /* @vite-ignore */ 'node:crypto');
     return webcrypto.subtle;
   } catch {
-    throw new Error('this runtime has no Web Crypto, without which no webhook can be verified');
+    throw new Error('this runtime has no Web Crypto, without which nothing can be verified');
   }
 }

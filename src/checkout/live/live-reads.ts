@@ -93,7 +93,8 @@ async function readTogether(db: Database, batch: Map<string, PendingRead[]>): Pr
 }
 
 export function isDamaged(error: unknown): boolean {
-  return error instanceof AppError && (error.code === 'ADDRESS_DAMAGED' || error.code === 'ROW_CHANGED');
+  const codes: readonly string[] = ['ADDRESS_DAMAGED', 'ADDRESS_NOT_VOUCHED', 'ROW_CHANGED'];
+  return error instanceof AppError && codes.includes(error.code);
 }
 
 function takeFirst<Key, Value>(from: Map<Key, Value>, count: number): Map<Key, Value> {

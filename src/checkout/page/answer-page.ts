@@ -3,17 +3,20 @@ import { AppError } from '../../domain/errors.ts';
 import { sendCompressed } from '../../web/send-compressed.ts';
 import { chooseLanguage } from '../words/languages.ts';
 import { wordsOf } from '../words/words.ts';
-import { renderNotFound, renderUnavailable } from './apologies.ts';
+import { renderNotFound, renderSuspended, renderUnavailable } from './apologies.ts';
 import { newNonce, pageHeaders } from './headers.ts';
 
 /** As short as a database takes to restart. */
 const RETRY_AFTER_S = 5;
 
+/** A person has to sign. */
+const SUSPENDED_RETRY_AFTER_S = 60;
+
 export type RenderedPage = { html: string; connectTo?: readonly string[] } | { redirectTo: string };
 
 /**
  * Answers a request with a page, in every case: an apology where `render` gives `null`, because the link leads nowhere, and another when
- * the database does not answer, or holds an address that nobody may pay to.
+ * the database does not answer, or holds an address that nobody may pay to or vouches for.
  */
 export async function answerPage(
   request: FastifyRequest,
@@ -28,7 +31,11 @@ export async function answerPage(
     return await send(request, reply, nonce, page);
   } catch (error) {
     const code = error instanceof AppError ? error.code : null;
-    if (code !== 'DATABASE_UNAVAILABLE' && code !== 'ADDRESS_DAMAGED' && code !== 'ROW_CHANGED') throw error;
+    if (code === 'ADDRESS_NOT_VOUCHED' || code === 'ROW_CHANGED') {
+      reply.code(503).header('Retry-After', String(SUSPENDED_RETRY_AFTER_S));
+      return await send(request, reply, nonce, { html: renderSuspended(words, nonce) });
+    }
+    if (code !== 'DATABASE_UNAVAILABLE' && code !== 'ADDRESS_DAMAGED') throw error;
     return await answerUnavailable(request, reply.code(503), RETRY_AFTER_S);
   }
 }

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { isCheckoutToken } from '../../domain/checkout-token.ts';
 import type { UnixMs } from '../../domain/time.ts';
+import type { AddressGuard } from '../../payments/manifest/address-guard.ts';
 import type { Database } from '../../store/db/database.ts';
 import { findCheckoutInvoice } from '../../store/ledger/checkout.ts';
 import { serveAsset } from '../../web/assets.ts';
@@ -19,8 +20,15 @@ export const UNKNOWN_LINK = { error: 'there is no invoice at this link' };
 
 export type CheckoutDeps = { db: Database; now(): UnixMs; site: Site };
 
-/** `GET /c/:token` (the page), `/c/:token/status` (JSON), and the script. */
-export function registerCheckout(app: FastifyInstance, deps: CheckoutDeps): void {
+const UNPROVEN = {
+  error: 'no signed list of addresses is in force here, or it does not have the address of this invoice',
+};
+
+/** `proofOf`: what shows that an address is vouched for. */
+type AllDeps = CheckoutDeps & { proofOf: AddressGuard['proofOf'] };
+
+/** `GET /c/:token` (the page), `/c/:token/status` and `/c/:token/address-proof.json` (JSON), and the script. */
+export function registerCheckout(app: FastifyInstance, deps: AllDeps): void {
   const schema = { hide: true };
   app.get('/c/:token', { schema }, (request, reply) =>
     answerPage(request, reply, async (nonce) => {
@@ -32,6 +40,14 @@ export function registerCheckout(app: FastifyInstance, deps: CheckoutDeps): void
     const page = await findPage(deps, request);
     reply.headers(DATA_HEADERS);
     return page === null ? reply.code(404).send(UNKNOWN_LINK) : viewCheckout(page.invoice, page.now);
+  });
+  app.get('/c/:token/address-proof.json', { schema }, async (request, reply) => {
+    const page = await findPage(deps, request);
+    reply.headers(DATA_HEADERS);
+    if (page === null) return reply.code(404).send(UNKNOWN_LINK);
+    const { network, address } = page.invoice;
+    const addressProof = deps.proofOf(network, address);
+    return addressProof === null ? reply.code(404).send(UNPROVEN) : { address, addressProof };
   });
   // Links that were cut, or to which a chat added something.
   app.get('/c/*', { schema }, (request, reply) => answerPage(request, reply, async () => null));

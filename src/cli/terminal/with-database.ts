@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Config } from '../../config/config.ts';
 import { AppError } from '../../domain/errors.ts';
 import { type UnixMs, unixMs } from '../../domain/time.ts';
+import { guardCommand } from '../../payments/manifest/guard-adding.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { DataDirError, dataDirError, lockDataDir } from '../../runtime/instance-lock.ts';
 import { createLogger } from '../../runtime/log.ts';
@@ -209,6 +210,7 @@ async function withConnection<Output>(
     connection,
     poolSize: POOL_SIZE,
     applicationName: 'quittance command',
+    addressChecks: await guardCommand(config.addressManifest),
     onError: () => undefined, // The next statement on it says so.
   });
   try {

@@ -17,6 +17,7 @@ const STATUS: Readonly<Record<string, readonly [status: number, title: string]>>
   NODE_REFUSED: [503, 'The nodes do not say'],
   ADDRESS_DAMAGED: [503, 'An address was changed in the database'],
   ROW_CHANGED: [503, 'A row was changed in the database'],
+  ADDRESS_NOT_VOUCHED: [503, 'Nobody vouches for an address'],
 };
 
 /** The same words as on the command line, one after the other. `labels`: of the fields of a form. */

@@ -14,12 +14,20 @@ export function systemPage(system: SystemView, settings: readonly SettingView[])
       ['PostgreSQL', outside(postgres, 100)],
       ['Schema', html`${migrations} ${migrations === 1 ? 'migration' : 'migrations'}, the newest is ${ltr(schema)}`],
       ['Roles of this process', roles.join(', ')],
+      ['Signed addresses', describeManifest(settings)],
       ['Started', html`${time(startedAt)} UTC, ${duration(Date.parse(asOf) - Date.parse(startedAt))} ago`],
     ])}</section>
 ${renderBackup(system)}
 <section class="card flush" aria-labelledby="settings"><h2 id="settings">Environment of this process <small>as it was read at the start</small></h2>${table('Variables of the environment', SETTINGS, settings)}</section>
 <p class="hint">Settings are changed where the process is started, and hold from its next start. Secrets are never shown; of a database only its place, and of a node only whose it is and its host.</p>`,
   };
+}
+
+/** Without a manifest whoever can write to the database can show payers another address. */
+function describeManifest(settings: readonly SettingView[]): string {
+  const settingOf = (wanted: string) => settings.find(({ name }) => name === wanted)?.value ?? null;
+  if (settingOf('QUITTANCE_ADDRESS_MANIFEST') === null) return 'none';
+  return settingOf('QUITTANCE_MANIFEST_MODE') === 'enforce' ? 'others are refused' : 'others are an alarm';
 }
 
 function renderBackup({ backup, asOf }: SystemView): Html {

@@ -18,6 +18,7 @@ const ADVICE: Record<AlarmKind, Text> = {
   'address-blacklisted': say`It still receives and cannot spend. Take it out of use: "${{ command: 'address retire' }}".`,
   'address-damaged':
     'Somebody changed the database. The address is shown to nobody, and the watcher waits: see docs/operations.md.',
+  'address-not-vouched': say`If it is yours, sign and install a manifest that has it: "${{ command: 'manifest draft' }}" shows what is missing. If not, somebody wrote to the database: see docs/operations.md.`,
   'schema-changed':
     'Somebody changed the tables, and what they guarantee may not hold: see docs/operations.md. It ends within a minute after the repair.',
   'row-changed':

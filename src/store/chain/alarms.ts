@@ -16,6 +16,7 @@ export const ALARM_KINDS = [
   'balance-differs',
   'address-blacklisted',
   'address-damaged',
+  'address-not-vouched',
   'address-change-pending',
   'address-change-failed',
   'schema-changed',

@@ -8,6 +8,9 @@ import { commandOf, rowsOf } from '../db/rows-of.ts';
 import { count, maybe, maybeCount, type Row, statement, text } from '../db/statement.ts';
 import { outgoingStands, stands } from '../ledger/standing.ts';
 
+/** The statements that name addresses to compare their balances. */
+export const BALANCE_CHECKS = ['balance-check-due', 'balance-check-list'] as const;
+
 const BOOKED = {
   id: 'uuid',
   projectId: 'uuid',
@@ -27,7 +30,7 @@ const SELECT = `select a.id, a.project_id, encode(a.account, 'hex') as account, 
 
 /** Addresses that were never checked or whose check is due, the longest due first. */
 export const findDueAddresses = rowsOf(
-  'balance-check-due',
+  BALANCE_CHECKS[0],
   BOOKED,
   `${SELECT} where a.network = $1 and (b.address_id is null or b.due_at <= $2)
    order by b.due_at nulls first, a.id limit $3`,
@@ -36,7 +39,7 @@ export const findDueAddresses = rowsOf(
 
 /** All addresses of a network, the oldest first. */
 export const listBookedAddresses = rowsOf(
-  'balance-check-list',
+  BALANCE_CHECKS[1],
   BOOKED,
   `${SELECT} where a.network = $1 order by a.id limit $2`,
   (network: Network, limit: number) => [network, limit],

@@ -8,6 +8,9 @@ import { rowsOf } from '../db/rows-of.ts';
 import { count, maybe, type Row, statement, text } from '../db/statement.ts';
 import { stands } from '../ledger/standing.ts';
 
+/** The statement by which transfers become ours. */
+export const INCOMING_TRANSFERS = 'incoming-select';
+
 const INCOMING = {
   /** Position in the list that was asked about. */
   index: count,
@@ -26,7 +29,7 @@ const MAX_INT8 = 2n ** 63n - 1n;
 // Retired addresses are joined too: money that comes to them is watched for ever. A transfer that the ledger has already is
 // left out, which makes a replay of blocks harmless, and so is one that was taken back, unless $7 says that it is believed again.
 const select = statement(
-  'incoming-select',
+  INCOMING_TRANSFERS,
   INCOMING,
   `select t.index - 1 as index, a.project_id, a.id as address_id, ${addressColumn('a')} as address, a.created_at as address_created_at,
      i.id as invoice_id, i.status as invoice_status, i.created_at as invoice_created_at

@@ -5,11 +5,14 @@ import type { Statement } from './statement.ts';
 /** An address whose text is not that of its account: one of the two was changed past the guards of the database. */
 export type DamagedAddress = { network: string; account: AccountHex; stored: string };
 
-export type ReadAddress = { kind: 'ok'; address: TronAddress } | ({ kind: 'damaged' } & DamagedAddress);
+/** An address as it stands in the database, with the project that has it (UUID). Its text is that of its account. */
+export type OwnAddress = { network: string; projectId: string; account: AccountHex; address: TronAddress };
 
-/** A column of the type `address` in SQL: `devnet 41…40 hex characters… T…`. `table`: its name or alias. */
+export type ReadAddress = ({ kind: 'ok' } & OwnAddress) | ({ kind: 'damaged' } & DamagedAddress);
+
+/** A column of the type `address` in SQL: `devnet 018f…UUID… 40 hex characters… T…`. `table`: the name or alias of `addresses`. */
 export function addressColumn(table: string): string {
-  return `${table}.network || ' ' || encode(${table}.account, 'hex') || ' ' || ${table}.address`;
+  return `${table}.network || ' ' || ${table}.project_id || ' ' || encode(${table}.account, 'hex') || ' ' || ${table}.address`;
 }
 
 /** A few megabytes. Any address beyond is computed anew. */
@@ -23,26 +26,43 @@ const known = new Map<string, ReadAddress>();
 export function readAddress(column: string): ReadAddress {
   const before = known.get(column);
   if (before !== undefined) return before;
-  const [network = '', account = '', ...rest] = column.split(' ');
-  const stored = rest.join(' ');
-  const address = accountToAddress(account as AccountHex);
-  const read: ReadAddress =
-    address === stored ? { kind: 'ok', address } : { kind: 'damaged', network, account: account as AccountHex, stored };
+  const split = splitAddress(column);
+  const { network, account, address: stored } = split;
+  const isSound = accountToAddress(account) === stored;
+  const read: ReadAddress = isSound ? { kind: 'ok', ...split } : { kind: 'damaged', network, account, stored };
   if (known.size >= MAX_KNOWN) known.clear();
   known.set(column, read);
   return read;
 }
 
 /** Is told of each statement that fails because of one. */
-export type OnDamagedAddress = (damaged: DamagedAddress) => void;
+type OnDamagedAddress = (damaged: DamagedAddress) => void;
 
-/** Puts the address in the place of the value of each column of the type `address`. Error: `ADDRESS_DAMAGED`. */
+/** The parts of such a column as they are stored; whether the text is that of the account remains to be seen. */
+export function splitAddress(column: string): OwnAddress {
+  const [network = '', projectId = '', account = '', ...rest] = column.split(' ');
+  return { network, projectId, account: account as AccountHex, address: rest.join(' ') as TronAddress };
+}
+
+/** Looks at addresses as they are read by the named statement. `refuse`: why one must not be used, in words; `null`: it may be. */
+export type AddressChecks = {
+  onDamaged?: OnDamagedAddress | undefined;
+  refuse?: ((address: OwnAddress, statement: string) => string | null) | undefined;
+  /** Whether the row of an address is left out, as if it were not ours. */
+  passesOver?: ((address: OwnAddress, statement: string) => boolean) | undefined;
+};
+
+/**
+ * Puts the address in the place of the value of each column of the type `address`. Errors: `ADDRESS_DAMAGED`, and `ADDRESS_NOT_VOUCHED`
+ * for one that is refused.
+ */
 export function readAddresses(
   { name, columns, addressColumns }: Pick<Statement, 'name' | 'columns' | 'addressColumns'>,
   rows: Record<string, unknown>[],
-  onDamaged?: OnDamagedAddress,
+  { onDamaged, refuse, passesOver }: AddressChecks = {},
 ): void {
   if (addressColumns.length === 0) return;
+  const passedOver = new Set<unknown>();
   for (const row of rows) {
     for (const column of addressColumns) {
       const value = row[column];
@@ -55,9 +75,16 @@ export function readAddresses(
         onDamaged?.(read);
         throw new AppError('ADDRESS_DAMAGED', `${describeDamaged(read)} (${name})`);
       }
+      if (passesOver?.(read, name) === true) {
+        passedOver.add(row);
+        continue;
+      }
+      const reason = refuse?.(read, name) ?? null;
+      if (reason !== null) throw new AppError('ADDRESS_NOT_VOUCHED', `${reason} (${name})`);
       row[column] = read.address;
     }
   }
+  if (passedOver.size > 0) rows.splice(0, rows.length, ...rows.filter((row) => !passedOver.has(row)));
 }
 
 /** It says to the operator what happened and what to do: the stored text may be a thief's. */

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { AppError } from '../../domain/errors.ts';
-import { type OnDamagedAddress, readAddresses } from './address-column.ts';
+import { type AddressChecks, readAddresses } from './address-column.ts';
 import { type Admission, createAdmission } from './admit-server.ts';
 import { keepListening } from './listen.ts';
 import { isSealParameter, readSeals, type Sealer } from './seal.ts';
@@ -42,13 +42,13 @@ export type DatabaseOptions = {
   admission?: Admission;
   /** Called when an idle connection breaks; queries report their own errors. */
   onError(error: Error): void;
-  /** Called with each statement that fails because of one. */
-  onDamagedAddress?: OnDamagedAddress;
+  /** What is done about the addresses that statements read; one that is damaged fails its statement in any case. */
+  addressChecks?: AddressChecks;
   /** Seals what is written, and examines what is read; absent: neither. */
   seals?: Seals;
 };
 
-type Watch = Pick<DatabaseOptions, 'onDamagedAddress' | 'seals'>;
+type Watch = Pick<DatabaseOptions, 'addressChecks' | 'seals'>;
 
 /** How long a request waits for a free connection before it answers 503: shorter than any client's patience. */
 export const CONNECT_TIMEOUT_MS = 5000;
@@ -121,8 +121,8 @@ export function openDatabase(options: DatabaseOptions): Database {
   };
 }
 
-/** Statements on a pool or on one connection. Errors beside those of PostgreSQL: `ADDRESS_DAMAGED`, `ROW_CHANGED`. */
-export function sqlOn(queryable: pg.Pool | pg.ClientBase, { onDamagedAddress, seals }: Watch = {}): Sql {
+/** Statements on a pool or on one connection. Errors beside those of PostgreSQL: `ADDRESS_DAMAGED`, `ADDRESS_NOT_VOUCHED`, `ROW_CHANGED`. */
+export function sqlOn(queryable: pg.Pool | pg.ClientBase, { addressChecks, seals }: Watch = {}): Sql {
   const sql: Sql = {
     run: async (statement, parameters) => {
       const { name, text, sealColumns } = statement;
@@ -130,7 +130,7 @@ export function sqlOn(queryable: pg.Pool | pg.ClientBase, { onDamagedAddress, se
       const sealer = isSealed ? await sql.sealer() : null;
       const query = { name, text, values: parameters.map((value) => bindable(value, sealer)) };
       const { rows } = await (queryable as pg.Pool).query(query).catch(rethrow);
-      readAddresses(statement, rows, onDamagedAddress);
+      readAddresses(statement, rows, addressChecks);
       if (sealColumns.length > 0) await readSeals(statement, rows, sealer, seals?.judge ?? null);
       return rows.map(statement.read);
     },

@@ -98,7 +98,9 @@ export const maybe = <const Fields extends Shape>(fields: Fields): Maybe<Fields>
 });
 
 export const sealed = (table: SealedTable): Seal<false> => ({ sealed: table, isReady: false, isTold: false });
-export const sealedBefore = (table: SealedTable): Seal<false> => ({ sealed: table, isReady: true, isTold: false });
+export const sealedBefore = (table: SealedTable, { isOfOther = false } = {}): Seal<false> => ({
+  ...{ sealed: table, isReady: true, isTold: false, isOfOther },
+});
 export const isAsSealed = (table: SealedTable, { isOfOther = false } = {}): Seal<true> => ({
   ...{ sealed: table, isReady: true, isTold: true, isOfOther },
 });

@@ -2,7 +2,13 @@ import type { Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { AccountHex, TronAddress } from '../../tron/address.ts';
-import { addressColumn, type DamagedAddress, readAddress } from '../db/address-column.ts';
+import {
+  addressColumn,
+  type DamagedAddress,
+  type OwnAddress,
+  readAddress,
+  splitAddress,
+} from '../db/address-column.ts';
 import type { Sql } from '../db/database.ts';
 import { answerOf, rowsOf } from '../db/rows-of.ts';
 import { SEALED_ADDRESS } from '../db/sealed-tables.ts';
@@ -48,6 +54,9 @@ export type NewAddresses = {
   entries: readonly (NewAddress & { index: number | null })[];
 };
 
+/** The statement by which every address comes into the ledger. */
+export const ADDING = 'address-insert';
+
 // In the order of the accounts, so that two projects which add the same ones wait for, and do not block, each other.
 /**
  * Adds addresses at the end of the project's list and returns those that were added: the others are in a project of this
@@ -72,7 +81,7 @@ export async function insertAddresses(
 }
 
 const insert = statement(
-  'address-insert',
+  ADDING,
   { address: 'address' },
   `insert into addresses (id, project_id, network, account, address, policy, account_key_id, derivation_index, position, mac)
    select e.id, p.id, p.network, decode(e.account, 'hex'), e.address, coalesce($2::text, p.policy), $3::uuid, e.index,
@@ -185,6 +194,23 @@ export const hasAddresses = answerOf(
   (projectId: string) => [projectId],
   ([row]) => row?.hasAny === true,
 );
+
+const listAllTexts = rowsOf(
+  'address-all-texts',
+  { id: 'uuid', address: 'text', isRetired: 'bool' },
+  `select id, ${addressColumn('addresses')} as address, retired_at is not null as is_retired from addresses
+   where network = $1 and id > $2 order by id limit ${MAX_LISTED}`,
+  (network: Network, after: string) => [network, after],
+);
+
+/** The addresses of a network, in use or not, in batches, as they are stored: whether the text is that of the account, others look at. */
+export async function* listStored(db: Sql, network: Network): AsyncGenerator<(OwnAddress & { isRetired: boolean })[]> {
+  for (let after: string | undefined = FIRST_UUID; after !== undefined; ) {
+    const rows: { id: string; address: string; isRetired: boolean }[] = await listAllTexts(db, network, after);
+    yield rows.map(({ address, isRetired }) => ({ ...splitAddress(address), isRetired }));
+    after = rows.length === MAX_LISTED ? rows.at(-1)?.id : undefined;
+  }
+}
 
 const listTexts = rowsOf(
   'address-texts',

@@ -28,9 +28,12 @@ const PLACE = listColumns(place, 'a.', SOURCES);
 /** Addresses that somebody put there are passed over, so many at most. */
 const MAX_PASSED_OVER = 16;
 
+/** The statements whose addresses are offered to invoices, of which others may be taken instead. */
+export const OFFERED_ADDRESSES = ['allocation-first-place', 'allocation-free-exact'] as const;
+
 /** The first address in use of a policy. */
 export const findFirstPlace = answerOf(
-  'allocation-first-place',
+  OFFERED_ADDRESSES[0],
   place,
   `select ${PLACE} from addresses a
    where a.project_id = $1 and a.policy = $2 and a.retired_at is null order by a.position limit ${MAX_PASSED_OVER}`,
@@ -72,7 +75,7 @@ export const findReservedInPart = answerOf(
 
 /** The first `limit` `exact` addresses in use that have an amount free. */
 export const findFreeExact = answerOf(
-  'allocation-free-exact',
+  OFFERED_ADDRESSES[1],
   place,
   `select ${PLACE} from addresses a
    where ${afterHint('exact')}

@@ -3,8 +3,20 @@ import type { MicroUsdt } from '../../domain/money.ts';
 import type { Network } from '../../domain/network.ts';
 import { addressColumn } from '../db/address-column.ts';
 import { answerOf } from '../db/rows-of.ts';
-import { SEALED_INVOICE, SEALED_PAID } from '../db/sealed-tables.ts';
-import { group, listColumns, maybe, maybeCount, maybeHex, micro, type Row, sealed, text } from '../db/statement.ts';
+import { sealColumn } from '../db/seal.ts';
+import { SEALED_INVOICE, SEALED_PAID, SEALED_PROJECT } from '../db/sealed-tables.ts';
+import {
+  group,
+  listColumns,
+  maybe,
+  maybeCount,
+  maybeHex,
+  micro,
+  type Row,
+  sealed,
+  sealedBefore,
+  text,
+} from '../db/statement.ts';
 import {
   chainHead,
   HEAD,
@@ -43,6 +55,7 @@ const columns = {
   paidSeal: sealed(SEALED_PAID),
   address: 'address',
   brand: group(brand),
+  brandSeal: sealedBefore(SEALED_PROJECT, { isOfOther: true }),
   /** A second transfer of exactly its amount that nobody has dealt with yet. */
   secondTxId: maybeHex,
   /** It is `PAID`, and the chain denies the transfer: an operator took that back. */
@@ -57,7 +70,10 @@ const columns = {
 } as const;
 
 /** An invoice as its payer's page needs it. `hadPayment`: it waits again, because the block of its payment was orphaned. */
-export type CheckoutInvoice = Omit<Row<typeof columns>, 'eventCount' | 'seal' | 'paidSeal' | 'transfer'> & {
+export type CheckoutInvoice = Omit<
+  Row<typeof columns>,
+  'eventCount' | 'seal' | 'paidSeal' | 'brandSeal' | 'transfer'
+> & {
   hadPayment: boolean;
   transfer: PayingTransfer | null;
 };
@@ -65,6 +81,7 @@ export type CheckoutInvoice = Omit<Row<typeof columns>, 'eventCount' | 'seal' | 
 const SELECT = `select ${listColumns(columns, 'i.', {
   address: addressColumn('a'),
   brand: 'p.',
+  brandSeal: sealColumn(SEALED_PROJECT, 'p.'),
   secondTxId: `(select encode(d.tx_id, 'hex') from transfers d
       where d.project_id = i.project_id and d.invoice_id = i.id and d.kind = 'duplicate' and ${stands('d')}
         and not exists (select from transfer_resolutions r where r.transfer_id = d.id)

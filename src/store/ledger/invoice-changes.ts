@@ -42,9 +42,12 @@ export async function findChangeable(
   return tx.run(selectByIds, [projectIds, invoices.map(({ invoiceId }) => invoiceId), network]);
 }
 
+/** The statement by which invoices expire. */
+export const OVERDUE = 'invoice-overdue-select';
+
 /** Pending invoices whose deadline is at or before `clock`, the earliest first. */
 export const findOverdue = rowsOf(
-  'invoice-overdue-select',
+  OVERDUE,
   changeable,
   `${SELECT} where i.network = $1 and i.status = 'PENDING' and i.expires_at <= $2 order by i.expires_at, i.id limit $3`,
   (network: Network, clock: UnixMs, limit: number) => [network, new Date(clock), limit],

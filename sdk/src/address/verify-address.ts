@@ -1,0 +1,111 @@
+import { digest, findSubtle, toHex } from '../webhooks/web-crypto.ts';
+
+/** The member `addressProof` of `payment`, and the file behind `/address-proof.json` of a checkout link. */
+export type AddressProof = {
+  head: string;
+  signatures: readonly { form: string; key: string; value: string }[];
+  network: string;
+  projectId: string;
+  path: readonly string[];
+};
+
+/** What you know from elsewhere than from the server. `keys`: as the owner of the addresses showed them, in base64 or of OpenSSH. */
+export type Pinned = {
+  keys: readonly string[];
+  /** How many of the keys must have signed; 1 unless said. */
+  needed?: number;
+  /** `prj_…`: an address of another project of the same owner is not yours. */
+  projectId: string;
+  network?: 'mainnet' | 'nile' | 'devnet';
+  /** The newest serial that you saw: older manifests are refused. */
+  minSerial?: number;
+};
+
+/** `notAfter`: the manifest is good until then; whether you take an older one is yours to decide. */
+export type AddressCheck =
+  | { vouched: true; serial: number; notAfter: string }
+  | { vouched: false; reason: 'NO_PROOF' | 'OTHER_PROJECT' | 'TOO_FEW_SIGNATURES' | 'OTHER_ADDRESS' | 'OLD_MANIFEST' };
+
+const NAMESPACE = 'quittance-manifest';
+/** A tree so high has more leaves than there are addresses. */
+const MAX_STEPS = 64;
+
+/**
+ * Whether enough of the pinned keys vouch for the address of a payment, or of a checkout link. It asks nobody: what a server answers that
+ * was taken over does not count.
+ */
+export async function verifyAddress(
+  payment: { address: string; addressProof?: AddressProof | undefined },
+  { keys, needed = 1, projectId, network = 'mainnet', minSerial = 1 }: Pinned,
+): Promise<AddressCheck> {
+  const { address, addressProof: proof } = payment;
+  if (proof === undefined) return refused('NO_PROOF');
+  if (proof.projectId !== projectId || proof.network !== network) return refused('OTHER_PROJECT');
+  const { head, signatures, path } = proof;
+  const pinned = new Set(keys.map((key) => btoa(String.fromCharCode(...rawKey(key)))));
+  let signed = 0;
+  for (const key of pinned) {
+    const own = signatures.filter((signature) => signature.key === key);
+    for (const { form, value } of own.slice(0, 2)) {
+      if (!(await isSigned(head, form, rawKey(key), decode(value)))) continue;
+      signed += 1;
+      break;
+    }
+  }
+  if (signed < Math.max(1, needed)) return refused('TOO_FEW_SIGNATURES');
+  const { v, root, serial, notAfter } = JSON.parse(head);
+  if (v !== 1 || path.length > MAX_STEPS) return refused('OTHER_ADDRESS');
+  let hash = await sha256(`address ${network} ${projectId} ${address}`);
+  for (const step of path) {
+    const other = step.slice(1);
+    hash = await sha256(step.startsWith('L') ? `node ${other} ${hash}` : `node ${hash} ${other}`);
+  }
+  if (hash !== root) return refused('OTHER_ADDRESS');
+  return serial < minSerial ? refused('OLD_MANIFEST') : { vouched: true, serial, notAfter };
+}
+
+function refused(reason: (AddressCheck & { vouched: false })['reason']): AddressCheck {
+  return { vouched: false, reason };
+}
+
+async function isSigned(head: string, form: string, key: Bytes, signature: Bytes): Promise<boolean> {
+  const message = form === 'sshsig' ? await sshMessage(head) : bytesOf(`${NAMESPACE}\n${head}`);
+  const subtle = await findSubtle();
+  try {
+    const imported = await subtle.importKey('raw', key, { name: 'Ed25519' }, false, ['verify']);
+    return await subtle.verify({ name: 'Ed25519' }, imported, signature, message);
+  } catch (error) {
+    // A key that is none signed nothing; a runtime without Ed25519 must not look like a forgery.
+    if ((error as Error).name === 'NotSupportedError') throw error;
+    return false;
+  }
+}
+
+/** What `ssh-keygen -Y sign` signs. */
+async function sshMessage(head: string): Promise<Bytes> {
+  const parts = [bytesOf(NAMESPACE), bytesOf(''), bytesOf('sha512'), await digest('SHA-512', bytesOf(head))];
+  return join(bytesOf('SSHSIG'), ...parts.flatMap((part) => [[0, 0, 0, part.length], part]));
+}
+
+async function sha256(text: string): Promise<string> {
+  return toHex(await digest('SHA-256', bytesOf(text)));
+}
+
+type Bytes = Uint8Array<ArrayBuffer>;
+
+/** The last 32 bytes of an OpenSSH key are the key itself. */
+function rawKey(text: string): Bytes {
+  return decode(text).slice(-32);
+}
+
+function decode(base64: string): Bytes {
+  return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+}
+
+function bytesOf(text: string): Bytes {
+  return new TextEncoder().encode(text);
+}
+
+function join(...parts: readonly ArrayLike<number>[]): Bytes {
+  return Uint8Array.from(parts.flatMap((part) => Array.from(part)));
+}

@@ -1,0 +1,155 @@
+import { resolve } from 'node:path';
+import type { Config } from '../../config/config.ts';
+import { AppError } from '../../domain/errors.ts';
+import { type PinnedKeys, parsePinnedKeys } from '../../domain/manifest/manifest-signature.ts';
+import { isNetwork, type Network } from '../../domain/network.ts';
+import { clip } from '../../operator/input/clip.ts';
+import { draftManifest, readGiven } from '../../operator/manifest/draft-manifest.ts';
+import {
+  installManifest,
+  type ManifestView,
+  readInForce,
+  viewManifest,
+} from '../../operator/manifest/install-manifest.ts';
+import { checkExpansion, type ManifestFile, readManifestFile } from '../../operator/manifest/manifest-file.ts';
+import { EXIT } from '../terminal/describe-error.ts';
+import { loadConfig } from '../terminal/load-config.ts';
+import { type Column, tableOf } from '../terminal/table.ts';
+import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
+import { withDatabase } from '../terminal/with-database.ts';
+
+type DraftOptions = {
+  output: string;
+  network?: string[];
+  reserve: string;
+  days: string;
+  project?: string;
+  add?: string[];
+  without?: string[];
+};
+
+/** As many as one account key derives in ten seconds. */
+const MAX_RESERVE = 10_000;
+const MAX_DAYS = 3650;
+
+export async function printDraft(terminal: Terminal, options: DraftOptions): Promise<Result> {
+  const { output, add = [], without = [], project } = options;
+  if (add.length > 0 && project === undefined) throw new AppError('USAGE', '--add needs --project: say whose they are');
+  const wanted = {
+    ...{ path: resolve(output), networks: (options.network ?? []).map(readNetwork) },
+    reserve: readCount('--reserve', options.reserve, MAX_RESERVE),
+    validDays: readCount('--days', options.days, MAX_DAYS),
+    ...{ projectId: project ?? null, added: readGiven('--add', add), left: readGiven('--without', without) },
+  };
+  const data = await withDatabase(terminal, async ({ config, db, now }) => {
+    const previous = config.addressManifest === null ? null : await readInForce(config.addressManifest);
+    return draftManifest({ db, now }, { ...wanted, previous });
+  });
+  return {
+    data,
+    text: [
+      formatFields([
+        ['draft', data.file],
+        ['serial', String(data.serial)],
+        ['good until', data.notAfter],
+        ['addresses', String(data.addresses)],
+      ]),
+      describeDifference(data.changes, 'nothing changes against the manifest in force'),
+      ...data.warnings.map((warning) => `WARNING: ${warning}`),
+    ].join('\n\n'),
+    next: 'take it to the machine with the signing key: quittance manifest sign',
+  };
+}
+
+export async function printInstalled(terminal: Terminal, file: string): Promise<Result> {
+  const data = await installManifest(settingsOf(loadConfig(terminal)), resolve(file));
+  return {
+    data,
+    text: [
+      formatFields([
+        ['in force', data.file],
+        ['serial', String(data.serial)],
+      ]),
+      describeDifference(data.changes, 'nothing changes'),
+    ].join('\n\n'),
+    next: 'services take it within seconds; where several machines run one, install it on each',
+  };
+}
+
+export async function printManifest(terminal: Terminal, path: string | undefined): Promise<Result> {
+  const config = loadConfig(terminal);
+  const data = viewManifest(await readFileOrInForce(config, path), config.addressManifest?.pinned ?? null);
+  return { data, text: describe(data) };
+}
+
+export async function printVerified(
+  terminal: Terminal,
+  path: string | undefined,
+  { keys }: { keys?: string },
+): Promise<Result> {
+  const config = loadConfig(terminal);
+  const pinned = keys === undefined ? settingsOf(config).pinned : readKeys(keys);
+  const file = await readFileOrInForce(config, path);
+  checkExpansion(file.manifest);
+  const data = viewManifest(file, pinned);
+  return { data, text: describe(data), exitCode: data.problem === null ? EXIT.ok : EXIT.failed };
+}
+
+async function readFileOrInForce(config: Config, path: string | undefined): Promise<ManifestFile> {
+  if (path !== undefined) return readManifestFile(resolve(path));
+  const settings = settingsOf(config);
+  const file = await readInForce(settings);
+  if (file !== null) return file;
+  throw new AppError('NOT_FOUND', `no manifest is in force: ${settings.path} is not there`);
+}
+
+function settingsOf({ addressManifest }: Config): NonNullable<Config['addressManifest']> {
+  if (addressManifest !== null) return addressManifest;
+  throw new AppError(
+    'CONFIG_INVALID',
+    'no manifest is set up here: set QUITTANCE_ADDRESS_MANIFEST and QUITTANCE_MANIFEST_KEYS as the service has them',
+  );
+}
+
+const PROJECTS: readonly Column<ManifestView['projects'][number]>[] = [
+  ['NETWORK', ({ network }) => network],
+  ['PROJECT', ({ projectId }) => projectId],
+  ['POLICY', ({ policy }) => policy],
+  ['LARGEST SURCHARGE', ({ maxSurcharge }) => maxSurcharge],
+  ['ADDRESSES', ({ addresses }) => String(addresses)],
+  ['RANGES', ({ ranges }) => String(ranges)],
+];
+
+function describe(view: ManifestView): string {
+  const fields = formatFields([
+    ['serial', String(view.serial)],
+    ['ledger', view.ledgerId],
+    ['good until', view.notAfter],
+    ['digest', view.digest],
+    ['follows', view.previous],
+    ['signed by', view.signers.join(', ') || 'nobody'],
+    ['counts', view.problem === null ? null : `NO: ${view.problem}`],
+  ]);
+  return [fields, tableOf(PROJECTS, view.projects)].filter((part) => part !== '').join('\n\n');
+}
+
+function describeDifference(changes: readonly string[], none: string): string {
+  return changes.length === 0 ? none : changes.join('\n');
+}
+
+function readKeys(text: string): PinnedKeys {
+  const parsed = parsePinnedKeys(text);
+  if (parsed.kind === 'invalid') throw new AppError('INVALID_ARGUMENT', `--keys ${parsed.reason}`);
+  return parsed.pinned;
+}
+
+function readNetwork(text: string): Network {
+  if (isNetwork(text)) return text;
+  throw new AppError('INVALID_ARGUMENT', `--network ${clip(text)} is none: nothing was drafted`);
+}
+
+function readCount(option: string, text: string, maximum: number): number {
+  const value = Number(text);
+  if (/^\d{1,6}$/.test(text) && value <= maximum) return value;
+  throw new AppError('INVALID_ARGUMENT', `${option} must be a whole number up to ${maximum}`);
+}

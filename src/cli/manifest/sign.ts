@@ -1,0 +1,117 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { AppError } from '../../domain/errors.ts';
+import { SIGNATURE_NAMESPACE } from '../../domain/manifest/manifest-signature.ts';
+import { clip } from '../../operator/input/clip.ts';
+import { writeNewFile } from '../../operator/manifest/manifest-file.ts';
+import { addSshSignature, readUnsigned, signManifest, type Unsigned } from '../../operator/manifest/sign-manifest.ts';
+import { makeSigningKey, openSigningKey } from '../../operator/manifest/signing-key.ts';
+import { askPerson, askSecret, hasPerson } from '../terminal/ask-person.ts';
+import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
+
+type PassphraseOption = { passphraseFile?: string };
+type SignOptions = PassphraseOption & {
+  key?: string;
+  previous?: string;
+  head?: string;
+  signature?: string;
+  output: string;
+  yes?: boolean;
+};
+
+export async function printNewKey(terminal: Terminal, file: string, options: PassphraseOption): Promise<Result> {
+  const passphrase = await readPassphrase(terminal, options, true);
+  const data = await makeSigningKey({ path: resolve(file), passphrase });
+  return {
+    data,
+    text: formatFields([
+      ['signing key', data.file],
+      ['public key', data.publicKey],
+    ]),
+    next: `keep the file and its passphrase in two places each, and not on the server; there set QUITTANCE_MANIFEST_KEYS=${data.publicKey}`,
+  };
+}
+
+export async function printSigned(terminal: Terminal, draft: string, options: SignOptions): Promise<Result> {
+  const { key, head, signature, output } = options;
+  if ([key, head, signature].filter((each) => each !== undefined).length !== 1) {
+    throw new AppError('USAGE', 'give one of --key, --head and --signature: what the draft is signed with');
+  }
+  const unsigned = await readUnsigned(resolve(draft), options.previous && resolve(options.previous));
+  await confirm(terminal, unsigned, options);
+  if (head !== undefined) return printHead(unsigned, resolve(head));
+  const path = resolve(output);
+  const data =
+    signature === undefined
+      ? await signManifest(unsigned, {
+          path,
+          privateKey: await openSigningKey({
+            path: resolve(key ?? ''),
+            passphrase: await readPassphrase(terminal, options, false),
+          }),
+        })
+      : await addSshSignature(unsigned, { path, signaturePath: resolve(signature) });
+  return {
+    data,
+    text: formatFields([
+      ['signed', data.file],
+      ['serial', String(data.serial)],
+      ['by', data.signers.join(', ')],
+    ]),
+    next: 'keep a copy here, for the next --previous; on the server: quittance manifest install',
+  };
+}
+
+async function printHead({ file }: Unsigned, path: string): Promise<Result> {
+  await writeNewFile(path, file.head.text);
+  return {
+    data: { file: path, serial: file.manifest.serial, digest: file.head.digest },
+    text: formatFields([['head', path]]),
+    next: `sign it with: ssh-keygen -Y sign -f KEY -n ${SIGNATURE_NAMESPACE} ${path}; then run this again with --signature ${path}.sig`,
+  };
+}
+
+/** Shows what is about to be signed. On a terminal somebody says yes to it; elsewhere `--yes` does. */
+async function confirm(terminal: Terminal, { file, previous, changes }: Unsigned, { yes }: SignOptions): Promise<void> {
+  const { serial, notAfter, ledgerId } = file.manifest;
+  terminal.note(
+    [
+      `You are about to sign serial ${serial} of the ledger ${ledgerId}, good until ${notAfter}.`,
+      previous === null
+        ? 'No --previous was given, so everything that it vouches for follows. Payers will be shown these addresses: each must be in your wallet.'
+        : `Against serial ${previous.manifest.serial}:`,
+      ...(changes.length === 0 ? ['  nothing changes'] : changes.map((change) => `  ${change}`)),
+    ].join('\n'),
+  );
+  if (yes === true) return;
+  if (!hasPerson(terminal)) {
+    throw new AppError(
+      'INVALID_ARGUMENT',
+      'nothing was signed: look through what changes, and say --yes, or run this in a terminal',
+    );
+  }
+  const typed = await askPerson(terminal, 'Type yes to sign this: ');
+  if (typed !== 'yes') throw new AppError('INVALID_ARGUMENT', 'nothing was signed');
+}
+
+async function readPassphrase(
+  terminal: Terminal,
+  { passphraseFile }: PassphraseOption,
+  isNew: boolean,
+): Promise<string> {
+  if (passphraseFile !== undefined) {
+    const text = await readFile(passphraseFile, 'utf8').catch((error: NodeJS.ErrnoException) => {
+      const reason = `--passphrase-file ${clip(passphraseFile)} cannot be read (${error.code})`;
+      throw new AppError('INVALID_ARGUMENT', reason, { cause: error });
+    });
+    return text.trim();
+  }
+  if (!hasPerson(terminal)) {
+    throw new AppError('INVALID_ARGUMENT', 'nobody can be asked for the passphrase here: give --passphrase-file');
+  }
+  const typed = await askSecret(terminal, 'Passphrase of the signing key: ');
+  const again = isNew ? await askSecret(terminal, 'The same again: ') : typed;
+  if (typed === null || typed !== again)
+    throw new AppError('INVALID_ARGUMENT', 'the two are not the same: nothing was done');
+  return typed;
+}

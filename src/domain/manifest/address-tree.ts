@@ -1,0 +1,47 @@
+import type { Network } from '../network.ts';
+
+/** SHA-256 of a text in UTF-8, in hexadecimal. Who has a native one passes it: a tree of 10,000 addresses takes 20,000 of them. */
+export type Sha256 = (text: string) => string;
+
+export type VouchedAddress = { network: Network; projectId: string; address: string };
+
+/** Hashes in hexadecimal. `levels[0]` are the leaves; the last level is the root alone. */
+export type AddressTree = { levels: readonly (readonly string[])[] };
+
+/** The Merkle tree over addresses: an odd last node moves up unchanged. Leaves and nodes begin with words of their own, so that none is taken for the other. */
+export function growAddressTree(addresses: Iterable<VouchedAddress>, sha256: Sha256): AddressTree {
+  let level: string[] = [];
+  for (const { network, projectId, address } of addresses)
+    level.push(sha256(`address ${network} ${projectId} ${address}`));
+  const levels = [level];
+  while (level.length > 1) {
+    const above: string[] = [];
+    for (let index = 0; index < level.length; index += 2) {
+      const [left = '', right] = [level[index], level[index + 1]];
+      above.push(right === undefined ? left : sha256(`node ${left} ${right}`));
+    }
+    levels.push(above);
+    level = above;
+  }
+  return { levels };
+}
+
+/** `null`: there are no addresses. */
+export function rootOf({ levels }: AddressTree): string | null {
+  return levels.at(-1)?.[0] ?? null;
+}
+
+/**
+ * The way from a leaf to the root: at each step the neighbour and its side, as `L` or `R` and 64 hexadecimal characters. A node that moves
+ * up unchanged makes no step.
+ */
+export function pathOf({ levels }: AddressTree, leaf: number): string[] {
+  const path: string[] = [];
+  let index = leaf;
+  for (const level of levels) {
+    const neighbour = level[index ^ 1];
+    if (neighbour !== undefined) path.push(`${index % 2 === 0 ? 'R' : 'L'}${neighbour}`);
+    index >>= 1;
+  }
+  return path;
+}

@@ -1,0 +1,25 @@
+import { type AddressTree, growAddressTree, rootOf, type Sha256 } from './address-tree.ts';
+import { formatNetworks, type Manifest, vouchedAddresses } from './manifest.ts';
+
+/** `text`: what is signed. `digest`: its SHA-256, which the next manifest names as its `previous`. */
+export type ManifestHead = { text: string; digest: string; tree: AddressTree };
+
+/**
+ * The few lines that stand for a whole manifest, so that a signature of them proves one address by a short path: the digest of all
+ * entries, and the root of the tree over the addresses. Example: `{"ledgerId":"…","leaves":2,"networks":"…","notAfter":"…","previous":null,"root":"…","serial":1,"v":1}`
+ */
+export function headOf(manifest: Manifest, sha256: Sha256): ManifestHead {
+  const { ledgerId, networks, notAfter, previous, serial, v } = manifest;
+  const tree = growAddressTree(vouchedAddresses(networks), sha256);
+  const text = JSON.stringify({
+    ledgerId,
+    leaves: tree.levels[0]?.length ?? 0,
+    networks: sha256(formatNetworks(networks)),
+    notAfter,
+    previous,
+    root: rootOf(tree),
+    serial,
+    v,
+  });
+  return { text, digest: sha256(text), tree };
+}

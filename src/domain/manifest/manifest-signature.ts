@@ -1,0 +1,167 @@
+import { ed25519 } from '@noble/curves/ed25519.js';
+import { sha512 } from '@noble/hashes/sha2.js';
+import { concatBytes, utf8ToBytes } from '@noble/hashes/utils.js';
+import { base64 } from '@scure/base';
+import type { ManifestSignature } from './manifest.ts';
+
+/** Sets these signatures apart from all others that a key makes; `ssh-keygen -Y sign -n` names it. */
+export const SIGNATURE_NAMESPACE = 'quittance-manifest';
+
+/** Of `keys` (32 bytes in base64) so many must have signed. */
+export type PinnedKeys = { needed: number; keys: readonly string[] };
+
+/** Signs a head with the 32 bytes of an Ed25519 key. */
+export function signHead(head: string, privateKey: Uint8Array): ManifestSignature {
+  const key = base64.encode(ed25519.getPublicKey(privateKey));
+  return { form: 'ed25519', key, value: base64.encode(ed25519.sign(bareMessage(head), privateKey)) };
+}
+
+/** Those of the pinned keys that signed the head, each once. */
+export function signersOf(head: string, signatures: readonly ManifestSignature[], keys: readonly string[]): string[] {
+  return keys.filter((key) => signatures.some((signature) => signature.key === key && fits(head, signature)));
+}
+
+/** Why a head is not signed by as many pinned keys as are needed; `null`: it is. */
+export function lackOfSignatures(
+  head: string,
+  signatures: readonly ManifestSignature[],
+  { needed, keys }: PinnedKeys,
+): string | null {
+  const count = signersOf(head, signatures, keys).length;
+  if (count >= needed) return null;
+  const others = signatures.filter(({ key }) => !keys.includes(key)).length;
+  const more = others === 0 ? '' : `; ${others} of its signatures are by keys that are not pinned`;
+  return `${count} of the ${keys.length} pinned keys signed it as it is now, and ${needed} must${more}`;
+}
+
+/** As RFC 8032 has it, and not as lenient as some: no key fits more than one text. */
+function fits(head: string, { form, key, value }: ManifestSignature): boolean {
+  const message = form === 'sshsig' ? sshMessage(head) : bareMessage(head);
+  try {
+    return ed25519.verify(base64.decode(value), message, base64.decode(key), { zip215: false });
+  } catch {
+    return false;
+  }
+}
+
+function bareMessage(head: string): Uint8Array {
+  return utf8ToBytes(`${SIGNATURE_NAMESPACE}\n${head}`);
+}
+
+/** What `ssh-keygen -Y sign` signs of a file (PROTOCOL.sshsig of OpenSSH), with the hash that it takes by itself. */
+function sshMessage(head: string): Uint8Array {
+  const parts = [utf8ToBytes(SIGNATURE_NAMESPACE), new Uint8Array(), utf8ToBytes('sha512'), sha512(utf8ToBytes(head))];
+  return concatBytes(utf8ToBytes('SSHSIG'), ...parts.map(sshString));
+}
+
+function sshString(bytes: Uint8Array): Uint8Array {
+  const { length } = bytes;
+  return concatBytes(Uint8Array.of(length >>> 24, length >>> 16, length >>> 8, length), bytes);
+}
+
+type Outcome<Value> = ({ kind: 'ok' } & Value) | { kind: 'invalid'; reason: string };
+
+const SSH_TYPE = 'ssh-ed25519';
+const ARMOUR = /^-----BEGIN SSH SIGNATURE-----([A-Za-z0-9+/=\s]{100,4000})-----END SSH SIGNATURE-----\s*$/;
+
+/** Reads the file that `ssh-keygen -Y sign` writes. Whether it fits a head shows later. */
+export function parseSshSignature(text: string): Outcome<{ signature: ManifestSignature }> {
+  const body = ARMOUR.exec(text)?.[1];
+  if (body === undefined) return invalid('it is no signature as "ssh-keygen -Y sign" writes it');
+  const read = readerOf(body.replace(/\s/g, ''));
+  if (read === null) return invalid('it is damaged: its base64 is wrong');
+  if (read.bytes(6) !== 'SSHSIG' || read.number() !== 1) return invalid('it is no SSH signature of version 1');
+  const key = readerOf(base64.encode(read.raw()));
+  const type = key?.text();
+  if (type !== SSH_TYPE) return invalid(refusedType(type ?? ''));
+  const publicKey = key?.raw() ?? new Uint8Array();
+  const namespace = read.text();
+  if (namespace !== SIGNATURE_NAMESPACE) {
+    return invalid(`it is made for "${namespace.slice(0, 40)}": sign with -n ${SIGNATURE_NAMESPACE}`);
+  }
+  read.raw();
+  const hash = read.text();
+  if (hash !== 'sha512') return invalid(`it hashes with ${hash.slice(0, 20)}: leave out "-O hashalg"`);
+  const inner = readerOf(base64.encode(read.raw()));
+  const innerType = inner?.text();
+  const value = inner?.raw() ?? new Uint8Array();
+  if (innerType !== SSH_TYPE || value.length !== 64 || publicKey.length !== 32 || !read.isAtEnd()) {
+    return invalid('it is damaged, or of an unknown form');
+  }
+  return { kind: 'ok', signature: { form: 'sshsig', key: base64.encode(publicKey), value: base64.encode(value) } };
+}
+
+/** Keys that are pinned at most. */
+const MAX_KEYS = 4;
+
+/**
+ * Reads `KEY`, or `2 of KEY KEY KEY`: keys as `quittance manifest key` shows them (32 bytes in base64), or as they stand in the file
+ * `id_ed25519.pub` behind `ssh-ed25519`. Between them stand blanks or commas.
+ */
+export function parsePinnedKeys(text: string): Outcome<{ pinned: PinnedKeys }> {
+  const [, count, rest = ''] = /^\s*(?:(\d)\s+of\s+)?(.*?)\s*$/is.exec(text) ?? [];
+  const words = rest.split(/[\s,]+/).filter((word) => word !== '' && word !== SSH_TYPE);
+  const keys = words.map(parsePublicKey);
+  for (const key of keys) if (key.kind === 'invalid') return key;
+  const known = keys.flatMap((key) => (key.kind === 'ok' ? [key.key] : []));
+  if (known.length < 1 || known.length > MAX_KEYS) return invalid(`must name 1 to ${MAX_KEYS} keys`);
+  if (new Set(known).size < known.length) return invalid('names one key twice: remove one');
+  if (count === undefined && known.length > 1) {
+    return invalid(`must say how many of the ${known.length} keys have to sign: write for example "1 of KEY KEY"`);
+  }
+  const needed = Number(count ?? 1);
+  if (needed < 1 || needed > known.length) return invalid(`asks for ${needed} signatures of ${known.length} keys`);
+  return { kind: 'ok', pinned: { needed, keys: known } };
+}
+
+/** `2 of KEY KEY`, as `parsePinnedKeys` reads it. */
+export function formatPinnedKeys({ needed, keys }: PinnedKeys): string {
+  return `${needed} of ${keys.join(' ')}`;
+}
+
+function parsePublicKey(word: string): Outcome<{ key: string }> {
+  if (/^[A-Za-z0-9+/]{43}=$/.test(word)) return { kind: 'ok', key: word };
+  const read = word.startsWith('AAAA') || /^(sk-)?ssh-/.test(word) ? readerOf(word) : null;
+  const type = read?.text() ?? word;
+  if (read === null || type !== SSH_TYPE) return invalid(refusedType(type));
+  const key = read.raw();
+  if (key.length !== 32 || !read.isAtEnd())
+    return invalid('has a damaged SSH key: copy the line of the .pub file again');
+  return { kind: 'ok', key: base64.encode(key) };
+}
+
+function refusedType(type: string): string {
+  if (type.startsWith('sk-')) return 'has a key of a hardware token (sk-…), which is not taken yet: use an Ed25519 key';
+  if (/^[a-z0-9@.-]{4,60}$/.test(type)) return `has a key of the type ${type}: only Ed25519 keys are taken`;
+  return 'has a word that is no public key: give what "quittance manifest key" showed, or the second word of an id_ed25519.pub';
+}
+
+function invalid(reason: string): { kind: 'invalid'; reason: string } {
+  return { kind: 'invalid', reason };
+}
+
+/** Reads fields of SSH's wire format one after the other; beyond the end they are empty. `null`: no base64. */
+function readerOf(text: string) {
+  let bytes: Uint8Array;
+  try {
+    bytes = base64.decode(text);
+  } catch {
+    return null;
+  }
+  let at = 0;
+  const take = (length: number) => {
+    const taken = bytes.subarray(at, at + length);
+    at += length;
+    return taken;
+  };
+  const number = () => take(4).reduce((value, byte) => value * 256 + byte, 0);
+  const raw = () => take(number());
+  const latin = (taken: Uint8Array) => String.fromCharCode(...taken.subarray(0, 200));
+  return {
+    number,
+    raw,
+    bytes: (length: number) => latin(take(length)),
+    text: () => latin(raw()),
+    isAtEnd: () => at === bytes.length,
+  };
+}

@@ -1,0 +1,249 @@
+import { decodeId } from '../ids.ts';
+import { parseAmount } from '../money.ts';
+import { isNetwork, type Network } from '../network.ts';
+import { POLICIES, type Policy } from '../policy.ts';
+
+/** Addresses of an account key: those of the indexes `from` to `from + count - 1`, in their order. */
+export type XpubRange = { addresses: readonly string[]; count: number; from: number; xpub: string };
+
+/** What is vouched for of a project. `addresses`: those that no range has. */
+export type ProjectEntry = {
+  addresses: readonly string[];
+  /** In USDT, as `0.01`. */
+  maxSurcharge: string;
+  policy: Policy;
+  xpubs: readonly XpubRange[];
+};
+
+export type ManifestNetworks = { readonly [Each in Network]?: { readonly [projectId: string]: ProjectEntry } };
+
+/**
+ * The addresses that the owner of the money vouches for. `serial` rises with each one; `previous`: the digest of the head of the one
+ * before, `null` in the first. All members stand in the order of their names, and so do projects and addresses.
+ */
+export type Manifest = {
+  ledgerId: string;
+  networks: ManifestNetworks;
+  /** `2027-11-23T00:00:00.000Z` */
+  notAfter: string;
+  previous: string | null;
+  serial: number;
+  v: 1;
+};
+
+/** `form`: `ed25519` is the bare signature, `sshsig` what `ssh-keygen -Y sign` signs. `key` (32 bytes) and `value` (64) in base64. */
+export type ManifestSignature = { form: 'ed25519' | 'sshsig'; key: string; value: string };
+
+export type SignedManifest = { manifest: Manifest; signatures: readonly ManifestSignature[] };
+
+export type ReadManifest = ({ kind: 'ok' } & SignedManifest) | { kind: 'invalid'; reason: string };
+
+/** A manifest of 100,000 addresses takes four megabytes. */
+const MAX_MANIFEST_BYTES = 16 * 1024 * 1024;
+/** Twice as many as keys can be pinned, for a rotation. */
+export const MAX_SIGNATURES = 8;
+
+/** The file: one line, the same bytes for the same content. */
+export function formatManifest({ manifest, signatures }: SignedManifest): string {
+  return `${JSON.stringify({ manifest: inOrder(manifest), signatures: signatures.map(signatureInOrder) })}\n`;
+}
+
+/** The text of the addresses, whose digest is part of what is signed. */
+export function formatNetworks(networks: ManifestNetworks): string {
+  return JSON.stringify(networksInOrder(networks));
+}
+
+/** Reads a file strictly: what is taken has one form of writing, so that nobody reads something else in it. Checksums of addresses are not looked at. */
+export function parseManifest(text: string): ReadManifest {
+  if (text.length > MAX_MANIFEST_BYTES) return invalid(`it has more than ${MAX_MANIFEST_BYTES} characters`);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return invalid('it is not JSON: copy the whole file again');
+  }
+  const problem = problemOfFile(value);
+  if (problem !== null) return invalid(problem);
+  const signed = value as SignedManifest;
+  if (formatManifest(signed) === text) return { kind: 'ok', ...signed };
+  return invalid(
+    'it is not written as Quittance writes it (order, white space, or a name twice): copy the file again as it was made',
+  );
+}
+
+/** Every address with its project, in the order of the leaves: by network, project, and place. */
+export function* vouchedAddresses(
+  networks: ManifestNetworks,
+): Generator<{ network: Network; projectId: string; address: string }> {
+  const ordered = networksInOrder(networks);
+  for (const [network, projects] of Object.entries(ordered) as [Network, Record<string, ProjectEntry>][]) {
+    for (const [projectId, { addresses, xpubs }] of Object.entries(projects)) {
+      for (const address of addresses) yield { network, projectId, address };
+      for (const range of xpubs) for (const address of range.addresses) yield { network, projectId, address };
+    }
+  }
+}
+
+function inOrder({ ledgerId, networks, notAfter, previous, serial, v }: Manifest): Manifest {
+  return { ledgerId, networks: networksInOrder(networks), notAfter, previous, serial, v };
+}
+
+function networksInOrder(networks: ManifestNetworks): ManifestNetworks {
+  return sorted(networks, (projects) => sorted(projects ?? {}, entryInOrder));
+}
+
+function entryInOrder({ addresses, maxSurcharge, policy, xpubs }: ProjectEntry): ProjectEntry {
+  const ranges = xpubs.map((range) => ({
+    ...{ addresses: range.addresses, count: range.count, from: range.from, xpub: range.xpub },
+  }));
+  const keyOf = ({ xpub, from }: XpubRange) => `${xpub} ${String(from).padStart(10, '0')}`;
+  ranges.sort((left, right) => compare(keyOf(left), keyOf(right)));
+  return { addresses: [...addresses].sort(compare), maxSurcharge, policy, xpubs: ranges };
+}
+
+function signatureInOrder({ form, key, value }: ManifestSignature): ManifestSignature {
+  return { form, key, value };
+}
+
+function sorted<Value, Out>(members: { readonly [name: string]: Value }, order: (value: Value) => Out) {
+  const names = Object.keys(members).sort(compare);
+  return Object.fromEntries(names.map((name) => [name, order(members[name] as Value)]));
+}
+
+function compare(left: string, right: string): number {
+  return left < right ? -1 : Number(left > right);
+}
+
+function invalid(reason: string): { kind: 'invalid'; reason: string } {
+  return { kind: 'invalid', reason };
+}
+
+const TEXTS = {
+  ledgerId: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
+  notAfter: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/,
+  digest: /^[0-9a-f]{64}$/,
+  address: /^T[1-9A-HJ-NP-Za-km-z]{33}$/,
+  xpub: /^xpub[1-9A-HJ-NP-Za-km-z]{100,120}$/,
+  key: /^[A-Za-z0-9+/]{43}=$/,
+  value: /^[A-Za-z0-9+/]{86}==$/,
+};
+/** Non-hardened indexes of BIP-32 end here. */
+const MAX_INDEX = 2 ** 31;
+
+function problemOfFile(value: unknown): string | null {
+  const { manifest, signatures } = members(value);
+  const strange =
+    strangerIn('the file', value, ['manifest', 'signatures']) ??
+    strangerIn('manifest', manifest, ['ledgerId', 'networks', 'notAfter', 'previous', 'serial', 'v']);
+  if (strange !== null) return strange;
+  const { ledgerId, networks, notAfter, previous, serial, v } = members(manifest);
+  if (v !== 1) return `manifest.v is ${JSON.stringify(v)?.slice(0, 20)}: this release reads 1; update Quittance`;
+  if (!isText(ledgerId, TEXTS.ledgerId)) return 'manifest.ledgerId is no UUID';
+  if (!isText(notAfter, TEXTS.notAfter) || Number.isNaN(Date.parse(notAfter))) {
+    return 'manifest.notAfter is no time such as 2027-11-23T00:00:00.000Z';
+  }
+  if (previous !== null && !isText(previous, TEXTS.digest)) {
+    return 'manifest.previous is neither null nor a SHA-256 in hexadecimal';
+  }
+  if (!isCount(serial, 1, Number.MAX_SAFE_INTEGER)) return 'manifest.serial is no whole number from 1 on';
+  if ((serial === 1) !== (previous === null)) return 'manifest.previous is null in the first serial, and only there';
+  return problemOfNetworks(networks) ?? problemOfSignatures(signatures);
+}
+
+function problemOfNetworks(networks: unknown): string | null {
+  if (!isObject(networks)) return 'manifest.networks is no object';
+  for (const [network, projects] of Object.entries(networks)) {
+    if (!isNetwork(network))
+      return `manifest.networks names ${JSON.stringify(network.slice(0, 40))}, which is no network`;
+    if (!isObject(projects)) return `the projects of ${network} are no object`;
+    const seen = new Set<string>();
+    for (const [projectId, entry] of Object.entries(projects)) {
+      if (decodeId('prj', projectId) === null)
+        return `${network} names ${JSON.stringify(projectId.slice(0, 40))}, which is no project (prj_…)`;
+      const problem = problemOfEntry(entry, seen);
+      if (problem !== null) return `${projectId}: ${problem}`;
+    }
+  }
+  return null;
+}
+
+/** `seen`: the addresses of the network so far, of which each belongs to one project, and is named once. */
+function problemOfEntry(entry: unknown, seen: Set<string>): string | null {
+  const strange = strangerIn('the entry', entry, ['addresses', 'maxSurcharge', 'policy', 'xpubs']);
+  if (strange !== null) return strange;
+  const { addresses, maxSurcharge, policy, xpubs } = members(entry);
+  if (!POLICIES.some((each) => each === policy)) return `the policy must be one of ${POLICIES.join(', ')}`;
+  if (typeof maxSurcharge !== 'string' || parseAmount(maxSurcharge).kind !== 'ok') {
+    return 'maxSurcharge is no amount in USDT such as "0.01"';
+  }
+  if (!Array.isArray(xpubs)) return 'xpubs is no list';
+  for (const range of xpubs) {
+    const problem = problemOfRange(range, seen);
+    if (problem !== null) return problem;
+  }
+  return problemOfAddresses(addresses, seen);
+}
+
+function problemOfRange(range: unknown, seen: Set<string>): string | null {
+  const strange = strangerIn('a range of xpubs', range, ['addresses', 'count', 'from', 'xpub']);
+  if (strange !== null) return strange;
+  const { addresses, count, from, xpub } = members(range);
+  if (!isText(xpub, TEXTS.xpub)) return 'a range has no xpub of an account (xpub6…)';
+  if (!isCount(from, 0, MAX_INDEX - 1) || !isCount(count, 1, MAX_INDEX - from)) {
+    return 'from and count of a range are no indexes of an account';
+  }
+  if (!Array.isArray(addresses) || addresses.length !== count) return `a range of ${count} must list as many addresses`;
+  return problemOfAddresses(addresses, seen);
+}
+
+function problemOfAddresses(addresses: unknown, seen: Set<string>): string | null {
+  if (!Array.isArray(addresses)) return 'addresses is no list';
+  for (const address of addresses) {
+    if (!isText(address, TEXTS.address)) return `${JSON.stringify(address)?.slice(0, 50)} is no address (T…)`;
+    if (seen.has(address)) return `${address} stands twice in one network: name it once`;
+    seen.add(address);
+  }
+  return null;
+}
+
+function problemOfSignatures(signatures: unknown): string | null {
+  if (!Array.isArray(signatures) || signatures.length > MAX_SIGNATURES) {
+    return `signatures is no list of at most ${MAX_SIGNATURES}`;
+  }
+  for (const signature of signatures) {
+    const strange = strangerIn('a signature', signature, ['form', 'key', 'value']);
+    if (strange !== null) return strange;
+    const { form, key, value } = members(signature);
+    if (form !== 'ed25519' && form !== 'sshsig') return 'the form of a signature must be one of ed25519, sshsig';
+    if (!isText(key, TEXTS.key)) return 'the key of a signature is not 32 bytes in base64';
+    if (!isText(value, TEXTS.value)) return 'the value of a signature is not 64 bytes in base64';
+  }
+  return null;
+}
+
+/** Says which member is unknown or missing, and where. */
+function strangerIn(where: string, value: unknown, names: readonly string[]): string | null {
+  if (!isObject(value)) return `${where} is no object`;
+  const unknown = Object.keys(value).find((name) => !names.includes(name));
+  if (unknown !== undefined) {
+    return `${where} has the unknown member ${JSON.stringify(unknown.slice(0, 40))}: remove it, or update Quittance`;
+  }
+  const missing = names.find((name) => !Object.hasOwn(value, name));
+  return missing === undefined ? null : `${where} lacks the member "${missing}"`;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function members(value: unknown): Record<string, unknown> {
+  return isObject(value) ? value : {};
+}
+
+function isText(value: unknown, form: RegExp): value is string {
+  return typeof value === 'string' && form.test(value);
+}
+
+function isCount(value: unknown, minimum: number, maximum: number): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= minimum && (value as number) <= maximum;
+}

@@ -1,0 +1,86 @@
+import { AppError } from '../../domain/errors.ts';
+import { describeChanges } from '../../domain/manifest/describe-changes.ts';
+import { formatManifest } from '../../domain/manifest/manifest.ts';
+import { lackOfSignatures, type PinnedKeys, signersOf } from '../../domain/manifest/manifest-signature.ts';
+import type { ManifestSettings } from '../../payments/manifest/read-installed.ts';
+import { checkMark, readMark } from '../../payments/manifest/serial-mark.ts';
+import { writePrivateFile } from '../../runtime/private-file.ts';
+import { checkExpansion, type ManifestFile, readManifestFile } from './manifest-file.ts';
+
+export type InstalledView = { file: string; serial: number; changes: string[] };
+
+export type ManifestView = {
+  serial: number;
+  ledgerId: string;
+  notAfter: string;
+  digest: string;
+  previous: string | null;
+  projects: {
+    network: string;
+    projectId: string;
+    policy: string;
+    maxSurcharge: string;
+    addresses: number;
+    ranges: number;
+  }[];
+  /** Whoever signed it as it is, by their keys. */
+  signers: string[];
+  /** Why it does not count, in words; `null`: it does, or no keys are known. */
+  problem: string | null;
+};
+
+/** Puts a signed manifest in the place of the one in force; running services take it within seconds. Error: `MANIFEST_REFUSED`. */
+export async function installManifest(settings: ManifestSettings, path: string): Promise<InstalledView> {
+  const next = await readManifestFile(path);
+  // One that is damaged is replaced; the mark still knows its serial.
+  const now = await readInForce(settings).catch(() => null);
+  const refused =
+    lackOfSignatures(next.head.text, next.signatures, settings.pinned) ?? (await lackOfOrder(settings, now, next));
+  if (refused !== null) throw new AppError('MANIFEST_REFUSED', `nothing was installed: ${refused}`);
+  checkExpansion(next.manifest);
+  await writePrivateFile(settings.path, formatManifest(next));
+  return {
+    file: settings.path,
+    serial: next.manifest.serial,
+    changes: describeChanges(now?.manifest ?? null, next.manifest),
+  };
+}
+
+/** The manifest in force; `null`: there is none yet. */
+export async function readInForce({ path }: Pick<ManifestSettings, 'path'>): Promise<ManifestFile | null> {
+  try {
+    return await readManifestFile(path);
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'NOT_FOUND') return null;
+    throw error;
+  }
+}
+
+async function lackOfOrder(
+  { dataDir }: ManifestSettings,
+  now: ManifestFile | null,
+  { manifest, head }: ManifestFile,
+): Promise<string | null> {
+  const mark = await readMark(dataDir);
+  if (mark.kind === 'invalid') return mark.reason;
+  const older = checkMark(mark.mark, { serial: manifest.serial, digest: head.digest });
+  if (older !== null || now === null || now.head.digest === head.digest) return older;
+  if (manifest.serial <= now.manifest.serial)
+    return `it is of serial ${manifest.serial}, and serial ${now.manifest.serial} is in force`;
+  if (manifest.previous === now.head.digest) return null;
+  return `it does not follow the one in force (serial ${now.manifest.serial}): draft anew, so that somebody sees what changes`;
+}
+
+/** What a manifest says, and who signed it. `pinned`: `null` where no keys are known. */
+export function viewManifest({ manifest, signatures, head }: ManifestFile, pinned: PinnedKeys | null): ManifestView {
+  const { serial, ledgerId, notAfter, previous, networks } = manifest;
+  const projects = Object.entries(networks).flatMap(([network, entries]) =>
+    Object.entries(entries ?? {}).map(([projectId, { policy, maxSurcharge, addresses, xpubs }]) => {
+      const derived = xpubs.reduce((sum, { count }) => sum + count, 0);
+      return { network, projectId, policy, maxSurcharge, addresses: addresses.length + derived, ranges: xpubs.length };
+    }),
+  );
+  const signers = signersOf(head.text, signatures, [...new Set(signatures.map(({ key }) => key))]);
+  const problem = pinned && lackOfSignatures(head.text, signatures, pinned);
+  return { serial, ledgerId, notAfter, digest: head.digest, previous, projects, signers, problem };
+}

@@ -1,0 +1,102 @@
+import { AppError } from '../../domain/errors.ts';
+import { encodeId } from '../../domain/ids.ts';
+import { keyMode, type Network } from '../../domain/network.ts';
+import { BALANCE_CHECKS } from '../../store/chain/balance-checks.ts';
+import { INCOMING_TRANSFERS } from '../../store/chain/incoming.ts';
+import { describeDamaged, type OwnAddress, readAddress } from '../../store/db/address-column.ts';
+import { OFFERED_ADDRESSES } from '../../store/ledger/allocation.ts';
+import { OVERDUE } from '../../store/ledger/invoice-changes.ts';
+import { type AddressProof, type InstalledManifest, type ManifestSettings, proveAddress } from './read-installed.ts';
+
+/** Knows which addresses are vouched for. It stands between the database and all who read an address in it. */
+export type AddressGuard = {
+  mode: ManifestSettings['mode'] | 'off';
+  /**
+   * Why an address that a statement reads must not be used, in words; `null`: it may be. It tells of what is not vouched for, and refuses it
+   * only in `enforce`.
+   */
+  refuse(address: OwnAddress, statement?: string): string | null;
+  /** Whether it is left out: a transfer to it is none of ours, as nobody vouches for it and it was taken out of use; or no order gets it. */
+  passesOver(address: OwnAddress, statement: string): boolean;
+  /** The same, thrown: for who has an address from elsewhere than a column of the type `address`. Errors: `ADDRESS_DAMAGED`, `ADDRESS_NOT_VOUCHED`. */
+  assertVouched(address: OwnAddress): void;
+  /** Why an address is not vouched for, whatever the mode. */
+  lackOf(address: Pick<OwnAddress, 'network' | 'projectId' | 'address'>): string | null;
+  /** The proof for whoever pays to an address; `null` where none is vouched for, or no manifest is in force. */
+  proofOf(network: Network, address: string): AddressProof | null;
+  /** Whether addresses of a network need to be vouched for: those that the manifest names, and always those of real money. */
+  isGuarded(network: Network): boolean;
+  installed(): InstalledManifest | null;
+  install(installed: InstalledManifest): void;
+  /** How many times one was met that nobody vouches for. */
+  met(): number;
+  /** Takes the addresses that are out of use, and that nobody vouches for. They hold up the watcher no more. */
+  setAside(addresses: readonly OwnAddress[]): void;
+};
+
+const OFFERED: readonly string[] = OFFERED_ADDRESSES;
+/** What operators are told by these, payers are not. */
+const OF_OPERATORS: readonly string[] = BALANCE_CHECKS;
+
+/** `settings`: `null` where no manifest is set up, and nothing is refused. `onUnvouched` hears of each use of one. */
+export function createAddressGuard(
+  settings: ManifestSettings | null,
+  onUnvouched: (address: OwnAddress, reason: string) => void,
+): AddressGuard {
+  let installed: InstalledManifest | null = null;
+  const mode = settings?.mode ?? 'off';
+  const isGuarded = (network: string) =>
+    mode !== 'off' &&
+    (keyMode(network as Network) === 'live' || installed?.manifest.networks[network as Network] !== undefined);
+  const lackOf: AddressGuard['lackOf'] = ({ network, projectId, address }) => {
+    if (!isGuarded(network)) return null;
+    const place = installed?.places.get(network)?.get(address);
+    if (place?.projectId === projectId) return null;
+    if (installed === null) return 'there is no manifest that holds';
+    const { serial } = installed.manifest;
+    return place === undefined
+      ? `the manifest in force (serial ${serial}) does not have it`
+      : `the manifest in force (serial ${serial}) has it for ${encodeId('prj', place.projectId)} instead`;
+  };
+  let met = 0;
+  let aside: ReadonlySet<string> = new Set();
+  const isAside = (own: OwnAddress) => mode === 'enforce' && aside.has(keyOf(own)) && lackOf(own) !== null;
+  const refuse: AddressGuard['refuse'] = (own, statement = '') => {
+    const lack = lackOf(own);
+    if (lack === null || OF_OPERATORS.includes(statement) || (statement === OVERDUE && isAside(own))) return null;
+    const reason = describeUnvouched(own, lack);
+    met += 1;
+    onUnvouched(own, reason);
+    return mode === 'enforce' ? reason : null;
+  };
+  return {
+    ...{ mode, refuse, lackOf, isGuarded },
+    passesOver: (own, statement) =>
+      (statement === INCOMING_TRANSFERS && isAside(own)) ||
+      (OFFERED.includes(statement) && refuse(own, statement) !== null),
+    setAside: (addresses) => {
+      aside = new Set(addresses.map(keyOf));
+    },
+    assertVouched: (own) => {
+      const read = readAddress(`${own.network} ${own.projectId} ${own.account} ${own.address}`);
+      if (read.kind === 'damaged') throw new AppError('ADDRESS_DAMAGED', describeDamaged(read));
+      const reason = refuse(own);
+      if (reason !== null) throw new AppError('ADDRESS_NOT_VOUCHED', reason);
+    },
+    proofOf: (network, address) => installed && proveAddress(installed, network, address),
+    installed: () => installed,
+    met: () => met,
+    install: (next) => {
+      installed = next;
+    },
+  };
+}
+
+function keyOf({ network, address }: OwnAddress): string {
+  return `${network} ${address}`;
+}
+
+/** It says to the operator what happened and what to do. */
+export function describeUnvouched({ network, projectId, address }: Omit<OwnAddress, 'account'>, lack: string): string {
+  return `nobody vouches for the address ${address} of ${encodeId('prj', projectId)} on ${network}: ${lack}. If it is yours, sign and install a manifest that has it; if not, somebody wrote to the database. See "address-not-vouched" in docs/operations.md`;
+}

@@ -1,0 +1,27 @@
+import type { AddressChecks } from '../../store/db/address-column.ts';
+import { ADDING } from '../../store/ledger/addresses.ts';
+import { type AddressGuard, createAddressGuard, describeUnvouched } from './address-guard.ts';
+import { type ManifestSettings, readInstalled } from './read-installed.ts';
+
+/**
+ * For the pools of operators, who must see what nobody vouches for, and add nothing to it: in `enforce` such an address would be given to
+ * invoices that nobody may pay.
+ */
+export function guardAdditions({ mode, lackOf }: Pick<AddressGuard, 'mode' | 'lackOf'>): AddressChecks {
+  if (mode !== 'enforce') return {};
+  return {
+    refuse: (own, statement) => {
+      const lack = statement === ADDING ? lackOf(own) : null;
+      return lack && `${describeUnvouched(own, lack)}. It was not added`;
+    },
+  };
+}
+
+/** The same for a command, by the manifest that is installed here. */
+export async function guardCommand(settings: ManifestSettings | null): Promise<AddressChecks> {
+  if (settings?.mode !== 'enforce') return {};
+  const guard = createAddressGuard(settings, () => undefined);
+  const read = await readInstalled(settings, null);
+  if (read.kind === 'ok') guard.install(read.installed);
+  return guardAdditions(guard);
+}

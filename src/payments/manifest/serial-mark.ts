@@ -1,0 +1,45 @@
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseObject } from '../../runtime/parse-object.ts';
+import { writePrivateFile } from '../../runtime/private-file.ts';
+
+/** The newest manifest that was in force here. It stands outside the database, and beside no backup of it. */
+export type SerialMark = { serial: number; digest: string };
+
+function markPath(dataDir: string): string {
+  return join(dataDir, 'manifest-serial.json');
+}
+
+/** `null`: none was in force here yet. */
+export async function readMark(
+  dataDir: string,
+): Promise<{ kind: 'ok'; mark: SerialMark | null } | { kind: 'invalid'; reason: string }> {
+  const path = markPath(dataDir);
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => error);
+  if (typeof text !== 'string') {
+    if (text.code === 'ENOENT') return { kind: 'ok', mark: null };
+    return { kind: 'invalid', reason: `${path}, which knows the newest one, cannot be read (${text.code})` };
+  }
+  const { serial, digest } = parseObject(text);
+  if (Number.isSafeInteger(serial) && typeof digest === 'string') {
+    return { kind: 'ok', mark: { serial: serial as number, digest } };
+  }
+  return {
+    kind: 'invalid',
+    reason: `${path}, which knows the newest one, is damaged: restore it, or remove it if you know why`,
+  };
+}
+
+/** Why a manifest may not follow the newest one; `null`: it may. */
+export function checkMark(mark: SerialMark | null, { serial, digest }: SerialMark): string | null {
+  if (mark === null || serial > mark.serial || (serial === mark.serial && digest === mark.digest)) return null;
+  return serial === mark.serial
+    ? `it is another one of serial ${serial} than the one that was in force here`
+    : `it is of serial ${serial}, and serial ${mark.serial} was in force here: install the newest one`;
+}
+
+/** The caller knows that `mark` may follow the one that stands there. */
+export async function writeMark(dataDir: string, mark: SerialMark): Promise<void> {
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  await writePrivateFile(markPath(dataDir), `${JSON.stringify(mark)}\n`);
+}

@@ -1,0 +1,147 @@
+import { stat } from 'node:fs/promises';
+import { AppError } from '../../domain/errors.ts';
+import type { Network } from '../../domain/network.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { type Loop, startLoop } from '../../runtime/loop.ts';
+import { findOpenAlarms, resolveAlarms } from '../../store/chain/alarms.ts';
+import type { OwnAddress } from '../../store/db/address-column.ts';
+import type { Database } from '../../store/db/database.ts';
+import { findLedgerIdentity } from '../../store/db/ledger-identity.ts';
+import { listStored } from '../../store/ledger/addresses.ts';
+import { type AddressGuard, describeUnvouched } from './address-guard.ts';
+import { notifyUnvouched } from './notify-unvouched.ts';
+import { type ManifestSettings, type ReadInstalled, readInstalled } from './read-installed.ts';
+import { writeMark } from './serial-mark.ts';
+
+type Deps = {
+  db: Database;
+  guard: AddressGuard;
+  settings: ManifestSettings;
+  networks: readonly Network[];
+  log: Logger;
+  now(): UnixMs;
+};
+
+/** A look at the time of a file costs microseconds. */
+const LOOK_MS = 2000;
+/** Addresses in use are compared so often; 10,000 take some 50 ms. */
+const COMPARE_MS = 60_000;
+/** After one was met, whose alarm is to end soon after what heals it. */
+const COMPARE_MET_MS = 10_000;
+/** More are a manifest that is missing; the rest is told when these are put right. */
+const MAX_ALARMS = 20;
+/** The subject of alarms about the manifest as a whole. */
+const MANIFEST = 'addresses.manifest';
+
+/**
+ * Takes the installed manifest into force, compares the addresses in use with it, and goes on doing so whenever the file changes. Errors,
+ * in the mode `enforce` alone: `MANIFEST_REFUSED`, `ADDRESS_NOT_VOUCHED`.
+ */
+export async function watchManifest(deps: Deps): Promise<Loop> {
+  const { settings, guard, log } = deps;
+  const { mode } = settings;
+  let stamp = await stampOf(settings.path);
+  let problem = await takeIntoForce(deps);
+  if (problem !== null && mode === 'enforce') throw new AppError('MANIFEST_REFUSED', problem);
+  const unvouched = await findUnvouched(deps);
+  if (unvouched.length > 0 && mode === 'enforce') throw refusedStart(unvouched);
+  let compared = { atMs: Number.NEGATIVE_INFINITY, met: 0 };
+  return startLoop({
+    name: 'address manifest',
+    log,
+    maxPauseMs: COMPARE_MS,
+    run: async () => {
+      const found = await stampOf(settings.path);
+      if (found !== stamp) {
+        problem = await takeIntoForce(deps);
+        stamp = found;
+        compared.atMs = Number.NEGATIVE_INFINITY;
+        // What was in force goes on vouching: whoever can write the file alone gains nothing.
+        if (problem !== null) log.error({ manifest: settings.path }, problem);
+      }
+      const met = guard.met();
+      const pauseMs = met === compared.met ? COMPARE_MS : COMPARE_MET_MS;
+      if (performance.now() - compared.atMs >= pauseMs) {
+        await compare(deps, problem ?? expiry(guard, deps.now()));
+        compared = { atMs: performance.now(), met };
+      }
+      return LOOK_MS;
+    },
+  });
+}
+
+/** Returns why the file cannot come into force. */
+async function takeIntoForce({ db, guard, settings, log }: Deps): Promise<string | null> {
+  const identity = await findLedgerIdentity(db);
+  const read: ReadInstalled = await readInstalled(settings, identity?.id ?? null);
+  if (read.kind === 'refused') return read.reason;
+  const { manifest, head } = read.installed;
+  if (guard.installed()?.head.digest === head.digest) return null;
+  await writeMark(settings.dataDir, { serial: manifest.serial, digest: head.digest });
+  guard.install(read.installed);
+  const addresses = head.tree.levels[0]?.length ?? 0;
+  log.info({ serial: manifest.serial, addresses, mode: settings.mode }, 'an address manifest is in force');
+  return null;
+}
+
+/** It goes on vouching: a shop that stopped at midnight for want of a signature would soon do without signatures. */
+function expiry(guard: AddressGuard, now: UnixMs): string | null {
+  const manifest = guard.installed()?.manifest;
+  if (manifest === undefined || now <= Date.parse(manifest.notAfter)) return null;
+  return `the address manifest (serial ${manifest.serial}) was good until ${manifest.notAfter}: look through it, and sign and install a new one. It goes on vouching meanwhile`;
+}
+
+/** Those in use that nobody vouches for. Such as are out of use are set aside. */
+async function findUnvouched({ db, guard, networks }: Deps): Promise<(OwnAddress & { lack: string })[]> {
+  const found: (OwnAddress & { lack: string })[] = [];
+  const aside: OwnAddress[] = [];
+  for (const network of networks.filter(guard.isGuarded)) {
+    for await (const batch of listStored(db, network)) {
+      for (const own of batch) {
+        const lack = guard.lackOf(own);
+        if (lack === null) continue;
+        if (own.isRetired) aside.push(own);
+        else found.push({ ...own, lack });
+      }
+    }
+  }
+  guard.setAside(aside);
+  return found;
+}
+
+async function compare(deps: Deps, problem: string | null): Promise<void> {
+  const { db, networks, log } = deps;
+  const unvouched = (await findUnvouched(deps)).slice(0, MAX_ALARMS);
+  for (const network of networks) {
+    const here = unvouched.filter((own) => own.network === network);
+    for (const own of here) await notifyUnvouched(db, log, network, own.address, describeUnvouched(own, own.lack));
+    if (problem !== null) await notifyUnvouched(db, log, network, MANIFEST, problem);
+    const subjects = new Set<string>([...here.map(({ address }) => address), ...(problem === null ? [] : [MANIFEST])]);
+    for (const { kind, subject } of await findOpenAlarms(db, network)) {
+      if (kind !== 'address-not-vouched' || subjects.has(subject)) continue;
+      await resolveAlarms(db, network, kind, subject);
+      log.info({ alarm: kind, subject }, 'the alarm is over');
+    }
+  }
+}
+
+function refusedStart(unvouched: readonly (OwnAddress & { lack: string })[]): AppError {
+  const listed = unvouched.slice(0, MAX_ALARMS).map((own) => ({
+    ...{ subject: own.address, message: describeUnvouched(own, own.lack) },
+  }));
+  const { length } = unvouched;
+  const more = length > listed.length ? `, of which the first ${listed.length} follow` : '';
+  const names = listed.map(({ subject }) => subject).join(', ');
+  return new AppError(
+    'ADDRESS_NOT_VOUCHED',
+    `nobody vouches for ${length} ${length === 1 ? 'address' : 'addresses'} in use${more}: ${names}. Nothing was started. Those that are yours: sign and install a manifest that has them ("quittance manifest draft"). Those that are not: take them out of use ("quittance address retire"), and find out who wrote to the database. To start all the same: QUITTANCE_MANIFEST_MODE=warn`,
+    { problems: listed },
+  );
+}
+
+/** Changes whenever the file is another one; without a file it is empty. */
+async function stampOf(path: string): Promise<string> {
+  const found = await stat(path).catch(() => null);
+  return found === null ? '' : `${found.mtimeMs} ${found.ino} ${found.size}`;
+}

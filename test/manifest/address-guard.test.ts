@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest';
+import { decodeId } from '../../src/domain/ids.ts';
+import { headOf } from '../../src/domain/manifest/manifest-head.ts';
+import { createAddressGuard } from '../../src/payments/manifest/address-guard.ts';
+import { type InstalledManifest, nativeSha256 } from '../../src/payments/manifest/read-installed.ts';
+import type { OwnAddress } from '../../src/store/db/address-column.ts';
+import { parseAddress } from '../../src/tron/address.ts';
+import { VECTOR } from './vector.ts';
+
+const [PROJECT = '', OTHER = ''] = ['prj_01j9zk7v5rfq4bt4n9q1v7h3ce', 'prj_01j9zk7v5rfq4bt4n9q1v7h3cf'].map(
+  (id) => decodeId('prj', id) ?? '',
+);
+const USDT = 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t';
+const STRANGER = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH';
+
+function own(text: string, projectId = PROJECT, network = 'mainnet'): OwnAddress {
+  const parsed = parseAddress(text);
+  if (parsed.kind === 'invalid') throw new Error(parsed.reason);
+  return { network, projectId, account: parsed.account, address: parsed.address };
+}
+
+const installed: InstalledManifest = {
+  ...{ manifest: VECTOR, signatures: [], head: headOf(VECTOR, nativeSha256) },
+  places: new Map([['mainnet', new Map([[USDT, { projectId: PROJECT, leaf: 0 }]])]]),
+};
+
+function guardWith(mode: 'warn' | 'enforce' | null) {
+  const told: string[] = [];
+  const settings = mode && { path: '', pinned: { needed: 1, keys: [] }, mode, dataDir: '' };
+  const guard = createAddressGuard(settings, ({ address }) => void told.push(address));
+  return { guard, told };
+}
+
+test('only an address of its project passes in enforce; on a network that needs none, every one', () => {
+  const { guard, told } = guardWith('enforce');
+  // Before a manifest is in force, nothing of real money is vouched for.
+  expect(() => guard.assertVouched(own(USDT))).toThrow(/there is no manifest/);
+  expect(() => guard.assertVouched(own(USDT, PROJECT, 'nile'))).not.toThrow();
+  guard.install(installed);
+  expect(() => guard.assertVouched(own(USDT))).not.toThrow();
+  expect(() => guard.assertVouched(own(USDT, OTHER))).toThrow(/has it for prj_01j9zk7v5rfq4bt4n9q1v7h3ce instead/);
+  expect(() => guard.assertVouched(own(STRANGER))).toThrow(/serial 1\) does not have it/);
+  expect(told).toEqual([USDT, USDT, STRANGER]);
+});
+
+test('an account that is not that of the text does not pass, vouched for or not', () => {
+  const { guard } = guardWith('warn');
+  const swapped = { ...own(USDT), account: own(STRANGER).account };
+  expect(() => guard.assertVouched(swapped)).toThrow(/somebody changed an address/);
+});
+
+test('in warn it is told, and without settings nothing is', () => {
+  const warning = guardWith('warn');
+  warning.guard.install(installed);
+  expect(() => warning.guard.assertVouched(own(STRANGER))).not.toThrow();
+  expect(warning.told).toEqual([STRANGER]);
+  const off = guardWith(null);
+  expect(() => off.guard.assertVouched(own(STRANGER))).not.toThrow();
+  expect(off.told).toEqual([]);
+});

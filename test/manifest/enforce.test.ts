@@ -1,0 +1,227 @@
+import { randomBytes } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { unixMs } from '../../src/domain/time.ts';
+import { commandActor } from '../../src/operator/actor.ts';
+import { recordedActor } from '../../src/operator/record-actions.ts';
+import { deriveNextAddresses } from '../../src/payments/derive-addresses.ts';
+import type { AccountXpub } from '../../src/tron/account-xpub.ts';
+import { parseAddress } from '../../src/tron/address.ts';
+import { runSql } from '../contract/sql.ts';
+import { openEventStream } from '../support/event-stream.ts';
+import { createInvoice, eventually, inboxOf, payableOf, readInvoice, untilStatus } from '../support/service.ts';
+import { type GuardedService, startGuardedService } from './guarded-service.ts';
+import { OTHER_XPUB } from './xpubs.ts';
+
+const THIEF = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH';
+const THIEF_ACCOUNT = Buffer.from(accountOf(THIEF), 'hex');
+
+function accountOf(address: string): string {
+  const parsed = parseAddress(address);
+  if (parsed.kind !== 'ok') throw new Error(parsed.reason);
+  return parsed.account;
+}
+
+/** A thief's address in the pool, in the place of the honest ones. */
+async function plant(service: GuardedService): Promise<void> {
+  await runSql(
+    service,
+    `insert into addresses (id, project_id, network, account, address, policy, position)
+     select gen_random_uuid(), $1, 'devnet', $2, $3, 'tail', 99`,
+    [service.project.id, THIEF_ACCOUNT, THIEF],
+  );
+  await runSql(service, 'update addresses set retired_at = now() where project_id = $1 and address <> $2', [
+    service.project.id,
+    THIEF,
+  ]);
+}
+
+/** None of the faces shows a thief's address, and the page says what to do. */
+async function expectSuspended(service: GuardedService, { checkoutUrl, invoiceId }: Record<string, string>) {
+  for (const url of [checkoutUrl, `${checkoutUrl}/parts`, `${checkoutUrl}/live`, `${checkoutUrl}/receipt`]) {
+    const response = await fetch(url ?? '');
+    expect([url, response.status]).toEqual([url, 503]);
+    const text = await response.text();
+    expect(text, url).not.toContain(THIEF);
+    expect(text, url).not.toContain('<svg');
+  }
+  expect(await (await fetch(checkoutUrl ?? '')).text()).toContain('Payment is suspended. Do not pay');
+  const answer = await readInvoice(service, invoiceId ?? '');
+  expect(answer).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
+  expect(answer.body.detail).toContain('must not be paid');
+  expect(JSON.stringify(answer)).not.toContain(THIEF);
+}
+
+test('an honest address is served as before, and paid', async () => {
+  const service = await startGuardedService();
+  const { body } = await createInvoice(service);
+  const { address, amountMicro } = await payableOf(service, body.invoiceId);
+  await service.payer.transfer({ contract: service.devnet.usdtContract, to: address, amountMicro });
+  service.devnet.mineUntilSolid();
+  await untilStatus(service, body.invoiceId, 'PAID');
+  expect(await service.unvouched()).toEqual({});
+});
+
+test('a thief’s address that was inserted is shown nowhere and never makes PAID; the alarm names it', async () => {
+  const service = await startGuardedService();
+  await plant(service);
+  const { status, body } = await createInvoice(service);
+  if (status === 201) {
+    await expectSuspended(service, body);
+    const [row] = await runSql(service, 'select payable_micro from invoices order by created_at desc limit 1');
+    const amountMicro = BigInt(String(row?.['payable_micro']));
+    await service.payer.transfer({ contract: service.devnet.usdtContract, to: THIEF, amountMicro });
+    service.devnet.mineUntilSolid();
+  } else {
+    expect(status).toBe(503);
+  }
+  const alarms = await eventually(service.unvouched, (open) => Object.keys(open).length > 0);
+  expect(Object.keys(alarms)).toEqual([THIEF]);
+  expect(alarms[THIEF]).toContain('does not have it');
+  expect(await runSql(service, `select 1 from invoices where status = 'PAID'`)).toEqual([]);
+  expect(JSON.stringify(await inboxOf(service))).not.toContain(THIEF);
+  // And no start hands it out.
+  await service.stopService();
+  await expect(service.restart()).rejects.toMatchObject({
+    code: 'ADDRESS_NOT_VOUCHED',
+    message: expect.stringContaining(THIEF),
+  });
+});
+
+test('an address whose text and account the owner of the database changed is shown nowhere, and a repair loses nothing', async () => {
+  const service = await startGuardedService();
+  const { body } = await createInvoice(service);
+  const { address, amountMicro } = await payableOf(service, body.invoiceId);
+  const stream = await openEventStream(`${body.checkoutUrl}/live`);
+  const guards = (verb: string) => `alter table addresses ${verb} trigger addresses_keep_what_they_are`;
+  const [own] = await runSql(service, 'select account from addresses where project_id = $1', [service.project.id]);
+  await runSql(service, guards('disable'));
+  await runSql(service, 'update addresses set address = $1, account = $2', [THIEF, THIEF_ACCOUNT]);
+
+  await expectSuspended(service, body);
+  await service.payer.transfer({ contract: service.devnet.usdtContract, to: THIEF, amountMicro });
+  service.devnet.mineUntilSolid();
+  await eventually(service.unvouched, (open) => THIEF in open);
+  expect(await runSql(service, `select 1 from invoices where status = 'PAID'`)).toEqual([]);
+  expect(stream.text()).not.toContain(THIEF);
+  stream.close();
+
+  await runSql(service, 'update addresses set address = $1, account = $2', [address, own?.['account']]);
+  await runSql(service, guards('enable'));
+  await service.payer.transfer({ contract: service.devnet.usdtContract, to: address, amountMicro });
+  service.devnet.mineUntilSolid();
+  await untilStatus(service, body.invoiceId, 'PAID');
+});
+
+test('an address that waits for its signature is served once the manifest that has it is installed, without a restart', async () => {
+  const service = await startGuardedService();
+  await plant(service);
+  const { status, body } = await createInvoice(service);
+  if (status === 201) await expectSuspended(service, body);
+  await eventually(service.unvouched, (open) => THIEF in open);
+  // It was ours all the time.
+  await service.vouchFor([...service.project.addresses, THIEF]);
+  if (status !== 201) return;
+  const healed = await eventually(
+    () => readInvoice(service, body.invoiceId),
+    (answer) => answer.status === 200,
+  );
+  expect(healed.body.payment.address).toBe(THIEF);
+  expect((await fetch(body.checkoutUrl)).status).toBe(200);
+  const { amountMicro } = await payableOf(service, body.invoiceId);
+  await service.payer.transfer({ contract: service.devnet.usdtContract, to: THIEF, amountMicro });
+  service.devnet.mineUntilSolid();
+  await untilStatus(service, body.invoiceId, 'PAID');
+  await eventually(service.unvouched, (open) => Object.keys(open).length === 0);
+});
+
+test('an older manifest, an unsigned one and none are refused: by a start, and by a running service, which keeps the newest', async () => {
+  const service = await startGuardedService();
+  const older = await readFile(service.manifestPath, 'utf8');
+  await service.vouchFor([...service.project.addresses, THIEF]);
+  const newest = await readFile(service.manifestPath, 'utf8');
+  await service.restart();
+  await service.stopService();
+  for (const [text, says] of [
+    [older, 'serial 1, and serial 2 was in force'],
+    [newest.replace('"serial":2', '"serial":3'), '0 of the 1 pinned keys signed it'],
+    ['', 'not JSON'],
+  ] as const) {
+    await writeFile(service.manifestPath, text);
+    await expect(service.restart()).rejects.toMatchObject({
+      code: 'MANIFEST_REFUSED',
+      message: expect.stringContaining(says),
+    });
+  }
+  await writeFile(service.manifestPath, newest);
+  await service.restart();
+  await writeFile(service.manifestPath, older);
+  const alarms = await eventually(service.unvouched, (open) => 'addresses.manifest' in open);
+  expect(alarms['addresses.manifest']).toContain('serial 2 was in force here');
+  expect((await createInvoice(service)).status).toBe(201);
+  await writeFile(service.manifestPath, newest);
+  await eventually(service.unvouched, (open) => Object.keys(open).length === 0);
+});
+
+test('in the mode warn a planted address is served, and an alarm', async () => {
+  const service = await startGuardedService('warn');
+  await plant(service);
+  const { body } = await createInvoice(service);
+  expect((await readInvoice(service, body.invoiceId)).body.payment.address).toBe(THIEF);
+  await eventually(service.unvouched, (open) => THIEF in open);
+  await service.restart();
+  expect((await fetch(body.checkoutUrl)).status).toBe(200);
+});
+
+test('a manifest that has expired goes on vouching, and is an alarm', async () => {
+  const service = await startGuardedService();
+  await service.vouchFor(service.project.addresses, { notAfter: '2020-01-01T00:00:00.000Z' });
+  const alarms = await eventually(service.unvouched, (open) => 'addresses.manifest' in open);
+  expect(alarms['addresses.manifest']).toContain('was good until 2020-01-01');
+  const { body } = await createInvoice(service);
+  expect((await fetch(body.checkoutUrl)).status).toBe(200);
+});
+
+test('a planted address that was taken out of use holds up nothing: its invoice expires, its transfers are none of ours', async () => {
+  const service = await startGuardedService('warn');
+  const honest = await createInvoice(service);
+  const own = await payableOf(service, honest.body.invoiceId);
+  await plant(service);
+  const planted = await createInvoice(service);
+  const theirs = await payableOf(service, planted.body.invoiceId);
+  expect(theirs.address).toBe(THIEF);
+  await runSql(service, 'update addresses set retired_at = case when address = $1 then now() end', [THIEF]);
+  service.enforce();
+  await service.restart();
+  const { usdtContract: contract } = service.devnet;
+  await service.payer.transfer({ contract, to: theirs.address, amountMicro: theirs.amountMicro });
+  await service.payer.transfer({ contract, to: own.address, amountMicro: own.amountMicro });
+  service.devnet.mineUntilSolid();
+  await untilStatus(service, honest.body.invoiceId, 'PAID');
+  const after = await createInvoice(service);
+  service.devnet.mine(1, { timestampMs: Math.ceil(Date.parse(after.body.expiresAt) / 3000) * 3000 + 3000 });
+  service.devnet.mineUntilSolid();
+  await untilStatus(service, after.body.invoiceId, 'EXPIRED');
+  const rows = await runSql(
+    service,
+    `select status from invoices where address_id in (select id from addresses where address = $1)`,
+    [THIEF],
+  );
+  expect(rows).toEqual([{ status: 'EXPIRED' }]);
+  await expectSuspended(service, planted.body);
+});
+
+test('an account key that was swapped yields no address: what it derives is not signed, and is not added', async () => {
+  const service = await startGuardedService();
+  const derive = deriveNextAddresses(
+    {
+      db: service.db,
+      now: () => unixMs(Date.now()),
+      random: randomBytes,
+      actor: recordedActor(commandActor('anna', null)),
+    },
+    { projectId: service.project.id, xpub: OTHER_XPUB as AccountXpub, count: 2, policy: null },
+  );
+  await expect(derive).rejects.toMatchObject({ code: 'ADDRESS_NOT_VOUCHED' });
+  expect(await runSql(service, 'select address from addresses')).toEqual([{ address: service.project.addresses[0] }]);
+});

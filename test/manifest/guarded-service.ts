@@ -1,0 +1,66 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { formatManifest, type Manifest } from '../../src/domain/manifest/manifest.ts';
+import { headOf } from '../../src/domain/manifest/manifest-head.ts';
+import { signHead } from '../../src/domain/manifest/manifest-signature.ts';
+import { nativeSha256 } from '../../src/payments/manifest/read-installed.ts';
+import type { ServiceOptions } from '../../src/service.ts';
+import { findLedgerIdentity } from '../../src/store/db/ledger-identity.ts';
+import { runSql } from '../contract/sql.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+
+const SIGNING_KEY = new Uint8Array(32).fill(7);
+
+export type GuardedService = TestService & {
+  manifestPath: string;
+  pinned: { needed: number; keys: string[] };
+  /** Signs a manifest that vouches for these addresses of the project, and puts it where the service looks. */
+  vouchFor(addresses: readonly string[], changes?: Partial<Manifest>): Promise<Manifest>;
+  /** From the next start on. */
+  enforce(): void;
+  /** The open alarms `address-not-vouched`, by subject. */
+  unvouched(): Promise<Record<string, string>>;
+};
+
+/** A service whose addresses are vouched for, in force. */
+export async function startGuardedService(mode: 'warn' | 'enforce' = 'enforce'): Promise<GuardedService> {
+  const folder = await mkdtemp(join(tmpdir(), 'quittance-manifest-'));
+  const config: { addressManifest?: NonNullable<ServiceOptions['config']['addressManifest']> } = {};
+  const service = await startTestService({ config });
+  onTestFinished(async () => {
+    await service.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+  const manifestPath = join(folder, 'addresses.manifest');
+  const ledgerId = (await findLedgerIdentity(service.db))?.id ?? '';
+  let previous: { serial: number; digest: string } | null = null;
+  const vouchFor: GuardedService['vouchFor'] = async (addresses, changes = {}) => {
+    const entry = { addresses, maxSurcharge: '0.01', policy: 'tail' as const, xpubs: [] };
+    const manifest: Manifest = {
+      ...{ v: 1, ledgerId, serial: (previous?.serial ?? 0) + 1, previous: previous?.digest ?? null },
+      ...{ notAfter: '2099-01-01T00:00:00.000Z', networks: { devnet: { [service.project.projectId]: entry } } },
+      ...changes,
+    };
+    const { text, digest } = headOf(manifest, nativeSha256);
+    await writeFile(manifestPath, formatManifest({ manifest, signatures: [signHead(text, SIGNING_KEY)] }));
+    previous = { serial: manifest.serial, digest };
+    return manifest;
+  };
+  await vouchFor(service.project.addresses);
+  const pinned = { needed: 1, keys: [signHead('', SIGNING_KEY).key] };
+  config.addressManifest = { path: manifestPath, pinned, mode, dataDir: join(folder, 'data') };
+  await service.restart();
+  const enforce = () => {
+    if (config.addressManifest !== undefined) config.addressManifest = { ...config.addressManifest, mode: 'enforce' };
+  };
+  const unvouched = async () => {
+    const rows = await runSql(
+      service,
+      `select subject, detail from alarms where kind = 'address-not-vouched' and resolved_at is null`,
+    );
+    return Object.fromEntries(rows.map(({ subject, detail }) => [subject, detail]));
+  };
+  return Object.assign(Object.create(service), { manifestPath, pinned, vouchFor, unvouched, enforce });
+}
