@@ -6,8 +6,8 @@ import { createSealNotifier } from '../payments/notify-changed-row.ts';
 import { createDamageNotifier } from '../payments/notify-damaged-address.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { createAdmission } from '../store/db/admit-server.ts';
-import { CONNECT_TIMEOUT_MS, type Database, openDatabase } from '../store/db/database.ts';
-import { createSeals, type Seals } from '../store/db/seals.ts';
+import { CONNECT_TIMEOUT_MS, type Database, openDatabase, type Seals } from '../store/db/database.ts';
+import { createSeals } from '../store/db/seals.ts';
 import type { ServiceOptions } from './service-options.ts';
 
 /**

@@ -3,8 +3,7 @@ import { AppError } from '../../domain/errors.ts';
 import { type AddressChecks, readAddresses } from './address-column.ts';
 import { type Admission, createAdmission } from './admit-server.ts';
 import { keepListening } from './listen.ts';
-import { isSealParameter, readSeals, type Sealer } from './seal.ts';
-import type { Seals } from './seals.ts';
+import { isSealParameter, readSeals, type Sealer, type SealJudge } from './seal.ts';
 import type { Parameter, Row, Shape, Statement } from './statement.ts';
 import { rethrow } from './unavailable.ts';
 
@@ -47,6 +46,9 @@ export type DatabaseOptions = {
   /** Seals what is written, and examines what is read; absent: neither. */
   seals?: Seals;
 };
+
+/** The seals of a process: `open` finds the keys when they are needed first; `null` where there are none. */
+export type Seals = { judge: SealJudge; open(sql: Sql): Promise<Sealer | null> };
 
 type Watch = Pick<DatabaseOptions, 'addressChecks' | 'seals'>;
 

@@ -1,5 +1,4 @@
 import { AppError } from '../../domain/errors.ts';
-import type { ColumnType, Parameter } from './statement.ts';
 
 /**
  * A table whose rows carry a MAC, so that who can write to the database, but does not hold the master key, can neither make a row nor
@@ -17,7 +16,8 @@ export type SealedTable<Fields extends SealedFields = SealedFields> = {
 };
 
 /** By the names of rows. The first one names the row, and is never null. Times are milliseconds, bytes a `Buffer` or hex. */
-export type SealedFields = { readonly [name: string]: ColumnType | 'json' };
+export type SealedFields = { readonly [name: string]: SealedType | `${SealedType}?` };
+type SealedType = 'uuid' | 'text' | 'text[]' | 'int4' | 'int8' | 'numeric' | 'bytea' | 'timestamptz' | 'json';
 
 /** What was wrong with a row. `unsealed`: it has no MAC; `unknown-key`: the key that made it is not at hand. */
 export type SealProblem = {
@@ -35,7 +35,7 @@ export type Sealer = {
   /** Reads the keys again, for another process may have made a new one. */
   reload(): Promise<void>;
 };
-export type SealedRow = { readonly [name: string]: unknown };
+type SealedRow = { readonly [name: string]: unknown };
 export type OpenedSeal = { values: readonly (string | null)[]; problem: SealProblem['kind'] | null };
 
 export function sealedTable<const Fields extends SealedFields>(
@@ -56,8 +56,8 @@ export function sealOf<Fields extends SealedFields>(
   return { table, row };
 }
 
-export function isSealParameter(value: Parameter): value is SealParameter {
-  return typeof value === 'object' && value !== null && 'table' in value;
+export function isSealParameter(value: unknown): value is SealParameter {
+  return typeof value === 'object' && value !== null && 'table' in value && 'row' in value;
 }
 
 /** The SQL of a field `seal: sealed(TABLE)`: the MAC and what it covers, as one text; null where none is needed. `row`: `i.`. */
@@ -67,7 +67,7 @@ export function sealColumn({ fields, mac, needed }: SealedTable, row: string): s
   return needed === null ? text : `case when ${needed(row)} then ${text} end`;
 }
 
-function textOf(column: string, type: ColumnType | 'json'): string {
+function textOf(column: string, type: SealedFields[string]): string {
   switch (type.replace('?', '')) {
     case 'bytea':
       return `encode(${column}, 'hex')`;
@@ -119,7 +119,7 @@ export type SealColumn = {
 };
 
 /** How the seals of what is read are judged. `require`: a row that is not as it was sealed is read by nobody. */
-export type SealMode = 'warn' | 'require';
+type SealMode = 'warn' | 'require';
 export type SealJudge = { mode: SealMode; onProblem(problem: SealProblem): void };
 
 /**

@@ -1,12 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { KeyRing } from '../../runtime/key-ring.ts';
-import type { Sql } from './database.ts';
+import type { Seals } from './database.ts';
 import { findLedgerIdentity, takeLedger } from './ledger-identity.ts';
 import type { Sealer, SealJudge } from './seal.ts';
 import { createSealer } from './sealer.ts';
-
-/** The seals of a process: the keys are opened when they are needed first. */
-export type Seals = { judge: SealJudge; open(sql: Sql): Promise<Sealer | null> };
 
 /** `keyRing`: `null` where the process has no master key, so that it neither seals nor examines. */
 export function createSeals(judge: SealJudge, keyRing: () => Promise<KeyRing | null>): Seals {
