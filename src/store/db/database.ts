@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { AppError } from '../../domain/errors.ts';
-import { type AddressChecks, readAddresses } from './address-column.ts';
+import { type AddressChecks, lacksKey, readAddresses } from './address-column.ts';
 import { type Admission, createAdmission } from './admit-server.ts';
 import { keepListening } from './listen.ts';
 import { isSealParameter, readSeals, type Sealer, type SealJudge } from './seal.ts';
@@ -127,13 +127,16 @@ export function openDatabase(options: DatabaseOptions): Database {
 export function sqlOn(queryable: pg.Pool | pg.ClientBase, { addressChecks, seals }: Watch = {}): Sql {
   const sql: Sql = {
     run: async (statement, parameters) => {
-      const { name, text, sealColumns } = statement;
-      const isSealed = seals !== undefined && (sealColumns.length > 0 || parameters.some(isSealParameter));
+      const { name, text, sealColumns, addressColumns } = statement;
+      const isRead = sealColumns.length + addressColumns.length > 0;
+      const isSealed = seals !== undefined && (isRead || parameters.some(isSealParameter));
       const sealer = isSealed ? await sql.sealer() : null;
       const query = { name, text, values: parameters.map((value) => bindable(value, sealer)) };
       const { rows } = await (queryable as pg.Pool).query(query).catch(rethrow);
-      readAddresses(statement, rows, addressChecks);
-      if (sealColumns.length > 0) await readSeals(statement, rows, sealer, seals?.judge ?? null);
+      const judge = seals?.judge ?? null;
+      if (sealer !== null && lacksKey(statement, rows, sealer)) await sealer.reload();
+      readAddresses(statement, rows, addressChecks, sealer && judge && { sealer, judge });
+      if (sealColumns.length > 0) await readSeals(statement, rows, sealer, judge);
       return rows.map(statement.read);
     },
     sealer: async () => (seals === undefined ? null : seals.open(sql)),

@@ -32,6 +32,8 @@ export type Sealer = {
   seal(table: SealedTable, row: SealedRow): Buffer;
   /** Examines a column that `sealColumn` made: the fields that its MAC covers, and what is wrong. */
   open(table: SealedTable, column: string): OpenedSeal;
+  /** Whether the key that made a MAC (hex) is not at hand. */
+  lacksKeyOf(mac: string): boolean;
   /** Reads the keys again, for another process may have made a new one. */
   reload(): Promise<void>;
 };

@@ -37,6 +37,7 @@ export function createSealer(ring: KeyRing, ledgerId: string): Sealer {
     return { values, problem: isRight ? null : 'changed' };
   };
   return {
+    lacksKeyOf: (mac) => ring.find(mac.slice(0, KEY_ID_BYTES * 2)) === undefined,
     reload: () => ring.reload(),
     seal: (table, row) => {
       const { id } = ring.current();
