@@ -47,8 +47,8 @@ export type DatabaseOptions = {
   seals?: Seals;
 };
 
-/** The seals of a process: `open` finds the keys when they are needed first; `null` where there are none. */
-export type Seals = { judge: SealJudge; open(sql: Sql): Promise<Sealer | null> };
+/** The seals of a process: `open` finds the keys when they are needed first; `null` where there are none. `mayCreate`: to seal with. */
+export type Seals = { judge: SealJudge; open(sql: Sql, mayCreate: boolean): Promise<Sealer | null> };
 
 type Watch = Pick<DatabaseOptions, 'addressChecks' | 'seals'>;
 
@@ -129,8 +129,8 @@ export function sqlOn(queryable: pg.Pool | pg.ClientBase, { addressChecks, seals
     run: async (statement, parameters) => {
       const { name, text, sealColumns, addressColumns } = statement;
       const isRead = sealColumns.length + addressColumns.length > 0;
-      const isSealed = seals !== undefined && (isRead || parameters.some(isSealParameter));
-      const sealer = isSealed ? await sql.sealer() : null;
+      const isWritten = parameters.some(isSealParameter);
+      const sealer = isRead || isWritten ? ((await seals?.open(sql, isWritten)) ?? null) : null;
       const query = { name, text, values: parameters.map((value) => bindable(value, sealer)) };
       const { rows } = await (queryable as pg.Pool).query(query).catch(rethrow);
       const judge = seals?.judge ?? null;
@@ -139,7 +139,7 @@ export function sqlOn(queryable: pg.Pool | pg.ClientBase, { addressChecks, seals
       if (sealColumns.length > 0) await readSeals(statement, rows, sealer, judge);
       return rows.map(statement.read);
     },
-    sealer: async () => (seals === undefined ? null : seals.open(sql)),
+    sealer: async () => (seals === undefined ? null : seals.open(sql, true)),
     script: async (text) => {
       // The types do not know that a query has a timeout of its own.
       const query: pg.QueryConfig & { query_timeout: number } = { text, query_timeout: SCRIPT_TIMEOUT_MS };

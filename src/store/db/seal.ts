@@ -17,7 +17,10 @@ export type SealedTable<Fields extends SealedFields = SealedFields> = {
 
 /** By the names of rows. The first one names the row, and is never null. Times are milliseconds, bytes a `Buffer` or hex. */
 export type SealedFields = { readonly [name: string]: SealedType | `${SealedType}?` };
-type SealedType = 'uuid' | 'text' | 'text[]' | 'int4' | 'int8' | 'numeric' | 'bytea' | 'timestamptz' | 'json';
+type SealedType =
+  | ('uuid' | 'text' | 'text[]' | 'int4' | 'int8' | 'numeric' | 'bytea' | 'timestamptz' | 'json')
+  /** A time that the sandbox brings forward, so that it is not sealed on a local network: see `sealedDeadline`. */
+  | 'deadline';
 
 /** What was wrong with a row. `unsealed`: it has no MAC; `unknown-key`: the key that made it is not at hand. */
 export type SealProblem = {
@@ -64,13 +67,16 @@ export function isSealParameter(value: unknown): value is SealParameter {
 
 /** The SQL of a field `seal: sealed(TABLE)`: the MAC and what it covers, as one text; null where none is needed. `row`: `i.`. */
 export function sealColumn({ fields, mac, needed }: SealedTable, row: string): string {
-  const columns = Object.entries(fields).map(([name, type]) => textOf(`${row}${columnName(name)}`, type));
+  const columns = Object.entries(fields).map(([name, type]) => textOf(row, columnName(name), type));
   const text = `json_build_array(encode(${row}${mac}, 'hex'), ${columns.join(', ')})::text`;
   return needed === null ? text : `case when ${needed(row)} then ${text} end`;
 }
 
-function textOf(column: string, type: SealedFields[string]): string {
+function textOf(row: string, name: string, type: SealedFields[string]): string {
+  const column = `${row}${name}`;
   switch (type.replace('?', '')) {
+    case 'deadline':
+      return `case when ${row}network <> 'devnet' then ${textOf(row, name, 'timestamptz')} end`;
     case 'bytea':
       return `encode(${column}, 'hex')`;
     case 'timestamptz':
@@ -81,6 +87,11 @@ function textOf(column: string, type: SealedFields[string]): string {
     default:
       return `${column}::text`;
   }
+}
+
+/** A deadline as it is sealed. */
+export function sealedDeadline(network: string, at: number): number | null {
+  return network === 'devnet' ? null : at;
 }
 
 /** The same text of a value as it is read or bound. */

@@ -12,7 +12,7 @@ export const SEALED_INVOICE = sealedTable('invoices', {
   payableMicro: 'int8',
   checkoutToken: 'text',
   createdAt: 'timestamptz',
-  expiresAt: 'timestamptz',
+  expiresAt: 'deadline',
   apiKeyId: 'uuid?',
 });
 
