@@ -9,6 +9,7 @@ import { addDeveloperCommands } from './developer/commands.ts';
 import { addEventsCommands } from './events/commands.ts';
 import { addExplainCommand } from './explain/commands.ts';
 import { addKeyCommands } from './key/commands.ts';
+import { addLedgerCommands } from './ledger/commands.ts';
 import { addManifestCommands } from './manifest/commands.ts';
 import { addMasterKeyCommands } from './master-key/commands.ts';
 import { addProjectCommands } from './project/commands.ts';
@@ -45,6 +46,7 @@ export function addCommands(program: Command, terminal: Terminal): void {
   addRequestCommands(program, terminal, print);
   addReceiptCommands(program, terminal, print);
   addMasterKeyCommands(program, terminal, print);
+  addLedgerCommands(program, terminal, print);
   addManifestCommands(program, terminal, print);
   addEventsCommands(program, terminal);
   addExplainCommand(program, terminal, print);

@@ -126,6 +126,10 @@ export const ACTIONS = {
   exportAudit: { role: 'owner', wide: true },
   verifyAudit: { role: 'owner', wide: true },
 
+  sealLedger: { role: 'owner', wide: true, stepUp: true, records: ['ledger.sealed'] },
+  checkSeals: { role: 'owner', wide: true },
+  acceptRow: { role: 'owner', wide: true, stepUp: true, records: ['row.accepted'] },
+
   showSystem: { role: 'owner', wide: true },
   showEnvironment: { role: 'owner', wide: true },
 } as const satisfies Readonly<Record<string, Rule>>;

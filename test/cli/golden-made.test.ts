@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import pg from 'pg';
 import { afterEach, onTestFinished, test, vi } from 'vitest';
 import { uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
@@ -288,6 +289,34 @@ test('endpoints are added, changed, tested, switched and refused as they were', 
   await both(['receipt', 'rotate'], { env: { QUITTANCE_MASTER_KEY: NEXT_MASTER_KEY } });
   await both(['master-key', 'rotate'], { env });
   await run(['master-key', 'status', '--json'], { env });
+  await finishAudited();
+});
+
+test('rows are sealed, found changed and accepted with the same words', async () => {
+  const { both, run, create, env, finishAudited } = await openPart('ledger');
+  const client = new pg.Client({ connectionString: env.DATABASE_OWNER_URL });
+  await client.connect();
+  onTestFinished(() => client.end());
+  await run(['migrate']);
+  await create();
+  await both(['ledger', 'seal', '--check']);
+  await client.query('update projects set mac = null');
+  await both(['ledger', 'seal', '--check']);
+  await both(['ledger', 'seal']);
+  await run(['ledger', 'seal', '--yes', '--by', 'bert']);
+  await both(['ledger', 'seal', '--yes']);
+  await client.query(`update projects set return_url = 'https://thief.example'`);
+  const { rows } = await client.query<{ id: string }>('select id from projects');
+  await both(['ledger', 'seal', '--check']);
+  await both(['ledger', 'seal', '--yes']);
+  await both(['ledger', 'seal', '--accept', `projects:${rows[0]?.id}`]);
+  await run(['ledger', 'seal', '--accept', `projects:${rows[0]?.id}`, '--yes']);
+  await both(['ledger', 'seal', '--accept', `projects:${rows[0]?.id}`, '--yes']);
+  await both(['ledger', 'seal', '--accept', 'events:1']);
+  await both(['ledger', 'seal', '--accept', 'odd:1']);
+  await both(['ledger', 'seal', '--check', '--accept', 'odd:1']);
+  await both(['ledger', 'seal', '--yes'], { env: { DATABASE_OWNER_URL: '' } });
+  await both(['ledger', 'seal', '--check'], { env: { QUITTANCE_ROW_MACS: 'off' } });
   await finishAudited();
 });
 

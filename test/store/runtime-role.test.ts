@@ -14,7 +14,7 @@ import { withClient } from '../support/postgres-template.ts';
 
 await importStatements();
 
-/** What only commands with DATABASE_OWNER_URL say: migrate, restore, restore accept, backup --final. */
+/** What only commands with DATABASE_OWNER_URL say: migrate, restore, restore accept, backup --final, ledger seal, master-key rotate. */
 const OWNERS = [
   'schema-insert-applied',
   'webhook-secret-clear-plain',
@@ -22,6 +22,9 @@ const OWNERS = [
   'restore-bar-addresses',
   'restore-skip-indexes',
   'restore-raise-first-index',
+  ...['account-keys', 'addresses', 'events', 'invoices', 'producer-sets', 'receipt-keys', 'transfers'].map(
+    (table) => `seals-write-${table}`,
+  ),
 ];
 const ROLE = 'quittance_runtime';
 

@@ -20,6 +20,8 @@ export const DONE: Record<OperatorAction['action'], string> = {
   'admin-key.revoked': 'revoked the admin key',
   'master-key.rotated': 'rotated the master key',
   'receipt-key.rotated': 'made a new signing key of receipts',
+  'ledger.sealed': 'sealed the rows that had no seal',
+  'row.accepted': 'sealed anew the row that was changed',
   'webhook.added': 'added the endpoint',
   'webhook.changed': 'changed the endpoint',
   'webhook.enabled': 'enabled the endpoint',

@@ -19,6 +19,8 @@ export type RecordedAction =
   | 'admin-key.revoked'
   | 'master-key.rotated'
   | 'receipt-key.rotated'
+  | 'ledger.sealed'
+  | 'row.accepted'
   | 'webhook.added'
   | 'webhook.changed'
   | 'webhook.enabled'

@@ -33,6 +33,8 @@ export type SealProblem = {
 /** Makes and checks MACs for one ledger. */
 export type Sealer = {
   seal(table: SealedTable, row: SealedRow): Buffer;
+  /** The id of the master key that seals. */
+  keyId(): string;
   /** Examines a column that `sealColumn` made: the fields that its MAC covers, and what is wrong. */
   open(table: SealedTable, column: string): OpenedSeal;
   /** Whether the key that made a MAC (hex) is not at hand. */
@@ -41,7 +43,12 @@ export type Sealer = {
   reload(): Promise<void>;
 };
 type SealedRow = { readonly [name: string]: unknown };
-export type OpenedSeal = { values: readonly (string | null)[]; problem: SealProblem['kind'] | null };
+/** `keyId`: of the master key that it names. */
+export type OpenedSeal = {
+  values: readonly (string | null)[];
+  keyId: string | null;
+  problem: SealProblem['kind'] | null;
+};
 
 export function sealedTable<const Fields extends SealedFields>(
   name: string,

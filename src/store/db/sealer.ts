@@ -28,17 +28,19 @@ export function createSealer(ring: KeyRing, ledgerId: string): Sealer {
   const examine = (table: SealedTable, column: string): OpenedSeal => {
     const [mac, ...fields] = JSON.parse(column) as [string | null, ...unknown[]];
     const values = fields.map(canonical);
-    if (mac === null) return { values, problem: 'unsealed' };
+    if (mac === null) return { values, keyId: null, problem: 'unsealed' };
+    const keyId = mac.slice(0, KEY_ID_BYTES * 2);
     const given = Buffer.from(mac, 'hex');
-    const key = keyOf(mac.slice(0, KEY_ID_BYTES * 2), table);
-    if (key === null) return { values, problem: 'unknown-key' };
+    const key = keyOf(keyId, table);
+    if (key === null) return { values, keyId, problem: 'unknown-key' };
     const [tag, expected] = [given.subarray(KEY_ID_BYTES), tagOf(key, values)];
     const isRight = tag.length === TAG_BYTES && timingSafeEqual(tag, expected);
-    return { values, problem: isRight ? null : 'changed' };
+    return { values, keyId, problem: isRight ? null : 'changed' };
   };
   return {
     lacksKeyOf: (mac) => ring.find(mac.slice(0, KEY_ID_BYTES * 2)) === undefined,
     reload: () => ring.reload(),
+    keyId: () => ring.current().id,
     seal: (table, row) => {
       const { id } = ring.current();
       const key = keyOf(id, table);

@@ -1,0 +1,99 @@
+import { AppError } from '../../domain/errors.ts';
+import { acceptRow, type ChangedRow, selectChangedRow } from '../../operator/ledger/accept-row.ts';
+import { checkSeals, sealLedger } from '../../operator/ledger/seal-ledger.ts';
+import type { SealsView } from '../../operator/ledger/views.ts';
+import { askPerson, hasPerson } from '../terminal/ask-person.ts';
+import { EXIT } from '../terminal/describe-error.ts';
+import { cliActor } from '../terminal/operator.ts';
+import { type Column, tableOf } from '../terminal/table.ts';
+import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
+import { withDatabase } from '../terminal/with-database.ts';
+
+type Options = { check?: boolean; accept?: string; yes?: boolean; by?: string };
+
+const AS_OWNER = { mayCreate: false, mayMigrate: false, asOwner: true };
+
+export async function printSealed(terminal: Terminal, options: Options): Promise<Result> {
+  const { check, accept, by } = options;
+  if (check === true && accept !== undefined) {
+    throw new AppError('USAGE', 'give one of --check and --accept: the first one changes nothing');
+  }
+  const actor = cliActor(terminal, by);
+  const onProgress = terminal.note;
+  if (accept !== undefined) return printAccepted(terminal, accept, options);
+  if (check === true)
+    return printSeals(await withDatabase(terminal, (deps) => checkSeals({ ...deps, onProgress }, actor)));
+  const view = await withDatabase(
+    terminal,
+    async (deps) => {
+      terminal.note(BEFORE);
+      await confirm(terminal, options);
+      return sealLedger({ ...deps, onProgress }, actor);
+    },
+    AS_OWNER,
+  );
+  return printSeals(view);
+}
+
+const BEFORE =
+  'What has no seal is about to get one, and counts as yours from then on, whoever put it there. Run "quittance reconcile" and "quittance manifest verify" first, or compare "quittance address list" with your wallet, and look through "quittance key list", "quittance webhook list" and "quittance project list".';
+
+async function printAccepted(terminal: Terminal, name: string, options: Options): Promise<Result> {
+  const actor = cliActor(terminal, options.by);
+  const data = await withDatabase(
+    terminal,
+    async (deps) => {
+      const row = await selectChangedRow(deps, name);
+      terminal.note(describeRow(row));
+      await confirm(terminal, options);
+      return acceptRow(deps, actor, row);
+    },
+    AS_OWNER,
+  );
+  return {
+    data,
+    text: `sealed anew: ${data.table}:${data.id}`,
+    next: 'once all is put right, close the alarm: quittance chain acknowledge --alarm row-changed',
+  };
+}
+
+function describeRow({ table, id, was, fields }: ChangedRow): string {
+  return `${table}:${id} ${WRONG[was]}. It says now:\n${formatFields(fields.map(([field, value]) => [`  ${field}`, value]))}`;
+}
+
+/** On a terminal somebody says yes; elsewhere `--yes` does. */
+async function confirm(terminal: Terminal, { yes }: Options): Promise<void> {
+  if (yes === true) return;
+  if (!hasPerson(terminal)) {
+    throw new AppError('INVALID_ARGUMENT', 'nothing was sealed: say --yes, or run this in a terminal');
+  }
+  const typed = await askPerson(terminal, 'Type yes to seal this: ');
+  if (typed !== 'yes') throw new AppError('INVALID_ARGUMENT', 'nothing was sealed');
+}
+
+const WRONG = {
+  unsealed: 'has no seal',
+  changed: 'is not as it was sealed',
+  'unknown-key': 'was sealed with a master key that is not at hand',
+};
+
+const TABLES: readonly Column<SealsView['tables'][number]>[] = [
+  ['TABLE', ({ table }) => table],
+  ['SEALED', ({ sealed }) => String(sealed)],
+  ['SEALED NOW', ({ resealed }) => String(resealed)],
+  ['UNSEALED', ({ unsealed }) => String(unsealed)],
+  ['CHANGED', ({ changed }) => String(changed)],
+  ['OTHER KEY', ({ unknownKey }) => String(unknownKey)],
+];
+
+function printSeals(data: SealsView): Result {
+  const wrong = data.wrong.map(({ table, id, kind }) => `${table}:${id} ${WRONG[kind]}`);
+  return {
+    data,
+    text: [tableOf(TABLES, data.tables), wrong.join('\n')].filter((part) => part !== '').join('\n\n'),
+    next: data.good
+      ? 'every row has its seal: QUITTANCE_ROW_MACS=require lets nobody read one that has not'
+      : 'see "A row that was changed" in docs/operations.md',
+    exitCode: data.good ? EXIT.ok : EXIT.failed,
+  };
+}

@@ -1,0 +1,62 @@
+import { AppError } from '../../domain/errors.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import type { Database } from '../../store/db/database.ts';
+import { SEALED_ROWS, type SealedRows } from '../../store/db/sealed-rows.ts';
+import type { Actor } from '../actor.ts';
+import { clip } from '../input/clip.ts';
+import { recordActions } from '../record-actions.ts';
+import { requireOwner, requireSealer } from './require-sealer.ts';
+import type { AcceptedRowView } from './views.ts';
+import { idOfKey, type Judged, resealedRow } from './walk-rows.ts';
+
+type Deps = { db: Database; kind: 'external' | 'embedded'; now(): UnixMs };
+
+/** A row that is not as it was sealed, with what its MAC covers. */
+export type ChangedRow = AcceptedRowView & {
+  fields: readonly (readonly [name: string, value: string | null])[];
+  source: SealedRows;
+  judged: Judged;
+};
+
+const LOOKS_LIKE = { uuid: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, int8: /^\d{1,18}$/, text: /^[^/]{1,200}$/ };
+
+/** Finds a row by `TABLE:ID`, as an alarm and a check of the seals name it. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`, `CONFLICT`. */
+export async function selectChangedRow({ db, kind }: Deps, name: string): Promise<ChangedRow> {
+  const [table = '', id = ''] = [name.slice(0, name.indexOf(':')), name.slice(name.indexOf(':') + 1)];
+  const source = SEALED_ROWS.find((each) => each.table.name === table);
+  if (source === undefined) {
+    const names = SEALED_ROWS.map((each) => each.table.name).join(', ');
+    throw new AppError('INVALID_ARGUMENT', `${clip(name)} names no row: write TABLE:ID, with one of ${names}`);
+  }
+  const sealer = await requireSealer(db);
+  await requireOwner(db, kind);
+  const found = isId(source, id) ? await source.find(db, id) : null;
+  if (found?.seal == null)
+    throw new AppError('NOT_FOUND', `no row of ${table} that needs a seal has the id ${clip(id)}`);
+  const row: Judged['row'] = { key: found.key, seal: found.seal };
+  const opened = sealer.open(source.table, row.seal);
+  if (opened.problem === null)
+    throw new AppError('CONFLICT', `${table}:${id} is as it was sealed: nothing was changed`);
+  const fields = Object.keys(source.table.fields).map((field, place) => [field, opened.values[place] ?? null] as const);
+  return { table, id: idOfKey(row.key), was: opened.problem, fields, source, judged: { row, opened } };
+}
+
+function isId({ keyTypes }: SealedRows, id: string): boolean {
+  return LOOKS_LIKE[keyTypes.at(-1) ?? 'text'].test(id);
+}
+
+/** Seals a row as somebody saw it. Error: `CONFLICT`: it is not so any more. */
+export async function acceptRow({ db, now }: Deps, actor: Actor, row: ChangedRow): Promise<AcceptedRowView> {
+  const { table, id, was, source, judged } = row;
+  const sealer = await requireSealer(db);
+  await db.transaction(async (tx) => {
+    const done = await source.reseal(tx, [resealedRow(sealer, source, judged)]);
+    if (done.length === 0) {
+      throw new AppError('CONFLICT', `${table}:${id} was changed while you looked at it: run this again`);
+    }
+    await recordActions(tx, actor, now(), [
+      { projectId: null, action: 'row.accepted', subject: `${table}:${id}`, detail: { was } },
+    ]);
+  });
+  return { table, id, was };
+}

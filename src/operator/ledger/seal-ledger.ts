@@ -1,0 +1,41 @@
+import type { UnixMs } from '../../domain/time.ts';
+import type { Database } from '../../store/db/database.ts';
+import { findLedgerIdentity } from '../../store/db/ledger-identity.ts';
+import type { Actor } from '../actor.ts';
+import { recordActions } from '../record-actions.ts';
+import { requireOwner, requireSealer } from './require-sealer.ts';
+import type { SealsView } from './views.ts';
+import { type Walked, walkRows } from './walk-rows.ts';
+
+type Deps = { db: Database; kind: 'external' | 'embedded'; now(): UnixMs; onProgress(text: string): void };
+
+/**
+ * Seals every row that has no MAC, beside services that run. What was changed stays as it is, and is named. Cut off at any point it is
+ * finished by running it again. Errors: `CONFIG_INVALID`, `CONFLICT`.
+ */
+export async function sealLedger({ db, kind, now, onProgress }: Deps, actor: Actor): Promise<SealsView> {
+  const sealer = await requireSealer(db);
+  await requireOwner(db, kind);
+  const walked = await walkRows({ db, sealer, onProgress }, ({ problem }) => problem === 'unsealed');
+  const view = viewSeals(walked);
+  const sealed = walked.tallies.reduce((sum, { resealed }) => sum + resealed, 0);
+  const ledger = await findLedgerIdentity(db);
+  await recordActions(db, actor, now(), [
+    { projectId: null, action: 'ledger.sealed', subject: ledger?.id ?? '', detail: { sealed, good: view.good } },
+  ]);
+  return view;
+}
+
+/** Looks at every row, and changes none. Error: `CONFIG_INVALID`. */
+export async function checkSeals(
+  { db, onProgress }: Pick<Deps, 'db' | 'onProgress'>,
+  _actor: Actor,
+): Promise<SealsView> {
+  const sealer = await requireSealer(db);
+  return viewSeals(await walkRows({ db, sealer, onProgress }, () => false));
+}
+
+function viewSeals({ tallies, wrong }: Walked): SealsView {
+  const isGood = tallies.every(({ unsealed, changed, unknownKey }) => unsealed + changed + unknownKey === 0);
+  return { good: isGood, tables: tallies, wrong };
+}
