@@ -2,6 +2,7 @@ import pg from 'pg';
 import { openDatabase } from '../src/store/db/database.ts';
 import { migrate } from '../src/store/db/migrate.ts';
 import type { PostgresConnection } from '../src/store/embedded/connection.ts';
+import { benchSeals } from './master-key.ts';
 import { type Shop, seedInvoices, seedShop } from './seed.ts';
 
 /** `fresh` starts without an invoice; `full` holds as many as the run is told. */
@@ -54,7 +55,7 @@ async function migrateAndSeed(connection: PostgresConnection): Promise<Shop> {
   const onError = (error: Error) => {
     throw error;
   };
-  const db = openDatabase({ connection, poolSize: 1, applicationName: 'bench', onError });
+  const db = openDatabase({ connection, poolSize: 1, applicationName: 'bench', onError, seals: benchSeals() });
   try {
     await migrate(db);
     return await seedShop(db);

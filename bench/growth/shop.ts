@@ -12,6 +12,7 @@ import { insertProject } from '../../src/store/ledger/projects.ts';
 import { insertWebhookEndpoint } from '../../src/store/outbox/webhook-endpoints.ts';
 import { type AccountHex, accountToAddress } from '../../src/tron/address.ts';
 import { onServer } from '../databases.ts';
+import { benchSeals } from '../master-key.ts';
 import { MAX_SURCHARGE_MICRO } from '../prices.ts';
 
 /** A project with a key, a webhook endpoint and addresses; `addressIds` by their position. */
@@ -34,7 +35,13 @@ export async function createDatabase(
 
 export function openPool(connection: PostgresConnection): Database {
   // Idle connections may end with the server; statements report their own errors.
-  return openDatabase({ connection, poolSize: POOL_SIZE, applicationName: 'bench', onError: () => {} });
+  return openDatabase({
+    connection,
+    poolSize: POOL_SIZE,
+    applicationName: 'bench',
+    onError: () => {},
+    seals: benchSeals(),
+  });
 }
 
 export async function createGrowthShop(db: Database, policy: Policy, addressCount: number): Promise<GrowthShop> {

@@ -2,17 +2,14 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { addWebhookEndpoint } from '../../src/operator/webhooks/add-endpoint.ts';
-import { createKeyRing, parseMasterKey } from '../../src/runtime/key-ring.ts';
 import { openDatabase } from '../../src/store/db/database.ts';
 import { migrate } from '../../src/store/db/migrate.ts';
 import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
 import { createWebhookSecret } from '../../src/webhooks/sign.ts';
 import { onServer } from '../databases.ts';
-import { BENCH_MASTER_KEY } from '../master-key.ts';
+import { BENCH_KEY_RING, benchSeals } from '../master-key.ts';
 import { type Shop, seedShop } from '../seed.ts';
 import type { Payment } from './day.ts';
-
-const KEY_RING = createKeyRing([parseMasterKey(BENCH_MASTER_KEY)].flatMap((key) => key ?? []));
 
 /** A shop in a database of its own; `accounts` are those of its addresses, in the same order. */
 export type IngestShop = Shop & { connection: PostgresConnection; accounts: string[] };
@@ -28,13 +25,13 @@ export async function createShop(
   const onError = (error: Error) => {
     throw error;
   };
-  const db = openDatabase({ connection, poolSize: 1, applicationName: 'bench', onError });
+  const db = openDatabase({ connection, poolSize: 1, applicationName: 'bench', onError, seals: benchSeals() });
   try {
     await migrate(db);
     const shop = await seedShop(db);
     if (webhookUrl !== null) {
       const endpoint = { id: uuidV7(Date.now(), randomBytes(10)), projectId: shop.projectId, url: webhookUrl };
-      const deps = { db, keyRing: KEY_RING, now: unixMs(Date.now()), random: randomBytes };
+      const deps = { db, keyRing: BENCH_KEY_RING, now: unixMs(Date.now()), random: randomBytes };
       await addWebhookEndpoint(deps, { ...endpoint, secret: createWebhookSecret(randomBytes) });
     }
     const accounts = await onServer(connection, async (client) => {

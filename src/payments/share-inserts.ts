@@ -18,8 +18,8 @@ const MAX_UNDER_WAY = 2;
 /** Beyond sixteen there is little left to share. Each takes 3 KB at most. */
 const MAX_TOGETHER = 32;
 
-/** Each costs a MAC. While half of an address is taken, 94 of 100 draws of so many hold a free one; a lost draw finds out what is free. */
-export const WORDS_EACH = 4;
+/** Each costs a MAC. While a fifth of an address is taken, 96 of 100 draws of so many hold a free one; a lost draw finds out what is free. */
+export const WORDS_EACH = 2;
 
 /** Makes the first statement of creations common to those that come at the same time. */
 export function shareInserts(deps: { db: Sql; places: Places; randomBelow(n: number): number }): SharedInserts {

@@ -1,4 +1,4 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { deriveKey, type KeyRing } from '../../runtime/key-ring.ts';
 import { canonical, type OpenedSeal, type SealedTable, type Sealer } from './seal.ts';
 
@@ -12,16 +12,16 @@ const MAX_KNOWN = 10_000;
  * the ring sealed.
  */
 export function createSealer(ring: KeyRing, ledgerId: string): Sealer {
-  const keys = new Map<string, Buffer>();
+  const keys = new Map<string, KeyObject>();
   const known = new Map<SealedTable, Map<string, OpenedSeal>>();
-  const keyOf = (id: string, table: SealedTable): Buffer | null => {
+  const keyOf = (id: string, table: SealedTable): KeyObject | null => {
     const name = `${id} ${table.name}`;
     const before = keys.get(name);
     if (before !== undefined) return before;
     const master = ring.find(id);
     if (master === undefined) return null;
     const purpose = `quittance row ${table.name} (${Object.keys(table.fields).join(' ')})`;
-    const key = deriveKey(master, { purpose, salt: ledgerId });
+    const key = createSecretKey(deriveKey(master, { purpose, salt: ledgerId }));
     keys.set(name, key);
     return key;
   };
@@ -63,7 +63,7 @@ export function createSealer(ring: KeyRing, ledgerId: string): Sealer {
 }
 
 /** Each value goes in with its length, so that no two rows have the same bytes. */
-function tagOf(key: Buffer, values: readonly (string | null)[]): Buffer {
+function tagOf(key: KeyObject, values: readonly (string | null)[]): Buffer {
   let text = '';
   for (const value of values) text += value === null ? '-' : `${value.length}:${value}`;
   return createHmac('sha256', key).update(text).digest().subarray(0, TAG_BYTES);

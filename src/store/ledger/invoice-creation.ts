@@ -1,4 +1,6 @@
+import { AppError } from '../../domain/errors.ts';
 import type { ProjectedInvoice } from '../../domain/event.ts';
+import type { InvoiceStatus } from '../../domain/invoice.ts';
 import type { MicroUsdt } from '../../domain/money.ts';
 import type { Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
@@ -6,8 +8,7 @@ import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
 import type { Sql } from '../db/database.ts';
 import { type Sealer, sealedDeadline } from '../db/seal.ts';
 import { SEALED_INVOICE } from '../db/sealed-tables.ts';
-import { listColumns, statement } from '../db/statement.ts';
-import { projected } from './invoices.ts';
+import { listColumns, micro, type Row, statement, text } from '../db/statement.ts';
 
 export type NewInvoice = {
   id: string;
@@ -18,6 +19,18 @@ export type NewInvoice = {
   checkoutToken: string;
   now: UnixMs;
 };
+
+/** The five fields, and what the MAC of the row covers besides that the database chose or may have been made to change. */
+const inserted = {
+  id: 'uuid',
+  externalId: 'text',
+  status: text<InvoiceStatus>(),
+  checkoutToken: 'text',
+  expiresAt: 'timestamptz',
+  addressId: 'uuid',
+  requestedMicro: micro<MicroUsdt>('int8'),
+  payableMicro: micro<MicroUsdt>('int8'),
+} as const;
 
 /** What holds for the invoices of a project, as it was read some seconds ago: the statement creates nothing under another rule. */
 export type Rule = {
@@ -76,11 +89,11 @@ const insertText = (members: string, more: string) => `insert into invoices (id,
      where (select i.address_id from invoices i where i.address_id = m.address_id and i.payable_micro = word) is null limit 1) w
    ${more}
    on conflict do nothing
-   returning ${listColumns(projected)}`;
+   returning ${listColumns(inserted)}`;
 
 const statements = {
-  alone: statement('invoice-insert', projected, insertText(ALONE, '')),
-  many: statement('invoice-insert-many', projected, insertText(MANY, KEPT_APART)),
+  alone: statement('invoice-insert', inserted, insertText(ALONE, '')),
+  many: statement('invoice-insert-many', inserted, insertText(MANY, KEPT_APART)),
 };
 
 /**
@@ -95,12 +108,29 @@ export async function insertInvoices(
   const sealer = await db.sealer();
   const fields = invoices.map((invoice) => fieldsOf(invoice, sealer));
   const [only] = fields;
-  if (only !== undefined && fields.length === 1) return [(await db.run(statements.alone, only))[0] ?? null];
   const columns = FIELDS.map((_, index) => fields.map((each) => each[index] ?? null));
-  const created = new Map<unknown, ProjectedInvoice>(
-    (await db.run(statements.many, columns)).map((row) => [row.id, row]),
-  );
-  return invoices.map(({ id }) => created.get(id) ?? null);
+  const rows =
+    only !== undefined && fields.length === 1
+      ? await db.run(statements.alone, only)
+      : await db.run(statements.many, columns);
+  const created = new Map(rows.map((row) => [row.id, row]));
+  return invoices.map((invoice) => {
+    const row = created.get(invoice.id);
+    return row === undefined ? null : asWanted(invoice, row);
+  });
+}
+
+/** A trigger that somebody planted could have changed it. Its MAC would not fit, but that would be found out only later. Error: `ROW_CHANGED`. */
+function asWanted(wanted: PlacedInvoice, { addressId, requestedMicro, payableMicro, ...row }: Row<typeof inserted>) {
+  const isAsWanted =
+    addressId === wanted.addressId &&
+    requestedMicro === wanted.requestedMicro &&
+    wanted.words.includes(payableMicro) &&
+    row.externalId === wanted.externalId &&
+    row.checkoutToken === wanted.checkoutToken &&
+    row.expiresAt === wanted.now + wanted.rule.invoiceLifetimeMs;
+  if (isAsWanted) return row;
+  throw new AppError('ROW_CHANGED', `the database made something else of invoice ${wanted.id} than it was told`);
 }
 
 function fieldsOf(invoice: PlacedInvoice, sealer: Sealer | null): readonly (string | bigint)[] {
