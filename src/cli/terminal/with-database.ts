@@ -194,7 +194,7 @@ async function lockPatiently<Found>(
 function sealing(config: Config, note: (text: string) => void) {
   if (config.rowMacs === 'off') return {};
   const judge = { mode: config.rowMacs, onProblem: (problem: SealProblem) => note(describeSealProblem(problem)) };
-  return { seals: createSeals(judge, () => openKeyRing(config, { mayCreate: true })) };
+  return { seals: createSeals(judge, (mayCreate) => openKeyRing(config, { mayCreate })) };
 }
 
 /** A command runs its statements one after the other; the second connection is for what a transaction leaves outside. */

@@ -13,7 +13,7 @@ export type Sql = {
   run<Fields extends Shape>(statement: Statement<Fields>, parameters: readonly Parameter[]): Promise<Row<Fields>[]>;
   /** Runs plain SQL text with no parameters, many statements at once; for migrations only, which may take up to an hour. */
   script(text: string): Promise<void>;
-  /** What rows are sealed with; `null` where none are. */
+  /** What rows are sealed with that are written now; `null` where none are. */
   sealer(): Promise<Sealer | null>;
 };
 
@@ -123,18 +123,19 @@ export function openDatabase(options: DatabaseOptions): Database {
 
 /** Statements on a pool or on one connection. Errors beside those of PostgreSQL: `ADDRESS_DAMAGED`, `ADDRESS_NOT_VOUCHED`, `ROW_CHANGED`. */
 export function sqlOn(queryable: pg.Pool | pg.ClientBase, { addressChecks, seals }: Watch = {}): Sql {
+  const openSealer = async (isWriting: boolean) => (seals === undefined ? null : seals.open(sql, isWriting));
   const sql: Sql = {
     run: async (statement, parameters) => {
       const { name, text, sealColumns } = statement;
-      const isSealed = seals !== undefined && (sealColumns.length > 0 || parameters.some(isSealParameter));
-      const sealer = isSealed ? await sql.sealer() : null;
+      const isWriting = parameters.some(isSealParameter);
+      const sealer = isWriting || sealColumns.length > 0 ? await openSealer(isWriting) : null;
       const query = { name, text, values: parameters.map((value) => bindable(value, sealer)) };
       const { rows } = await (queryable as pg.Pool).query(query).catch(rethrow);
       readAddresses(statement, rows, addressChecks);
       if (sealColumns.length > 0) await readSeals(statement, rows, sealer, seals?.judge ?? null);
       return rows.map(statement.read);
     },
-    sealer: async () => (seals === undefined ? null : seals.open(sql)),
+    sealer: () => openSealer(true),
     script: async (text) => {
       // The types do not know that a query has a timeout of its own.
       const query: pg.QueryConfig & { query_timeout: number } = { text, query_timeout: SCRIPT_TIMEOUT_MS };
