@@ -53,6 +53,7 @@ describe('with DATABASE_URL', () => {
           '0011_admin_keys.sql',
           '0012_requests.sql',
           '0013_address_changes.sql',
+          '0014_seals.sql',
         ],
       },
     });
@@ -204,6 +205,7 @@ describe('with the embedded database', () => {
         '0011_admin_keys.sql',
         '0012_requests.sql',
         '0013_address_changes.sql',
+        '0014_seals.sql',
       ],
     });
     expect((await runProcess(['project', 'list', '--json'], { env })).code).toBe(0);
