@@ -2,12 +2,12 @@ import type { Network } from '../domain/network.ts';
 import { unixMs } from '../domain/time.ts';
 import { type AddressGuard, createAddressGuard } from '../payments/manifest/address-guard.ts';
 import { createUnvouchedNotifier } from '../payments/manifest/notify-unvouched.ts';
-import { createSealNotifier } from '../payments/notify-changed-row.ts';
 import { createDamageNotifier } from '../payments/notify-damaged-address.ts';
+import { createSealNotifier } from '../payments/row-alarm.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { createAdmission } from '../store/db/admit-server.ts';
-import { CONNECT_TIMEOUT_MS, type Database, openDatabase } from '../store/db/database.ts';
-import { createSeals, type Seals } from '../store/db/seals.ts';
+import { CONNECT_TIMEOUT_MS, type Database, openDatabase, type Seals } from '../store/db/database.ts';
+import { createSeals } from '../store/db/seals.ts';
 import type { ServiceOptions } from './service-options.ts';
 
 /**

@@ -19,7 +19,7 @@ const PLAIN = new Set(
   health hint history hold http id identity import in index initialize input insert inspect invalid invite ip issue item join json judge keep key
   keygen kind label likely limit line link list listen load lock log login logo loopback mac make mark measure merge message migrate mistake money
   move name need never new next note now null number object objects of oklch on open option or order own page part password pasted pause payer paying payment
-  period person pick place plain plan pool postmaster price printable problem progress proof purge queries query question queue random range rank rate raw read
+  period person pick plain plan pool postmaster price printable problem progress proof purge queries query question queue random range rank rate raw read
   reader real receive recognise reconcile record recorder recover reencrypt reference refusal refuse refused register reject remove rename report
   request require reset response restart restore resume retry return revoke rewritten role rotate rounding row rule run running runtime safety save
   scan schedule schema scratch search secret secure select send sender server service session set settings settle shape share show sign signature

@@ -235,7 +235,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     number: 19,
-    day: 5,
+    day: 1,
     bug: 'an invoice is found for whoever knows its id',
     found: /was shown .*, which is of another/,
     plant: rewriting('invoice-select', [['on i.project_id = k.project_id and i.id', 'on i.id']]),

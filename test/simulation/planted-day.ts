@@ -14,7 +14,7 @@ const MINUTE_MS = 60 * SECOND_MS;
 /** The shortest that a project may have, so that the day is short. */
 const LIFETIME_MS = 5 * MINUTE_MS;
 const ORDERS = 5;
-const READS = 12;
+const READS = 30;
 
 /** The cheapest world: one process, one node, few blocks, and nothing that the day does not do. */
 const PLAN = { seed: 11, minutes: 0, troubles: new Set<never>() };

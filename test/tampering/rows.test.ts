@@ -82,7 +82,6 @@ test.each([
   ['the address of an order (5)', 'address_id'],
   ['what is to be paid (6)', 'payable_micro'],
   ['what was asked for (7)', 'requested_micro'],
-  ['the deadline (9)', 'expires_at'],
   ['the order number', 'external_id'],
 ])('whoever changes %s: the order is shown to nobody, and an alarm names it', async (_, column) => {
   const invoice = await newInvoice();
@@ -90,7 +89,6 @@ test.each([
     address_id: `(select id from addresses where project_id <> i.project_id limit 1)`,
     payable_micro: 'payable_micro + 1',
     requested_micro: '1',
-    expires_at: `expires_at + interval '10 years'`,
     external_id: `external_id || 'x'`,
   };
   await createTestProject(service.db);
@@ -228,4 +226,53 @@ test.each([
   expect((await createInvoice(service)).status).toBe(401);
   await untilAlarm('projects');
   expect((await fetch(invoice.checkoutUrl)).status).toBe(503);
+});
+
+test('whoever changes text and account of an address (1, 2) has no page, and nothing PAID', async () => {
+  const invoice = await newInvoice();
+  const account = randomBytes(20);
+  await pastGuards('addresses', 'update addresses set account = $1, address = tron_address($1)', [account]);
+  await expectShownToNobody(invoice);
+  await untilAlarm('addresses');
+});
+
+test('whoever rewrites what an event said (16) has the feed stopped', async () => {
+  const invoice = await newInvoice();
+  const { address, amountMicro } = await payableOf(service, invoice.invoiceId);
+  await service.payer.transfer({ contract: service.devnet.usdtContract, to: address, amountMicro });
+  service.devnet.mineUntilSolid();
+  await untilStatus(service, invoice.invoiceId, 'PAID');
+  await pastGuards('events', `update events set body = replace(body, 'PAID', 'EXPIRED')`);
+  const feed = await call(`${service.url}/v1/events`, { headers: { 'x-api-key': service.project.apiKey } });
+  expect(feed).toMatchObject({ status: 503, body: { code: 'INTEGRITY' } });
+});
+
+test('whoever swaps an account key (41) has no address derived from it', async () => {
+  const { findAccountKey } = await import('../../src/store/ledger/account-keys.ts');
+  const xpub = `xpub${'6'.repeat(107)}`;
+  await asService(
+    `insert into account_keys (id, project_id, network, xpub, first_index, auto_derive_limit) values ($1, $2, 'devnet', $3, 0, 100)`,
+    [randomUUID(), service.project.id, xpub],
+  );
+  await expect(findAccountKey(service.db, 'devnet', xpub)).rejects.toMatchObject({ code: 'ROW_CHANGED' });
+});
+
+test('whoever inserts a set of producers (39), or moves the cursor (42), stops the watcher, which says so and believes nothing', async () => {
+  const { findProducerSets } = await import('../../src/store/chain/producer-sets.ts');
+  await asService(
+    `insert into producer_sets (network, chain_time, replaced_after, reason, producers, nodes)
+     select network, now(), now(), 'operator', producers, nodes from producer_sets limit 1`,
+  );
+  await expect(findProducerSets(service.db, 'devnet', 3)).rejects.toMatchObject({ code: 'ROW_CHANGED' });
+  await asService(`update chain_cursors set solid_number = solid_number + 100000`);
+  await untilAlarm('chain_cursors');
+});
+
+test('in warn the same is an alarm, and everything goes on', async () => {
+  await service.stop();
+  service = await startTestService({ config: { rowMacs: 'warn' } });
+  const invoice = await newInvoice();
+  await pastGuards('invoices', `update invoices set external_id = 'other' where id = $1`, [invoice.uuid]);
+  expect((await readInvoice(service, invoice.invoiceId)).status).toBe(200);
+  await untilAlarm(invoice.uuid);
 });

@@ -190,11 +190,16 @@ async function lockPatiently<Found>(
   }
 }
 
-/** A command must not seal anew what somebody changed, so it judges as the service does. */
+/**
+ * A command must not seal anew what somebody changed, so it judges as the service does. Rows of an older release, which have no seal yet, and
+ * keys that are lost are told of elsewhere.
+ */
 function sealing(config: Config, note: (text: string) => void) {
   if (config.rowMacs === 'off') return {};
-  const judge = { mode: config.rowMacs, onProblem: (problem: SealProblem) => note(describeSealProblem(problem)) };
-  return { seals: createSeals(judge, (mayCreate) => openKeyRing(config, { mayCreate })) };
+  const onProblem = (problem: SealProblem) => {
+    if (problem.kind === 'changed') note(describeSealProblem(problem));
+  };
+  return { seals: createSeals({ mode: config.rowMacs, onProblem }, (mayCreate) => openKeyRing(config, { mayCreate })) };
 }
 
 /** A command runs its statements one after the other; the second connection is for what a transaction leaves outside. */

@@ -1,9 +1,8 @@
-import { AppError } from '../../domain/errors.ts';
 import { encodeId } from '../../domain/ids.ts';
 import { keyMode, type Network } from '../../domain/network.ts';
 import { BALANCE_CHECKS } from '../../store/chain/balance-checks.ts';
 import { INCOMING_TRANSFERS } from '../../store/chain/incoming.ts';
-import { describeDamaged, type OwnAddress, readAddress } from '../../store/db/address-column.ts';
+import type { OwnAddress } from '../../store/db/address-column.ts';
 import { OFFERED_ADDRESSES } from '../../store/ledger/allocation.ts';
 import { OVERDUE } from '../../store/ledger/invoice-changes.ts';
 import { type AddressProof, type InstalledManifest, type ManifestSettings, proveAddress } from './read-installed.ts';
@@ -18,8 +17,6 @@ export type AddressGuard = {
   refuse(address: OwnAddress, statement?: string): string | null;
   /** Whether it is left out: a transfer to it is none of ours, as nobody vouches for it and it was taken out of use; or no order gets it. */
   passesOver(address: OwnAddress, statement: string): boolean;
-  /** The same, thrown: for who has an address from elsewhere than a column of the type `address`. Errors: `ADDRESS_DAMAGED`, `ADDRESS_NOT_VOUCHED`. */
-  assertVouched(address: OwnAddress): void;
   /** Why an address is not vouched for, whatever the mode. */
   lackOf(address: Pick<OwnAddress, 'network' | 'projectId' | 'address'>): string | null;
   /** The proof for whoever pays to an address; `null` where none is vouched for, or no manifest is in force. */
@@ -76,12 +73,6 @@ export function createAddressGuard(
       (OFFERED.includes(statement) && refuse(own, statement) !== null),
     setAside: (addresses) => {
       aside = new Set(addresses.map(keyOf));
-    },
-    assertVouched: (own) => {
-      const read = readAddress(`${own.network} ${own.projectId} ${own.account} ${own.address}`);
-      if (read.kind === 'damaged') throw new AppError('ADDRESS_DAMAGED', describeDamaged(read));
-      const reason = refuse(own);
-      if (reason !== null) throw new AppError('ADDRESS_NOT_VOUCHED', reason);
     },
     proofOf: (network, address) => installed && proveAddress(installed, network, address),
     installed: () => installed,

@@ -1,5 +1,7 @@
 import { AppError } from '../../domain/errors.ts';
 import { type AccountHex, accountToAddress, type TronAddress } from '../../tron/address.ts';
+import { describeSealProblem, type Sealer, type SealJudge } from './seal.ts';
+import { SEALED_ADDRESS } from './sealed-tables.ts';
 import type { Statement } from './statement.ts';
 
 /** An address whose text is not that of its account: one of the two was changed past the guards of the database. */
@@ -7,12 +9,17 @@ export type DamagedAddress = { network: string; account: AccountHex; stored: str
 
 /** An address as it stands in the database, with the project that has it (UUID). Its text is that of its account. */
 export type OwnAddress = { network: string; projectId: string; account: AccountHex; address: TronAddress };
+type StoredAddress = OwnAddress & { id: string; mac: string | null };
 
-export type ReadAddress = ({ kind: 'ok' } & OwnAddress) | ({ kind: 'damaged' } & DamagedAddress);
+type ReadAddress = ({ kind: 'ok' } & StoredAddress) | ({ kind: 'damaged' } & DamagedAddress);
 
-/** A column of the type `address` in SQL: `devnet 018f…UUID… 40 hex characters… T…`. `table`: the name or alias of `addresses`. */
+/** A column of the type `address` in SQL: network, project, account, id, MAC and text, with spaces between. `table`: the name or alias of `addresses`. */
 export function addressColumn(table: string): string {
-  return `${table}.network || ' ' || ${table}.project_id || ' ' || encode(${table}.account, 'hex') || ' ' || ${table}.address`;
+  const parts = ['network', 'project_id', `account`, 'id', 'mac', 'address'].map((name) => {
+    if (name === 'account') return `encode(${table}.account, 'hex')`;
+    return name === 'mac' ? `coalesce(encode(${table}.mac, 'hex'), '-')` : `${table}.${name}`;
+  });
+  return parts.join(` || ' ' || `);
 }
 
 /** A few megabytes. Any address beyond is computed anew. */
@@ -39,9 +46,10 @@ export function readAddress(column: string): ReadAddress {
 type OnDamagedAddress = (damaged: DamagedAddress) => void;
 
 /** The parts of such a column as they are stored; whether the text is that of the account remains to be seen. */
-export function splitAddress(column: string): OwnAddress {
-  const [network = '', projectId = '', account = '', ...rest] = column.split(' ');
-  return { network, projectId, account: account as AccountHex, address: rest.join(' ') as TronAddress };
+export function splitAddress(column: string): StoredAddress {
+  const [network = '', projectId = '', account = '', id = '', mac = '', ...rest] = column.split(' ');
+  const address = rest.join(' ') as TronAddress;
+  return { network, projectId, account: account as AccountHex, id, mac: mac === '-' ? null : mac, address };
 }
 
 /** Looks at addresses as they are read by the named statement. `refuse`: why one must not be used, in words; `null`: it may be. */
@@ -54,14 +62,18 @@ export type AddressChecks = {
 
 /**
  * Puts the address in the place of the value of each column of the type `address`. Errors: `ADDRESS_DAMAGED`, and `ADDRESS_NOT_VOUCHED`
- * for one that is refused.
+ * for one that is refused, and `ROW_CHANGED` for one that is not as it was sealed.
  */
 export function readAddresses(
-  { name, columns, addressColumns }: Pick<Statement, 'name' | 'columns' | 'addressColumns'>,
+  statement: Pick<Statement, 'name' | 'columns' | 'addressColumns' | 'sealColumns'>,
   rows: Record<string, unknown>[],
   { onDamaged, refuse, passesOver }: AddressChecks = {},
+  sealing: { sealer: Sealer; judge: SealJudge } | null = null,
 ): void {
+  const { name, columns, addressColumns } = statement;
   if (addressColumns.length === 0) return;
+  // Some say by a field of their own whether the address is as it was sealed.
+  const tells = statement.sealColumns.some(({ table }) => table === SEALED_ADDRESS);
   const passedOver = new Set<unknown>();
   for (const row of rows) {
     for (const column of addressColumns) {
@@ -81,10 +93,38 @@ export function readAddresses(
       }
       const reason = refuse?.(read, name) ?? null;
       if (reason !== null) throw new AppError('ADDRESS_NOT_VOUCHED', `${reason} (${name})`);
+      if (sealing !== null && !tells) examineSeal(read, sealing, name);
       row[column] = read.address;
     }
   }
   if (passedOver.size > 0) rows.splice(0, rows.length, ...rows.filter((row) => !passedOver.has(row)));
+}
+
+/** Whether an address was sealed with a key that is not at hand: another process may have made it. */
+export function lacksKey(
+  { addressColumns }: Pick<Statement, 'addressColumns'>,
+  rows: readonly Record<string, unknown>[],
+  sealer: Sealer,
+): boolean {
+  return rows.some((row) =>
+    addressColumns.some((column) => {
+      const value = row[column];
+      const mac = typeof value === 'string' ? splitAddress(value).mac : null;
+      return mac !== null && sealer.lacksKeyOf(mac);
+    }),
+  );
+}
+
+function examineSeal(
+  { id, projectId, account, network, mac }: StoredAddress,
+  { sealer, judge }: { sealer: Sealer; judge: SealJudge },
+  name: string,
+): void {
+  const { problem: kind } = sealer.open(SEALED_ADDRESS, JSON.stringify([mac, id, projectId, account]));
+  if (kind === null) return;
+  const problem = { table: SEALED_ADDRESS.name, id, network, kind };
+  judge.onProblem(problem);
+  if (judge.mode === 'require') throw new AppError('ROW_CHANGED', `${describeSealProblem(problem)} (${name})`);
 }
 
 /** It says to the operator what happened and what to do: the stored text may be a thief's. */

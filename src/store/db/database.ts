@@ -1,10 +1,9 @@
 import pg from 'pg';
 import { AppError } from '../../domain/errors.ts';
-import { type AddressChecks, readAddresses } from './address-column.ts';
+import { type AddressChecks, lacksKey, readAddresses } from './address-column.ts';
 import { type Admission, createAdmission } from './admit-server.ts';
 import { keepListening } from './listen.ts';
-import { isSealParameter, readSeals, type Sealer } from './seal.ts';
-import type { Seals } from './seals.ts';
+import { isSealParameter, readSeals, type Sealer, type SealJudge } from './seal.ts';
 import type { Parameter, Row, Shape, Statement } from './statement.ts';
 import { rethrow } from './unavailable.ts';
 
@@ -13,7 +12,7 @@ export type Sql = {
   run<Fields extends Shape>(statement: Statement<Fields>, parameters: readonly Parameter[]): Promise<Row<Fields>[]>;
   /** Runs plain SQL text with no parameters, many statements at once; for migrations only, which may take up to an hour. */
   script(text: string): Promise<void>;
-  /** What rows are sealed with that are written now; `null` where none are. */
+  /** What rows are sealed with; `null` where none are. */
   sealer(): Promise<Sealer | null>;
 };
 
@@ -47,6 +46,9 @@ export type DatabaseOptions = {
   /** Seals what is written, and examines what is read; absent: neither. */
   seals?: Seals;
 };
+
+/** The seals of a process: `open` finds the keys when they are needed first; `null` where there are none. `mayCreate`: to seal with. */
+export type Seals = { judge: SealJudge; open(sql: Sql, mayCreate: boolean): Promise<Sealer | null> };
 
 type Watch = Pick<DatabaseOptions, 'addressChecks' | 'seals'>;
 
@@ -123,19 +125,21 @@ export function openDatabase(options: DatabaseOptions): Database {
 
 /** Statements on a pool or on one connection. Errors beside those of PostgreSQL: `ADDRESS_DAMAGED`, `ADDRESS_NOT_VOUCHED`, `ROW_CHANGED`. */
 export function sqlOn(queryable: pg.Pool | pg.ClientBase, { addressChecks, seals }: Watch = {}): Sql {
-  const openSealer = async (isWriting: boolean) => (seals === undefined ? null : seals.open(sql, isWriting));
   const sql: Sql = {
     run: async (statement, parameters) => {
-      const { name, text, sealColumns } = statement;
-      const isWriting = parameters.some(isSealParameter);
-      const sealer = isWriting || sealColumns.length > 0 ? await openSealer(isWriting) : null;
+      const { name, text, sealColumns, addressColumns } = statement;
+      const isRead = sealColumns.length + addressColumns.length > 0;
+      const isWritten = parameters.some(isSealParameter);
+      const sealer = isRead || isWritten ? ((await seals?.open(sql, isWritten)) ?? null) : null;
       const query = { name, text, values: parameters.map((value) => bindable(value, sealer)) };
       const { rows } = await (queryable as pg.Pool).query(query).catch(rethrow);
-      readAddresses(statement, rows, addressChecks);
-      if (sealColumns.length > 0) await readSeals(statement, rows, sealer, seals?.judge ?? null);
+      const judge = seals?.judge ?? null;
+      if (sealer !== null && lacksKey(statement, rows, sealer)) await sealer.reload();
+      readAddresses(statement, rows, addressChecks, sealer && judge && { sealer, judge });
+      if (sealColumns.length > 0) await readSeals(statement, rows, sealer, judge);
       return rows.map(statement.read);
     },
-    sealer: () => openSealer(true),
+    sealer: async () => (seals === undefined ? null : seals.open(sql, true)),
     script: async (text) => {
       // The types do not know that a query has a timeout of its own.
       const query: pg.QueryConfig & { query_timeout: number } = { text, query_timeout: SCRIPT_TIMEOUT_MS };

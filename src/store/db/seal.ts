@@ -1,5 +1,4 @@
 import { AppError } from '../../domain/errors.ts';
-import type { ColumnType, Parameter } from './statement.ts';
 
 /**
  * A table whose rows carry a MAC, so that who can write to the database, but does not hold the master key, can neither make a row nor
@@ -17,7 +16,11 @@ export type SealedTable<Fields extends SealedFields = SealedFields> = {
 };
 
 /** By the names of rows. The first one names the row, and is never null. Times are milliseconds, bytes a `Buffer` or hex. */
-export type SealedFields = { readonly [name: string]: ColumnType | 'json' };
+export type SealedFields = { readonly [name: string]: SealedType | `${SealedType}?` };
+type SealedType =
+  | ('uuid' | 'text' | 'text[]' | 'int4' | 'int8' | 'numeric' | 'bytea' | 'timestamptz' | 'json')
+  /** A time that the sandbox brings forward, so that it is not sealed on a local network: see `sealedDeadline`. */
+  | 'deadline';
 
 /** What was wrong with a row. `unsealed`: it has no MAC; `unknown-key`: the key that made it is not at hand. */
 export type SealProblem = {
@@ -34,10 +37,12 @@ export type Sealer = {
   keyId(): string;
   /** Examines a column that `sealColumn` made: the fields that its MAC covers, and what is wrong. */
   open(table: SealedTable, column: string): OpenedSeal;
+  /** Whether the key that made a MAC (hex) is not at hand. */
+  lacksKeyOf(mac: string): boolean;
   /** Reads the keys again, for another process may have made a new one. */
   reload(): Promise<void>;
 };
-export type SealedRow = { readonly [name: string]: unknown };
+type SealedRow = { readonly [name: string]: unknown };
 /** `keyId`: of the master key that it names. */
 export type OpenedSeal = {
   values: readonly (string | null)[];
@@ -63,19 +68,22 @@ export function sealOf<Fields extends SealedFields>(
   return { table, row };
 }
 
-export function isSealParameter(value: Parameter): value is SealParameter {
-  return typeof value === 'object' && value !== null && 'table' in value;
+export function isSealParameter(value: unknown): value is SealParameter {
+  return typeof value === 'object' && value !== null && 'table' in value && 'row' in value;
 }
 
 /** The SQL of a field `seal: sealed(TABLE)`: the MAC and what it covers, as one text; null where none is needed. `row`: `i.`. */
 export function sealColumn({ fields, mac, needed }: SealedTable, row: string): string {
-  const columns = Object.entries(fields).map(([name, type]) => textOf(`${row}${columnName(name)}`, type));
+  const columns = Object.entries(fields).map(([name, type]) => textOf(row, columnName(name), type));
   const text = `json_build_array(encode(${row}${mac}, 'hex'), ${columns.join(', ')})::text`;
   return needed === null ? text : `case when ${needed(row)} then ${text} end`;
 }
 
-function textOf(column: string, type: ColumnType | 'json'): string {
+function textOf(row: string, name: string, type: SealedFields[string]): string {
+  const column = `${row}${name}`;
   switch (type.replace('?', '')) {
+    case 'deadline':
+      return `case when ${row}network <> 'devnet' then ${textOf(row, name, 'timestamptz')} end`;
     case 'bytea':
       return `encode(${column}, 'hex')`;
     case 'timestamptz':
@@ -86,6 +94,11 @@ function textOf(column: string, type: ColumnType | 'json'): string {
     default:
       return `${column}::text`;
   }
+}
+
+/** A deadline as it is sealed. */
+export function sealedDeadline(network: string, at: number): number | null {
+  return network === 'devnet' ? null : at;
 }
 
 /** The same text of a value as it is read or bound. */
@@ -126,7 +139,7 @@ export type SealColumn = {
 };
 
 /** How the seals of what is read are judged. `require`: a row that is not as it was sealed is read by nobody. */
-export type SealMode = 'warn' | 'require';
+type SealMode = 'warn' | 'require';
 export type SealJudge = { mode: SealMode; onProblem(problem: SealProblem): void };
 
 /**

@@ -12,7 +12,7 @@ export const SEALED_INVOICE = sealedTable('invoices', {
   payableMicro: 'int8',
   checkoutToken: 'text',
   createdAt: 'timestamptz',
-  expiresAt: 'timestamptz',
+  expiresAt: 'deadline',
   apiKeyId: 'uuid?',
 });
 
@@ -60,13 +60,18 @@ export const SEALED_ADDRESS = sealedTable('addresses', {
   account: 'bytea',
 });
 
-export const SEALED_API_KEY = sealedTable('api_keys', {
-  id: 'uuid',
-  projectId: 'uuid',
-  secretSha256: 'bytea',
-  allowedCidrs: 'text[]?',
-  expiresAt: 'timestamptz?',
-});
+export const SEALED_API_KEY = sealedTable(
+  'api_keys',
+  {
+    id: 'uuid',
+    projectId: 'uuid',
+    secretSha256: 'bytea',
+    allowedCidrs: 'text[]?',
+    expiresAt: 'timestamptz?',
+  },
+  // A revoked key has lost its seal, and must not get one again.
+  { needed: (row) => `${row}revoked_at is null` },
+);
 
 export const SEALED_ENDPOINT = sealedTable('webhook_endpoints', {
   id: 'uuid',

@@ -38,6 +38,7 @@ export function createSealer(ring: KeyRing, ledgerId: string): Sealer {
     return { values, keyId, problem: isRight ? null : 'changed' };
   };
   return {
+    lacksKeyOf: (mac) => ring.find(mac.slice(0, KEY_ID_BYTES * 2)) === undefined,
     reload: () => ring.reload(),
     keyId: () => ring.current().id,
     seal: (table, row) => {

@@ -210,10 +210,10 @@ function sealColumnsOf(shape: Shape, columns: Record<string, ColumnType>, prefix
     const column = prefix + snakeCase(name);
     if (isGroup(field)) return sealColumnsOf(field.fields, columns, `${column}_`);
     if (!isSeal(field)) return [];
-    // PostgreSQL writes JSON in its own way.
+    // PostgreSQL writes JSON in its own way, and not every deadline is sealed.
     const covered = Object.entries(field.sealed.fields)
       .map(([each, type], place) => [prefix + snakeCase(each), place, type] as const)
-      .filter(([each, , type]) => each in columns && type !== 'json')
+      .filter(([each, , type]) => each in columns && type !== 'json' && type !== 'deadline')
       .map(([each, place]) => [each, place] as const);
     return [
       {

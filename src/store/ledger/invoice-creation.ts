@@ -4,7 +4,7 @@ import type { Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
 import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
 import type { Sql } from '../db/database.ts';
-import type { Sealer } from '../db/seal.ts';
+import { type Sealer, sealedDeadline } from '../db/seal.ts';
 import { SEALED_INVOICE } from '../db/sealed-tables.ts';
 import { listColumns, statement } from '../db/statement.ts';
 import { projected } from './invoices.ts';
@@ -108,7 +108,7 @@ function fieldsOf(invoice: PlacedInvoice, sealer: Sealer | null): readonly (stri
   const { projectId, network, policy, invoiceLifetimeMs } = rule;
   const expiresAt = unixMs(now + invoiceLifetimeMs);
   const same = { id, projectId, network, addressId, idempotencyKey, externalId, requestedMicro, checkoutToken };
-  const row = { ...same, createdAt: now, expiresAt, apiKeyId: keyId };
+  const row = { ...same, createdAt: now, expiresAt: sealedDeadline(network, expiresAt), apiKeyId: keyId };
   const macs = words.map((payableMicro) => sealer?.seal(SEALED_INVOICE, { ...row, payableMicro }).toString('hex'));
   return [
     ...[keyId, id, idempotencyKey, externalId, requestedMicro, checkoutToken, toIso(now), toIso(expiresAt)],

@@ -1,0 +1,76 @@
+import { expect, test } from 'vitest';
+import { createKeyRing, createMasterKey } from '../../runtime/key-ring.ts';
+import { sealedDeadline, sealedTable } from './seal.ts';
+import { SEALED_INVOICE } from './sealed-tables.ts';
+import { createSealer } from './sealer.ts';
+
+const [first, second] = [createMasterKey(), createMasterKey()];
+const LEDGER = '01a20a81-082c-719a-99a4-510585ba69f2';
+const INVOICE = {
+  id: '1',
+  projectId: '2',
+  network: 'mainnet',
+  addressId: '3',
+  idempotencyKey: 'key',
+  externalId: 'order',
+  requestedMicro: 25_000_000n,
+  payableMicro: 25_000_571n,
+  checkoutToken: 'token',
+  createdAt: 1_800_000_000_000,
+  expiresAt: sealedDeadline('mainnet', 1_800_000_900_000),
+  apiKeyId: null,
+};
+
+/** The column that the database would give for a row. */
+function columnOf(mac: string | null, row: Record<string, unknown>): string {
+  const values = Object.keys(SEALED_INVOICE.fields).map((name) => (row[name] === null ? null : String(row[name])));
+  return JSON.stringify([mac, ...values]);
+}
+
+const seal = (ring = createKeyRing([first]), ledger = LEDGER) =>
+  createSealer(ring, ledger).seal(SEALED_INVOICE, INVOICE).toString('hex');
+const open = (column: string, ring = createKeyRing([first]), ledger = LEDGER) =>
+  createSealer(ring, ledger).open(SEALED_INVOICE, column).problem;
+
+test('what was sealed opens, and with any one value changed, emptied or moved to its neighbour it does not', () => {
+  const mac = seal();
+  expect(mac).toHaveLength(48);
+  expect(open(columnOf(mac, INVOICE))).toBeNull();
+  for (const name of Object.keys(INVOICE)) {
+    expect(open(columnOf(mac, { ...INVOICE, [name]: `${INVOICE[name as 'id']}x` })), name).toBe('changed');
+    if (name !== 'apiKeyId') expect(open(columnOf(mac, { ...INVOICE, [name]: null })), name).toBe('changed');
+  }
+  const moved = { ...INVOICE, idempotencyKey: 'keyo', externalId: 'rder' };
+  expect(open(columnOf(mac, moved))).toBe('changed');
+  expect(open(columnOf(mac, { ...INVOICE, idempotencyKey: 'order', externalId: 'key' }))).toBe('changed');
+});
+
+test('with any one bit of the MAC changed, or without it, it does not open', () => {
+  const mac = Buffer.from(seal(), 'hex');
+  for (let bit = 64; bit < mac.length * 8; bit += 1) {
+    const changed = Buffer.from(mac);
+    changed.writeUInt8(changed.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
+    expect(open(columnOf(changed.toString('hex'), INVOICE)), `bit ${bit}`).toBe('changed');
+  }
+  expect(open(columnOf(null, INVOICE))).toBe('unsealed');
+  expect(open(columnOf(mac.toString('hex').slice(0, 40), INVOICE))).toBe('changed');
+});
+
+test('a seal holds for its table and its ledger alone, and opens with every key of the ring', () => {
+  const mac = seal();
+  expect(open(columnOf(mac, INVOICE), createKeyRing([first]), 'another')).toBe('changed');
+  expect(open(columnOf(mac, INVOICE), createKeyRing([second]))).toBe('unknown-key');
+  expect(open(columnOf(mac, INVOICE), createKeyRing([second, first]))).toBeNull();
+  const other = sealedTable('others', SEALED_INVOICE.fields);
+  expect(createSealer(createKeyRing([first]), LEDGER).open(other, columnOf(mac, INVOICE)).problem).toBe('changed');
+});
+
+test('a key that comes to the ring later opens what was unknown before', () => {
+  const keys = [second];
+  const ring = { ...createKeyRing([second]), find: (id: string) => keys.find((key) => key.id === id) };
+  const sealer = createSealer(ring, LEDGER);
+  const column = columnOf(seal(), INVOICE);
+  expect(sealer.open(SEALED_INVOICE, column).problem).toBe('unknown-key');
+  keys.push(first);
+  expect(sealer.open(SEALED_INVOICE, column).problem).toBeNull();
+});
