@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { decodeId } from '../../src/domain/ids.ts';
+import { createMasterKey } from '../../src/runtime/key-ring.ts';
 import { runSql } from '../contract/sql.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import {
@@ -148,6 +149,39 @@ test('cut off in the middle it goes on, and two at once seal each row once', asy
   expect(both).toMatchObject([{ code: 0 }, { code: 0 }]);
   expect(both.reduce((sum, { json }) => sum + countOf(json, 'resealed'), 0)).toBe(left);
   expect(await check()).toMatchObject({ code: 0, json: { good: true } });
+});
+
+test('a rotation of the master key seals every row anew, and keeps the former key until it has', async () => {
+  const invoiceId = await pay();
+  const { body } = await createInvoice(service);
+  await service.stopService();
+  const { id: former } = TEST_KEY_RING.current();
+  const next = createMasterKey();
+  const text = next.bytes.toString('base64');
+  const both = { QUITTANCE_MASTER_KEY: `${text},${KEY}` };
+  const run = async (command: string, extra: NodeJS.ProcessEnv) =>
+    (await runCli(['master-key', command, '--json'], { env: env(extra) })).json;
+  const changed = `update invoices set requested_micro = requested_micro - 1 where id = $1`;
+  await pastGuards('invoices', changed, [idOf(body.invoiceId)]);
+
+  expect(await run('status', both)).toMatchObject({
+    keys: [{ sealsRows: null }, { keyId: former, sealsRows: true, canBeDropped: false }],
+  });
+  const withoutOwner = await run('rotate', { ...both, DATABASE_OWNER_URL: '' });
+  expect(withoutOwner).toMatchObject({ rows: 0, droppable: [], needed: [{ keyId: former }] });
+  const rotated = await run('rotate', both);
+  expect(rotated).toMatchObject({ rows: withoutOwner.needed[0].rows, droppable: [former], needed: [] });
+  expect(await run('rotate', both)).toMatchObject({ rows: 0, droppable: [former] });
+  // What was changed is not sealed anew, and needs no key.
+  const checked = await runCli(['ledger', 'seal', '--check', '--json'], { env: env({ QUITTANCE_MASTER_KEY: text }) });
+  expect(checked.json.wrong).toEqual([{ table: 'invoices', id: idOf(body.invoiceId), kind: 'unknown-key' }]);
+  expect(countOf(checked.json, 'sealed')).toBe(rotated.rows);
+  const [row] = await runSql(
+    service,
+    `select encode(substring(paid_mac for 8), 'hex') as key from invoices where id = $1`,
+    [idOf(invoiceId)],
+  );
+  expect(row).toEqual({ key: next.id });
 });
 
 test('who may not seal, or has no key to do it with, is told what to do', async () => {

@@ -186,6 +186,37 @@ test('the key file: a rotation beside a running service, cut off after each step
   expect(readdirSync(dataDir)).not.toContain('master-key');
 });
 
+test('the key file keeps the former key as long as rows need it, which are sealed anew while no service runs', async () => {
+  const dataDir = join(newDirectory(), 'data');
+  const env = { QUITTANCE_DATA_DIR: dataDir };
+  const lock = await lockDataDir(dataDir);
+  const postgres = await startEmbeddedPostgres({ dataDir, log: createLogger({ level: 'warn' }), isDurable: false });
+  const stop = async () => {
+    await postgres.stop();
+    await lock.release();
+  };
+  onTestFinished(stop);
+  const owner = openPool(postgres.owner);
+  await migrate(owner);
+  const made = ['project', 'create', '--name', 'shop', '--network', 'nile', '--json'];
+  expect(await runProcess(made, { env })).toMatchObject({ code: 0 });
+  const check = () => runProcess(['ledger', 'seal', '--check', '--json'], { env });
+  expect(await check()).toMatchObject({ code: 0 });
+
+  const beside = await rotate(env);
+  expect(beside).toMatchObject({ data: { isNew: true, rows: 0, dropped: [], needed: [{ rows: 1 }] } });
+  expect(beside.next).toContain('stop the service');
+  expect(await statusOf(env)).toMatchObject({ data: { keys: [{}, { sealsRows: true, canBeDropped: false }] } });
+  expect(await check()).toMatchObject({ code: 0 });
+  const refused = await runProcess(['ledger', 'seal', '--yes', '--json'], { env });
+  expect(refused).toMatchObject({ code: 4, json: { error: { message: expect.stringContaining('stop it') } } });
+  await stop();
+
+  expect(await rotate(env)).toMatchObject({ data: { isNew: false, rows: 1, dropped: { length: 1 }, needed: [] } });
+  expect(readFileSync(keyFilePath(dataDir), 'utf8').trimEnd().split('\n')).toHaveLength(1);
+  expect(await check()).toMatchObject({ code: 0, json: { good: true } });
+});
+
 test('a service with a database elsewhere and no master key is refused at the start, by the command', async () => {
   const env = { DATABASE_URL: 'postgres://u:p@127.0.0.1:1/q', QUITTANCE_NILE_NODES: 'http://127.0.0.1:1' };
   const { code, json } = await runProcess(['start', '--json'], { env });

@@ -17,6 +17,7 @@ const KEYS: readonly Column<MasterKeyView>[] = [
   ['SIGNING SECRETS', ({ signing }) => String(signing)],
   ['ENDED', ({ ended }) => String(ended)],
   ['RECEIPTS', ({ sealsReceiptKey }) => yesNo(sealsReceiptKey)],
+  ['ROWS', ({ sealsRows }) => (sealsRows === null ? '' : yesNo(sealsRows))],
   ['CAN BE DROPPED', ({ canBeDropped }) => yesNo(canBeDropped)],
 ];
 
@@ -40,10 +41,13 @@ const NO_KEY = {
 };
 
 export async function printRotatedKey(terminal: Terminal): Promise<Result> {
-  const data = await withDatabase(terminal, (deps) =>
-    rotateMasterKey({ ...deps, warn: terminal.note }, cliActor(terminal)),
+  const data = await withDatabase(
+    terminal,
+    (deps) => rotateMasterKey({ ...deps, warn: terminal.note }, cliActor(terminal)),
+    // It gives rows another MAC.
+    { mayCreate: false, mayMigrate: false, asOwner: true },
   );
-  const { source, keyId, isNew, resealed, dropped, droppable } = data;
+  const { source, keyId, isNew, resealed, rows, dropped, droppable, needed } = data;
   const { lostPeople = [] } = data;
   const lost = [
     ...data.lostEndpoints,
@@ -57,8 +61,10 @@ export async function printRotatedKey(terminal: Terminal): Promise<Result> {
       ['keys from', source],
       ['key', `${keyId}${isNew ? ' (new)' : ''}`],
       ['secrets sealed anew', String(resealed)],
+      ['rows sealed anew', String(rows)],
       ['dropped', dropped.join(', ') || null],
       ['can be dropped', droppable.join(', ') || null],
+      ['needed for rows', needed.map((key) => `${key.keyId} (${key.rows})`).join(', ') || null],
       ['cannot be opened', lost.join(', ') || null],
     ]),
     ...(next === null ? {} : { next }),
@@ -70,6 +76,7 @@ function nextOf({
   source,
   isNew,
   droppable,
+  needed,
   lostEndpoints,
   isReceiptKeyLost,
   lostPeople,
@@ -83,8 +90,13 @@ function nextOf({
   if (lostPeople !== undefined) {
     return 'no key opens what the codes of these people come of: add its key, or if it is lost for ever, let them choose anew what they sign in with by "quittance user reset"';
   }
+  if (needed.length > 0) {
+    return source === 'QUITTANCE_MASTER_KEY'
+      ? 'the former key is needed for rows, which only the owner of the tables seals anew: run this again with DATABASE_OWNER_URL'
+      : 'the former key is needed for rows, which only the owner of the tables seals anew: stop the service, run this again, and start it';
+  }
   if (droppable.length > 0) {
-    return 'take the other keys out of QUITTANCE_MASTER_KEY once every process has this one first';
+    return 'once every process has this key first, run this again, and then take the other keys out of QUITTANCE_MASTER_KEY';
   }
   if (source === 'QUITTANCE_MASTER_KEY') return null;
   return isNew

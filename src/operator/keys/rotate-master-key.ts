@@ -9,18 +9,19 @@ import { type KeySettings, openKeyRing, requireKeyRing } from '../../runtime/ope
 import { reencryptReceiptKey } from '../../store/access/encrypt-receipt-key.ts';
 import type { Database } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
+import { resealRows } from '../ledger/reseal-rows.ts';
 import { reencryptTotp } from '../people/totp-secret.ts';
 import { recordActions } from '../record-actions.ts';
 import { reencryptSecrets } from './reencrypt-secrets.ts';
 import { nameSource } from './show-master-keys.ts';
 import type { RotatedMasterKeyView } from './views.ts';
 
-/** `warn` hears of a file of keys that others could read. */
+/** `warn` hears of a file of keys that others could read, and how far it is. */
 type Deps = { db: Database; now(): UnixMs; config: KeySettings; warn(message: string): void };
 
 /**
- * Encrypts every secret with a new key of the file, and takes the old key out of it; or with the first key of QUITTANCE_MASTER_KEY,
- * which only the operator changes. Cut off at any point it is finished by running it again. Errors: `NOT_FOUND`, `CONFLICT`.
+ * Encrypts every secret and seals every row with a new key of the file, and takes the old key out of it, unless rows are left that it sealed;
+ * or with the first key of QUITTANCE_MASTER_KEY, which only the operator changes. Cut off at any point it is finished by running it again. Errors: `NOT_FOUND`, `CONFLICT`.
  */
 export async function rotateMasterKey(deps: Deps, actor: Actor): Promise<RotatedMasterKeyView> {
   const { config } = deps;
@@ -28,9 +29,7 @@ export async function rotateMasterKey(deps: Deps, actor: Actor): Promise<Rotated
     const lock = await lockAlone(config.dataDir);
     return rotateFile(deps, actor).finally(() => lock.release());
   }
-  const ring = await requireKeyRing(config);
-  const droppable = ring.keys().slice(1);
-  return reencrypt(deps, actor, ring, { isNew: false, dropped: [], droppable: droppable.map(({ id }) => id) });
+  return reencrypt(deps, actor, await requireKeyRing(config), { isNew: false });
 }
 
 async function lockAlone(dataDir: string) {
@@ -44,7 +43,7 @@ async function lockAlone(dataDir: string) {
   }
 }
 
-/** More than one key in the file: an earlier rotation was cut off, which this finishes. */
+/** More than one key in the file: an earlier rotation was cut off or left rows, and this finishes it. */
 async function rotateFile(deps: Deps, actor: Actor): Promise<RotatedMasterKeyView> {
   const { config, warn } = deps;
   const ring = await openKeyRing(config, { mayCreate: false, warn });
@@ -58,29 +57,45 @@ async function rotateFile(deps: Deps, actor: Actor): Promise<RotatedMasterKeyVie
   const isNew = ring.keys().length === 1;
   if (isNew) await writeKeyFile(path, [createMasterKey(), ...ring.keys()]);
   await ring.reload();
-  const dropped = ring.keys().slice(1);
-  const view = await reencrypt(deps, actor, ring, { isNew, dropped: dropped.map(({ id }) => id), droppable: [] });
-  if (dropped.length > 0) await writeKeyFile(path, [ring.current()]);
+  const view = await reencrypt(deps, actor, ring, { isNew });
+  if (view.dropped.length > 0) {
+    await writeKeyFile(
+      path,
+      ring.keys().filter(({ id }) => !view.dropped.includes(id)),
+    );
+  }
   return view;
 }
 
 async function reencrypt(
-  { db, now }: Deps,
+  { db, now, warn }: Deps,
   actor: Actor,
   ring: KeyRing,
-  { isNew, ...keys }: Pick<RotatedMasterKeyView, 'isNew' | 'dropped' | 'droppable'>,
+  { isNew }: Pick<RotatedMasterKeyView, 'isNew'>,
 ): Promise<RotatedMasterKeyView> {
   const { resealed, lostEndpoints } = await reencryptSecrets(db, ring, now());
   const receiptKey = await reencryptReceiptKey(db, ring);
   const totp = await reencryptTotp(db, ring);
+  const rows = await resealRows({ db, ring, onProgress: warn });
+  const former = ring
+    .keys()
+    .slice(1)
+    .map(({ id }) => id);
+  const spare = former.filter((id) => !rows.left.has(id));
+  const keys = ring.source.kind === 'file' ? { dropped: spare, droppable: [] } : { dropped: [], droppable: spare };
   const [keyId, sealed] = [ring.current().id, resealed + (receiptKey === 'resealed' ? 1 : 0) + totp.resealed];
   await recordActions(db, actor, now(), [
-    { projectId: null, action: 'master-key.rotated', subject: keyId, detail: { isNew, resealed: sealed, ...keys } },
+    {
+      ...{ projectId: null, action: 'master-key.rotated', subject: keyId },
+      detail: { isNew, resealed: sealed, rows: rows.resealed, ...keys },
+    },
   ]);
   return {
     ...{ source: nameSource(ring.source), keyId, isNew },
     resealed: sealed,
+    rows: rows.resealed,
     ...keys,
+    needed: [...rows.left].map(([id, count]) => ({ keyId: id, rows: count })),
     lostEndpoints: lostEndpoints.map((id) => encodeId('whe', id)),
     isReceiptKeyLost: receiptKey === 'lost',
     ...(totp.lost.length === 0 ? {} : { lostPeople: totp.lost }),

@@ -4,6 +4,7 @@ import { countTotpByKey } from '../../store/access/people.ts';
 import { findCurrentReceiptKey } from '../../store/access/receipt-keys.ts';
 import { countSecretsByKey } from '../../store/outbox/webhook-secrets.ts';
 import type { Actor } from '../actor.ts';
+import { findKeysOfRows } from '../ledger/reseal-rows.ts';
 import { describeMissingKeys, type KeyDeps } from './describe-missing-keys.ts';
 import type { MasterKeysView, MasterKeyView } from './views.ts';
 
@@ -16,14 +17,16 @@ export async function showMasterKeys(
   const ofWebhooks = await countSecretsByKey(db, now());
   const ofPeople = await countTotpByKey(db);
   const ofReceipts = (await findCurrentReceiptKey(db))?.masterKeyId;
+  const present = (keyRing?.keys() ?? []).map(({ id }) => id);
+  const ofRows = await findKeysOfRows(db, present.slice(1));
   const toView = (keyId: string, use: MasterKeyView['use']): MasterKeyView => {
     const { total, signing: ofHooks } = ofWebhooks.get(keyId) ?? { total: 0, signing: 0 };
     const signing = ofHooks + (ofPeople.get(keyId) ?? 0);
     const sealsReceiptKey = keyId === ofReceipts;
-    const canBeDropped = use === 'opens' && signing === 0 && !sealsReceiptKey;
-    return { keyId, use, signing, ended: total - ofHooks, sealsReceiptKey, canBeDropped };
+    const sealsRows = use === 'opens' ? ofRows.has(keyId) : null;
+    const canBeDropped = use === 'opens' && signing === 0 && !sealsReceiptKey && sealsRows === false;
+    return { keyId, use, signing, ended: total - ofHooks, sealsReceiptKey, sealsRows, canBeDropped };
   };
-  const present = (keyRing?.keys() ?? []).map(({ id }) => id);
   // Ended secrets sign nothing any more, so no key is kept for them.
   const needed = new Set([...ofWebhooks].flatMap(([keyId, { signing }]) => (signing > 0 ? [keyId] : [])));
   for (const keyId of ofPeople.keys()) needed.add(keyId);

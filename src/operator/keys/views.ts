@@ -52,7 +52,7 @@ export type VerifiedReceiptView = Static<typeof VerifiedReceiptView>;
 
 /**
  * `signing`, `ended`: how many secrets that are in use, or were before, are encrypted with it: those that webhooks are signed with, and those
- * that codes of people are made of.
+ * that codes of people are made of. `sealsRows`: whether a row names it, where it is a former key; `null` of others, for most rows name those.
  */
 export const MasterKeyView = Type.Object({
   keyId: Type.String(),
@@ -60,6 +60,7 @@ export const MasterKeyView = Type.Object({
   signing: Type.Integer(),
   ended: Type.Integer(),
   sealsReceiptKey: Type.Boolean(),
+  sealsRows: nullable(Type.Boolean()),
   canBeDropped: Type.Boolean(),
 });
 export type MasterKeyView = Static<typeof MasterKeyView>;
@@ -69,7 +70,8 @@ export const MasterKeysView = Type.Object({ source: Type.String(), keys: Type.Ar
 export type MasterKeysView = Static<typeof MasterKeysView>;
 
 /**
- * Former keys that were `dropped` from the file, or are `droppable` from the variable. `lostPeople`: logins of those whose codes come of a secret
+ * `rows`: how many were sealed anew. Former keys that were `dropped` from the file, are `droppable` from the variable, or are `needed` for rows that
+ * they sealed. `lostPeople`: logins of those whose codes come of a secret
  * that no key opens; left out where there are none.
  */
 export const RotatedMasterKeyView = Type.Object({
@@ -77,8 +79,10 @@ export const RotatedMasterKeyView = Type.Object({
   keyId: Type.String(),
   isNew: Type.Boolean(),
   resealed: Type.Integer(),
+  rows: Type.Integer(),
   dropped: Type.Array(Type.String()),
   droppable: Type.Array(Type.String()),
+  needed: Type.Array(Type.Object({ keyId: Type.String(), rows: Type.Integer() })),
   lostEndpoints: Type.Array(Type.String()),
   isReceiptKeyLost: Type.Boolean(),
   lostPeople: Type.Optional(Type.Array(Type.String())),

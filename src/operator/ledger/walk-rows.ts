@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Database } from '../../store/db/database.ts';
+import type { Sql } from '../../store/db/database.ts';
 import type { OpenedSeal, Sealer, SealProblem } from '../../store/db/seal.ts';
 import { type Resealed, SEALED_ROWS, type SealedRows, type StoredRow } from '../../store/db/sealed-rows.ts';
 
 /** `onProgress` hears now and then how far it is. */
-export type WalkDeps = { db: Database; sealer: Sealer; onProgress(text: string): void };
+export type WalkDeps = { db: Sql; sealer: Sealer; onProgress(text: string): void };
 
 /** How the rows of a table stand after a walk. `resealed`: those of `sealed` that it gave a MAC. */
 export type Tally = {
