@@ -424,6 +424,7 @@ const bad: [variable: string, value: string, says: string, rest?: NodeJS.Process
   ['QUITTANCE_LOG_LEVEL', 'verbose', 'one of trace, debug'],
   ['QUITTANCE_REQUEST_LOG', 'yes', 'one of on, off'],
   ['QUITTANCE_ROW_MACS', 'on', 'one of off, warn, require'],
+  ['QUITTANCE_ROW_MACS', 'require', 'set QUITTANCE_MASTER_KEY', { DATABASE_URL: 'postgres://localhost/quittance' }],
   ['QUITTANCE_TRUST_PROXY', 'true', 'name your reverse proxy'],
   ['QUITTANCE_TRUST_PROXY', '0.0.0.0/0', 'means everyone'],
   ['QUITTANCE_TRUST_PROXY', '10.0.0.0/33', 'prefix length 33'],

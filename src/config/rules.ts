@@ -42,6 +42,12 @@ export function contradictions({ settings, present }: ReadSettings): ConfigProbl
   if (isSet('QUITTANCE_MANIFEST_MODE') && !isSet('QUITTANCE_ADDRESS_MANIFEST')) {
     add('QUITTANCE_MANIFEST_MODE', 'means nothing without QUITTANCE_ADDRESS_MANIFEST: set that too, or unset this.');
   }
+  if (settings.QUITTANCE_ROW_MACS === 'require' && isSet('DATABASE_URL') && !isSet('QUITTANCE_MASTER_KEY')) {
+    add(
+      'QUITTANCE_ROW_MACS',
+      'is require, and rows are sealed with the master key, which is not set: set QUITTANCE_MASTER_KEY, the same for every process.',
+    );
+  }
   for (const { variable, message } of transportProblems({ settings, present })) add(variable, message);
   const masterKeys = settings.QUITTANCE_MASTER_KEY ?? [];
   if (new Set(masterKeys.map((text) => parseMasterKey(text)?.id)).size < masterKeys.length) {
