@@ -11,8 +11,9 @@ import type { Logger } from '../../runtime/log.ts';
 import { requireKeyRing } from '../../runtime/open-key-ring.ts';
 import { createParts } from '../../runtime/parts.ts';
 import { startService } from '../../service.ts';
-import { type Connection, type Database, openDatabase } from '../../store/db/database.ts';
+import { type Connection, type Database, openDatabase, type Seals } from '../../store/db/database.ts';
 import { migrate } from '../../store/db/migrate.ts';
+import { createSeals } from '../../store/db/seals.ts';
 import type { ServiceDatabase } from '../../store/embedded/service-database.ts';
 import { encryptPlainSecrets } from '../../webhooks/encrypt-plain-secrets.ts';
 import { openNewestSecrets } from '../../webhooks/endpoint-secrets.ts';
@@ -44,7 +45,12 @@ export async function runSandbox(
     // It has a database of its own even where DATABASE_URL names another.
     const keyRing = await requireKeyRing({ ...config, databaseUrl: null }, (message) => log.warn(message));
     await prepareTables(owner ?? connection, keyRing, log);
-    const db = openSandboxDatabase(connection, log);
+    const judge = { mode: 'warn', onProblem: () => undefined } as const;
+    const db = openSandboxDatabase(
+      connection,
+      log,
+      createSeals(judge, async () => keyRing),
+    );
     await parts.add({ stop: () => db.close() });
     const secrets = await loadDemoSecrets(dataDir, systemClock.now());
     // It may have been rotated by hand, as every endpoint's.
@@ -108,9 +114,10 @@ function toSandboxFile(
 }
 
 /** Opens a single connection, beside those of the service. */
-function openSandboxDatabase(connection: Connection, log: Logger): Database {
+function openSandboxDatabase(connection: Connection, log: Logger, seals?: Seals): Database {
   const onError = (error: Error) => log.warn({ err: error }, 'a database connection was lost');
-  return openDatabase({ connection, poolSize: 1, applicationName: 'quittance', onError });
+  const sealing = seals === undefined ? {} : { seals };
+  return openDatabase({ connection, poolSize: 1, applicationName: 'quittance', onError, ...sealing });
 }
 
 async function prepareTables(owner: Connection, keyRing: KeyRing, log: Logger): Promise<void> {

@@ -1,5 +1,7 @@
 import { decodeId } from '../../domain/ids.ts';
+import { openKeyRing } from '../../runtime/open-key-ring.ts';
 import { type Database, openDatabase } from '../../store/db/database.ts';
+import { createSeals } from '../../store/db/seals.ts';
 import { readRunningPostgres } from '../../store/embedded/connection.ts';
 import { readSandboxFile, type SandboxFile, sandboxNotRunning } from './sandbox-file.ts';
 
@@ -15,8 +17,11 @@ export async function withSandbox<Output>(
   const projectUuid = decodeId('prj', file.projectId);
   if (projectUuid === null) throw new Error(`not a project id: ${file.projectId}`);
   const connection = (await readRunningPostgres(dataDir)) ?? sandboxNotRunning(dataDir);
+  const judge = { mode: 'warn', onProblem: () => undefined } as const;
+  const settings = { masterKeys: null, databaseUrl: null, dataDir };
   const db = openDatabase({
     connection,
+    seals: createSeals(judge, () => openKeyRing(settings, { mayCreate: false })),
     poolSize: 1,
     applicationName: 'quittance command',
     onError: () => undefined, // The next statement on it says so.

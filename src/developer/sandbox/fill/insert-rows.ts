@@ -1,16 +1,24 @@
 import type { Sql } from '../../../store/db/database.ts';
 import { answerOf, commandOf } from '../../../store/db/rows-of.ts';
+import { columnName, type SealedTable, type Sealer } from '../../../store/db/seal.ts';
+import {
+  SEALED_ADDRESS,
+  SEALED_EVENT,
+  SEALED_INVOICE,
+  SEALED_PAID,
+  SEALED_TRANSFER,
+} from '../../../store/db/sealed-tables.ts';
 import { count } from '../../../store/db/statement.ts';
 
 const COLUMNS = {
-  addresses: 'id, project_id, network, account, address, policy, position, created_at',
+  addresses: 'id, project_id, network, account, address, policy, position, created_at, mac',
   invoices: `id, project_id, network, address_id, idempotency_key, external_id, requested_micro, payable_micro, status, checkout_token,
-    created_at, expires_at, event_count, paid_transfer_id`,
+    created_at, expires_at, event_count, paid_transfer_id, mac, paid_mac`,
   transfers: `id, project_id, network, address_id, tx_id, log_index, block_number, block_id, block_time, from_address, amount_micro, kind,
-    invoice_id, reserved_micro, producer, verified, nodes, recorded_at, correction`,
+    invoice_id, reserved_micro, producer, verified, nodes, recorded_at, correction, mac`,
   outgoingTransfers: `network, tx_id, log_index, project_id, address_id, block_number, block_id, block_time, to_address, amount_micro,
     verified, nodes, recorded_at, correction`,
-  events: 'id, project_id, network, type, invoice_id, transfer_id, sequence, body, created_at, position',
+  events: 'id, project_id, network, type, invoice_id, transfer_id, sequence, body, created_at, position, mac',
   deliveries: `event_id, endpoint_id, project_id, invoice_id, sequence, status, attempt_count, max_attempts, next_attempt_at, created_at,
     finished_at, last_status, last_error`,
   deliveryAttempts: 'event_id, endpoint_id, attempt, attempted_at, status, error, latency_ms',
@@ -49,11 +57,31 @@ export function noRows(): FilledRows {
   };
 }
 
-/** Inserts rows of a project, whose constraints and triggers judge them as they judge all others. */
+const SEALS: Partial<Record<FilledTable, readonly SealedTable[]>> = {
+  ...{ addresses: [SEALED_ADDRESS], invoices: [SEALED_INVOICE, SEALED_PAID] },
+  ...{ transfers: [SEALED_TRANSFER], events: [SEALED_EVENT] },
+};
+
+/** Inserts rows of a project, whose constraints, triggers and seals judge them as they judge all others. */
 export async function insertRows(tx: Sql, rows: FilledRows): Promise<void> {
+  const sealer = await tx.sealer();
   for (const table of Object.keys(INSERTS) as FilledTable[]) {
-    if (rows[table].length > 0) await INSERTS[table](tx, rows[table]);
+    const seals = sealer === null ? [] : (SEALS[table] ?? []);
+    const sealed = rows[table].map((row) => Object.assign({}, row, ...seals.map((seal) => macOf(sealer, seal, row))));
+    if (sealed.length > 0) await INSERTS[table](tx, sealed);
   }
+}
+
+/** The column of a MAC. The deadlines of a local network are not sealed. */
+function macOf(sealer: Sealer | null, table: SealedTable, row: FilledRow): FilledRow {
+  if (sealer === null || (table === SEALED_PAID && row['status'] !== 'PAID')) return {};
+  const values = Object.entries(table.fields).map(([name, type]) => {
+    const value = row[columnName(name)] ?? null;
+    if (value === null || type === 'deadline') return [name, null];
+    if (type === 'timestamptz') return [name, Date.parse(String(value))];
+    return [name, type === 'bytea' ? String(value).slice('\\x'.length) : value];
+  });
+  return { [table.mac]: `\\x${sealer.seal(table, Object.fromEntries(values)).toString('hex')}` };
 }
 
 /** Takes the next positions of a project's events. Returns the last of them. */
