@@ -83,7 +83,8 @@ test('a snapshot shows one moment however long it reads, whatever the database p
 test('an address comes from its account and its text together, or not at all', async () => {
   const database = await createTestDatabase();
   const db = openTestDatabase(database);
-  const usdt = '018f4c1e-0000-7000-8000-000000000000 a614f803b6fd780986a42c78ec9c7f77e6ded13c';
+  const usdt =
+    '018f4c1e-0000-7000-8000-000000000000 a614f803b6fd780986a42c78ec9c7f77e6ded13c 018f4c1e-0000-7000-8000-000000000001 -';
   const read = (text: string) => db.run(statement({ address: 'address' }, `select ${text} as address`), []);
   try {
     const sound = [{ address: 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t' }];

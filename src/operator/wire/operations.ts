@@ -41,6 +41,8 @@ const OWN = 'it is of the person who is signed in, and a key is nobody';
 const PAGE = 'it is what a page of the console shows; programs read invoices by the API, and sums from the report';
 const PROCESS = 'it is about the one process that answers, as a page of its console shows it';
 
+const OWNER = 'it is done as the owner of the tables, whom the service is not';
+
 /** What cannot be run over the wire, and why. */
 export const LOCAL_ACTIONS: Readonly<Partial<Record<ActionName, string>>> = {
   ...{ checkSchema: FILES, makeKey: FILES, verifyBackup: FILES, createBackup: FILES },
@@ -49,6 +51,7 @@ export const LOCAL_ACTIONS: Readonly<Partial<Record<ActionName, string>>> = {
   ...{ reconcileNow: LONG, verifyRange: LONG, rescanRange: LONG, repairRange: LONG, checkCheckpoint: LONG },
   ...{ startJob: JOB, listJobs: JOB, showJob: JOB, stopJob: JOB },
   ...{ passBlock: LONG, acceptProducers: LONG },
+  ...{ sealLedger: OWNER, checkSeals: OWNER, acceptRow: OWNER },
   ...{ tailEvents: STREAM, exportTransfers: STREAM, exportAudit: STREAM },
   ...{
     invitePerson: SECOND_FACTOR,

@@ -116,20 +116,22 @@ export async function insertInvoices(
   const created = new Map(rows.map((row) => [row.id, row]));
   return invoices.map((invoice) => {
     const row = created.get(invoice.id);
-    return row === undefined ? null : asWanted(invoice, row);
+    if (row === undefined) return null;
+    if (sealer !== null) refuseOther(invoice, row);
+    return row;
   });
 }
 
 /** A trigger that somebody planted could have changed it. Its MAC would not fit, but that would be found out only later. Error: `ROW_CHANGED`. */
-function asWanted(wanted: PlacedInvoice, { addressId, requestedMicro, payableMicro, ...row }: Row<typeof inserted>) {
+function refuseOther(wanted: PlacedInvoice, row: Row<typeof inserted>): void {
   const isAsWanted =
-    addressId === wanted.addressId &&
-    requestedMicro === wanted.requestedMicro &&
-    wanted.words.includes(payableMicro) &&
+    row.addressId === wanted.addressId &&
+    row.requestedMicro === wanted.requestedMicro &&
+    wanted.words.includes(row.payableMicro) &&
     row.externalId === wanted.externalId &&
     row.checkoutToken === wanted.checkoutToken &&
     row.expiresAt === wanted.now + wanted.rule.invoiceLifetimeMs;
-  if (isAsWanted) return row;
+  if (isAsWanted) return;
   throw new AppError('ROW_CHANGED', `the database made something else of invoice ${wanted.id} than it was told`);
 }
 
