@@ -29,6 +29,7 @@ export function shareInserts(deps: { db: Sql; places: Places; randomBelow(n: num
     answer: async (wanted) => {
       const placed = await placeAll(deps, wanted);
       const offered = placed.flatMap((each) => each?.invoice ?? []);
+      if (offered.length === 0) return wanted.map(() => null);
       const inserted = await insertInvoices(deps.db, offered).catch((error: unknown) => {
         // Nothing was created, and one of them may be the cause: each goes on alone, and meets its own error again.
         if (wanted.length > 1 && isOfStatement(error)) return [];
@@ -53,7 +54,8 @@ async function placeAll(
   const drawn = new Map<string, MicroUsdt[]>();
   const placed: Placed[] = [];
   for (const { invoice, rule } of wanted) {
-    const taken = await places.take(rule, invoice.requestedMicro);
+    // An address that fails its examination is that of one project: who wants it goes on alone, and meets the error again.
+    const taken = await places.take(rule, invoice.requestedMicro).catch(() => null);
     if (taken === null) placed.push(null);
     else if ('words' in taken) placed.push(offer(invoice, rule, taken));
     else {

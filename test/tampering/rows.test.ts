@@ -3,6 +3,9 @@ import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { formatApiKey } from '../../src/domain/api-key.ts';
 import { decodeId, uuidV7 } from '../../src/domain/ids.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import { insertApiKey } from '../../src/store/access/api-keys.ts';
+import { findWebhookEndpoint, insertWebhookEndpoint } from '../../src/store/outbox/webhook-endpoints.ts';
 import { runSql } from '../contract/sql.ts';
 import {
   call,
@@ -75,7 +78,31 @@ test('what nobody touched is as it was sealed: it is shown, paid and told', asyn
     () => inboxOf(service, invoice.invoiceId),
     (told) => told.some(({ body }) => body?.type === 'invoice.paid') || told.length >= 2,
   );
+  // Lists are sealed too.
+  const keyId = uuidV7(Date.now(), randomBytes(10));
+  const apiKey = formatApiKey('devnet', keyId, randomBytes(32));
+  await insertApiKey(service.db, {
+    ...{ id: keyId, projectId: service.project.id, name: 'bound', allowedCidrs: ['127.0.0.0/8', '::1/128'] },
+    ...{ secretSha256: createHash('sha256').update(apiKey).digest(), expiresAt: unixMs(Date.now() + 3_600_000) },
+  });
+  expect((await createInvoice(service, { apiKey })).status).toBe(201);
+  const endpoint = { id: randomUUID(), projectId: service.project.id, url: 'https://shop.example/' };
+  await insertWebhookEndpoint(service.db, { ...endpoint, eventTypes: ['invoice.paid', 'ping'] });
+  expect(await findWebhookEndpoint(service.db, endpoint.id)).toMatchObject({ eventTypes: ['invoice.paid', 'ping'] });
   expect(await alarms()).toEqual([]);
+});
+
+test('a project whose address was changed fails alone: others that create at the same time have their invoices', async () => {
+  const other = await createTestProject(service.db);
+  await pastGuards('addresses', 'update addresses set account = $1, address = tron_address($1) where project_id = $2', [
+    randomBytes(20),
+    other.id,
+  ]);
+  const answers = await Promise.all(
+    Array.from({ length: 40 }, (_, n) => createInvoice(service, n % 2 === 0 ? {} : { apiKey: other.apiKey })),
+  );
+  expect(answers.filter((_, n) => n % 2 === 0).map(({ status }) => status)).toEqual(Array(20).fill(201));
+  expect(answers.filter((_, n) => n % 2 === 1).some(({ status }) => status === 201)).toBe(false);
 });
 
 test.each([
