@@ -1,5 +1,6 @@
 import { toIso, type UnixMs } from '../../domain/time.ts';
-import { columnOf, isHex, type Row, type Shape, snakeCase } from './statement.ts';
+import { snakeCase } from './seal.ts';
+import { columnOf, isHex, type Row, type Shape } from './statement.ts';
 
 type JsonRows<Fields extends Shape> = {
   /** `"id", "project_id", …` */

@@ -68,13 +68,22 @@ export function sealOf<Fields extends SealedFields>(
   return { table, row };
 }
 
+/** The MAC of a row in hex, for a parameter that holds many rows; null where no seals are made. */
+export function hexSeal<Fields extends SealedFields>(
+  sealer: Sealer | null,
+  table: SealedTable<Fields>,
+  row: { readonly [Name in keyof Fields]: unknown },
+): string | null {
+  return sealer === null ? null : sealer.seal(table, row).toString('hex');
+}
+
 export function isSealParameter(value: unknown): value is SealParameter {
   return typeof value === 'object' && value !== null && 'table' in value && 'row' in value;
 }
 
 /** The SQL of a field `seal: sealed(TABLE)`: the MAC and what it covers, as one text; null where none is needed. `row`: `i.`. */
 export function sealColumn({ fields, mac, needed }: SealedTable, row: string): string {
-  const columns = Object.entries(fields).map(([name, type]) => textOf(row, columnName(name), type));
+  const columns = Object.entries(fields).map(([name, type]) => textOf(row, snakeCase(name), type));
   const text = `json_build_array(encode(${row}${mac}, 'hex'), ${columns.join(', ')})::text`;
   return needed === null ? text : `case when ${needed(row)} then ${text} end`;
 }
@@ -126,7 +135,7 @@ function stable(value: unknown): string {
   );
 }
 
-export function columnName(name: string): string {
+export function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 

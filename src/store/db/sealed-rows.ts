@@ -1,6 +1,6 @@
 import type { Sql } from './database.ts';
 import { answerOf, rowOf, rowsOf } from './rows-of.ts';
-import { columnName, type SealedTable, sealColumn } from './seal.ts';
+import { type SealedTable, sealColumn } from './seal.ts';
 import * as tables from './sealed-tables.ts';
 import { count } from './statement.ts';
 
@@ -70,7 +70,7 @@ function rowsOfTable(sealed: SealedTable, columns: readonly KeyColumn[]): Sealed
   const parts = (text: string) =>
     columns.map(({ type }, index) => `split_part(${text}, '/', ${index + 1})::${type}`).join(', ');
   const seal = sealColumn(table, 't.');
-  const mac = `t.${columnName(table.mac)}`;
+  const mac = `t.${table.mac}`;
   const needed = table.needed === null ? 'true' : table.needed('t.');
   const id = columns.at(-1) ?? ID;
   const shape = { key: 'text', seal: 'text?' } as const;

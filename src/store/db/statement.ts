@@ -1,6 +1,6 @@
 import type { UnixMs } from '../../domain/time.ts';
 import type { TronAddress } from '../../tron/address.ts';
-import { type SealColumn, type SealedTable, type SealParameter, sealColumn, columnName as snakeCase } from './seal.ts';
+import { type SealColumn, type SealedTable, type SealParameter, sealColumn, snakeCase } from './seal.ts';
 
 /** PostgreSQL column types and what they are in TypeScript. The parsers stand in `database.ts`. */
 type ColumnTypes = {
@@ -250,5 +250,3 @@ function fieldReader(field: Shape[string], column: string): Reader {
   if (typeof field === 'string' || isSeal(field) || field.isCount !== true) return (row) => row[column];
   return (row) => (row[column] === null ? null : Number(row[column]));
 }
-
-export { snakeCase };

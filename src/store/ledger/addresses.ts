@@ -11,6 +11,7 @@ import {
 } from '../db/address-column.ts';
 import type { Sql } from '../db/database.ts';
 import { answerOf, rowsOf } from '../db/rows-of.ts';
+import { hexSeal } from '../db/seal.ts';
 import { SEALED_ADDRESS } from '../db/sealed-tables.ts';
 import { listColumns, type Row, type Shape, statement, text } from '../db/statement.ts';
 
@@ -67,8 +68,7 @@ export async function insertAddresses(
   { projectId, policy, accountKeyId, entries }: NewAddresses,
 ): Promise<TronAddress[]> {
   const sealer = await db.sealer();
-  const mac = ({ id, account }: NewAddress) =>
-    sealer?.seal(SEALED_ADDRESS, { id, projectId, account }).toString('hex') ?? null;
+  const mac = ({ id, account }: NewAddress) => hexSeal(sealer, SEALED_ADDRESS, { id, projectId, account });
   const rows = await db.run(insert, [
     ...[projectId, policy, accountKeyId],
     entries.map(({ id }) => id),

@@ -6,6 +6,7 @@ import { addressColumn } from '../db/address-column.ts';
 import type { Sql } from '../db/database.ts';
 import { jsonRows } from '../db/json-rows.ts';
 import { rowsOf } from '../db/rows-of.ts';
+import { hexSeal } from '../db/seal.ts';
 import { SEALED_PAID } from '../db/sealed-tables.ts';
 import { listColumns, maybeHex, micro, type Row, statement, text } from '../db/statement.ts';
 import { projected } from './invoices.ts';
@@ -80,7 +81,7 @@ const update = statement(
 export async function updateStatuses(tx: Sql, network: Network, updates: StatusUpdate[]): Promise<void> {
   const sealer = await tx.sealer();
   const paidMac = (row: StatusUpdate) =>
-    row.to === 'PAID' ? (sealer?.seal(SEALED_PAID, { ...row, network, status: row.to }).toString('hex') ?? null) : null;
+    row.to === 'PAID' ? hexSeal(sealer, SEALED_PAID, { ...row, network, status: row.to }) : null;
   const { length } = await tx.run(update, [rows.bind(updates.map((row) => ({ ...row, paidMac: paidMac(row) })))]);
   if (length !== updates.length) {
     throw new Error(`${updates.length - length} of ${updates.length} invoices changed under the watcher's feet`);

@@ -3,6 +3,7 @@ import type { Network } from '../../domain/network.ts';
 import type { AccountHex } from '../../tron/address.ts';
 import type { Sql } from '../db/database.ts';
 import { jsonRows } from '../db/json-rows.ts';
+import { hexSeal } from '../db/seal.ts';
 import { SEALED_TRANSFER } from '../db/sealed-tables.ts';
 import { count, hex, maybeHex, micro, type Row, statement, text } from '../db/statement.ts';
 
@@ -42,7 +43,7 @@ const rows = jsonRows({ ...incoming, mac: maybeHex });
  */
 export async function insertTransfers(tx: Sql, network: Network, transfers: readonly NewTransfer[]): Promise<void> {
   const sealer = await tx.sealer();
-  const mac = (row: NewTransfer) => sealer?.seal(SEALED_TRANSFER, { ...row, network }).toString('hex') ?? null;
+  const mac = (row: NewTransfer) => hexSeal(sealer, SEALED_TRANSFER, { ...row, network });
   await tx.run(insert, [network, rows.bind(transfers.map((row) => ({ ...row, mac: mac(row) })))]);
 }
 

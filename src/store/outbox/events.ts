@@ -2,6 +2,7 @@ import type { EventType } from '../../domain/event.ts';
 import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Sql } from '../db/database.ts';
+import { hexSeal } from '../db/seal.ts';
 import { SEALED_EVENT } from '../db/sealed-tables.ts';
 import { statement } from '../db/statement.ts';
 import { hastenChosen, mayBeHastened } from './delivery-hasten.ts';
@@ -63,7 +64,7 @@ export async function recordEvents(tx: Sql, network: Network, events: NewEvent[]
   const sealer = await tx.sealer();
   const sealed = events.map((event) => ({
     ...event,
-    mac: sealer?.seal(SEALED_EVENT, { ...event, network }).toString('hex') ?? null,
+    mac: hexSeal(sealer, SEALED_EVENT, { ...event, network }),
   }));
   await tx.run(insert, [network, JSON.stringify(sealed), new Date(now)]);
 }

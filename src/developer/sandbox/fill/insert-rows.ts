@@ -1,6 +1,6 @@
 import type { Sql } from '../../../store/db/database.ts';
 import { answerOf, commandOf } from '../../../store/db/rows-of.ts';
-import { columnName, type SealedTable, type Sealer } from '../../../store/db/seal.ts';
+import { type SealedTable, type Sealer, snakeCase } from '../../../store/db/seal.ts';
 import {
   SEALED_ADDRESS,
   SEALED_EVENT,
@@ -76,7 +76,7 @@ export async function insertRows(tx: Sql, rows: FilledRows): Promise<void> {
 function macOf(sealer: Sealer | null, table: SealedTable, row: FilledRow): FilledRow {
   if (sealer === null || (table === SEALED_PAID && row['status'] !== 'PAID')) return {};
   const values = Object.entries(table.fields).map(([name, type]) => {
-    const value = row[columnName(name)] ?? null;
+    const value = row[snakeCase(name)] ?? null;
     if (value === null || type === 'deadline') return [name, null];
     if (type === 'timestamptz') return [name, Date.parse(String(value))];
     return [name, type === 'bytea' ? String(value).slice('\\x'.length) : value];
