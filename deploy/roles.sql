@@ -31,13 +31,13 @@ grant select on schema_migrations, ledger_identity, projects, api_keys, account_
   outgoing_annulments, balance_checks, chain_cursors, head_blocks, sightings, passed_blocks, producer_sets, producer_confirmations,
   chain_status, leases, alarms, event_streams, events, webhook_endpoints, webhook_secrets, deliveries, delivery_attempts,
   receipt_keys, operator_actions, people, passkeys, recovery_codes, invitations, sessions, spent_challenges, admin_keys,
-  requests, address_changes to quittance_runtime;
+  requests, address_changes, inventory_pages to quittance_runtime;
 
 grant insert on ledger_identity, projects, api_keys, account_keys, addresses, logos, invoices, refused_amounts, allocation_hints,
   transfers, transfer_annulments, transfer_resolutions, outgoing_transfers, outgoing_corrections, outgoing_annulments, balance_checks,
   chain_cursors, head_blocks, sightings, passed_blocks, producer_sets, producer_confirmations, chain_status, leases, alarms,
   event_streams, events, webhook_endpoints, webhook_secrets, deliveries, delivery_attempts, receipt_keys, people, passkeys, recovery_codes,
-  invitations, sessions, spent_challenges, admin_keys, requests, address_changes to quittance_runtime;
+  invitations, sessions, spent_challenges, admin_keys, requests, address_changes, inventory_pages to quittance_runtime;
 -- Number and hash are given by a trigger.
 grant insert (project_id, action, subject, detail, acted_by, acted_at, actor_kind, actor_id, origin, request_id)
   on operator_actions to quittance_runtime;
@@ -72,6 +72,7 @@ grant update (counter, last_used_at, removed_at) on passkeys to quittance_runtim
 grant update (ended_at) on recovery_codes, invitations to quittance_runtime;
 grant update (seen_at, ended_at, stepped_up_at) on sessions to quittance_runtime;
 grant update (state, ended_at, ended_by, reason) on address_changes to quittance_runtime;
+grant update (content, mac) on inventory_pages to quittance_runtime;
 -- Which database the ledger is in, when the server was promoted.
 grant update (system_identifier, database_oid, timeline, taken_at) on ledger_identity to quittance_runtime;
 

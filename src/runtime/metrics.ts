@@ -130,6 +130,10 @@ function networkMetrics(labelled: Labellers) {
       'USDT of an address on the chain less what the recorded transfers say, 0 when the books balance',
     ),
     alarmsOpen: labelled.gauge('network', 'kind')('quittance_alarms_open', 'Alarms that nobody has closed, by kind'),
+    inventoryRows: labelled.gauge('network', 'subject')(
+      'quittance_inventory_rows',
+      'Rows that are known to be there: invoices, transfers and events. It never falls while nobody deletes any',
+    ),
     watcherFailures: labelled.counter('network', 'code')(
       'quittance_watcher_failures_total',
       'Rounds of the watcher that failed and are tried again, by error code',

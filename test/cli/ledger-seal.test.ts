@@ -30,7 +30,7 @@ const check = () => seal('--check');
 
 const TABLES = [
   ...['projects', 'account_keys', 'addresses', 'api_keys', 'webhook_endpoints', 'receipt_keys', 'producer_sets'],
-  ...['chain_cursors', 'invoices', 'transfers', 'events'],
+  ...['chain_cursors', 'invoices', 'transfers', 'events', 'inventory_pages'],
 ];
 
 /** As the owner of the tables, past every guard. */

@@ -221,6 +221,10 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
     await insert('operator_actions', { ...action, acted_by: 'somebody', acted_at: AT });
   }
   if (version >= 10) await insertPeople(insert);
+  if (version >= 16) {
+    const listed = { network: 'devnet', subject: 'transfers', number: 1, content: Buffer.from(uuid(0x6001), 'utf8') };
+    await insert('inventory_pages', { ...listed, id: uuid(0xa001), mac: bytes(24, 1) });
+  }
   await insert('chain_cursors', {
     ...{ network: 'devnet', solid_number: 103, solid_id: bytes(32, 103), solid_time: AT, updated_at: LATER },
     ...since(2, { genesis_id: bytes(32, 1), halted_at: AT, halt_reason: ODD }),

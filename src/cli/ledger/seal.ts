@@ -52,12 +52,13 @@ async function printAccepted(terminal: Terminal, name: string, options: Options)
   );
   return {
     data,
-    text: `sealed anew: ${data.table}:${data.id}`,
-    next: 'once all is put right, close the alarm: quittance chain acknowledge --alarm row-changed',
+    text: `${data.was === 'missing' ? 'taken as gone' : data.was === 'put-back' ? 'taken as it is' : 'sealed anew'}: ${data.table}:${data.id}`,
+    next: `once all is put right, close the alarm: quittance chain acknowledge --alarm ${data.was === 'missing' ? 'rows-missing' : 'row-changed'}`,
   };
 }
 
 function describeRow({ table, id, was, fields }: ChangedRow): string {
+  if (was === 'missing') return `${table}:${id} ${WRONG[was]}`;
   return `${table}:${id} ${WRONG[was]}. It says now:\n${formatFields(fields.map(([field, value]) => [`  ${field}`, value]))}`;
 }
 
@@ -75,6 +76,8 @@ const WRONG = {
   unsealed: 'has no seal',
   changed: 'is not as it was sealed',
   'unknown-key': 'was sealed with a master key that is not at hand',
+  missing: 'was there, and is gone',
+  'put-back': 'is sealed, and not as it was when somebody last changed it',
 };
 
 const TABLES: readonly Column<SealsView['tables'][number]>[] = [

@@ -12,7 +12,7 @@ import type { AcknowledgedView } from './views.ts';
 /** These alarms tell of a single event, so they end when an operator has read them. Every other alarm ends with its cause. */
 const CLOSED_BY_OPERATORS: readonly AlarmKind[] = [
   ...(['contract-event', 'unproven-block', 'payment-denied', 'database-restored', 'address-change-failed'] as const),
-  'row-changed',
+  ...(['row-changed', 'rows-missing'] as const),
 ];
 
 export function isClosedByOperators(kind: string): boolean {

@@ -23,6 +23,7 @@ const ADVICE: Record<AlarmKind, Text> = {
     'Somebody changed the tables, and what they guarantee may not hold: see docs/operations.md. It ends within a minute after the repair.',
   'row-changed':
     'Somebody wrote to the database past Quittance. What the row says is not to be trusted: see docs/operations.md.',
+  'rows-missing': say`Somebody deleted rows past Quittance, or put back an earlier state of the database: see docs/operations.md. Bring them back, or accept that they are gone: "${{ command: 'ledger seal', input: { accept: 'TABLE:ID' } }}".`,
   'capacity-low': say`Add addresses: "${{ command: 'address add' }}".`,
   'address-change-pending': say`See them, and withdraw what is not yours: "${{ command: 'address pending' }}".`,
   'address-change-failed': say`Nothing was added. See why: "${{ command: 'address pending' }}", and add again what is right.`,

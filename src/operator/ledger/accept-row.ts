@@ -1,5 +1,6 @@
 import { AppError } from '../../domain/errors.ts';
 import type { UnixMs } from '../../domain/time.ts';
+import { hasAlarm } from '../../store/chain/alarms.ts';
 import type { Database } from '../../store/db/database.ts';
 import { SEALED_ROWS, type SealedRows } from '../../store/db/sealed-rows.ts';
 import type { Actor } from '../actor.ts';
@@ -11,11 +12,11 @@ import { idOfKey, type Judged, resealedRow } from './walk-rows.ts';
 
 type Deps = { db: Database; kind: 'external' | 'embedded'; now(): UnixMs };
 
-/** A row that is not as it was sealed, with what its MAC covers. */
+/** A row that is not as it was sealed, with what its MAC covers; `judged: null` where the inventory missed it, or what it said. */
 export type ChangedRow = AcceptedRowView & {
   fields: readonly (readonly [name: string, value: string | null])[];
   source: SealedRows;
-  judged: Judged;
+  judged: Judged | null;
 };
 
 const LOOKS_LIKE = { uuid: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, int8: /^\d{1,18}$/, text: /^[^/]{1,200}$/ };
@@ -31,27 +32,32 @@ export async function selectChangedRow({ db, kind }: Deps, name: string): Promis
   const sealer = await requireSealer(db);
   await requireOwner(db, kind);
   const found = isId(source, id) ? await source.find(db, id) : null;
-  if (found?.seal == null)
-    throw new AppError('NOT_FOUND', `no row of ${table} that needs a seal has the id ${clip(id)}`);
-  const row: Judged['row'] = { key: found.key, seal: found.seal };
-  const opened = sealer.open(source.table, row.seal);
-  if (opened.problem === null)
-    throw new AppError('CONFLICT', `${table}:${id} is as it was sealed: nothing was changed`);
-  const fields = Object.keys(source.table.fields).map((field, place) => [field, opened.values[place] ?? null] as const);
-  return { table, id: idOfKey(row.key), was: opened.problem, fields, source, judged: { row, opened } };
+  const row: Judged['row'] | null = found?.seal == null ? null : { key: found.key, seal: found.seal };
+  const opened = row === null ? null : sealer.open(source.table, row.seal);
+  const values = opened?.values ?? [];
+  const fields = Object.keys(source.table.fields).map((field, place) => [field, values[place] ?? null] as const);
+  if (row !== null && opened !== null && opened.problem !== null) {
+    return { table, id: idOfKey(row.key), was: opened.problem, fields, source, judged: { row, opened } };
+  }
+  if (await hasAlarm(db, [`${table}:${id}`, `${table} ${id}`])) {
+    const [was, shown] = found === null ? (['missing', []] as const) : (['put-back', fields] as const);
+    return { table, id, was, fields: shown, source, judged: null };
+  }
+  if (row === null) throw new AppError('NOT_FOUND', `no row of ${table} that needs a seal has the id ${clip(id)}`);
+  throw new AppError('CONFLICT', `${table}:${id} is as it was sealed: nothing was changed`);
 }
 
 function isId({ keyTypes }: SealedRows, id: string): boolean {
   return LOOKS_LIKE[keyTypes.at(-1) ?? 'text'].test(id);
 }
 
-/** Seals a row as somebody saw it. Error: `CONFLICT`: it is not so any more. */
+/** Seals a row as somebody saw it, or takes it as it is, or as gone. Error: `CONFLICT`: it is not so any more. */
 export async function acceptRow({ db, now }: Deps, actor: Actor, row: ChangedRow): Promise<AcceptedRowView> {
   const { table, id, was, source, judged } = row;
   const sealer = await requireSealer(db);
   await db.transaction(async (tx) => {
-    const done = await source.reseal(tx, [resealedRow(sealer, source, judged)]);
-    if (done.length === 0) {
+    const done = judged === null ? null : await source.reseal(tx, [resealedRow(sealer, source, judged)]);
+    if (done?.length === 0) {
       throw new AppError('CONFLICT', `${table}:${id} was changed while you looked at it: run this again`);
     }
     await recordActions(tx, actor, now(), [

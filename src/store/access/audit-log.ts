@@ -108,6 +108,26 @@ export const listOperatorActions = rowsOf(
   (subject: string) => [subject],
 );
 
+/** Those of some rows, `TABLE:ID`, that an operator accepted as they are, or as gone. */
+export const findAcceptedRows = answerOf(
+  'operator-action-accepted',
+  { subject: 'text' },
+  `select distinct subject from operator_actions where subject = any($1::text[]) and action = 'row.accepted'`,
+  (names: readonly string[]) => [names],
+  (rows) => rows.map(({ subject }) => subject),
+);
+
+/** Of some subjects those that anything was done to after an entry of the log, and `null` among them for what is done to all rows. */
+export const findSubjectsSince = answerOf(
+  'operator-action-since',
+  { subject: 'text?' },
+  `select distinct case when action not in ('ledger.sealed', 'master-key.rotated', 'backup.restored', 'backup.accepted') then subject end as subject
+   from operator_actions
+   where seq > $1 and (subject = any($2::text[]) or action in ('ledger.sealed', 'master-key.rotated', 'backup.restored', 'backup.accepted'))`,
+  (seq: number, subjects: readonly string[]) => [seq, subjects],
+  (rows) => new Set(rows.map(({ subject }) => subject)),
+);
+
 const entry = { seq: count, ...columns, hash: hex() } as const;
 
 export type AuditEntry = Row<typeof entry>;

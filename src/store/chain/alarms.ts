@@ -21,6 +21,7 @@ export const ALARM_KINDS = [
   'address-change-failed',
   'schema-changed',
   'row-changed',
+  'rows-missing',
   'capacity-low',
   'order-flood',
   'webhook-disabled',
@@ -80,6 +81,15 @@ export const findOpenAlarms = rowsOf(
   `select ${listColumns(ALARM)} from alarms
    where network = $1 and resolved_at is null order by kind in ('capacity-low', 'order-flood', 'webhook-disabled', 'secret-damaged', 'address-change-failed'), raised_at, id limit 100`,
   (network: Network) => [network],
+);
+
+/** Whether an open alarm of any network says that a row was changed or is missing, by its subject. */
+export const hasAlarm = answerOf(
+  'alarm-about-row',
+  { any: 'bool' },
+  `select exists (select from alarms where kind in ('row-changed', 'rows-missing') and subject = any($1::text[]) and resolved_at is null) as any`,
+  (subjects: readonly string[]) => [subjects],
+  ([row]) => row?.any === true,
 );
 
 /** The subjects of the open alarms of a kind; the oldest 1,000. */

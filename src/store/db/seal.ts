@@ -83,9 +83,19 @@ export function isSealParameter(value: unknown): value is SealParameter {
 
 /** The SQL of a field `seal: sealed(TABLE)`: the MAC and what it covers, as one text; null where none is needed. `row`: `i.`. */
 export function sealColumn({ fields, mac, needed }: SealedTable, row: string): string {
-  const columns = Object.entries(fields).map(([name, type]) => textOf(row, snakeCase(name), type));
-  const text = `json_build_array(encode(${row}${mac}, 'hex'), ${columns.join(', ')})::text`;
+  const text = `json_build_array(encode(${row}${mac}, 'hex'), ${coveredColumns(fields, row)})::text`;
   return needed === null ? text : `case when ${needed(row)} then ${text} end`;
+}
+
+/** The SQL of what the MAC of a row covers, and of `beside`, as one text. */
+export function contentColumn({ fields }: SealedTable, row: string, beside: string): string {
+  return `json_build_array(${beside}, ${coveredColumns(fields, row)})::text`;
+}
+
+function coveredColumns(fields: SealedFields, row: string): string {
+  return Object.entries(fields)
+    .map(([name, type]) => textOf(row, snakeCase(name), type))
+    .join(', ');
 }
 
 function textOf(row: string, name: string, type: SealedFields[string]): string {

@@ -112,3 +112,10 @@ export const SEALED_CURSOR = sealedTable('chain_cursors', {
   solidNumber: 'int8',
   solidId: 'bytea',
 });
+
+/** Which rows there are: their own MACs say nothing about rows that are gone. */
+export const SEALED_PAGE = sealedTable(
+  'inventory_pages',
+  { id: 'uuid', network: 'text', subject: 'text', number: 'int8', content: 'bytea' },
+  { isReadOnce: true },
+);

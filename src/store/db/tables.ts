@@ -37,6 +37,7 @@ export const BACKED_UP = [
   'allocation_hints',
   'refused_amounts',
   'operator_actions',
+  'inventory_pages',
   'people',
   'passkeys',
   'recovery_codes',

@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto';
+import { encodeId, NIL_UUID, uuidV7 } from '../../domain/ids.ts';
+import { findAuditHead, findSubjectsSince } from '../../store/access/audit-log.ts';
+import type { Sql } from '../../store/db/database.ts';
+import { findInventoryPage, insertInventoryPage, updateInventoryPage } from '../../store/ledger/inventory.ts';
+import { SETTING_TABLES } from '../../store/ledger/settings-rows.ts';
+import { type AccountHex, accountToAddress } from '../../tron/address.ts';
+import { tellCutOff, tellUnexplained } from './inventory-alarms.ts';
+import type { Keeping } from './keeping.ts';
+
+/** `audit`: the last entry of the audit log then. `rows`: a digest of the state of each, by `TABLE:ID`. */
+type Settings = { audit: number; rows: Record<string, string> };
+/** `name`: as the audit log calls it. `digest`: `null` where the row is not as it was sealed, so that it stands for nothing. */
+type Found = { table: string; id: string; name: string; digest: string | null };
+
+const PAGE = 1;
+const NOTHING: Settings = { audit: 0, rows: {} };
+
+/**
+ * Compares projects, keys, endpoints and addresses with how they stood before: each one that is not as it was must be named by an action in the
+ * audit log since. A new one needs none, for it is sealed. What is not explained stays on the page as it was, and is told again.
+ */
+export async function compareSettings(keeping: Keeping): Promise<void> {
+  const { db, network, now, random } = keeping;
+  const { page, found, head, explained, before } = await db.snapshot(async (tx) => {
+    const stored = await findInventoryPage(tx, network, 'settings', PAGE);
+    const rows = await readSettings(tx, keeping);
+    const settings = stored?.seal === true ? readPage(stored.content) : NOTHING;
+    const names = differences(settings, rows).flatMap(({ key, name }) => [key, name]);
+    const since = names.length === 0 ? new Set<string | null>() : await findSubjectsSince(tx, settings.audit, names);
+    const last = (await findAuditHead(tx))?.seq ?? 0;
+    return { page: stored, found: rows, head: last, explained: since, before: settings };
+  });
+  if (page !== null && !page.seal) return;
+  if (before.audit < (keeping.seen.get('settings')?.number ?? 0)) await tellCutOff(keeping, 'settings');
+  keeping.seen.set('settings', { number: head, bytes: 0 });
+  const after: Settings = { audit: head, rows: {} };
+  for (const [key, { digest }] of found) {
+    const kept = digest ?? before.rows[key];
+    if (kept !== undefined) after.rows[key] = kept;
+  }
+  for (const { key, table, id, name, was, isGone } of differences(before, found)) {
+    if (explained.has(null) || explained.has(name) || explained.has(key)) continue;
+    after.rows[key] = was;
+    await tellUnexplained(keeping, { table, id, name, isGone });
+  }
+  const content = Buffer.from(JSON.stringify(after));
+  const written = { network, subject: 'settings', number: PAGE, content } as const;
+  if (page === null) await insertInventoryPage(db, { ...written, id: uuidV7(now(), random(10)) });
+  else if (!content.equals(page.content)) await updateInventoryPage(db, { ...written, id: page.id }, page.content);
+}
+
+/** Where seals only warn, somebody may have put there what is no page: that is an alarm already, and it is written anew. */
+function readPage(content: Buffer): Settings {
+  try {
+    const { audit, rows } = JSON.parse(content.toString()) as Partial<Settings>;
+    if (typeof audit === 'number' && typeof rows === 'object' && rows !== null) return { audit, rows };
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+  }
+  return NOTHING;
+}
+
+async function readSettings(tx: Sql, { network }: Keeping): Promise<Map<string, Found>> {
+  const found = new Map<string, Found>();
+  for (const { table, prefix, read } of SETTING_TABLES) {
+    for (let after: string | undefined = NIL_UUID; after !== undefined; ) {
+      const rows = await read(tx, network, after);
+      for (const { id, account, state, seal } of rows) {
+        const digest = seal === false ? null : createHash('sha256').update(state).digest('hex').slice(0, 32);
+        const name = prefix === null ? accountToAddress((account ?? '') as AccountHex) : encodeId(prefix, id);
+        found.set(`${table}:${id}`, { table, id, digest, name });
+      }
+      after = rows.at(-1)?.id;
+    }
+  }
+  return found;
+}
+
+/** The rows that are gone, or stand otherwise than before. */
+function differences(before: Settings, found: ReadonlyMap<string, Found>) {
+  return Object.entries(before.rows).flatMap(([key, was]) => {
+    const row = found.get(key);
+    if (row?.digest === null || row?.digest === was) return [];
+    const [table = '', id = ''] = key.split(':');
+    return [{ key, table, id, was, name: row?.name ?? key, isGone: row === undefined }];
+  });
+}

@@ -1,0 +1,72 @@
+import { randomUUID } from 'node:crypto';
+import { encodeId, type IdPrefix, timeOfId } from '../../domain/ids.ts';
+import { toIso } from '../../domain/time.ts';
+import { findAcceptedRows } from '../../store/access/audit-log.ts';
+import { type AlarmKind, findAlarmSubjects, raiseAlarm, resolveAlarms } from '../../store/chain/alarms.ts';
+import type { Listed, Subject } from '../../store/ledger/inventory.ts';
+import type { Keeping } from './keeping.ts';
+
+/** As many as a person looks at; the rest is told when these are put right. */
+const MAX_ALARMS = 20;
+const PREFIX: Record<Listed, IdPrefix> = { invoices: 'inv', transfers: 'trf', events: 'evt' };
+const SEE = 'docs/operations.md';
+
+/** Raises `rows-missing` for rows that are gone, but for those that an operator accepted, and ends it for those of `listed` that are there. */
+export async function tellMissing(
+  keeping: Keeping,
+  table: Listed,
+  listed: readonly string[],
+  missing: ReadonlySet<string>,
+): Promise<void> {
+  const { db, network, log } = keeping;
+  const nameOf = (id: string) => `${table}:${id}`;
+  const accepted = new Set(missing.size === 0 ? [] : await findAcceptedRows(db, [...missing].map(nameOf)));
+  const gone = [...missing].filter((id) => !accepted.has(nameOf(id)));
+  const open = new Set(await findAlarmSubjects(db, network, 'rows-missing'));
+  for (const id of listed) {
+    const subject = nameOf(id);
+    if (!open.has(subject) || (missing.has(id) && !accepted.has(subject))) continue;
+    await resolveAlarms(db, network, 'rows-missing', subject);
+    log.info({ alarm: 'rows-missing', subject }, 'the alarm is over');
+  }
+  const more = gone.length > MAX_ALARMS ? `, and ${gone.length - MAX_ALARMS} more with ids near it` : '';
+  for (const id of gone.slice(0, MAX_ALARMS)) {
+    const name = encodeId(PREFIX[table], id);
+    const detail = `${name} of ${toIso(timeOfId(name))} was there, and the row is gone from ${table}${more}: somebody deleted it. See "rows-missing" in ${SEE}`;
+    await tell(keeping, 'rows-missing', nameOf(id), detail);
+  }
+}
+
+/** The inventory itself has lost its end, or a page. */
+export function tellCutOff(keeping: Keeping, subject: Subject): Promise<void> {
+  const detail = `the list of all ${subject} lacks what it had: somebody put back an earlier state of the database, or a part of it. See "rows-missing" in ${SEE}`;
+  return tell(keeping, 'rows-missing', `inventory_pages:${subject}`, detail);
+}
+
+export function tellUnpaid(
+  keeping: Keeping,
+  { transferId, invoiceId }: { transferId: string; invoiceId: string },
+): Promise<void> {
+  const [invoice, transfer] = [encodeId('inv', invoiceId), encodeId('trf', transferId)];
+  const detail = `${transfer} paid ${invoice}, which is not PAID by it: somebody changed the order. See "row-changed" in ${SEE}`;
+  return tell(keeping, 'row-changed', `invoices.paid ${invoiceId}`, detail);
+}
+
+/** A row that stands as no recorded action left it. */
+export function tellUnexplained(
+  keeping: Keeping,
+  { table, id, name, isGone }: { table: string; id: string; name: string; isGone: boolean },
+): Promise<void> {
+  if (isGone) {
+    const detail = `${name} was there, and the row is gone from ${table}: somebody deleted it. See "rows-missing" in ${SEE}`;
+    return tell(keeping, 'rows-missing', `${table}:${id}`, detail);
+  }
+  const detail = `${name} (a row of ${table}, ${id}) is not as it was, and nothing in the audit log says that anybody changed it: somebody put back an earlier state of it, or changed it past Quittance. See "row-changed" in ${SEE}`;
+  return tell(keeping, 'row-changed', `${table} ${id}`, detail);
+}
+
+async function tell({ db, network, log }: Keeping, kind: AlarmKind, subject: string, detail: string): Promise<void> {
+  if (await raiseAlarm(db, network, { id: randomUUID(), kind, subject, detail })) {
+    log.error({ alarm: kind, subject }, detail);
+  }
+}

@@ -1,0 +1,11 @@
+import type { Subject } from '../../store/ledger/inventory.ts';
+import type { Leading } from '../watching.ts';
+
+/**
+ * The needs of who keeps the inventory of a network. `seen`: where this process saw it end, so that who puts back an earlier end of it is
+ * noticed.
+ */
+export type Keeping = Leading & {
+  random(bytes: number): Uint8Array;
+  seen: Map<Subject, { number: number; bytes: number }>;
+};

@@ -1,0 +1,99 @@
+import { firstIdOf, NIL_UUID, uuidV7 } from '../../domain/ids.ts';
+import {
+  FIND_KNOWN,
+  findInventoryPage,
+  findLastInventoryPage,
+  type InventoryPage,
+  insertInventoryPage,
+  type Listed,
+  readListed,
+  updateInventoryPage,
+} from '../../store/ledger/inventory.ts';
+import { decodeIds, encodeIds, ID_BYTES, MAX_PAGE_IDS } from './id-list.ts';
+import { tellCutOff, tellMissing, tellUnpaid } from './inventory-alarms.ts';
+import type { Keeping } from './keeping.ts';
+
+/**
+ * Rows that are younger are not listed yet: ids rise with the time of the process that makes them, and a transaction may end some seconds
+ * after it made its ids. A row that comes later still is on no list.
+ */
+const SETTLE_MS = 60_000;
+/** Thousands of rows that may lie among those of a page, because they came too late to be listed, before they are passed over. */
+const MAX_READS = 5;
+const LAST_UUID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+
+/** Puts the next rows of a subject on its last page, or on a new one. Returns whether there may be more. */
+export async function listNewRows(keeping: Keeping, subject: Listed): Promise<boolean> {
+  const { db, network, now, random, seen } = keeping;
+  const last = await findLastInventoryPage(db, network, subject);
+  if (await isCutOff(keeping, subject, last)) return false;
+  // What was put there is an alarm already, and nothing is added to it.
+  if (last !== null && !last.seal) return false;
+  const listed = last === null ? [] : decodeIds(last.content);
+  const isFull = listed.length >= MAX_PAGE_IDS;
+  const limit = isFull ? MAX_PAGE_IDS : MAX_PAGE_IDS - listed.length;
+  const range = { network, after: listed.at(-1) ?? NIL_UUID, upTo: firstIdOf(now() - SETTLE_MS), limit };
+  const rows = await readListed(db, subject, range);
+  const added = rows.filter(({ isSealed }) => isSealed).map(({ id }) => id);
+  if (added.length > 0) {
+    const [number, ids] =
+      last === null || isFull ? [(last?.number ?? 0) + 1, added] : [last.number, [...listed, ...added]];
+    const written = { network, subject, number, content: encodeIds(ids) };
+    if (last?.number !== number) await insertInventoryPage(db, { ...written, id: uuidV7(now(), random(10)) });
+    else if (!(await updateInventoryPage(db, { ...written, id: last.id }, last.content))) return true;
+    seen.set(subject, { number, bytes: written.content.length });
+  }
+  return rows.length === limit;
+}
+
+/** How many rows the pages hold: all but the last one are full. */
+export function countListed({ seen }: Keeping, subject: Listed): number {
+  const last = seen.get(subject);
+  return last === undefined || last.number === 0 ? 0 : (last.number - 1) * MAX_PAGE_IDS + last.bytes / ID_BYTES;
+}
+
+/** Whether the inventory ends before where this process saw it end. */
+async function isCutOff(keeping: Keeping, subject: Listed, last: InventoryPage | null): Promise<boolean> {
+  const [before, now] = [keeping.seen.get(subject), { number: last?.number ?? 0, bytes: last?.content.length ?? 0 }];
+  const isLess =
+    before !== undefined && (now.number < before.number || (now.number === before.number && now.bytes < before.bytes));
+  if (isLess) await tellCutOff(keeping, subject);
+  keeping.seen.set(subject, now);
+  return isLess;
+}
+
+/** Looks whether each row of a page is there, and as it was sealed. There is no page 0. */
+export async function lookOverPage(keeping: Keeping, subject: Listed, number: number): Promise<void> {
+  if (number === 0) return;
+  const { db, network } = keeping;
+  const page = await findInventoryPage(db, network, subject, number);
+  if (page === null) return tellCutOff(keeping, subject);
+  if (!page.seal) return;
+  const listed = decodeIds(page.content);
+  const upTo = listed.at(-1) ?? NIL_UUID;
+  const missing = new Set(listed);
+  // From the page before on: what somebody put between two pages is found too.
+  for (let [after, reads] = [lastIdOf(page.before), 1]; ; reads += 1) {
+    const rows = await readListed(db, subject, { network, after, upTo, limit: MAX_PAGE_IDS });
+    for (const { id, unpaidInvoiceId } of rows) {
+      missing.delete(id);
+      if (unpaidInvoiceId !== null) await tellUnpaid(keeping, { transferId: id, invoiceId: unpaidInvoiceId });
+    }
+    if (rows.length < MAX_PAGE_IDS || missing.size === 0) break;
+    after = rows.at(-1)?.id ?? upTo;
+    if (reads < MAX_READS) continue;
+    for (const id of await FIND_KNOWN[subject](db, network, [...missing])) missing.delete(id);
+    break;
+  }
+  await tellMissing(keeping, subject, listed, missing);
+}
+
+function lastIdOf(content: Buffer | null): string {
+  return (content && decodeIds(content.subarray(-ID_BYTES))[0]) ?? NIL_UUID;
+}
+
+/** Looks at rows whose ids say that they are not made yet: no process of ours made them. Reading them is enough, for they are examined then. */
+export async function lookAhead({ db, network, now }: Keeping, subject: Listed): Promise<void> {
+  const after = firstIdOf(now() + SETTLE_MS);
+  await readListed(db, subject, { network, after, upTo: LAST_UUID, limit: MAX_PAGE_IDS });
+}

@@ -1,0 +1,61 @@
+import type { Loop } from '../../runtime/loop.ts';
+import type { Metrics } from '../../runtime/metrics.ts';
+import { LISTED, type Listed } from '../../store/ledger/inventory.ts';
+import { type Leading, loopWhileLeading, whileLeading } from '../watching.ts';
+import { compareSettings } from './compare-settings.ts';
+import type { Keeping } from './keeping.ts';
+import { countListed, listNewRows, lookAhead, lookOverPage } from './list-rows.ts';
+
+/** Half of the minute within which what is wrong with the newest rows and with settings is found. */
+const PAUSE_MS = 30_000;
+/** A tenth of the time at most: a look at the whole of a large ledger takes many rounds. */
+const WORK_MS = 3000;
+
+type Options = Leading & { random(bytes: number): Uint8Array; metrics: Metrics; pauseMs?: number };
+
+/**
+ * Keeps the inventory of a network while this process is its leader: lists the rows that came, looks whether those on the newest page are there
+ * and as they were sealed, and then those on older ones, and compares settings with how they stood. Does nothing where no rows are sealed.
+ * Never ends by itself.
+ */
+export function startInventoryWatch(options: Options): Loop {
+  const { network, isLeader, metrics, pauseMs = PAUSE_MS } = options;
+  const keeping: Keeping = { ...options, db: whileLeading(options.db, network, isLeader), seen: new Map() };
+  let older = olderPages(keeping);
+  const look = async (shouldEnd: () => boolean) => {
+    if ((await keeping.db.sealer()) === null) return;
+    const end = performance.now() + WORK_MS;
+    const isOver = () => shouldEnd() || performance.now() > end;
+    await compareSettings(keeping);
+    for (const subject of LISTED) {
+      while ((await listNewRows(keeping, subject)) && !isOver());
+      metrics.inventoryRows.set({ network, subject }, countListed(keeping, subject));
+      await lookAhead(keeping, subject);
+      await lookOverPage(keeping, subject, lastPage(keeping, subject));
+    }
+    while (!isOver()) {
+      const { value: place } = older.next();
+      if (place === undefined) {
+        older = olderPages(keeping);
+        break;
+      }
+      await lookOverPage(keeping, place.subject, place.number);
+    }
+  };
+  const onFollower = () => {
+    keeping.seen.clear();
+    for (const subject of LISTED) metrics.inventoryRows.remove({ network, subject });
+  };
+  return loopWhileLeading(options, { name: 'inventory', pauseMs, onFollower }, look);
+}
+
+function* olderPages(keeping: Keeping): Generator<{ subject: Listed; number: number }, undefined> {
+  for (const subject of LISTED) {
+    for (let number = lastPage(keeping, subject) - 1; number > 0; number -= 1) yield { subject, number };
+  }
+}
+
+/** 0: there is none. */
+function lastPage({ seen }: Keeping, subject: Listed): number {
+  return seen.get(subject)?.number ?? 0;
+}

@@ -1,0 +1,123 @@
+import type { Network } from '../../domain/network.ts';
+import type { Sql } from '../db/database.ts';
+import { answerOf, commandOf, rowOf, rowsOf } from '../db/rows-of.ts';
+import { type SealedTable, sealColumn, sealOf } from '../db/seal.ts';
+import { SEALED_EVENT, SEALED_INVOICE, SEALED_PAGE, SEALED_PAID, SEALED_TRANSFER } from '../db/sealed-tables.ts';
+import { count, isAsSealed, type Row } from '../db/statement.ts';
+
+/** Rows that are only ever added. */
+export const LISTED = ['invoices', 'transfers', 'events'] as const;
+export type Listed = (typeof LISTED)[number];
+export type Subject = Listed | 'settings';
+
+const page = { id: 'uuid', number: count, content: 'bytea', seal: isAsSealed(SEALED_PAGE), before: 'bytea?' } as const;
+/** A page of the inventory of a network. `seal`: whether it is as it was sealed; `before`: the content of the page before it. */
+export type InventoryPage = Row<typeof page>;
+
+const PAGE = `select p.id, p.number, p.content, ${sealColumn(SEALED_PAGE, 'p.')} as seal, b.content as before
+   from inventory_pages p left join inventory_pages b on b.network = p.network and b.subject = p.subject and b.number = p.number - 1
+   where p.network = $1 and p.subject = $2`;
+
+export const findInventoryPage = rowOf(
+  'inventory-page',
+  page,
+  `${PAGE} and p.number = $3`,
+  (network: Network, subject: Subject, number: number) => [network, subject, number],
+);
+
+export const findLastInventoryPage = rowOf(
+  'inventory-page-last',
+  page,
+  `${PAGE} order by p.number desc limit 1`,
+  (network: Network, subject: Subject) => [network, subject],
+);
+
+type Written = { id: string; network: Network; subject: Subject; number: number; content: Buffer };
+
+export const insertInventoryPage = commandOf(
+  'inventory-page-insert',
+  'insert into inventory_pages (id, network, subject, number, content, mac) values ($1, $2, $3, $4, $5, $6)',
+  (written: Written) => {
+    const { id, network, subject, number, content } = written;
+    return [id, network, subject, number, content, sealOf(SEALED_PAGE, written)];
+  },
+);
+
+/** Gives a page another content, unless it is no longer as it was read. Returns whether it did. */
+export const updateInventoryPage = answerOf(
+  'inventory-page-update',
+  { id: 'uuid' },
+  'update inventory_pages set content = $2, mac = $3 where id = $1 and content = $4 returning id',
+  (written: Written, before: Buffer) => [written.id, written.content, sealOf(SEALED_PAGE, written), before],
+  ({ length }) => length === 1,
+);
+
+/** Each row is read once, so nothing of it is remembered. */
+const once = (table: SealedTable): SealedTable => ({ ...table, isReadOnce: true });
+const RANGE = '> $2 and t.id <= $3 order by t.id limit $4';
+type Range = { network: Network; after: string; upTo: string; limit: number };
+const bindRange = ({ network, after, upTo, limit }: Range) => [network, after, upTo, limit];
+
+const ofInvoices = rowsOf(
+  'inventory-invoices',
+  { id: 'uuid', seal: isAsSealed(once(SEALED_INVOICE)), paid: isAsSealed(once(SEALED_PAID)) },
+  `with ids as (
+     select r.project_id, r.id from projects p cross join lateral (
+       select t.project_id, t.id from invoices t where t.project_id = p.id and t.id ${RANGE}) r
+     where p.network = $1 order by r.id limit $4)
+   select id, ${sealColumn(SEALED_INVOICE, 'i.')} as seal, ${sealColumn(SEALED_PAID, 'i.')} as paid
+   from ids join invoices i using (project_id, id) order by id`,
+  bindRange,
+);
+
+const ofTransfers = rowsOf(
+  'inventory-transfers',
+  { id: 'uuid', unpaidInvoiceId: 'uuid?', seal: isAsSealed(once(SEALED_TRANSFER)) },
+  `select t.id, case when t.kind = 'matched' and not exists (
+       select from invoices i where i.project_id = t.project_id and i.id = t.invoice_id and i.paid_transfer_id = t.id
+         and i.status = 'PAID') then t.invoice_id end as unpaid_invoice_id,
+     ${sealColumn(SEALED_TRANSFER, 't.')} as seal
+   from transfers t where t.network = $1 and t.id ${RANGE}`,
+  bindRange,
+);
+
+const ofEvents = rowsOf(
+  'inventory-events',
+  { id: 'uuid', seal: isAsSealed(once(SEALED_EVENT)) },
+  `select t.id, ${sealColumn(SEALED_EVENT, 't.')} as seal from events t where t.network = $1 and t.id ${RANGE}`,
+  bindRange,
+);
+
+/** `isSealed`: it is as it was sealed. `unpaidInvoiceId`: of the invoice that this transfer paid, and that is not `PAID` by it. */
+type ListedRow = { id: string; isSealed: boolean; unpaidInvoiceId: string | null };
+
+/** The next rows of a network behind an id, by their ids, up to one and it. */
+export async function readListed(db: Sql, subject: Listed, range: Range): Promise<ListedRow[]> {
+  switch (subject) {
+    case 'invoices':
+      // An invoice that is not paid has no second seal to be judged.
+      return (await ofInvoices(db, range)).map(({ id, seal, paid }) => ({
+        ...{ id, isSealed: seal && paid !== false, unpaidInvoiceId: null },
+      }));
+    case 'transfers':
+      return (await ofTransfers(db, range)).map(({ seal, ...row }) => ({ ...row, isSealed: seal }));
+    case 'events':
+      return (await ofEvents(db, range)).map(({ id, seal }) => ({ id, isSealed: seal, unpaidInvoiceId: null }));
+  }
+}
+
+const known = (subject: Listed, from: string) =>
+  answerOf(
+    `inventory-known-${subject}`,
+    { id: 'uuid' },
+    `select t.id from ${from} where t.id = any($2::uuid[])`,
+    (network: Network, ids: readonly string[]) => [network, ids],
+    (rows) => rows.map(({ id }) => id),
+  );
+
+/** Those of some ids that there are. */
+export const FIND_KNOWN: Record<Listed, (db: Sql, network: Network, ids: readonly string[]) => Promise<string[]>> = {
+  invoices: known('invoices', 'projects p join invoices t on p.network = $1 and t.project_id = p.id'),
+  transfers: known('transfers', '(select * from transfers where network = $1) t'),
+  events: known('events', '(select * from events where network = $1) t'),
+};

@@ -1,0 +1,50 @@
+import type { IdPrefix } from '../../domain/ids.ts';
+import type { Network } from '../../domain/network.ts';
+import type { Sql } from '../db/database.ts';
+import { rowsOf } from '../db/rows-of.ts';
+import { contentColumn, type SealedTable, sealColumn } from '../db/seal.ts';
+import { SEALED_ADDRESS, SEALED_API_KEY, SEALED_ENDPOINT, SEALED_PROJECT } from '../db/sealed-tables.ts';
+import { isAsSealed, maybeHex, type Row } from '../db/statement.ts';
+
+const shape = (table: SealedTable) =>
+  ({ id: 'uuid', account: maybeHex, state: 'text', seal: isAsSealed({ ...table, isReadOnce: true }) }) as const;
+
+/**
+ * What people set up, and change. `state`: what is sealed of it, and whether it is revoked or retired. `account`: of an address, as hex.
+ * `seal`: whether the row is as it was sealed; a row that needs no seal has none to be judged.
+ */
+type SettingRow = Row<ReturnType<typeof shape>>;
+
+/** A kind of settings. `prefix` of the ids as the audit log names them; it names addresses by their text. */
+export type SettingTable = {
+  table: string;
+  prefix: IdPrefix | null;
+  /** The next 1,000 rows of a network behind an id. */
+  read(db: Sql, network: Network, after: string): Promise<SettingRow[]>;
+};
+
+const OF_PROJECT = 't.project_id in (select id from projects where network = $1)';
+
+export const SETTING_TABLES: readonly SettingTable[] = [
+  settingsOf(SEALED_PROJECT, 'prj', { where: 't.network = $1' }),
+  settingsOf(SEALED_API_KEY, 'key', { isEnded: 't.revoked_at is not null' }),
+  settingsOf(SEALED_ENDPOINT, 'whe'),
+  settingsOf(SEALED_ADDRESS, null, {
+    ...{ where: 't.network = $1', isEnded: 't.retired_at is not null', account: `encode(t.account, 'hex')` },
+  }),
+];
+
+function settingsOf(
+  table: SealedTable,
+  prefix: IdPrefix | null,
+  { where = OF_PROJECT, isEnded = 'false', account = 'null::text' } = {},
+): SettingTable {
+  const read = rowsOf(
+    `inventory-${table.name.replaceAll('_', '-')}`,
+    shape(table),
+    `select t.id, ${account} as account, ${contentColumn(table, 't.', isEnded)} as state, ${sealColumn(table, 't.')} as seal
+     from ${table.name} t where ${where} and t.id > $2 order by t.id limit 1000`,
+    (network: Network, after: string) => [network, after],
+  );
+  return { table: table.name, prefix, read };
+}

@@ -1,0 +1,300 @@
+import { randomBytes } from 'node:crypto';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { decodeId, encodeId } from '../../src/domain/ids.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import { startInventoryWatch } from '../../src/payments/inventory/watch-inventory.ts';
+import { createSealNotifier } from '../../src/payments/row-alarm.ts';
+import { createLogger } from '../../src/runtime/log.ts';
+import { createMetrics, type Metrics } from '../../src/runtime/metrics.ts';
+import { openDatabase } from '../../src/store/db/database.ts';
+import { createSeals } from '../../src/store/db/seals.ts';
+import { runCli } from '../cli/run-cli.ts';
+import { runSql } from '../contract/sql.ts';
+import { TEST_KEY_RING } from '../support/key-ring.ts';
+import {
+  createInvoice,
+  eventually,
+  payableOf,
+  startTestService,
+  type TestService,
+  untilStatus,
+} from '../support/service.ts';
+
+/** What somebody does who owns the tables, and leaves no row that is not as it was sealed: deletes, and puts back what was. */
+let service: TestService;
+let stopWatch: () => Promise<void>;
+let looks = 0;
+let metrics: Metrics;
+beforeEach(async () => {
+  stopWatch = async () => undefined;
+  service = await startTestService({ config: { rowMacs: 'require' } });
+});
+afterEach(async () => {
+  await stopWatch();
+  await service.stop();
+});
+
+/** The watch as the leader runs it, but again and again, and ten minutes later: what is young is on no list yet. */
+function startWatch(): void {
+  const log = createLogger({ level: 'silent' });
+  const network = 'devnet';
+  metrics = createMetrics();
+  const seals = createSeals({ mode: 'require', onProblem: (problem) => notify(problem) }, async () => TEST_KEY_RING);
+  const db = openDatabase({
+    ...{ connection: service.connectionString, poolSize: 2, applicationName: 'watch', onError: () => undefined, seals },
+  });
+  const now = () => unixMs(Date.now() + 600_000);
+  const notify = createSealNotifier({ db: () => db, log, now, networks: [network] });
+  // Each look begins with this question.
+  const sealer = () => {
+    looks += 1;
+    return db.sealer();
+  };
+  const watch = startInventoryWatch({
+    ...{ db: { ...db, sealer }, network, isLeader: () => true, pauseMs: 20, random: randomBytes, now, log, metrics },
+  });
+  stopWatch = async () => {
+    await watch.stop();
+    await db.close();
+  };
+}
+
+/** Until the watch has looked at everything once more, from the beginning to the end. */
+async function lookAgain(): Promise<void> {
+  const before = looks;
+  await eventually(
+    async () => looks,
+    (times) => times >= before + 2,
+  );
+}
+
+/** Past every guard and reference: many statements at once. */
+async function asOwner(table: string, text: string): Promise<void> {
+  await runSql(
+    service,
+    `begin; alter table ${table} disable trigger all; ${text}; alter table ${table} enable trigger all; commit`,
+  );
+}
+
+const openAlarms = (kind: string) => async () =>
+  (
+    await runSql(
+      service,
+      'select kind, subject, detail from alarms where kind = $1 and resolved_at is null order by subject',
+      [kind],
+    )
+  ).map(({ subject, detail }) => ({ subject: String(subject), detail: String(detail) }));
+const untilAlarm = (kind: string, subject: string) =>
+  eventually(openAlarms(kind), (alarms) => alarms.some((alarm) => alarm.subject === subject));
+
+/** The first column of the first row. */
+const value = async (text: string, values: unknown[] = []) =>
+  String(Object.values((await runSql(service, text, values))[0] ?? {})[0]);
+const listed = async (subject: string) =>
+  Number(
+    await value(`select coalesce(sum(octet_length(content)), 0) / 16 from inventory_pages where subject = $1`, [
+      subject,
+    ]),
+  );
+const untilListed = (subject: string, count: number) =>
+  eventually(
+    () => listed(subject),
+    (rows) => rows >= count,
+  );
+
+async function paidInvoice() {
+  const { body } = await createInvoice(service);
+  const { address, amountMicro } = await payableOf(service, body.invoiceId);
+  await service.payer.transfer({ contract: service.devnet.usdtContract, to: address, amountMicro });
+  service.devnet.mineUntilSolid();
+  await untilStatus(service, body.invoiceId, 'PAID');
+  return decodeId('inv', body.invoiceId) ?? '';
+}
+
+test('what nobody touched is listed whole, and is no alarm', async () => {
+  await paidInvoice();
+  for (let n = 0; n < 5; n += 1) await createInvoice(service);
+  startWatch();
+  await untilListed('invoices', 6);
+  await untilListed('transfers', 1);
+  await untilListed('events', 1);
+  await paidInvoice();
+  await untilListed('invoices', 7);
+  await untilListed('transfers', 2);
+  await lookAgain();
+  expect(await metrics.registry.metrics()).toContain('quittance_inventory_rows{network="devnet",subject="invoices"} 7');
+  expect(await openAlarms('rows-missing')()).toEqual([]);
+  expect(await openAlarms('row-changed')()).toEqual([]);
+});
+
+test.each([
+  ['an order (14)', 'invoices'],
+  ['a payment (12)', 'transfers'],
+  ['an event', 'events'],
+])('whoever deletes %s leaves an alarm that names the row, until it is back', async (_, table) => {
+  await paidInvoice();
+  startWatch();
+  await untilListed(table, 1);
+  const id = await value(`select id from ${table} limit 1`);
+  const subject = `${table}:${id}`;
+  if (table === 'transfers') {
+    await asOwner('invoices', `update invoices set status = 'EXPIRED', paid_transfer_id = null, paid_mac = null`);
+  }
+  await asOwner(
+    table,
+    `create table kept as select * from ${table} where id = '${id}'; delete from ${table} where id = '${id}'`,
+  );
+  await untilAlarm('rows-missing', subject);
+  await asOwner(table, `insert into ${table} select * from kept`);
+  await eventually(openAlarms('rows-missing'), (alarms) => alarms.length === 0);
+});
+
+test('whoever takes PAID back and leaves the payment (13) is found', async () => {
+  const id = await paidInvoice();
+  startWatch();
+  await untilListed('transfers', 1);
+  await asOwner(
+    'invoices',
+    `update invoices set status = 'EXPIRED', paid_transfer_id = null, paid_mac = null where id = '${id}'`,
+  );
+  await untilAlarm('row-changed', `invoices.paid ${id}`);
+});
+
+test('whoever deletes rows, and puts the inventory back as it was before them, is found by whoever saw them', async () => {
+  await paidInvoice();
+  startWatch();
+  await untilListed('invoices', 1);
+  const content = await value(`select encode(content, 'hex') from inventory_pages where subject = 'invoices'`);
+  const mac = await value(`select encode(mac, 'hex') from inventory_pages where subject = 'invoices'`);
+  await createInvoice(service);
+  await untilListed('invoices', 2);
+  await service.stopService();
+  await runSql(service, 'alter table invoices disable trigger all');
+  await runSql(
+    service,
+    `with gone as (delete from invoices where status = 'PENDING')
+     update inventory_pages set content = decode('${content}', 'hex'), mac = decode('${mac}', 'hex') where subject = 'invoices'`,
+  );
+  await untilAlarm('rows-missing', 'inventory_pages:invoices');
+});
+
+test('whoever deletes the inventory itself, or writes a page of it, is found', async () => {
+  await paidInvoice();
+  // It has a watch of its own, which would write pages too.
+  await service.stopService();
+  startWatch();
+  await untilListed('events', 1);
+  await asOwner('inventory_pages', `delete from inventory_pages where subject = 'events'`);
+  await untilAlarm('rows-missing', 'inventory_pages:events');
+  await cli('project', 'update', service.project.projectId, '--name', 'New name');
+  await lookAgain();
+  await asOwner('inventory_pages', `delete from inventory_pages where subject = 'settings'`);
+  await untilAlarm('rows-missing', 'inventory_pages:settings');
+  await runSql(service, `update inventory_pages set content = '' where subject = 'transfers'`);
+  const page = await value(`select id from inventory_pages where subject = 'transfers'`);
+  await untilAlarm('row-changed', `inventory_pages ${page}`);
+});
+
+test('a planted row without a seal is on no list, and found though nobody asks for it', async () => {
+  await paidInvoice();
+  await runSql(
+    service,
+    `insert into events (id, project_id, network, type, sequence, body, created_at, position)
+     select gen_random_uuid(), project_id, network, type, 900, body, now(), 900 from events limit 1`,
+  );
+  startWatch();
+  await untilListed('events', 1);
+  await untilAlarm('row-changed', 'events');
+});
+
+test('rows that somebody plants in great number among those of a page do not hide that one of them is gone', async () => {
+  await paidInvoice();
+  startWatch();
+  await untilListed('events', 1);
+  const id = await value('select id from events order by id limit 1');
+  await runSql(
+    service,
+    `insert into events (id, project_id, network, type, sequence, body, created_at, position)
+     select lpad(to_hex(n), 32, '0')::uuid, project_id, network, type, 900 + n, body, now(), 900 + n
+     from generate_series(1, 6000) n, (select * from events limit 1) e`,
+  );
+  await asOwner('events', `delete from events where id = '${id}'`);
+  await untilAlarm('rows-missing', `events:${id}`);
+});
+
+const cli = async (...args: string[]) => {
+  const env = {
+    ...{ DATABASE_URL: service.connectionString, DATABASE_OWNER_URL: service.ownerString },
+    ...{ QUITTANCE_MASTER_KEY: TEST_KEY_RING.current().bytes.toString('base64'), QUITTANCE_WEBHOOK_TARGETS: 'local' },
+  };
+  expect(await runCli([...args, '--json'], { env })).toMatchObject({ code: 0 });
+};
+const idIn = (table: string) => () => value(`select id from ${table} limit 1`);
+const settings = () => value(`select encode(content, 'hex') from inventory_pages where subject = 'settings'`);
+
+/** What people set up, and how they change it as they should. */
+const SETTINGS = [
+  ['a revoked key (19)', 'api_keys', (id: string) => cli('key', 'revoke', encodeId('key', id))],
+  [
+    'the former URL of a webhook (20)',
+    'webhook_endpoints',
+    (id: string) => cli('webhook', 'update', encodeId('whe', id), '--url', `${service.inboxUrl}/new`),
+  ],
+  [
+    'the former settings of a project (29, 33)',
+    'projects',
+    () => cli('project', 'update', service.project.projectId, '--name', 'New name'),
+  ],
+  [
+    'a retired address',
+    'addresses',
+    () => cli('address', 'retire', '--project', service.project.projectId, String(service.project.addresses[0])),
+  ],
+] as const;
+
+test.each(SETTINGS)(
+  'whoever puts back %s leaves an alarm; whoever changed it as they should left none',
+  async (_, table, change) => {
+    startWatch();
+    const before = await eventually(settings, (content) => content !== 'undefined');
+    const id = await idIn(table)();
+    await runSql(service, `create table kept as select * from ${table} where id = '${id}'`);
+    await change(id);
+    await eventually(settings, (content) => content !== before);
+    expect(await openAlarms('row-changed')()).toEqual([]);
+    const columns = await value(
+      `select string_agg(quote_ident(attname::text), ', ') from pg_attribute
+     where attrelid = $1::text::regclass and attnum > 0 and not attisdropped and attgenerated = '' and attidentity = ''`,
+      [table],
+    );
+    await asOwner(table, `update ${table} t set (${columns}) = (select ${columns} from kept) where id = '${id}'`);
+    await untilAlarm('row-changed', `${table} ${id}`);
+    // Somebody looks at it, takes it as it is, and closes the alarm: it does not come back.
+    const unexplained = await settings();
+    await cli('ledger', 'seal', '--accept', `${table}:${id}`, '--yes');
+    await eventually(settings, (content) => content !== unexplained);
+    await cli('chain', 'acknowledge', '--alarm', 'row-changed', '--network', 'devnet');
+    await lookAgain();
+    expect(await openAlarms('row-changed')()).toEqual([]);
+  },
+);
+
+test.each(['api_keys', 'webhook_endpoints'])('whoever deletes a row of %s leaves an alarm', async (table) => {
+  startWatch();
+  await eventually(settings, (content) => content !== 'undefined');
+  const id = await idIn(table)();
+  await asOwner(table, `delete from ${table}`);
+  await untilAlarm('rows-missing', `${table}:${id}`);
+});
+
+test('what an operator takes as gone is no alarm any more', async () => {
+  const id = await paidInvoice();
+  startWatch();
+  await untilListed('invoices', 1);
+  await asOwner('invoices', `delete from invoices where id = '${id}'`);
+  await untilAlarm('rows-missing', `invoices:${id}`);
+  await cli('ledger', 'seal', '--accept', `invoices:${id}`, '--yes');
+  await eventually(openAlarms('rows-missing'), (alarms) => alarms.length === 0);
+  await lookAgain();
+  expect(await openAlarms('rows-missing')()).toEqual([]);
+});
