@@ -57,7 +57,7 @@ grant update (solid_number, solid_id, solid_time, updated_at, halted_at, halt_re
 grant update (confirmed_at) on producer_confirmations to quittance_runtime;
 grant update (updated_at, status) on chain_status to quittance_runtime;
 grant update (holder, epoch, expires_at) on leases to quittance_runtime;
-grant update (detail, seen_at, seen_count, resolved_at) on alarms to quittance_runtime;
+grant update (detail, seen_at, seen_count, resolved_at, mac) on alarms to quittance_runtime;
 grant update (last_position) on event_streams to quittance_runtime;
 grant update (url, description, event_types, failing_since, consecutive_failures, open_until, disabled_at, disabled_reason, mac)
   on webhook_endpoints to quittance_runtime;

@@ -13,3 +13,9 @@ create table inventory_pages (
 create trigger inventory_pages_are_kept before delete or truncate on inventory_pages for each statement execute function keep_ledger_rows();
 create trigger inventory_pages_keep_what_they_are before update on inventory_pages for each row
   execute function keep_columns('content', 'mac');
+
+-- An alarm says what an operator should do, so nobody else may make one up.
+alter table alarms add column mac bytea check (octet_length(mac) = 24);
+drop trigger if exists alarms_keep_what_they_are on alarms;
+create trigger alarms_keep_what_they_are before update on alarms for each row
+  execute function keep_columns('detail', 'seen_at', 'seen_count', 'resolved_at', 'mac');

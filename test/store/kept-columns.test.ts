@@ -10,7 +10,7 @@ const CHANGING: Record<string, string[]> = {
   account_keys: ['first_index', 'auto_derive_limit', 'auto_derived', 'mac'],
   address_changes: ['state', 'ended_at', 'ended_by', 'reason'],
   addresses: ['retired_at', 'barred_at', 'mac'],
-  alarms: ['detail', 'seen_at', 'seen_count', 'resolved_at'],
+  alarms: ['detail', 'seen_at', 'seen_count', 'resolved_at', 'mac'],
   api_keys: ['last_used_at', 'revoked_at', 'mac'],
   admin_keys: ['last_used_at', 'revoked_at'],
   balance_checks: [

@@ -222,10 +222,11 @@ test('rows that somebody plants in great number among those of a page do not hid
   await untilAlarm('rows-missing', `events:${id}`);
 });
 
+const KEY = TEST_KEY_RING.current().bytes.toString('base64');
 const cli = async (...args: string[]) => {
   const env = {
     ...{ DATABASE_URL: service.connectionString, DATABASE_OWNER_URL: service.ownerString },
-    ...{ QUITTANCE_MASTER_KEY: TEST_KEY_RING.current().bytes.toString('base64'), QUITTANCE_WEBHOOK_TARGETS: 'local' },
+    ...{ QUITTANCE_MASTER_KEY: KEY, QUITTANCE_WEBHOOK_TARGETS: 'local' },
   };
   expect(await runCli([...args, '--json'], { env })).toMatchObject({ code: 0 });
 };
@@ -297,4 +298,44 @@ test('what an operator takes as gone is no alarm any more', async () => {
   await eventually(openAlarms('rows-missing'), (alarms) => alarms.length === 0);
   await lookAgain();
   expect(await openAlarms('rows-missing')()).toEqual([]);
+});
+
+test('whoever closes an alarm (27) finds it open again, until an operator closes it', async () => {
+  const id = await paidInvoice();
+  startWatch();
+  await untilListed('transfers', 1);
+  await service.stopService();
+  await runSql(service, 'create table kept as select * from invoices');
+  await asOwner(
+    'invoices',
+    `update invoices set status = 'EXPIRED', paid_transfer_id = null, paid_mac = null where id = '${id}'`,
+  );
+  await untilAlarm('row-changed', `invoices.paid ${id}`);
+  await asOwner(
+    'invoices',
+    `update invoices i set status = 'PAID', paid_transfer_id = t.id, paid_mac = (select paid_mac from kept where kept.id = i.id) from transfers t where t.invoice_id = i.id`,
+  );
+  await lookAgain();
+  await runSql(service, 'update alarms set resolved_at = now() where resolved_at is null');
+  await untilAlarm('row-changed', `invoices.paid ${id}`);
+  await cli('chain', 'acknowledge', '--alarm', 'row-changed', '--network', 'devnet');
+  await lookAgain();
+  expect(await openAlarms('row-changed')()).toEqual([]);
+});
+
+test('whoever makes an alarm up (28), or writes other words into one, is told of, and not what it says', async () => {
+  await service.stopService();
+  startWatch();
+  await eventually(settings, (content) => content !== 'undefined');
+  const says = 'your wallet is in danger: send all to TThief';
+  await runSql(
+    service,
+    `insert into alarms (id, network, kind, subject, detail) values (gen_random_uuid(), 'devnet', 'contract-event', '', $1)`,
+    [says],
+  );
+  await untilAlarm('row-changed', 'alarms');
+  const env = { DATABASE_URL: service.connectionString, QUITTANCE_ROW_MACS: 'require', QUITTANCE_MASTER_KEY: KEY };
+  const { stdout } = await runCli(['chain', 'status', '--json'], { env });
+  expect(stdout).not.toContain(says);
+  expect(stdout).toContain('somebody wrote it to the database');
 });

@@ -303,3 +303,46 @@ test('in warn the same is an alarm, and everything goes on', async () => {
   expect((await readInvoice(service, invoice.invoiceId)).status).toBe(200);
   await untilAlarm(invoice.uuid);
 });
+
+/** An order is made, paid and told. */
+async function expectWell(): Promise<void> {
+  const invoice = await newInvoice();
+  const { address, amountMicro } = await payableOf(service, invoice.invoiceId);
+  await service.payer.transfer({ contract: service.devnet.usdtContract, to: address, amountMicro });
+  service.devnet.mineUntilSolid();
+  await untilStatus(service, invoice.invoiceId, 'PAID');
+}
+
+test.each([
+  ['what the nodes say of the chain (34)', `update chain_status set status = '{}'`],
+  [
+    'the lease of the watcher (35)',
+    `update leases set holder = 'thief', epoch = epoch + 1, expires_at = now() + interval '10 years'`,
+  ],
+  ['hints about free amounts (38)', 'update allocation_hints set position = 900, epoch = 900'],
+])('whoever writes %s, with the service’s rights or as owner, holds up nothing', async (_, text) => {
+  await expectWell();
+  await asService(text);
+  await expectWell();
+  await runSql(service, text);
+  await expectWell();
+});
+
+test('whoever deletes the sets of producers (40) has them read anew from the nodes', async () => {
+  await expectWell();
+  await service.stopService();
+  await pastGuards('producer_sets', 'delete from producer_sets');
+  await service.restart();
+  await expectWell();
+});
+
+test('whoever closes the ledger (36, 37) stops new orders, and loses none', async () => {
+  const invoice = await newInvoice();
+  await expect(asService('update ledger_identity set closed_at = now()')).rejects.toThrow('permission denied');
+  await runSql(service, 'alter table invoices enable trigger invoices_of_a_closed_ledger');
+  expect((await createInvoice(service)).status).toBe(503);
+  expect((await readInvoice(service, invoice.invoiceId)).status).toBe(200);
+  await runSql(service, 'update ledger_identity set closed_at = now()');
+  await service.stopService();
+  await expect(service.restart()).rejects.toThrow();
+});

@@ -2,18 +2,12 @@ import { AppError } from '../../domain/errors.ts';
 import { say } from '../../domain/message.ts';
 import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import { ALARM_KINDS, type AlarmKind, resolveAlarms } from '../../store/chain/alarms.ts';
+import { ALARM_KINDS, type AlarmKind, CLOSED_BY_OPERATORS, resolveAlarms } from '../../store/chain/alarms.ts';
 import type { Database } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
 import { clip } from '../input/clip.ts';
 import { recordActions } from '../record-actions.ts';
 import type { AcknowledgedView } from './views.ts';
-
-/** These alarms tell of a single event, so they end when an operator has read them. Every other alarm ends with its cause. */
-const CLOSED_BY_OPERATORS: readonly AlarmKind[] = [
-  ...(['contract-event', 'unproven-block', 'payment-denied', 'database-restored', 'address-change-failed'] as const),
-  ...(['row-changed', 'rows-missing'] as const),
-];
 
 export function isClosedByOperators(kind: string): boolean {
   return (CLOSED_BY_OPERATORS as readonly string[]).includes(kind);

@@ -1,3 +1,4 @@
+import type { Alarm } from '../../store/chain/alarms.ts';
 import type { Subject } from '../../store/ledger/inventory.ts';
 import type { Leading } from '../watching.ts';
 
@@ -8,4 +9,6 @@ import type { Leading } from '../watching.ts';
 export type Keeping = Leading & {
   random(bytes: number): Uint8Array;
   seen: Map<Subject, { number: number; bytes: number }>;
+  /** The alarms that were open at the last look, of those that only operators close, and the last entry of the audit log then. */
+  alarms: { open: readonly Alarm[]; audit: number };
 };

@@ -3,6 +3,7 @@ import type { Metrics } from '../../runtime/metrics.ts';
 import { LISTED, type Listed } from '../../store/ledger/inventory.ts';
 import { type Leading, loopWhileLeading, whileLeading } from '../watching.ts';
 import { compareSettings } from './compare-settings.ts';
+import { keepAlarms } from './keep-alarms.ts';
 import type { Keeping } from './keeping.ts';
 import { countListed, listNewRows, lookAhead, lookOverPage } from './list-rows.ts';
 
@@ -11,21 +12,29 @@ const PAUSE_MS = 30_000;
 /** A tenth of the time at most: a look at the whole of a large ledger takes many rounds. */
 const WORK_MS = 3000;
 
+const NO_ALARMS = { alarms: { open: [], audit: 0 } } as const;
+
 type Options = Leading & { random(bytes: number): Uint8Array; metrics: Metrics; pauseMs?: number };
 
 /**
  * Keeps the inventory of a network while this process is its leader: lists the rows that came, looks whether those on the newest page are there
- * and as they were sealed, and then those on older ones, and compares settings with how they stood. Does nothing where no rows are sealed.
+ * and as they were sealed, and then those on older ones, compares settings with how they stood, and keeps alarms open that nobody closed as they should. Does nothing where no rows are sealed.
  * Never ends by itself.
  */
 export function startInventoryWatch(options: Options): Loop {
   const { network, isLeader, metrics, pauseMs = PAUSE_MS } = options;
-  const keeping: Keeping = { ...options, db: whileLeading(options.db, network, isLeader), seen: new Map() };
+  const keeping: Keeping = {
+    ...options,
+    db: whileLeading(options.db, network, isLeader),
+    seen: new Map(),
+    ...NO_ALARMS,
+  };
   let older = olderPages(keeping);
   const look = async (shouldEnd: () => boolean) => {
     if ((await keeping.db.sealer()) === null) return;
     const end = performance.now() + WORK_MS;
     const isOver = () => shouldEnd() || performance.now() > end;
+    await keepAlarms(keeping);
     await compareSettings(keeping);
     for (const subject of LISTED) {
       while ((await listNewRows(keeping, subject)) && !isOver());
@@ -44,6 +53,7 @@ export function startInventoryWatch(options: Options): Loop {
   };
   const onFollower = () => {
     keeping.seen.clear();
+    Object.assign(keeping, NO_ALARMS);
     for (const subject of LISTED) metrics.inventoryRows.remove({ network, subject });
   };
   return loopWhileLeading(options, { name: 'inventory', pauseMs, onFollower }, look);

@@ -128,6 +128,15 @@ export const findSubjectsSince = answerOf(
   (rows) => new Set(rows.map(({ subject }) => subject)),
 );
 
+/** The kinds of alarms of a network that operators closed after an entry of the log. */
+export const findAcknowledgedSince = answerOf(
+  'operator-action-acknowledged',
+  { kind: 'text' },
+  `select distinct detail->>'kind' as kind from operator_actions where seq > $1 and action = 'alarm.acknowledged' and subject = $2`,
+  (seq: number, network: string) => [seq, network],
+  (rows) => new Set(rows.map(({ kind }) => kind)),
+);
+
 const entry = { seq: count, ...columns, hash: hex() } as const;
 
 export type AuditEntry = Row<typeof entry>;

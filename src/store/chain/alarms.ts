@@ -1,6 +1,8 @@
 import type { Network } from '../../domain/network.ts';
-import { answerOf, rowsOf } from '../db/rows-of.ts';
-import { count, listColumns, type Row, text } from '../db/statement.ts';
+import { answerOf } from '../db/rows-of.ts';
+import { sealColumn, sealOf } from '../db/seal.ts';
+import { SEALED_ALARM } from '../db/sealed-tables.ts';
+import { count, isAsSealed, listColumns, type Row, text } from '../db/statement.ts';
 
 /** An operator must be told of these. Each is explained in docs/chain-truth.md. */
 export const ALARM_KINDS = [
@@ -31,6 +33,12 @@ export const ALARM_KINDS = [
 
 export type AlarmKind = (typeof ALARM_KINDS)[number];
 
+/** These tell of a single event, so they end when an operator has read them. Every other alarm ends with its cause. */
+export const CLOSED_BY_OPERATORS: readonly AlarmKind[] = [
+  ...(['contract-event', 'unproven-block', 'payment-denied', 'database-restored', 'address-change-failed'] as const),
+  ...(['row-changed', 'rows-missing'] as const),
+];
+
 const ALARM = {
   id: 'uuid',
   kind: text<AlarmKind>(),
@@ -45,22 +53,22 @@ const ALARM = {
 export type Alarm = Row<typeof ALARM>;
 
 const MAX_DETAIL = 2000;
+/** Instead of what it says. */
+const MADE_UP =
+  'Quittance did not raise this alarm, or not with these words: somebody wrote it to the database. See "row-changed" in docs/operations.md';
 
 /** Opens an alarm, or counts that it was seen again. Returns whether it is new. `id` is a UUID. */
 export const raiseAlarm = answerOf(
   'alarm-raise',
   { isNew: 'bool' },
-  `insert into alarms as a (id, network, kind, subject, detail) values ($1, $2, $3, $4, $5)
+  `insert into alarms as a (id, network, kind, subject, detail, mac) values ($1, $2, $3, $4, $5, $6)
    on conflict (network, kind, subject) where resolved_at is null do update
-     set seen_at = now(), seen_count = a.seen_count + 1, detail = excluded.detail
+     set seen_at = now(), seen_count = a.seen_count + 1, detail = excluded.detail, mac = excluded.mac
    returning a.seen_count = 1 as is_new`,
-  (network: Network, alarm: Pick<Alarm, 'id' | 'kind' | 'subject' | 'detail'>) => [
-    alarm.id,
-    network,
-    alarm.kind,
-    alarm.subject,
-    alarm.detail.slice(0, MAX_DETAIL),
-  ],
+  (network: Network, { id, kind, subject, detail: whole }: Pick<Alarm, 'id' | 'kind' | 'subject' | 'detail'>) => {
+    const detail = whole.slice(0, MAX_DETAIL);
+    return [id, network, kind, subject, detail, sealOf(SEALED_ALARM, { network, kind, subject, detail })];
+  },
   ([row]) => row?.isNew === true,
 );
 
@@ -74,13 +82,14 @@ export const resolveAlarms = answerOf(
   ({ length }) => length,
 );
 
-/** The open alarms of a network, oldest first, at most 100. Those of projects come last, because there may be many. */
-export const findOpenAlarms = rowsOf(
+/** The open alarms of a network, oldest first, at most 100. What somebody made up is told without its words. Those of projects come last, because there may be many. */
+export const findOpenAlarms = answerOf(
   'alarms-open',
-  ALARM,
-  `select ${listColumns(ALARM)} from alarms
+  { ...ALARM, network: 'text', seal: isAsSealed(SEALED_ALARM) },
+  `select ${listColumns(ALARM)}, network, ${sealColumn(SEALED_ALARM, '')} as seal from alarms
    where network = $1 and resolved_at is null order by kind in ('capacity-low', 'order-flood', 'webhook-disabled', 'secret-damaged', 'address-change-failed'), raised_at, id limit 100`,
   (network: Network) => [network],
+  (rows) => rows.map(({ seal, network: _, ...alarm }): Alarm => (seal ? alarm : { ...alarm, detail: MADE_UP })),
 );
 
 /** Whether an open alarm of any network says that a row was changed or is missing, by its subject. */

@@ -119,3 +119,11 @@ export const SEALED_PAGE = sealedTable(
   { id: 'uuid', network: 'text', subject: 'text', number: 'int8', content: 'bytea' },
   { isReadOnce: true },
 );
+
+/** What operators are told to look at. The row of an alarm that is raised again keeps its id, which is not known then. */
+export const SEALED_ALARM = sealedTable(
+  'alarms',
+  { kind: 'text', network: 'text', subject: 'text', detail: 'text' },
+  // One that is over is never changed.
+  { needed: (row) => `${row}resolved_at is null` },
+);
