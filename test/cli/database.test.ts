@@ -54,6 +54,7 @@ describe('with DATABASE_URL', () => {
           '0012_requests.sql',
           '0013_address_changes.sql',
           '0014_seals.sql',
+          '0015_audit_seals.sql',
         ],
       },
     });
@@ -206,6 +207,7 @@ describe('with the embedded database', () => {
         '0012_requests.sql',
         '0013_address_changes.sql',
         '0014_seals.sql',
+        '0015_audit_seals.sql',
       ],
     });
     expect((await runProcess(['project', 'list', '--json'], { env })).code).toBe(0);

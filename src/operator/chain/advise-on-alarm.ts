@@ -23,6 +23,7 @@ const ADVICE: Record<AlarmKind, Text> = {
     'Somebody changed the tables, and what they guarantee may not hold: see docs/operations.md. It ends within a minute after the repair.',
   'row-changed':
     'Somebody wrote to the database past Quittance. What the row says is not to be trusted: see docs/operations.md.',
+  'audit-broken': say`Somebody changed the log of what people did, or cut it off: find out who, and what they hide. "${{ command: 'audit verify' }}" says where; see docs/operations.md.`,
   'capacity-low': say`Add addresses: "${{ command: 'address add' }}".`,
   'address-change-pending': say`See them, and withdraw what is not yours: "${{ command: 'address pending' }}".`,
   'address-change-failed': say`Nothing was added. See why: "${{ command: 'address pending' }}", and add again what is right.`,

@@ -21,6 +21,7 @@ export const ALARM_KINDS = [
   'address-change-failed',
   'schema-changed',
   'row-changed',
+  'audit-broken',
   'capacity-low',
   'order-flood',
   'webhook-disabled',
