@@ -39,7 +39,7 @@ grant insert on ledger_identity, projects, api_keys, account_keys, addresses, lo
   event_streams, events, webhook_endpoints, webhook_secrets, deliveries, delivery_attempts, receipt_keys, people, passkeys, recovery_codes,
   invitations, sessions, spent_challenges, admin_keys, requests, address_changes, inventory_pages to quittance_runtime;
 -- Number and hash are given by a trigger.
-grant insert (project_id, action, subject, detail, acted_by, acted_at, actor_kind, actor_id, origin, request_id)
+grant insert (project_id, action, subject, detail, acted_by, acted_at, actor_kind, actor_id, origin, request_id, mac)
   on operator_actions to quittance_runtime;
 
 grant update (name, max_surcharge_micro, invoice_lifetime_ms, policy, support_contact, return_url, accent, logo_id, max_unpaid,

@@ -86,11 +86,11 @@ async function loadService(): Promise<Start> {
   };
 }
 
-/** The role `webhooks` cannot do without. The role `api` signs receipts if it has them, and the pages of the role `console` need them. */
+/** The role `webhooks` cannot do without. Every other one seals with them what it writes, if it has them; the role `api` signs receipts. */
 async function keysOf(config: Config, log: Logger): Promise<KeyRing | null> {
   const warn = (message: string) => log.warn(message);
   if (config.roles.includes('webhooks')) return requireKeyRing(config, warn);
-  return config.roles.some((role) => role === 'api' || role === 'console') ? openKeyRing(config, { warn }) : null;
+  return openKeyRing(config, { warn });
 }
 
 /** Why the service ends; `failure` is null if it was asked to. */

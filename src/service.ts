@@ -4,6 +4,7 @@ import { patiently } from './service/patiently.ts';
 import { prepareSchema } from './service/prepare-schema.ts';
 import type { ServiceOptions } from './service/service-options.ts';
 import { startApi } from './service/start-api.ts';
+import { startAuditHead } from './service/start-audit-head.ts';
 import { startManifest } from './service/start-manifest.ts';
 import { startMetrics } from './service/start-metrics.ts';
 import { startWatchers } from './service/start-watchers.ts';
@@ -41,13 +42,14 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const context = createContext(options, databases);
     const manifest = await startManifest(context);
     if (manifest !== null) started.push(manifest);
+    started.push(startAuditHead(context));
     const metricsServer = await startMetrics(context);
     if (metricsServer !== null) started.push(metricsServer);
     const api = config.roles.includes('api') ? await startApi(context) : null;
     if (api !== null) started.push(api);
     // The pools close before the API stops, because its look-ups would otherwise wait for a node that hangs.
     started.push({ stop: () => Promise.all(context.pools.map(({ pool }) => pool.close())) });
-    if (config.roles.includes('watcher')) started.push(...startWatchers(context));
+    if (config.roles.includes('watcher')) started.push(...(await startWatchers(context)));
     if (config.roles.includes('webhooks')) started.push(await startWebhooks(context));
     return {
       url: api?.url ?? null,

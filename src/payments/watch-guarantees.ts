@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
-import type { Logger } from '../runtime/log.ts';
 import type { Loop } from '../runtime/loop.ts';
-import { type AlarmKind, findOpenAlarms, raiseAlarm, resolveAlarms } from '../store/chain/alarms.ts';
+import { raiseAlarm } from '../store/chain/alarms.ts';
 import type { Database, Sql } from '../store/db/database.ts';
 import { pendingMigrations } from '../store/db/migrate.ts';
 import { findSchemaChanges, nameChange, type SchemaChange, waitBriefly } from '../store/db/schema-changes.ts';
 import { findDamagedAddresses } from '../store/ledger/addresses.ts';
 import { accountToAddress } from '../tron/address.ts';
+import { closeOthers } from './close-alarms.ts';
 import { notifyDamagedAddress } from './notify-damaged-address.ts';
 import { type Leading, loopWhileLeading, whileLeading } from './watching.ts';
 
@@ -51,7 +50,7 @@ async function checkSchema({ db, network, log }: Leading): Promise<boolean> {
     if (await raiseAlarm(db, network, alarm)) log.error({ alarm: alarm.kind, subject: alarm.subject }, detail);
   }
   const subjects = new Set(reported.map(({ name }) => name.slice(0, 200)));
-  await closeOthers(db, network, log, 'schema-changed', subjects);
+  await closeOthers({ db, network, log }, 'schema-changed', subjects);
   return changes.length === 0;
 }
 
@@ -93,20 +92,6 @@ async function checkAddresses({ db, network, log }: Leading): Promise<boolean> {
   const damaged = await findDamagedAddresses(db, network, MAX_ALARMS);
   for (const one of damaged) await notifyDamagedAddress(db, log, one);
   const subjects = new Set<string>(damaged.map(({ account }) => accountToAddress(account)));
-  await closeOthers(db, network, log, 'address-damaged', subjects);
+  await closeOthers({ db, network, log }, 'address-damaged', subjects);
   return damaged.length === 0;
-}
-
-async function closeOthers(
-  db: Sql,
-  network: Network,
-  log: Logger,
-  kind: AlarmKind,
-  subjects: ReadonlySet<string>,
-): Promise<void> {
-  for (const open of await findOpenAlarms(db, network)) {
-    if (open.kind !== kind || subjects.has(open.subject)) continue;
-    await resolveAlarms(db, network, kind, open.subject);
-    log.info({ alarm: kind, subject: open.subject }, 'the alarm is over');
-  }
 }

@@ -16,6 +16,7 @@ export function createMetrics() {
     ...projectMetrics(labelled),
     ...outcomeMetrics(labelled),
     ...pageMetrics(labelled),
+    auditEntries: labelled.gauge()('quittance_audit_entries', 'Number of the newest entry of the audit log'),
     poolConnections: labelled.gauge('state')(
       'quittance_database_connections',
       'Connections of the database pool by state: total, idle; waiting counts requests without one',

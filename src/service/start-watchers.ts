@@ -4,6 +4,8 @@ import { startReconciler } from '../chain/reconcile/reconcile.ts';
 import { createKnownTerms } from '../chain/verify/fee-terms.ts';
 import { SLOT_MS } from '../chain/verify/read-block.ts';
 import { isLocalNetwork } from '../domain/network.ts';
+import { openHeadMark } from '../payments/audit/head-mark.ts';
+import { startLogWatch } from '../payments/audit/watch-log.ts';
 import { startInventoryWatch } from '../payments/inventory/watch-inventory.ts';
 import { startAddressChangeWatch } from '../payments/watch-address-changes.ts';
 import { startCapacityWatch } from '../payments/watch-capacity.ts';
@@ -13,9 +15,10 @@ import type { Context } from './context.ts';
 
 /**
  * The role `watcher`. A watcher runs for each network, and beside it the comparisons: of the books with the chain, of the schema with the
- * release, of the rows with their inventory; and what waits for its time.
+ * release, of the rows with their inventory; the walk through the audit log; and what waits for its time.
  */
-export function startWatchers(context: Context): { stop(): Promise<void> }[] {
+export async function startWatchers(context: Context): Promise<{ stop(): Promise<void> }[]> {
+  const headMark = await openHeadMark(context.config.dataDir);
   return context.pools.map(({ network, pool, usdt, agreement }) => {
     const watcher = startWatcher({
       ...context,
@@ -34,7 +37,8 @@ export function startWatchers(context: Context): { stop(): Promise<void> }[] {
     const guarantees = startGuaranteeWatch({ ...context, network, isLeader: watcher.isLeader });
     const changes = startAddressChangeWatch({ ...context, network, usdt, isLeader: watcher.isLeader });
     const inventory = startInventoryWatch({ ...context, network, isLeader: watcher.isLeader });
-    const parts = [watcher, reconciler, capacity, floods, guarantees, changes, inventory];
+    const auditLog = startLogWatch({ ...context, network, headMark, isLeader: watcher.isLeader });
+    const parts = [watcher, reconciler, capacity, floods, guarantees, changes, auditLog, inventory];
     // They stop together, because the watcher ends the requests to nodes that hang.
     return { stop: async () => void (await Promise.all(parts.map((part) => part.stop()))) };
   });

@@ -3,11 +3,16 @@ import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { verifyAudit } from '../../src/operator/audit/verify-audit.ts';
+import { verifyAudit, writeHead } from '../../src/operator/audit/verify-audit.ts';
+import type { BackupHeader } from '../../src/operator/backup/backup-format.ts';
+import { checkAudit } from '../../src/operator/backup/check-audit.ts';
 import { recordActions } from '../../src/operator/record-actions.ts';
+import { createMetrics } from '../../src/runtime/metrics.ts';
+import { startAuditHead } from '../../src/service/start-audit-head.ts';
 import type { AuditHead } from '../../src/store/access/audit-log.ts';
 import type { Database } from '../../src/store/db/database.ts';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { eventually } from '../support/service.ts';
 
 let database: TestDatabase;
 let db: Database;
@@ -45,7 +50,10 @@ const tamper = (sql: string) =>
   );
 
 test('an empty log holds together and has no head', async () => {
-  expect(await verify()).toEqual({ good: true, entries: 0, head: null, problem: null });
+  expect(await verify()).toEqual({
+    ...{ good: true, entries: 0, head: null, problem: null },
+    ...{ accepted: [], unsealed: 0 },
+  });
 });
 
 test('entries are numbered in the order of their commits without a gap, whoever writes at the same time and whatever fails', async () => {
@@ -147,4 +155,41 @@ test('the service can neither give an entry its number and hash, nor change or d
   await runtime.query(`insert into operator_actions (action, subject, detail, acted_by, acted_at) values (${row})`);
   await runtime.end();
   expect(await verify()).toMatchObject({ good: true, entries: 2 });
+});
+
+test('a log that was loaded from a backup must end where the backup says', async () => {
+  await act(5);
+  const { head } = await verify();
+  const check = (auditHead: AuditHead | null | undefined) =>
+    checkAudit({ db, sealer: null }, { ...({} as BackupHeader), ...(auditHead === undefined ? {} : { auditHead }) });
+  expect(await check(head)).toEqual({ head, problem: null });
+  // A former release has said nothing.
+  expect(await check(undefined)).toEqual({ head, problem: null });
+  const says = (said: number) => `the log ends at entry 5, and the backup says that it ended at ${said}`;
+  const { rows } = await owner.query(`select encode(hash, 'hex') as hash from operator_actions where seq = 4`);
+  expect(await check({ seq: 4, hash: rows[0].hash })).toEqual({ head, problem: says(4) });
+  expect(await check(null)).toEqual({ head, problem: says(0) });
+  expect((await check({ seq: 6, hash: 'ab'.repeat(32) })).problem).toMatch(/the log ends at 5: its end was cut off/);
+  expect((await check({ seq: 5, hash: 'ab'.repeat(32) })).problem).toMatch(/entry 5 had another hash/);
+});
+
+test('the newest entry goes into the log and the metrics of a process, at its start and at its end', async () => {
+  await act(2);
+  const lines: unknown[] = [];
+  const log = { info: ({ auditHead }: { auditHead: string }) => void lines.push(auditHead), warn: () => undefined };
+  const metrics = createMetrics();
+  const watch = startAuditHead({ db, metrics, log: log as never });
+  const headNow = async () => writeHead((await verify()).head);
+  const first = await headNow();
+  await eventually(
+    () => lines,
+    (told) => told.length === 1,
+  );
+  await act(3);
+  const last = await headNow();
+  await watch.stop();
+  expect(lines).toEqual([first, last]);
+  expect(await metrics.registry.getSingleMetricAsString('quittance_audit_entries')).toMatch(
+    /quittance_audit_entries 5$/m,
+  );
 });

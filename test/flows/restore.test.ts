@@ -409,7 +409,12 @@ describe('many restores', () => {
         finish: async (tx, header) => {
           if (header.ledger === null) throw new Error('the backup has no ledger');
           await takeLedger(tx, header.ledger, { isAnew: true });
-          await secureCopy(tx, { now: nowThere, random, write: writeText }, { name: 'test' }, 'a backup');
+          await secureCopy(
+            tx,
+            { now: nowThere, random, write: writeText },
+            recordedActor(commandActor('test')),
+            'a backup',
+          );
         },
       });
       ledger = next;

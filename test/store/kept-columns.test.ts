@@ -27,7 +27,7 @@ const CHANGING: Record<string, string[]> = {
   invoices: ['status', 'event_count', 'paid_transfer_id', 'expires_at', 'mac', 'paid_mac'],
   ledger_identity: ['system_identifier', 'database_oid', 'timeline', 'taken_at', 'closed_at', 'first_index'],
   logos: [],
-  operator_actions: [],
+  operator_actions: ['mac'],
   outgoing_annulments: [],
   outgoing_corrections: [],
   outgoing_transfers: [],

@@ -22,9 +22,10 @@ const OWNERS = [
   'restore-bar-addresses',
   'restore-skip-indexes',
   'restore-raise-first-index',
-  ...['account-keys', 'addresses', 'events', 'invoices', 'producer-sets', 'receipt-keys', 'transfers'].map(
+  ...['account-keys', 'addresses', 'events', 'invoices', 'operator-actions', 'producer-sets', 'receipt-keys'].map(
     (table) => `seals-write-${table}`,
   ),
+  'seals-write-transfers',
 ];
 const ROLE = 'quittance_runtime';
 

@@ -12,7 +12,7 @@ import { withDatabase } from '../terminal/with-database.ts';
 type Filter = Parameters<typeof readAuditFilter>[0];
 
 const ENTRIES: readonly Column<AuditEntryView>[] = [
-  ['NUMBER', ({ seq }) => String(seq)],
+  ['NUMBER', ({ seq, sound }) => (sound ? String(seq) : `${seq} NOT AS SEALED`)],
   ['AT', ({ at }) => at],
   ['WHO', ({ actor }) => actor.name],
   ['BY', ({ actor }) => actor.kind],
@@ -34,6 +34,8 @@ export async function printVerifiedAudit(terminal: Terminal, { head }: { head?: 
     text: formatFields([
       ['entries', String(data.entries)],
       ['head', data.head && `${data.head.seq}:${data.head.hash}`],
+      ['older than the seals', data.unsealed === 0 ? null : `${data.unsealed}: quittance ledger seal`],
+      ...data.accepted.map(({ message }) => ['acknowledged', message] as const),
       ['good', data.problem === null ? 'yes' : `NO: ${data.problem.message}`],
     ]),
     ...(data.good

@@ -42,6 +42,7 @@ function describe({ rowCounts, masterKeyIds, authenticatedBy, recipients, ...mad
     ...['projects', 'addresses', 'invoices', 'transfers', 'events'].map(
       (name) => [name, String(rowCounts[name] ?? 0)] as const,
     ),
+    ['audit log', made.auditHead],
     ['sealed with', masterKeyIds.length === 0 ? null : masterKeyIds.join(', ')],
     [
       'authenticated',

@@ -25,6 +25,7 @@ export async function printRestored(terminal: Terminal, file: string, options: R
     { mayCreate: true, mayMigrate: false, takesAnySchema: true, asOwner: true },
   );
   const { takenAt, release, final, rowCounts, applied, barredAddresses, missingMasterKeyIds: missing } = view;
+  const { auditHead, auditProblem } = view;
   return {
     data: view,
     text: formatFields([
@@ -33,9 +34,13 @@ export async function printRestored(terminal: Terminal, file: string, options: R
       ['invoices', String(rowCounts['invoices'] ?? 0)],
       ['transfers', String(rowCounts['transfers'] ?? 0)],
       ['migrations applied', applied.length === 0 ? null : applied.join(', ')],
+      ['audit log', auditProblem === null ? auditHead : `CHANGED: ${auditProblem}`],
       ['addresses', final ? 'in use as before' : `${barredAddresses} out of use for ever, and watched`],
     ]),
     next: [
+      ...(auditProblem === null
+        ? []
+        : ['find out who changed the audit log: see "audit-broken" in docs/operations.md']),
       ...(missing.length === 0
         ? []
         : [`put the master key back before you start (${missing.join(', ')}): without it webhooks cannot be signed`]),

@@ -57,7 +57,7 @@ function presentRefused(view: RefusedBackupView): Result {
 }
 
 function present(view: VerifiedBackupView, authenticity: Authenticity): Result {
-  const { file, good, takenAt, rowCounts, differences, running, chain, auditProblem, paidSince } = view;
+  const { file, good, takenAt, rowCounts, differences, running, chain, auditProblem, auditHead, paidSince } = view;
   const losses = running.compared ? running.losses : [];
   const fields = formatFields([
     ['file', file],
@@ -66,7 +66,7 @@ function present(view: VerifiedBackupView, authenticity: Authenticity): Result {
     ['restored', `${Object.values(rowCounts).reduce((sum, count) => sum + count, 0)} rows`],
     ['sums of the file', differences.length === 0 ? 'the same' : 'DIFFER'],
     ['running ledger', describeRunning(running)],
-    ['audit log', auditProblem === null ? 'holds together' : `CHANGED: ${auditProblem}`],
+    ['audit log', auditProblem === null ? `holds together${endOf(auditHead)}` : `CHANGED: ${auditProblem}`],
     ...(chain === null ? ([['chain', 'not read, as you asked']] as const) : chain.map(describeChain)),
     ['paid since', chain === null ? null : `${paidSince} invoices of the backup`],
   ]);
@@ -77,6 +77,8 @@ function present(view: VerifiedBackupView, authenticity: Authenticity): Result {
     ...(good ? {} : { next: 'do not rely on this backup before you know why: docs/backup.md' }),
   };
 }
+
+const endOf = (head: string | null) => (head === null ? '' : `, and ends in ${head}`);
 
 function describeRunning(running: VerifiedBackupView['running']): string {
   if (!running.compared) return `not compared: ${running.reason}`;

@@ -55,8 +55,8 @@ const COLUMNS = [
   ],
   [
     'Did',
-    ({ action, subject }: AuditEntryView) =>
-      html`${wordsOf(action)} <small class="hint">${action}</small><br>${linkTo(subject)}`,
+    ({ action, subject, sound }: AuditEntryView) =>
+      html`${sound ? null : html`<strong>Not as it was sealed: nobody may have done this.</strong><br>`}${wordsOf(action)} <small class="hint">${action}</small><br>${linkTo(subject)}`,
   ],
   ['Detail', renderDetail],
 ] as const;

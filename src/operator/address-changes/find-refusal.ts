@@ -3,17 +3,24 @@ import { encodeId } from '../../domain/ids.ts';
 import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { answerOf, rowOf } from '../../store/db/rows-of.ts';
-import { text } from '../../store/db/statement.ts';
+import { SEALED_ACTION } from '../../store/db/sealed-tables.ts';
+import { listColumns, sealed, text } from '../../store/db/statement.ts';
 import type { AddressChange } from '../../store/ledger/address-changes.ts';
 import { type Actor, ROLES } from '../actor.ts';
 
 /** A session lives so long at most: whoever stole one is out of it when the owner that it invited may confirm. */
 const SETTLED_MS = 7 * DAY_MS;
 
+const maker = {
+  actorKind: text<'cli' | 'console' | 'admin' | 'service'>(),
+  actorId: 'uuid?',
+  seal: sealed(SEALED_ACTION),
+} as const;
+
 const findMaker = rowOf(
   'address-change-key-maker',
-  { actorKind: text<'cli' | 'console' | 'admin' | 'service'>(), actorId: 'uuid?' },
-  `select actor_kind, actor_id from operator_actions where subject = $1 and action = 'admin-key.created'`,
+  maker,
+  `select ${listColumns(maker)} from operator_actions where subject = $1 and action = 'admin-key.created'`,
   (adminKeyId: string) => [adminKeyId],
 );
 
@@ -44,9 +51,9 @@ export async function findRefusal(
     return `you proposed it: another owner confirms it; ${otherwise}`;
   }
   if (change.actorKind === 'admin') {
-    const maker = await findMaker(db, encodeId('adm', change.actorId));
-    if (maker?.actorId === id) return `you made the key that proposed it: another owner confirms it; ${otherwise}`;
-    if (maker?.actorKind !== 'console' && maker?.actorKind !== 'cli') {
+    const made = await findMaker(db, encodeId('adm', change.actorId));
+    if (made?.actorId === id) return `you made the key that proposed it: another owner confirms it; ${otherwise}`;
+    if (made?.actorKind !== 'console' && made?.actorKind !== 'cli') {
       return `no person made the key that proposed it, so nobody can confirm it; ${otherwise}`;
     }
   }

@@ -59,6 +59,7 @@ export const AUDIT_COLUMNS: ExportedRows<AuditEntryView>['columns'] = [
   ['projectId', ({ projectId }) => projectId],
   ['detail', ({ detail }) => JSON.stringify(detail)],
   ['hash', ({ hash }) => hash],
+  ['sound', ({ sound }) => String(sound)],
 ];
 
 /** Every entry, the newest first. */
@@ -76,10 +77,10 @@ export async function* exportAudit(
 }
 
 function viewEntry(entry: AuditEntry): AuditEntryView {
-  const { seq, actorKind, actorId, actedBy, origin, requestId, projectId, action, subject, detail, actedAt, hash } =
-    entry;
+  const { seq, actorKind, actorId, actedBy, origin, requestId, projectId, action, subject, detail, actedAt } = entry;
+  const { hash, isSound: sound } = entry;
   return {
     ...{ seq, at: toIso(actedAt), actor: { kind: actorKind, id: actorId, name: actedBy }, origin, requestId },
-    ...{ action, subject, projectId: projectId && encodeId('prj', projectId), detail, hash },
+    ...{ action, subject, projectId: projectId && encodeId('prj', projectId), detail, hash, sound },
   };
 }

@@ -1,12 +1,11 @@
-import { createHash } from 'node:crypto';
-import { type AuditHead, type AuditLink, findAuditHead, readAuditLinks } from '../../store/access/audit-log.ts';
-import type { Database, Sql } from '../../store/db/database.ts';
+import { partAccepted } from '../../payments/audit/accepted-problems.ts';
+import { BEGINNING, type LogProblem, type LogWalk, walkLog } from '../../payments/audit/walk-log.ts';
+import { givingWay } from '../../runtime/give-way.ts';
+import { type AuditHead, findAuditHead } from '../../store/access/audit-log.ts';
+import type { Sql } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
 import { FieldError } from '../input/field-error.ts';
 import type { VerifiedAuditView } from './views.ts';
-
-const PAGE = 1000;
-const FIRST = '0'.repeat(64);
 
 /** Reads a number and a hash that were kept from an earlier look, `123:ab…`. Errors: `INVALID_ARGUMENT`. */
 export function readHead(text: string | undefined): AuditHead | null {
@@ -16,61 +15,42 @@ export function readHead(text: string | undefined): AuditHead | null {
   throw new FieldError('head', 'takes the number and the hash that an earlier run showed, as in 123:4f1c…');
 }
 
+/** A number and a hash as they are kept. */
+export function writeHead(head: AuditHead | null): string | null {
+  return head === null ? null : `${head.seq}:${head.hash}`;
+}
+
 /**
- * Walks the audit log from its first entry, and says where one was first changed, left out or put in. Who could rewrite the whole log can
- * make a new one that holds together: `kept`, a head that was kept elsewhere, shows that.
+ * Walks the audit log from its first entry, and says where one was first changed, left out, put in or made up, but for what somebody has
+ * acknowledged. Who holds the master key can make a new log that holds together, and everybody who owns the tables can cut its end off:
+ * `kept`, a head that was kept elsewhere, shows both.
  */
 export async function verifyAudit(
-  { db }: { db: Database },
+  { db }: { db: Sql },
   _actor: Actor,
   { kept }: { kept: AuditHead | null },
 ): Promise<VerifiedAuditView> {
-  return db.snapshot(async (tx) => {
-    const head = await findAuditHead(tx);
-    const { entries, problem } = await walk(tx, kept);
-    const lost = kept !== null && kept.seq > (head?.seq ?? 0) ? cut(kept, head) : null;
-    return { good: problem === null && lost === null, entries, head, problem: problem ?? lost };
-  });
+  return verifyLog({ db, sealer: await db.sealer(false), kept });
 }
 
-function cut(kept: AuditHead, head: AuditHead | null): { seq: number; message: string } {
-  const end = head === null ? 'the log is empty' : `the log ends at ${head.seq}`;
-  return { seq: kept.seq, message: `entry ${kept.seq} was kept from an earlier look, and ${end}: its end was cut off` };
-}
-
-async function walk(tx: Sql, kept: AuditHead | null) {
-  let [last, hash] = [0, FIRST];
-  let entries = 0;
-  for (;;) {
-    const links = await readAuditLinks(tx, last, PAGE);
-    for (const link of links) {
-      const message = problemOf(link, { seq: last, hash }, kept);
-      if (message !== null) return { entries, problem: { seq: link.seq, message } };
-      [last, hash] = [link.seq, link.hash];
-      entries += 1;
+/** The same with the seals of a ledger that the database knows no key of. */
+export async function verifyLog({ db, sealer, kept }: LogWalk): Promise<VerifiedAuditView> {
+  const accepted: LogProblem[] = [];
+  let [place, entries, unsealed] = [BEGINNING, 0, 0];
+  const view = () => ({ unsealed, accepted: accepted.map(({ seq, message }) => ({ seq, message })) });
+  for await (const page of givingWay(walkLog({ db, sealer, kept }, BEGINNING))) {
+    const parted = await partAccepted({ db, sealer }, page.problems);
+    accepted.push(...parted.accepted);
+    unsealed += page.unsealed;
+    const [problem] = parted.others;
+    if (problem !== undefined) {
+      const { seq, message, passed } = problem;
+      const head = await findAuditHead(db);
+      return { good: false, entries: entries + passed, head, problem: { seq, message }, ...view() };
     }
-    if (links.length < PAGE) return { entries, problem: null };
+    entries += page.entries;
+    place = page.place;
   }
-}
-
-function problemOf(link: AuditLink, before: AuditHead, kept: AuditHead | null): string | null {
-  const { seq, hash } = link;
-  if (seq !== before.seq + 1) return `entry ${before.seq + 1} is missing: somebody left it out`;
-  if (hash !== chainedHash(link, before.hash)) {
-    return `entry ${seq} is not as it was written, or the one before it is not: somebody changed it`;
-  }
-  if (kept?.seq === seq && kept.hash !== hash) {
-    return `entry ${seq} had another hash when it was looked at before: the log was rewritten, at ${seq} or before`;
-  }
-  return null;
-}
-
-/** SHA-256 of the hash before and of the fields: each as the count of its bytes, ":" and its bytes, or "-" for none. */
-function chainedHash({ fields }: AuditLink, before: string): string {
-  const content = fields.map((field) => {
-    if (!field.startsWith('+')) return '-';
-    const value = field.slice(1);
-    return `${Buffer.byteLength(value)}:${value}`;
-  });
-  return createHash('sha256').update(Buffer.from(before, 'hex')).update(content.join('')).digest('hex');
+  const head = place.seq === 0 || place.hash === null ? null : { seq: place.seq, hash: place.hash };
+  return { good: true, entries, head, problem: null, ...view() };
 }

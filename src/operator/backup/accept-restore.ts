@@ -2,7 +2,7 @@ import { AppError } from '../../domain/errors.ts';
 import { toIso } from '../../domain/time.ts';
 import { findLedgerIdentity, refuseForeignLedger, takeLedger } from '../../store/db/ledger-identity.ts';
 import type { Actor } from '../actor.ts';
-import { recordActions } from '../record-actions.ts';
+import { recordActions, recordedActor } from '../record-actions.ts';
 import { type QuietDatabase, refuseRunning } from './refuse-running.ts';
 import { type SecureDeps, secureCopy } from './secure-copy.ts';
 import type { AcceptedRestoreView } from './views.ts';
@@ -26,7 +26,7 @@ export async function acceptRestore(
   const barredAddresses = await db.transaction(async (tx) => {
     await takeLedger(tx, identity, { isAnew: true });
     const origin = `a copy, accepted at ${toIso(at)}`;
-    const barred = retires ? await secureCopy(tx, { now: () => at, random, write }, actor, origin) : 0;
+    const barred = retires ? await secureCopy(tx, { now: () => at, random, write }, recordedActor(actor), origin) : 0;
     const detail = { retired: retires, barredAddresses: barred };
     await recordActions(tx, actor, at, [{ projectId: null, action: 'backup.accepted', subject: identity.id, detail }]);
     return barred;

@@ -1,3 +1,4 @@
+import type { AuditHead } from '../../store/access/audit-log.ts';
 import type { AppliedMigration } from '../../store/db/migrate.ts';
 import type { LedgerCursor, LedgerTotal } from './backup-totals.ts';
 
@@ -29,6 +30,8 @@ export type BackupHeader = {
   totals: WrittenTotal[];
   /** Ids of the master keys that open what is sealed in it. */
   masterKeyIds: string[];
+  /** The newest entry of the audit log, `null` if it is empty; absent in backups of former releases. */
+  auditHead?: AuditHead | null;
 };
 
 export type WrittenTotal = Omit<LedgerTotal, 'count' | 'micro'> & { count: string; micro: string };

@@ -4,6 +4,7 @@ import type { KeyRing } from '../../runtime/key-ring.ts';
 import type { Connection, Sql } from '../../store/db/database.ts';
 import { closeLedger, findLedgerIdentity, refuseForeignLedger, takeLedger } from '../../store/db/ledger-identity.ts';
 import type { Actor } from '../actor.ts';
+import { writeHead } from '../audit/verify-audit.ts';
 import { recordActions } from '../record-actions.ts';
 import { checkRecipients } from './backup-encryption.ts';
 import { type QuietDatabase, refuseRunning } from './refuse-running.ts';
@@ -31,10 +32,13 @@ export async function createBackup(
   const { header, rowCounts, bytes } = await writeBackup({ connection, path, release, now: at, protection });
   const { ledger, takenAt, masterKeyIds } = header;
   // A replica takes no rows, and a backup of it is as good as any.
-  if (!isFinal && !(await isStandby(database.db))) await record(database.db, actor, at, { file: path, isFinal, bytes });
+  if (!isFinal && !(await isStandby(database.db))) {
+    await database.db.transaction((tx) => record(tx, actor, at, { file: path, isFinal, bytes }));
+  }
   return {
     ...{ file: path, bytes, takenAt, final: ledger?.isFinal === true, ledgerId: ledger?.id ?? null, rowCounts },
     ...{ masterKeyIds, authenticatedBy: masterKey?.id ?? null, recipients: [...recipients] },
+    auditHead: writeHead(header.auditHead ?? null),
   };
 }
 

@@ -3,10 +3,13 @@ import { say } from '../../domain/message.ts';
 import type { Connection } from '../../store/db/database.ts';
 import { takeLedger } from '../../store/db/ledger-identity.ts';
 import type { MigrationHooks } from '../../store/db/migrate.ts';
+import { createSealer } from '../../store/db/sealer.ts';
 import type { Actor } from '../actor.ts';
-import { recordActions } from '../record-actions.ts';
+import { writeHead } from '../audit/verify-audit.ts';
+import { recordActions, recordedActor } from '../record-actions.ts';
 import type { Authenticity } from './backup-mac.ts';
 import type { Opening } from './backup-read.ts';
+import { checkAudit } from './check-audit.ts';
 import { loadBackup } from './load-backup.ts';
 import { type QuietDatabase, refuseRunning } from './refuse-running.ts';
 import { raiseRestored, type SecureDeps, secureCopy } from './secure-copy.ts';
@@ -26,14 +29,18 @@ export async function restoreBackup(
   await refuseRunning(database);
   const { header, authenticity, rowCounts, applied, finished } = await loadBackup({
     ...{ connection, path, keyRing, identities, hooks, takesUnauthenticated: unauthenticated !== null },
-    finish: async (tx, { ledger, takenAt }, { kind }) => {
+    finish: async (loaded, made, { kind }) => {
+      const { ledger, takenAt } = made;
       const identity = ledger ?? { id: randomUUID(), firstIndex: 0 };
-      await takeLedger(tx, identity, { isAnew: true });
+      await takeLedger(loaded, identity, { isAnew: true });
+      const sealer = keyRing && createSealer(keyRing, identity.id);
+      const tx = { ...loaded, sealer: async () => sealer };
+      const audit = await checkAudit({ db: tx, sealer: kind === 'authentic' ? sealer : null }, made);
       const doubt =
         kind === 'authentic' ? '' : ` that no master key vouches for (taken by ${actor.name}: ${unauthenticated})`;
       const origin = `a backup of ${takenAt}${doubt}`;
       const isFinal = ledger?.isFinal === true;
-      const barred = isFinal ? 0 : await secureCopy(tx, { now, random, write }, actor, origin);
+      const barred = isFinal ? 0 : await secureCopy(tx, { now, random, write }, recordedActor(actor), origin);
       if (isFinal && kind !== 'authentic') {
         await raiseRestored(tx, { now, random, write }, () => say`${origin}: ${TO_COMPARE}`);
       }
@@ -41,14 +48,15 @@ export async function restoreBackup(
       await recordActions(tx, actor, now(), [
         { projectId: null, action: 'backup.restored', subject: identity.id, detail },
       ]);
-      return barred;
+      return { barred, audit };
     },
   });
   const missingMasterKeyIds = header.masterKeyIds.filter((id) => keyRing?.find(id) === undefined);
   const { takenAt, release, ledger } = header;
   const view = {
     ...{ takenAt, release, final: ledger?.isFinal === true, authenticity: authenticity.kind, rowCounts, applied },
-    ...{ barredAddresses: finished, missingMasterKeyIds },
+    ...{ barredAddresses: finished.barred, missingMasterKeyIds },
+    ...{ auditHead: writeHead(finished.audit.head), auditProblem: finished.audit.problem },
   };
   return { view, authenticity };
 }

@@ -2,20 +2,16 @@ import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { answerOf, commandOf, rowsOf } from '../../store/db/rows-of.ts';
-import { count, text } from '../../store/db/statement.ts';
+import { hex, text } from '../../store/db/statement.ts';
+import type { AccountHex } from '../../tron/address.ts';
 
-/** Takes every address out of use for ever: it is watched, and what its invoices reserve is paid as before. Returns how many, by network. */
+/** Takes every address out of use for ever: it is watched, and what its invoices reserve is paid as before. */
 export const barAddresses = rowsOf(
   'restore-bar-addresses',
-  { network: text<Network>(), count },
-  `with barred as (
-     update addresses set retired_at = coalesce(retired_at, $1), barred_at = $1 where barred_at is null
-     returning project_id, network, address),
-   told as (
-     insert into operator_actions (project_id, action, subject, detail, acted_by, acted_at)
-     select project_id, 'address.retired', address, jsonb_build_object('note', $2::text), $3, $1 from barred)
-   select network, count(*) as count from barred group by network order by network`,
-  ({ at, note, operator }: { at: UnixMs; note: string; operator: string }) => [new Date(at), note, operator],
+  { projectId: 'uuid', network: text<Network>(), account: hex<AccountHex>() },
+  `update addresses set retired_at = coalesce(retired_at, $1), barred_at = $1 where barred_at is null
+   returning project_id, network, encode(account, 'hex') as account`,
+  (at: UnixMs) => [new Date(at)],
 );
 
 const skipIndexes = commandOf(

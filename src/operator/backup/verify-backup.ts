@@ -1,16 +1,19 @@
 import { AppError } from '../../domain/errors.ts';
 import { isNetwork } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import type { Database, Sql } from '../../store/db/database.ts';
+import type { Database } from '../../store/db/database.ts';
 import { findLedgerIdentity, takeLedger } from '../../store/db/ledger-identity.ts';
 import type { MigrationHooks } from '../../store/db/migrate.ts';
+import type { Sealer } from '../../store/db/seal.ts';
+import { createSealer } from '../../store/db/sealer.ts';
 import type { Actor } from '../actor.ts';
-import { verifyAudit } from '../audit/verify-audit.ts';
+import { verifyAudit, writeHead } from '../audit/verify-audit.ts';
 import { recordActions } from '../record-actions.ts';
 import type { BackupHeader } from './backup-format.ts';
 import type { Authenticity } from './backup-mac.ts';
 import { describeEncryption, type Opening } from './backup-read.ts';
 import { type LedgerTotal, sumLedger } from './backup-totals.ts';
+import { checkAudit } from './check-audit.ts';
 import { findDifferences, findLosses, ofHeader } from './compare-totals.ts';
 import { loadBackup } from './load-backup.ts';
 import { type FollowDeps, type Rescan, rescanScratch } from './rescan-scratch.ts';
@@ -69,11 +72,12 @@ async function verifyIn(scratch: Scratch, deps: Deps, actor: Actor, { path, take
   const db = scratch.open();
   const restored = await sumLedger(db);
   const differences = findDifferences(ofHeader(header.totals), restored);
-  const written = await verifyAudit({ db }, actor, { kept: null });
+  const sealer = sealerOf(deps, header, authenticity);
+  const written = await checkAudit({ db, sealer }, header);
   const view = await besideRunning(deps, header, async (found, reason) => {
     const losses = found && findLosses(ofHeader(header.totals), await sumLedger(found));
     const log = found && (await verifyAudit({ db: found }, actor, { kept: written.head }));
-    const auditProblem = (written.problem ?? log?.problem)?.message ?? null;
+    const auditProblem = written.problem ?? log?.problem?.message ?? null;
     const at = { db, connection: scratch.connection };
     const chain = readsChain ? await readChain(deps, header, { scratch: at, running: found }) : null;
     const isLess = losses !== null && losses.length > 0;
@@ -83,12 +87,22 @@ async function verifyIn(scratch: Scratch, deps: Deps, actor: Actor, { path, take
       authenticity: authenticity.kind === 'authentic' ? 'authentic' : 'not-authenticated',
       ...{ takenAt: header.takenAt, rowCounts, differences },
       running: losses === null ? { compared: false, reason: reason ?? '' } : { compared: true, losses },
-      ...{ chain, auditProblem, paidSince: countPaid(await sumLedger(db)) - countPaid(restored) },
+      ...{
+        chain,
+        auditProblem,
+        auditHead: writeHead(written.head),
+        paidSince: countPaid(await sumLedger(db)) - countPaid(restored),
+      },
     };
     if (found !== null && !(await isStandby(found))) await record(found, deps, actor, view);
     return view;
   });
   return { view, authenticity };
+}
+
+/** Who has no key that the backup was made with does not know those that sealed its rows either. */
+function sealerOf({ keyRing }: Deps, { ledger }: BackupHeader, { kind }: Authenticity): Sealer | null {
+  return kind !== 'authentic' || keyRing === null || ledger === null ? null : createSealer(keyRing, ledger.id);
 }
 
 async function readChain(
@@ -107,13 +121,15 @@ function isSame(read: Rescanned): boolean {
 
 /** `subject`: when the backup was taken, as with what made it. */
 function record(
-  db: Sql,
+  db: Database,
   { now }: Deps,
   actor: Actor,
   { file, good, takenAt, chain }: VerifiedBackupView,
 ): Promise<void> {
   const detail = { file, good, isChainRead: chain?.some(({ kind }) => kind === 'read') ?? false };
-  return recordActions(db, actor, now(), [{ projectId: null, action: 'backup.verified', subject: takenAt, detail }]);
+  return db.transaction((tx) =>
+    recordActions(tx, actor, now(), [{ projectId: null, action: 'backup.verified', subject: takenAt, detail }]),
+  );
 }
 
 /** Works beside the ledger that runs here, if it is the one of the backup; else says why not. */

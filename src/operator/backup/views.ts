@@ -8,10 +8,10 @@ const Texts = Type.Array(Text);
 /** By table. */
 const RowCounts = Type.Record(Text, Count);
 
-/** `authenticatedBy`: the master key whose MAC it has; `recipients`: to whom it is encrypted. */
+/** `authenticatedBy`: the master key whose MAC it has; `recipients`: to whom it is encrypted; `auditHead`: the newest entry of the audit log in it. */
 export const BackupView = Type.Object({
   ...{ file: Text, bytes: Count, takenAt: Time, final: Flag, ledgerId: nullable(Text), rowCounts: RowCounts },
-  ...{ masterKeyIds: Texts, authenticatedBy: nullable(Text), recipients: Texts },
+  ...{ masterKeyIds: Texts, authenticatedBy: nullable(Text), recipients: Texts, auditHead: nullable(Text) },
 });
 export type BackupView = Static<typeof BackupView>;
 
@@ -55,8 +55,8 @@ export const RefusedBackupView = Type.Object({
 export type RefusedBackupView = Static<typeof RefusedBackupView>;
 
 /**
- * `differences` are between the file's own sums and the restored rows; `auditProblem`: how the audit log was
- * changed, in the file or since in the running ledger. `paidSince` are invoices that the chain has paid since.
+ * `differences` are between the file's own sums and the restored rows; `auditHead`: where its audit log
+ * ends; `auditProblem`: how that was changed, in the file or since in the running ledger. `paidSince` are invoices that the chain has paid since.
  */
 export const VerifiedBackupView = Type.Object({
   ...{ file: Text, good: Flag, authenticity: Text, takenAt: Time, rowCounts: RowCounts },
@@ -66,12 +66,13 @@ export const VerifiedBackupView = Type.Object({
     Type.Object({ compared: Type.Literal(false), reason: Text }),
   ]),
   ...{ chain: nullable(Type.Array(Rescanned)), auditProblem: nullable(Text), paidSince: Count },
+  auditHead: nullable(Text),
 });
 export type VerifiedBackupView = Static<typeof VerifiedBackupView>;
 
 export const RestoredView = Type.Object({
   ...{ takenAt: Time, release: Text, final: Flag, authenticity: Text, rowCounts: RowCounts, applied: Texts },
-  ...{ barredAddresses: Count, missingMasterKeyIds: Texts },
+  ...{ barredAddresses: Count, missingMasterKeyIds: Texts, auditHead: nullable(Text), auditProblem: nullable(Text) },
 });
 export type RestoredView = Static<typeof RestoredView>;
 

@@ -10,6 +10,7 @@ import { say } from '../../domain/message.ts';
 import { toIso, type UnixMs } from '../../domain/time.ts';
 import type { MasterKey } from '../../runtime/key-ring.ts';
 import { syncDirectory } from '../../runtime/private-file.ts';
+import { findAuditHead } from '../../store/access/audit-log.ts';
 import { type BackupSession, inBackupSession } from '../../store/db/copy-session.ts';
 import type { Connection } from '../../store/db/database.ts';
 import { findLedgerIdentity } from '../../store/db/ledger-identity.ts';
@@ -140,6 +141,7 @@ async function readHeader(
       return { what, network, projectId, kind, count: count.toString(), micro: micro.toString() };
     }),
     masterKeyIds: await findEncryptionKeys(session),
+    auditHead: await findAuditHead(session),
   };
 }
 

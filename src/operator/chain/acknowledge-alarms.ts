@@ -2,7 +2,13 @@ import { AppError } from '../../domain/errors.ts';
 import { say } from '../../domain/message.ts';
 import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import { ALARM_KINDS, type AlarmKind, CLOSED_BY_OPERATORS, resolveAlarms } from '../../store/chain/alarms.ts';
+import {
+  ALARM_KINDS,
+  type AlarmKind,
+  CLOSED_BY_OPERATORS,
+  findAlarmSubjects,
+  resolveAlarms,
+} from '../../store/chain/alarms.ts';
 import type { Database } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
 import { clip } from '../input/clip.ts';
@@ -33,8 +39,11 @@ export async function acknowledgeAlarms(
   { network, kind, subject }: { network: Network; kind: AlarmKind; subject: string | null },
 ): Promise<AcknowledgedView> {
   const closed = await db.transaction(async (tx) => {
+    const open = kind === 'audit-broken' ? await findAlarmSubjects(tx, network, kind) : null;
     const count = await resolveAlarms(tx, network, kind, subject);
-    const detail = { kind, subject, closed: count };
+    // What of the log itself was looked at stands in the log, so that it is not told again.
+    const accepted = open?.filter((each) => subject === null || each === subject);
+    const detail = { kind, subject, closed: count, ...(accepted === undefined ? {} : { accepted }) };
     if (count > 0) {
       await recordActions(tx, actor, now(), [
         { projectId: null, action: 'alarm.acknowledged', subject: network, detail },

@@ -84,12 +84,10 @@ async function reencrypt(
   const spare = former.filter((id) => !rows.left.has(id));
   const keys = ring.source.kind === 'file' ? { dropped: spare, droppable: [] } : { dropped: [], droppable: spare };
   const [keyId, sealed] = [ring.current().id, resealed + (receiptKey === 'resealed' ? 1 : 0) + totp.resealed];
-  await recordActions(db, actor, now(), [
-    {
-      ...{ projectId: null, action: 'master-key.rotated', subject: keyId },
-      detail: { isNew, resealed: sealed, rows: rows.resealed, ...keys },
-    },
-  ]);
+  const detail = { isNew, resealed: sealed, rows: rows.resealed, ...keys };
+  await db.transaction((tx) =>
+    recordActions(tx, actor, now(), [{ projectId: null, action: 'master-key.rotated', subject: keyId, detail }]),
+  );
   return {
     ...{ source: nameSource(ring.source), keyId, isNew },
     resealed: sealed,

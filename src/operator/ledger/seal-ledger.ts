@@ -20,9 +20,8 @@ export async function sealLedger({ db, kind, now, onProgress }: Deps, actor: Act
   const view = viewSeals(walked);
   const sealed = walked.tallies.reduce((sum, { resealed }) => sum + resealed, 0);
   const ledger = await findLedgerIdentity(db);
-  await recordActions(db, actor, now(), [
-    { projectId: null, action: 'ledger.sealed', subject: ledger?.id ?? '', detail: { sealed, good: view.good } },
-  ]);
+  const done = { action: 'ledger.sealed', subject: ledger?.id ?? '', detail: { sealed, good: view.good } } as const;
+  await db.transaction((tx) => recordActions(tx, actor, now(), [{ ...done, projectId: null }]));
   return view;
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { encodeId, NIL_UUID, uuidV7 } from '../../domain/ids.ts';
-import { findAuditHead, findSubjectsSince } from '../../store/access/audit-log.ts';
+import { findActionsSince, findAuditHead, type RecordedAction } from '../../store/access/audit-log.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { findInventoryPage, insertInventoryPage, updateInventoryPage } from '../../store/ledger/inventory.ts';
 import { SETTING_TABLES } from '../../store/ledger/settings-rows.ts';
@@ -14,6 +14,12 @@ type Settings = { audit: number; rows: Record<string, string> };
 type Found = { table: string; id: string; name: string; digest: string | null };
 
 const PAGE = 1;
+const OF_ALL_ROWS: readonly RecordedAction[] = [
+  'ledger.sealed',
+  'master-key.rotated',
+  'backup.restored',
+  'backup.accepted',
+];
 const NOTHING: Settings = { audit: 0, rows: {} };
 
 /**
@@ -22,14 +28,14 @@ const NOTHING: Settings = { audit: 0, rows: {} };
  */
 export async function compareSettings(keeping: Keeping): Promise<void> {
   const { db, network, now, random } = keeping;
-  const { page, found, head, explained, before } = await db.snapshot(async (tx) => {
+  const { page, found, head, done, before } = await db.snapshot(async (tx) => {
     const stored = await findInventoryPage(tx, network, 'settings', PAGE);
     const rows = await readSettings(tx, keeping);
     const settings = stored?.seal === true ? readPage(stored.content) : NOTHING;
     const names = differences(settings, rows).flatMap(({ key, name }) => [key, name]);
-    const since = names.length === 0 ? new Set<string | null>() : await findSubjectsSince(tx, settings.audit, names);
+    const since = names.length === 0 ? [] : await findActionsSince(tx, settings.audit, names, OF_ALL_ROWS);
     const last = (await findAuditHead(tx))?.seq ?? 0;
-    return { page: stored, found: rows, head: last, explained: since, before: settings };
+    return { page: stored, found: rows, head: last, done: since, before: settings };
   });
   if (page !== null && !page.seal) return;
   if (before.audit < (keeping.seen.get('settings')?.number ?? 0)) await tellCutOff(keeping, 'settings');
@@ -40,7 +46,8 @@ export async function compareSettings(keeping: Keeping): Promise<void> {
     if (kept !== undefined) after.rows[key] = kept;
   }
   for (const { key, table, id, name, was, isGone } of differences(before, found)) {
-    if (explained.has(null) || explained.has(name) || explained.has(key)) continue;
+    if (done.some(({ action, subject }) => subject === name || subject === key || OF_ALL_ROWS.includes(action)))
+      continue;
     after.rows[key] = was;
     await tellUnexplained(keeping, { table, id, name, isGone });
   }

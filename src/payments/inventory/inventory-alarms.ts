@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { encodeId, type IdPrefix, timeOfId } from '../../domain/ids.ts';
 import { toIso } from '../../domain/time.ts';
-import { findAcceptedRows } from '../../store/access/audit-log.ts';
+import { findActionsSince } from '../../store/access/audit-log.ts';
 import { type AlarmKind, findAlarmSubjects, raiseAlarm, resolveAlarms } from '../../store/chain/alarms.ts';
 import type { Listed, Subject } from '../../store/ledger/inventory.ts';
 import type { Keeping } from './keeping.ts';
@@ -20,7 +20,8 @@ export async function tellMissing(
 ): Promise<void> {
   const { db, network, log } = keeping;
   const nameOf = (id: string) => `${table}:${id}`;
-  const accepted = new Set(missing.size === 0 ? [] : await findAcceptedRows(db, [...missing].map(nameOf)));
+  const about = missing.size === 0 ? [] : await findActionsSince(db, 0, [...missing].map(nameOf), []);
+  const accepted = new Set(about.filter(({ action }) => action === 'row.accepted').map(({ subject }) => subject));
   const gone = [...missing].filter((id) => !accepted.has(nameOf(id)));
   const open = new Set(await findAlarmSubjects(db, network, 'rows-missing'));
   for (const id of listed) {

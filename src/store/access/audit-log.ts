@@ -1,5 +1,9 @@
-import { answerOf, commandOf, rowsOf } from '../db/rows-of.ts';
-import { count, hex, json, listColumns, type Row, text } from '../db/statement.ts';
+import type { Network } from '../../domain/network.ts';
+import type { Sql } from '../db/database.ts';
+import { answerOf, rowsOf } from '../db/rows-of.ts';
+import { hexSeal, sealColumn } from '../db/seal.ts';
+import { SEALED_ACTION } from '../db/sealed-tables.ts';
+import { count, hex, isAsSealed, json, listColumns, type Row, text } from '../db/statement.ts';
 
 /** What was done, as `subject.verb`. */
 export type RecordedAction =
@@ -78,14 +82,27 @@ const columns = {
  */
 export type OperatorAction = Row<typeof columns>;
 
-/** Records actions, in the transaction that takes them, and last in it: until it ends nobody else records one. */
-export const insertOperatorActions = commandOf(
+const lockLog = rowsOf(
+  'audit-lock',
+  { isLocked: 'bool' },
+  `select pg_advisory_xact_lock(hashtext(format('%I.operator_actions', current_schema()))) is not null as is_locked`,
+  () => [],
+);
+
+const insertActions = answerOf(
   'operator-action-insert',
-  `insert into operator_actions
-     (actor_kind, actor_id, acted_by, origin, request_id, project_id, action, subject, detail, acted_at)
-   select * from unnest($1::text[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::uuid[], $7::text[], $8::text[],
-     $9::text[]::jsonb[], $10::timestamptz[])`,
-  (actions: readonly OperatorAction[]) => [
+  { last: count },
+  `with told as (
+     insert into operator_actions
+       (actor_kind, actor_id, acted_by, origin, request_id, project_id, action, subject, detail, acted_at, mac)
+     select kind, actor, name, origin, request, project, action, subject, detail::jsonb, at, decode(mac, 'hex')
+     from unnest($1::text[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::uuid[], $7::text[], $8::text[], $9::text[],
+         $10::timestamptz[], $11::text[])
+       with ordinality as _ (kind, actor, name, origin, request, project, action, subject, detail, at, mac, place)
+     order by place
+     returning seq)
+   select max(seq) as last from told`,
+  (actions: readonly OperatorAction[], macs: readonly (string | null)[]) => [
     actions.map(({ actorKind }) => actorKind),
     actions.map(({ actorId }) => actorId),
     actions.map(({ actedBy }) => actedBy),
@@ -96,48 +113,56 @@ export const insertOperatorActions = commandOf(
     actions.map(({ subject }) => subject),
     actions.map(({ detail }) => JSON.stringify(detail)),
     actions.map(({ actedAt }) => new Date(actedAt).toISOString()),
+    macs,
   ],
+  ([row]) => row?.last,
 );
 
-/** The newest 1,000 actions on a subject, oldest first. The same address can be in a project of each network. */
-export const listOperatorActions = rowsOf(
+/**
+ * Records actions, in the transaction that takes them, and last in it: until it ends nobody else records one. A seal covers the number of
+ * its entry, which the table gives, so the lock of the log is taken before.
+ */
+export async function insertOperatorActions(tx: Sql, actions: readonly OperatorAction[]): Promise<void> {
+  if (actions.length === 0) return;
+  const sealer = await tx.sealer();
+  await lockLog(tx);
+  const first = ((await findAuditHead(tx))?.seq ?? 0) + 1;
+  const macs = actions.map((action, index) => hexSeal(sealer, SEALED_ACTION, { ...action, seq: first + index }));
+  const last = await insertActions(tx, actions, macs);
+  if (last !== first + actions.length - 1) throw new Error('actions were recorded outside of a transaction');
+}
+
+const told = { ...columns, isSound: isAsSealed(SEALED_ACTION) } as const;
+const sources = { isSound: sealColumn(SEALED_ACTION, '') };
+
+/** The newest 1,000 actions on a subject, oldest first, without those that nobody did. The same address can be in a project of each network. */
+export const listOperatorActions = answerOf(
   'operator-action-list',
-  columns,
-  `select ${listColumns(columns)}
+  told,
+  `select ${listColumns(told, '', sources)}
    from (select * from operator_actions where subject = $1 order by seq desc limit 1000) newest order by seq`,
   (subject: string) => [subject],
+  (rows): OperatorAction[] => rows.flatMap(({ isSound, ...action }) => (isSound ? [action] : [])),
 );
 
-/** Those of some rows, `TABLE:ID`, that an operator accepted as they are, or as gone. */
-export const findAcceptedRows = answerOf(
-  'operator-action-accepted',
-  { subject: 'text' },
-  `select distinct subject from operator_actions where subject = any($1::text[]) and action = 'row.accepted'`,
-  (names: readonly string[]) => [names],
-  (rows) => rows.map(({ subject }) => subject),
-);
+const found = {
+  seq: count,
+  ...columns,
+  isSound: isAsSealed(SEALED_ACTION),
+} as const;
 
-/** Of some subjects those that anything was done to after an entry of the log, and `null` among them for what is done to all rows. */
-export const findSubjectsSince = answerOf(
+/** What was done to some subjects, and the actions of some kinds whatever they were done to, after an entry of the log; none that nobody did. */
+export const findActionsSince = answerOf(
   'operator-action-since',
-  { subject: 'text?' },
-  `select distinct case when action not in ('ledger.sealed', 'master-key.rotated', 'backup.restored', 'backup.accepted') then subject end as subject
-   from operator_actions
-   where seq > $1 and (subject = any($2::text[]) or action in ('ledger.sealed', 'master-key.rotated', 'backup.restored', 'backup.accepted'))`,
-  (seq: number, subjects: readonly string[]) => [seq, subjects],
-  (rows) => new Set(rows.map(({ subject }) => subject)),
+  found,
+  `select ${listColumns(found, '', sources)} from operator_actions
+   where seq > $1 and (subject = any($2::text[]) or action = any($3::text[])) order by seq desc limit 1000`,
+  (seq: number, subjects: readonly string[], actions: readonly RecordedAction[]) => [seq, subjects, actions],
+  (rows) => rows.filter(({ isSound }) => isSound),
 );
 
-/** The kinds of alarms of a network that operators closed after an entry of the log. */
-export const findAcknowledgedSince = answerOf(
-  'operator-action-acknowledged',
-  { kind: 'text' },
-  `select distinct detail->>'kind' as kind from operator_actions where seq > $1 and action = 'alarm.acknowledged' and subject = $2`,
-  (seq: number, network: string) => [seq, network],
-  (rows) => new Set(rows.map(({ kind }) => kind)),
-);
-
-const entry = { seq: count, ...columns, hash: hex() } as const;
+/** `isSound`: whether it is as it was sealed, where that is required. */
+const entry = { seq: count, ...told, hash: hex() } as const;
 
 export type AuditEntry = Row<typeof entry>;
 export type AuditFilter = {
@@ -152,16 +177,16 @@ export type AuditFilter = {
 export const listAuditEntries = rowsOf(
   'audit-list',
   entry,
-  `select ${listColumns(entry)} from operator_actions
+  `select ${listColumns(entry, '', sources)} from operator_actions
    where ($1::int8 is null or seq < $1) and ($2::text is null or action = $2) and ($3::text is null or subject = $3)
      and ($4::text is null or acted_by = $4)
    order by seq desc limit $5`,
   ({ before, limit, action, subject, by }: AuditFilter) => [before, action, subject, by, limit],
 );
 
-const link = { seq: count, fields: 'text[]', hash: hex() } as const;
+const link = { seq: count, fields: 'text[]', hash: hex(), seal: 'text?' } as const;
 
-/** An entry as it is chained: its fields as text, in order, with a leading `+`, and `-` for null. */
+/** An entry as it is chained: its fields as text, in order, with a leading `+`, and `-` for null. `seal`: as `sealColumn` makes it. */
 export type AuditLink = Row<typeof link>;
 
 /** The next entries after a number, the oldest first, as text that nothing of the database has hashed. */
@@ -170,7 +195,8 @@ export const readAuditLinks = rowsOf(
   link,
   `select seq, (select array_agg(coalesce('+' || field, '-') order by place) from unnest(array[seq::text,
        to_char(acted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), actor_kind, actor_id::text, acted_by, origin, request_id,
-       project_id::text, action, subject, detail::text]) with ordinality as _ (field, place)) as fields, encode(hash, 'hex') as hash
+       project_id::text, action, subject, detail::text]) with ordinality as _ (field, place)) as fields, encode(hash, 'hex') as hash,
+     ${sealColumn(SEALED_ACTION, '')} as seal
    from operator_actions where seq > $1 order by seq limit $2`,
   (after: number, limit: number) => [after, limit],
 );
@@ -186,4 +212,15 @@ export const findAuditHead = answerOf(
   `select ${listColumns(head)} from operator_actions order by seq desc limit 1`,
   () => [],
   ([found]): AuditHead | null => found ?? null,
+);
+
+const acknowledged = { detail: json<{ accepted?: readonly string[] }>(), seal: 'text?' } as const;
+
+/** The newest 1,000 times that somebody closed alarms about this log. `seal`: as `sealColumn` makes it. */
+export const readAcknowledged = rowsOf(
+  'audit-acknowledged',
+  acknowledged,
+  `select detail::text as detail, ${sealColumn(SEALED_ACTION, '')} as seal from operator_actions
+   where subject = any($1::text[]) and action = 'alarm.acknowledged' and detail ->> 'kind' = 'audit-broken' order by seq desc limit 1000`,
+  (networks: readonly Network[]) => [networks],
 );

@@ -24,6 +24,7 @@ export const ALARM_KINDS = [
   'schema-changed',
   'row-changed',
   'rows-missing',
+  'audit-broken',
   'capacity-low',
   'order-flood',
   'webhook-disabled',
@@ -36,7 +37,7 @@ export type AlarmKind = (typeof ALARM_KINDS)[number];
 /** These tell of a single event, so they end when an operator has read them. Every other alarm ends with its cause. */
 export const CLOSED_BY_OPERATORS: readonly AlarmKind[] = [
   ...(['contract-event', 'unproven-block', 'payment-denied', 'database-restored', 'address-change-failed'] as const),
-  ...(['row-changed', 'rows-missing'] as const),
+  ...(['row-changed', 'rows-missing', 'audit-broken'] as const),
 ];
 
 const ALARM = {

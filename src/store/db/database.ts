@@ -12,8 +12,8 @@ export type Sql = {
   run<Fields extends Shape>(statement: Statement<Fields>, parameters: readonly Parameter[]): Promise<Row<Fields>[]>;
   /** Runs plain SQL text with no parameters, many statements at once; for migrations only, which may take up to an hour. */
   script(text: string): Promise<void>;
-  /** What rows are sealed with; `null` where none are. */
-  sealer(): Promise<Sealer | null>;
+  /** What rows are sealed with; `null` where none are. `mayCreate`: a key to seal with, which is the default. */
+  sealer(mayCreate?: boolean): Promise<Sealer | null>;
 };
 
 export type Database = Sql & {
@@ -139,7 +139,7 @@ export function sqlOn(queryable: pg.Pool | pg.ClientBase, { addressChecks, seals
       if (sealColumns.length > 0) await readSeals(statement, rows, sealer, judge);
       return rows.map(statement.read);
     },
-    sealer: async () => (seals === undefined ? null : seals.open(sql, true)),
+    sealer: async (mayCreate = true) => (seals === undefined ? null : seals.open(sql, mayCreate)),
     script: async (text) => {
       // The types do not know that a query has a timeout of its own.
       const query: pg.QueryConfig & { query_timeout: number } = { text, query_timeout: SCRIPT_TIMEOUT_MS };

@@ -45,6 +45,7 @@ export const SEALED_ROWS: readonly SealedRows[] = [
   rowsOfTable(tables.SEALED_RECEIPT_KEY, [{ column: 'id', type: 'text' }]),
   rowsOfTable(tables.SEALED_PRODUCERS, [{ column: 'id', type: 'int8' }]),
   rowsOfTable(tables.SEALED_CURSOR, [BY_NETWORK]),
+  rowsOfTable(tables.SEALED_ACTION, [{ column: 'seq', type: 'int8' }]),
   rowsOfTable(tables.SEALED_INVOICE, [PROJECT, ID]),
   rowsOfTable(tables.SEALED_TRANSFER, [ID]),
   rowsOfTable(tables.SEALED_PAID, [PROJECT, ID]),

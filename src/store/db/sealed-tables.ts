@@ -107,6 +107,25 @@ export const SEALED_PRODUCERS = sealedTable('producer_sets', {
   producers: 'json',
 });
 
+/** What an operator did, at its place in the log. */
+export const SEALED_ACTION = sealedTable(
+  'operator_actions',
+  {
+    seq: 'int8',
+    actorKind: 'text',
+    actorId: 'uuid?',
+    actedBy: 'text',
+    origin: 'text?',
+    requestId: 'text?',
+    projectId: 'uuid?',
+    action: 'text',
+    subject: 'text',
+    detail: 'json',
+    actedAt: 'timestamptz',
+  },
+  { isReadOnce: true },
+);
+
 export const SEALED_CURSOR = sealedTable('chain_cursors', {
   network: 'text',
   solidNumber: 'int8',

@@ -90,7 +90,9 @@ test('the export holds every entry that fits, for programs and for spreadsheets,
   expect(csv.headers.get('content-disposition')).toBe('attachment; filename="audit.csv"');
   const lines = csv.text.trimEnd().split('\r\n');
   expect(lines).toHaveLength(121);
-  expect(lines[0]).toBe('number,at,actorKind,actorId,actor,origin,requestId,action,subject,projectId,detail,hash');
+  expect(lines[0]).toBe(
+    'number,at,actorKind,actorId,actor,origin,requestId,action,subject,projectId,detail,hash,sound',
+  );
   const json = await look('/settings/audit.json?action=transfer.resolved');
   const { data } = JSON.parse(json.text);
   expect([json.headers.get('content-type'), data.length]).toEqual(['application/json; charset=utf-8', 120]);

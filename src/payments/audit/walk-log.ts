@@ -1,0 +1,102 @@
+import { createHash } from 'node:crypto';
+import { type AuditHead, type AuditLink, readAuditLinks } from '../../store/access/audit-log.ts';
+import type { Sql } from '../../store/db/database.ts';
+import type { OpenedSeal, Sealer, SealProblem } from '../../store/db/seal.ts';
+import { SEALED_ACTION } from '../../store/db/sealed-tables.ts';
+
+/** Some milliseconds of work, for others of the process wait for it. */
+const PAGE = 250;
+
+/** How far a walk has come. `hash`: of the entry `seq`; `null`: not known. `isSealed`: whether an entry up to there had a seal. */
+export type Place = { seq: number; hash: string | null; isSealed: boolean };
+
+export const BEGINNING: Place = { seq: 0, hash: '0'.repeat(64), isSealed: false };
+
+/**
+ * Where the log is not as it was written. `name`: of the entry with what was found there, so that something else there has another one.
+ * `passed`: how many entries of the page stand before it.
+ */
+export type LogProblem = { seq: number; name: string; message: string; passed: number };
+
+/** `entries`: how many there were. `unsealed`: of them those before the first one that has a seal. */
+export type WalkedPage = { place: Place; entries: number; unsealed: number; problems: LogProblem[] };
+
+/** `kept`: a head that was seen before. Without a sealer the hashes alone are looked at. */
+export type LogWalk = { db: Sql; sealer: Sealer | null; kept: AuditHead | null };
+
+/** Walks the audit log behind a place to its end, some hundred entries at a time, and finds what was changed, left out, put in or made up. */
+export async function* walkLog({ db, sealer, kept }: LogWalk, from: Place): AsyncGenerator<WalkedPage> {
+  let place = from;
+  for (;;) {
+    const links = await readAuditLinks(db, place.seq, PAGE);
+    const seals = await openSeals(sealer, links);
+    const page: WalkedPage = { place, entries: links.length, unsealed: 0, problems: [] };
+    for (const [index, link] of links.entries()) {
+      const [before, seal] = [page.place, seals[index] ?? null];
+      const message = problemOf(link, before, kept) ?? (seal === null ? null : sealProblemOf(link, before, seal));
+      if (message !== null) page.problems.push({ seq: link.seq, name: nameOf(link, before), message, passed: index });
+      if (seal === 'unsealed' && !before.isSealed) page.unsealed += 1;
+      const isSealed = before.isSealed || (sealer !== null && seal !== 'unsealed');
+      page.place = { seq: link.seq, hash: link.hash, isSealed };
+    }
+    place = page.place;
+    const cut = links.length < PAGE && kept !== null && kept.seq > place.seq ? cutOff(kept, place) : null;
+    if (cut !== null) page.problems.push({ ...cut, passed: links.length });
+    yield page;
+    if (links.length < PAGE) return;
+  }
+}
+
+/** What is wrong with the seals; another process may have made a new key. */
+async function openSeals(sealer: Sealer | null, links: readonly AuditLink[]): Promise<OpenedSeal['problem'][]> {
+  if (sealer === null) return [];
+  const open = () => links.map(({ seal }) => (seal === null ? 'unsealed' : sealer.open(SEALED_ACTION, seal).problem));
+  const found = open();
+  if (!found.includes('unknown-key')) return found;
+  await sealer.reload();
+  return open();
+}
+
+function problemOf({ seq, hash, fields }: AuditLink, before: Place, kept: AuditHead | null): string | null {
+  if (seq !== before.seq + 1) return `entry ${before.seq + 1} is missing: somebody left it out`;
+  if (kept?.seq === seq && kept.hash !== hash) {
+    return `entry ${seq} had another hash when it was looked at before: the log was rewritten, at ${seq} or before`;
+  }
+  if (before.hash !== null && hash !== chainedHash(fields, before.hash)) {
+    return `entry ${seq} is not as it was written, or the one before it is not: somebody changed it`;
+  }
+  return null;
+}
+
+/** Entries without a seal that stand before all others are older than the seals. */
+function sealProblemOf({ seq }: AuditLink, { isSealed }: Place, kind: SealProblem['kind']): string | null {
+  if (kind === 'changed') return `entry ${seq} is not as it was sealed: somebody made it up or changed it`;
+  if (kind === 'unknown-key') return `entry ${seq} was sealed with a master key that is not at hand`;
+  if (!isSealed) return null;
+  return `entry ${seq} has no seal, and one before it has: somebody made it up, or a process without the master key or of an older release wrote it`;
+}
+
+function cutOff(kept: AuditHead, { seq, hash }: Place): Omit<LogProblem, 'passed'> {
+  const end = hash === null ? 'it is gone' : seq === 0 ? 'the log is empty' : `the log ends at ${seq}`;
+  return {
+    seq: kept.seq,
+    name: `end ${kept.seq} ${kept.hash.slice(0, 16)}`,
+    message: `entry ${kept.seq} was kept from an earlier look, and ${end}: its end was cut off`,
+  };
+}
+
+/** A seal that is made anew changes no name. */
+function nameOf({ seq, fields, hash }: AuditLink, before: Place): string {
+  const found = createHash('sha256').update(JSON.stringify([before.seq, fields, hash]));
+  return `entry ${seq} ${found.digest('hex').slice(0, 16)}`;
+}
+
+/** SHA-256 of the hash before and of the fields: each as the count of its bytes, ":" and its bytes, or "-" for none. */
+function chainedHash(fields: AuditLink['fields'], before: string): string {
+  const content = fields.map((field) => {
+    if (!field.startsWith('+')) return '-';
+    const value = field.slice(1);
+    return `${Buffer.byteLength(value)}:${value}`;
+  });
+  return createHash('sha256').update(Buffer.from(before, 'hex')).update(content.join('')).digest('hex');
+}

@@ -1,0 +1,162 @@
+import { randomUUID } from 'node:crypto';
+import { DAY_MS } from '../../domain/capacity.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import type { Loop } from '../../runtime/loop.ts';
+import { type AuditHead, findAuditHead } from '../../store/access/audit-log.ts';
+import { raiseAlarm } from '../../store/chain/alarms.ts';
+import type { Seals } from '../../store/db/database.ts';
+import { findLedgerIdentity } from '../../store/db/ledger-identity.ts';
+import { SEALED_ACTION } from '../../store/db/sealed-tables.ts';
+import { closeOthers } from '../close-alarms.ts';
+import { type Leading, loopWhileLeading, whileLeading } from '../watching.ts';
+import { partAccepted } from './accepted-problems.ts';
+import type { HeadMark } from './head-mark.ts';
+import { BEGINNING, type LogProblem, type LogWalk, type Place, type WalkedPage, walkLog } from './walk-log.ts';
+
+const LOOK_MS = 60_000;
+/** A shorter log is walked whole at each look. */
+const SHORT = 1000;
+/** Of each second a walk takes so much at most. */
+const BUDGET_MS = 100;
+/** More are a log that was written anew; the rest is told when these are settled. */
+const MAX_ALARMS = 20;
+
+type Options = Leading & { seals: Seals | undefined; headMark: HeadMark | null };
+
+/**
+ * While this process is the leader, walks the audit log of the ledger: whole at once, and then every day; each minute what was added, and
+ * that the newest entry of the last look is there as it was. That entry stays remembered, also in a file where there is a data directory.
+ * Never ends by itself.
+ */
+export function startLogWatch(options: Options): Loop {
+  const { network, now, isLeader } = options;
+  const watch = createLogWatch({ ...options, db: whileLeading(options.db, network, isLeader) });
+  return loopWhileLeading(options, { name: 'audit log', onFollower: watch.forget }, () => watch.look(now()));
+}
+
+function createLogWatch(options: Options) {
+  const { db } = options;
+  const whole = createWholeWalk();
+  const remembered = createRemembered(options);
+  let [lookedAt, wholeAt]: [UnixMs | null, UnixMs | null] = [null, null];
+  let [isSealed, isBroken] = [false, false];
+
+  /** What was added since the last look. */
+  const lookAtEnd = async (known: LogWalk) => {
+    const from = known.kept === null ? BEGINNING : { seq: known.kept.seq - 1, hash: null, isSealed };
+    const walked = nothingYet(from);
+    for await (const page of walkLog(known, from)) addPage(walked, page);
+    const { others } = await partAccepted(known, walked.problems);
+    await raise(options, others);
+    if (others.length > 0) isBroken = true;
+    else await remembered.set(walked.place);
+  };
+  const settle = async (known: LogWalk, { place, problems, unsealed }: Walked) => {
+    const { others } = await partAccepted(known, problems);
+    await raise(options, others);
+    await closeOthers(options, 'audit-broken', new Set(others.slice(0, MAX_ALARMS).map(({ name }) => name)));
+    [isSealed, isBroken] = [place.isSealed, others.length > 0];
+    if (!isBroken) await remembered.set(place);
+    const older = { table: SEALED_ACTION.name, id: `1 to ${unsealed}`, network: options.network } as const;
+    if (unsealed > 0 && known.sealer !== null) options.seals?.judge.onProblem({ ...older, kind: 'unsealed' });
+  };
+  return {
+    forget: () => {
+      [lookedAt, wholeAt] = [null, null];
+      whole.forget();
+    },
+    look: async (at: UnixMs) => {
+      // A clock that was put back does not put this off.
+      const isDue = (before: UnixMs | null, pauseMs: number) =>
+        before === null || at < before || at - before >= pauseMs;
+      if (lookedAt === null) await remembered.read();
+      const known = { db, sealer: await db.sealer(false), kept: remembered.get() };
+      if (isDue(lookedAt, LOOK_MS)) {
+        await lookAtEnd(known);
+        lookedAt = at;
+        const isOften = isBroken || (known.kept?.seq ?? 0) <= SHORT;
+        if (!whole.isUnderWay() && isDue(wholeAt, isOften ? LOOK_MS : DAY_MS)) {
+          wholeAt = at;
+          whole.begin({ ...known, kept: remembered.get() });
+        }
+      }
+      const walked = await whole.goOn().catch((error: unknown) => {
+        wholeAt = null;
+        throw error;
+      });
+      if (walked !== null) await settle(known, walked);
+    },
+  };
+}
+
+type Walked = Pick<WalkedPage, 'place' | 'problems' | 'unsealed'>;
+
+const nothingYet = (place: Place): Walked => ({ place, problems: [], unsealed: 0 });
+
+function addPage(walked: Walked, { place, problems, unsealed }: WalkedPage): void {
+  walked.place = place;
+  walked.problems.push(...problems);
+  walked.unsealed += unsealed;
+}
+
+/** A walk from the first entry, which goes on for as long as it takes, a part each second. */
+function createWholeWalk() {
+  let underWay: { pages: AsyncGenerator<WalkedPage>; walked: Walked } | null = null;
+  return {
+    isUnderWay: () => underWay !== null,
+    begin: (known: LogWalk) => {
+      underWay = { pages: walkLog(known, BEGINNING), walked: nothingYet(BEGINNING) };
+    },
+    forget: () => {
+      underWay = null;
+    },
+    /** What was found, once it has come to the end. One that fails is begun anew. */
+    goOn: async (): Promise<Walked | null> => {
+      const endMs = performance.now() + BUDGET_MS;
+      const walk = underWay;
+      underWay = null;
+      if (walk === null) return null;
+      do {
+        const next = await walk.pages.next();
+        if (next.done === true) return walk.walked;
+        addPage(walk.walked, next.value);
+      } while (performance.now() < endMs);
+      underWay = walk;
+      return null;
+    },
+  };
+}
+
+/** The newest entry that was found as it should be. */
+function createRemembered({ db, log, headMark }: Options) {
+  let [head, marked]: [AuditHead | null, AuditHead | null] = [null, null];
+  let ledgerId: string | null = null;
+  return {
+    get: () => head,
+    /** As long as none is known the one that is there now, which the walk goes by. */
+    read: async () => {
+      ledgerId = (await findLedgerIdentity(db))?.id ?? null;
+      marked = headMark === null || ledgerId === null ? null : await headMark.read(ledgerId);
+      head ??= marked ?? (await findAuditHead(db));
+    },
+    set: async ({ seq, hash }: Place) => {
+      if (hash === null || seq === 0) return;
+      head = { seq, hash };
+      if (headMark === null || ledgerId === null || (marked?.seq === seq && marked.hash === hash)) return;
+      try {
+        await headMark.write(ledgerId, head);
+        marked = head;
+      } catch (error) {
+        log.warn({ err: error }, 'the newest entry of the audit log could not be kept in the data directory');
+      }
+    },
+  };
+}
+
+async function raise({ db, network, log }: Options, problems: readonly LogProblem[]): Promise<void> {
+  for (const { name, message } of problems.slice(0, MAX_ALARMS)) {
+    const detail = `the audit log is not as it was written: ${message}. See "audit-broken" in docs/operations.md`;
+    const alarm = { id: randomUUID(), kind: 'audit-broken', subject: name, detail } as const;
+    if (await raiseAlarm(db, network, alarm)) log.error({ alarm: alarm.kind, subject: name }, detail);
+  }
+}

@@ -1,0 +1,208 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterEach, describe, expect, test } from 'vitest';
+import { unixMs } from '../../src/domain/time.ts';
+import { commandActor } from '../../src/operator/actor.ts';
+import { listAudit, readAuditFilter } from '../../src/operator/audit/list-audit.ts';
+import { verifyAudit } from '../../src/operator/audit/verify-audit.ts';
+import { acknowledgeAlarms } from '../../src/operator/chain/acknowledge-alarms.ts';
+import { recordActions } from '../../src/operator/record-actions.ts';
+import { runSql } from '../contract/sql.ts';
+import { eventually, startTestService, type TestService } from '../support/service.ts';
+
+/** What somebody does to the log of what people did (26), who does not hold the master key. */
+const MINUTE_MS = 60_000;
+const ANNA = commandActor('anna', 'a host');
+
+let service: TestService;
+let dataDir: string;
+afterEach(async () => {
+  await service.stop();
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+async function start(rowMacs: 'warn' | 'require'): Promise<void> {
+  dataDir = await mkdtemp(join(tmpdir(), 'quittance-audit-'));
+  service = await startTestService({ config: { rowMacs, dataDir } });
+}
+
+/** Five entries, which the watcher has seen. */
+async function startWithLog(rowMacs: 'warn' | 'require'): Promise<void> {
+  await start(rowMacs);
+  await act(5);
+  await untilSeen(5);
+}
+
+const act = (count: number) =>
+  service.db.transaction((tx) => {
+    const detail = { z: 1, note: 'Grüße: 12:', nested: { b: null, a: [null, true, 1.5] } };
+    const done = { projectId: service.project.id, action: 'project.changed', subject: 'prj', detail } as const;
+    return recordActions(tx, ANNA, unixMs(Date.now()), Array(count).fill(done));
+  });
+
+/** Until the watcher has found the log as it should be up to an entry. */
+async function untilSeen(seq: number): Promise<void> {
+  await eventually(
+    () => {
+      service.clock.advance(MINUTE_MS);
+      return readFile(join(dataDir, 'audit-head.json'), 'utf8').catch(() => '{}');
+    },
+    (text) => JSON.parse(text).seq === seq,
+  );
+}
+
+async function alarms(): Promise<Record<string, string>> {
+  const rows = await runSql(
+    service,
+    `select subject, detail from alarms where kind = 'audit-broken' and resolved_at is null order by subject`,
+  );
+  return Object.fromEntries(rows.map(({ subject, detail }) => [subject, detail]));
+}
+
+/** What is found within a minute. */
+async function foundSoon(text: string | RegExp): Promise<Record<string, string>> {
+  service.clock.advance(MINUTE_MS);
+  return eventually(alarms, (found) => Object.values(found).some((detail) => detail.match(text) !== null));
+}
+
+const untilOver = () =>
+  eventually(
+    async () => {
+      service.clock.advance(MINUTE_MS);
+      return alarms();
+    },
+    (found) => Object.keys(found).length === 0,
+  );
+
+/** As the owner of the tables, past every guard, who then makes every hash fit. */
+async function asOwner(text: string): Promise<void> {
+  await runSql(
+    service,
+    `alter table operator_actions disable trigger user; ${text};
+     do $$ declare a operator_actions; b bytea := decode(repeat('00', 32), 'hex'); begin
+       for a in select * from operator_actions order by seq loop
+         b := sha256(b || operator_action_content(a)); update operator_actions set hash = b where id = a.id;
+       end loop; end $$;
+     alter table operator_actions enable trigger user`,
+  );
+}
+
+/** As the service's own user. */
+async function asService(text: string): Promise<void> {
+  const client = new pg.Client({ connectionString: service.connectionString });
+  await client.connect();
+  await client.query(text).finally(() => client.end());
+}
+
+const COLUMNS = 'project_id, action, subject, detail, acted_by, acted_at, actor_kind, actor_id, origin, request_id';
+const verify = () => verifyAudit({ db: service.db }, ANNA, { kept: null });
+const list = async () => (await listAudit({ db: service.db }, ANNA, readAuditFilter({}))).data;
+
+test('what people did is sealed, and nobody finds fault with it', async () => {
+  await startWithLog('require');
+  await act(3);
+  await untilSeen(8);
+  expect(await verify()).toMatchObject({ good: true, entries: 8, accepted: [], unsealed: 0 });
+  expect((await list()).map(({ sound }) => sound)).toEqual(Array(8).fill(true));
+  expect(await runSql(service, 'select seq from operator_actions where mac is null')).toEqual([]);
+  expect(await alarms()).toEqual({});
+});
+
+describe.each(['require', 'warn'] as const)('with seals in the mode %s', (rowMacs) => {
+  test.each([
+    ['makes up an action', `'key.created', 'key_thief', '{}', 'anna', now()`, 'entry 6 has no seal'],
+    ['tells one again', null, 'entry 6 is not as it was sealed'],
+  ])('who has the service’s rights and %s is found within a minute', async (_, row, found) => {
+    await startWithLog(rowMacs);
+    await asService(
+      row === null
+        ? `insert into operator_actions (${COLUMNS}, mac) select ${COLUMNS}, mac from operator_actions where seq = 2`
+        : `insert into operator_actions (action, subject, detail, acted_by, acted_at) values (${row})`,
+    );
+    expect(Object.keys(await foundSoon(found))).toEqual([expect.stringMatching(/^entry 6 [0-9a-f]{16}$/)]);
+    expect((await verify()).problem).toMatchObject({ seq: 6 });
+    expect((await list())[0]).toMatchObject({ seq: 6, sound: rowMacs === 'warn' });
+  });
+
+  test.each([
+    ['rewrites one', `update operator_actions set acted_by = 'eve' where seq = 3`, 'entry 3 is not as it was sealed'],
+    [
+      'leaves one out and gives the others its number',
+      'delete from operator_actions where seq = 3; update operator_actions set seq = seq - 1 where seq > 3',
+      'entry 3 is not as it was sealed',
+    ],
+    ['erases all', 'delete from operator_actions', 'entry 5 was kept from an earlier look, and the log is empty'],
+    ['cuts the end off', 'delete from operator_actions where seq > 3', 'entry 5 .* the log ends at 3: its end was cut'],
+    [
+      'writes all anew',
+      `update operator_actions set acted_by = 'eve', mac = null`,
+      'entry 5 had another hash when it was looked at before',
+    ],
+  ])('who owns the tables and %s, with every hash made to fit, is found within a minute', async (_, text, found) => {
+    await startWithLog(rowMacs);
+    await asOwner(text);
+    await foundSoon(found);
+  });
+});
+
+test('what was done while no service ran is found at its start', async () => {
+  await startWithLog('require');
+  await service.stopService();
+  await asOwner(`delete from operator_actions where seq > 4`);
+  await service.restart();
+  expect(Object.keys(await foundSoon('the log ends at 4'))).toEqual([expect.stringMatching(/^end 5 /)]);
+});
+
+test('the alarm ends by itself when the log is again as it was', async () => {
+  await startWithLog('require');
+  await asOwner(`update operator_actions set subject = 'other' where seq = 2`);
+  await foundSoon('entry 2 is not as it was sealed');
+  await asOwner(`update operator_actions set subject = 'prj' where seq = 2`);
+  await untilOver();
+});
+
+test('what an operator has acknowledged is told no more, by nobody; what comes after it is', async () => {
+  await startWithLog('require');
+  await asOwner(
+    `update operator_actions set subject = 'other' where seq = 2; delete from operator_actions where seq = 5`,
+  );
+  const found = await foundSoon('entry 2 is not as it was sealed');
+  expect(Object.keys(found)).toEqual([expect.stringMatching(/^end 5 /), expect.stringMatching(/^entry 2 /)]);
+  const deps = { db: service.db, now: () => unixMs(Date.now()) };
+  await acknowledgeAlarms(deps, ANNA, { network: 'devnet', kind: 'audit-broken', subject: null });
+  await untilSeen(5);
+  expect(await alarms()).toEqual({});
+  expect(await verify()).toMatchObject({ good: true, entries: 5, accepted: [{ seq: 2 }] });
+  await asOwner(`update operator_actions set subject = 'third' where seq = 2`);
+  await foundSoon('entry 2 is not as it was sealed');
+  expect((await verify()).problem).toMatchObject({ seq: 2 });
+});
+
+test('whoever says in the log that somebody has acknowledged it has nothing hidden by that', async () => {
+  await startWithLog('warn');
+  await asOwner(`update operator_actions set subject = 'other' where seq = 2`);
+  const [name = ''] = Object.keys(await foundSoon('entry 2 is not as it was sealed'));
+  await asService(
+    `insert into operator_actions (action, subject, detail, acted_by, acted_at)
+     values ('alarm.acknowledged', 'devnet', '{"kind": "audit-broken", "accepted": ["${name}"]}', 'anna', now())`,
+  );
+  expect(Object.keys(await foundSoon('entry 6 has no seal'))).toContain(name);
+});
+
+test('entries that are older than the seals are told as other rows are, until they are sealed', async () => {
+  await start('warn');
+  await asService(
+    `insert into operator_actions (action, subject, detail, acted_by, acted_at) values ('chain.resumed', 'nile', '{}', 'anna', now())`,
+  );
+  await act(1);
+  await untilSeen(2);
+  const [row] = await runSql(
+    service,
+    `select detail from alarms where kind = 'row-changed' and subject = 'operator_actions'`,
+  );
+  expect(row).toEqual({ detail: expect.stringContaining('a row of operator_actions (1 to 1) has no seal') });
+  expect(await alarms()).toEqual({});
+  expect(await verify()).toMatchObject({ good: true, unsealed: 1 });
+});
