@@ -7,10 +7,13 @@ import { verifyAudit, writeHead } from '../../src/operator/audit/verify-audit.ts
 import type { BackupHeader } from '../../src/operator/backup/backup-format.ts';
 import { checkAudit } from '../../src/operator/backup/check-audit.ts';
 import { recordActions } from '../../src/operator/record-actions.ts';
+import { startLogWatch } from '../../src/payments/audit/watch-log.ts';
+import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { startAuditHead } from '../../src/service/start-audit-head.ts';
 import type { AuditHead } from '../../src/store/access/audit-log.ts';
 import type { Database } from '../../src/store/db/database.ts';
+import { takeLedger } from '../../src/store/db/ledger-identity.ts';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { eventually } from '../support/service.ts';
 
@@ -192,4 +195,46 @@ test('the newest entry goes into the log and the metrics of a process, at its st
   expect(await metrics.registry.getSingleMetricAsString('quittance_audit_entries')).toMatch(
     /quittance_audit_entries 5$/m,
   );
+});
+
+test('in a long log what is new is looked at each minute, and all of it each day', async () => {
+  await act(1500);
+  let clock = Date.now();
+  const seen: number[] = [];
+  const headMark = { read: async () => null, write: async (_: string, { seq }: AuditHead) => void seen.push(seq) };
+  await takeLedger(db, { id: randomUUID(), firstIndex: 0 }, { isAnew: false });
+  const log = createLogger({ level: 'silent' });
+  const watch = startLogWatch({
+    ...{ db, network: 'devnet', log, seals: undefined, headMark, now: () => unixMs(clock), isLeader: () => true },
+  });
+  const found = async () =>
+    (await owner.query(`select detail from alarms where kind = 'audit-broken'`)).rows
+      .map(({ detail }) => detail)
+      .join();
+  try {
+    await eventually(
+      () => seen,
+      (heads) => heads.includes(1500),
+    );
+    await act();
+    await tamper("update operator_actions set subject = 'mainnet' where seq = 1501");
+    clock += 60_000;
+    await eventually(found, (text) => text.includes('entry 1501 is not as it was written'));
+    await tamper("update operator_actions set subject = 'nile' where seq = 1501");
+    clock += 60_000;
+    const open = async () => (await owner.query('select from alarms where resolved_at is null')).rowCount;
+    await eventually(open, (count) => count === 0);
+    await tamper("update operator_actions set subject = 'mainnet' where seq = 3");
+    await act();
+    clock += 60_000;
+    await eventually(
+      () => seen,
+      (heads) => heads.at(-1) === 1502,
+    );
+    expect(await found()).not.toContain('entry 3 ');
+    clock += 86_400_000;
+    await eventually(found, (text) => text.includes('entry 3 is not as it was written'));
+  } finally {
+    await watch.stop();
+  }
 });

@@ -136,7 +136,15 @@ function createRemembered({ db, log, headMark }: Options) {
     /** As long as none is known the one that is there now, which the walk goes by. */
     read: async () => {
       ledgerId = (await findLedgerIdentity(db))?.id ?? null;
-      marked = headMark === null || ledgerId === null ? null : await headMark.read(ledgerId);
+      if (headMark !== null && ledgerId !== null) {
+        marked = await headMark.read(ledgerId).catch((error: unknown) => {
+          log.error(
+            { err: error },
+            'the newest entry of the audit log that was kept in the data directory is not known',
+          );
+          return null;
+        });
+      }
       head ??= marked ?? (await findAuditHead(db));
     },
     set: async ({ seq, hash }: Place) => {
