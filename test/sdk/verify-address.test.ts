@@ -6,10 +6,11 @@ import { verifyAddress } from '../../sdk/src/address/verify-address.ts';
 import { pathOf } from '../../src/domain/manifest/address-tree.ts';
 import { headOf } from '../../src/domain/manifest/manifest-head.ts';
 import { parseSshSignature, signHead } from '../../src/domain/manifest/manifest-signature.ts';
+import { checkReceipt } from '../../src/domain/receipt/receipt-signature.ts';
 import { nativeSha256 } from '../../src/payments/manifest/read-installed.ts';
 import { startGuardedService } from '../manifest/guarded-service.ts';
 import { SSH_KEY, SSH_SIGNATURE, VECTOR, VECTOR_HEAD } from '../manifest/vector.ts';
-import { createInvoice, readInvoice } from '../support/service.ts';
+import { createInvoice, readInvoice, untilStatus } from '../support/service.ts';
 
 const MAX_GZIP_BYTES = 1536;
 const KEYS = [1, 2].map((byte) => new Uint8Array(32).fill(byte));
@@ -80,4 +81,19 @@ test('the API and the checkout link carry the proof of a running service', async
   expect(await verifyAddress(payment, pinned)).toMatchObject({ vouched: true, serial: 1 });
   const link = await fetch(`${body.checkoutUrl}/address-proof.json`);
   expect(await link.json()).toEqual({ address: payment.address, addressProof: payment.addressProof });
+  expect(await (await fetch(body.checkoutUrl)).text()).toContain('/address-proof.json"');
+
+  await service.payer.transfer({
+    ...{ contract: service.devnet.usdtContract, to: payment.address },
+    amountMicro: BigInt(payment.payableAmount.replace('.', '')),
+  });
+  service.devnet.mineUntilSolid();
+  await untilStatus(service, body.invoiceId, 'PAID');
+  const file = await (await fetch(`${body.checkoutUrl}/receipt.json`)).text();
+  const { receipt, addressProof } = JSON.parse(file);
+  expect(await verifyAddress({ address: receipt.to, addressProof }, pinned)).toMatchObject({ vouched: true });
+  expect(checkReceipt(Buffer.from(file))).toMatchObject({ kind: 'intact' });
+  expect(checkReceipt(Buffer.from(file.replace('"addressProof": {', '"addressProof": {"head": "", ')))).toMatchObject({
+    kind: 'unreadable',
+  });
 });

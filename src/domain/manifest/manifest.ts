@@ -36,6 +36,15 @@ export type ManifestSignature = { form: 'ed25519' | 'sshsig'; key: string; value
 
 export type SignedManifest = { manifest: Manifest; signatures: readonly ManifestSignature[] };
 
+/** What shows anybody who knows a pinned key that an address is vouched for. */
+export type AddressProof = {
+  head: string;
+  signatures: SignedManifest['signatures'];
+  network: string;
+  projectId: string;
+  path: string[];
+};
+
 export type ReadManifest = ({ kind: 'ok' } & SignedManifest) | { kind: 'invalid'; reason: string };
 
 /** A manifest of 100,000 addresses takes four megabytes. */
