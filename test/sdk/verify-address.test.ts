@@ -9,7 +9,7 @@ import { parseSshSignature, signHead } from '../../src/domain/manifest/manifest-
 import { checkReceipt } from '../../src/domain/receipt/receipt-signature.ts';
 import { nativeSha256 } from '../../src/payments/manifest/read-installed.ts';
 import { startGuardedService } from '../manifest/guarded-service.ts';
-import { SSH_KEY, SSH_SIGNATURE, VECTOR, VECTOR_HEAD } from '../manifest/vector.ts';
+import { SSH_KEY, SSH_SIGNATURE, TOKEN_KEY, TOKEN_SIGNATURE, VECTOR, VECTOR_HEAD } from '../manifest/vector.ts';
 import { createInvoice, readInvoice, untilStatus } from '../support/service.ts';
 
 const MAX_GZIP_BYTES = 1536;
@@ -71,6 +71,22 @@ test('a signature of ssh-keygen counts, by the key as the .pub file has it', asy
   expect(await verifyAddress({ address, addressProof }, { keys: [SSH_KEY], projectId })).toMatchObject({
     vouched: true,
   });
+});
+
+test('a signature of a hardware token counts, if somebody touched it', async () => {
+  const parsed = parseSshSignature(TOKEN_SIGNATURE);
+  if (parsed.kind === 'invalid') throw new Error(parsed.reason);
+  const { signature } = parsed;
+  const check = (signatures: readonly (typeof signature)[]) =>
+    verifyAddress(
+      { address, addressProof: { ...proof, head: VECTOR_HEAD, signatures } },
+      { keys: [TOKEN_KEY], projectId },
+    );
+  expect(await check([signature])).toMatchObject({ vouched: true });
+  const untouched = Buffer.from(signature.value, 'base64');
+  untouched[64] = 0;
+  expect(await check([{ ...signature, value: untouched.toString('base64') }])).toMatchObject({ vouched: false });
+  expect(await check([{ ...signature, form: 'sshsig' }])).toMatchObject({ vouched: false });
 });
 
 test('the API and the checkout link carry the proof of a running service', async () => {
