@@ -3,6 +3,8 @@ import { SLOT_MS } from '../chain/verify/read-block.ts';
 import type { NetworkConfig } from '../config/config.ts';
 import type { Network } from '../domain/network.ts';
 import { type UnixMs, unixMs } from '../domain/time.ts';
+import type { Troubles } from '../payments/troubles/troubles.ts';
+import type { ShortageWatch } from '../payments/troubles/watch-shortage.ts';
 import { type Clock, systemClock } from '../runtime/clock.ts';
 import type { KeyRing } from '../runtime/key-ring.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -30,13 +32,20 @@ export type Context = Databases & {
   pools: NetworkPool[];
   /** Where payers reach us. Without the setting it is where the API listens. */
   publicUrl(): string;
+  /** What this process knows to be wrong now. */
+  troubles: Troubles;
+  shortage: ShortageWatch;
   /** Says where the API listens, once it does. */
   onListening(url: string): void;
 };
 
 type NetworkPool = NetworkConfig & { network: Network; pool: NodePool };
 
-export function createContext(options: ServiceOptions, databases: Databases): Context {
+export function createContext(
+  options: ServiceOptions,
+  databases: Databases,
+  known: Pick<Context, 'troubles' | 'shortage'>,
+): Context {
   const { config, keyRing, log, clock = systemClock, blockMs = SLOT_MS, lagMs } = options;
   const now = () => unixMs(clock.now());
   const metrics = createMetrics();
@@ -44,6 +53,7 @@ export function createContext(options: ServiceOptions, databases: Databases): Co
   let url = `http://${config.host}:${config.port}`;
   return {
     ...databases,
+    ...known,
     ...{ config, keyRing, log, clock, metrics, blockMs, now, requestShare: createRequestShare() },
     ...(lagMs === undefined ? {} : { lagMs }),
     random: pooledRandom,

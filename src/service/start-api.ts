@@ -79,7 +79,7 @@ function registerApi(app: FastifyInstance, context: Context, authenticator: Auth
   };
   registerInvoices(app, deps);
   registerEvents(app, deps);
-  registerHealth(app, { db, networks, now });
+  registerHealth(app, { db, networks, now, troubles: context.troubles });
 }
 
 async function learnKeys({ requestDb, now }: Context, authenticator: Authenticator, oldestSeconds: number) {

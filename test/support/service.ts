@@ -99,6 +99,8 @@ export type TestServiceOptions = {
   /** Operators that must agree; 1 by default, and 2 with more than one node. */
   agreement?: number;
   producers?: number;
+  /** Hears what the service logs; by default nobody does. */
+  log?: ServiceOptions['log'];
   /** Blocks come by themselves at this rhythm; by default only when the test says so. */
   blockMs?: number;
 };
@@ -180,7 +182,7 @@ async function startParts(options: TestServiceOptions, cleanups: Cleanups): Prom
       },
       keyRing: TEST_KEY_RING,
       connection: options.connection ?? database.connection,
-      log: SILENT,
+      log: options.log ?? SILENT,
       clock,
       blockMs: blockMs === 0 ? LOOK_MS : blockMs,
       // The test itself keeps this event loop waiting; who wants load to be shed starts a process.
