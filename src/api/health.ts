@@ -46,7 +46,9 @@ async function readiness(deps: HealthDeps): Promise<Readiness> {
   const troubles = told.length === 0 ? {} : { troubles: told };
   const reason = problem ?? found.find(({ isReady }) => !isReady)?.detail;
   if (reason !== undefined) return { isReady: false, body: { status: 'unavailable', reason, ...troubles } };
-  const networks = Object.fromEntries(await Promise.all(deps.networks.map((n) => look(deps, n))));
+  // One that nobody watches is mostly one that this process does not know.
+  const names = new Set([...deps.networks, ...found.flatMap(({ network }) => network ?? [])]);
+  const networks = Object.fromEntries(await Promise.all([...names].map((n) => look(deps, n))));
   return { isReady: true, body: { status: 'ready', ...troubles, networks } };
 }
 
@@ -112,6 +114,7 @@ function isWatched({ reported, isLed }: Seen, now: UnixMs): boolean {
 function whyBlind(seen: Seen, now: UnixMs): string | null {
   const { cursor, halt, alarms } = seen;
   if (halt !== null || alarms.has('halted')) return 'the watcher is halted: run quittance chain status';
+  if (alarms.has('network-unwatched')) return 'no watcher works on it';
   if (cursor === null) return 'no node has answered yet';
   const ageMs = now - cursor.head.time;
   const old = ageMs > BLIND_AFTER_MS ? `the newest examined block is ${Math.round(ageMs / 1000)} s old` : null;

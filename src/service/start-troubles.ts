@@ -1,3 +1,4 @@
+import { createUnwatchedLook } from '../payments/troubles/find-unwatched.ts';
 import { startTroubleWatch } from '../payments/troubles/trouble-alarms.ts';
 import { createTroubles } from '../payments/troubles/troubles.ts';
 import { createShortageWatch } from '../payments/troubles/watch-shortage.ts';
@@ -14,5 +15,5 @@ export function prepareTroubles({ log, clock = systemClock }: ServiceOptions): P
 
 /** In every process, whatever its roles: its clock and its way to the database are its own. */
 export function startTroubles(context: Context): Loop {
-  return startTroubleWatch({ ...context, looks: [context.shortage.look] });
+  return startTroubleWatch({ ...context, looks: [context.shortage.look, createUnwatchedLook(context)] });
 }

@@ -19,6 +19,7 @@ import { createLogger } from '../../src/runtime/log.ts';
 import { type Service, type ServiceOptions, startService } from '../../src/service.ts';
 import { insertApiKey } from '../../src/store/access/api-keys.ts';
 import { findCursor } from '../../src/store/chain/cursor.ts';
+import { acquireLease, watcherLease } from '../../src/store/chain/leases.ts';
 import type { Database } from '../../src/store/db/database.ts';
 import { insertAddress } from '../../src/store/ledger/addresses.ts';
 import { insertProject } from '../../src/store/ledger/projects.ts';
@@ -240,6 +241,7 @@ export async function createTestProject(
     network?: Network;
     maxSurchargeMicro?: bigint;
     invoiceLifetimeMs?: number;
+    wasWatched?: boolean;
   } & Partial<UnpaidLimits> = {},
 ): Promise<TestProject> {
   const { network = 'devnet', addressCount = 1, maxSurchargeMicro = 10_000n } = options;
@@ -247,6 +249,8 @@ export async function createTestProject(
   const uuid = () => uuidV7(Date.now(), randomBytes(10));
   const [id, keyId] = [uuid(), uuid()];
   const limits = { maxUnpaid, maxUnpaidPerMinute };
+  // A watcher of another process followed it before, or no invoice would be made.
+  if (options.wasWatched !== false) await acquireLease(db, watcherLease(network), 'a former watcher', 1);
   await insertProject(db, { id, name: 'Test shop', network, maxSurchargeMicro, invoiceLifetimeMs, ...limits });
   const apiKey = formatApiKey(network, keyId, randomBytes(32));
   const secretSha256 = createHash('sha256').update(apiKey).digest();

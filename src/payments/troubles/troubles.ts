@@ -1,10 +1,9 @@
 import type { Network } from '../../domain/network.ts';
 import type { Logger } from '../../runtime/log.ts';
-import { createSeldom } from '../../runtime/seldom.ts';
 import type { AlarmKind } from '../../store/chain/alarms.ts';
 
 /** What a process finds out about the world that it works in. Each is an alarm, too. */
-export const TROUBLE_KINDS = ['database-full'] as const satisfies readonly AlarmKind[];
+export const TROUBLE_KINDS = ['database-full', 'network-unwatched'] as const satisfies readonly AlarmKind[];
 type TroubleKind = (typeof TROUBLE_KINDS)[number];
 
 /** `network` `null`: it concerns them all. `detail` is for everybody: it names no host. `isReady`: whether invoices can be created meanwhile. */
@@ -18,7 +17,7 @@ export type Trouble = {
 
 /** What is wrong now, as far as this process knows. `GET /readyz`, the alarms and the log tell of this one list. */
 export type Troubles = {
-  /** Replaces what is known of a kind. Logs what is new at once, what lasts once a minute, and what is over. */
+  /** Replaces what is known of a kind. Logs what is new, and what is over. */
   set(kind: TroubleKind, found: readonly Trouble[]): void;
   list(): readonly Trouble[];
 };
@@ -28,23 +27,23 @@ export function keyOf({ kind, network, subject }: Trouble): string {
 }
 
 export function createTroubles({ log }: { log: Logger }): Troubles {
-  // The clock may be what is wrong.
-  const seldom = createSeldom(() => performance.now());
   const known = new Map<TroubleKind, readonly Trouble[]>();
   return {
     set: (kind, found) => {
-      const keys = new Set(found.map(keyOf));
-      for (const former of known.get(kind) ?? []) {
-        if (keys.has(keyOf(former))) continue;
-        seldom.forget(keyOf(former));
-        log.info({ alarm: kind, network: former.network ?? undefined, subject: former.subject }, 'the alarm is over');
-      }
+      const before = known.get(kind) ?? [];
       known.set(kind, found);
-      for (const trouble of found) {
-        if (!seldom.isDue(keyOf(trouble))) continue;
-        log.error({ alarm: kind, network: trouble.network ?? undefined, subject: trouble.subject }, trouble.detail);
+      for (const { network, subject } of without(before, found)) {
+        log.info({ alarm: kind, network: network ?? undefined, subject }, 'the alarm is over');
+      }
+      for (const { network, subject, detail } of without(found, before)) {
+        log.error({ alarm: kind, network: network ?? undefined, subject }, detail);
       }
     },
     list: () => [...known.values()].flat(),
   };
+}
+
+function without(some: readonly Trouble[], others: readonly Trouble[]): Trouble[] {
+  const keys = new Set(others.map(keyOf));
+  return some.filter((each) => !keys.has(keyOf(each)));
 }

@@ -28,6 +28,7 @@ export const ALARM_KINDS = [
   'secret-damaged',
   'database-restored',
   'database-full',
+  'network-unwatched',
 ] as const;
 
 export type AlarmKind = (typeof ALARM_KINDS)[number];
