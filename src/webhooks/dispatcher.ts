@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { UnixMs } from '../domain/time.ts';
 import { backoffMs } from '../runtime/backoff.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { KeyRing } from '../runtime/key-ring.ts';
@@ -17,6 +18,8 @@ import { createWakeup, type Wakeup } from './wakeup.ts';
 export type DispatcherOptions = {
   db: Database;
   clock: Clock;
+  /** By which an endpoint has failed for too long; the clock's when absent. */
+  certainNow?(): UnixMs;
   log: Logger;
   metrics: Pick<Metrics, 'deliveryAttempts' | 'oldestUndeliveredSeconds'>;
   /** 0 … 1, for the jitter of retries. */

@@ -100,6 +100,8 @@ export type TestServiceOptions = {
   /** Operators that must agree; 1 by default, and 2 with more than one node. */
   agreement?: number;
   producers?: number;
+  /** Whether the test's clock is held against the database's and the chain's. */
+  comparesClocks?: boolean;
   /** Hears what the service logs; by default nobody does. */
   log?: ServiceOptions['log'];
   /** Blocks come by themselves at this rhythm; by default only when the test says so. */
@@ -185,6 +187,7 @@ async function startParts(options: TestServiceOptions, cleanups: Cleanups): Prom
       connection: options.connection ?? database.connection,
       log: options.log ?? SILENT,
       clock,
+      comparesClocks: options.comparesClocks ?? false,
       blockMs: blockMs === 0 ? LOOK_MS : blockMs,
       // The test itself keeps this event loop waiting; who wants load to be shed starts a process.
       lagMs: () => 0,

@@ -3,7 +3,11 @@ import type { Logger } from '../../runtime/log.ts';
 import type { AlarmKind } from '../../store/chain/alarms.ts';
 
 /** What a process finds out about the world that it works in. Each is an alarm, too. */
-export const TROUBLE_KINDS = ['database-full', 'network-unwatched'] as const satisfies readonly AlarmKind[];
+export const TROUBLE_KINDS = [
+  'database-full',
+  'network-unwatched',
+  'clock-wrong',
+] as const satisfies readonly AlarmKind[];
 type TroubleKind = (typeof TROUBLE_KINDS)[number];
 
 /** `network` `null`: it concerns them all. `detail` is for everybody: it names no host. `isReady`: whether invoices can be created meanwhile. */

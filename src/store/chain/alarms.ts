@@ -29,6 +29,7 @@ export const ALARM_KINDS = [
   'database-restored',
   'database-full',
   'network-unwatched',
+  'clock-wrong',
 ] as const;
 
 export type AlarmKind = (typeof ALARM_KINDS)[number];
