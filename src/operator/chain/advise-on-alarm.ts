@@ -32,6 +32,12 @@ const ADVICE: Record<AlarmKind, Text> = {
     'A sale, or somebody makes the shop create orders. It ends by itself when half of both limits is free.',
   'webhook-disabled': say`Repair the receiver, then "${{ command: 'webhook enable' }}", which ends it.`,
   'secret-damaged': say`Find out who wrote to the database, and restore the row or the master key, or make a new secret: "${{ command: 'webhook rotate' }}". Events wait meanwhile.`,
+  'network-unwatched':
+    'Start a watcher of the network, or retire the addresses of its projects if it is not used any more. It ends when a watcher runs.',
+  'clock-wrong':
+    'Set the clocks of the machines right, and keep them so: chrony, or systemd-timesyncd. It ends within seconds.',
+  'database-full':
+    'Make room on the disk of PostgreSQL, or give it what else the alarm names. It ends within half a minute.',
   'database-restored': 'Add new addresses, and do what else docs/backup.md says.',
 };
 
