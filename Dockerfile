@@ -23,16 +23,16 @@ COPY --from=build /usr/local/bin/node /root-fs/usr/local/bin/node
 RUN set -eu; for file in $(ldd /root-fs/usr/local/bin/node | grep -o '/[^ ]*'); do \
       mkdir -p "/root-fs$(dirname "$file")"; cp -L "$file" "/root-fs$file"; \
     done; \
-    mkdir -p /root-fs/etc /root-fs/data /root-fs/tmp; \
+    mkdir -p /root-fs/etc /root-fs/data /root-fs/backups /root-fs/tmp; \
     echo 'quittance:x:10001:10001:Quittance:/data:/usr/sbin/nologin' > /root-fs/etc/passwd; \
     echo 'quittance:x:10001:' > /root-fs/etc/group; \
-    chmod 0700 /root-fs/data; chmod 1777 /root-fs/tmp; chown -R 10001:10001 /root-fs/data
+    chmod 0700 /root-fs/data /root-fs/backups; chmod 1777 /root-fs/tmp; chown 10001:10001 /root-fs/data /root-fs/backups
 
 FROM ${DEBIAN_IMAGE} AS embedded
 COPY --from=build /usr/local/bin/node /usr/local/bin/node
 COPY --from=build-embedded /app /app
 RUN groupadd --gid 10001 quittance && useradd --uid 10001 --gid 10001 --home-dir /data --no-create-home quittance \
-    && install -d -m 0700 -o 10001 -g 10001 /data
+    && install -d -m 0700 -o 10001 -g 10001 /data /backups
 USER 10001:10001
 ENV NODE_ENV=production QUITTANCE_DATA_DIR=/data QUITTANCE_HOST=0.0.0.0
 WORKDIR /app
