@@ -40,6 +40,8 @@ test('a command that cannot do anything says so with the same words and exit cod
   await both([]);
   await both(['proect', 'list']);
   await both(['project', 'lost']);
+  await run(['help', 'receipt']);
+  await run(['help', 'odd']);
   await both(['project', 'list', '--odd']);
   await both(['key', 'revoke']);
   await both(['transfers', txIdOf(1)]);
