@@ -33,17 +33,21 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const databases = openDatabases(options, known.shortage.onShortage);
   const { db } = databases;
   const started: { stop(): Promise<unknown> }[] = [];
+  let troubles: { stop(): Promise<unknown> } | null = null;
   let isStopped = false;
   const stop = async () => {
     isStopped = true;
+    // It may wait for a database that is away, beside the others.
+    const troublesEnded = troubles?.stop();
     for (const part of started.splice(0).reverse()) await part.stop();
+    await troublesEnded;
     await Promise.all(poolsOf(databases).map((pool) => pool.close()));
   };
   try {
     await prepareSchema(options, db);
     await patiently(log, () => claimLedger(db, log));
     const context = createContext(options, databases, known);
-    started.push(await startTroubles(context));
+    troubles = await startTroubles(context);
     const manifest = await startManifest(context);
     if (manifest !== null) started.push(manifest);
     started.push(startAuditHead(context));

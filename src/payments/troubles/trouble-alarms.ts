@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { AppError } from '../../domain/errors.ts';
 import type { Network } from '../../domain/network.ts';
+import { shortageBehind } from '../../domain/shortage.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { type Loop, startLoop } from '../../runtime/loop.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
@@ -31,19 +32,27 @@ export function startTroubleWatch(deps: Deps): Loop {
     name: 'watch of troubles',
     log,
     maxPauseMs: MAX_PAUSE_MS,
-    run: async () => {
-      for (const look of looks) await unlessAway(look(db));
-      await unlessAway(alarms.keep());
+    run: async (isStopping) => {
+      // One that waits for a database that is away is enough for a round, and for a stop.
+      for (const work of [...looks, alarms.keep]) if (isStopping() || !(await unlessAway(work(db)))) break;
       return TICK_MS;
     },
   });
 }
 
-/** While the database is away, or full, an alarm cannot be written: the list, the log and the metric have told of it, and the next round tries again. */
-async function unlessAway(work: Promise<void>): Promise<void> {
-  await work.catch((error: unknown) => {
-    if (!(error instanceof AppError) || error.code !== 'DATABASE_UNAVAILABLE') throw error;
-  });
+/**
+ * Whether it was done. While the database is away, or full, an alarm cannot be written: the list, the log and the metric have told of it, and
+ * the next round tries again.
+ */
+async function unlessAway(work: Promise<void>): Promise<boolean> {
+  return work.then(
+    () => true,
+    (error: unknown) => {
+      if (!(error instanceof AppError) || error.code !== 'DATABASE_UNAVAILABLE') throw error;
+      // Short of something, it answers: others may be done.
+      return shortageBehind(error) !== null;
+    },
+  );
 }
 
 type Raised = { network: Network; trouble: Trouble; atMs: number };
