@@ -15,6 +15,7 @@ import type { ServiceOptions } from './service-options.ts';
 /** The parts that the roles of one process share. They are made once, and each role takes the ones that it needs. */
 export type Context = Databases & {
   config: ServiceOptions['config'];
+  connection: ServiceOptions['connection'];
   keyRing: KeyRing | null;
   log: Logger;
   clock: Clock;
@@ -37,14 +38,14 @@ export type Context = Databases & {
 type NetworkPool = NetworkConfig & { network: Network; pool: NodePool };
 
 export function createContext(options: ServiceOptions, databases: Databases): Context {
-  const { config, keyRing, log, clock = systemClock, blockMs = SLOT_MS, lagMs } = options;
+  const { config, connection, keyRing, log, clock = systemClock, blockMs = SLOT_MS, lagMs } = options;
   const now = () => unixMs(clock.now());
   const metrics = createMetrics();
   const networks = Object.entries(config.networks) as [Network, NetworkConfig][];
   let url = `http://${config.host}:${config.port}`;
   return {
     ...databases,
-    ...{ config, keyRing, log, clock, metrics, blockMs, now, requestShare: createRequestShare() },
+    ...{ config, connection, keyRing, log, clock, metrics, blockMs, now, requestShare: createRequestShare() },
     ...(lagMs === undefined ? {} : { lagMs }),
     random: pooledRandom,
     networks: networks.map(([network]) => network),

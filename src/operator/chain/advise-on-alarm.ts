@@ -32,6 +32,9 @@ const ADVICE: Record<AlarmKind, Text> = {
     'A sale, or somebody makes the shop create orders. It ends by itself when half of both limits is free.',
   'webhook-disabled': say`Repair the receiver, then "${{ command: 'webhook enable' }}", which ends it.`,
   'secret-damaged': say`Find out who wrote to the database, and restore the row or the master key, or make a new secret: "${{ command: 'webhook rotate' }}". Events wait meanwhile.`,
+  'backup-failed':
+    'Do what the alarm says. The next try is ten minutes later, and the backups that are there stay; it ends with a good one.',
+  'backup-old': 'See why in the log, and in the alarm backup-failed. It ends with a good backup.',
   'database-restored': 'Add new addresses, and do what else docs/backup.md says.',
 };
 

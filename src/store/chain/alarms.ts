@@ -30,6 +30,8 @@ export const ALARM_KINDS = [
   'webhook-disabled',
   'secret-damaged',
   'database-restored',
+  'backup-failed',
+  'backup-old',
 ] as const;
 
 export type AlarmKind = (typeof ALARM_KINDS)[number];
