@@ -2,11 +2,13 @@ import { type Context, createContext } from './service/context.ts';
 import { openDatabases, poolsOf } from './service/open-databases.ts';
 import { patiently } from './service/patiently.ts';
 import { prepareSchema } from './service/prepare-schema.ts';
+import { prepareTroubles } from './service/prepare-troubles.ts';
 import type { ServiceOptions } from './service/service-options.ts';
 import { startApi } from './service/start-api.ts';
 import { startAuditHead } from './service/start-audit-head.ts';
 import { startManifest } from './service/start-manifest.ts';
 import { startMetrics } from './service/start-metrics.ts';
+import { startTroubles } from './service/start-troubles.ts';
 import { startWatchers } from './service/start-watchers.ts';
 import { startWebhooks } from './service/start-webhooks.ts';
 import { claimLedger } from './store/db/claim-ledger.ts';
@@ -27,19 +29,25 @@ export type Service = {
 /** Wires and starts the roles of one process over one database. `stop` ends them in the opposite order, within seconds. */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { config, log } = options;
-  const databases = openDatabases(options);
+  const known = prepareTroubles(options);
+  const databases = openDatabases(options, known.shortage.onShortage);
   const { db } = databases;
   const started: { stop(): Promise<unknown> }[] = [];
+  let troubles: { stop(): Promise<unknown> } | null = null;
   let isStopped = false;
   const stop = async () => {
     isStopped = true;
+    // It may wait for a database that is away, beside the others.
+    const troublesEnded = troubles?.stop();
     for (const part of started.splice(0).reverse()) await part.stop();
+    await troublesEnded;
     await Promise.all(poolsOf(databases).map((pool) => pool.close()));
   };
   try {
     await prepareSchema(options, db);
     await patiently(log, () => claimLedger(db, log));
-    const context = createContext(options, databases);
+    const context = createContext(options, databases, known);
+    troubles = await startTroubles(context);
     const manifest = await startManifest(context);
     if (manifest !== null) started.push(manifest);
     started.push(startAuditHead(context));

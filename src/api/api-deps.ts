@@ -8,7 +8,7 @@ import type { TokenBuckets } from '../web/token-bucket.ts';
 import type { AmountRefusal } from './amount-refusals.ts';
 import type { UnpaidRefusal } from './unpaid-refusals.ts';
 
-export type ApiDeps = Pick<OrderDeps, 'gate' | 'relief'> & {
+export type ApiDeps = Pick<OrderDeps, 'gate' | 'relief' | 'watched'> & {
   db: Database;
   publicUrl(): string;
   authenticator: Authenticator;

@@ -1,7 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import { AppError } from '../domain/errors.ts';
 import type { Network } from '../domain/network.ts';
+import { shortageBehind } from '../domain/shortage.ts';
 import { toIso, type UnixMs } from '../domain/time.ts';
+import type { Troubles } from '../payments/troubles/troubles.ts';
 import { coalesce } from '../runtime/coalesce.ts';
 import { type AlarmKind, countOpenAlarms } from '../store/chain/alarms.ts';
 import { type ChainCursor, findCursor, findHalt } from '../store/chain/cursor.ts';
@@ -13,7 +15,7 @@ import { pendingMigrations } from '../store/db/migrate.ts';
 /** Beyond this age of the newest examined block we say that we are blind, if no watcher says otherwise: 20 blocks of the real network. */
 const BLIND_AFTER_MS = 60_000;
 
-type HealthDeps = { db: Database; networks: readonly Network[]; now(): UnixMs };
+type HealthDeps = { db: Database; networks: readonly Network[]; now(): UnixMs; troubles: Pick<Troubles, 'list'> };
 
 /**
  * `GET /healthz`: the process lives. `GET /readyz`: database and schema are right, so invoices can be created; whether the
@@ -39,9 +41,15 @@ type Readiness = { isReady: boolean; body: object };
 
 async function readiness(deps: HealthDeps): Promise<Readiness> {
   const problem = await findProblem(deps.db);
-  if (problem !== null) return { isReady: false, body: { status: 'unavailable', reason: problem } };
-  const networks = Object.fromEntries(await Promise.all(deps.networks.map((n) => look(deps, n))));
-  return { isReady: true, body: { status: 'ready', networks } };
+  const found = deps.troubles.list();
+  const told = found.map(({ kind, network, detail }) => ({ kind, ...(network === null ? {} : { network }), detail }));
+  const troubles = told.length === 0 ? {} : { troubles: told };
+  const reason = problem ?? found.find(({ isReady }) => !isReady)?.detail;
+  if (reason !== undefined) return { isReady: false, body: { status: 'unavailable', reason, ...troubles } };
+  // One that nobody watches is mostly one that this process does not know.
+  const names = new Set([...deps.networks, ...found.flatMap(({ network }) => network ?? [])]);
+  const networks = Object.fromEntries(await Promise.all([...names].map((n) => look(deps, n))));
+  return { isReady: true, body: { status: 'ready', ...troubles, networks } };
 }
 
 async function findProblem(db: Database): Promise<string | null> {
@@ -50,7 +58,9 @@ async function findProblem(db: Database): Promise<string | null> {
     return pending === 0 ? null : `${pending} migrations are not applied; run: quittance migrate`;
   } catch (error) {
     // Anyone may ask, so the message, which names the database's host, stays in the log.
-    if (error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE') return 'the database does not answer';
+    if (error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE') {
+      return shortageBehind(error) ?? 'the database does not answer';
+    }
     if (error instanceof AppError) return error.message;
     throw error;
   }
@@ -104,6 +114,7 @@ function isWatched({ reported, isLed }: Seen, now: UnixMs): boolean {
 function whyBlind(seen: Seen, now: UnixMs): string | null {
   const { cursor, halt, alarms } = seen;
   if (halt !== null || alarms.has('halted')) return 'the watcher is halted: run quittance chain status';
+  if (alarms.has('network-unwatched')) return 'no watcher works on it';
   if (cursor === null) return 'no node has answered yet';
   const ageMs = now - cursor.head.time;
   const old = ageMs > BLIND_AFTER_MS ? `the newest examined block is ${Math.round(ageMs / 1000)} s old` : null;

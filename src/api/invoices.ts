@@ -3,6 +3,7 @@ import { assertNever } from '../domain/assert-never.ts';
 import { describePayment, projectInvoice } from '../domain/event.ts';
 import { decodeId, encodeId, NIL_UUID } from '../domain/ids.ts';
 import { formatAmount, type MicroUsdt } from '../domain/money.ts';
+import type { Network } from '../domain/network.ts';
 import { createSharing, type Sharing } from '../payments/create-invoice.ts';
 import { createOrder, type Ordered } from '../payments/create-order.ts';
 import { Type } from '../runtime/type.ts';
@@ -95,6 +96,8 @@ function refusalOf(
       return new Problem('AMOUNT_UNAVAILABLE', explainUnavailable(created, requestedMicro));
     case 'limited':
       return tooManyUnpaid(created);
+    case 'unwatched':
+      return unwatched(created.network);
     case 'key-not-valid':
       deps.authenticator.forget(keyId);
       return problemOf('unauthenticated');
@@ -129,6 +132,17 @@ function tooManyUnpaid({ rule, limit, retryAfterSeconds }: Extract<Ordered, { ki
         'RateLimit-Policy': `"${rule}";q=${limit};w=${span.seconds}`,
       },
     },
+  );
+}
+
+/** No client can do anything about it, and an operator needs more than seconds. */
+const UNWATCHED_RETRY_SECONDS = 60;
+
+function unwatched(network: Network): Problem {
+  return new Problem(
+    'UNAVAILABLE',
+    `No invoice was created: the network of this project, ${network}, is not set up on this server, so nobody would see a payment. The operator has to set QUITTANCE_${network.toUpperCase()}_NODES. Then retry with the same Idempotency-Key.`,
+    { headers: { 'Retry-After': String(UNWATCHED_RETRY_SECONDS) } },
   );
 }
 

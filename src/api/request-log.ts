@@ -23,7 +23,14 @@ export type RequestLog = {
   start(): { stop(): Promise<void> };
 };
 
-type Deps = { db: Sql; log: Logger; metrics: Pick<Metrics, 'requestsUnlogged'>; now(): UnixMs };
+type Deps = {
+  db: Sql;
+  log: Logger;
+  metrics: Pick<Metrics, 'requestsUnlogged'>;
+  now(): UnixMs;
+  /** By which requests are deleted. */
+  certainNow(): UnixMs;
+};
 
 const KEPT_MS = 30 * 86_400_000;
 const HOUR_MS = 3_600_000;
@@ -36,7 +43,7 @@ const MAX_PAUSE_MS = 5000;
 const STOP_MS = 5000;
 
 /** Keeps the answered requests of the API for shops, and writes them beside the answers: 500 in a statement, one statement at a time. */
-export function createRequestLog({ db, log, metrics, now }: Deps): RequestLog {
+export function createRequestLog({ db, log, metrics, now, certainNow }: Deps): RequestLog {
   const losses = countLosses({ log, metrics, now });
   const buffer = createRequestBuffer(losses.add, now);
   const writer = createWriter(db, buffer, losses.add);
@@ -45,7 +52,7 @@ export function createRequestLog({ db, log, metrics, now }: Deps): RequestLog {
       if (request.url.startsWith('/v1/')) buffer.add(describe(request, reply, tookMs));
     },
     start: () => {
-      const loop = startWriting({ db, log, now }, writer, losses);
+      const loop = startWriting({ db, log, certainNow }, writer, losses);
       return { stop: () => finish(loop, writer, log) };
     },
   };
@@ -53,7 +60,11 @@ export function createRequestLog({ db, log, metrics, now }: Deps): RequestLog {
 
 type Writer = ReturnType<typeof createWriter>;
 
-function startWriting({ db, log, now }: Omit<Deps, 'metrics'>, writer: Writer, losses: { tell(): void }): Loop {
+function startWriting(
+  { db, log, certainNow }: Pick<Deps, 'db' | 'log' | 'certainNow'>,
+  writer: Writer,
+  losses: { tell(): void },
+): Loop {
   let forgotInHour = -1;
   return startLoop({
     name: 'log of requests',
@@ -61,9 +72,9 @@ function startWriting({ db, log, now }: Omit<Deps, 'metrics'>, writer: Writer, l
     maxPauseMs: MAX_PAUSE_MS,
     run: async () => {
       losses.tell();
-      const hour = Math.floor(now() / HOUR_MS);
+      const hour = Math.floor(certainNow() / HOUR_MS);
       // Before the first request is written, for its partition may have been written to weeks ago.
-      if (hour !== forgotInHour) await forgetOldRequests(db, unixMs(Math.max(0, now() - KEPT_MS)));
+      if (hour !== forgotInHour) await forgetOldRequests(db, unixMs(Math.max(0, certainNow() - KEPT_MS)));
       forgotInHour = hour;
       const written = await writer.write();
       return written > TOGETHER ? SHORT_PAUSE_MS : PAUSE_MS;
@@ -144,7 +155,7 @@ function describe(request: FastifyRequest, { statusCode }: FastifyReply, tookMs:
   };
 }
 
-function countLosses({ log, metrics, now }: Omit<Deps, 'db'>) {
+function countLosses({ log, metrics, now }: Omit<Deps, 'db' | 'certainNow'>) {
   const seldom = createSeldom(now);
   let lost: Partial<Record<Loss, number>> = {};
   return {

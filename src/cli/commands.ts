@@ -17,6 +17,7 @@ import { addReceiptCommands } from './receipt/commands.ts';
 import { addReportCommand } from './report/commands.ts';
 import { addRequestCommands } from './request/commands.ts';
 import { addSessionCommands } from './session/commands.ts';
+import { addSetupCommand } from './setup/commands.ts';
 import { collect, NETWORK_OPTION, type Print } from './terminal/option-parts.ts';
 import type { Result, Terminal } from './terminal/terminal.ts';
 import { addTransferCommands } from './transfers/commands.ts';
@@ -36,6 +37,7 @@ export function addCommands(program: Command, terminal: Terminal): void {
     .description('bring the database schema up to this release')
     .action(async () => print((await import('./migrate.ts')).runMigrations(terminal)));
 
+  addSetupCommand(program, terminal, print);
   addBackupCommands(program, terminal, print);
   addProjectCommands(program, terminal, print);
   addKeyCommands(program, terminal, print);

@@ -23,7 +23,7 @@ export async function main(args: readonly string[], surroundings: Surroundings =
     await createProgram(terminal).parseAsync(args, { from: 'user' });
     return terminal.exitCode();
   } catch (error) {
-    if (error instanceof CommanderError && SHOWN.includes(error.code)) return EXIT.ok;
+    if (error instanceof CommanderError && wasAsked(error)) return EXIT.ok;
     const described = describeError(error instanceof CommanderError ? usageError(error) : error);
     printError(terminal, described);
     return described.exitCode;
@@ -56,8 +56,11 @@ function createProgram(terminal: Terminal): Command {
   return program;
 }
 
-/** Commander's codes for text that was asked for and shown. */
-const SHOWN = ['commander.helpDisplayed', 'commander.version'];
+/** Whether it is text that was asked for and shown. A help that nobody asked for has another exit code. */
+function wasAsked({ code, exitCode }: CommanderError): boolean {
+  const isShown = code === 'commander.helpDisplayed' || code === 'commander.version';
+  return isShown || (code === 'commander.help' && exitCode === 0);
+}
 
 /** Commander shows the help of a group that was called without a command, which is a mistake all the same. */
 function usageError(error: CommanderError): AppError {

@@ -1,4 +1,5 @@
 import { decodeId, encodeId } from '../domain/ids.ts';
+import type { UnixMs } from '../domain/time.ts';
 import type { Loop } from '../runtime/loop.ts';
 import { findAlarmSubjects } from '../store/chain/alarms.ts';
 import { findAddressChange, findDueChanges, listWaitingOfNetwork } from '../store/ledger/address-changes.ts';
@@ -7,7 +8,11 @@ import { describeChange, PENDING, settleChangeAlarm } from './address-change-ala
 import { applyAddressChange } from './apply-address-change.ts';
 import { type Leading, loopWhileLeading, whileLeading } from './watching.ts';
 
-export type AddressChangeWatchDeps = Leading & { random(bytes: number): Uint8Array; usdt: AccountHex };
+export type AddressChangeWatchDeps = Leading & {
+  random(bytes: number): Uint8Array;
+  usdt: AccountHex;
+  certainNow(): UnixMs;
+};
 
 /** Nobody waits for a change that waits for a day; the alarm was raised by whoever proposed it. */
 const PAUSE_MS = 5000;
@@ -36,9 +41,9 @@ type Deps = AddressChangeWatchDeps & { contracts: readonly AccountHex[] };
 
 /** One that cannot be looked at keeps no other from its time. */
 async function makeDue(deps: Deps, shouldEnd: () => boolean): Promise<unknown[]> {
-  const { db, network, now, log } = deps;
+  const { db, network, certainNow, log } = deps;
   const failures: unknown[] = [];
-  for (const id of await findDueChanges(db, network, now())) {
+  for (const id of await findDueChanges(db, network, certainNow())) {
     if (shouldEnd()) return [];
     try {
       const outcome = await applyAddressChange(deps, id, { kind: 'due' });

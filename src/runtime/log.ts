@@ -1,9 +1,11 @@
 import { type DestinationStream, type LevelWithSilent, type Logger as PinoLogger, pino, stdTimeFunctions } from 'pino';
+import { loggable } from './error-fields.ts';
 
 export type Logger = PinoLogger;
 
 /**
- * A JSON logger, one object per line, on standard output unless a destination is given.
+ * A JSON logger, one object per line, on standard output unless a destination is given. Of errors it shows a list of fields
+ * (`error-fields.ts`), and of other objects of classes the name.
  * Secrets are removed twice: values under telling names (at any depth), and texts that look like a secret wherever they stand,
  * because an error's message, a stack or a URL carries them where no name tells.
  */
@@ -12,8 +14,9 @@ export function createLogger(options: { level: LevelWithSilent; destination?: De
     level: options.level,
     base: null,
     timestamp: stdTimeFunctions.isoTime,
-    formatters: { level: (label: string) => ({ level: label }) },
-    serializers: { error: pino.stdSerializers.err },
+    formatters: { level: (label: string) => ({ level: label }), log: loggable },
+    // Pino's own would take the fields that are left for the error itself, and add every other.
+    serializers: { err: (described: unknown) => described },
     redact: { paths: REDACTED_PATHS, censor: REDACTED },
     hooks: { streamWrite: scrub },
   };

@@ -14,7 +14,7 @@ export type LoopOptions = {
 
 const FIRST_PAUSE_MS = 100;
 /** The same failure is logged at once and then at most this often, so that an outage does not fill the disk. */
-const REPEAT_LOG_MS = 30_000;
+const REPEAT_LOG_MS = 60_000;
 
 /**
  * Runs a round again and again until `stop`, even if a round throws: a loop never dies silently. `stop` waits for the round that is under

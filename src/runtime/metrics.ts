@@ -133,6 +133,10 @@ function networkMetrics(labelled: Labellers) {
       'quittance_balance_difference_usdt',
       'USDT of an address on the chain less what the recorded transfers say, 0 when the books balance',
     ),
+    troubles: labelled.gauge('kind')(
+      'quittance_troubles',
+      'What this process finds wrong with where it works, by kind: also where the alarm cannot be written',
+    ),
     alarmsOpen: labelled.gauge('network', 'kind')('quittance_alarms_open', 'Alarms that nobody has closed, by kind'),
     inventoryRows: labelled.gauge('network', 'subject')(
       'quittance_inventory_rows',

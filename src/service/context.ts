@@ -3,49 +3,66 @@ import { SLOT_MS } from '../chain/verify/read-block.ts';
 import type { NetworkConfig } from '../config/config.ts';
 import type { Network } from '../domain/network.ts';
 import { type UnixMs, unixMs } from '../domain/time.ts';
-import { type Clock, systemClock } from '../runtime/clock.ts';
+import type { Clock } from '../runtime/clock.ts';
 import type { KeyRing } from '../runtime/key-ring.ts';
 import type { Logger } from '../runtime/log.ts';
 import { createMetrics, type Metrics } from '../runtime/metrics.ts';
 import { pooledRandom } from '../runtime/random.ts';
 import { createRequestShare, type RequestShare } from '../runtime/request-share.ts';
 import type { Databases } from './open-databases.ts';
+import type { Known } from './prepare-troubles.ts';
 import type { ServiceOptions } from './service-options.ts';
 
 /** The parts that the roles of one process share. They are made once, and each role takes the ones that it needs. */
-export type Context = Databases & {
-  config: ServiceOptions['config'];
-  connection: ServiceOptions['connection'];
-  keyRing: KeyRing | null;
-  log: Logger;
-  clock: Clock;
-  metrics: Metrics;
-  /** Watcher and webhooks say here when they come late, and requests make room. */
-  requestShare: RequestShare;
-  blockMs: number;
-  lagMs?(): number;
-  now(): UnixMs;
-  random(bytes: number): Uint8Array;
-  networks: Network[];
-  /** All requests to the nodes of a network go through one pool, because it holds their budgets and pauses. */
-  pools: NetworkPool[];
-  /** Where payers reach us. Without the setting it is where the API listens. */
-  publicUrl(): string;
-  /** Says where the API listens, once it does. */
-  onListening(url: string): void;
-};
+export type Context = Databases &
+  Known & {
+    config: ServiceOptions['config'];
+    connection: ServiceOptions['connection'];
+    keyRing: KeyRing | null;
+    log: Logger;
+    clock: Clock;
+    metrics: Metrics;
+    /** Watcher and webhooks say here when they come late, and requests make room. */
+    requestShare: RequestShare;
+    blockMs: number;
+    lagMs?(): number;
+    now(): UnixMs;
+    /** No later than any clock shows that this process knows: for what deletes, and what ends for good. */
+    certainNow(): UnixMs;
+    random(bytes: number): Uint8Array;
+    networks: Network[];
+    /** All requests to the nodes of a network go through one pool, because it holds their budgets and pauses. */
+    pools: NetworkPool[];
+    /** Where payers reach us. Without the setting it is where the API listens. */
+    publicUrl(): string;
+    /** Says where the API listens, once it does. */
+    onListening(url: string): void;
+  };
 
 type NetworkPool = NetworkConfig & { network: Network; pool: NodePool };
 
-export function createContext(options: ServiceOptions, databases: Databases): Context {
-  const { config, connection, keyRing, log, clock = systemClock, blockMs = SLOT_MS, lagMs } = options;
+export function createContext(options: ServiceOptions, databases: Databases, known: Known): Context {
+  const { config, connection, keyRing, log, blockMs = SLOT_MS, lagMs } = options;
+  const { clock, certainNow } = known.clocks;
   const now = () => unixMs(clock.now());
   const metrics = createMetrics();
   const networks = Object.entries(config.networks) as [Network, NetworkConfig][];
   let url = `http://${config.host}:${config.port}`;
   return {
     ...databases,
-    ...{ config, connection, keyRing, log, clock, metrics, blockMs, now, requestShare: createRequestShare() },
+    ...known,
+    ...{
+      config,
+      connection,
+      keyRing,
+      log,
+      clock,
+      metrics,
+      blockMs,
+      now,
+      certainNow,
+      requestShare: createRequestShare(),
+    },
     ...(lagMs === undefined ? {} : { lagMs }),
     random: pooledRandom,
     networks: networks.map(([network]) => network),

@@ -24,7 +24,7 @@ const LEAST_DIVIDED = 4;
  * Where requests share the process with the watcher or the webhooks, those have connections of their own, so that they never stand in a
  * line behind requests. Pools that are too small for that are shared.
  */
-export function openDatabases(options: ServiceOptions): Databases {
+export function openDatabases(options: ServiceOptions, onShortage: (what: string) => void): Databases {
   const { config, connection, keyRing, log, clock = systemClock } = options;
   const admission = createAdmission(CONNECT_TIMEOUT_MS);
   let db: Database;
@@ -43,6 +43,7 @@ export function openDatabases(options: ServiceOptions): Databases {
       applicationName: 'quittance',
       onError: (error) => log.warn({ err: error }, 'a database connection was lost'),
       addressChecks,
+      onShortage,
       ...(seals === undefined ? {} : { seals }),
     });
   const { roles, databasePoolSize } = config;

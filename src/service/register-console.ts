@@ -25,7 +25,7 @@ type Options = {
 /** Registers the pages that operators open. They need the master key, under which stands what people sign in with. */
 export function registerOperatorPages(
   app: FastifyInstance,
-  { keyRing, publicUrl }: Context,
+  { keyRing, publicUrl, certainNow }: Context,
   { operations, nodes, consoleUrl, process, settings, ...options }: Options,
 ): void {
   const { db, log, now, random, networks } = operations;
@@ -36,7 +36,7 @@ export function registerOperatorPages(
     return;
   }
   const limits = createSignInLimits(createTokenBuckets);
-  const people = () => ({ db, keyRing, consoleUrl: consoleUrl(), limits, now, random });
+  const people = () => ({ db, keyRing, consoleUrl: consoleUrl(), limits, now, certainNow, random });
   const deps = { ...options, people, consoleUrl, log };
   const sessions = createSessions(deps);
   addSignInRoutes(app, deps);

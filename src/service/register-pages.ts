@@ -20,10 +20,10 @@ export async function registerPages(app: FastifyInstance, context: Context): Pro
   const lookUp = { readTransaction: createReaders(context), limits: createLookupLimits(now) };
   const signer = createReceiptSigner({ db, keyRing, log, now, random });
   await signer.prepare();
-  const deps = { db, now, site: { publicUrl, usdt } };
+  const deps = { db, now, site: { publicUrl, usdt, proofOf: context.addressGuard.proofOf } };
   limitPages(app, deps);
   serveRobots(app);
-  registerCheckout(app, { ...deps, proofOf: context.addressGuard.proofOf });
+  registerCheckout(app, deps);
   registerLive(app, { ...deps, log, metrics });
   registerLogos(app, { db });
   registerLookup(app, { ...deps, ...lookUp });

@@ -38,6 +38,8 @@ export type ServiceOptions = {
     | null;
   log: Logger;
   clock?: Clock;
+  /** Whether the clock is held against those of the database and the chain; by default that of the system is, and a given one is not. */
+  comparesClocks?: boolean;
   /** The block time of the networks, for a local one that is faster than the real 3,000 ms. */
   blockMs?: number;
   /** How long new events wait for the event loop, in milliseconds; measured by default. For a service that shares its process. */

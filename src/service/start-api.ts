@@ -11,6 +11,7 @@ import { createRequestLog } from '../api/request-log.ts';
 import { createUnpaidRefusals } from '../api/unpaid-refusals.ts';
 import { createRelief } from '../payments/relief.ts';
 import { createUnpaidGate } from '../payments/unpaid-gate.ts';
+import { createWatchedNetworks } from '../payments/watched-networks.ts';
 import { startLoop } from '../runtime/loop.ts';
 import { findNewestApiKeys, findValidApiKey, touchApiKeys } from '../store/access/api-keys.ts';
 import { type Authenticator, createAuthenticator, MAX_REMEMBERED } from '../web/authenticate.ts';
@@ -71,6 +72,7 @@ function registerApi(app: FastifyInstance, context: Context, authenticator: Auth
     random,
     randomBelow: (n) => randomInt(n),
     gate: createUnpaidGate({ db, now }),
+    watched: createWatchedNetworks({ db, networks }),
     relief: createRelief({ db, now, random, log }),
     onAmountRefused: createAmountRefusals({ db, log, metrics, now }),
     onUnpaidRefused: createUnpaidRefusals({ db, log, metrics, now }),
@@ -79,7 +81,7 @@ function registerApi(app: FastifyInstance, context: Context, authenticator: Auth
   };
   registerInvoices(app, deps);
   registerEvents(app, deps);
-  registerHealth(app, { db, networks, now });
+  registerHealth(app, { db, networks, now, troubles: context.troubles });
 }
 
 async function learnKeys({ requestDb, now }: Context, authenticator: Authenticator, oldestSeconds: number) {

@@ -137,6 +137,14 @@ const UNAVAILABLE_RETRY_SECONDS = 5;
 /** An operator has to look. */
 const DAMAGED_RETRY_SECONDS = 60;
 
+/** `reason`: what anybody may know, without a capital and a full stop. */
+export function unavailable(reason: string, retryAfterSeconds = UNAVAILABLE_RETRY_SECONDS): Problem {
+  const sentence = `${reason.charAt(0).toUpperCase()}${reason.slice(1)}`;
+  return new Problem('UNAVAILABLE', `${sentence}. Nothing was changed; retry in a few seconds.`, {
+    headers: { 'Retry-After': String(retryAfterSeconds) },
+  });
+}
+
 /** The problem for a failure that has a name in the program. */
 export function problemOf(
   kind: 'unavailable' | 'address-damaged' | 'address-not-vouched' | 'row-changed' | 'internal' | 'unauthenticated',
@@ -161,9 +169,7 @@ export function problemOf(
         { headers: { 'Retry-After': String(DAMAGED_RETRY_SECONDS) } },
       );
     case 'unavailable':
-      return new Problem('UNAVAILABLE', 'The database does not answer. Nothing was changed; retry in a few seconds.', {
-        headers: { 'Retry-After': String(UNAVAILABLE_RETRY_SECONDS) },
-      });
+      return unavailable('the database does not answer');
     case 'internal':
       return new Problem(
         'INTERNAL',

@@ -2,9 +2,11 @@ import type { Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { AppError } from '../domain/errors.ts';
 import { encodeId, uuidV7 } from '../domain/ids.ts';
+import { shortageBehind } from '../domain/shortage.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
+import { createSeldom } from '../runtime/seldom.ts';
 import { ANSWER_HEADERS } from './answer-headers.ts';
 import { boundConnections } from './bound-connections.ts';
 import { type Client, proxiesOf, readClients } from './client-address.ts';
@@ -12,7 +14,7 @@ import { createClientErrors } from './client-errors.ts';
 import { LIMITS } from './load-gate.ts';
 import { startLoopLag } from './loop-lag.ts';
 import { bearOddRequests, checkHost, withoutOrigin } from './odd-requests.ts';
-import { Problem, problemBody, problemOf } from './problem.ts';
+import { Problem, problemBody, problemOf, unavailable } from './problem.ts';
 import { notesOf } from './request-notes.ts';
 import { shedLoad } from './shed-load.ts';
 import { boundUnsentAnswers } from './unsent-answers.ts';
@@ -111,8 +113,9 @@ export function createServer(options: ServerOptions): FastifyInstance {
     options.onAnswer?.(request, reply, elapsedMs);
     done(null, payload);
   });
+  const refusals = createRefusals(options);
   app.setErrorHandler((error, request, reply) =>
-    sendProblem(request, reply, toProblem(error, request, options), options),
+    sendProblem(request, reply, toProblem(error, request, options.log, refusals), options),
   );
   return app;
 }
@@ -165,7 +168,24 @@ function sendProblem(
     .send(JSON.stringify(problemBody(problem, options.publicUrl(), request.id)));
 }
 
-function toProblem(error: unknown, request: FastifyRequest, { log }: ServerOptions): Problem {
+type Refusals = { note(error: AppError, requestId: string): void };
+
+/** Logs once a minute, for each reason, that requests are refused because of the database, and how many it were. */
+function createRefusals({ log, now }: Pick<ServerOptions, 'log' | 'now'>): Refusals {
+  const seldom = createSeldom(now);
+  const counts = new Map<string, number>();
+  return {
+    note: (error, requestId) => {
+      const reason = shortageBehind(error) ?? 'the database does not answer';
+      const count = (counts.get(reason) ?? 0) + 1;
+      const isDue = seldom.isDue(reason);
+      counts.set(reason, isDue ? 0 : count);
+      if (isDue) log.warn({ requestId, reason: error.message, requests: count }, `requests are refused: ${reason}`);
+    },
+  };
+}
+
+function toProblem(error: unknown, request: FastifyRequest, log: Logger, refusals: Refusals): Problem {
   if (error instanceof Problem) return error;
   const { code, statusCode } = error as { code?: unknown; statusCode?: unknown };
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
@@ -175,8 +195,8 @@ function toProblem(error: unknown, request: FastifyRequest, { log }: ServerOptio
     return new Problem('UNSUPPORTED_MEDIA_TYPE', 'The Content-Type header is not a media type.');
   }
   if (error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE') {
-    log.warn({ requestId: request.id, err: error }, 'a request was refused: the database does not answer');
-    return problemOf('unavailable');
+    refusals.note(error, request.id);
+    return unavailable(shortageBehind(error) ?? 'the database does not answer');
   }
   // The log and the alarm come from the database's side, for other readers as well.
   if (error instanceof AppError && error.code === 'ADDRESS_DAMAGED') return problemOf('address-damaged');

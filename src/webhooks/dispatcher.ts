@@ -1,10 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { UnixMs } from '../domain/time.ts';
 import { backoffMs } from '../runtime/backoff.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { KeyRing } from '../runtime/key-ring.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import type { RequestShare } from '../runtime/request-share.ts';
+import { createSeldom } from '../runtime/seldom.ts';
 import type { Database } from '../store/db/database.ts';
 import { DELIVERIES_CHANNEL } from '../store/outbox/events.ts';
 import { createDeliveryLine } from './delivery-line.ts';
@@ -16,6 +18,8 @@ import { createWakeup, type Wakeup } from './wakeup.ts';
 export type DispatcherOptions = {
   db: Database;
   clock: Clock;
+  /** By which an endpoint has failed for too long; the clock's when absent. */
+  certainNow?(): UnixMs;
   log: Logger;
   metrics: Pick<Metrics, 'deliveryAttempts' | 'oldestUndeliveredSeconds'>;
   /** 0 … 1, for the jitter of retries. */
@@ -103,6 +107,7 @@ async function runLoop(
 ): Promise<void> {
   const { log, stopping, wakeup, restMs, onRound } = options;
   let failures = 0;
+  const seldom = createSeldom(() => performance.now());
   while (!stopping.aborted) {
     let step = 'recorded';
     try {
@@ -117,7 +122,8 @@ async function runLoop(
     } catch (error) {
       failures += 1;
       const pauseMs = backoffMs(failures, BACKOFF);
-      log.error({ error, failures, pauseMs }, `webhooks cannot be ${step}; trying again`);
+      if (seldom.isDue(`${step} ${error}`))
+        log.error({ error, failures, pauseMs }, `webhooks cannot be ${step}; trying again`);
       await delay(pauseMs, undefined, { signal: stopping }).catch(() => undefined);
     }
   }

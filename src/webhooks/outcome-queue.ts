@@ -26,6 +26,7 @@ const MAX_TRIES = 10;
 export function createOutcomeQueue(deps: {
   db: Database;
   clock: Clock;
+  certainNow?(): UnixMs;
   log: Logger;
   metrics: Pick<Metrics, 'deliveryAttempts'>;
   hastener: Hastener;

@@ -12,6 +12,8 @@ import { disableEndpoint } from './disable-endpoint.ts';
 import type { Hastener } from './hasten.ts';
 
 type RecordDeps = {
+  /** By which an endpoint has failed for too long; that of the attempts when absent. */
+  certainNow?(): UnixMs;
   db: Database;
   log: Logger;
   metrics: Pick<Metrics, 'deliveryAttempts'>;
@@ -27,7 +29,7 @@ type Failing = { id: string; failingSince: UnixMs };
  * comes again. The hastener, the metrics and the log are told afterwards.
  */
 export async function recordAttempts(
-  { db, log, metrics, hastener }: RecordDeps,
+  { db, log, metrics, hastener, certainNow }: RecordDeps,
   outcomes: readonly AttemptOutcome[],
   now: UnixMs,
 ): Promise<void> {
@@ -37,7 +39,10 @@ export async function recordAttempts(
   const recordAndJudge = () =>
     db.transaction(async (tx) => {
       const recorded = await recordOutcomes(tx, outcomes, now);
-      return { ...recorded, ...(await judgeEndpoints(tx, failures, recorded.ours, now)) };
+      return {
+        ...recorded,
+        ...(await judgeEndpoints(tx, failures, recorded.ours, { now, certain: certainNow?.() ?? now })),
+      };
     });
   const recordAtLeast = async (error: unknown) => {
     if (!isOfStatement(error)) throw error;
@@ -89,7 +94,7 @@ async function judgeEndpoints(
   tx: Sql,
   failures: ReadonlyMap<string, AttemptOutcome[]>,
   ours: ReadonlySet<AttemptOutcome>,
-  now: UnixMs,
+  { now, certain }: { now: UnixMs; certain: UnixMs },
 ): Promise<{ disabled: Disabled[]; failing: Failing[] }> {
   const disabled: Disabled[] = [];
   const failing: Failing[] = [];
@@ -102,7 +107,7 @@ async function judgeEndpoints(
     const health = healthAfterFailures(endpoint, { probes, others }, now);
     await saveEndpointHealth(tx, endpoint.id, health);
     if (health.failingSince !== null) failing.push({ id: endpoint.id, failingSince: health.failingSince });
-    const reason = reasonToDisable(health, counted, now);
+    const reason = reasonToDisable(health, counted, certain);
     if (reason !== null && (await disableEndpoint(tx, endpoint, { now, reason }))) {
       disabled.push({ endpointId: encodeId('whe', endpoint.id), reason });
     }

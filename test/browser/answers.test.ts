@@ -257,8 +257,8 @@ test('while the database is away the page says so calmly', async () => {
   const connection = { host: '127.0.0.1', port: 1, user: 'nobody', password: '', database: 'none' };
   const db = openDatabase({ connection, poolSize: 1, applicationName: 'test', onError: () => undefined });
   const app = Fastify();
-  const site = { publicUrl: () => 'https://pay.example', usdt: {} };
-  registerCheckout(app, { db, now: () => unixMs(0), site, proofOf: () => null });
+  const site = { publicUrl: () => 'https://pay.example', usdt: {}, proofOf: () => null };
+  registerCheckout(app, { db, now: () => unixMs(0), site });
   const { statusCode, headers, body } = await app.inject('/c/1111111111111111111111');
   await db.close();
   expect({ statusCode, retry: headers['retry-after'], kept: headers['cache-control'], body }).toEqual({

@@ -27,7 +27,7 @@ beforeAll(async () => {
   const token = (await newInvoice(checkout.service)).checkoutUrl.split('/').at(-1) ?? '';
   const invoice = await findCheckoutInvoice(db, token);
   if (invoice === null) throw new Error(`there is no invoice at ${token}`);
-  const site = { publicUrl: () => '', usdt: {} };
+  const site = { publicUrl: () => '', usdt: {}, proofOf: () => null };
   page = { invoice, words: wordsOf('en'), isLanguageAsked: false, now: unixMs(Date.now()), site };
 }, START_TIMEOUT_MS);
 beforeEach(async () => {

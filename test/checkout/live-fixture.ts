@@ -19,7 +19,7 @@ import { createTestProject, eventually } from '../support/service.ts';
 
 export type LiveInvoice = { id: string; token: string };
 
-export const SITE = { publicUrl: () => 'https://pay.example', usdt: {} };
+export const SITE = { publicUrl: () => 'https://pay.example', usdt: {}, proofOf: () => null };
 export const READER = { words: wordsOf('en'), isLanguageAsked: false, site: SITE };
 
 /** The newest block when a test begins. */

@@ -22,7 +22,7 @@ async function listen(fixture: LiveFixture): Promise<{ url: string; app: Fastify
   // The test itself keeps this event loop waiting.
   const app = createServer({ ...deps, publicUrl, random, trustProxy: ['loopback'], metrics, lagMs: () => 0 });
   limitPages(app, deps);
-  registerCheckout(app, { ...deps, site: SITE, proofOf: () => null });
+  registerCheckout(app, { ...deps, site: SITE });
   registerAsk(app, { ...deps, site: SITE, readTransaction: {}, limits: createLookupLimits(deps.now) });
   registerLogos(app, deps);
   registerLive(app, { ...deps, metrics, site: SITE, beatMs: BEAT_MS });

@@ -40,6 +40,8 @@ test('a command that cannot do anything says so with the same words and exit cod
   await both([]);
   await both(['proect', 'list']);
   await both(['project', 'lost']);
+  await run(['help', 'receipt']);
+  await run(['help', 'odd']);
   await both(['project', 'list', '--odd']);
   await both(['key', 'revoke']);
   await both(['transfers', txIdOf(1)]);
@@ -52,6 +54,7 @@ test('a command that cannot do anything says so with the same words and exit cod
   await both(['trigger', 'invoice.paid']);
   await both(['trigger', 'odd']);
   await both(['devnet', '--port', 'odd']);
+  await both(['setup', '--site', 'https://pay.example.com']);
   await run(['listen', '--forward-to', 'http://localhost:3000/hook']);
   await run(['listen', '--server', 'https://pay.example', '--forward-to', 'odd']);
   await both(['project', 'list'], { env: { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/quittance' } });

@@ -1,11 +1,19 @@
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ed25519 } from '@noble/curves/ed25519.js';
 import { expect, onTestFinished, test } from 'vitest';
 import { pathOf } from '../../src/domain/manifest/address-tree.ts';
 import { describeChanges } from '../../src/domain/manifest/describe-changes.ts';
-import { formatManifest, type Manifest, parseManifest, vouchedAddresses } from '../../src/domain/manifest/manifest.ts';
+import {
+  formatManifest,
+  type Manifest,
+  type ManifestSignature,
+  parseManifest,
+  vouchedAddresses,
+} from '../../src/domain/manifest/manifest.ts';
 import { headOf } from '../../src/domain/manifest/manifest-head.ts';
 import {
   formatPinnedKeys,
@@ -15,7 +23,7 @@ import {
   signHead,
 } from '../../src/domain/manifest/manifest-signature.ts';
 import { nativeSha256 } from '../../src/payments/manifest/read-installed.ts';
-import { SSH_KEY, SSH_SIGNATURE, VECTOR, VECTOR_HEAD } from './vector.ts';
+import { SSH_KEY, SSH_SIGNATURE, TOKEN_KEY, TOKEN_SIGNATURE, VECTOR, VECTOR_HEAD } from './vector.ts';
 
 const KEYS = [1, 2, 3].map((byte) => new Uint8Array(32).fill(byte));
 const head = (manifest: Manifest) => headOf(manifest, nativeSha256);
@@ -115,8 +123,8 @@ test.each([
   ['KEY KEY', 'one key twice'],
   ['ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQC', 'type ssh-rsa'],
   [
-    'sk-ssh-ed25519@openssh.com AAAAGnNrLXNzaC1lZDI1NTE5QG9wZW5zc2guY29tAAAAIA',
-    'a hardware token (sk-…), which is not taken yet',
+    'sk-ecdsa-sha2-nistp256@openssh.com AAAAInNrLWVjZHNhLXNoYTItbmlzdHAyNTZAb3BlbnNzaC5jb20=',
+    'only Ed25519 keys are taken',
   ],
   ['AAAAC3NzaC1lZDI1NTE5AAAAIA==', 'a damaged SSH key'],
 ])('of the keys %j it is said what is wrong', (keys, says) => {
@@ -131,6 +139,49 @@ test('a signature that ssh-keygen made is taken, as it was recorded', () => {
   expect(lackOfSignatures(VECTOR_HEAD, [parsed.signature], pinned(`ssh-ed25519 ${SSH_KEY}`))).toBe(null);
   expect(lackOfSignatures(`${VECTOR_HEAD} `, [parsed.signature], pinned(SSH_KEY))).toContain('0 of the 1');
 });
+
+test('a signature of a hardware token is taken, if somebody touched it', () => {
+  const keys = pinned(`sk-ssh-ed25519@openssh.com ${TOKEN_KEY}`);
+  const parsed = parseSshSignature(TOKEN_SIGNATURE);
+  if (parsed.kind === 'invalid') throw new Error(parsed.reason);
+  const { signature } = parsed;
+  expect(lackOfSignatures(VECTOR_HEAD, [signature], keys)).toBe(null);
+  expect(lackOfSignatures(`${VECTOR_HEAD} `, [signature], keys)).toContain('0 of the 1');
+  expect(parseManifest(formatManifest({ manifest: VECTOR, signatures: [signature] })).kind).toBe('ok');
+  const bytes = Buffer.from(signature.value, 'base64');
+  for (const at of [64, 68]) {
+    const changed = Buffer.from(bytes);
+    changed[at] = (changed[at] ?? 0) ^ 1;
+    const value = changed.toString('base64');
+    expect(lackOfSignatures(VECTOR_HEAD, [{ ...signature, value }], keys)).toContain('0 of the 1');
+  }
+  expect(lackOfSignatures(VECTOR_HEAD, [{ ...signature, form: 'sshsig' }], keys)).toContain('0 of the 1');
+  // The signature of a token that nobody touched fits, and is refused by its flag.
+  const untouched = signByToken(VECTOR_HEAD, 0);
+  expect(lackOfSignatures(VECTOR_HEAD, [signByToken(VECTOR_HEAD, 1)], keys)).toBe(null);
+  expect(lackOfSignatures(VECTOR_HEAD, [untouched], keys)).toContain('0 of the 1');
+});
+
+/** What a token with the key of 32 bytes 7 signs. */
+function signByToken(head: string, flags: number): ManifestSignature {
+  const text = (bytes: string | Buffer) => {
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(bytes.length);
+    return Buffer.concat([length, Buffer.from(bytes)]);
+  };
+  const digest = (name: string, bytes: string | Buffer) => createHash(name).update(bytes).digest();
+  const parts = ['quittance-manifest', '', 'sha512', digest('sha512', head)].map(text);
+  const ofToken = Buffer.from([flags, 0, 0, 0, 9]);
+  const message = [
+    digest('sha256', 'ssh:'),
+    ofToken,
+    digest('sha256', Buffer.concat([Buffer.from('SSHSIG'), ...parts])),
+  ];
+  const privateKey = new Uint8Array(32).fill(7);
+  const key = Buffer.from(ed25519.getPublicKey(privateKey)).toString('base64');
+  const value = Buffer.concat([ed25519.sign(Buffer.concat(message), privateKey), ofToken]).toString('base64');
+  return { form: 'sshsig-token', key, value };
+}
 
 const hasSshKeygen = (() => {
   try {

@@ -39,3 +39,20 @@ S5w1TfnU4Hf2x03xlS3sVwycV8bpuj6r4ZSmr8pwI=
 
 /** The second word of k.pub. */
 export const SSH_KEY = 'AAAAC3NzaC1lZDI1NTE5AAAAIJ8/o38zTTjm04Li9hPzDWYCJtaQX3+8ktPPKTcFG021';
+
+/**
+ * As a hardware token makes it, for the key of 32 bytes 7: written by a program (PROTOCOL.u2f, PROTOCOL.sshsig), and found good by
+ * `ssh-keygen -Y verify` of OpenSSH. No token was at hand.
+ */
+export const TOKEN_SIGNATURE = `-----BEGIN SSH SIGNATURE-----
+U1NIU0lHAAAAAQAAAEoAAAAac2stc3NoLWVkMjU1MTlAb3BlbnNzaC5jb20AAAAg6kpsY+
+KcUgq+9VB7Ey7F+ZVHdq6+vnuSQh7qaRRG0iwAAAAEc3NoOgAAABJxdWl0dGFuY2UtbWFu
+aWZlc3QAAAAAAAAABnNoYTUxMgAAAGcAAAAac2stc3NoLWVkMjU1MTlAb3BlbnNzaC5jb2
+0AAABAP1aDhrqOf7NIY2qME4wgbtdpSnX5G3/fC9GrSRSakJ4dfXsC5tTucRYuz/iZI/Di
+GHLnGrfHbSiGmwE3pIZqDQEAAAAF
+-----END SSH SIGNATURE-----
+`;
+
+/** The second word of its .pub. */
+export const TOKEN_KEY =
+  'AAAAGnNrLXNzaC1lZDI1NTE5QG9wZW5zc2guY29tAAAAIOpKbGPinFIKvvVQexMuxfmVR3auvr57kkIe6mkURtIsAAAABHNzaDo=';

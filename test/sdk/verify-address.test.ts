@@ -6,10 +6,11 @@ import { verifyAddress } from '../../sdk/src/address/verify-address.ts';
 import { pathOf } from '../../src/domain/manifest/address-tree.ts';
 import { headOf } from '../../src/domain/manifest/manifest-head.ts';
 import { parseSshSignature, signHead } from '../../src/domain/manifest/manifest-signature.ts';
+import { checkReceipt } from '../../src/domain/receipt/receipt-signature.ts';
 import { nativeSha256 } from '../../src/payments/manifest/read-installed.ts';
 import { startGuardedService } from '../manifest/guarded-service.ts';
-import { SSH_KEY, SSH_SIGNATURE, VECTOR, VECTOR_HEAD } from '../manifest/vector.ts';
-import { createInvoice, readInvoice } from '../support/service.ts';
+import { SSH_KEY, SSH_SIGNATURE, TOKEN_KEY, TOKEN_SIGNATURE, VECTOR, VECTOR_HEAD } from '../manifest/vector.ts';
+import { createInvoice, readInvoice, untilStatus } from '../support/service.ts';
 
 const MAX_GZIP_BYTES = 1536;
 const KEYS = [1, 2].map((byte) => new Uint8Array(32).fill(byte));
@@ -72,6 +73,22 @@ test('a signature of ssh-keygen counts, by the key as the .pub file has it', asy
   });
 });
 
+test('a signature of a hardware token counts, if somebody touched it', async () => {
+  const parsed = parseSshSignature(TOKEN_SIGNATURE);
+  if (parsed.kind === 'invalid') throw new Error(parsed.reason);
+  const { signature } = parsed;
+  const check = (signatures: readonly (typeof signature)[]) =>
+    verifyAddress(
+      { address, addressProof: { ...proof, head: VECTOR_HEAD, signatures } },
+      { keys: [TOKEN_KEY], projectId },
+    );
+  expect(await check([signature])).toMatchObject({ vouched: true });
+  const untouched = Buffer.from(signature.value, 'base64');
+  untouched[64] = 0;
+  expect(await check([{ ...signature, value: untouched.toString('base64') }])).toMatchObject({ vouched: false });
+  expect(await check([{ ...signature, form: 'sshsig' }])).toMatchObject({ vouched: false });
+});
+
 test('the API and the checkout link carry the proof of a running service', async () => {
   const service = await startGuardedService();
   const { body } = await createInvoice(service);
@@ -80,4 +97,19 @@ test('the API and the checkout link carry the proof of a running service', async
   expect(await verifyAddress(payment, pinned)).toMatchObject({ vouched: true, serial: 1 });
   const link = await fetch(`${body.checkoutUrl}/address-proof.json`);
   expect(await link.json()).toEqual({ address: payment.address, addressProof: payment.addressProof });
+  expect(await (await fetch(body.checkoutUrl)).text()).toContain('/address-proof.json"');
+
+  await service.payer.transfer({
+    ...{ contract: service.devnet.usdtContract, to: payment.address },
+    amountMicro: BigInt(payment.payableAmount.replace('.', '')),
+  });
+  service.devnet.mineUntilSolid();
+  await untilStatus(service, body.invoiceId, 'PAID');
+  const file = await (await fetch(`${body.checkoutUrl}/receipt.json`)).text();
+  const { receipt, addressProof } = JSON.parse(file);
+  expect(await verifyAddress({ address: receipt.to, addressProof }, pinned)).toMatchObject({ vouched: true });
+  expect(checkReceipt(Buffer.from(file))).toMatchObject({ kind: 'intact' });
+  expect(checkReceipt(Buffer.from(file.replace('"addressProof": {', '"addressProof": {"head": "", ')))).toMatchObject({
+    kind: 'unreadable',
+  });
 });

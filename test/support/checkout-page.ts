@@ -53,7 +53,11 @@ export function checkoutPage(state: PageState, overrides: PageOverrides = {}): P
     words,
     isLanguageAsked: false,
     now: unixMs(NOW),
-    site: { publicUrl: () => 'https://pay.example', usdt: { mainnet: USDT, nile: USDT, devnet: USDT } },
+    site: {
+      publicUrl: () => 'https://pay.example',
+      usdt: { mainnet: USDT, nile: USDT, devnet: USDT },
+      proofOf: () => null,
+    },
     ...rest,
     invoice: {
       id: '0198e1c2-0000-7000-8000-000000000001',

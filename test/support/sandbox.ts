@@ -50,6 +50,11 @@ export async function startSandboxProcess(
     (found) => found !== null,
   );
   if (file === null) throw new Error('unreachable: eventually answers only a file');
+  // The console starts after the rest, and is the last: a signal before it ends the process at once.
+  await eventually(
+    async () => output.includes('/sandbox/') || child.exitCode !== null,
+    (isStarted) => isStarted,
+  );
   const postmaster = await readFile(join(dataDir, 'postgres/data/postmaster.pid'), 'utf8');
   return {
     file,

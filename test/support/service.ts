@@ -19,6 +19,7 @@ import { createLogger } from '../../src/runtime/log.ts';
 import { type Service, type ServiceOptions, startService } from '../../src/service.ts';
 import { insertApiKey } from '../../src/store/access/api-keys.ts';
 import { findCursor } from '../../src/store/chain/cursor.ts';
+import { acquireLease, releaseLease, watcherLease } from '../../src/store/chain/leases.ts';
 import type { Database } from '../../src/store/db/database.ts';
 import { insertAddress } from '../../src/store/ledger/addresses.ts';
 import { insertProject } from '../../src/store/ledger/projects.ts';
@@ -99,6 +100,10 @@ export type TestServiceOptions = {
   /** Operators that must agree; 1 by default, and 2 with more than one node. */
   agreement?: number;
   producers?: number;
+  /** Whether the test's clock is held against the database's and the chain's. */
+  comparesClocks?: boolean;
+  /** Hears what the service logs; by default nobody does. */
+  log?: ServiceOptions['log'];
   /** Blocks come by themselves at this rhythm; by default only when the test says so. */
   blockMs?: number;
 };
@@ -180,8 +185,9 @@ async function startParts(options: TestServiceOptions, cleanups: Cleanups): Prom
       },
       keyRing: TEST_KEY_RING,
       connection: options.connection ?? database.connection,
-      log: SILENT,
+      log: options.log ?? SILENT,
       clock,
+      comparesClocks: options.comparesClocks ?? false,
       blockMs: blockMs === 0 ? LOOK_MS : blockMs,
       // The test itself keeps this event loop waiting; who wants load to be shed starts a process.
       lagMs: () => 0,
@@ -238,6 +244,7 @@ export async function createTestProject(
     network?: Network;
     maxSurchargeMicro?: bigint;
     invoiceLifetimeMs?: number;
+    wasWatched?: boolean;
   } & Partial<UnpaidLimits> = {},
 ): Promise<TestProject> {
   const { network = 'devnet', addressCount = 1, maxSurchargeMicro = 10_000n } = options;
@@ -245,6 +252,8 @@ export async function createTestProject(
   const uuid = () => uuidV7(Date.now(), randomBytes(10));
   const [id, keyId] = [uuid(), uuid()];
   const limits = { maxUnpaid, maxUnpaidPerMinute };
+  // A watcher of another process followed it before, or no invoice would be made.
+  if (options.wasWatched !== false) await watchOnce(db, network);
   await insertProject(db, { id, name: 'Test shop', network, maxSurchargeMicro, invoiceLifetimeMs, ...limits });
   const apiKey = formatApiKey(network, keyId, randomBytes(32));
   const secretSha256 = createHash('sha256').update(apiKey).digest();
@@ -257,6 +266,12 @@ export async function createTestProject(
     addresses.push(address);
   }
   return { id, projectId: encodeId('prj', id), keyId, apiKey, addresses };
+}
+
+/** Leaves what a watcher leaves that ended; takes the lease from nobody who holds it. */
+async function watchOnce(db: Database, network: Network): Promise<void> {
+  const lease = await acquireLease(db, watcherLease(network), 'a former watcher', 600_000);
+  if (lease !== null) await releaseLease(db, lease);
 }
 
 /** One HTTP call with a JSON answer. */

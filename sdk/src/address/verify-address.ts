@@ -69,11 +69,15 @@ function refused(reason: (AddressCheck & { vouched: false })['reason']): Address
 }
 
 async function isSigned(head: string, form: string, key: Bytes, signature: Bytes): Promise<boolean> {
-  const message = form === 'sshsig' ? await sshMessage(head) : bytesOf(`${NAMESPACE}\n${head}`);
+  // A hardware token signs for "ssh:", its flags (1: somebody touched it), a counter and a digest.
+  const isToken = form === 'sshsig-token' && ((signature[64] ?? 0) & 1) === 1;
+  const ssh = form === 'ed25519' ? bytesOf(`${NAMESPACE}\n${head}`) : await sshMessage(head);
+  const sha = (bytes: Bytes) => digest('SHA-256', bytes);
+  const message = isToken ? join(await sha(bytesOf('ssh:')), signature.slice(64), await sha(ssh)) : ssh;
   const subtle = await findSubtle();
   try {
     const imported = await subtle.importKey('raw', key, { name: 'Ed25519' }, false, ['verify']);
-    return await subtle.verify({ name: 'Ed25519' }, imported, signature, message);
+    return await subtle.verify({ name: 'Ed25519' }, imported, signature.slice(0, 64), message);
   } catch (error) {
     // A key that is none signed nothing; a runtime without Ed25519 must not look like a forgery.
     if ((error as Error).name === 'NotSupportedError') throw error;
@@ -93,9 +97,10 @@ async function sha256(text: string): Promise<string> {
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** The last 32 bytes of an OpenSSH key are the key itself. */
+/** The last 32 bytes of an OpenSSH key are the key itself; of one in a hardware token (74 bytes) "ssh:" follows. */
 function rawKey(text: string): Bytes {
-  return decode(text).slice(-32);
+  const bytes = decode(text);
+  return bytes.length === 74 ? bytes.slice(34, 66) : bytes.slice(-32);
 }
 
 function decode(base64: string): Bytes {

@@ -1,10 +1,15 @@
+import type { AddressProof } from '../../domain/manifest/manifest.ts';
 import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { CheckoutInvoice } from '../../store/ledger/checkout.ts';
 import type { Words } from '../words/words.ts';
 
-/** `usdt`: the token's contract, by the networks that this process knows it of. */
-export type Site = { publicUrl(): string; usdt: Partial<Record<Network, string>> };
+/** `usdt`: the token's contract, by the networks that this process knows it of; `proofOf`: what shows that an address is vouched for. */
+export type Site = {
+  publicUrl(): string;
+  usdt: Partial<Record<Network, string>>;
+  proofOf(network: Network, address: string): AddressProof | null;
+};
 
 /** A reader's view of a page at one moment. */
 export type Page = {

@@ -7,6 +7,8 @@ import { openIf, type Question, renderForm } from './help.ts';
 import { versionOf } from './live-message.ts';
 import { PART_NAMES, renderPart, titleOf } from './page-parts.ts';
 import type { Page } from './page-state.ts';
+import { pageUrl } from './page-url.ts';
+import { ltr } from './pieces.ts';
 import { renderDocument } from './render-document.ts';
 import { viewCheckout } from './view.ts';
 import { NETWORK_NAMES } from './wallets.ts';
@@ -69,8 +71,17 @@ ${renderForm(page, { field: 'transaction', text: asked?.question.text ?? '' }, {
 
 /** The link back gives way to the button of a paid invoice. */
 function renderFooter(page: Page): Html | null {
-  const [support, back] = [renderSupport(page), renderReturn(page, 'link')];
-  return support === null && back === null ? null : html`<footer>${support}${back}</footer>`;
+  const parts = [renderSupport(page), renderReturn(page, 'link'), renderProofLink(page)].filter(
+    (part) => part !== null,
+  );
+  return parts.length === 0 ? null : html`<footer>${parts}</footer>`;
+}
+
+/** For who checks the address with a key that the page does not know. A file's name needs no translation. */
+export function renderProofLink(page: Page): Html | null {
+  const { network, address } = page.invoice;
+  if (page.site.proofOf(network, address) === null) return null;
+  return html`<p class="hint"><a href="${pageUrl(page, '/address-proof.json')}">${ltr('address-proof.json')}</a></p>`;
 }
 
 /** The texts that the script says by itself. */

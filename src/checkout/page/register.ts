@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { isCheckoutToken } from '../../domain/checkout-token.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import type { AddressGuard } from '../../payments/manifest/address-guard.ts';
 import type { Database } from '../../store/db/database.ts';
 import { findCheckoutInvoice } from '../../store/ledger/checkout.ts';
 import { serveAsset } from '../../web/assets.ts';
@@ -24,11 +23,8 @@ const UNPROVEN = {
   error: 'no signed list of addresses is in force here, or it does not have the address of this invoice',
 };
 
-/** `proofOf`: what shows that an address is vouched for. */
-type AllDeps = CheckoutDeps & { proofOf: AddressGuard['proofOf'] };
-
 /** `GET /c/:token` (the page), `/c/:token/status` and `/c/:token/address-proof.json` (JSON), and the script. */
-export function registerCheckout(app: FastifyInstance, deps: AllDeps): void {
+export function registerCheckout(app: FastifyInstance, deps: CheckoutDeps): void {
   const schema = { hide: true };
   app.get('/c/:token', { schema }, (request, reply) =>
     answerPage(request, reply, async (nonce) => {
@@ -46,7 +42,7 @@ export function registerCheckout(app: FastifyInstance, deps: AllDeps): void {
     reply.headers(DATA_HEADERS);
     if (page === null) return reply.code(404).send(UNKNOWN_LINK);
     const { network, address } = page.invoice;
-    const addressProof = deps.proofOf(network, address);
+    const addressProof = deps.site.proofOf(network, address);
     return addressProof === null ? reply.code(404).send(UNPROVEN) : { address, addressProof };
   });
   // Links that were cut, or to which a chat added something.

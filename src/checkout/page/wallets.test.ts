@@ -39,7 +39,7 @@ test.each(['nile', 'devnet'] as const)('on %s there is no link to a wallet, whic
 });
 
 test('where the contract of the token is not known, no wallet is offered', () => {
-  const site = { publicUrl: () => 'https://pay.example', usdt: {} };
+  const site = { publicUrl: () => 'https://pay.example', usdt: {}, proofOf: () => null };
   expect(renderWallets(checkoutPage('waiting', { site }), AMOUNT).html).toBe('');
 });
 

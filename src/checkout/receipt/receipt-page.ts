@@ -5,7 +5,7 @@ import type { PayingTransfer } from '../../store/ledger/paying-transfer.ts';
 import { type Html, html } from '../../web/html.ts';
 import { renderSupport } from '../page/brand-links.ts';
 import { renderHeader } from '../page/header.ts';
-import { renderTestNotice } from '../page/page.ts';
+import { renderProofLink, renderTestNotice } from '../page/page.ts';
 import type { Page } from '../page/page-state.ts';
 import { pageUrl } from '../page/page-url.ts';
 import { ltr, renderIcon, renderMerchant } from '../page/pieces.ts';
@@ -47,7 +47,7 @@ ${renderTestNotice(page)}<div data-state="paid">
 ${isSigned ? signed : null}
 <p><a href="${pageUrl(page)}">${say('backToPayment')}</a></p>
 </div>
-<footer>${renderSupport(page)}</footer>`,
+<footer>${renderSupport(page)}${renderProofLink(page)}</footer>`,
   });
 }
 

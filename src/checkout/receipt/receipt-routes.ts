@@ -60,7 +60,9 @@ export function registerReceipts(app: FastifyInstance, deps: ReceiptDeps): void 
 async function sign({ site, signer }: ReceiptDeps, { invoice }: Page): Promise<SignedReceipt | null> {
   const receipt = composeReceipt(invoice, site);
   const key = receipt && (await signer.currentKey());
-  return receipt && key && signReceipt(receipt, key);
+  if (receipt === null || key === null) return null;
+  const addressProof = site.proofOf(invoice.network, invoice.address);
+  return { ...signReceipt(receipt, key), ...(addressProof === null ? {} : { addressProof }) };
 }
 
 /** Not the whole id of the transaction: 64 hex digits look like a private key, to people and to scanners. */

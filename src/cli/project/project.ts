@@ -49,7 +49,10 @@ export async function printNewProject(
   return {
     data,
     text: formatFields([...fieldsOf(data), ['addresses needed', needOf(data)]]),
-    next: `next: ${addAddresses(data)}, then quittance key create --project ${data.projectId}`,
+    next: [
+      ...(data.warning === undefined ? [] : [`warning: ${data.warning}`]),
+      `next: ${addAddresses(data)}, then quittance key create --project ${data.projectId}`,
+    ].join('\n'),
   };
 }
 

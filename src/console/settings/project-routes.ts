@@ -9,7 +9,8 @@ import { type Html, html } from '../../web/html.ts';
 import { addForm, byOperation } from '../forms/add-form.ts';
 import type { Form, FormField, FormView } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
-import { number } from '../page/pieces.ts';
+import type { Page } from '../page/layout.ts';
+import { alert, number, outside } from '../page/pieces.ts';
 import { type Fields, readQuery } from '../page/read-fields.ts';
 import type { Asked, Routes } from '../page/routes.ts';
 import { needProject, urlTo, type Visit } from '../page/visit.ts';
@@ -144,6 +145,16 @@ function creation(deps: ConsoleDeps): Form<readonly Network[], Creation, NewProj
       ],
     }),
     // The visitor's list of projects is older.
-    done: (_visit, _networks, { projectId }) => ({ goTo: `/?${new URLSearchParams({ project: projectId })}` }),
+    done: (_visit, _networks, { projectId, warning }) => {
+      const today = `/?${new URLSearchParams({ project: projectId })}`;
+      return warning === undefined ? { goTo: today } : warningPage(warning, today);
+    },
+  };
+}
+
+function warningPage(warning: string, today: string): Page {
+  return {
+    title: 'The project is made',
+    main: html`<section class="card">${alert(html`<p>${outside(warning, 600)}.</p>`)}<p><a class="button" href="${today}">Go on</a></p></section>`,
   };
 }

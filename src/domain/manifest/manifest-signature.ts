@@ -1,5 +1,5 @@
 import { ed25519 } from '@noble/curves/ed25519.js';
-import { sha512 } from '@noble/hashes/sha2.js';
+import { sha256, sha512 } from '@noble/hashes/sha2.js';
 import { concatBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 import { base64 } from '@scure/base';
 import type { ManifestSignature } from './manifest.ts';
@@ -36,12 +36,24 @@ export function lackOfSignatures(
 
 /** As RFC 8032 has it, and not as lenient as some: no key fits more than one text. */
 function fits(head: string, { form, key, value }: ManifestSignature): boolean {
-  const message = form === 'sshsig' ? sshMessage(head) : bareMessage(head);
   try {
-    return ed25519.verify(base64.decode(value), message, base64.decode(key), { zip215: false });
+    const bytes = base64.decode(value);
+    if (form === 'sshsig-token' && !wasTouched(bytes)) return false;
+    return ed25519.verify(bytes.subarray(0, 64), messageOf(head, form, bytes), base64.decode(key), { zip215: false });
   } catch {
     return false;
   }
+}
+
+function wasTouched(value: Uint8Array): boolean {
+  return ((value[64] ?? 0) & WAS_TOUCHED) !== 0;
+}
+
+function messageOf(head: string, form: ManifestSignature['form'], value: Uint8Array): Uint8Array {
+  if (form === 'ed25519') return bareMessage(head);
+  if (form === 'sshsig') return sshMessage(head);
+  // A token signs what it was told by OpenSSH behind its own words (PROTOCOL.u2f of OpenSSH): for whom, whether somebody touched it, a counter.
+  return concatBytes(sha256(utf8ToBytes(TOKEN_APPLICATION)), value.subarray(64), sha256(sshMessage(head)));
 }
 
 function bareMessage(head: string): Uint8Array {
@@ -62,6 +74,11 @@ function sshString(bytes: Uint8Array): Uint8Array {
 type Outcome<Value> = ({ kind: 'ok' } & Value) | { kind: 'invalid'; reason: string };
 
 const SSH_TYPE = 'ssh-ed25519';
+/** A key in a hardware token, as `ssh-keygen -t ed25519-sk` makes it. */
+const TOKEN_TYPE = 'sk-ssh-ed25519@openssh.com';
+const TOKEN_APPLICATION = 'ssh:';
+/** In the flags of a token: somebody touched it. */
+const WAS_TOUCHED = 1;
 const ARMOUR = /^-----BEGIN SSH SIGNATURE-----([A-Za-z0-9+/=\s]{100,4000})-----END SSH SIGNATURE-----\s*$/;
 
 /** Reads the file that `ssh-keygen -Y sign` writes. Whether it fits a head shows later. */
@@ -73,8 +90,9 @@ export function parseSshSignature(text: string): Outcome<{ signature: ManifestSi
   if (read.bytes(6) !== 'SSHSIG' || read.number() !== 1) return invalid('it is no SSH signature of version 1');
   const key = readerOf(base64.encode(read.raw()));
   const type = key?.text();
-  if (type !== SSH_TYPE) return invalid(refusedType(type ?? ''));
+  if (type !== SSH_TYPE && type !== TOKEN_TYPE) return invalid(refusedType(type ?? ''));
   const publicKey = key?.raw() ?? new Uint8Array();
+  if (type === TOKEN_TYPE && key?.text() !== TOKEN_APPLICATION) return invalid(OTHER_APPLICATION);
   const namespace = read.text();
   if (namespace !== SIGNATURE_NAMESPACE) {
     return invalid(`it is made for "${namespace.slice(0, 40)}": sign with -n ${SIGNATURE_NAMESPACE}`);
@@ -85,10 +103,20 @@ export function parseSshSignature(text: string): Outcome<{ signature: ManifestSi
   const inner = readerOf(base64.encode(read.raw()));
   const innerType = inner?.text();
   const value = inner?.raw() ?? new Uint8Array();
-  if (innerType !== SSH_TYPE || value.length !== 64 || publicKey.length !== 32 || !read.isAtEnd()) {
+  // Its flags, and how often it signed.
+  const ofToken = type === TOKEN_TYPE ? (inner?.rest(5) ?? new Uint8Array()) : new Uint8Array();
+  const isWhole = value.length === 64 && publicKey.length === 32 && ofToken.length === (type === TOKEN_TYPE ? 5 : 0);
+  if (innerType !== type || !isWhole || inner?.isAtEnd() !== true || !read.isAtEnd()) {
     return invalid('it is damaged, or of an unknown form');
   }
-  return { kind: 'ok', signature: { form: 'sshsig', key: base64.encode(publicKey), value: base64.encode(value) } };
+  if (type === TOKEN_TYPE && !wasTouched(concatBytes(value, ofToken))) {
+    return invalid('the token signed without a touch: make the key without "-O no-touch-required"');
+  }
+  const form = type === TOKEN_TYPE ? 'sshsig-token' : 'sshsig';
+  return {
+    kind: 'ok',
+    signature: { form, key: base64.encode(publicKey), value: base64.encode(concatBytes(value, ofToken)) },
+  };
 }
 
 /** Keys that are pinned at most. */
@@ -100,7 +128,7 @@ const MAX_KEYS = 4;
  */
 export function parsePinnedKeys(text: string): Outcome<{ pinned: PinnedKeys }> {
   const [, count, rest = ''] = /^\s*(?:(\d)\s+of\s+)?(.*?)\s*$/is.exec(text) ?? [];
-  const words = rest.split(/[\s,]+/).filter((word) => word !== '' && word !== SSH_TYPE);
+  const words = rest.split(/[\s,]+/).filter((word) => word !== '' && word !== SSH_TYPE && word !== TOKEN_TYPE);
   const keys = words.map(parsePublicKey);
   for (const key of keys) if (key.kind === 'invalid') return key;
   const known = keys.flatMap((key) => (key.kind === 'ok' ? [key.key] : []));
@@ -123,15 +151,17 @@ function parsePublicKey(word: string): Outcome<{ key: string }> {
   if (/^[A-Za-z0-9+/]{43}=$/.test(word)) return { kind: 'ok', key: word };
   const read = word.startsWith('AAAA') || /^(sk-)?ssh-/.test(word) ? readerOf(word) : null;
   const type = read?.text() ?? word;
-  if (read === null || type !== SSH_TYPE) return invalid(refusedType(type));
+  if (read === null || (type !== SSH_TYPE && type !== TOKEN_TYPE)) return invalid(refusedType(type));
   const key = read.raw();
+  if (type === TOKEN_TYPE && read.text() !== TOKEN_APPLICATION) return invalid(OTHER_APPLICATION);
   if (key.length !== 32 || !read.isAtEnd())
     return invalid('has a damaged SSH key: copy the line of the .pub file again');
   return { kind: 'ok', key: base64.encode(key) };
 }
 
+const OTHER_APPLICATION = 'has a key of a hardware token that was made with "-O application": make one without it';
+
 function refusedType(type: string): string {
-  if (type.startsWith('sk-')) return 'has a key of a hardware token (sk-…), which is not taken yet: use an Ed25519 key';
   if (/^[a-z0-9@.-]{4,60}$/.test(type)) return `has a key of the type ${type}: only Ed25519 keys are taken`;
   return 'has a word that is no public key: give what "quittance manifest key" showed, or the second word of an id_ed25519.pub';
 }
@@ -161,6 +191,7 @@ function readerOf(text: string) {
     number,
     raw,
     bytes: (length: number) => latin(take(length)),
+    rest: take,
     text: () => latin(raw()),
     isAtEnd: () => at === bytes.length,
   };

@@ -31,10 +31,24 @@ export type Manifest = {
   v: 1;
 };
 
-/** `form`: `ed25519` is the bare signature, `sshsig` what `ssh-keygen -Y sign` signs. `key` (32 bytes) and `value` (64) in base64. */
-export type ManifestSignature = { form: 'ed25519' | 'sshsig'; key: string; value: string };
+const FORMS = ['ed25519', 'sshsig', 'sshsig-token'] as const;
+
+/**
+ * `form`: `ed25519` is the bare signature, `sshsig` what `ssh-keygen -Y sign` signs, `sshsig-token` the same with a key in a hardware token. `key`
+ * (32 bytes) and `value` (64, and of a token its flags and its counter) in base64.
+ */
+export type ManifestSignature = { form: (typeof FORMS)[number]; key: string; value: string };
 
 export type SignedManifest = { manifest: Manifest; signatures: readonly ManifestSignature[] };
+
+/** What shows anybody who knows a pinned key that an address is vouched for. */
+export type AddressProof = {
+  head: string;
+  signatures: SignedManifest['signatures'];
+  network: string;
+  projectId: string;
+  path: string[];
+};
 
 export type ReadManifest = ({ kind: 'ok' } & SignedManifest) | { kind: 'invalid'; reason: string };
 
@@ -126,6 +140,7 @@ const TEXTS = {
   xpub: /^xpub[1-9A-HJ-NP-Za-km-z]{100,120}$/,
   key: /^[A-Za-z0-9+/]{43}=$/,
   value: /^[A-Za-z0-9+/]{86}==$/,
+  tokenValue: /^[A-Za-z0-9+/]{92}$/,
 };
 /** Non-hardened indexes of BIP-32 end here. */
 const MAX_INDEX = 2 ** 31;
@@ -214,9 +229,10 @@ function problemOfSignatures(signatures: unknown): string | null {
     const strange = strangerIn('a signature', signature, ['form', 'key', 'value']);
     if (strange !== null) return strange;
     const { form, key, value } = members(signature);
-    if (form !== 'ed25519' && form !== 'sshsig') return 'the form of a signature must be one of ed25519, sshsig';
+    if (!FORMS.some((known) => known === form)) return `the form of a signature must be one of ${FORMS.join(', ')}`;
     if (!isText(key, TEXTS.key)) return 'the key of a signature is not 32 bytes in base64';
-    if (!isText(value, TEXTS.value)) return 'the value of a signature is not 64 bytes in base64';
+    const [pattern, bytes] = form === 'sshsig-token' ? ([TEXTS.tokenValue, 69] as const) : ([TEXTS.value, 64] as const);
+    if (!isText(value, pattern)) return `the value of a signature is not ${bytes} bytes in base64`;
   }
   return null;
 }

@@ -1,12 +1,16 @@
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { utf8ToBytes } from '@noble/hashes/utils.js';
 import { base64urlnopad } from '@scure/base';
+import type { AddressProof } from '../manifest/manifest.ts';
 import { canonicalJson } from './canonical-json.ts';
 import { type Receipt, readReceipt } from './receipt.ts';
 import { type PublicJwk, type ReceiptKey, receiptKeyId, toJwk } from './receipt-key.ts';
 
-/** `signature`: a JWS (RFC 7515) with detached content, `header..signature`, over the canonical form of `receipt`. */
-export type SignedReceipt = { receipt: Receipt; signature: string };
+/**
+ * `signature`: a JWS (RFC 7515) with detached content, `header..signature`, over the canonical form of `receipt`. `addressProof`: that the
+ * recipient is on a list of addresses that others signed; it has signatures of its own, and is checked with their keys.
+ */
+export type SignedReceipt = { receipt: Receipt; signature: string; addressProof?: AddressProof };
 
 /** A receipt takes about a thousand. */
 export const MAX_RECEIPT_BYTES = 64 * 1024;
@@ -125,12 +129,19 @@ function readFile(file: Uint8Array): ReadFile {
   } catch {
     return unreadable('the file is not JSON in UTF-8: it is damaged, or no signed receipt');
   }
-  const { receipt: statement, signature, ...others } = (value ?? {}) as Record<string, unknown>;
+  const { receipt: statement, signature, addressProof, ...others } = (value ?? {}) as Record<string, unknown>;
   const read = readReceipt(statement);
   if (read.kind === 'invalid') return unreadable(`the file ${read.reason}`);
   if (typeof signature !== 'string') return unreadable('the file holds a receipt without a signature');
-  if (Object.keys(others).length > 0 || countNames(text) !== countMembers(value)) {
-    return unreadable('the file holds more than a receipt and its signature, or one name twice');
+  const isProven = typeof addressProof === 'object' && addressProof !== null;
+  if (
+    Object.keys(others).length > 0 ||
+    (addressProof !== undefined && !isProven) ||
+    countNames(text) !== countMembers(value)
+  ) {
+    return unreadable(
+      'the file holds more than a receipt, its signature and a proof of its address, or one name twice',
+    );
   }
   return { kind: 'ok', receipt: read.receipt, signature };
 }
@@ -144,5 +155,6 @@ function countNames(json: string): number {
 
 function countMembers(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0;
-  return Object.values(value).reduce((count: number, member) => count + 1 + countMembers(member), 0);
+  const own = Array.isArray(value) ? 0 : 1;
+  return Object.values(value).reduce((count: number, member) => count + own + countMembers(member), 0);
 }

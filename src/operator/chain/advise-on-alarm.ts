@@ -35,6 +35,12 @@ const ADVICE: Record<AlarmKind, Text> = {
   'backup-failed':
     'Do what the alarm says. The next try is ten minutes later, and the backups that are there stay; it ends with a good one.',
   'backup-old': 'See why in the log, and in the alarm backup-failed. It ends with a good backup.',
+  'network-unwatched':
+    'Start a watcher of the network, or retire the addresses of its projects if it is not used any more. It ends when a watcher runs.',
+  'clock-wrong':
+    'Set the clocks of the machines right, and keep them so: chrony, or systemd-timesyncd. It ends within seconds.',
+  'database-full':
+    'Make room on the disk of PostgreSQL, or give it what else the alarm names. It ends within half a minute.',
   'database-restored': 'Add new addresses, and do what else docs/backup.md says.',
 };
 

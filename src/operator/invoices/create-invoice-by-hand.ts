@@ -3,8 +3,10 @@ import { AppError } from '../../domain/errors.ts';
 import { encodeId } from '../../domain/ids.ts';
 import { say } from '../../domain/message.ts';
 import { formatAmount, type MicroUsdt } from '../../domain/money.ts';
+import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { type Created, createInvoice } from '../../payments/create-invoice.ts';
+import { createWatchedNetworks } from '../../payments/watched-networks.ts';
 import { insertApiKey } from '../../store/access/api-keys.ts';
 import type { Sql } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
@@ -17,7 +19,12 @@ import { findDeskInvoice } from './invoice-desk.ts';
 import { type InvoiceDeps, viewInvoice } from './list-invoices.ts';
 import type { NewInvoiceView } from './views.ts';
 
-type Deps = InvoiceDeps & { now(): UnixMs; random(bytes: number): Uint8Array; randomBelow(n: number): number };
+type Deps = InvoiceDeps & {
+  networks: readonly Network[];
+  now(): UnixMs;
+  random(bytes: number): Uint8Array;
+  randomBelow(n: number): number;
+};
 type Input = { externalId: string; requestedMicro: MicroUsdt; note: string };
 
 /** Of a project's own key for them. */
@@ -46,7 +53,14 @@ export async function createInvoiceByHand(
   { projectId, idempotencyKey, note, ...wanted }: Input & { projectId: string; idempotencyKey: string },
 ): Promise<NewInvoiceView> {
   const project = await selectProject(deps.db, actor, projectId);
-  const { db, now, publicUrl } = deps;
+  const { db, now, publicUrl, networks } = deps;
+  if (!(await createWatchedNetworks({ db, networks }).isKnown(project.network))) {
+    const variable = `QUITTANCE_${project.network.toUpperCase()}_NODES`;
+    throw new AppError(
+      'CONFLICT',
+      `nothing was made: nobody ever watched ${project.network}, so nobody would see a payment. Set ${variable}, and start a watcher`,
+    );
+  }
   return db.transaction(async (tx) => {
     const keyId = await ensureKey(tx, project.id, deps);
     const input = { ...wanted, keyId, projectId: project.id, idempotencyKey };

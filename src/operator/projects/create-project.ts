@@ -1,8 +1,10 @@
 import { addressNeed, type ExpectedOrders } from '../../domain/address-need.ts';
 import { AppError, type FieldProblem } from '../../domain/errors.ts';
 import { encodeId, uuidV7 } from '../../domain/ids.ts';
-import { isNetwork, NETWORKS } from '../../domain/network.ts';
+import { isNetwork, NETWORKS, type Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
+import { describeUnwatched } from '../../payments/watched-networks.ts';
+import { findWatchedNetworks } from '../../store/chain/watched-networks.ts';
 import type { Database } from '../../store/db/database.ts';
 import { findProject, insertProject } from '../../store/ledger/projects.ts';
 import type { Actor } from '../actor.ts';
@@ -55,10 +57,11 @@ function readExpectedOrders(
   return null;
 }
 
-type Deps = { db: Database; now(): UnixMs; random(bytes: number): Uint8Array };
+/** `networks`: those whose nodes are known here. */
+type Deps = { db: Database; networks: readonly Network[]; now(): UnixMs; random(bytes: number): Uint8Array };
 
 export async function createProject(
-  { db, now, random }: Deps,
+  { db, networks, now, random }: Deps,
   actor: Actor,
   wanted: NewProject,
 ): Promise<NewProjectView> {
@@ -75,7 +78,15 @@ export async function createProject(
     ]);
     return inserted;
   });
-  if (expected === null) return viewProject(project);
+  const view = { ...viewProject(project), ...(await warnUnwatched(db, network, networks)) };
+  if (expected === null) return view;
   const { perDay: ordersPerDay, prices } = expected;
-  return { ...viewProject(project), addressNeed: { ordersPerDay, prices, ...addressNeed(expected, project) } };
+  return { ...view, addressNeed: { ordersPerDay, prices, ...addressNeed(expected, project) } };
+}
+
+async function warnUnwatched(db: Database, network: Network, networks: readonly Network[]) {
+  const [found] = await findWatchedNetworks(db, [network]);
+  if (found === undefined || found.isWatched || networks.includes(network)) return {};
+  const then = found.wasWatched ? '' : '. Until then no invoice is created for the project (503)';
+  return { warning: describeUnwatched(found) + then };
 }

@@ -21,8 +21,9 @@ export const ProjectView = Type.Object({
 });
 export type ProjectView = Static<typeof ProjectView>;
 
-/** The addresses that the expected orders use up, if any were told. */
+/** The addresses that the expected orders use up, if any were told. `warning`: nobody watches its network now. */
 export const NewProjectView = Type.Interface([ProjectView], {
+  warning: Type.Optional(Type.String()),
   addressNeed: Type.Optional(
     Type.Object({
       ordersPerDay: Type.Integer(),

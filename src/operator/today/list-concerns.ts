@@ -2,6 +2,7 @@ import { DAY_MS } from '../../domain/capacity.ts';
 import { say } from '../../domain/message.ts';
 import { formatAmount, microUsdt } from '../../domain/money.ts';
 import { toIso, type UnixMs } from '../../domain/time.ts';
+import { TROUBLE_KINDS } from '../../payments/troubles/troubles.ts';
 import type { AlarmKind } from '../../store/chain/alarms.ts';
 import type { Actor } from '../actor.ts';
 import { isClosedByOperators } from '../chain/acknowledge-alarms.ts';
@@ -35,6 +36,7 @@ const CALMER: ReadonlySet<string> = new Set<AlarmKind>([
 const OF_NETWORKS: ReadonlySet<string> = new Set<AlarmKind>([
   ...(['blind', 'halted', 'unverifiable-block', 'unproven-block', 'nodes-disagree', 'producers-refused'] as const),
   ...(['not-solid', 'contract-event', 'schema-changed', 'database-restored'] as const),
+  ...TROUBLE_KINDS,
 ]);
 
 /** More than a week without one, and an accident costs more than a week. */

@@ -1,11 +1,12 @@
 import { encodeId } from '../../domain/ids.ts';
+import type { AddressProof } from '../../domain/manifest/manifest.ts';
 import { keyMode, type Network } from '../../domain/network.ts';
 import { BALANCE_CHECKS } from '../../store/chain/balance-checks.ts';
 import { INCOMING_TRANSFERS } from '../../store/chain/incoming.ts';
 import type { OwnAddress } from '../../store/db/address-column.ts';
 import { OFFERED_ADDRESSES } from '../../store/ledger/allocation.ts';
 import { OVERDUE } from '../../store/ledger/invoice-changes.ts';
-import { type AddressProof, type InstalledManifest, type ManifestSettings, proveAddress } from './read-installed.ts';
+import { type InstalledManifest, type ManifestSettings, proveAddress } from './read-installed.ts';
 
 /** Knows which addresses are vouched for. It stands between the database and all who read an address in it. */
 export type AddressGuard = {

@@ -2,7 +2,13 @@ import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { decodeId, encodeId } from '../../domain/ids.ts';
 import { pathOf, type Sha256 } from '../../domain/manifest/address-tree.ts';
-import { type Manifest, parseManifest, type SignedManifest, vouchedAddresses } from '../../domain/manifest/manifest.ts';
+import {
+  type AddressProof,
+  type Manifest,
+  parseManifest,
+  type SignedManifest,
+  vouchedAddresses,
+} from '../../domain/manifest/manifest.ts';
 import { headOf, type ManifestHead } from '../../domain/manifest/manifest-head.ts';
 import { lackOfSignatures, type PinnedKeys } from '../../domain/manifest/manifest-signature.ts';
 import { checkMark, readMark } from './serial-mark.ts';
@@ -17,15 +23,6 @@ type Place = { projectId: string; leaf: number };
 export type InstalledManifest = SignedManifest & {
   head: ManifestHead;
   places: ReadonlyMap<string, ReadonlyMap<string, Place>>;
-};
-
-/** What shows anybody who knows a pinned key that an address is vouched for. */
-export type AddressProof = {
-  head: string;
-  signatures: SignedManifest['signatures'];
-  network: string;
-  projectId: string;
-  path: string[];
 };
 
 /** 0.3 µs; one in JavaScript takes eight times as long. */

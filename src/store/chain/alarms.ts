@@ -1,5 +1,6 @@
 import type { Network } from '../../domain/network.ts';
-import { answerOf } from '../db/rows-of.ts';
+import { ANY_NETWORK } from '../db/any-network.ts';
+import { answerOf, commandOf } from '../db/rows-of.ts';
 import { sealColumn, sealOf } from '../db/seal.ts';
 import { SEALED_ALARM } from '../db/sealed-tables.ts';
 import { count, isAsSealed, listColumns, type Row, text } from '../db/statement.ts';
@@ -32,6 +33,9 @@ export const ALARM_KINDS = [
   'database-restored',
   'backup-failed',
   'backup-old',
+  'database-full',
+  'network-unwatched',
+  'clock-wrong',
 ] as const;
 
 export type AlarmKind = (typeof ALARM_KINDS)[number];
@@ -83,6 +87,17 @@ export const resolveAlarms = answerOf(
    where network = $1 and kind = $2 and ($3::text is null or subject = $3) and resolved_at is null returning id`,
   (network: Network, kind: AlarmKind, subject: string | null = null) => [network, kind, subject],
   ({ length }) => length,
+);
+
+/**
+ * Closes the open alarms of kinds that are raised again each minute while they last and were not seen for ten: whoever saw them runs no
+ * more.
+ */
+export const resolveUnseenAlarms = commandOf(
+  'alarms-resolve-unseen',
+  `update alarms set resolved_at = now()
+   where network in ${ANY_NETWORK} and kind = any($1) and resolved_at is null and seen_at < now() - interval '10 minutes'`,
+  (kinds: readonly AlarmKind[]) => [[...kinds]],
 );
 
 /** The open alarms of a network, oldest first, at most 100. What somebody made up is told without its words. Those of projects come last, because there may be many. */

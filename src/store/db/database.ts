@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { AppError } from '../../domain/errors.ts';
+import { shortageBehind } from '../../domain/shortage.ts';
 import { type AddressChecks, lacksKey, readAddresses } from './address-column.ts';
 import { type Admission, createAdmission } from './admit-server.ts';
 import { keepListening } from './listen.ts';
@@ -45,12 +46,14 @@ export type DatabaseOptions = {
   addressChecks?: AddressChecks;
   /** Seals what is written, and examines what is read; absent: neither. */
   seals?: Seals;
+  /** Hears each time that the database refuses a statement because it is short of something: disk, memory, connections. */
+  onShortage?(what: string): void;
 };
 
 /** The seals of a process: `open` finds the keys when they are needed first; `null` where there are none. `mayCreate`: to seal with. */
 export type Seals = { judge: SealJudge; open(sql: Sql, mayCreate: boolean): Promise<Sealer | null> };
 
-type Watch = Pick<DatabaseOptions, 'addressChecks' | 'seals'>;
+type Watch = Pick<DatabaseOptions, 'addressChecks' | 'seals' | 'onShortage'>;
 
 /** How long a request waits for a free connection before it answers 503: shorter than any client's patience. */
 export const CONNECT_TIMEOUT_MS = 5000;
@@ -124,7 +127,8 @@ export function openDatabase(options: DatabaseOptions): Database {
 }
 
 /** Statements on a pool or on one connection. Errors beside those of PostgreSQL: `ADDRESS_DAMAGED`, `ADDRESS_NOT_VOUCHED`, `ROW_CHANGED`. */
-export function sqlOn(queryable: pg.Pool | pg.ClientBase, { addressChecks, seals }: Watch = {}): Sql {
+export function sqlOn(queryable: pg.Pool | pg.ClientBase, { addressChecks, seals, onShortage }: Watch = {}): Sql {
+  const fail = (error: unknown) => rethrow(error, onShortage);
   const sql: Sql = {
     run: async (statement, parameters) => {
       const { name, text, sealColumns, addressColumns } = statement;
@@ -132,7 +136,7 @@ export function sqlOn(queryable: pg.Pool | pg.ClientBase, { addressChecks, seals
       const isWritten = parameters.some(isSealParameter);
       const sealer = isRead || isWritten ? ((await seals?.open(sql, isWritten)) ?? null) : null;
       const query = { name, text, values: parameters.map((value) => bindable(value, sealer)) };
-      const { rows } = await (queryable as pg.Pool).query(query).catch(rethrow);
+      const { rows } = await (queryable as pg.Pool).query(query).catch(fail);
       const judge = seals?.judge ?? null;
       if (sealer !== null && lacksKey(statement, rows, sealer)) await sealer.reload();
       readAddresses(statement, rows, addressChecks, sealer && judge && { sealer, judge });
@@ -143,7 +147,7 @@ export function sqlOn(queryable: pg.Pool | pg.ClientBase, { addressChecks, seals
     script: async (text) => {
       // The types do not know that a query has a timeout of its own.
       const query: pg.QueryConfig & { query_timeout: number } = { text, query_timeout: SCRIPT_TIMEOUT_MS };
-      await (queryable as pg.Pool).query(query).catch(rethrow);
+      await (queryable as pg.Pool).query(query).catch(fail);
     },
   };
   return sql;
@@ -169,16 +173,17 @@ async function inTransaction<Result>(
   work: (tx: Sql) => Promise<Result>,
   watch: Watch,
 ): Promise<Result> {
-  const client = await pool.connect().catch(rethrow);
+  const fail = (error: unknown) => rethrow(error, watch.onShortage);
+  const client = await pool.connect().catch(fail);
   // The pool listens only while a connection is idle, and an error event without a listener would end the process. The statement under way,
   // or the next one, reports the loss.
   client.on('error', ignoreLoss);
   let broken = true;
   try {
-    await client.query(begin).catch(rethrow);
+    await client.query(begin).catch(fail);
     try {
       const result = await work(sqlOn(client, watch));
-      await client.query('commit').catch(rethrow);
+      await client.query('commit').catch(fail);
       broken = false;
       return result;
     } catch (error) {
@@ -201,6 +206,7 @@ async function inTransaction<Result>(
 
 function ignoreLoss(): void {}
 
+/** A server that is short of something goes on. */
 function isAway(error: unknown): boolean {
-  return error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE';
+  return error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE' && shortageBehind(error) === null;
 }

@@ -1,10 +1,16 @@
 import { AppError } from '../../domain/errors.ts';
+import { shortageOf } from '../../domain/shortage.ts';
 
-/** Throws an error of node-postgres on: as `DATABASE_UNAVAILABLE` where it is that the database does not answer. */
-export function rethrow(error: unknown): never {
+/**
+ * Throws an error of node-postgres on: as `DATABASE_UNAVAILABLE` where it is that the database does not answer, or is short of something,
+ * of which `onShortage` is told.
+ */
+export function rethrow(error: unknown, onShortage?: (what: string) => void): never {
   if (!isUnavailable(error)) throw error;
   const reason = error instanceof Error ? error.message : String(error);
-  throw new AppError('DATABASE_UNAVAILABLE', `the database does not answer: ${reason}`, {
+  const shortage = shortageOf((error as { code?: unknown }).code);
+  if (shortage !== null) onShortage?.(shortage);
+  throw new AppError('DATABASE_UNAVAILABLE', `${shortage ?? 'the database does not answer'}: ${reason}`, {
     retryable: true,
     cause: error,
   });

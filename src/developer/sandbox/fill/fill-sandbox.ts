@@ -46,7 +46,7 @@ export async function fillSandbox(
   await refuseRealLedger(db);
   const random = seededRandom(seed);
   const end = now();
-  const project = await createProject(deps, actor, {
+  const project = await createProject({ ...deps, networks: ['devnet'] }, actor, {
     ...{ name: `Filled shop of ${invoices} invoices`, network: 'devnet', expected: null },
     ...{
       maxSurchargeMicro: MAX_SURCHARGE_MICRO,

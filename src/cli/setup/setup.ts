@@ -1,0 +1,65 @@
+import { randomBytes } from 'node:crypto';
+import { lstat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { AppError } from '../../domain/errors.ts';
+import { createMasterKey } from '../../runtime/key-ring.ts';
+import { writePrivateFile } from '../../runtime/private-file.ts';
+import type { Result, Terminal } from '../terminal/terminal.ts';
+
+/** A host name as a certificate can have it, without a port: Caddy gets one for it. */
+const HOST = /^(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]$/;
+
+/** Writes the secrets of a new installation, once: who has another master key cannot open what the first one encrypted. */
+export async function printSetup(_: Terminal, { site, output }: { site: string; output: string }): Promise<Result> {
+  const host = site.toLowerCase();
+  if (!HOST.test(host)) {
+    throw new AppError('INVALID_ARGUMENT', '--site takes the name of a host alone, as in pay.example.com');
+  }
+  const text = compose(host);
+  if (output === '-') return { data: { file: null, text }, text: text.trimEnd() };
+  const file = resolve(output);
+  if (await isThere(file)) {
+    throw new AppError(
+      'CONFLICT',
+      `${output} is there already, and holds the keys of an installation: nothing was written. Give another --output, or move it away`,
+    );
+  }
+  await writePrivateFile(file, text);
+  return {
+    data: { file, site: host },
+    text: `${output} is written: it holds the secrets of this installation. Keep a copy of QUITTANCE_MASTER_KEY elsewhere.`,
+    next: `Fill in the nodes there, and then: docker compose up -d`,
+  };
+}
+
+async function isThere(file: string): Promise<boolean> {
+  try {
+    await lstat(file);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw error;
+  }
+}
+
+function compose(host: string): string {
+  const secret = () => randomBytes(24).toString('base64url');
+  return `# Of compose.yaml, by "quittance setup". Who can read this file has the database and the keys of this installation.
+QUITTANCE_SITE=${host}
+
+# Nodes of the main network, or of the test network Nile, of at least two operators: docs/configuration.md, "Networks".
+QUITTANCE_MAINNET_NODES=
+QUITTANCE_NILE_NODES=
+# A key of TronGrid, if nodes of trongrid.io are among them.
+QUITTANCE_TRON_API_KEY=
+
+# Encrypts secrets and seals rows. Without it a backup is of little use: keep a copy where no copy of the database is.
+QUITTANCE_MASTER_KEY=${createMasterKey().bytes.toString('base64')}
+# Whoever has the private key of this public key of age (age1…) can read backups. Without one the master key can.
+QUITTANCE_BACKUP_RECIPIENT=
+
+# Of PostgreSQL, which nobody outside reaches: the user who owns the tables, and the one that the service is.
+POSTGRES_PASSWORD=${secret()}
+QUITTANCE_DATABASE_PASSWORD=${secret()}
+`;
+}

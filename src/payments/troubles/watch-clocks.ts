@@ -1,0 +1,94 @@
+import { judgeClocks, MOST_MS, type Verdict } from '../../domain/clocks.ts';
+import { isLocalNetwork, type Network } from '../../domain/network.ts';
+import { type UnixMs, unixMs } from '../../domain/time.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { readClocks } from '../../store/chain/clocks.ts';
+import type { Sql } from '../../store/db/database.ts';
+import { type ChainClock, createChainClock } from './chain-clock.ts';
+import { describeClocks } from './describe-clocks.ts';
+import type { Troubles } from './troubles.ts';
+
+const LOOK_MS = 5000;
+/** An answer that took longer does not say when the database read its clock. */
+const MOST_WAIT_MS = 5000;
+/** Between two looks the clock went on by so much more or less than time did: somebody set it. */
+const JUMP_MS = 2000;
+
+export type ClockWatch = {
+  /** The process's clock, put right while two others agree that it is wrong. */
+  clock: Clock;
+  /** No later than any of the clocks shows: for what deletes, and what ends for good. Nothing has passed before the first look. */
+  certainNow(): UnixMs;
+  /** Compares the clocks, every few seconds. */
+  look(db: Sql): Promise<void>;
+};
+
+type Deps = {
+  clock: Clock;
+  troubles: Troubles;
+  networks: readonly Network[];
+  /** Names the machine to the operator. */
+  host: string;
+  monotonicMs?(): number;
+};
+
+/** What it goes by: how far from its own clock, and whose word that is. */
+type Correction = { byMs: number; from: 'database' | 'chain' } | null;
+
+/**
+ * Compares the process's clock with those of the database and of the chain. The time of a local network is its user's, and is not compared.
+ */
+export function createClockWatch({
+  clock,
+  troubles,
+  networks,
+  host,
+  monotonicMs = () => performance.now(),
+}: Deps): ClockWatch {
+  const chain = createChainClock(monotonicMs);
+  const followed = networks.filter((network) => !isLocalNetwork(network));
+  let correction: Correction = null;
+  let last: { process: number; ms: number } | null = null;
+  let known: { database: number; chain: number | null } | null = null;
+  const now = () => Math.round(clock.now() + (correction?.byMs ?? 0));
+  return {
+    clock: { now },
+    certainNow: () =>
+      unixMs(known === null ? 0 : Math.min(now(), known.database, known.chain ?? Number.POSITIVE_INFINITY)),
+    look: async (db) => {
+      const startMs = monotonicMs();
+      if (last !== null && startMs - last.ms < LOOK_MS) return;
+      const { databaseAt: database, chains } = await readClocks(db, followed);
+      const ms = monotonicMs();
+      if (database === null || ms - startMs > MOST_WAIT_MS) return;
+      const process = clock.now();
+      const hasJumped = last !== null && Math.abs(process - last.process - (ms - last.ms)) > JUMP_MS;
+      last = { process, ms };
+      const shown = chain.note(chains);
+      known = { database, chain: shown?.headTime ?? null };
+      const verdict = judgeClocks({ process, database, chain: shown });
+      correction = correct(hasJumped ? null : correction, verdict, { process, database, chain: shown });
+      const detail = describeClocks(verdict, correction !== null);
+      const subject = verdict.kind === 'database' ? 'database' : host;
+      troubles.set(
+        'clock-wrong',
+        detail === null ? [] : [{ kind: 'clock-wrong', network: null, subject, detail, isReady: true }],
+      );
+    },
+  };
+}
+
+type Shown = { process: number; database: number; chain: ChainClock | null };
+
+/** Behind the chain it goes by recorded blocks, which most producers built on: a single one could make a block of later. */
+function correct(former: Correction, { kind }: Verdict, { process, database, chain }: Shown): Correction {
+  if (kind === 'process') return { byMs: database - process, from: 'database' };
+  if (kind === 'both') {
+    const byMs = (chain?.solidTime ?? 0) - process;
+    // Where the chain is not seen for a while, its last block gets older, and the clock stays as wrong as it was.
+    if (byMs >= MOST_MS || former?.from === 'chain') return { byMs: Math.max(byMs, former?.byMs ?? 0), from: 'chain' };
+    return null;
+  }
+  const isOver = kind === 'right' && (former?.from === 'database' || chain?.isLive === true);
+  return isOver ? null : former;
+}

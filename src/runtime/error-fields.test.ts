@@ -1,0 +1,170 @@
+import { connect } from 'node:net';
+import { types } from 'node:util';
+import pg from 'pg';
+import { Client as HttpClient } from 'undici';
+import { describe, expect, test } from 'vitest';
+import { AppError } from '../domain/errors.ts';
+import { createLogger } from './log.ts';
+
+const SECRET = 'C4N4RYxyz0123456789';
+const SQL = 'select id from invoices where checkout_token = $1';
+/** What a client of node-postgres holds: the keys of its connection, and the text of every prepared statement. */
+const client = Object.assign(
+  Object.create({ constructor: class Client {} }),
+  { secretKey: 987_654_321, processID: 4711, connection: { parsedStatements: { one: SQL.repeat(300) } } },
+  { password: SECRET },
+);
+
+function lineOf(error: unknown): { line: string; err: Record<string, unknown> } {
+  const lines: string[] = [];
+  const log = createLogger({ level: 'trace', destination: { write: (line: string) => void lines.push(line) } });
+  log.warn({ err: error }, 'failed');
+  const line = lines.join('');
+  return { line, err: JSON.parse(line).err };
+}
+
+async function thrownBy(work: () => Promise<unknown>): Promise<unknown> {
+  return work().then(
+    () => {
+      throw new Error('nothing was thrown');
+    },
+    (error: unknown) => error,
+  );
+}
+
+function databaseError(more: object): Error {
+  const error = new pg.DatabaseError(
+    'duplicate key value violates unique constraint "invoices_external_id"',
+    200,
+    'error',
+  );
+  return Object.assign(error, {
+    code: '23505',
+    severity: 'ERROR',
+    table: 'invoices',
+    routine: '_bt_check_unique',
+    ...more,
+  });
+}
+
+const httpError = () =>
+  thrownBy(async () => {
+    const http = new HttpClient('http://127.0.0.1:1');
+    try {
+      await http.request({ path: '/', method: 'POST', body: SECRET, headers: { 'x-api-key': SECRET } });
+    } finally {
+      await http.destroy();
+    }
+  });
+
+const socketError = () =>
+  thrownBy(() => new Promise((resolve, reject) => connect(1, '127.0.0.1', () => resolve(null)).on('error', reject)));
+
+const cyclic = () => {
+  const error = new Error('around');
+  return Object.assign(error, { cause: new AggregateError([error, error, error], 'again', { cause: error }) });
+};
+
+const hostile = () => {
+  const refuse = () => {
+    throw new Error(SECRET);
+  };
+  return Object.defineProperties(new Error('hostile'), {
+    ...{
+      code: { get: refuse },
+      cause: { get: refuse },
+      stack: { get: refuse },
+      client: { enumerable: true, get: refuse },
+    },
+  });
+};
+
+describe('an error in the log', () => {
+  test.each([
+    ['of the database', () => databaseError({ client, detail: `Key (token)=(${SECRET}) already exists.`, where: SQL })],
+    [
+      'of the database about a value',
+      () => databaseError({ code: '22P02', message: `invalid input syntax for type uuid: "${SECRET}"` }),
+    ],
+    [
+      'of a connection that was lost',
+      () => Object.assign(new Error('terminating connection'), { code: '57P01', client }),
+    ],
+    ['of the system', socketError],
+    ['of HTTP', httpError],
+    [
+      'of ours around one of the database',
+      () => new AppError('DATABASE_UNAVAILABLE', 'away', { retryable: true, cause: databaseError({ client }) }),
+    ],
+    [
+      'of several',
+      () =>
+        new AggregateError(
+          Array.from({ length: 500 }, () => databaseError({ client })),
+          'all failed',
+        ),
+    ],
+    ['that is its own cause', cyclic],
+    [
+      'with ten thousand causes',
+      () =>
+        Array.from({ length: 10_000 }).reduce<Error>((cause) => new Error('x', { cause }), databaseError({ client })),
+    ],
+    ['that throws when it is read', hostile],
+    [
+      'that can be read by nobody',
+      () =>
+        new Proxy(new Error('x'), {
+          get: () => {
+            throw new Error(SECRET);
+          },
+          getPrototypeOf: () => {
+            throw new Error(SECRET);
+          },
+        }),
+    ],
+    [
+      'with a very long message',
+      () => Object.assign(new Error('x'.repeat(1_000_000)), { code: 'y'.repeat(1_000_000) }),
+    ],
+    ['that is none', () => ({ message: 'thrown as it is', client })],
+    ['that is a text', () => 'thrown as it is'],
+  ])('%s is short, and shows no secret, no statement and no value', async (_, make) => {
+    // A promise is told without reading what may not be read.
+    const made: unknown = make();
+    const { line } = lineOf(types.isPromise(made) ? await made : made);
+    expect(line.length).toBeLessThan(6000);
+    expect(line).not.toContain(SECRET);
+    expect(line).not.toContain(SQL);
+    expect(line).not.toContain('987654321');
+  });
+
+  test('tells what it is, where it comes from, and why', async () => {
+    const { err } = lineOf(
+      new AppError('DATABASE_UNAVAILABLE', 'away', { retryable: true, cause: databaseError({ client }) }),
+    );
+    expect(err).toMatchObject({ type: 'AppError', message: 'away', code: 'DATABASE_UNAVAILABLE', retryable: true });
+    expect(err['stack']).toMatch(/^ +at .*error-fields\.test/);
+    expect(err['cause']).toMatchObject({ code: '23505', table: 'invoices', routine: '_bt_check_unique' });
+    expect(lineOf(await socketError()).err).toMatchObject({ code: 'ECONNREFUSED', syscall: 'connect', port: 1 });
+    expect(lineOf(new AggregateError([databaseError({})], 'all')).err).toMatchObject({ errors: [{ code: '23505' }] });
+  });
+
+  test('under any name, in a list, and deep down, is one', () => {
+    const lines: string[] = [];
+    const log = createLogger({ level: 'trace', destination: { write: (line: string) => void lines.push(line) } });
+    log.warn(
+      {
+        failure: databaseError({ client }),
+        all: [databaseError({ client })],
+        a: { b: databaseError({ client }) },
+        client,
+      },
+      'x',
+    );
+    const { failure, all, a, client: named } = JSON.parse(lines.join(''));
+    for (const each of [failure, all[0], a.b]) expect(each).toMatchObject({ code: '23505', table: 'invoices' });
+    expect(named).toBe('[Client]');
+    expect(lines.join('')).not.toContain('parsedStatements');
+  });
+});

@@ -1,0 +1,31 @@
+import { NETWORKS, type Network } from '../../domain/network.ts';
+import { rowsOf } from '../db/rows-of.ts';
+import { text } from '../db/statement.ts';
+
+/** A watcher that stands still for so long was not replaced by one that stands by, which takes 10 s. */
+export const UNWATCHED_MS = 60_000;
+
+/**
+ * Who watches each network. `wasWatched`: a watcher ever held its lease, or followed its blocks; both rows stay. `seenAt`: when the last
+ * lease ended, `null` where one is held or none ever was. `isSilent`: none is held, and none was for `UNWATCHED_MS`. `takesMoney`: it has
+ * an active address.
+ */
+export const findWatchedNetworks = rowsOf(
+  'watched-networks',
+  {
+    network: text<Network>(),
+    wasWatched: 'bool',
+    isWatched: 'bool',
+    isSilent: 'bool',
+    takesMoney: 'bool',
+    seenAt: 'timestamptz?',
+  },
+  `select n.network, l.name is not null or exists (select from chain_cursors c where c.network = n.network) as was_watched,
+     coalesce(l.expires_at > now(), false) as is_watched,
+     coalesce(l.expires_at <= now() - ${UNWATCHED_MS} * interval '1 millisecond', true) as is_silent,
+     exists (select from projects p join addresses a on a.project_id = p.id
+             where p.network = n.network and a.retired_at is null) as takes_money,
+     case when l.expires_at <= now() then l.expires_at end as seen_at
+   from unnest($1::text[]) n (network) left join leases l on l.name = 'watcher:' || n.network`,
+  (networks: readonly Network[] = NETWORKS) => [[...networks]],
+);

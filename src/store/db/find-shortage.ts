@@ -1,0 +1,29 @@
+import type { Database } from './database.ts';
+import { answerOf } from './rows-of.ts';
+import { count } from './statement.ts';
+
+/** Little memory, and the disk that tables are on: what needs more than that is written to a temporary file. */
+const choose = answerOf(
+  'shortage-find-settings',
+  { memory: 'text', place: 'text' },
+  "select set_config('work_mem', '64kB', true) as memory, set_config('temp_tablespaces', '', true) as place",
+  () => [],
+  () => undefined,
+);
+
+/** Some three megabytes. The file is gone when the statement ends. */
+const fill = answerOf(
+  'shortage-find',
+  { count },
+  'select count(*) as count from generate_series(1, 100000)',
+  () => [],
+  () => undefined,
+);
+
+/** Writes a file of some megabytes where the database is, and leaves nothing. Error: `DATABASE_UNAVAILABLE` where there is no room. */
+export async function findShortage(db: Pick<Database, 'snapshot'>): Promise<void> {
+  await db.snapshot(async (tx) => {
+    await choose(tx);
+    await fill(tx);
+  });
+}

@@ -1,0 +1,105 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createLogger } from '../../src/runtime/log.ts';
+import { findOpenAlarms } from '../../src/store/chain/alarms.ts';
+import { acquireLease, watcherLease } from '../../src/store/chain/leases.ts';
+import { runCli } from '../cli/run-cli.ts';
+import { runSql } from '../contract/sql.ts';
+import {
+  call,
+  createInvoice,
+  createTestProject,
+  eventually,
+  startTestService,
+  type TestProject,
+  type TestService,
+} from '../support/service.ts';
+
+let service: TestService;
+let live: TestProject;
+const lines: string[] = [];
+const log = createLogger({ level: 'info', destination: { write: (line: string) => void lines.push(line) } });
+/** Only the local network is set up; there is a shop on the main one. */
+beforeEach(async () => {
+  lines.length = 0;
+  service = await startTestService({ log });
+  live = await createTestProject(service.db, { network: 'mainnet', wasWatched: false });
+});
+afterEach(() => service.stop());
+
+const SILENT = `update leases set expires_at = now() - interval '61 seconds' where name = 'watcher:mainnet'`;
+const kinds = async () => (await findOpenAlarms(service.db, 'mainnet')).map(({ kind }) => kind);
+const readyz = async () => (await call(`${service.url}/readyz`)).body;
+
+test('an invoice on a network that nobody ever watched is refused, and nothing is used up', async () => {
+  const order = { apiKey: live.apiKey, idempotencyKey: 'one', body: { externalId: 'one' } };
+  const refused = await createInvoice(service, order);
+  expect(refused).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
+  expect(refused.body.detail).toContain('the network of this project, mainnet, is not set up on this server');
+  expect(refused.headers['retry-after']).toBe('60');
+  expect(await runSql(service, 'select from invoices')).toHaveLength(0);
+  // The other shop goes on.
+  expect(await createInvoice(service)).toMatchObject({ status: 201 });
+
+  await acquireLease(service.db, watcherLease('mainnet'), 'another process', 60_000);
+  expect(await createInvoice(service, order)).toMatchObject({ status: 201 });
+});
+
+test('a watcher that is down keeps no invoice from being made, and is an alarm', async () => {
+  await acquireLease(service.db, watcherLease('mainnet'), 'another process', 60_000);
+  service.clock.advance(61_000);
+  expect((await readyz()).troubles).toBeUndefined();
+  await runSql(service, SILENT);
+  service.clock.advance(16_000);
+  await eventually(kinds, (open) => open.includes('network-unwatched'));
+  const [alarm] = await findOpenAlarms(service.db, 'mainnet');
+  expect(alarm?.detail).toMatch(/^no watcher of mainnet has been seen since \d{4}-.*set QUITTANCE_MAINNET_NODES/);
+  expect(await createInvoice(service, { apiKey: live.apiKey })).toMatchObject({ status: 201 });
+  expect(await readyz()).toMatchObject({
+    status: 'ready',
+    troubles: [{ kind: 'network-unwatched', network: 'mainnet' }],
+    networks: { mainnet: { blind: true, reason: 'no watcher works on it', alarms: ['network-unwatched'] } },
+  });
+
+  await acquireLease(service.db, watcherLease('mainnet'), 'another process', 60_000);
+  service.clock.advance(16_000);
+  await eventually(kinds, (open) => !open.includes('network-unwatched'));
+  await eventually(readyz, (body) => body.troubles === undefined);
+  const told = lines.map((line) => JSON.parse(line)).filter(({ alarm }) => alarm === 'network-unwatched');
+  expect(told.map(({ level, network }) => [level, network])).toEqual([
+    ['error', 'mainnet'],
+    ['info', 'mainnet'],
+  ]);
+});
+
+test('an alarm whose process ended is closed by another after ten minutes', async () => {
+  await acquireLease(service.db, watcherLease('mainnet'), 'another process', 60_000);
+  await runSql(service, SILENT);
+  service.clock.advance(61_000);
+  await eventually(kinds, (open) => open.includes('network-unwatched'));
+  await service.stopService();
+  await runSql(service, `update alarms set seen_at = now() - interval '11 minutes'`);
+  await runSql(service, `update leases set expires_at = now() + interval '1 hour' where name = 'watcher:mainnet'`);
+  await service.restart();
+  await eventually(kinds, (open) => open.length === 0);
+});
+
+test('each start names it, and so does making a project', async () => {
+  const named = () => lines.filter((line) => line.includes('no watcher of mainnet has ever run'));
+  expect(named()).toHaveLength(0);
+  for (let start = 1; start <= 2; start += 1) {
+    await service.restart();
+    await eventually(named, ({ length }) => length === start);
+  }
+  const env = {
+    DATABASE_URL: service.connectionString,
+    ...{ QUITTANCE_DEVNET_NODES: service.devnet.url, QUITTANCE_DEVNET_USDT: service.devnet.usdtContract },
+  };
+  const make = (network: string, ...more: string[]) =>
+    runCli(['project', 'create', '--name', 'Shop', '--network', network, ...more], { env });
+  expect(await make('mainnet')).toMatchObject({
+    code: 0,
+    stderr: expect.stringMatching(/^warning: no watcher of mainnet has ever run.*\(503\)\nnext: /m),
+  });
+  expect((await make('mainnet', '--json')).json.warning).toContain('no watcher of mainnet has ever run');
+  expect((await make('devnet', '--json')).json.warning).toBeUndefined();
+});
