@@ -56,6 +56,7 @@ test('an empty environment is the sandbox with every default', () => {
     trustProxy: [],
     masterKeys: null,
     backupRecipients: [],
+    backups: null,
     addressManifest: null,
     webhooks: { localTargets: true, retentionDays: 90 },
     rateLimit: { perSecond: 100, burst: 200 },
@@ -439,6 +440,12 @@ const bad: [variable: string, value: string, says: string, rest?: NodeJS.Process
   ['QUITTANCE_BACKUP_RECIPIENT', 'age1short', 'no public key of age'],
   ['QUITTANCE_BACKUP_RECIPIENT', `AGE-SECRET-KEY-1${'Q'.repeat(58)}`, 'is a secret key'],
   ['QUITTANCE_BACKUP_RECIPIENT', `${AGE_KEY},${AGE_KEY}`, '1 to 20 different'],
+  ['QUITTANCE_BACKUP_DIR', '~/backups', 'starts with "~"'],
+  ['QUITTANCE_BACKUP_DIR', '/backups', 'set QUITTANCE_MASTER_KEY', DATABASE],
+  ['QUITTANCE_BACKUP_INTERVAL_HOURS', '0', 'from 1 to 168', { QUITTANCE_BACKUP_DIR: '/backups' }],
+  ['QUITTANCE_BACKUP_INTERVAL_HOURS', '24', 'without QUITTANCE_BACKUP_DIR'],
+  ['QUITTANCE_BACKUP_KEEP', '1', 'from 2 to 1000', { QUITTANCE_BACKUP_DIR: '/backups' }],
+  ['QUITTANCE_BACKUP_KEEP', '7', 'without QUITTANCE_BACKUP_DIR'],
   ['QUITTANCE_WEBHOOK_LOCAL_TARGETS', 'yes', 'one of allow, deny'],
   ['QUITTANCE_DELIVERY_RETENTION_DAYS', '0', 'from 1 to 3650'],
   ['QUITTANCE_DELIVERY_RETENTION_DAYS', '3651', 'from 1 to 3650'],
@@ -455,6 +462,18 @@ test.each(bad)('%s=%s is refused: %s', (variable, value, says, rest = {}) => {
 
 test('every variable has a case that is refused', () => {
   expect([...new Set(bad.map(([variable]) => variable))].sort()).toEqual([...VARIABLES].sort());
+});
+
+test('scheduled backups have an absolute path, an interval and a number, and say where they have no effect', () => {
+  const backups = { ...NILE, QUITTANCE_BACKUP_DIR: '/backups', QUITTANCE_BACKUP_INTERVAL_HOURS: '6' };
+  expect(accepted({ ...backups, QUITTANCE_BACKUP_RECIPIENT: AGE_KEY }).backups).toEqual({
+    ...{ directory: '/backups', intervalMs: 6 * 3_600_000, keep: 14, recipients: [AGE_KEY] },
+  });
+  const warned = (env: Record<string, string>) => readConfig(env).warnings.map(({ variable }) => variable);
+  expect(warned(backups)).not.toContain('QUITTANCE_BACKUP_DIR');
+  expect(warned({ QUITTANCE_BACKUP_DIR: '/backups' })).toContain('QUITTANCE_BACKUP_DIR');
+  const others = { ...DATABASE, QUITTANCE_MASTER_KEY: FIRST_KEY, QUITTANCE_ROLES: 'api,webhooks' };
+  expect(warned({ ...backups, ...others })).toContain('QUITTANCE_BACKUP_DIR');
 });
 
 test('a private network without its USDT contract is refused', () => {

@@ -58,6 +58,8 @@ export type Config = Readonly<{
   masterKeys: readonly string[] | null;
   /** Public keys of age that backups are encrypted to; none: they are not. */
   backupRecipients: readonly string[];
+  /** Where backups are made, how often, and how many are kept; `null`: none are. */
+  backups: Readonly<{ directory: string; intervalMs: number; keep: number; recipients: readonly string[] }> | null;
   /** Where the signed list of addresses is, who signs it, and what is done about others; `null`: there is none. */
   addressManifest: Readonly<{ path: string; pinned: PinnedKeys; mode: 'warn' | 'enforce'; dataDir: string }> | null;
   webhooks: Readonly<{
@@ -117,6 +119,7 @@ function compose(read: ReadSettings): Config {
     trustProxy: settings.QUITTANCE_TRUST_PROXY,
     masterKeys: settings.QUITTANCE_MASTER_KEY ?? null,
     backupRecipients: settings.QUITTANCE_BACKUP_RECIPIENT ?? [],
+    backups: composeBackups(settings),
     addressManifest: composeManifest(settings, dataDir),
     webhooks: {
       localTargets: localTargets === 'allow',
@@ -130,6 +133,16 @@ function compose(read: ReadSettings): Config {
         .map(([network, { agreement }]) => `${network}: ${agreement}`)
         .join(', '),
     }),
+  };
+}
+
+function composeBackups(settings: Settings): Config['backups'] {
+  if (settings.QUITTANCE_BACKUP_DIR === undefined) return null;
+  return {
+    directory: resolve(settings.QUITTANCE_BACKUP_DIR),
+    intervalMs: settings.QUITTANCE_BACKUP_INTERVAL_HOURS * 3_600_000,
+    keep: settings.QUITTANCE_BACKUP_KEEP,
+    recipients: settings.QUITTANCE_BACKUP_RECIPIENT ?? [],
   };
 }
 

@@ -80,8 +80,30 @@ export function contradictions({ settings, present }: ReadSettings): ConfigProbl
     const variable = isSet('QUITTANCE_METRICS_PORT') ? 'QUITTANCE_METRICS_PORT' : 'QUITTANCE_PORT';
     add(variable, `is ${port}, which the API and the metrics cannot both have: give one of them another port.`);
   }
-  problems.push(...consoleProblems({ settings, present }));
+  problems.push(...backupProblems(present), ...consoleProblems({ settings, present }));
   return problems;
+}
+
+function backupProblems(present: ReadSettings['present']): ConfigProblem[] {
+  const isOn = present.has('QUITTANCE_BACKUP_DIR');
+  const idle = (['QUITTANCE_BACKUP_INTERVAL_HOURS', 'QUITTANCE_BACKUP_KEEP'] as const)
+    .filter((variable) => present.has(variable) && !isOn)
+    .map((variable) => {
+      const message = `${variable} means nothing without QUITTANCE_BACKUP_DIR: set that too, or unset this.`;
+      return { variable, message };
+    });
+  if (!isOn || !present.has('DATABASE_URL') || present.has('QUITTANCE_MASTER_KEY')) return idle;
+  const message =
+    'QUITTANCE_BACKUP_DIR is set, and nobody could tell its backups from others without the master key: set QUITTANCE_MASTER_KEY, the same for every process.';
+  return [...idle, { variable: 'QUITTANCE_BACKUP_DIR', message }];
+}
+
+function idleBackups({ settings, present }: Pick<ReadSettings, 'settings' | 'present'>): ConfigProblem[] {
+  const isReal = NODE_LISTS.some((variable) => present.has(variable));
+  const isMade = isReal && settings.QUITTANCE_ROLES?.includes('watcher') === true;
+  if (!present.has('QUITTANCE_BACKUP_DIR') || isMade) return [];
+  const why = isReal ? 'processes with the role watcher make backups' : 'the sandbox makes no backups';
+  return [{ variable: 'QUITTANCE_BACKUP_DIR', message: `QUITTANCE_BACKUP_DIR has no effect: ${why}.` }];
 }
 
 function consoleProblems({ settings, present }: Pick<ReadSettings, 'settings' | 'present'>): ConfigProblem[] {
@@ -160,7 +182,7 @@ function transportProblems(read: NodeSettings): { variable: Variable; message: s
 
 /** Settings that have no effect, or that are missing and probably should be there. */
 export function idleSettings({ settings, present }: ReadSettings): ConfigProblem[] {
-  const warnings: ConfigProblem[] = [];
+  const warnings = idleBackups({ settings, present });
   const warn = (variable: Variable, message: string) => warnings.push({ variable, message: `${variable} ${message}` });
   const isReal = NODE_LISTS.some((variable) => present.has(variable));
   if (isReal && !present.has('QUITTANCE_PUBLIC_URL')) {

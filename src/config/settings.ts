@@ -70,6 +70,9 @@ export const SETTINGS = {
     is: 'a comma-separated list of 1 to 20 different public keys of age',
     max: 20,
   }),
+  QUITTANCE_BACKUP_DIR: text(undefined, dataDirProblem),
+  QUITTANCE_BACKUP_INTERVAL_HOURS: integer(1, 168, 24, 'hours from one backup to the next'),
+  QUITTANCE_BACKUP_KEEP: integer(2, 1000, 14, 'verified backups that are kept'),
   QUITTANCE_ADDRESS_MANIFEST: text(undefined, dataDirProblem),
   QUITTANCE_MANIFEST_KEYS: single<PinnedKeys | undefined>(undefined, (keys) => {
     const parsed = parsePinnedKeys(keys);

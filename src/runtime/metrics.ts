@@ -6,6 +6,8 @@ export type Metrics = ReturnType<typeof createMetrics>;
 export function createMetrics() {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  // Sums of the gauges of that name, and named as only counters may be.
+  for (const what of ['handles', 'requests', 'resources']) registry.removeSingleMetric(`nodejs_active_${what}_total`);
   const labelled = labellersFor(registry);
   return {
     registry,
@@ -16,6 +18,7 @@ export function createMetrics() {
     ...projectMetrics(labelled),
     ...outcomeMetrics(labelled),
     ...pageMetrics(labelled),
+    ...backupMetrics(labelled),
     auditEntries: labelled.gauge()('quittance_audit_entries', 'Number of the newest entry of the audit log'),
     poolConnections: labelled.gauge('state')(
       'quittance_database_connections',
@@ -184,6 +187,16 @@ function outcomeMetrics(labelled: Labellers) {
       'Age of the oldest event that is still to be delivered, 0 if there is none',
     ),
   };
+}
+
+function backupMetrics(labelled: Labellers) {
+  const backupAge = labelled.gauge()(
+    'quittance_backup_age_seconds',
+    'Age of the newest backup of QUITTANCE_BACKUP_DIR that was verified; absent where there is none, and in processes that make none',
+  );
+  // Without labels it would begin with 0, as if one had just been made.
+  backupAge.remove();
+  return { backupAge };
 }
 
 function pageMetrics(labelled: Labellers) {

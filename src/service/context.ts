@@ -17,6 +17,7 @@ import type { ServiceOptions } from './service-options.ts';
 export type Context = Databases &
   Known & {
     config: ServiceOptions['config'];
+    connection: ServiceOptions['connection'];
     keyRing: KeyRing | null;
     log: Logger;
     clock: Clock;
@@ -41,7 +42,7 @@ export type Context = Databases &
 type NetworkPool = NetworkConfig & { network: Network; pool: NodePool };
 
 export function createContext(options: ServiceOptions, databases: Databases, known: Known): Context {
-  const { config, keyRing, log, blockMs = SLOT_MS, lagMs } = options;
+  const { config, connection, keyRing, log, blockMs = SLOT_MS, lagMs } = options;
   const { clock, certainNow } = known.clocks;
   const now = () => unixMs(clock.now());
   const metrics = createMetrics();
@@ -50,7 +51,18 @@ export function createContext(options: ServiceOptions, databases: Databases, kno
   return {
     ...databases,
     ...known,
-    ...{ config, keyRing, log, clock, metrics, blockMs, now, certainNow, requestShare: createRequestShare() },
+    ...{
+      config,
+      connection,
+      keyRing,
+      log,
+      clock,
+      metrics,
+      blockMs,
+      now,
+      certainNow,
+      requestShare: createRequestShare(),
+    },
     ...(lagMs === undefined ? {} : { lagMs }),
     random: pooledRandom,
     networks: networks.map(([network]) => network),

@@ -12,14 +12,15 @@ import { startCapacityWatch } from '../payments/watch-capacity.ts';
 import { startGuaranteeWatch } from '../payments/watch-guarantees.ts';
 import { startOrderFloodWatch } from '../payments/watch-order-floods.ts';
 import type { Context } from './context.ts';
+import { startBackups } from './start-backups.ts';
 
 /**
  * The role `watcher`. A watcher runs for each network, and beside it the comparisons: of the books with the chain, of the schema with the
- * release, of the rows with their inventory; the walk through the audit log; and what waits for its time.
+ * release, of the rows with their inventory; the walk through the audit log; what waits for its time; and backups.
  */
 export async function startWatchers(context: Context): Promise<{ stop(): Promise<void> }[]> {
   const headMark = await openHeadMark(context.config.dataDir);
-  return context.pools.map(({ network, pool, usdt, agreement }) => {
+  return context.pools.map(({ network, pool, usdt, agreement }, index) => {
     const watcher = startWatcher({
       ...context,
       network,
@@ -38,7 +39,9 @@ export async function startWatchers(context: Context): Promise<{ stop(): Promise
     const changes = startAddressChangeWatch({ ...context, network, usdt, isLeader: watcher.isLeader });
     const inventory = startInventoryWatch({ ...context, network, isLeader: watcher.isLeader });
     const auditLog = startLogWatch({ ...context, network, headMark, isLeader: watcher.isLeader });
-    const parts = [watcher, reconciler, capacity, floods, guarantees, changes, auditLog, inventory];
+    // Whoever follows the first network, so one process at a time.
+    const backups = index === 0 ? startBackups(context, { network, isLeader: watcher.isLeader }) : [];
+    const parts = [watcher, reconciler, capacity, floods, guarantees, changes, auditLog, inventory, ...backups];
     // They stop together, because the watcher ends the requests to nodes that hang.
     return { stop: async () => void (await Promise.all(parts.map((part) => part.stop()))) };
   });

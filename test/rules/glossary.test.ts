@@ -14,7 +14,7 @@ const PLAIN = new Set(
   `accept acknowledge action activate activity actor add address admin admit advise ahead amount answer any api apply ask assert authenticate authorize auto backup balance behind
   binary block body buffer build by bytes caller canonical challenge change check choice cidr client clip close cluster code coin collect colour column command
   compare compose config confirm connect connection connector contact contract copy corpus count create creation csv damaged data database date db
-  deadline delete describe difference digest disable document download draw duration edit embedded enable encode encryption entry error event expire
+  deadline delete describe difference digest directory disable document download draw duration edit embedded enable encode encryption entry error event expire
   explanation export facts failure field file filter find finish fit flight follow follower following forget format from gather gauge given grpc hash header
   health hint history hold http id identity import in index initialize input insert inspect invalid invite ip issue item join json judge keep key
   keygen kind label likely limit line link list listen load lock log login logo loopback mac make mark measure merge message migrate mistake money

@@ -7,6 +7,7 @@ import { findRememberedPauses } from '../../store/chain/status.ts';
 import { createAlarms } from './alarms.ts';
 import { createFollower } from './follower.ts';
 import type { FollowDeps } from './following.ts';
+import { forgetGauges } from './forget-gauges.ts';
 import { type HeldLease, holdLease, type LeaseOptions } from './hold-lease.ts';
 import { createStatusRecorder } from './status-recorder.ts';
 import { createVisibility } from './visibility.ts';
@@ -39,6 +40,7 @@ export function startWatcher(deps: WatcherDeps): Watcher {
     maxPauseMs: MAX_PAUSE_MS,
     run: async (isStopping) => {
       const lease = held.current();
+      if (lease === null) await forgetGauges(deps.metrics, network);
       if (lease === null || !held.isHeld()) return Math.min(deps.blockMs, held.askMs);
       try {
         return await look.once(lease, isStopping);

@@ -1,5 +1,7 @@
+import { bech32 } from '@scure/base';
 import { AppError } from '../../domain/errors.ts';
 import { say } from '../../domain/message.ts';
+import { deriveKey, type MasterKey } from '../../runtime/key-ring.ts';
 
 /** https://age-encryption.org/v1: what `age -d` opens, too. */
 export const AGE_MAGIC = Buffer.from('age-encryption.org/v1\n');
@@ -45,12 +47,12 @@ export async function areIdentities(identities: readonly string[]): Promise<bool
 
 /**
  * Decrypts a source that is encrypted to the public key of one of `identities` (`AGE-SECRET-KEY-1…`), as the bytes come. It yields no
- * changed byte, and a missing end is an error. Errors: `BACKUP_ENCRYPTED` if no identity fits, and those of `damaged`.
+ * changed byte, and a missing end is an error. Errors: those of `file`, of which `refused` is for a source that no identity fits.
  */
 export async function* decryptWith(
   identities: readonly string[],
   source: AsyncIterable<Uint8Array>,
-  file: { path: string; damaged(reason: string): AppError },
+  file: { refused(cause: Error): AppError; damaged(reason: string): AppError },
 ): AsyncGenerator<Uint8Array> {
   const { Decrypter } = await import('age-encryption');
   const decrypter = new Decrypter();
@@ -70,11 +72,7 @@ export async function* decryptWith(
   } catch (error) {
     if (failed !== undefined) throw failed;
     if (error instanceof Error && error.message.startsWith('no identity matched')) {
-      throw new AppError(
-        'BACKUP_ENCRYPTED',
-        say`${file.path} is encrypted to another key than those of ${{ field: 'identities' }}: give the file with the secret key of one of its recipients`,
-        { cause: error },
-      );
+      throw file.refused(error);
     }
     throw file.damaged('it does not decrypt as a whole');
   }
@@ -90,10 +88,30 @@ export function countRecipients(start: Buffer): number | null {
   return start.toString('latin1', 0, end).split('\n-> ').length - 1;
 }
 
-/** A new pair: the public key, and the text of a file with the secret one, as `age-keygen` writes it. */
-export async function createAgeKey(createdAt: string): Promise<{ recipient: string; file: string }> {
+export type AgePair = { identity: string; recipient: string };
+
+/** The pair of age that a master key stands for: who has the key opens what is encrypted to it. */
+export async function pairOfMasterKey(key: MasterKey): Promise<AgePair> {
+  const { identityToRecipient } = await import('age-encryption');
+  const identity = identityOf(key);
+  return { identity, recipient: await identityToRecipient(identity) };
+}
+
+/** The secret key of that pair, `AGE-SECRET-KEY-1…`. */
+export function identityOf(key: MasterKey): string {
+  const secret = deriveKey(key, { purpose: 'quittance backup encryption 1', salt: '' });
+  return bech32.encodeFromBytes('AGE-SECRET-KEY-', secret).toUpperCase();
+}
+
+/** A new pair, in memory alone. */
+export async function createAgePair(): Promise<AgePair> {
   const { generateX25519Identity, identityToRecipient } = await import('age-encryption');
   const identity = await generateX25519Identity();
-  const recipient = await identityToRecipient(identity);
+  return { identity, recipient: await identityToRecipient(identity) };
+}
+
+/** A new pair: the public key, and the text of a file with the secret one, as `age-keygen` writes it. */
+export async function createAgeKey(createdAt: string): Promise<{ recipient: string; file: string }> {
+  const { identity, recipient } = await createAgePair();
   return { recipient, file: `# created: ${createdAt}\n# public key: ${recipient}\n${identity}\n` };
 }

@@ -6,7 +6,7 @@ import { createGunzip } from 'node:zlib';
 import { AppError } from '../../domain/errors.ts';
 import { say } from '../../domain/message.ts';
 import type { KeyRing } from '../../runtime/key-ring.ts';
-import { AGE_MAGIC, countRecipients, decryptWith, MAX_AGE_HEADER_BYTES } from './backup-encryption.ts';
+import { AGE_MAGIC, countRecipients, decryptWith, identityOf, MAX_AGE_HEADER_BYTES } from './backup-encryption.ts';
 import {
   ANY_MAGIC,
   type BackupHeader,
@@ -23,15 +23,16 @@ import { type Authenticity, authenticate, type BackupEnding } from './backup-mac
 
 export type Checked = { header: BackupHeader; ending: BackupEnding; authenticity: Authenticity };
 
-/** The keys for a file: `keyRing` tells whether it is ours, `identities` are secret keys of age that open an encrypted one. */
+/** The keys for a file: `keyRing` tells whether it is ours, and opens what is encrypted to it; `identities` are secret keys of age that open others. */
 export type Opening = { keyRing: KeyRing | null; identities?: readonly string[] };
 
 /**
  * Reads a whole backup, and tells who vouches for it. Errors: `BACKUP_DAMAGED` if any byte was changed or is missing and no digest
  * was made to fit, `BACKUP_ENCRYPTED` without the right identity, `INVALID_ARGUMENT` for what is no backup, `NOT_FOUND`.
  */
-export async function checkBackup(path: string, { keyRing, identities = [] }: Opening): Promise<Checked> {
-  const frames = readFrames(path, identities);
+export async function checkBackup(path: string, opening: Opening): Promise<Checked> {
+  const { keyRing } = opening;
+  const frames = readFrames(path, opening);
   let header: BackupHeader | undefined;
   let isComplete = false;
   for (let next = await frames.next(); ; next = await frames.next()) {
@@ -54,11 +55,11 @@ export async function checkBackup(path: string, { keyRing, identities = [] }: Op
  * The frames of a backup, in order, and at last its seal. Only an end without an error proves that no frame was changed by chance;
  * `authenticate` finds changes made on purpose.
  */
-export async function* readFrames(path: string, identities: readonly string[]): AsyncGenerator<Frame, BackupEnding> {
+export async function* readFrames(path: string, opening: Opening): AsyncGenerator<Frame, BackupEnding> {
   await refuseOtherFiles(path);
   const found: { ending?: BackupEnding } = {};
   const gunzip = createGunzip();
-  const reading = pipeline(readBody(path, await openBackup(path, identities), found), gunzip);
+  const reading = pipeline(readBody(path, await openBackup(path, opening), found), gunzip);
   reading.catch(() => undefined); // It fails the iteration, too.
   try {
     yield* parseFrames(path, gunzip);
@@ -75,16 +76,20 @@ export async function* readFrames(path: string, identities: readonly string[]): 
 }
 
 /** The bytes of a backup as they were before somebody encrypted them. */
-async function openBackup(path: string, identities: readonly string[]): Promise<AsyncIterable<Uint8Array>> {
+async function openBackup(path: string, { keyRing, identities = [] }: Opening): Promise<AsyncIterable<Uint8Array>> {
   const source = createReadStream(path);
   const encryption = await describeEncryption(path);
   if (encryption === null) return source;
-  if (identities.length > 0)
-    return decryptWith(identities, source, { path, damaged: (reason) => damaged(path, reason) });
-  throw new AppError(
-    'BACKUP_ENCRYPTED',
-    say`${path} is encrypted to ${encryption.recipients} key(s), and cannot be read without one of them: give the file with the secret key by ${{ field: 'identities' }}`,
-  );
+  const all = [...identities, ...(keyRing?.keys() ?? []).map(identityOf)];
+  const refused = (cause?: Error) => {
+    const text =
+      identities.length === 0
+        ? say`${path} is encrypted to ${encryption.recipients} key(s), and cannot be read without one of them: give the file with the secret key by ${{ field: 'identities' }}`
+        : say`${path} is encrypted to another key than those of ${{ field: 'identities' }}: give the file with the secret key of one of its recipients`;
+    return new AppError('BACKUP_ENCRYPTED', text, { cause });
+  };
+  if (all.length === 0) throw refused();
+  return decryptWith(all, source, { refused, damaged: (reason) => damaged(path, reason) });
 }
 
 /** The number of keys that a file is encrypted to; `null` if it is not encrypted. Errors: `BACKUP_DAMAGED`. */

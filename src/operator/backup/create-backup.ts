@@ -14,14 +14,16 @@ import { writeBackup } from './write-backup.ts';
 
 type Deps = QuietDatabase & { connection: Connection; now(): UnixMs; keyRing: KeyRing | null; release: string };
 
+type Input = { path: string; recipients: readonly string[]; isFinal: boolean; signal?: AbortSignal };
+
 /**
  * Writes a backup to a new file. If it `isFinal` the ledger is closed first, so nothing can be created that the file lacks. `recipients`
- * are public keys of age. Errors: `CONFIG_INVALID`, `CONFLICT`, `INVALID_ARGUMENT`, and those of `refuseForeignLedger`.
+ * are public keys of age. `signal` ends it, and leaves no file. Errors: `CONFIG_INVALID`, `CONFLICT`, `INVALID_ARGUMENT`, and those of `refuseForeignLedger`.
  */
 export async function createBackup(
   { connection, now, keyRing, release, ...database }: Deps,
   actor: Actor,
-  { path, recipients, isFinal }: { path: string; recipients: readonly string[]; isFinal: boolean },
+  { path, recipients, isFinal, signal }: Input,
 ): Promise<BackupView> {
   const at = now();
   // Before the ledger is closed, so that a wrong setting closes nothing.
@@ -29,7 +31,7 @@ export async function createBackup(
   const masterKey = keyRing?.current() ?? null;
   if (isFinal) await close(database, (tx) => record(tx, actor, at, { file: path, isFinal }));
   const protection = { masterKey, recipients };
-  const { header, rowCounts, bytes } = await writeBackup({ connection, path, release, now: at, protection });
+  const { header, rowCounts, bytes } = await writeBackup({ connection, path, release, now: at, protection, signal });
   const { ledger, takenAt, masterKeyIds } = header;
   // A replica takes no rows, and a backup of it is as good as any.
   if (!isFinal && !(await isStandby(database.db))) {

@@ -23,7 +23,7 @@ import {
 } from '../../store/db/tables.ts';
 import type { BackupHeader, Frame } from './backup-format.ts';
 import { type Authenticity, admitBackup, type BackupEnding } from './backup-mac.ts';
-import { checkBackup, damaged, readFrames } from './backup-read.ts';
+import { checkBackup, damaged, type Opening, readFrames } from './backup-read.ts';
 
 /**
  * Loads a backup into an empty database and brings it up to this release, in one transaction, at whose end `finish` is called.
@@ -53,7 +53,7 @@ export async function loadBackup<Finished>(options: {
     await makeRoom(session);
     await migrateWithin(session, ofFile);
     await session.script('set local statement_timeout = 0');
-    const rowCounts = await load(session, path, { ending, identities });
+    const rowCounts = await load(session, path, ending, { keyRing, identities });
     // References to missing rows are found now, so no check is pending when migrations change the tables.
     await session.script('set constraints all immediate');
     await advanceSequences(session);
@@ -103,11 +103,12 @@ async function makeRoom(session: BackupSession): Promise<void> {
 async function load(
   session: BackupSession,
   path: string,
-  { ending, identities }: { ending: BackupEnding; identities: readonly string[] },
+  ending: BackupEnding,
+  opening: Opening,
 ): Promise<Record<string, number>> {
   const tables = new Map((await findBackupTables(session)).map((table) => [table.name, table]));
   const rowCounts: Record<string, number> = {};
-  const frames = readFrames(path, identities);
+  const frames = readFrames(path, opening);
   for (;;) {
     const next = await frames.next();
     if (next.done === true) {

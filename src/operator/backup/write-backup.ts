@@ -47,8 +47,9 @@ export async function writeBackup(options: {
   release: string;
   now: UnixMs;
   protection?: Protection;
+  signal?: AbortSignal | undefined;
 }): Promise<BackupMade> {
-  const { path, protection } = options;
+  const { path, protection, signal } = options;
   if (await isThere(path)) {
     throw new AppError(
       'CONFLICT',
@@ -60,7 +61,7 @@ export async function writeBackup(options: {
     const mode = 'isolation level repeatable read read only';
     const made = await inBackupSession(options.connection, mode, async (session) => {
       const header = await readHeader(session, options);
-      return { header, rowCounts: await writeRows(session, draft, header, protection) };
+      return { header, rowCounts: await writeRows(session, draft, header, protection, signal) };
     });
     const { size } = await sync(draft);
     await rename(draft, path);
@@ -86,13 +87,14 @@ export async function writeRows(
   path: string,
   header: BackupHeader,
   { masterKey, recipients }: Protection = UNPROTECTED,
+  signal?: AbortSignal,
 ): Promise<Record<string, number>> {
   const tables = await findBackupTables(session);
   const rowCounts: Record<string, number> = {};
   const rows = encodeAll(session, header, tables, rowCounts);
   const bytes = withMac(compressed(rows), masterKey, header.ledger?.id ?? null);
   const file = createWriteStream(path, { flags: 'wx', mode: 0o600 });
-  await pipeline(recipients.length === 0 ? bytes : encryptTo(recipients, bytes), file);
+  await pipeline(recipients.length === 0 ? bytes : encryptTo(recipients, bytes), file, { signal });
   return rowCounts;
 }
 

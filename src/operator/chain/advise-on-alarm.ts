@@ -34,6 +34,9 @@ const ADVICE: Record<AlarmKind, Text> = {
   'webhook-failing': say`Find out what is wrong with the receiver: "${{ command: 'webhook test' }}". It ends with the first event that is delivered.`,
   'notify-failing': say`Find out why: "${{ command: 'notify test' }}", or take the channel away: "${{ command: 'notify remove' }}". It ends with the first message that arrives.`,
   'secret-damaged': say`Find out who wrote to the database, and restore the row or the master key, or make a new secret: "${{ command: 'webhook rotate' }}". Events wait meanwhile.`,
+  'backup-failed':
+    'Do what the alarm says. The next try is ten minutes later, and the backups that are there stay; it ends with a good one.',
+  'backup-old': 'See why in the log, and in the alarm backup-failed. It ends with a good backup.',
   'network-unwatched':
     'Start a watcher of the network, or retire the addresses of its projects if it is not used any more. It ends when a watcher runs.',
   'clock-wrong':

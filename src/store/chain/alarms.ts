@@ -33,6 +33,8 @@ export const ALARM_KINDS = [
   'notify-failing',
   'secret-damaged',
   'database-restored',
+  'backup-failed',
+  'backup-old',
   'database-full',
   'network-unwatched',
   'clock-wrong',

@@ -1,0 +1,129 @@
+import { randomUUID } from 'node:crypto';
+import { type Leading, loopWhileLeading, whileLeading } from '../../payments/watching.ts';
+import type { Loop } from '../../runtime/loop.ts';
+import type { Metrics } from '../../runtime/metrics.ts';
+import { type AlarmKind, raiseAlarm, resolveAlarms } from '../../store/chain/alarms.ts';
+import { createBackupAges } from './backup-ages.ts';
+import { type BackupDirectory, openBackupDirectory } from './backup-directory.ts';
+import { type MakeDeps, makeVerifiedBackup } from './make-verified-backup.ts';
+
+const HOUR_MS = 3_600_000;
+const LOOK_MS = 60_000;
+/** A backup that failed is tried again after so long: a disk that is full is not full for long, or somebody must come. */
+const RETRY_MS = 600_000;
+/** A day, and two hours for the backup itself, and for somebody to restart something. */
+const LEAST_LIMIT_MS = 26 * HOUR_MS;
+const GRACE_MS = 2 * HOUR_MS;
+
+type Options = Leading &
+  MakeDeps & {
+    schedule: { directory: string; intervalMs: number; keep: number; recipients: readonly string[] };
+    metrics: Pick<Metrics, 'backupAge'>;
+    lookMs?: number;
+    retryMs?: number;
+  };
+
+/**
+ * Makes a verified backup whenever the newest one is older than the interval, while this process follows the network, and keeps so many.
+ * What fails is an alarm, and so is a newest one that is too old. Never ends by itself; `stop` ends the backup under way, which leaves nothing.
+ */
+export function startBackupSchedule(options: Options): Loop {
+  const { schedule, metrics, now, lookMs = LOOK_MS, retryMs = RETRY_MS } = options;
+  const stopping = new AbortController();
+  const directory = openBackupDirectory(schedule.directory);
+  const ages = createBackupAges({ now, monotonicMs: () => performance.now() });
+  const alarms = createAlarmKeeper(options);
+  let notBeforeMs = Number.NEGATIVE_INFINITY;
+  const make = async () => {
+    await makeOne(options, directory, ages.onMade, stopping.signal);
+    notBeforeMs = Number.NEGATIVE_INFINITY;
+  };
+  const look = async (shouldEnd: () => boolean) => {
+    let failure: string | null = null;
+    try {
+      ages.onListed(await directory.list());
+      const ageMs = ages.ofNewest();
+      const isDue = ageMs === null || ageMs >= schedule.intervalMs;
+      if (isDue && performance.now() >= notBeforeMs) {
+        notBeforeMs = performance.now() + retryMs;
+        await make();
+      } else if (isDue) failure = alarms.failure();
+    } catch (error) {
+      if (shouldEnd()) return;
+      failure = describe(error, schedule.directory);
+    }
+    const ageMs = ages.ofNewest();
+    if (ageMs === null) metrics.backupAge.remove();
+    else metrics.backupAge.set(ageMs / 1000);
+    await alarms.keep(failure, ageMs);
+  };
+  const onFollower = () => {
+    metrics.backupAge.remove();
+    alarms.forget();
+  };
+  const loop = loopWhileLeading(options, { name: 'scheduled backup', pauseMs: lookMs, onFollower }, look);
+  return {
+    stop: () => {
+      const ended = loop.stop();
+      stopping.abort();
+      return ended;
+    },
+  };
+}
+
+async function makeOne(
+  options: Options,
+  directory: BackupDirectory,
+  onMade: (name: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const { log, schedule } = options;
+  const startedMs = performance.now();
+  const { name, bytes } = await makeVerifiedBackup(options, directory, { recipients: schedule.recipients, signal });
+  onMade(name);
+  const seconds = Math.round((performance.now() - startedMs) / 1000);
+  log.info({ backup: name, bytes, seconds }, 'a backup was made and verified');
+  const left = await directory.removeOld(schedule.keep);
+  if (left.length > 0) log.warn({ backups: left }, 'old backups are not as they were verified, and stay');
+}
+
+/** Errors of files say which, and errors of ours what to do. */
+function describe(error: unknown, directory: string): string {
+  const { cause, message } = error as Partial<Error>;
+  const { code, syscall } = (cause ?? error) as NodeJS.ErrnoException;
+  if (typeof code === 'string' && typeof syscall === 'string' && /^[A-Z]+$/.test(code))
+    return `${syscall} in ${directory} failed (${code}): is its disk there, not full, and may this user write to it?`;
+  return message ?? String(error);
+}
+
+/** Raises and closes both alarms, and says a failure once in the log. */
+function createAlarmKeeper({ db: whole, network, isLeader, log, schedule }: Options) {
+  const db = whileLeading(whole, network, isLeader);
+  const limitMs = Math.max(LEAST_LIMIT_MS, schedule.intervalMs + GRACE_MS);
+  /** What is open, as far as this process knows; absent: not known. */
+  const told = new Map<AlarmKind, string | null>();
+  const set = async (kind: AlarmKind, detail: string | null) => {
+    if (told.get(kind) === detail && told.has(kind)) return;
+    if (detail === null) {
+      const count = await resolveAlarms(db, network, kind);
+      if (count > 0) log.info({ alarm: kind }, 'the alarm is over');
+    } else if (await raiseAlarm(db, network, { id: randomUUID(), kind, subject: '', detail })) {
+      log.error({ alarm: kind }, detail);
+    }
+    told.set(kind, detail);
+  };
+  let failure: string | null = null;
+  return {
+    failure: () => failure,
+    forget: () => told.clear(),
+    keep: async (now: string | null, ageMs: number | null) => {
+      failure = now;
+      await set('backup-failed', failure && `a scheduled backup failed: ${failure}`);
+      const isOld = ageMs === null ? failure !== null : ageMs > limitMs;
+      const hours = Math.round(limitMs / HOUR_MS);
+      const which =
+        ageMs === null ? 'there is no verified backup' : `the newest verified backup is older than ${hours} hours`;
+      await set('backup-old', isOld ? `${which} in ${schedule.directory}` : null);
+    },
+  };
+}
