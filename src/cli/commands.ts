@@ -6,6 +6,7 @@ import { addBackupCommands } from './backup/commands.ts';
 import { addChainCommands } from './chain/commands.ts';
 import { addDeliveriesCommands } from './deliveries/commands.ts';
 import { addDeveloperCommands } from './developer/commands.ts';
+import { addDoctorCommand } from './doctor/commands.ts';
 import { addEventsCommands } from './events/commands.ts';
 import { addExplainCommand } from './explain/commands.ts';
 import { addKeyCommands } from './key/commands.ts';
@@ -36,6 +37,7 @@ export function addCommands(program: Command, terminal: Terminal): void {
     .description('bring the database schema up to this release')
     .action(async () => print((await import('./migrate.ts')).runMigrations(terminal)));
 
+  addDoctorCommand(program, terminal, print);
   addBackupCommands(program, terminal, print);
   addProjectCommands(program, terminal, print);
   addKeyCommands(program, terminal, print);
