@@ -6,6 +6,7 @@ import { addBackupCommands } from './backup/commands.ts';
 import { addChainCommands } from './chain/commands.ts';
 import { addDeliveriesCommands } from './deliveries/commands.ts';
 import { addDeveloperCommands } from './developer/commands.ts';
+import { addDoctorCommand } from './doctor/commands.ts';
 import { addEventsCommands } from './events/commands.ts';
 import { addExplainCommand } from './explain/commands.ts';
 import { addKeyCommands } from './key/commands.ts';
@@ -39,6 +40,7 @@ export function addCommands(program: Command, terminal: Terminal): void {
     .action(async () => print((await import('./migrate.ts')).runMigrations(terminal)));
 
   addSetupCommand(program, terminal, print);
+  addDoctorCommand(program, terminal, print);
   addBackupCommands(program, terminal, print);
   addProjectCommands(program, terminal, print);
   addKeyCommands(program, terminal, print);

@@ -88,6 +88,7 @@ export const ACTIONS = {
   showToday: { role: 'viewer' },
   showReport: { role: 'viewer' },
 
+  runDoctor: { role: 'owner', wide: true },
   showStatus: { role: 'viewer', wide: true },
   listProducers: { role: 'viewer', wide: true },
   makeCheckpoint: { role: 'viewer', wide: true },

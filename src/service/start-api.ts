@@ -7,6 +7,7 @@ import { FAILURE_LIMIT } from '../api/guard.ts';
 import { registerHealth } from '../api/health.ts';
 import { registerInvoices } from '../api/invoices.ts';
 import { registerOpenApi } from '../api/openapi.ts';
+import { registerProbe } from '../api/probe.ts';
 import { createRequestLog } from '../api/request-log.ts';
 import { createUnpaidRefusals } from '../api/unpaid-refusals.ts';
 import { createRelief } from '../payments/relief.ts';
@@ -81,6 +82,7 @@ function registerApi(app: FastifyInstance, context: Context, authenticator: Auth
   };
   registerInvoices(app, deps);
   registerEvents(app, deps);
+  registerProbe(app, { db, trustProxy: config.trustProxy });
   registerHealth(app, { db, networks, now, troubles: context.troubles });
 }
 

@@ -5,7 +5,7 @@ import type { Decrypted, KeyRing } from '../runtime/key-ring.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type Loop, startLoop } from '../runtime/loop.ts';
 import { findAlarmSubjects, raiseAlarm, resolveAlarms } from '../store/chain/alarms.ts';
-import type { Database } from '../store/db/database.ts';
+import type { Database, Sql } from '../store/db/database.ts';
 import { findCurrentSecrets } from '../store/outbox/webhook-secrets.ts';
 import { openEndpointSecrets } from './endpoint-secrets.ts';
 
@@ -71,7 +71,7 @@ async function findRaised(db: Database): Promise<Damage[]> {
 }
 
 /** Endpoints that would be told something and whose current secret does not open, or is not there. */
-async function findDamagedSecrets({ db, keyRing }: SecretWatchDeps): Promise<Damage[]> {
+export async function findDamagedSecrets({ db, keyRing }: { db: Sql; keyRing: KeyRing }): Promise<Damage[]> {
   const found: Damage[] = [];
   for (let after: string | null = NIL_UUID; after !== null && found.length < MAX_ALARMS; ) {
     const page = await findCurrentSecrets(db, after);

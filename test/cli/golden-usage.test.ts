@@ -66,6 +66,7 @@ test('a command that cannot do anything says so with the same words and exit cod
   };
   await both(['start'], { env: wrong });
   await both(['project', 'list'], { env: wrong });
+  await both(['doctor'], { env: wrong });
   await finish();
 });
 

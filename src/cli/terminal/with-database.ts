@@ -46,6 +46,10 @@ type Options = {
   asOwner?: boolean;
   /** Whether the command takes a database of whatever release, or without any table of ours. */
   takesAnySchema?: boolean;
+  /** How many statements of the command may run at a time. */
+  poolSize?: number;
+  /** How long it waits for an instance that starts, and for other commands. */
+  patienceMs?: number;
 };
 
 /**
@@ -61,7 +65,7 @@ export async function withDatabase<Output>(
   const config = loadConfig(terminal);
   if (config.databaseUrl !== null) {
     const connection = (options.asOwner === true ? config.databaseOwnerUrl : null) ?? config.databaseUrl;
-    return withConnection({ config, note: terminal.note }, connection, async (opened) => {
+    return withConnection({ config, note: terminal.note, ...options }, connection, async (opened) => {
       const applied = options.mayMigrate ? await migrate(opened.db, encryptingWith(config, terminal)) : [];
       if (options.takesAnySchema !== true) await refusePending(opened.db, 'run "quittance migrate"');
       return work({ ...opened, applied, kind: 'external', isStartedHere: false });
@@ -74,7 +78,8 @@ export async function withDatabase<Output>(
     );
   }
   // A second command must not use a PostgreSQL that the first one is about to stop, so they take turns.
-  const turn = await lockPatiently(config.dataDir, 'command.lock', async () => null);
+  const waiting = { dataDir: config.dataDir, patienceMs: options.patienceMs };
+  const turn = await lockPatiently(waiting, 'command.lock', async () => null);
   let ending: Promise<void> | undefined;
   const endTurn = async () => {
     if (turn.kind === 'locked') ending ??= turn.release();
@@ -91,20 +96,22 @@ async function withEmbedded<Output>(
   terminal: Terminal,
   config: Config,
   work: (database: CommandDatabase) => Promise<Output>,
-  { mayMigrate, asOwner = false, takesAnySchema = false, endTurn }: Options & { endTurn: () => Promise<void> },
+  { endTurn, ...options }: Options & { endTurn: () => Promise<void> },
 ): Promise<Output> {
-  const found = await lockPatiently(config.dataDir, 'instance.lock', () => readRunningPostgres(config.dataDir));
+  const { mayMigrate, asOwner = false, takesAnySchema = false, poolSize, patienceMs } = options;
+  const around = { config, note: terminal.note, poolSize };
+  const found = await lockPatiently({ dataDir: config.dataDir, patienceMs }, 'instance.lock', () =>
+    readRunningPostgres(config.dataDir),
+  );
   if (found.kind === 'running') {
     // It is the service's own, for a command's would have the turn: others need not wait for what may be a long export.
     await endTurn();
-    return withConnection({ config, note: terminal.note }, found.connection, async (opened) => {
+    return withConnection(around, found.connection, async (opened) => {
       const { db } = opened;
       const deadlineMs = performance.now() + MIGRATION_PATIENCE_MS;
-      while ((await isBehind(db)) && performance.now() < deadlineMs) await delay(LOCK_POLL_MS);
-      await refusePending(
-        db,
-        'the running instance is still bringing it in, or is an older release: then restart it with this one',
-      );
+      const waits = () => !takesAnySchema && performance.now() < deadlineMs;
+      while (waits() && (await isBehind(db))) await delay(LOCK_POLL_MS);
+      if (!takesAnySchema) await refusePending(db, STILL_BEHIND);
       return work({ ...opened, applied: [], kind: 'embedded', isStartedHere: false });
     });
   }
@@ -128,7 +135,7 @@ async function withEmbedded<Output>(
         return names;
       });
       const connection = asOwner ? owner : postgres.connection;
-      return await withConnection({ config, note: terminal.note }, connection, (opened) =>
+      return await withConnection(around, connection, (opened) =>
         work({ ...opened, applied, kind: 'embedded', isStartedHere: true }),
       );
     } finally {
@@ -138,6 +145,9 @@ async function withEmbedded<Output>(
     await found.release();
   }
 }
+
+const STILL_BEHIND =
+  'the running instance is still bringing it in, or is an older release: then restart it with this one';
 
 export const now = () => unixMs(systemClock.now());
 
@@ -171,11 +181,11 @@ const MIGRATION_PATIENCE_MS = 3000;
 
 /** Takes the lock, unless `findRunning` finds what makes it unnecessary. An instance that is starting has the lock first. */
 async function lockPatiently<Found>(
-  dataDir: string,
+  { dataDir, patienceMs = LOCK_PATIENCE_MS }: { dataDir: string; patienceMs: number | undefined },
   fileName: string,
   findRunning: () => Promise<Found | null>,
 ): Promise<Locked | Running<Found>> {
-  const deadlineMs = performance.now() + LOCK_PATIENCE_MS;
+  const deadlineMs = performance.now() + patienceMs;
   for (;;) {
     const connection = await findRunning();
     if (connection !== null) return { kind: 'running', connection };
@@ -206,14 +216,14 @@ function sealing(config: Config, note: (text: string) => void) {
 const POOL_SIZE = 2;
 
 async function withConnection<Output>(
-  { config, note }: { config: Config; note(text: string): void },
+  { config, note, poolSize = POOL_SIZE }: { config: Config; note(text: string): void; poolSize?: number | undefined },
   connection: Connection,
   work: (opened: Opened) => Promise<Output>,
 ): Promise<Output> {
   const db = openDatabase({
     ...sealing(config, note),
     connection,
-    poolSize: POOL_SIZE,
+    poolSize,
     applicationName: 'quittance command',
     addressChecks: await guardCommand(config.addressManifest),
     onError: () => undefined, // The next statement on it says so.

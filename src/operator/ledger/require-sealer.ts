@@ -1,10 +1,10 @@
 import { AppError } from '../../domain/errors.ts';
-import type { Database } from '../../store/db/database.ts';
+import type { Database, Sql } from '../../store/db/database.ts';
 import type { Sealer } from '../../store/db/seal.ts';
 import { mayReseal } from '../../store/db/sealed-rows.ts';
 
 /** What rows are sealed with here. Error: `CONFIG_INVALID`. */
-export async function requireSealer(db: Database): Promise<Sealer> {
+export async function requireSealer(db: Pick<Sql, 'sealer'>): Promise<Sealer> {
   const sealer = await db.sealer();
   if (sealer !== null) return sealer;
   throw new AppError(

@@ -3,8 +3,8 @@ import type { Sql } from '../../store/db/database.ts';
 import type { OpenedSeal, Sealer, SealProblem } from '../../store/db/seal.ts';
 import { type Resealed, SEALED_ROWS, type SealedRows, type StoredRow } from '../../store/db/sealed-rows.ts';
 
-/** `onProgress` hears now and then how far it is. */
-export type WalkDeps = { db: Sql; sealer: Sealer; onProgress(text: string): void };
+/** `onProgress` hears now and then how far it is. `maxRows`: no more of each table are looked at; all when absent. */
+export type WalkDeps = { db: Sql; sealer: Sealer; onProgress(text: string): void; maxRows?: number };
 
 /** How the rows of a table stand after a walk. `resealed`: those of `sealed` that it gave a MAC. */
 export type Tally = {
@@ -40,13 +40,14 @@ const PROGRESS_ROWS = 100_000;
 export async function walkRows(deps: WalkDeps, due: (opened: OpenedSeal) => boolean): Promise<Walked> {
   const walked: Walked = { tallies: [], wrong: [], formerKeys: new Map() };
   const current = deps.sealer.keyId();
+  const { maxRows = Number.POSITIVE_INFINITY } = deps;
   for (const source of SEALED_ROWS) {
     const tally = {
       ...{ table: source.table.name, sealed: 0, resealed: 0, unsealed: 0, changed: 0, unknownKey: 0 },
     };
     walked.tallies.push(tally);
     let after: string | null = source.start;
-    for (let seen = 0; after !== null; ) {
+    for (let seen = 0; after !== null && seen < maxRows; ) {
       const batch: Batch = await walkBatch(deps, source, after, due);
       tally.resealed += batch.resealed;
       for (const judged of batch.judged) count(walked, tally, judged, current);

@@ -24,7 +24,7 @@ type Facts = {
 };
 
 /** Alarms that wait for a person but endanger no money by the hour. */
-const CALMER: ReadonlySet<string> = new Set<AlarmKind>([
+export const CALMER: ReadonlySet<string> = new Set<AlarmKind>([
   'capacity-low',
   'order-flood',
   'webhook-failing',

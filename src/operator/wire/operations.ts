@@ -47,7 +47,7 @@ const OWNER = 'it is done as the owner of the tables, whom the service is not';
 
 /** What cannot be run over the wire, and why. */
 export const LOCAL_ACTIONS: Readonly<Partial<Record<ActionName, string>>> = {
-  ...{ checkSchema: FILES, makeKey: FILES, verifyBackup: FILES, createBackup: FILES },
+  ...{ runDoctor: FILES, checkSchema: FILES, makeKey: FILES, verifyBackup: FILES, createBackup: FILES },
   ...{ restoreBackup: FILES, acceptRestore: FILES },
   rotateMasterKey: 'the new key comes from a variable or a file of every process of the service',
   ...{ reconcileNow: LONG, verifyRange: LONG, rescanRange: LONG, repairRange: LONG, checkCheckpoint: LONG },

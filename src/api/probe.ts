@@ -1,0 +1,51 @@
+import { PassThrough } from 'node:stream';
+import type { FastifyInstance } from 'fastify';
+import {
+  MADE_UP_CLIENT,
+  PROBE_HEADER,
+  PROBE_PATH,
+  PROBE_PAUSE_MS,
+  type ProbeAnswer,
+  proveProbe,
+  readProbe,
+} from '../domain/probe.ts';
+import type { Sql } from '../store/db/database.ts';
+import { findLedgerIdentity } from '../store/db/ledger-identity.ts';
+import { plainAddress, proxiesOf } from '../web/client-address.ts';
+import { headerValues } from '../web/header-values.ts';
+import { STREAM_HEADERS } from '../web/live-streams.ts';
+import { Problem } from '../web/problem.ts';
+
+type Deps = { db: Sql; trustProxy: readonly string[] };
+
+/**
+ * `GET /probe`: how a request comes here, for `quittance doctor`, which proves that it knows the ledger. To anybody else the route is not
+ * there. Two events, apart: whoever gets them together got them from somebody who holds streams back.
+ */
+export function registerProbe(app: FastifyInstance, { db, trustProxy }: Deps): void {
+  const isProxy = proxiesOf(trustProxy);
+  let ledgerId: string | null = null;
+  app.get(PROBE_PATH, { schema: { hide: true } }, async (request, reply) => {
+    const [asked = ''] = headerValues(request.raw, PROBE_HEADER);
+    if (asked === '') throw notThere();
+    ledgerId ??= (await findLedgerIdentity(db))?.id ?? null;
+    const nonce = ledgerId === null ? null : readProbe(ledgerId, asked);
+    if (ledgerId === null || nonce === null) throw notThere();
+    const forwarded = headerValues(request.raw, 'x-forwarded-for').join(',').trim();
+    const answer: ProbeAnswer = {
+      proof: proveProbe(ledgerId, 'service', nonce),
+      forwarded: forwarded === '' ? 'none' : forwarded === MADE_UP_CLIENT ? 'same' : 'other',
+      isProxyTrusted: isProxy(plainAddress(request.raw.socket.remoteAddress ?? '') ?? ''),
+    };
+    const stream = new PassThrough();
+    stream.write(`event: probe\ndata: ${JSON.stringify(answer)}\n\n`);
+    const timer = setTimeout(() => stream.end('event: end\ndata: end\n\n'), PROBE_PAUSE_MS);
+    request.raw.once('close', () => clearTimeout(timer));
+    return reply.headers(STREAM_HEADERS).send(stream);
+  });
+}
+
+/** As the server answers for a path that it does not know. */
+function notThere(): Problem {
+  return new Problem('ROUTE_NOT_FOUND', `There is no GET ${PROBE_PATH}.`);
+}

@@ -1,0 +1,101 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Config, readConfig } from '../../config/config.ts';
+import { writeText } from '../../operator/command-words.ts';
+import type { DoctorDatabase, State } from '../../operator/doctor/check.ts';
+import type { DoctorNetwork, DoctorSettings } from '../../operator/doctor/doctor-settings.ts';
+import { type CheckView, type DoctorView, runDoctor } from '../../operator/doctor/run-doctor.ts';
+import { printable } from '../../operator/input/printable.ts';
+import { describeError, EXIT } from '../terminal/describe-error.ts';
+import { explainDatabaseError } from '../terminal/explain-database-error.ts';
+import { loadConfig } from '../terminal/load-config.ts';
+import { cliActor } from '../terminal/operator.ts';
+import { configuredNetworks, findNetworkConfig } from '../terminal/select-network.ts';
+import type { Result, Terminal } from '../terminal/terminal.ts';
+import { now, withDatabase } from '../terminal/with-database.ts';
+
+/** Checks run side by side; an instance that starts lets commands in within seconds, or is what is wrong. */
+const OPENING = { mayCreate: false, mayMigrate: false, takesAnySchema: true, poolSize: 8, patienceMs: 2000 };
+/** A connection that hangs may take long to close, and nobody waits for it to read what was found. */
+const CLOSING_MS = 1000;
+
+/** Looks at everything around the service of this environment, with or without its database. */
+export async function printDoctor(terminal: Terminal): Promise<Result> {
+  const config = loadConfig(terminal);
+  const settings = await settingsOf(terminal, config);
+  const actor = cliActor(terminal);
+  const around = {
+    ...{ settings, now, random: randomBytes, nodeVersion: process.versions.node },
+    describeError: (error: unknown) => describeError(explainDatabaseError(error, config)).message,
+  };
+  const examine = (database: DoctorDatabase | { problem: string }) => runDoctor({ ...around, database }, actor);
+  const view = await new Promise<DoctorView>((resolve, reject) => {
+    let isOpen = false;
+    const work = async (database: DoctorDatabase) => {
+      isOpen = true;
+      const found = await examine(database);
+      void delay(CLOSING_MS, undefined, { ref: false }).then(() => resolve(found));
+      return found;
+    };
+    withDatabase(terminal, work, OPENING)
+      .catch((error: unknown) => {
+        if (isOpen) throw error;
+        return examine({ problem: describeError(error).message });
+      })
+      .then(resolve, reject);
+  });
+  return {
+    data: view,
+    text: describe(view),
+    ...(view.counts.failed + view.counts.warning === 0 ? {} : { next: 'each fix is explained in docs/operations.md' }),
+    exitCode: view.good ? EXIT.ok : EXIT.failed,
+  };
+}
+
+async function settingsOf(terminal: Terminal, config: Config): Promise<DoctorSettings> {
+  const found = await findNetworks(config);
+  const { host, port, publicUrl, roles } = config;
+  const name = ['0.0.0.0', '::'].includes(host) ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
+  const own = port === 0 || !roles.includes('api') ? null : `http://${name}:${port}`;
+  return {
+    ...config,
+    warnings: readConfig(terminal.env).warnings.map(({ message }) => message),
+    ...{ networks: found.networks, networkProblem: found.problem },
+    ...{ localUrl: found.sandboxUrl ?? own, publicUrl: publicUrl ?? found.sandboxUrl },
+  };
+}
+
+type Networks = { networks: DoctorNetwork[]; sandboxUrl: string | null; problem: string | null };
+
+/** Of a sandbox they are known while it runs. */
+async function findNetworks(config: Config): Promise<Networks> {
+  try {
+    const found = await Promise.all(
+      configuredNetworks(config).map(async (network) => ({ network, ...(await findNetworkConfig(config, network)) })),
+    );
+    return { networks: found, sandboxUrl: config.sandbox ? (found[0]?.publicUrl ?? null) : null, problem: null };
+  } catch (error) {
+    return { networks: [], sandboxUrl: null, problem: describeError(error).message };
+  }
+}
+
+const HEADINGS: Readonly<Record<State, string>> = {
+  failed: 'FAILED',
+  warning: 'WARNING',
+  good: 'GOOD',
+  skipped: 'NOT LOOKED AT',
+};
+
+function describe({ checks, counts }: DoctorView): string {
+  const groups = (Object.keys(HEADINGS) as State[]).flatMap((state) => {
+    const found = checks.filter((check) => check.state === state);
+    return found.length === 0 ? [] : [[HEADINGS[state], ...found.map(describeCheck)].join('\n')];
+  });
+  const sum = `${counts.failed} failed, ${counts.warning} warnings, ${counts.good} good, ${counts.skipped} not looked at`;
+  return [...groups, sum].join('\n\n');
+}
+
+function describeCheck({ name, says, fix }: CheckView): string {
+  const line = `  ${name}: ${printable(writeText(says))}`;
+  return fix === null ? line : `${line}\n    → ${printable(writeText(fix))}`;
+}

@@ -1,0 +1,70 @@
+import { encodeId } from '../../domain/ids.ts';
+import { say } from '../../domain/message.ts';
+import { NETWORKS } from '../../domain/network.ts';
+import { createAddressGuard } from '../../payments/manifest/address-guard.ts';
+import { readInstalled } from '../../payments/manifest/read-installed.ts';
+import { findLedgerIdentity } from '../../store/db/ledger-identity.ts';
+import { listStored } from '../../store/ledger/addresses.ts';
+import { type Check, failed, good, skipped, warning, worstOf } from './check.ts';
+import { findSwept } from './database-queries.ts';
+
+const SOON_MS = 14 * 86_400_000;
+const MAX_TOLD = 3;
+
+export const addressesAttested: Check = {
+  name: 'addresses-attested',
+  needs: 'schema',
+  look: async (look) => {
+    const { settings, read, now, isLive } = look;
+    const { addressManifest } = settings;
+    const draft = say`"${{ command: 'manifest draft' }}" shows what is missing; see "Signed addresses" in docs/operations.md.`;
+    if (addressManifest === null) {
+      const says = 'no addresses are signed: who writes to the database can put an address of their own there';
+      return isLive ? warning(says, draft) : skipped(`${says}, which no main network suffers from here`);
+    }
+    const identity = await read(findLedgerIdentity);
+    const installed = await readInstalled(addressManifest, identity?.id ?? null);
+    if (installed.kind === 'refused') return failed(installed.reason, draft);
+    const guard = createAddressGuard(addressManifest, () => undefined);
+    guard.install(installed.installed);
+    const { unvouched, count } = await read(async (tx) => {
+      const found: string[] = [];
+      let all = 0;
+      for (const network of NETWORKS.filter(guard.isGuarded)) {
+        for await (const batch of listStored(tx, network)) {
+          const used = batch.filter(({ isRetired }) => !isRetired);
+          all += used.length;
+          found.push(...used.filter((own) => guard.lackOf(own) !== null).map(({ address }) => address));
+        }
+      }
+      return { unvouched: found, count: all };
+    });
+    if (unvouched.length > 0) {
+      const says = `the manifest in force does not have ${unvouched.length} of the addresses in use: ${unvouched.slice(0, MAX_TOLD).join(', ')}`;
+      return failed(
+        says,
+        say`If they are yours, sign a manifest that has them; if not, somebody wrote to the database. ${draft}`,
+      );
+    }
+    const { serial, notAfter } = installed.installed.manifest;
+    const leftMs = Date.parse(notAfter) - now();
+    if (leftMs < SOON_MS) {
+      const says = `the manifest (serial ${serial}) ${leftMs < 0 ? 'was' : 'is'} good until ${notAfter}`;
+      return warning(says, say`Look through it, and sign and install a new one. ${draft}`);
+    }
+    return good(`the manifest (serial ${serial}) has all ${count} addresses in use`);
+  },
+};
+
+export const addressesOwn: Check = {
+  name: 'addresses-own',
+  needs: 'schema',
+  look: async ({ read }) => {
+    const findings = (await read(findSwept)).map(({ address, projectId, sweeps, toAddress }) => {
+      const says = `${address} of ${encodeId('prj', projectId)} looks like an address to deposit to at an exchange: ${sweeps} times all that came was gone within six hours, to ${toAddress}`;
+      const fix = say`If no program of yours does that, the exchange has the money, and may refuse or lose payments: take a wallet of your own ("${{ command: 'address add' }}"), and retire this one ("${{ command: 'address retire' }}").`;
+      return warning(says, fix);
+    });
+    return worstOf(findings, good('no address in use is emptied as an exchange empties those of its customers'));
+  },
+};

@@ -1,0 +1,81 @@
+import { say } from '../../domain/message.ts';
+import { showCapacity } from '../addresses/show-capacity.ts';
+import { shorten } from '../explain/explanation.ts';
+import { listProjects } from '../projects/list-projects.ts';
+import type { ListedProjectView } from '../projects/views.ts';
+import { listEndpoints } from '../webhooks/list-endpoints.ts';
+import { type Check, type Finding, failed, good, type Look, skipped, spell, warning, worstOf } from './check.ts';
+
+const NO_PROJECT = skipped('there is no project yet');
+
+async function ofProjects(look: Look, judge: (project: ListedProjectView) => Promise<Finding[]>): Promise<Finding[]> {
+  const { data } = await look.read((tx) => listProjects({ db: tx }, look.actor));
+  const findings: Finding[] = [];
+  for (const project of data) findings.push(...(await judge(project)));
+  return findings;
+}
+
+/** For so long a receiver may be down for an update. */
+const OUTAGE_MS = 3_600_000;
+
+export const receivers: Check = {
+  name: 'receivers',
+  needs: 'schema',
+  look: async (look) => {
+    const { read, now, actor } = look;
+    const findings = await ofProjects(look, async ({ projectId }) => {
+      const { data } = await read((tx) => listEndpoints({ db: tx, now }, actor, { projectId }));
+      return data.map(({ endpointId, url, status, failingSince, undelivered, disabledReason }): Finding => {
+        const name = `${endpointId} (${shorten(url, 80)})`;
+        const fix = say`Find out why: "${{ command: 'webhook test', args: [endpointId] }}".`;
+        if (status === 'active') return good(`${name} takes its events`);
+        if (status === 'disabled') {
+          const why = disabledReason === null ? '' : `: ${shorten(disabledReason, 100)}`;
+          return warning(
+            `${name} is disabled${why}`,
+            say`When it is right again: "${{ command: 'webhook enable', args: [endpointId] }}".`,
+          );
+        }
+        const since = failingSince === null ? 0 : now() - Date.parse(failingSince);
+        const says = `${name} does not take events since ${spell(since)}; ${undelivered} wait`;
+        return since > OUTAGE_MS ? failed(says, fix) : warning(says, fix);
+      });
+    });
+    return worstOf(findings, skipped('no project has a webhook endpoint'));
+  },
+};
+
+export const capacity: Check = {
+  name: 'capacity',
+  needs: 'schema',
+  look: async (look) => {
+    const { read, now, actor } = look;
+    const findings = await ofProjects(look, async ({ projectId, name }) => {
+      const view = await read((tx) => showCapacity({ db: tx, now }, actor, { projectId }));
+      const shown = `${projectId} (${shorten(name, 40)})`;
+      const fix = say`Add addresses: "${{ command: 'address add', input: { projectId } }}" or "${{ command: 'address derive', input: { projectId } }}".`;
+      if (view.activeAddresses === 0) return [warning(`${shown} has no address in use: no order can be made`, fix)];
+      const used = view.amounts.find(({ free }) => free === 0);
+      if (used !== undefined)
+        return [failed(`${shown} has no payable amount left of ${used.amount} USDT: such orders are refused`, fix)];
+      if (!view.low) return [good(`${shown} has enough payable amounts`)];
+      const left = view.daysLeft === null ? '' : `, for ${Math.floor(view.daysLeft)} days`;
+      return [warning(`${shown} has few payable amounts left${left}`, fix)];
+    });
+    return worstOf(findings, NO_PROJECT);
+  },
+};
+
+export const supportContact: Check = {
+  name: 'support-contact',
+  needs: 'schema',
+  look: async (look) => {
+    const findings = await ofProjects(look, async ({ projectId, name, supportContact: contact }) => {
+      if (contact !== null) return [good('payers are told whom to ask')];
+      const says = `${projectId} (${shorten(name, 40)}) has no support contact: a payer who needs help is told nobody`;
+      const fix = say`Give it one: "${{ command: 'project update', args: [projectId], input: { support: 'help@…' } }}".`;
+      return [warning(says, fix)];
+    });
+    return worstOf(findings, NO_PROJECT);
+  },
+};

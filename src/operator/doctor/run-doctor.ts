@@ -1,0 +1,151 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { AppError } from '../../domain/errors.ts';
+import { say, type Text } from '../../domain/message.ts';
+import { keyMode } from '../../domain/network.ts';
+import { toIso } from '../../domain/time.ts';
+import { findLedgerIdentity } from '../../store/db/ledger-identity.ts';
+import { pendingMigrations } from '../../store/db/migrate.ts';
+import type { Actor } from '../actor.ts';
+import { limitTime } from '../limit-time.ts';
+import { askNodes } from './ask-nodes.ts';
+import { type Check, type DoctorDeps, type Finding, failed, type Look, STATES, type State, skipped } from './check.ts';
+import { CHECKS } from './checks.ts';
+import { readDatabaseClock } from './database-queries.ts';
+import { probeService } from './probe-service.ts';
+
+export type CheckView = { name: string; state: State; says: Text; fix: Text | null };
+
+/** `checks`: the worst first, and of one state in the order in which they stand in the list. */
+export type DoctorView = { good: boolean; asOf: string; counts: Record<State, number>; checks: CheckView[] };
+
+/** What takes longer has failed. */
+const CHECK_MS = 6000;
+/** The rest of the checks hears of a database that hangs before its own time is over. */
+const NEEDS_MS = 2500;
+const STATEMENT_MS = 5000;
+
+/** Looks at all that can be wrong here, side by side, and changes nothing. */
+export async function runDoctor(
+  deps: DoctorDeps,
+  actor: Actor,
+  { checks = CHECKS, limitMs = CHECK_MS }: { checks?: readonly Check[]; limitMs?: number } = {},
+): Promise<DoctorView> {
+  const { look, needs } = prepare(deps, actor);
+  const found = await Promise.all(checks.map((check) => lookWithin(check, { look, needs, limitMs })));
+  const views = STATES.flatMap((state) => found.filter((view) => view.state === state));
+  const count = (state: State) => views.filter((view) => view.state === state).length;
+  return {
+    good: count('failed') === 0,
+    asOf: toIso(deps.now()),
+    counts: { failed: count('failed'), warning: count('warning'), good: count('good'), skipped: count('skipped') },
+    checks: views,
+  };
+}
+
+function prepare(deps: DoctorDeps, actor: Actor): { look: Look; needs: Needs } {
+  const { settings, database, now, random } = deps;
+  const opened = () => {
+    if ('db' in database) return database;
+    throw new Error('a check that needs the database has to say so');
+  };
+  const ping = once(async () => {
+    const sentAt = now();
+    const databaseAt = await readDatabaseClock(opened().db);
+    return { ownAt: (sentAt + now()) / 2, databaseAt };
+  });
+  const needs = needsOf(database, ping);
+  const read: Look['read'] = async (work) =>
+    opened().db.snapshot(async (tx) => {
+      await limitTime(tx, STATEMENT_MS);
+      return work(tx);
+    });
+  const readIfThere: Look['readIfThere'] = async (work) =>
+    (await needs.database()) === null ? read(work).catch(() => null) : null;
+  const look = {
+    ...deps,
+    ...{ actor, database: opened, databaseProblem: 'db' in database ? null : database.problem },
+    ...{ ping, read, readIfThere },
+    isLive: settings.networks.some(({ network }) => keyMode(network) === 'live'),
+    askNodes: once(() => askNodes(settings.networks)),
+    probe: once(async () => {
+      const identity = await readIfThere(findLedgerIdentity);
+      return probeService({ settings, random, ledgerId: identity?.id ?? null });
+    }),
+  };
+  return { look, needs };
+}
+
+function once<Answer>(ask: () => Promise<Answer>): () => Promise<Answer> {
+  let asked: Promise<Answer> | null = null;
+  return () => {
+    asked ??= ask();
+    return asked;
+  };
+}
+
+/** Why what a check needs is not there; `null`: it is. */
+type Needs = Record<'database' | 'schema', () => Promise<string | null>>;
+
+const NOT_THERE = 'there is no database to look at: see the check "database"';
+const SILENT = 'the database does not answer: see the check "database"';
+const OTHER_SCHEMA = 'the schema is not that of this release: see the check "migrations"';
+
+function needsOf(database: DoctorDeps['database'], ping: Look['ping']): Needs {
+  const answers = once(async () => {
+    if (!('db' in database)) return NOT_THERE;
+    return within(NEEDS_MS, ping()).then(
+      (answer) => (answer === LATE ? SILENT : null),
+      () => SILENT,
+    );
+  });
+  const fits = async () => {
+    const lack = await answers();
+    if (lack !== null || !('db' in database)) return lack;
+    return within(NEEDS_MS, pendingMigrations(database.db)).then(
+      (pending) => (pending === LATE ? SILENT : pending === 0 ? null : OTHER_SCHEMA),
+      () => OTHER_SCHEMA,
+    );
+  };
+  return { database: answers, schema: once(fits) };
+}
+
+type Around = { look: Look; needs: Needs; limitMs: number };
+
+async function lookWithin({ name, needs: need, look }: Check, { look: deps, needs, limitMs }: Around) {
+  const work = async (): Promise<Finding> => {
+    const lack = need === undefined ? null : await needs[need]();
+    return lack === null ? look(deps) : skipped(lack);
+  };
+  const found = await within(limitMs, work()).catch(
+    (error: unknown): Finding =>
+      failed(say`it could not be looked at: ${reasonOf(error)}`, 'See what the message names, and run this again.'),
+  );
+  const late = failed(
+    `did not answer within ${limitMs / 1000} s`,
+    'See why what it looks at hangs, and run this again.',
+  );
+  const { state, says, fix = null } = found === LATE ? late : found;
+  return { name, state, says, fix };
+}
+
+function reasonOf(error: unknown): Text {
+  if (error instanceof AppError) return error.text;
+  return error instanceof Error ? error.message : String(error);
+}
+
+const LATE: unique symbol = Symbol('late');
+
+/** The answer, or `LATE`. What comes after that, an error too, concerns nobody. */
+async function within<Answer>(ms: number, answer: Promise<Answer>): Promise<Answer | typeof LATE> {
+  const limit = new AbortController();
+  answer.catch(() => undefined);
+  const late = delay(ms, undefined, { signal: limit.signal }).then(
+    (): typeof LATE => LATE,
+    (): typeof LATE => LATE,
+  );
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    limit.abort();
+  }
+}
