@@ -74,7 +74,10 @@ function problemOfUrl(url: string, { public: answer, local, probe, isLedgerKnown
     }
     if (isDown(local)) return skipped(`${url} does not answer (${answer.code}), and the service does not run here`);
     const says = `${url} does not answer: ${answer.reason} (${answer.code})`;
-    return failed(says, 'Correct QUITTANCE_PUBLIC_URL, the name (DNS), the proxy or the firewall before it.');
+    return failed(
+      says,
+      'Correct QUITTANCE_PUBLIC_URL, the name (DNS), the proxy or the firewall; or run this where the public address can be reached.',
+    );
   }
   if (probe !== null) return null;
   if (!isLedgerKnown) return skipped(`${url} answers; whether for this ledger cannot be told without its database`);
