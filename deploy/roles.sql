@@ -31,13 +31,14 @@ grant select on schema_migrations, ledger_identity, projects, api_keys, account_
   outgoing_annulments, balance_checks, chain_cursors, head_blocks, sightings, passed_blocks, producer_sets, producer_confirmations,
   chain_status, leases, alarms, event_streams, events, webhook_endpoints, webhook_secrets, deliveries, delivery_attempts,
   receipt_keys, operator_actions, people, passkeys, recovery_codes, invitations, sessions, spent_challenges, admin_keys,
-  requests, address_changes, inventory_pages to quittance_runtime;
+  requests, address_changes, inventory_pages, notify_channels, notifications to quittance_runtime;
 
 grant insert on ledger_identity, projects, api_keys, account_keys, addresses, logos, invoices, refused_amounts, allocation_hints,
   transfers, transfer_annulments, transfer_resolutions, outgoing_transfers, outgoing_corrections, outgoing_annulments, balance_checks,
   chain_cursors, head_blocks, sightings, passed_blocks, producer_sets, producer_confirmations, chain_status, leases, alarms,
   event_streams, events, webhook_endpoints, webhook_secrets, deliveries, delivery_attempts, receipt_keys, people, passkeys, recovery_codes,
-  invitations, sessions, spent_challenges, admin_keys, requests, address_changes, inventory_pages to quittance_runtime;
+  invitations, sessions, spent_challenges, admin_keys, requests, address_changes, inventory_pages, notify_channels, notifications
+  to quittance_runtime;
 -- Number and hash are given by a trigger.
 grant insert (project_id, action, subject, detail, acted_by, acted_at, actor_kind, actor_id, origin, request_id, mac)
   on operator_actions to quittance_runtime;
@@ -73,9 +74,12 @@ grant update (ended_at) on recovery_codes, invitations to quittance_runtime;
 grant update (seen_at, ended_at, stepped_up_at) on sessions to quittance_runtime;
 grant update (state, ended_at, ended_by, reason) on address_changes to quittance_runtime;
 grant update (content, mac) on inventory_pages to quittance_runtime;
+grant update (master_key_id, sealed, removed_at, failing_since, failures, due_at, last_error, last_sent_at, mac) on notify_channels
+  to quittance_runtime;
+grant update (status, claimed_until, ended_at) on notifications to quittance_runtime;
 -- Which database the ledger is in, when the server was promoted.
 grant update (system_identifier, database_oid, timeline, taken_at) on ledger_identity to quittance_runtime;
 
 -- What is deleted is no part of the ledger, and goes by functions of the owner that reach nothing else.
 grant execute on function forget_head_blocks_above, forget_head_blocks_up_to, forget_finished_deliveries, lock_transfers,
-  hurry_devnet_invoice, forget_old_sessions, forget_old_requests to quittance_runtime;
+  hurry_devnet_invoice, forget_old_sessions, forget_old_requests, forget_old_notifications to quittance_runtime;

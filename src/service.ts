@@ -33,24 +33,24 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const databases = openDatabases(options, known.shortage.onShortage);
   const { db } = databases;
   const started: { stop(): Promise<unknown> }[] = [];
-  let troubles: { stop(): Promise<unknown> } | null = null;
+  // What only asks the database now and then may wait for one that is away, so it stops beside the rest.
+  const beside: { stop(): Promise<unknown> }[] = [];
   let isStopped = false;
   const stop = async () => {
     isStopped = true;
-    // It may wait for a database that is away, beside the others.
-    const troublesEnded = troubles?.stop();
+    const besideEnded = Promise.all(beside.splice(0).map((part) => part.stop()));
     for (const part of started.splice(0).reverse()) await part.stop();
-    await troublesEnded;
+    await besideEnded;
     await Promise.all(poolsOf(databases).map((pool) => pool.close()));
   };
   try {
     await prepareSchema(options, db);
     await patiently(log, () => claimLedger(db, log));
     const context = createContext(options, databases, known);
-    troubles = await startTroubles(context);
+    beside.push(await startTroubles(context));
     const manifest = await startManifest(context);
     if (manifest !== null) started.push(manifest);
-    started.push(startAuditHead(context));
+    beside.push(startAuditHead(context));
     const metricsServer = await startMetrics(context);
     if (metricsServer !== null) started.push(metricsServer);
     const api = config.roles.includes('api') ? await startApi(context) : null;

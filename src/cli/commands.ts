@@ -12,6 +12,7 @@ import { addKeyCommands } from './key/commands.ts';
 import { addLedgerCommands } from './ledger/commands.ts';
 import { addManifestCommands } from './manifest/commands.ts';
 import { addMasterKeyCommands } from './master-key/commands.ts';
+import { addNotifyCommands } from './notify/commands.ts';
 import { addProjectCommands } from './project/commands.ts';
 import { addReceiptCommands } from './receipt/commands.ts';
 import { addReportCommand } from './report/commands.ts';
@@ -45,6 +46,7 @@ export function addCommands(program: Command, terminal: Terminal): void {
   addAddressCommands(program, terminal, print);
   addWebhookCommands(program, terminal, print);
   addDeliveriesCommands(program, terminal, print);
+  addNotifyCommands(program, terminal, print);
   addRequestCommands(program, terminal, print);
   addReceiptCommands(program, terminal, print);
   addMasterKeyCommands(program, terminal, print);

@@ -4,7 +4,21 @@ import { type UnixMs, unixMs } from './time.ts';
  * TypeIDs: a prefix, `_`, and the 26 characters of a UUIDv7 in Crockford's base32 (lower case).
  * Specification: github.com/jetify-com/typeid, version 0.3. Example: `inv_01h455vb4pex5vsknk084sn02q`.
  */
-export type IdPrefix = 'inv' | 'evt' | 'prj' | 'key' | 'whe' | 'trf' | 'req' | 'usr' | 'ses' | 'adm' | 'job' | 'chg';
+export type IdPrefix =
+  | 'inv'
+  | 'evt'
+  | 'prj'
+  | 'key'
+  | 'whe'
+  | 'trf'
+  | 'req'
+  | 'usr'
+  | 'ses'
+  | 'adm'
+  | 'job'
+  | 'chg'
+  | 'chn'
+  | 'ntf';
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const SUFFIX = /^[0-7][0-9a-hjkmnp-tv-z]{25}$/;

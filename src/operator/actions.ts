@@ -57,6 +57,11 @@ export const ACTIONS = {
   rotateSecret: { role: 'owner', stepUp: true, records: ['webhook.rotated'] },
   testEndpoint: { role: 'operator', records: ['webhook.tested'] },
 
+  listChannels: { role: 'viewer', wide: true },
+  addChannel: { role: 'owner', wide: true, stepUp: true, records: ['channel.added'] },
+  testChannel: { role: 'operator', wide: true, records: ['channel.tested'] },
+  removeChannel: { role: 'owner', wide: true, stepUp: true, records: ['channel.removed'] },
+
   listDeliveries: { role: 'viewer' },
   showDelivery: { role: 'viewer' },
   tailEvents: { role: 'viewer' },

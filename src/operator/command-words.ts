@@ -7,6 +7,7 @@ const OPTIONS: Readonly<Record<string, string>> = {
   isConfirmed: 'yes',
   isDryRun: 'dry-run',
   isFresh: 'fresh',
+  isOwnNetwork: 'own-network',
   isKeyless: 'without-key',
   isKeyLost: 'key-is-lost',
   path: 'to',

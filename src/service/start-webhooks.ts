@@ -1,14 +1,17 @@
+import { randomUUID } from 'node:crypto';
+import { startNotifier } from '../notify/notifier.ts';
 import { tryReceiptKey } from '../store/access/encrypt-receipt-key.ts';
 import { startDispatcher } from '../webhooks/dispatcher.ts';
 import { refuseMissingKeys } from '../webhooks/refuse-missing-keys.ts';
 import { startRetention } from '../webhooks/retention.ts';
+import { startReceiverWatch } from '../webhooks/watch-receivers.ts';
 import { startSecretWatch } from '../webhooks/watch-secrets.ts';
 import type { Context } from './context.ts';
 import { patiently } from './patiently.ts';
 
-/** The role `webhooks`: sends due deliveries, deletes old ones, and watches the keys that secrets are encrypted with. */
+/** The role `webhooks`: sends due deliveries, deletes old ones, watches receivers and the keys that secrets are encrypted with, and tells operators. */
 export async function startWebhooks(context: Context): Promise<{ stop(): Promise<void> }> {
-  const { config, db, keyRing, clock, log, metrics, now, certainNow, networks, requestShare } = context;
+  const { config, db, keyRing, clock, log, metrics, now, certainNow, networks, random, requestShare } = context;
   if (keyRing === null) throw new Error('the role webhooks needs a key ring');
   await patiently(log, () => refuseMissingKeys({ db, keyRing }, now()));
   const { localTargets, retentionDays } = config.webhooks;
@@ -20,9 +23,14 @@ export async function startWebhooks(context: Context): Promise<{ stop(): Promise
     ...{ db, keyRing, log, networks },
     tryReceiptKey: () => tryReceiptKey(db, keyRing),
   });
+  const receiverWatch = startReceiverWatch({ db, now, log });
+  const notifier = startNotifier({
+    ...{ db, now, log, random, keyRing, network: networks[0] ?? null, holder: randomUUID() },
+  });
   return {
     stop: async () => {
-      await Promise.all([dispatcher.stop(), retention.stop(), secretWatch.stop()]);
+      const parts = [dispatcher, retention, secretWatch, receiverWatch, notifier];
+      await Promise.all(parts.map((part) => part.stop()));
     },
   };
 }

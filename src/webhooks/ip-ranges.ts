@@ -1,7 +1,9 @@
 import { isIPv4, isIPv6 } from 'node:net';
 
 /** Where a packet to an address goes. `range` names the block and its use, for messages; `null` for public addresses. */
-export type AddressClass = { scope: 'public'; range: null } | { scope: 'loopback' | 'other'; range: string };
+export type AddressClass =
+  | { scope: 'public'; range: null }
+  | { scope: 'loopback' | 'private' | 'other'; range: string };
 
 /**
  * Classifies an IP address as text, without brackets. Public is what the IANA registries of special-purpose addresses
@@ -36,7 +38,7 @@ function classifyV6(value: bigint): AddressClass {
 function classifyBy(blocks: readonly Block[], value: bigint): AddressClass | null {
   const block = blocks.find((candidate) => contains(candidate, value));
   if (block === undefined) return null;
-  return { scope: block.use === LOOPBACK ? 'loopback' : 'other', range: `${block.text}, ${block.use}` };
+  return { scope: SCOPES.get(block.use) ?? 'other', range: `${block.text}, ${block.use}` };
 }
 
 type Block = { text: string; use: string; shift: bigint; prefix: bigint };
@@ -71,6 +73,14 @@ function inGroups(v4: bigint): string {
 const V4_MASK = 0xffff_ffffn;
 const PUBLIC: AddressClass = { scope: 'public', range: null };
 const LOOPBACK = 'loopback';
+const PRIVATE = 'private';
+/** What carriers share is what networks that are laid over the Internet are numbered with. */
+const CARRIERS = 'shared by carriers';
+const SCOPES: ReadonlyMap<string, 'loopback' | 'private'> = new Map([
+  [LOOPBACK, 'loopback'],
+  [PRIVATE, 'private'],
+  [CARRIERS, 'private'],
+]);
 const V4_MAPPED = block('::ffff:0:0/96', 'IPv4-mapped');
 /** RFC 6052. */
 const NAT64 = block('64:ff9b::/96', 'NAT64');
@@ -84,17 +94,17 @@ const V4_BLOCKS: readonly Block[] = [
   // In a block that is public, and answered by the machine's own host.
   block('168.63.129.16/32', 'Azure platform'),
   block('0.0.0.0/8', 'this network'),
-  block('10.0.0.0/8', 'private'),
-  block('100.64.0.0/10', 'shared by carriers'),
+  block('10.0.0.0/8', PRIVATE),
+  block('100.64.0.0/10', CARRIERS),
   block('127.0.0.0/8', LOOPBACK),
   block('169.254.0.0/16', 'link-local'),
-  block('172.16.0.0/12', 'private'),
+  block('172.16.0.0/12', PRIVATE),
   block('192.0.0.0/24', 'protocol assignments'),
   block('192.0.2.0/24', 'documentation'),
   block('192.31.196.0/24', 'AS112 sink'),
   block('192.52.193.0/24', 'multicast relay'),
   block('192.88.99.0/24', '6to4 relay'),
-  block('192.168.0.0/16', 'private'),
+  block('192.168.0.0/16', PRIVATE),
   block('192.175.48.0/24', 'AS112 sink'),
   block('198.18.0.0/15', 'benchmarking'),
   block('198.51.100.0/24', 'documentation'),
@@ -117,7 +127,7 @@ const V6_BLOCKS: readonly Block[] = [
   block('2620:4f:8000::/48', 'AS112 sink'),
   block('3fff::/20', 'documentation'),
   block('5f00::/16', 'segment routing'),
-  block('fc00::/7', 'private'),
+  block('fc00::/7', PRIVATE),
   block('fe80::/10', 'link-local'),
   block('fec0::/10', 'site-local'),
   block('ff00::/8', 'multicast'),

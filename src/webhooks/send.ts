@@ -2,7 +2,6 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { Agent, type Dispatcher } from 'undici';
 import { PAUSE_ASKED } from '../domain/retry.ts';
 import { explainError, explainStatus } from './explain-failure.ts';
-import type { SignedHeaders } from './sign.ts';
 import { checkTarget, type TargetRule } from './target.ts';
 import { createTargetConnector, type LookupAll } from './target-connector.ts';
 
@@ -28,7 +27,7 @@ export type SendResult =
 type Webhook = {
   url: string;
   rule: TargetRule;
-  headers: SignedHeaders;
+  headers: Readonly<Record<string, string>>;
   body: Uint8Array;
   /** A Retry-After date is measured from this time. */
   nowMs: number;
@@ -66,7 +65,7 @@ export function createWebhookSender(options: {
       keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS,
       maxHeaderSize: MAX_HEADER_BYTES,
     });
-  const agents = { public: createAgent('public'), local: createAgent('local') };
+  const agents = { public: createAgent('public'), local: createAgent('local'), own: createAgent('own') };
   const findTarget = rememberTargets();
   const underWay = new Set<Exchange>();
   const sweep = setInterval(
@@ -87,7 +86,7 @@ export function createWebhookSender(options: {
       isClosed = true;
       clearInterval(sweep);
       for (const each of underWay) each.end({ kind: 'stopped' });
-      await Promise.all([agents.public.destroy(), agents.local.destroy()]);
+      await Promise.all(Object.values(agents).map((agent) => agent.destroy()));
     },
   };
 }

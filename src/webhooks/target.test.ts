@@ -108,7 +108,7 @@ describe('what is refused before anything is resolved', () => {
       '"a.example" resolves to 127.0.0.1 (127.0.0.0/8, loopback): webhooks are sent to public addresses only',
     );
     expect(judge('local', '8.8.8.8', '127.0.0.1')).toBe(
-      '"a.example" resolves to this machine and to public addresses: give it one kind only',
+      '"a.example" resolves to public addresses and to others: give it one kind only',
     );
     expect(judge('local', '10.0.0.1')).toBe(`"a.example" resolves to 10.0.0.1 (10.0.0.0/8, private): ${LOCAL}`);
     expect(reason('http://10.0.0.1/', 'local')).toBe(`"10.0.0.1" is not allowed (10.0.0.0/8, private): ${LOCAL}`);

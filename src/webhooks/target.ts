@@ -1,9 +1,12 @@
 import type { LookupAddress } from 'node:dns';
 import { isIP } from 'node:net';
-import { classifyAddress } from './ip-ranges.ts';
+import { type AddressClass, classifyAddress } from './ip-ranges.ts';
 
-/** `local` widens `public` by http, by this machine's loopback addresses and by all ports; by nothing else. */
-export type TargetRule = 'public' | 'local';
+/**
+ * `local` widens `public` by http, by this machine's loopback addresses and by all ports; by nothing else. `own` widens `local` by the
+ * addresses of private networks, for what operators are told by.
+ */
+export type TargetRule = 'public' | 'local' | 'own';
 
 /** `reason` is in plain words with the scheme, host and port or addresses seen; never a path or query, which may hold a token. */
 export type TargetCheck = { kind: 'ok' } | { kind: 'refused'; reason: string };
@@ -43,7 +46,7 @@ export function checkAddresses(name: string, addresses: readonly LookupAddress[]
     scopes.add(scope);
   }
   if (scopes.size === 1) return { kind: 'ok' };
-  return refused(`${shown} resolves to this machine and to public addresses: give it one kind only`);
+  return refused(`${shown} resolves to public addresses and to others: give it one kind only`);
 }
 
 /** Whether `ip` is one public unicast address, in a standard spelling without brackets. */
@@ -58,10 +61,17 @@ const FIRST_UNPRIVILEGED_PORT = 1024;
 const WHERE: Readonly<Record<TargetRule, string>> = {
   public: 'webhooks are sent to public addresses only',
   local: 'webhooks are sent to public addresses and to loopback addresses of this machine only',
+  own: 'only public and private addresses and those of this machine are allowed',
 };
 
-function isAllowed(scope: string, rule: TargetRule): boolean {
-  return scope === 'public' || (scope === 'loopback' && rule === 'local');
+const SCOPES: Readonly<Record<TargetRule, readonly AddressClass['scope'][]>> = {
+  public: ['public'],
+  local: ['public', 'loopback'],
+  own: ['public', 'loopback', 'private'],
+};
+
+function isAllowed(scope: AddressClass['scope'], rule: TargetRule): boolean {
+  return SCOPES[rule].includes(scope);
 }
 
 function checkLiteral(ip: string, rule: TargetRule): TargetCheck {
@@ -77,7 +87,7 @@ function checkName(host: string, rule: TargetRule): TargetCheck {
   if (name.length > 253 || !labels.every((label) => LABEL.test(label))) {
     return refused(`${shown} is not the name of a machine: write one such as shop.example.com`);
   }
-  if (rule === 'local') return { kind: 'ok' };
+  if (rule !== 'public') return { kind: 'ok' };
   const local = labels.length === 1 || LOCAL_NAMES.test(name);
   return local ? refused(`${shown} is a name of a local network: ${WHERE.public}`) : { kind: 'ok' };
 }

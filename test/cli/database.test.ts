@@ -56,6 +56,7 @@ describe('with DATABASE_URL', () => {
           '0014_seals.sql',
           '0015_audit_seals.sql',
           '0016_inventory.sql',
+          '0017_notifications.sql',
         ],
       },
     });
@@ -210,6 +211,7 @@ describe('with the embedded database', () => {
         '0014_seals.sql',
         '0015_audit_seals.sql',
         '0016_inventory.sql',
+        '0017_notifications.sql',
       ],
     });
     expect((await runProcess(['project', 'list', '--json'], { env })).code).toBe(0);

@@ -69,7 +69,7 @@ function realNow(): number {
 
 /** What is drawn by lot, in words of the same length, for tables: its kind, and where it first appeared among its kind. */
 const DRAWN: readonly RegExp[] = [
-  /\b(?:inv|evt|prj|key|whe|trf|req|usr|ses|adm|chg)_[0-7][0-9a-hjkmnp-tv-z]{25}\b/g,
+  /\b(?:inv|evt|prj|key|whe|trf|req|usr|ses|adm|chg|chn|ntf)_[0-7][0-9a-hjkmnp-tv-z]{25}\b/g,
   /\bqt_(?:test|live)_\w+/g,
   /\bqa_[0-9a-z]{26}\w+/g,
   /\bwhsec_[A-Za-z0-9+/=]{20,}/g,

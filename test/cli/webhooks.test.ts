@@ -160,7 +160,7 @@ describe('webhook add', () => {
     expect((await add(...url, '--secret', short)).stderr).not.toContain(short);
     const endless = await runCli(['webhook', 'add', '--project', projectId, ...url, '--secret', '-'], {
       env,
-      stdin: 'x'.repeat(2000),
+      stdin: 'x'.repeat(5000),
     });
     expect(endless).toMatchObject({ code: 2, stderr: expect.stringContaining('more than one secret') });
     expect(await add(...url, '--events', 'invoice.paid,invoice.payed')).toMatchObject({

@@ -34,8 +34,8 @@ function listPackages(locked: Record<string, Locked>): (Locked & { name: string 
 /** What an installation without development packages has. */
 const production = packages.filter(({ dev }) => dev !== true);
 
-/** None asks more of us than to be named with its text, which stands in each package; 0BSD not even that. */
-const LICENCES = ['0BSD', 'Apache-2.0', 'BSD-3-Clause', 'ISC', 'MIT'];
+/** None asks more of us than to be named with its text, which stands in each package; 0BSD and MIT-0 not even that. */
+const LICENCES = ['0BSD', 'Apache-2.0', 'BSD-3-Clause', 'ISC', 'MIT', 'MIT-0'];
 
 /** Whose install scripts we know, and do without: `npm ci --ignore-scripts`. */
 const INSTALL_SCRIPTS: [RegExp, string][] = [

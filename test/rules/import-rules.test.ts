@@ -14,6 +14,7 @@ const PLANTED: Record<string, { file: string; imports: string }> = {
   'payments-imports': { file: 'src/payments/bad.ts', imports: '../chain/clean.ts' },
   'chain-imports': { file: 'src/chain/bad.ts', imports: '../webhooks/clean.ts' },
   'webhooks-imports': { file: 'src/webhooks/bad.ts', imports: '../tron/clean.ts' },
+  'notify-imports': { file: 'src/notify/bad.ts', imports: '../tron/clean.ts' },
   'operator-imports': { file: 'src/operator/bad.ts', imports: '../web/clean.ts' },
   'web-imports': { file: 'src/web/bad.ts', imports: '../store/clean.ts' },
   'api-imports': { file: 'src/api/bad.ts', imports: '../chain/clean.ts' },

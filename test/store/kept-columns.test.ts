@@ -27,6 +27,10 @@ const CHANGING: Record<string, string[]> = {
   invoices: ['status', 'event_count', 'paid_transfer_id', 'expires_at', 'mac', 'paid_mac'],
   ledger_identity: ['system_identifier', 'database_oid', 'timeline', 'taken_at', 'closed_at', 'first_index'],
   logos: [],
+  notify_channels: [
+    ...['master_key_id', 'sealed', 'removed_at', 'failing_since', 'failures', 'due_at', 'last_error', 'last_sent_at'],
+    'mac',
+  ],
   operator_actions: ['mac'],
   outgoing_annulments: [],
   outgoing_corrections: [],
@@ -56,7 +60,7 @@ const CHANGING: Record<string, string[]> = {
 
 /** The state of running processes, of which nothing must be believed later, and what grows old and is deleted. */
 const WORKING = [
-  ...['allocation_hints', 'chain_status', 'delivery_attempts', 'head_blocks', 'invitations', 'leases'],
+  ...['allocation_hints', 'chain_status', 'delivery_attempts', 'head_blocks', 'invitations', 'leases', 'notifications'],
   ...['producer_confirmations', 'refused_amounts', 'requests', 'schema_migrations', 'sessions', 'sightings'],
   'spent_challenges',
 ];

@@ -25,6 +25,7 @@ const OWNERS = [
   ...['account-keys', 'addresses', 'events', 'invoices', 'operator-actions', 'producer-sets', 'receipt-keys'].map(
     (table) => `seals-write-${table}`,
   ),
+  'seals-write-notifications',
   'seals-write-transfers',
 ];
 const ROLE = 'quittance_runtime';
@@ -217,6 +218,7 @@ describe('the role as which the service works', () => {
       { name: 'forget_finished_deliveries', ...bound },
       { name: 'forget_head_blocks_above', ...bound },
       { name: 'forget_head_blocks_up_to', ...bound },
+      { name: 'forget_old_notifications', ...bound },
       {
         name: 'forget_old_requests',
         ...{ may: true, others: false, path: ['search_path=pg_catalog, public, pg_temp'] },

@@ -225,6 +225,21 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
     const listed = { network: 'devnet', subject: 'transfers', number: 1, content: Buffer.from(uuid(0x6001), 'utf8') };
     await insert('inventory_pages', { ...listed, id: uuid(0xa001), mac: bytes(24, 1) });
   }
+  if (version >= 17) {
+    const channel = { id: uuid(0xb001), kind: 'ntfy', name: ODD, shown: ODD, quiet_from: 1320, quiet_to: 420 };
+    await insert('notify_channels', {
+      ...{
+        ...channel,
+        summary_at: 480,
+        time_zone: 'Europe/Berlin',
+        master_key_id: 'ab'.repeat(8),
+        sealed: bytes(40, 3),
+      },
+      ...{ created_at: AT, failing_since: AT, failures: 2, due_at: LATER, last_error: ODD, last_sent_at: AT },
+    });
+    const told = { channel_id: channel.id, about: `alarm:${uuid(0xb002)}`, phase: 'raised', is_urgent: true };
+    await insert('notifications', { ...told, id: uuid(0xb003), title: ODD, body: ODD, created_at: AT });
+  }
   await insert('chain_cursors', {
     ...{ network: 'devnet', solid_number: 103, solid_id: bytes(32, 103), solid_time: AT, updated_at: LATER },
     ...since(2, { genesis_id: bytes(32, 1), halted_at: AT, halt_reason: ODD }),

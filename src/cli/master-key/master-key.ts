@@ -48,11 +48,12 @@ export async function printRotatedKey(terminal: Terminal): Promise<Result> {
     { mayCreate: false, mayMigrate: false, asOwner: true },
   );
   const { source, keyId, isNew, resealed, rows, dropped, droppable, needed } = data;
-  const { lostPeople = [] } = data;
+  const { lostPeople = [], lostChannels = [] } = data;
   const lost = [
     ...data.lostEndpoints,
     ...(data.isReceiptKeyLost ? ['the signing key of receipts'] : []),
     ...lostPeople,
+    ...lostChannels,
   ];
   const next = nextOf(data);
   return {
@@ -80,6 +81,7 @@ function nextOf({
   lostEndpoints,
   isReceiptKeyLost,
   lostPeople,
+  lostChannels,
 }: RotatedMasterKeyView): string | null {
   if (lostEndpoints.length > 0) {
     return 'these endpoints have secrets that no key opens: add their key, or if it is lost for ever, give each a new secret with "quittance webhook rotate --key-is-lost"';
@@ -89,6 +91,9 @@ function nextOf({
   }
   if (lostPeople !== undefined) {
     return 'no key opens what the codes of these people come of: add its key, or if it is lost for ever, let them choose anew what they sign in with by "quittance user reset"';
+  }
+  if (lostChannels !== undefined) {
+    return 'no key opens where these notification channels lead: add its key, or if it is lost for ever, remove each with "quittance notify remove" and add it anew';
   }
   if (needed.length > 0) {
     return source === 'QUITTANCE_MASTER_KEY'

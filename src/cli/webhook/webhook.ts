@@ -13,11 +13,11 @@ import type { EndpointView, ListedEndpointView } from '../../operator/webhooks/v
 import { EXIT } from '../terminal/describe-error.ts';
 import { answerText, diagnosisText, statusText } from '../terminal/endpoint-text.ts';
 import { isoMinute } from '../terminal/iso-text.ts';
+import { readSecret, secretHints } from '../terminal/read-secret.ts';
 import { runOperation } from '../terminal/run-operation.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
 import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
 import { now } from '../terminal/with-database.ts';
-import { readSecret, secretHints } from './read-secret.ts';
 
 type Endpoint = { endpointId: string };
 

@@ -2,6 +2,7 @@ import { AppError } from '../../domain/errors.ts';
 import { encodeId } from '../../domain/ids.ts';
 import { say } from '../../domain/message.ts';
 import type { UnixMs } from '../../domain/time.ts';
+import { reencryptTargets } from '../../notify/channel-target.ts';
 import { DataDirError } from '../../runtime/instance-lock.ts';
 import { lockKeyFile, writeKeyFile } from '../../runtime/key-file.ts';
 import { createMasterKey, type KeyRing } from '../../runtime/key-ring.ts';
@@ -76,6 +77,7 @@ async function reencrypt(
   const { resealed, lostEndpoints } = await reencryptSecrets(db, ring, now());
   const receiptKey = await reencryptReceiptKey(db, ring);
   const totp = await reencryptTotp(db, ring);
+  const targets = await reencryptTargets(db, ring);
   const rows = await resealRows({ db, ring, onProgress: warn });
   const former = ring
     .keys()
@@ -83,7 +85,10 @@ async function reencrypt(
     .map(({ id }) => id);
   const spare = former.filter((id) => !rows.left.has(id));
   const keys = ring.source.kind === 'file' ? { dropped: spare, droppable: [] } : { dropped: [], droppable: spare };
-  const [keyId, sealed] = [ring.current().id, resealed + (receiptKey === 'resealed' ? 1 : 0) + totp.resealed];
+  const [keyId, sealed] = [
+    ring.current().id,
+    resealed + (receiptKey === 'resealed' ? 1 : 0) + totp.resealed + targets.resealed,
+  ];
   const detail = { isNew, resealed: sealed, rows: rows.resealed, ...keys };
   await db.transaction((tx) =>
     recordActions(tx, actor, now(), [{ projectId: null, action: 'master-key.rotated', subject: keyId, detail }]),
@@ -97,5 +102,6 @@ async function reencrypt(
     lostEndpoints: lostEndpoints.map((id) => encodeId('whe', id)),
     isReceiptKeyLost: receiptKey === 'lost',
     ...(totp.lost.length === 0 ? {} : { lostPeople: totp.lost }),
+    ...(targets.lost.length === 0 ? {} : { lostChannels: targets.lost.map((id) => encodeId('chn', id)) }),
   };
 }

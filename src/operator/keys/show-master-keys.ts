@@ -2,6 +2,7 @@ import type { Text } from '../../domain/message.ts';
 import type { KeySource } from '../../runtime/key-ring.ts';
 import { countTotpByKey } from '../../store/access/people.ts';
 import { findCurrentReceiptKey } from '../../store/access/receipt-keys.ts';
+import { countTargetsByKey } from '../../store/outbox/notify-channels.ts';
 import { countSecretsByKey } from '../../store/outbox/webhook-secrets.ts';
 import type { Actor } from '../actor.ts';
 import { findKeysOfRows } from '../ledger/reseal-rows.ts';
@@ -16,12 +17,13 @@ export async function showMasterKeys(
   const { db, now, keyRing } = deps;
   const ofWebhooks = await countSecretsByKey(db, now());
   const ofPeople = await countTotpByKey(db);
+  const ofChannels = await countTargetsByKey(db);
   const ofReceipts = (await findCurrentReceiptKey(db))?.masterKeyId;
   const present = (keyRing?.keys() ?? []).map(({ id }) => id);
   const ofRows = await findKeysOfRows(db, present.slice(1));
   const toView = (keyId: string, use: MasterKeyView['use']): MasterKeyView => {
     const { total, signing: ofHooks } = ofWebhooks.get(keyId) ?? { total: 0, signing: 0 };
-    const signing = ofHooks + (ofPeople.get(keyId) ?? 0);
+    const signing = ofHooks + (ofPeople.get(keyId) ?? 0) + (ofChannels.get(keyId) ?? 0);
     const sealsReceiptKey = keyId === ofReceipts;
     const sealsRows = use === 'opens' ? ofRows.has(keyId) : null;
     const canBeDropped = use === 'opens' && signing === 0 && !sealsReceiptKey && sealsRows === false;
@@ -29,7 +31,7 @@ export async function showMasterKeys(
   };
   // Ended secrets sign nothing any more, so no key is kept for them.
   const needed = new Set([...ofWebhooks].flatMap(([keyId, { signing }]) => (signing > 0 ? [keyId] : [])));
-  for (const keyId of ofPeople.keys()) needed.add(keyId);
+  for (const keyId of [...ofPeople.keys(), ...ofChannels.keys()]) needed.add(keyId);
   if (ofReceipts !== undefined) needed.add(ofReceipts);
   const missing = [...needed].filter((keyId) => !present.includes(keyId));
   const keys = [

@@ -86,5 +86,6 @@ export const RotatedMasterKeyView = Type.Object({
   lostEndpoints: Type.Array(Type.String()),
   isReceiptKeyLost: Type.Boolean(),
   lostPeople: Type.Optional(Type.Array(Type.String())),
+  lostChannels: Type.Optional(Type.Array(Type.String())),
 });
 export type RotatedMasterKeyView = Static<typeof RotatedMasterKeyView>;

@@ -27,7 +27,9 @@ type Facts = {
 const CALMER: ReadonlySet<string> = new Set<AlarmKind>([
   'capacity-low',
   'order-flood',
+  'webhook-failing',
   'webhook-disabled',
+  'notify-failing',
   'secret-damaged',
   'address-change-failed',
 ]);
@@ -49,9 +51,12 @@ export function listConcerns(facts: Facts): ConcernView[] {
 }
 
 function fromAlarms({ actor, view, alarms, endpoints }: Facts): ConcernView[] {
+  // Its endpoints say more of how they fail.
   const own = new Set([view.projectId, ...endpoints.map(({ endpointId }) => endpointId)]);
   const seen = alarms.filter(
-    ({ kind, subject }) => actor.projects === null || OF_NETWORKS.has(kind) || own.has(subject),
+    ({ kind, subject }) =>
+      (actor.projects === null || OF_NETWORKS.has(kind) || own.has(subject)) &&
+      !(kind === 'webhook-failing' && own.has(subject)),
   );
   return seen.map(({ kind, subject, detail, raisedAt }) => ({
     ...{ rank: CALMER.has(kind) ? 2 : 1, about: 'alarm', code: kind, subject, text: detail, since: raisedAt },

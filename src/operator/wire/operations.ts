@@ -7,6 +7,7 @@ import * as chain from '../chain/operations.ts';
 import * as deliveries from '../deliveries/operations.ts';
 import * as explain from '../explain/operations.ts';
 import * as keys from '../keys/operations.ts';
+import * as notify from '../notify/operations.ts';
 import type { Operation } from '../operation.ts';
 import * as projects from '../projects/operations.ts';
 import * as reports from '../reports/operations.ts';
@@ -21,6 +22,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...Object.values(addresses),
   ...Object.values(addressChanges),
   ...Object.values(webhooks),
+  ...Object.values(notify),
   ...Object.values(deliveries),
   ...Object.values(requests),
   ...Object.values(transfers),

@@ -28,7 +28,9 @@ export const ALARM_KINDS = [
   'audit-broken',
   'capacity-low',
   'order-flood',
+  'webhook-failing',
   'webhook-disabled',
+  'notify-failing',
   'secret-damaged',
   'database-restored',
   'backup-failed',
@@ -105,7 +107,7 @@ export const findOpenAlarms = answerOf(
   'alarms-open',
   { ...ALARM, network: 'text', seal: isAsSealed(SEALED_ALARM) },
   `select ${listColumns(ALARM)}, network, ${sealColumn(SEALED_ALARM, '')} as seal from alarms
-   where network = $1 and resolved_at is null order by kind in ('capacity-low', 'order-flood', 'webhook-disabled', 'secret-damaged', 'address-change-failed'), raised_at, id limit 100`,
+   where network = $1 and resolved_at is null order by kind in ('capacity-low', 'order-flood', 'webhook-failing', 'webhook-disabled', 'notify-failing', 'secret-damaged', 'address-change-failed'), raised_at, id limit 100`,
   (network: Network) => [network],
   (rows) => rows.map(({ seal, network: _, ...alarm }): Alarm => (seal ? alarm : { ...alarm, detail: MADE_UP })),
 );

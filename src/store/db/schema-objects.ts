@@ -78,7 +78,8 @@ const select = statement(
      'kind', p.prokind, 'volatile', p.provolatile, 'parallel', p.proparallel, case when p.proisstrict then 'strict' end,
      case when p.prosecdef then 'security definer' end, case when p.proleakproof then 'leakproof' end,
      'set ' || replace(array_to_string(p.proconfig, ', '), ', ' || quote_ident(current_schema()) || ',', ', (this schema),'),
-     'as', p.prosrc, pg_get_function_sqlbody(p.oid)), not f.is_guard
+    -- PostgreSQL 15 writes "delete from t as a" where later ones leave out the word.
+    'as', p.prosrc, regexp_replace(pg_get_function_sqlbody(p.oid), '((?:DELETE FROM|UPDATE|INSERT INTO) \\S+) AS ', '\\1 ', 'g')), not f.is_guard
    from functions f join pg_proc p on p.oid = f.oid join pg_language l on l.oid = p.prolang
    union all
    select 'rule ' || c.name || '.' || r.rulename, r.ev_enabled::text || ' ' || pg_get_ruledef(r.oid), false

@@ -18,7 +18,7 @@ export type SealedTable<Fields extends SealedFields = SealedFields> = {
 /** By the names of rows. The first one names the row, and is never null. Times are milliseconds, bytes a `Buffer` or hex. */
 export type SealedFields = { readonly [name: string]: SealedType | `${SealedType}?` };
 type SealedType =
-  | ('uuid' | 'text' | 'text[]' | 'int4' | 'int8' | 'numeric' | 'bytea' | 'timestamptz' | 'json')
+  | ('uuid' | 'text' | 'text[]' | 'bool' | 'int4' | 'int8' | 'numeric' | 'bytea' | 'timestamptz' | 'json')
   /** A time that the sandbox brings forward, so that it is not sealed on a local network: see `sealedDeadline`. */
   | 'deadline';
 

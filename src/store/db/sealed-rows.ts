@@ -52,6 +52,8 @@ export const SEALED_ROWS: readonly SealedRows[] = [
   rowsOfTable(tables.SEALED_EVENT, [ID]),
   rowsOfTable(tables.SEALED_PAGE, [ID]),
   rowsOfTable(tables.SEALED_ALARM, [ID]),
+  rowsOfTable(tables.SEALED_CHANNEL, [ID]),
+  rowsOfTable(tables.SEALED_NOTIFICATION, [ID]),
 ];
 
 /** Whether this user of the database may give rows another MAC: the service's own may not. */

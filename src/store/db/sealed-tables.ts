@@ -139,6 +139,29 @@ export const SEALED_PAGE = sealedTable(
   { isReadOnce: true },
 );
 
+/** Whom operators are told by, and when: else somebody could keep them from hearing of him. */
+export const SEALED_CHANNEL = sealedTable('notify_channels', {
+  id: 'uuid',
+  kind: 'text',
+  name: 'text',
+  shown: 'text',
+  quietFrom: 'int4?',
+  quietTo: 'int4?',
+  summaryAt: 'int4?',
+  timeZone: 'text',
+  createdAt: 'timestamptz',
+  removedAt: 'timestamptz?',
+});
+
+/** What operators are told, until they are. */
+export const SEALED_NOTIFICATION = sealedTable(
+  'notifications',
+  {
+    ...{ id: 'uuid', channelId: 'uuid', about: 'text', phase: 'text', isUrgent: 'bool', title: 'text', body: 'text' },
+  },
+  { needed: (row) => `${row}status = 'waiting'`, isReadOnce: true },
+);
+
 /** What operators are told to look at. The row of an alarm that is raised again keeps its id, which is not known then. */
 export const SEALED_ALARM = sealedTable(
   'alarms',

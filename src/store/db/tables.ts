@@ -42,13 +42,14 @@ export const BACKED_UP = [
   'passkeys',
   'recovery_codes',
   'admin_keys',
+  'notify_channels',
 ] as const;
 
 /**
  * These belong to the running processes and to the one database: a restored lease would let a process of before go on writing, and a
  * restored session or invitation would let somebody in whom it was taken from since, and a restored change of addresses would be made though
  * it was withdrawn since. The migrations and the identity of the ledger stand
- * in the header. The log of requests is none of the ledger, and grows faster.
+ * in the header. The log of requests is none of the ledger, and grows faster. What operators were told of is told again after a restore, if it is so again.
  */
 export const LEFT_OUT = [
   'schema_migrations',
@@ -60,6 +61,7 @@ export const LEFT_OUT = [
   'sessions',
   'spent_challenges',
   'requests',
+  'notifications',
 ] as const;
 
 const list = statement(

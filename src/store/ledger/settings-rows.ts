@@ -3,7 +3,13 @@ import type { Network } from '../../domain/network.ts';
 import type { Sql } from '../db/database.ts';
 import { rowsOf } from '../db/rows-of.ts';
 import { contentColumn, type SealedTable, sealColumn } from '../db/seal.ts';
-import { SEALED_ADDRESS, SEALED_API_KEY, SEALED_ENDPOINT, SEALED_PROJECT } from '../db/sealed-tables.ts';
+import {
+  SEALED_ADDRESS,
+  SEALED_API_KEY,
+  SEALED_CHANNEL,
+  SEALED_ENDPOINT,
+  SEALED_PROJECT,
+} from '../db/sealed-tables.ts';
 import { isAsSealed, maybeHex, type Row } from '../db/statement.ts';
 
 const shape = (table: SealedTable) =>
@@ -32,6 +38,8 @@ export const SETTING_TABLES: readonly SettingTable[] = [
   settingsOf(SEALED_ADDRESS, null, {
     ...{ where: 't.network = $1', isEnded: 't.retired_at is not null', account: `encode(t.account, 'hex')` },
   }),
+  // Of no network, so it is on the page of each.
+  settingsOf(SEALED_CHANNEL, 'chn', { where: '$1::text is not null' }),
 ];
 
 function settingsOf(

@@ -1,5 +1,6 @@
 import type { EndpointHealth } from '../../domain/circuit.ts';
 import type { Network } from '../../domain/network.ts';
+import type { UnixMs } from '../../domain/time.ts';
 import type { Sql } from '../db/database.ts';
 import { answerOf, commandOf, rowsOf } from '../db/rows-of.ts';
 import { count, listColumns, type Row, statement, text } from '../db/statement.ts';
@@ -57,6 +58,15 @@ export const countUndelivered = answerOf(
   "select count(*) as count from deliveries where endpoint_id = $1 and status = 'pending'",
   (endpointId: string) => [endpointId],
   ([row]) => row?.count ?? 0,
+);
+
+/** The enabled endpoints that have failed since before a time, the first 100: when more do they have one cause. */
+export const findLongFailingEndpoints = rowsOf(
+  'endpoint-health-long-failing',
+  { id: 'uuid', network: text<Network>(), url: 'text', failingSince: 'timestamptz' },
+  `select id, network, url, failing_since from webhook_endpoints
+   where failing_since <= $1 and disabled_at is null order by failing_since, id limit 100`,
+  (before: UnixMs) => [new Date(before)],
 );
 
 /** The thousand endpoints that began to fail last, and since when. */

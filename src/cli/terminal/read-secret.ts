@@ -1,8 +1,8 @@
 import { AppError } from '../../domain/errors.ts';
-import type { Terminal } from '../terminal/terminal.ts';
+import type { Terminal } from './terminal.ts';
 
-/** Many times what the longest secret takes. */
-const MAX_SECRET_INPUT = 1024;
+/** More than the longest secret takes, and the longest URL that holds one. */
+const MAX_SECRET_INPUT = 4096;
 
 /** The secret that was given, `-` reads it from standard input. Errors: `INVALID_ARGUMENT`. */
 export async function readSecret(

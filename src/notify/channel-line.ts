@@ -1,0 +1,141 @@
+import { encodeId } from '../domain/ids.ts';
+import { unixMs } from '../domain/time.ts';
+import { backoffMs } from '../runtime/backoff.ts';
+import type { KeyRing } from '../runtime/key-ring.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { Database } from '../store/db/database.ts';
+import {
+  claimNotifications,
+  type Due,
+  type Notification,
+  peekNotifications,
+  recordNotificationsSent,
+  returnNotifications,
+} from '../store/outbox/notifications.ts';
+import {
+  findSealedTarget,
+  type NotifyChannel,
+  recordChannelFailed,
+  recordChannelSent,
+} from '../store/outbox/notify-channels.ts';
+import type { Attempt } from './attempt.ts';
+import { openTarget } from './channel-target.ts';
+import { composeMessage } from './message.ts';
+import { createPace, type Pace } from './pace.ts';
+import { isQuiet } from './quiet-hours.ts';
+import { ATTEMPT_MS, type SendDeps, sendMessage } from './send-message.ts';
+
+export type LineDeps = SendDeps & {
+  db: Database;
+  keyRing: KeyRing;
+  log: Logger;
+  /** Whether this process is surely the one that sends. */
+  isLeader(): boolean;
+};
+
+/** What a channel is sent, one message after the other; channels know nothing of each other. */
+export type ChannelLine = {
+  /** Sends what is due, unless it is at it already. Returns at once. */
+  work(channel: NotifyChannel): void;
+  ended(): Promise<void>;
+};
+
+/** Longer than an attempt and its record take. After a crash in the middle of an attempt the message is sent again when this is over. */
+const CLAIM_MS = 2 * ATTEMPT_MS;
+const MAX_DIGEST = 1000;
+/** Three attempts fit into the first minute, and a server that is down for a day is asked some 150 times. */
+const BACKOFF = { firstMs: 5000, longestMs: 600_000 };
+
+export function createChannelLine(deps: LineDeps): ChannelLine {
+  const pace = createPace(() => performance.now());
+  /** They arrived, and the database could not be told: they must not be sent again. */
+  const unrecorded = new Set<string>();
+  let working: Promise<void> | null = null;
+  return {
+    work: (channel) => {
+      if (working !== null || (channel.dueAt !== null && channel.dueAt > deps.now())) return;
+      working = sendDue({ ...deps, pace, unrecorded }, channel)
+        .catch((error: unknown) => deps.log.warn({ err: error, channel: encodeId('chn', channel.id) }, NOT_SENT))
+        .finally(() => {
+          working = null;
+        });
+    },
+    ended: async () => (await working) ?? undefined,
+  };
+}
+
+const NOT_SENT = 'notifications of a channel could not be sent or recorded; the next round tries again';
+
+type Line = LineDeps & { pace: Pace; unrecorded: Set<string> };
+
+/** Sends until nothing is due, the channel fails or has had enough, or another process sends. */
+async function sendDue(line: Line, channel: NotifyChannel): Promise<void> {
+  const { db, now, pace, isLeader, stopping } = line;
+  while (isLeader() && !stopping.aborted) {
+    // Quiet hours that somebody wrote past Quittance count for nothing.
+    const onlyUrgent = channel.seal && isQuiet(channel, now());
+    const due: Due = { channelId: channel.id, now: now(), onlyUrgent };
+    const { count, oldestAt } = await peekNotifications(db, due);
+    if (count === 0) return;
+    const wasHeld = !onlyUrgent && oldestAt !== null && isQuiet(channel, oldestAt);
+    const kind = pace.next({ count, wasHeld });
+    if (kind === 'none') return;
+    const until = unixMs(due.now + CLAIM_MS);
+    const claimed = await claimNotifications(db, { ...due, until, limit: kind === 'one' ? 1 : MAX_DIGEST });
+    const rows = claimed.filter(({ id }) => !line.unrecorded.has(id));
+    if (rows.length > 0 && !(await sendRows(line, channel, rows))) return;
+    if (rows.length > 0) pace.sent(kind);
+    await recordSent(line, channel, claimed);
+  }
+}
+
+async function recordSent({ db, now, unrecorded }: Line, channel: NotifyChannel, rows: readonly Notification[]) {
+  const ids = rows.map(({ id }) => id);
+  await db.transaction(async (tx) => {
+    await recordNotificationsSent(tx, ids, now());
+    await recordChannelSent(tx, channel.id, now());
+  });
+  for (const id of ids) unrecorded.delete(id);
+}
+
+/** Makes one attempt; whether it arrived. */
+async function sendRows(line: Line, channel: NotifyChannel, rows: readonly Notification[]): Promise<boolean> {
+  const { db, now, log, isLeader, unrecorded } = line;
+  const ids = rows.map(({ id }) => id);
+  const target = await findTarget(line, channel);
+  // A process that was paused learns here that another one sends.
+  const attempt: Attempt =
+    target.kind === 'failed'
+      ? target
+      : isLeader()
+        ? await sendMessage(line, target.target, composeMessage(rows))
+        : ABORTED;
+  if (attempt.kind === 'sent') {
+    for (const id of ids) unrecorded.add(id);
+    return true;
+  }
+  if (attempt.kind === 'failed') {
+    const { error, retryAfterMs } = attempt;
+    const pauseMs = Math.max(backoffMs(channel.failures + 1, BACKOFF), Math.min(retryAfterMs ?? 0, BACKOFF.longestMs));
+    log.warn(
+      { channel: encodeId('chn', channel.id), error, pauseMs },
+      'a notification could not be sent; trying again',
+    );
+    await recordChannelFailed(db, channel.id, now(), { dueAt: unixMs(now() + pauseMs), error });
+  }
+  await returnNotifications(db, ids);
+  return false;
+}
+
+const ABORTED = { kind: 'aborted' } as const;
+
+async function findTarget({ db, keyRing }: Line, { id }: NotifyChannel) {
+  const row = await findSealedTarget(db, id);
+  const opened = row === null ? ({ kind: 'damaged' } as const) : await openTarget(keyRing, row);
+  if (opened.kind === 'ok') return opened;
+  const why =
+    opened.kind === 'damaged'
+      ? 'secret: what is stored of the target was changed, or the channel was removed'
+      : `secret: the target is encrypted under the master key ${row?.masterKeyId}, which is not here`;
+  return { kind: 'failed', error: why, retryAfterMs: null } as const;
+}

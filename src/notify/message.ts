@@ -1,0 +1,43 @@
+import type { Notification } from '../store/outbox/notifications.ts';
+
+/** What is sent at once: one notification, or the digest of several. `id` is that of the first, so that what is sent again is known as the same. */
+export type Message = {
+  id: string;
+  title: string;
+  text: string;
+  isUrgent: boolean;
+  items: readonly { about: string; phase: Notification['phase'] | 'test'; title: string }[];
+};
+
+/** In place of words that somebody wrote to the outbox. */
+const MADE_UP =
+  'Quittance did not write this message: somebody put it into the database. See "row-changed" in docs/operations.md';
+/** A digest names so many; the others are counted. */
+const MAX_NAMED = 20;
+
+/** Makes one message of one notification or more. */
+export function composeMessage(rows: readonly Notification[]): Message {
+  const [first] = rows;
+  if (first === undefined) throw new RangeError('a message is about something');
+  const titles = rows.map(({ seal, title }) => (seal ? title : 'A message that Quittance did not write'));
+  const items = rows.map(({ about, phase }, index) => ({ about, phase, title: titles[index] ?? '' }));
+  const isUrgent = rows.some((row) => row.isUrgent);
+  if (rows.length === 1)
+    return { id: first.id, title: titles[0] ?? '', text: first.seal ? first.body : MADE_UP, isUrgent, items };
+  const more = rows.length - MAX_NAMED;
+  const lines = titles.slice(0, MAX_NAMED).map((title) => `- ${title}`);
+  const rest = more > 0 ? [`… and ${more} more`] : [];
+  const text = [...lines, ...rest, '', 'All that is open: quittance chain status'].join('\n');
+  return { id: first.id, title: `Quittance: ${rows.length} messages at once`, text, isUrgent, items };
+}
+
+/** A text of at most so many characters, with none cut in two. */
+export function clipText(text: string, max: number): string {
+  const characters = [...text];
+  return characters.length <= max ? text : `${characters.slice(0, max - 1).join('')}…`;
+}
+
+/** One line that can be shown anywhere. */
+export function oneLine(text: string, max: number): string {
+  return clipText(text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trim(), max);
+}

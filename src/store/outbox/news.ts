@@ -1,0 +1,107 @@
+import { firstIdOf } from '../../domain/ids.ts';
+import type { Network } from '../../domain/network.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import type { AlarmKind } from '../chain/alarms.ts';
+import { rowsOf } from '../db/rows-of.ts';
+import { sealColumn } from '../db/seal.ts';
+import { SEALED_ALARM, SEALED_TRANSFER } from '../db/sealed-tables.ts';
+import { count, hex, isAsSealed, micro, type Row, text } from '../db/statement.ts';
+import { stands } from '../ledger/standing.ts';
+
+/** Of what is new for a channel. `wasRaised`: it was told, or will be, that it began. */
+const forChannel = { channelId: 'uuid', wasRaised: 'bool' } as const;
+
+const alarm = {
+  id: 'uuid',
+  network: text<Network>(),
+  kind: text<AlarmKind>(),
+  subject: 'text',
+  detail: 'text',
+  raisedAt: 'timestamptz',
+  resolvedAt: 'timestamptz?',
+  /** Whether the words are ours; of an alarm that is over nothing says so. */
+  seal: isAsSealed(SEALED_ALARM),
+} as const;
+export type AlarmNews = Row<typeof alarm & typeof forChannel>;
+
+/** Of an outbox row of a channel about something. */
+const told = (about: string, phase: string) =>
+  `select from notifications n where n.channel_id = c.id and n.about = ${about} and n.phase = '${phase}'`;
+const ABOUT_ALARM = `'alarm:' || a.id`;
+
+/**
+ * The first 500 alarms that a channel is to be told of: those that are open, those that were raised and ended since it was added, and the end of those
+ * that it was told of. What ended before `since` is no news.
+ */
+export const findAlarmNews = rowsOf(
+  'news-alarms',
+  { ...forChannel, ...alarm },
+  `select c.id as channel_id, exists (${told(ABOUT_ALARM, 'raised')}) as was_raised, a.id, a.network, a.kind, a.subject, a.detail,
+     a.raised_at, a.resolved_at, ${sealColumn(SEALED_ALARM, 'a.')} as seal
+   from (select * from alarms where resolved_at is null union all select * from alarms where resolved_at > $1) a
+   cross join notify_channels c
+   where c.removed_at is null and case
+     when exists (${told(ABOUT_ALARM, 'raised')}) then a.resolved_at is not null and not exists (${told(ABOUT_ALARM, 'over')})
+     else a.resolved_at is null or a.raised_at >= c.created_at end
+   order by a.raised_at, a.id limit 500`,
+  (since: UnixMs) => [new Date(since)],
+);
+
+const money = {
+  transferId: 'uuid',
+  network: text<Network>(),
+  projectId: 'uuid',
+  kind: text<'duplicate' | 'unmatched'>(),
+  amountMicro: micro(),
+  txId: hex(),
+  seal: isAsSealed(SEALED_TRANSFER),
+} as const;
+export type MoneyNews = Row<typeof money & { readonly channelId: 'uuid' }>;
+const ABOUT_TRANSFER = `'transfer:' || t.id`;
+const MONEY = `t.id as transfer_id, t.network, t.project_id, t.kind, t.amount_micro, encode(t.tx_id, 'hex') as tx_id,
+  ${sealColumn(SEALED_TRANSFER, 't.')} as seal`;
+
+/** The first 500 transfers without an order that came since a channel was added, and not before `since`, and that it was not told of. */
+export const findMoneyNews = rowsOf(
+  'news-money',
+  { channelId: 'uuid', ...money },
+  `select c.id as channel_id, ${MONEY}
+   from projects p join transfers t on t.project_id = p.id and t.kind <> 'matched' and t.id >= $1
+   join notify_channels c on c.removed_at is null and t.recorded_at >= c.created_at
+   where ${stands('t')} and not exists (${told(ABOUT_TRANSFER, 'raised')}) order by t.id limit 500`,
+  (since: UnixMs) => [firstIdOf(since)],
+);
+
+/** The first 500 of those that a channel was told of and that somebody decided about since, or that were taken back. */
+export const findSettledMoneyNews = rowsOf(
+  'news-money-over',
+  { channelId: 'uuid', ...money, how: 'text' },
+  `select c.id as channel_id, ${MONEY}, ended.how
+   from (select distinct on (transfer_id) transfer_id, resolution as how from (
+       select transfer_id, resolution from transfer_resolutions where resolved_at > $1
+       union all select transfer_id, 'taken back' from transfer_annulments where annulled_at > $1) found) ended
+   join transfers t on t.id = ended.transfer_id join projects p on p.id = t.project_id
+   join notify_channels c on c.removed_at is null
+   where exists (${told(ABOUT_TRANSFER, 'raised')}) and not exists (${told(ABOUT_TRANSFER, 'over')}) order by t.id limit 500`,
+  (since: UnixMs) => [new Date(since)],
+);
+
+/** What a day held, by network: invoices that were paid, and what came without an order; and which alarms are open. */
+export const sumDay = rowsOf(
+  'news-day',
+  { network: text<Network>(), paid: count, paidMicro: micro(), strays: count, strayMicro: micro() },
+  `select t.network, count(*) filter (where t.kind = 'matched') as paid,
+     coalesce(sum(t.amount_micro) filter (where t.kind = 'matched'), 0) as paid_micro,
+     count(*) filter (where t.kind <> 'matched') as strays,
+     coalesce(sum(t.amount_micro) filter (where t.kind <> 'matched'), 0) as stray_micro
+   from projects p join transfers t on t.project_id = p.id and t.id >= $1 where ${stands('t')} group by t.network order by t.network`,
+  (since: UnixMs) => [firstIdOf(since)],
+);
+
+/** How many alarms are open, by network and kind. */
+export const countAlarms = rowsOf(
+  'news-open-alarms',
+  { network: text<Network>(), kind: text<AlarmKind>(), count },
+  'select network, kind, count(*) as count from alarms where resolved_at is null group by network, kind order by network, kind',
+  () => [],
+);

@@ -1,0 +1,123 @@
+import type { UnixMs } from '../../domain/time.ts';
+import { answerOf, commandOf } from '../db/rows-of.ts';
+import { sealColumn, sealOf } from '../db/seal.ts';
+import { SEALED_NOTIFICATION } from '../db/sealed-tables.ts';
+import { count, isAsSealed, listColumns, type Row, text } from '../db/statement.ts';
+
+/** What begins, and what is over. What only happened has no end. */
+export type Phase = 'raised' | 'over';
+
+const columns = {
+  id: 'uuid',
+  channelId: 'uuid',
+  /** `alarm:UUID`, `transfer:UUID`, `summary:2026-09-01`. */
+  about: 'text',
+  phase: text<Phase>(),
+  isUrgent: 'bool',
+  title: 'text',
+  body: 'text',
+  createdAt: 'timestamptz',
+  seal: isAsSealed(SEALED_NOTIFICATION),
+} as const;
+
+/** `seal`: whether the words are ours. */
+export type Notification = Row<typeof columns>;
+export type NewNotification = Omit<Notification, 'seal'>;
+
+const COLUMNS = listColumns(columns, 'n.', { seal: sealColumn(SEALED_NOTIFICATION, 'n.') });
+
+/** Plans what a channel is told. `false`: it is planned already, or was told. */
+export const planNotification = answerOf(
+  'notification-plan',
+  { id: 'uuid' },
+  `insert into notifications (id, channel_id, about, phase, is_urgent, title, body, created_at, mac)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict (channel_id, about, phase) do nothing returning id`,
+  (one: NewNotification) => [
+    one.id,
+    one.channelId,
+    one.about,
+    one.phase,
+    one.isUrgent,
+    one.title,
+    one.body,
+    new Date(one.createdAt),
+    sealOf(SEALED_NOTIFICATION, one),
+  ],
+  ({ length }) => length === 1,
+);
+
+/** Whether a channel was told that something began, or will be. */
+export const isPlanned = answerOf(
+  'notification-is-planned',
+  { isPlanned: 'bool' },
+  `select exists (select from notifications where channel_id = $1 and about = $2 and phase = 'raised') as is_planned`,
+  ({ channelId, about }: Pick<Notification, 'channelId' | 'about'>) => [channelId, about],
+  ([row]) => row?.isPlanned === true,
+);
+
+const IS_DUE = `n.channel_id = $1 and n.status = 'waiting' and (n.claimed_until is null or n.claimed_until <= $2) and (n.is_urgent or not $3::bool)`;
+
+/** What may be sent to a channel, and under which condition. `onlyUrgent`: the rest waits for the end of quiet hours. */
+export type Due = { channelId: string; now: UnixMs; onlyUrgent: boolean };
+
+/** How much waits for a channel and is nobody's now, counted up to 1,000, and since when the first of it. */
+export const peekNotifications = answerOf(
+  'notification-peek',
+  { count, oldestAt: 'timestamptz?' },
+  `select count(*) as count, min(created_at) as oldest_at
+   from (select n.created_at from notifications n where ${IS_DUE} order by n.id limit 1000) due`,
+  ({ channelId, now, onlyUrgent }: Due) => [channelId, new Date(now), onlyUrgent],
+  ([row]) => row ?? { count: 0, oldestAt: null },
+);
+
+/** Takes up to `limit` of what waits, until `until`: the urgent first, then in its order. */
+export const claimNotifications = answerOf(
+  'notification-claim',
+  columns,
+  `with due as materialized (
+     select n.id from notifications n where ${IS_DUE} order by n.is_urgent desc, n.id limit $5 for update skip locked)
+   update notifications n set claimed_until = $4 from due where n.id = due.id returning ${COLUMNS}`,
+  ({ channelId, now, onlyUrgent, until, limit }: Due & { until: UnixMs; limit: number }) => [
+    channelId,
+    new Date(now),
+    onlyUrgent,
+    new Date(until),
+    limit,
+  ],
+  (rows) => rows.toSorted((a, b) => Number(b.isUrgent) - Number(a.isUrgent) || (a.id < b.id ? -1 : 1)),
+);
+
+/** They arrived. */
+export const recordNotificationsSent = commandOf(
+  'notification-sent',
+  `update notifications set status = 'sent', ended_at = $2 where id = any($1::uuid[]) and status = 'waiting'`,
+  (ids: readonly string[], at: UnixMs) => [ids, new Date(at)],
+);
+
+/** They did not, and wait for the next attempt. */
+export const returnNotifications = commandOf(
+  'notification-return',
+  `update notifications set claimed_until = null where id = any($1::uuid[]) and status = 'waiting'`,
+  (ids: readonly string[]) => [ids],
+);
+
+/** Gives up what is older, or of a channel that was removed, up to 1,000 at a time. Returns how many. */
+export const giveUpNotifications = answerOf(
+  'notification-give-up',
+  { id: 'uuid' },
+  `update notifications set status = 'given-up', ended_at = $2 where id in (
+     select n.id from notifications n join notify_channels c on c.id = n.channel_id
+     where n.status = 'waiting' and (n.created_at < $1 or c.removed_at is not null) limit 1000)
+   returning id`,
+  (before: UnixMs, now: UnixMs) => [new Date(before), new Date(now)],
+  ({ length }) => length,
+);
+
+/** Deletes up to 1,000 that ended before, but for those whose alarm is still open. */
+export const forgetOldNotifications = answerOf(
+  'notification-forget-old',
+  { isDone: 'bool' },
+  'select forget_old_notifications($1) is null as is_done',
+  (before: UnixMs) => [new Date(before)],
+  () => undefined,
+);

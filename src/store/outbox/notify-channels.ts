@@ -1,0 +1,153 @@
+import type { UnixMs } from '../../domain/time.ts';
+import type { Encrypted } from '../../runtime/key-ring.ts';
+import { answerOf, commandOf, rowOf, rowsOf } from '../db/rows-of.ts';
+import { sealColumn, sealOf } from '../db/seal.ts';
+import { SEALED_CHANNEL } from '../db/sealed-tables.ts';
+import { count, isAsSealed, listColumns, type Row, text } from '../db/statement.ts';
+
+export const CHANNEL_KINDS = ['email', 'telegram', 'slack', 'discord', 'ntfy', 'webhook'] as const;
+export type ChannelKind = (typeof CHANNEL_KINDS)[number];
+
+const settings = {
+  id: 'uuid',
+  kind: text<ChannelKind>(),
+  name: 'text',
+  /** What is shown of the target. */
+  shown: 'text',
+  /** Minutes of the day in the time zone: quiet hours, and when the daily summary is sent. */
+  quietFrom: 'int4?',
+  quietTo: 'int4?',
+  summaryAt: 'int4?',
+  timeZone: 'text',
+  createdAt: 'timestamptz',
+  removedAt: 'timestamptz?',
+} as const;
+
+const columns = {
+  ...settings,
+  failingSince: 'timestamptz?',
+  failures: 'int4',
+  dueAt: 'timestamptz?',
+  lastError: 'text?',
+  lastSentAt: 'timestamptz?',
+  /** Whether somebody wrote the row past Quittance. */
+  seal: isAsSealed(SEALED_CHANNEL),
+} as const;
+
+const COLUMNS = listColumns(columns, 'c.', { seal: sealColumn(SEALED_CHANNEL, 'c.') });
+const sealedTarget = { id: 'uuid', kind: text<ChannelKind>(), masterKeyId: 'text', sealed: 'bytea' } as const;
+
+/** A channel without what leads there. `failingSince`: every attempt since failed. */
+export type NotifyChannel = Row<typeof columns>;
+export type ChannelSettings = Row<typeof settings>;
+/** What leads there, encrypted. */
+export type SealedTarget = Row<typeof sealedTarget>;
+
+/** Adds a channel. `false`: there is one of this name. */
+export const insertNotifyChannel = answerOf(
+  'notify-channel-insert',
+  { id: 'uuid' },
+  `insert into notify_channels (id, kind, name, shown, quiet_from, quiet_to, summary_at, time_zone, created_at, master_key_id, sealed, mac)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+   on conflict (name) where removed_at is null do nothing returning id`,
+  (channel: ChannelSettings, { masterKeyId, sealed }: Encrypted) => [
+    channel.id,
+    channel.kind,
+    channel.name,
+    channel.shown,
+    channel.quietFrom,
+    channel.quietTo,
+    channel.summaryAt,
+    channel.timeZone,
+    new Date(channel.createdAt),
+    masterKeyId,
+    sealed,
+    sealOf(SEALED_CHANNEL, channel),
+  ],
+  ({ length }) => length === 1,
+);
+
+/** Enough for every operator there is, and few enough to be asked for every few seconds. */
+export const MAX_CHANNELS = 100;
+
+/** The channels that were not removed, the oldest first. */
+export const listNotifyChannels = rowsOf(
+  'notify-channel-list',
+  columns,
+  `select ${COLUMNS} from notify_channels c where c.removed_at is null order by c.created_at, c.id limit ${MAX_CHANNELS}`,
+  () => [],
+);
+
+export const findNotifyChannel = rowOf(
+  'notify-channel-find',
+  columns,
+  `select ${COLUMNS} from notify_channels c where c.id = $1 and c.removed_at is null`,
+  (id: string) => [id],
+);
+
+/** Ends a channel for good, and forgets what leads there. `false`: it was removed meanwhile. */
+export const removeNotifyChannel = answerOf(
+  'notify-channel-remove',
+  { id: 'uuid' },
+  `update notify_channels set removed_at = $2, sealed = '', mac = $3 where id = $1 and removed_at is null returning id`,
+  (channel: ChannelSettings, removedAt: UnixMs) => [
+    channel.id,
+    new Date(removedAt),
+    sealOf(SEALED_CHANNEL, { ...channel, removedAt }),
+  ],
+  ({ length }) => length === 1,
+);
+
+export const findSealedTarget = rowOf(
+  'notify-channel-target',
+  sealedTarget,
+  `select ${listColumns(sealedTarget)} from notify_channels where id = $1 and removed_at is null`,
+  (id: string) => [id],
+);
+
+/** Up to 500 targets behind the id `after` that another master key encrypts, locked until the transaction ends. */
+export const lockTargetsUnderOtherKeys = rowsOf(
+  'notify-channels-under-other-keys',
+  sealedTarget,
+  `select ${listColumns(sealedTarget)} from notify_channels
+   where removed_at is null and master_key_id <> $1 and id > $2 order by id limit 500 for update`,
+  (keyId: string, after: string) => [keyId, after],
+);
+
+export const reencryptTargetRow = commandOf(
+  'notify-channel-reseal',
+  'update notify_channels set master_key_id = $2, sealed = $3 where id = $1',
+  (id: string, { masterKeyId, sealed }: Encrypted) => [id, masterKeyId, sealed],
+);
+
+/** How many targets each master key encrypts. */
+export const countTargetsByKey = answerOf(
+  'notify-channels-by-key',
+  { masterKeyId: 'text', total: count },
+  `select master_key_id, count(*) as total from notify_channels where removed_at is null
+   group by master_key_id order by master_key_id limit 1000`,
+  () => [],
+  (rows) => new Map(rows.map(({ masterKeyId, total }) => [masterKeyId, total])),
+);
+
+/** An attempt arrived. */
+export const recordChannelSent = commandOf(
+  'notify-channel-sent',
+  `update notify_channels set failing_since = null, failures = 0, due_at = null, last_error = null, last_sent_at = $2 where id = $1`,
+  (id: string, at: UnixMs) => [id, new Date(at)],
+);
+
+const MAX_ERROR = 500;
+
+/** An attempt failed; the next one is due at `dueAt`. */
+export const recordChannelFailed = commandOf(
+  'notify-channel-failed',
+  `update notify_channels set failing_since = coalesce(failing_since, $2), failures = failures + 1, due_at = $3, last_error = $4
+   where id = $1`,
+  (id: string, at: UnixMs, { dueAt, error }: { dueAt: UnixMs; error: string }) => [
+    id,
+    new Date(at),
+    new Date(dueAt),
+    error.slice(0, MAX_ERROR),
+  ],
+);

@@ -1,0 +1,48 @@
+import { randomUUID } from 'node:crypto';
+import { encodeId } from '../domain/ids.ts';
+import { NETWORKS } from '../domain/network.ts';
+import { toIso, type UnixMs, unixMs } from '../domain/time.ts';
+import type { Logger } from '../runtime/log.ts';
+import { type Loop, startLoop } from '../runtime/loop.ts';
+import { findAlarmSubjects, raiseAlarm, resolveAlarms } from '../store/chain/alarms.ts';
+import type { Database } from '../store/db/database.ts';
+import { findLongFailingEndpoints } from '../store/outbox/endpoint-health.ts';
+
+type Deps = { db: Database; now(): UnixMs; log: Logger; checkMs?: number };
+
+/** Receivers restart, and are repaired, within less. */
+const FAILING_MS = 15 * 60_000;
+const CHECK_MS = 15_000;
+const KIND = 'webhook-failing';
+
+/** Raises an alarm for each endpoint at which every attempt of 15 minutes failed, and ends it with the first that is delivered. Any number of processes may do so. */
+export function startReceiverWatch({ db, now, log, checkMs = CHECK_MS }: Deps): Loop {
+  return startLoop({
+    name: 'watch of receivers',
+    log,
+    maxPauseMs: CHECK_MS,
+    run: async () => {
+      const failing = await findLongFailingEndpoints(db, unixMs(Math.max(0, now() - FAILING_MS)));
+      const failingIds = new Set(failing.map(({ id }) => encodeId('whe', id)));
+      const told = new Set<string>();
+      for (const network of NETWORKS) {
+        for (const subject of await findAlarmSubjects(db, network, KIND)) {
+          told.add(subject);
+          if (failingIds.has(subject)) continue;
+          if ((await resolveAlarms(db, network, KIND, subject)) > 0)
+            log.info({ alarm: KIND, subject }, 'the alarm is over');
+        }
+      }
+      for (const { id, network, url, failingSince } of failing) {
+        const subject = encodeId('whe', id);
+        if (told.has(subject)) continue;
+        // Path and query of the URL may hold a token.
+        const origin = URL.canParse(url) ? new URL(url).origin : 'invalid URL';
+        const detail = `Every attempt to the webhook endpoint ${subject} (${origin}) has failed since ${toIso(failingSince)}. Its events wait. What is wrong: quittance webhook test ${subject}`;
+        if (await raiseAlarm(db, network, { id: randomUUID(), kind: KIND, subject, detail }))
+          log.error({ alarm: KIND, subject }, detail);
+      }
+      return checkMs;
+    },
+  });
+}

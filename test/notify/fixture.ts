@@ -1,0 +1,170 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import pg from 'pg';
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
+import { expect, onTestFinished, vi } from 'vitest';
+import { encodeId } from '../../src/domain/ids.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import { type NotifierOptions, startNotifier } from '../../src/notify/notifier.ts';
+import { commandActor } from '../../src/operator/actor.ts';
+import { addChannelOperation } from '../../src/operator/notify/operations.ts';
+import { createLogger } from '../../src/runtime/log.ts';
+import { type AlarmKind, raiseAlarm, resolveAlarms } from '../../src/store/chain/alarms.ts';
+import { openDatabase } from '../../src/store/db/database.ts';
+import { TEST_KEY_RING } from '../support/key-ring.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
+import { createTestDatabase } from '../support/postgres.ts';
+
+/** Awaits what other work brings about; the bound only ends a test that would fail. */
+export const eventually = <Result>(check: () => Result | Promise<Result>) =>
+  vi.waitFor(check, { timeout: PATIENCE_MS, interval: 10 });
+
+/** A database of its own, a clock that tests move, notifiers over it, and the servers that channels lead to. */
+export async function createWorld() {
+  const database = await createTestDatabase();
+  const client = new pg.Client(database.owner);
+  await client.connect();
+  const open = () => {
+    const db = openDatabase({ ...database, poolSize: 4, applicationName: 'notify', onError: () => undefined });
+    onTestFinished(() => db.close());
+    return db;
+  };
+  onTestFinished(async () => {
+    await client.end();
+    await database.drop();
+  });
+  const db = open();
+  let aheadMs = 0;
+  const now = () => unixMs(Date.now() + aheadMs);
+  const sql = async (text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> =>
+    (await client.query(text, values)).rows;
+  type Given = Parameters<typeof addChannelOperation.read>[0];
+  return {
+    db,
+    sql,
+    now,
+    database,
+    advance: (ms: number) => {
+      aheadMs += ms;
+    },
+    raise: (kind: AlarmKind, subject = '', detail = `${kind} of ${subject}`) =>
+      raiseAlarm(db, 'devnet', { id: randomUUID(), kind, subject, detail }),
+    resolve: (kind: AlarmKind, subject = '') => resolveAlarms(db, 'devnet', kind, subject),
+    /** As the command adds one. */
+    addChannel: async (kind: string, given: Partial<Given>) => {
+      const config = {
+        masterKeys: TEST_KEY_RING.keys().map(({ bytes }) => bytes.toString('base64')),
+        databaseUrl: 'postgres://',
+        dataDir: '/nowhere',
+      };
+      const deps = { db, now, random: randomBytes, config, note: () => undefined } as never;
+      const wanted = addChannelOperation.read(
+        { name: randomUUID(), isOwnNetwork: true, kind, ...given } as Given,
+        now(),
+      );
+      return addChannelOperation.run(deps, commandActor('anna'), wanted);
+    },
+    /** A process that tells operators; `lines` is its log. */
+    start: (options: Partial<NotifierOptions> = {}) => {
+      const lines: string[] = [];
+      const log = createLogger({ level: 'info', destination: { write: (line) => void lines.push(line) } });
+      const deps = { db: open(), now, log, random: randomBytes, keyRing: TEST_KEY_RING, network: 'devnet' as const };
+      const notifier = startNotifier({ ...deps, holder: randomUUID(), pollMs: 20, attemptMs: 1000, ...options });
+      let stopped: Promise<void> | null = null;
+      const stop = () => {
+        stopped ??= notifier.stop();
+        return stopped;
+      };
+      onTestFinished(stop);
+      return { stop, lines };
+    },
+    /** A transfer that fits no order, recorded now. */
+    addStray: async (amountMicro: number) => {
+      const [project, address, id] = [randomUUID(), randomUUID(), randomUUID()];
+      await sql(`insert into projects (id, name, network) values ($1, 'shop', 'devnet')`, [project]);
+      const account = randomBytes(20);
+      await sql(
+        `insert into addresses (id, project_id, network, account, address, position) values ($1, $2, 'devnet', $3, tron_address($3), 1)`,
+        [address, project, account],
+      );
+      const txId = randomBytes(32);
+      await sql(
+        `insert into transfers (id, project_id, network, address_id, tx_id, log_index, block_number, block_id, block_time,
+           from_address, amount_micro, kind, verified, nodes)
+         values (overlay($1::text placing '7' from 15 for 1)::uuid, $2, 'devnet', $3, $4, 0, 1, $5, now(), 'T', $6, 'unmatched', 'proven', '{}')`,
+        [idNow(id), project, address, txId, randomBytes(32), amountMicro],
+      );
+      return { txId: txId.toString('hex'), projectId: encodeId('prj', project), project };
+    },
+    titles: async () =>
+      (await sql('select about, phase, status from notifications order by id')).map(
+        ({ about, phase, status }) => `${String(about).split(':')[0]} ${phase} ${status}`,
+      ),
+  };
+}
+
+/** A UUID whose time is now. */
+function idNow(uuid: string): string {
+  const time = Date.now().toString(16).padStart(12, '0');
+  return `${time.slice(0, 8)}-${time.slice(8)}${uuid.slice(13)}`;
+}
+
+export type Received = { path: string; headers: IncomingHttpHeaders; body: string; json: Record<string, unknown> };
+
+/** A server that channels lead to; `answer` decides what becomes of each message, by default 200. */
+export async function startReceiver(
+  answer: (response: ServerResponse, received: Received) => unknown = (response) => response.writeHead(200).end(),
+) {
+  const received: Received[] = [];
+  const server = createServer(async (request, response) => {
+    const body = Buffer.concat(await request.toArray()).toString();
+    const one = { path: request.url ?? '', headers: request.headers, body, json: JSON.parse(body) };
+    received.push(one);
+    answer(response, one);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return { received, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+}
+
+type Mail = { from: string; to: string[]; text: string; user: string | null; isSecure: boolean };
+
+/** A real mail server, which takes the password `secret` of the user `quittance`. */
+export async function startMailServer(options: SMTPServerOptions = {}) {
+  const mails: Mail[] = [];
+  const server = new SMTPServer({
+    authOptional: true,
+    onAuth: ({ username, password }, _session, done) =>
+      username === 'quittance' && password === 'secret' ? done(null, { user: username }) : done(new Error('no')),
+    onData: (stream, session, done) => {
+      const chunks: Buffer[] = [];
+      stream.on('data', (chunk: Buffer) => void chunks.push(chunk));
+      stream.on('end', () => {
+        const { mailFrom, rcptTo } = session.envelope;
+        mails.push({
+          from: mailFrom === false ? '' : mailFrom.address,
+          to: rcptTo.map(({ address }) => address),
+          text: Buffer.concat(chunks).toString(),
+          user: session.user === undefined ? null : String(session.user),
+          isSecure: session.secure,
+        });
+        done();
+      });
+    },
+    ...options,
+  });
+  server.on('error', () => undefined);
+  const listening = server.listen(0, '127.0.0.1');
+  await once(listening, 'listening');
+  onTestFinished(() => new Promise<void>((resolve) => server.close(() => resolve())));
+  return { mails, port: (listening.address() as AddressInfo).port };
+}
+
+export const bodiesOf = (received: readonly Received[]) => received.map(({ json }) => json);
+export const must = <Value>(value: Value | undefined): Value => value ?? expect.fail('it is not there');
