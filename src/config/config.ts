@@ -50,6 +50,8 @@ export type Config = Readonly<{
   logLevel: Settings['QUITTANCE_LOG_LEVEL'];
   /** Whether requests of shops are kept for 30 days, without bodies. */
   requestLog: boolean;
+  /** Whether each answer has a line in the log of the process. */
+  requestLines: boolean;
   /** Whether rows are sealed and examined, and whether one that is not as it was sealed is refused. */
   rowMacs: Settings['QUITTANCE_ROW_MACS'];
   /** IP addresses, CIDR blocks, `loopback`. */
@@ -115,6 +117,7 @@ function compose(read: ReadSettings): Config {
     console: consolePort === 'off' ? null : { host: settings.QUITTANCE_CONSOLE_HOST, port: consolePort },
     logLevel: settings.QUITTANCE_LOG_LEVEL,
     requestLog: settings.QUITTANCE_REQUEST_LOG === 'on',
+    requestLines: settings.QUITTANCE_REQUEST_LINES === 'on',
     rowMacs: settings.QUITTANCE_ROW_MACS,
     trustProxy: settings.QUITTANCE_TRUST_PROXY,
     masterKeys: settings.QUITTANCE_MASTER_KEY ?? null,

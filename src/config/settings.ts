@@ -60,6 +60,7 @@ export const SETTINGS = {
   QUITTANCE_METRICS_HOST: text('127.0.0.1', listenHostProblem),
   QUITTANCE_LOG_LEVEL: oneOf(LEVELS, 'info'),
   QUITTANCE_REQUEST_LOG: oneOf(['on', 'off'] as const, 'on'),
+  QUITTANCE_REQUEST_LINES: oneOf(['on', 'off'] as const, 'off'),
   QUITTANCE_ROW_MACS: oneOf(['off', 'warn', 'require'] as const, 'warn'),
   QUITTANCE_TRUST_PROXY: list<string, string[]>([], proxyProblem),
   QUITTANCE_MASTER_KEY: list<string, string[] | undefined>(undefined, masterKeyProblem, {

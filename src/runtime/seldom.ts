@@ -23,3 +23,24 @@ export function createSeldom(now: () => number): Seldom {
     forget: (subject) => void loggedAt.delete(subject),
   };
 }
+
+/** For what is told with how often it happened. */
+export type Tally = {
+  /** Counts once more. How often it happened since it was told last, if it is due: at once, and then once a minute; else `null`. */
+  note(subject: string): number | null;
+};
+
+/** `now` as above. What happened after the last telling is told with the next time that it happens. */
+export function createTally(now: () => number): Tally {
+  const seldom = createSeldom(now);
+  const counts = new Map<string, number>();
+  return {
+    note: (subject) => {
+      const count = (counts.get(subject) ?? 0) + 1;
+      if (counts.size >= MAX_REMEMBERED) counts.clear();
+      const isDue = seldom.isDue(subject);
+      counts.set(subject, isDue ? 0 : count);
+      return isDue ? count : null;
+    },
+  };
+}

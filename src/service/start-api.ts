@@ -42,7 +42,8 @@ export async function startApi(context: Context): Promise<{ url: string; stop():
   const requestShare = context.requestShare.current;
   const requestLog = createRequestLog({ ...context, db });
   const onAnswer = config.requestLog === false ? {} : { onAnswer: requestLog.onAnswer };
-  const app = createServer({ ...context, recognize, trustProxy: config.trustProxy, requestShare, ...onAnswer });
+  const { trustProxy, requestLines } = config;
+  const app = createServer({ ...context, recognize, trustProxy, requestShare, requestLines, ...onAnswer });
   await registerOpenApi(app, { publicUrl, now });
   registerApi(app, context, authenticator);
   await registerPages(app, context);

@@ -6,7 +6,7 @@ import { shortageBehind } from '../domain/shortage.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
-import { createSeldom } from '../runtime/seldom.ts';
+import { createTally } from '../runtime/seldom.ts';
 import { ANSWER_HEADERS } from './answer-headers.ts';
 import { boundConnections } from './bound-connections.ts';
 import { type Client, proxiesOf, readClients } from './client-address.ts';
@@ -15,6 +15,7 @@ import { LIMITS } from './load-gate.ts';
 import { startLoopLag } from './loop-lag.ts';
 import { bearOddRequests, checkHost, withoutOrigin } from './odd-requests.ts';
 import { Problem, problemBody, problemOf, unavailable } from './problem.ts';
+import { createRequestLines } from './request-lines.ts';
 import { notesOf } from './request-notes.ts';
 import { shedLoad } from './shed-load.ts';
 import { boundUnsentAnswers } from './unsent-answers.ts';
@@ -35,6 +36,8 @@ export type ServerOptions = {
   isOurHost?(name: string): boolean;
   /** A key that is known to be valid (UUIDs). Its requests do not wait behind those of strangers. */
   recognize?(apiKey: string, client: Client): { id: string; projectId: string } | null;
+  /** Whether each answer has a line in the log, beside those that always have one; `false` when absent. */
+  requestLines?: boolean | undefined;
   /** Hears of each answer when it is sent. Must not throw. */
   onAnswer?(request: FastifyRequest, reply: FastifyReply, tookMs: number): void;
 };
@@ -104,20 +107,26 @@ export function createServer(options: ServerOptions): FastifyInstance {
     if (request.is404) answerMethod(request, reply, allowed(request));
     else done();
   });
+  tellOfAnswers(app, options);
+  const refusals = createRefusals(options);
+  app.setErrorHandler((error, request, reply) =>
+    sendProblem(request, reply, toProblem(error, request, refusals), options),
+  );
+  return app;
+}
+
+function tellOfAnswers(app: FastifyInstance, options: ServerOptions): void {
+  const lines = createRequestLines({ ...options, isOn: options.requestLines === true });
   // Not `onResponse`, for which Fastify adds listeners to each answer's stream.
   app.addHook('onSend', (request: TimedRequest, reply, payload, done) => {
     const route = request.routeOptions.url ?? 'none';
     const labels = { method: request.method, route, status: String(reply.statusCode) };
     const elapsedMs = performance.now() - (request[STARTED_MS] ?? performance.now());
     options.metrics.requestSeconds.observe(labels, elapsedMs / 1000);
+    lines.onAnswer(request, reply, elapsedMs);
     options.onAnswer?.(request, reply, elapsedMs);
     done(null, payload);
   });
-  const refusals = createRefusals(options);
-  app.setErrorHandler((error, request, reply) =>
-    sendProblem(request, reply, toProblem(error, request, options.log, refusals), options),
-  );
-  return app;
 }
 
 /** `Host: [::1]:8080` is `[::1]`. */
@@ -168,24 +177,31 @@ function sendProblem(
     .send(JSON.stringify(problemBody(problem, options.publicUrl(), request.id)));
 }
 
-type Refusals = { note(error: AppError, requestId: string): void };
+type Refusals = {
+  note(error: AppError, requestId: string): void;
+  /** Of an error that nobody expected: of the same place in the program, as text and stack say. */
+  noteFault(error: unknown, request: FastifyRequest): void;
+};
 
-/** Logs once a minute, for each reason, that requests are refused because of the database, and how many it were. */
+/** Logs once a minute, for each reason or place, that requests are refused because of the database or failed, and how many it were. */
 function createRefusals({ log, now }: Pick<ServerOptions, 'log' | 'now'>): Refusals {
-  const seldom = createSeldom(now);
-  const counts = new Map<string, number>();
+  const tally = createTally(now);
   return {
     note: (error, requestId) => {
       const reason = shortageBehind(error) ?? 'the database does not answer';
-      const count = (counts.get(reason) ?? 0) + 1;
-      const isDue = seldom.isDue(reason);
-      counts.set(reason, isDue ? 0 : count);
-      if (isDue) log.warn({ requestId, reason: error.message, requests: count }, `requests are refused: ${reason}`);
+      const requests = tally.note(reason);
+      if (requests !== null)
+        log.warn({ requestId, reason: error.message, requests }, `requests are refused: ${reason}`);
+    },
+    noteFault: (error, { id: requestId, routeOptions: { url: route } }) => {
+      const place = error instanceof Error ? /\n +at .*/.exec(error.stack ?? '')?.[0] : String(error);
+      const requests = tally.note(`${route} ${place}`);
+      if (requests !== null) log.error({ requestId, err: error, route, requests }, 'requests failed');
     },
   };
 }
 
-function toProblem(error: unknown, request: FastifyRequest, log: Logger, refusals: Refusals): Problem {
+function toProblem(error: unknown, request: FastifyRequest, refusals: Refusals): Problem {
   if (error instanceof Problem) return error;
   const { code, statusCode } = error as { code?: unknown; statusCode?: unknown };
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
@@ -205,7 +221,7 @@ function toProblem(error: unknown, request: FastifyRequest, log: Logger, refusal
   if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
     return new Problem('INVALID_REQUEST', `The request could not be read: ${(error as Error).message.slice(0, 200)}`);
   }
-  log.error({ requestId: request.id, err: error, route: request.routeOptions.url }, 'a request failed');
+  refusals.noteFault(error, request);
   return problemOf('internal');
 }
 
