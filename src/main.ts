@@ -6,15 +6,18 @@ import { createLogger, type Logger } from './runtime/log.ts';
 import { openKeyRing, requireKeyRing } from './runtime/open-key-ring.ts';
 import { whenParentDies } from './runtime/parent-process.ts';
 import { createParts } from './runtime/parts.ts';
+import { findServiceManager } from './runtime/service-manager.ts';
 import { type ServiceDatabase, startServiceDatabase } from './store/embedded/service-database.ts';
 
 /** Everything stops within this time, or the process ends anyway: what is unfinished is safe in the database. */
 const STOP_LIMIT_MS = 9000;
 
 type Running = { stop(): Promise<void> };
+/** `healthUrl` is where the process answers `GET /healthz`; `null` where it listens nowhere. */
+type Started = Running & { healthUrl: string | null };
 
 /** Starts what a process runs over its database. */
-export type Start = (config: Config, log: Logger, database: ServiceDatabase) => Promise<Running>;
+export type Start = (config: Config, log: Logger, database: ServiceDatabase) => Promise<Started>;
 
 /**
  * Runs the sandbox, which `loadSandbox` brings, or the real service until SIGINT, SIGTERM, or the death of the npm that started it. Throws
@@ -22,11 +25,14 @@ export type Start = (config: Config, log: Logger, database: ServiceDatabase) => 
  */
 export async function main(config: Config, loadSandbox: () => Promise<Start>): Promise<void> {
   const log = createLogger({ level: config.logLevel });
+  const manager = findServiceManager(process.env, log);
   const stopped = untilStopped(log);
   const running = await run(config, log, stopped.fail, config.sandbox ? loadSandbox : loadService);
   stopped.begin();
+  manager.ready(running.healthUrl);
   const { reason, failure } = await stopped.promise;
   log.info({ reason }, 'stopping');
+  manager.stopping();
   const stopFailure = await stopWithin(running, log, failure === null ? 0 : 1).then(
     () => null,
     (error: unknown) => error,
@@ -47,12 +53,12 @@ async function run(
   log: Logger,
   fail: (error: unknown) => void,
   load: () => Promise<Start>,
-): Promise<Running> {
+): Promise<Started> {
   const parts = createParts();
   try {
     const [database, start] = await Promise.all([parts.add(startDatabase(config, log, fail)), load()]);
-    await parts.add(start(config, log, database));
-    return parts;
+    const { healthUrl } = await parts.add(start(config, log, database));
+    return { healthUrl, stop: parts.stop };
   } catch (error) {
     await parts.stop().catch(() => undefined);
     throw error;
@@ -82,7 +88,7 @@ async function loadService(): Promise<Start> {
       throw error;
     });
     log.info({ url: service.url, consoleUrl, metricsUrl: service.metricsUrl, roles: config.roles }, 'ready');
-    return service;
+    return { healthUrl: service.url ?? service.metricsUrl, stop: service.stop };
   };
 }
 

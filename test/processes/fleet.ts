@@ -119,11 +119,14 @@ async function startParts(dice: Dice, firstWatcher: Failpoint | undefined, clean
 /** Who followed the chain since when, and when blocks were examined, as seen from outside: triggers of others on our tables end a start. */
 const WITNESS = `
   create schema witness;
+  create table witness.before as select name, epoch from leases;
   create table witness.leases (at timestamptz not null default clock_timestamp(), name text not null, epoch bigint not null);
   create table witness.progress (at timestamptz not null default clock_timestamp(), head bigint not null);`;
 const LOOK = `
   insert into witness.leases (name, epoch)
-    select name, epoch from leases l where not exists (select from witness.leases where name = l.name and epoch = l.epoch);
+    select name, epoch from leases l
+    where name like 'watcher%' and not exists (
+      select from (table witness.before union all select name, epoch from witness.leases) s where name = l.name and epoch = l.epoch);
   insert into witness.progress (head)
     select max(number) from head_blocks having max(number) > coalesce((select max(head) from witness.progress), 0)`;
 /** What is told of is seconds. */

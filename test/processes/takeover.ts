@@ -26,7 +26,8 @@ function acquiredMs({ trace }: Member): number {
 /** The present time and epoch by the database's clock, before something is done to the leader. */
 export async function now(client: pg.Client): Promise<{ atMs: number; epoch: number }> {
   const { rows } = await client.query<{ at: string; epoch: number }>(
-    'select extract(epoch from clock_timestamp()) * 1000 as at, (select max(epoch)::int from leases) as epoch',
+    `select extract(epoch from clock_timestamp()) * 1000 as at,
+       (select max(epoch)::int from leases where name like 'watcher%') as epoch`,
   );
   return { atMs: Number(rows[0]?.at), epoch: rows[0]?.epoch ?? 0 };
 }

@@ -1,5 +1,9 @@
+import { execFile, spawnSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
+import { EXIT } from '../../src/cli/terminal/describe-error.ts';
 import { FILE_VARIABLES, VARIABLES } from '../../src/config/settings.ts';
 
 /** What a stolen process must not be able to do, and why it needs none of it: docs/decisions/0052-transport-and-secrets.md. */
@@ -12,6 +16,7 @@ const HARDENING = {
   ProtectHome: 'yes',
   PrivateTmp: 'yes',
   PrivateDevices: 'yes',
+  PrivateMounts: 'yes',
   ProtectKernelTunables: 'yes',
   ProtectKernelModules: 'yes',
   ProtectKernelLogs: 'yes',
@@ -29,7 +34,23 @@ const HARDENING = {
   SystemCallErrorNumber: 'EPERM',
 };
 
+/** How systemd knows that it works, and when to start it anew: docs/decisions/0082-systemd-and-debian.md. */
+const LIFE = {
+  Type: 'notify',
+  NotifyAccess: 'all',
+  TimeoutStartSec: 'infinity',
+  WatchdogSec: '60',
+  Restart: 'always',
+  RestartSec: '2',
+  RestartPreventExitStatus: String(EXIT.usage),
+  SuccessExitStatus: '130',
+};
+
 const UNITS = ['quittance.service', 'ha/quittance@.service'];
+
+const run = promisify(execFile);
+/** It is no part of Node; `--offline` came with systemd 250. */
+const HAS_SYSTEMD = /--offline/.test(String(spawnSync('systemd-analyze', ['--help']).stdout));
 
 async function settingsOf(unit: string): Promise<[name: string, value: string][]> {
   const text = await readFile(new URL(`../../deploy/${unit}`, import.meta.url), 'utf8');
@@ -39,7 +60,7 @@ async function settingsOf(unit: string): Promise<[name: string, value: string][]
   });
 }
 
-describe.each(UNITS)('deploy/%s', (unit) => {
+describe.each([...UNITS, 'debian/quittance-backup.service'])('deploy/%s', (unit) => {
   test('takes from the process all that it does not need, each once', async () => {
     const settings = await settingsOf(unit);
     const found = settings.filter(([name]) => name in HARDENING);
@@ -47,8 +68,20 @@ describe.each(UNITS)('deploy/%s', (unit) => {
     expect(settings).toContainEqual(['User', 'quittance']);
   });
 
+  test.skipIf(!HAS_SYSTEMD)('is exposed by 2.0 of 10 at most, as systemd-analyze says', async () => {
+    const path = fileURLToPath(new URL(`../../deploy/${unit}`, import.meta.url));
+    await run('systemd-analyze', ['security', '--offline=true', '--threshold=20', path]);
+  });
+
   test('lets V8 compile at run time', async () => {
     expect((await settingsOf(unit)).map(([name]) => name)).not.toContain('MemoryDenyWriteExecute');
+  });
+});
+
+describe.each(UNITS)('deploy/%s', (unit) => {
+  test('is started again but for a wrong setting, and is looked at while it runs', async () => {
+    const found = (await settingsOf(unit)).filter(([name]) => name in LIFE);
+    expect(found).toEqual(Object.entries(LIFE));
   });
 
   test('gives secrets by files of systemd only, to variables that there are', async () => {
@@ -60,7 +93,7 @@ describe.each(UNITS)('deploy/%s', (unit) => {
     expect(files.map(([, variable]) => variable)).toEqual(['DATABASE_URL_FILE', 'QUITTANCE_MASTER_KEY_FILE']);
     expect(files.map(([, , name]) => name)).toEqual(credentials);
     const named = [...text.matchAll(/^#?Environment=(\w+)=/gm)].map(([, variable = '']) => variable);
-    const known: readonly string[] = [...VARIABLES, ...FILE_VARIABLES.keys()];
+    const known: readonly string[] = [...VARIABLES, ...FILE_VARIABLES.keys(), 'TMPDIR'];
     expect(named.filter((variable) => !known.includes(variable))).toEqual([]);
   });
 });

@@ -40,8 +40,13 @@ const ECDSA_SHA256 = der(SEQUENCE, oid('2a8648ce3d040302'));
 
 function der(tag: number, ...contents: Buffer[]): Buffer {
   const content = Buffer.concat(contents);
-  const length = content.length < 0x80 ? [content.length] : [0x82, content.length >> 8, content.length & 0xff];
-  return Buffer.concat([Buffer.of(tag, ...length), content]);
+  return Buffer.concat([Buffer.of(tag, ...lengthOf(content.length)), content]);
+}
+
+/** In as few bytes as it can be said: programs in Go refuse others. */
+function lengthOf(length: number): number[] {
+  if (length < 0x80) return [length];
+  return length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
 }
 
 function oid(hex: string): Buffer {

@@ -39,7 +39,8 @@ export function consoleLink(link: string): string {
 `;
 }
 
-/** A package has no sources, and is no place for npm's scripts of ours. */
+/** A package has no sources, and is no place for npm's scripts of ours. Where npm did not install it, as from a Debian package, nor is npx. */
 function quittanceCommand(): string {
-  return existsSync(new URL('src/', PACKAGE_ROOT)) ? 'npm run quittance --' : 'npx quittance';
+  if (existsSync(new URL('src/', PACKAGE_ROOT))) return 'npm run quittance --';
+  return PACKAGE_ROOT.href.includes('/node_modules/') ? 'npx quittance' : 'quittance';
 }

@@ -31,7 +31,7 @@ export async function runSandbox(
   config: Config,
   log: Logger,
   { connection, owner }: ServiceDatabase,
-): Promise<{ stop(): Promise<void> }> {
+): Promise<{ healthUrl: string | null; stop(): Promise<void> }> {
   const { dataDir } = config;
   const parts = createParts();
   try {
@@ -84,7 +84,7 @@ export async function runSandbox(
     process.stdout.write(quickStart(file, `order-${Math.floor(systemClock.now() / 1000)}`));
     const consoleUrl = await service.startConsole();
     if (consoleUrl !== null) process.stdout.write(consoleLink(`${consoleUrl}/sandbox/${sandboxToken}`));
-    return parts;
+    return { healthUrl: service.url, stop: parts.stop };
   } catch (error) {
     await parts.stop().catch(() => undefined);
     throw error;

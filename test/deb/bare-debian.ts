@@ -1,0 +1,63 @@
+import { execFile } from 'node:child_process';
+import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { promisify } from 'node:util';
+
+const execute = promisify(execFile);
+const MAX_OUTPUT_BYTES = 50_000_000;
+
+export async function run(file: string, args: readonly string[], cwd?: string): Promise<string> {
+  const options = { maxBuffer: MAX_OUTPUT_BYTES, ...(cwd === undefined ? {} : { cwd }) };
+  const { stdout, stderr } = await execute(file, [...args], options);
+  return stdout + stderr;
+}
+
+/** What this machine lacks for a bare Debian, as a sentence; `null` if nothing. */
+export async function missingProgram(): Promise<string | null> {
+  if (process.getuid?.() !== 0) return 'needs root, to install a Debian in a folder';
+  for (const program of ['mmdebstrap', 'dpkg-deb', 'unshare']) {
+    const isThere = await run('sh', ['-c', `command -v ${program}`]).catch(() => null);
+    if (isThere === null) return `needs ${program}: apt-get install mmdebstrap dpkg util-linux`;
+  }
+  return null;
+}
+
+export type BareDebian = {
+  path: string;
+  /** Puts a file into its folder /root. */
+  put(file: string): Promise<void>;
+  /** Runs a command in it, as root, with what a system has in /proc and /dev. Answers what it printed. */
+  inside(...command: string[]): Promise<string>;
+  remove(): Promise<void>;
+};
+
+/** Of what is mounted nothing is left when the command ends. */
+const MOUNTED = 'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && exec chroot "$0" "$@"';
+const ENVIRONMENT = ['-i', 'PATH=/usr/sbin:/usr/bin:/sbin:/bin', 'LC_ALL=C', 'DEBIAN_FRONTEND=noninteractive'];
+
+/** Debian 12 with what dpkg and apt need, and nothing else: no Node.js, no systemd. */
+export async function installBareDebian(): Promise<BareDebian> {
+  const folder = await mkdtemp(join(tmpdir(), 'quittance-debian-'));
+  const path = join(folder, 'root');
+  await run('mmdebstrap', ['--variant=minbase', 'bookworm', path]);
+  return {
+    path,
+    put: (file) => copyFile(file, join(path, 'root', basename(file))),
+    inside: (...command) =>
+      run('unshare', [
+        '--mount',
+        '--pid',
+        '--fork',
+        '--kill-child',
+        'sh',
+        '-c',
+        MOUNTED,
+        path,
+        'env',
+        ...ENVIRONMENT,
+        ...command,
+      ]),
+    remove: () => rm(folder, { recursive: true, force: true }),
+  };
+}

@@ -1,0 +1,12 @@
+import { configDefaults, defineConfig } from 'vitest/config';
+import base from '../../vitest.config.ts';
+
+/** `npm run test:deb`: the Debian package, built and installed by apt in a bare Debian. Needs root, the network and some minutes. */
+export default defineConfig({
+  test: {
+    ...base.test,
+    include: ['test/deb/**/*.test.ts'],
+    exclude: configDefaults.exclude,
+    testTimeout: 3_600_000,
+  },
+});
