@@ -205,6 +205,7 @@ const security = [{ apiKey: [] }];
 
 const createSchema = {
   operationId: 'createInvoice',
+  tags: ['invoices'],
   summary: 'Create an invoice',
   security,
   headers: Type.Object({
@@ -220,6 +221,7 @@ const createSchema = {
 
 const readSchema = {
   operationId: 'readInvoice',
+  tags: ['invoices'],
   summary: 'Read an invoice',
   security,
   params: Type.Object({ invoiceId: Type.String() }),
@@ -232,6 +234,7 @@ const readSchema = {
 
 const listSchema = {
   operationId: 'findInvoices',
+  tags: ['invoices'],
   summary: 'Find an invoice by your externalId',
   security,
   querystring: Type.Object({ externalId: Type.String() }),
