@@ -35,6 +35,7 @@ export function registerInvoices(app: FastifyInstance, deps: ApiDeps): void {
 async function create(deps: ApiDeps & { sharing: Sharing }, request: FastifyRequest, reply: FastifyReply) {
   const caller = callerOf(request);
   const idempotencyKey = readIdempotencyKey(request);
+  readQuery(request, []);
   const body = request.body instanceof Uint8Array ? request.body : new Uint8Array();
   const fields = readCreateInput(body);
   notesOf(request).externalId = fields.externalId;
