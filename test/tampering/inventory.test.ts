@@ -44,7 +44,7 @@ function startWatch(): void {
     ...{ connection: service.connectionString, poolSize: 2, applicationName: 'watch', onError: () => undefined, seals },
   });
   const now = () => unixMs(Date.now() + 600_000);
-  const notify = createSealNotifier({ db: () => db, log, now, networks: [network] });
+  const notify = createSealNotifier({ db: () => db, log, now, mode: 'require', networks: [network] });
   // Each look begins with this question.
   const sealer = () => {
     looks += 1;
