@@ -1,13 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { decodeId, encodeId } from '../../src/domain/ids.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { startInventoryWatch } from '../../src/payments/inventory/watch-inventory.ts';
-import { createSealNotifier } from '../../src/payments/row-alarm.ts';
-import { createLogger } from '../../src/runtime/log.ts';
-import { createMetrics, type Metrics } from '../../src/runtime/metrics.ts';
-import { openDatabase } from '../../src/store/db/database.ts';
-import { createSeals } from '../../src/store/db/seals.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { runSql } from '../contract/sql.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
@@ -19,54 +11,24 @@ import {
   type TestService,
   untilStatus,
 } from '../support/service.ts';
+import { type FastWatch, startFastWatch } from './fast-watch.ts';
 
 /** What somebody does who owns the tables, and leaves no row that is not as it was sealed: deletes, and puts back what was. */
 let service: TestService;
-let stopWatch: () => Promise<void>;
-let looks = 0;
-let metrics: Metrics;
+let watch: FastWatch | null = null;
 beforeEach(async () => {
-  stopWatch = async () => undefined;
+  watch = null;
   service = await startTestService({ config: { rowMacs: 'require' } });
 });
 afterEach(async () => {
-  await stopWatch();
+  await watch?.stop();
   await service.stop();
 });
 
-/** The watch as the leader runs it, but again and again, and ten minutes later: what is young is on no list yet. */
-function startWatch(): void {
-  const log = createLogger({ level: 'silent' });
-  const network = 'devnet';
-  metrics = createMetrics();
-  const seals = createSeals({ mode: 'require', onProblem: (problem) => notify(problem) }, async () => TEST_KEY_RING);
-  const db = openDatabase({
-    ...{ connection: service.connectionString, poolSize: 2, applicationName: 'watch', onError: () => undefined, seals },
-  });
-  const now = () => unixMs(Date.now() + 600_000);
-  const notify = createSealNotifier({ db: () => db, log, now, mode: 'require', networks: [network] });
-  // Each look begins with this question.
-  const sealer = () => {
-    looks += 1;
-    return db.sealer();
-  };
-  const watch = startInventoryWatch({
-    ...{ db: { ...db, sealer }, network, isLeader: () => true, pauseMs: 20, random: randomBytes, now, log, metrics },
-  });
-  stopWatch = async () => {
-    await watch.stop();
-    await db.close();
-  };
+function startWatch(aheadMs?: number): void {
+  watch = startFastWatch(service, aheadMs);
 }
-
-/** Until the watch has looked at everything once more, from the beginning to the end. */
-async function lookAgain(): Promise<void> {
-  const before = looks;
-  await eventually(
-    async () => looks,
-    (times) => times >= before + 2,
-  );
-}
+const lookAgain = () => watch?.lookAgain();
 
 /** Past every guard and reference: many statements at once. */
 async function asOwner(table: string, text: string): Promise<void> {
@@ -122,7 +84,9 @@ test('what nobody touched is listed whole, and is no alarm', async () => {
   await untilListed('invoices', 7);
   await untilListed('transfers', 2);
   await lookAgain();
-  expect(await metrics.registry.metrics()).toContain('quittance_inventory_rows{network="devnet",subject="invoices"} 7');
+  expect(await watch?.metrics.registry.metrics()).toContain(
+    'quittance_inventory_rows{network="devnet",subject="invoices"} 7',
+  );
   expect(await openAlarms('rows-missing')()).toEqual([]);
   expect(await openAlarms('row-changed')()).toEqual([]);
 });
