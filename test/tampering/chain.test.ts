@@ -3,6 +3,7 @@ import { findProducerSets } from '../../src/store/chain/producer-sets.ts';
 import { type Attempt, tryGroup, World } from './world.ts';
 
 const world = new World();
+const LEASE = `update leases set holder = 'thief', epoch = epoch + 1, expires_at = now() + interval '10 years'`;
 
 /** It changes nothing: an order is made and paid afterwards. */
 const harmless =
@@ -42,8 +43,9 @@ tryGroup(
   'chain',
   { shops: 0, prepare: () => world.expectWell() },
   {
-    34: harmless(`update chain_status set status = '{}'`),
-    35: harmless(`update leases set holder = 'thief', epoch = epoch + 1, expires_at = now() + interval '10 years'`),
+    // Whoever follows the network next reads it.
+    34: harmless(`update chain_status set status = '{}'; ${LEASE}`),
+    35: harmless(LEASE),
     38: harmless('update allocation_hints set position = 900, epoch = 900'),
     39: producersInserted,
     40: producersDeleted,

@@ -12,10 +12,10 @@ import { eventually } from '../support/service.ts';
 export type FastWatch = { metrics: Metrics; lookAgain(): Promise<void>; stop(): Promise<void> };
 
 /**
- * The watch of the inventory as the leader runs it, but again and again, and later by `ahead`: with ten minutes, nothing is too young to be
+ * The watch of the inventory as the leader runs it, but again and again, and later by `aheadMs`: with ten minutes, nothing is too young to be
  * listed.
  */
-export function startFastWatch(service: { connectionString: string }, aheadMs = 600_000): FastWatch {
+export function startFastWatch(service: { connectionString: string }, aheadMs = () => 600_000): FastWatch {
   let looks = 0;
   const log = createLogger({ level: 'silent' });
   const network = 'devnet';
@@ -24,7 +24,7 @@ export function startFastWatch(service: { connectionString: string }, aheadMs = 
   const db = openDatabase({
     ...{ connection: service.connectionString, poolSize: 2, applicationName: 'watch', onError: () => undefined, seals },
   });
-  const now = () => unixMs(Date.now() + aheadMs);
+  const now = () => unixMs(Date.now() + aheadMs());
   const notify = createSealNotifier({ db: () => db, log, now, mode: 'require', networks: [network] });
   // Each look begins with this question.
   const sealer = () => {
