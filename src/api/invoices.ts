@@ -35,6 +35,7 @@ export function registerInvoices(app: FastifyInstance, deps: ApiDeps): void {
 async function create(deps: ApiDeps & { sharing: Sharing }, request: FastifyRequest, reply: FastifyReply) {
   const caller = callerOf(request);
   const idempotencyKey = readIdempotencyKey(request);
+  readQuery(request, []);
   const body = request.body instanceof Uint8Array ? request.body : new Uint8Array();
   const fields = readCreateInput(body);
   notesOf(request).externalId = fields.externalId;
@@ -205,6 +206,7 @@ const security = [{ apiKey: [] }];
 
 const createSchema = {
   operationId: 'createInvoice',
+  tags: ['invoices'],
   summary: 'Create an invoice',
   security,
   headers: Type.Object({
@@ -220,6 +222,7 @@ const createSchema = {
 
 const readSchema = {
   operationId: 'readInvoice',
+  tags: ['invoices'],
   summary: 'Read an invoice',
   security,
   params: Type.Object({ invoiceId: Type.String() }),
@@ -232,6 +235,7 @@ const readSchema = {
 
 const listSchema = {
   operationId: 'findInvoices',
+  tags: ['invoices'],
   summary: 'Find an invoice by your externalId',
   security,
   querystring: Type.Object({ externalId: Type.String() }),
