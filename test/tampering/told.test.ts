@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { expect } from 'vitest';
+import { expect, test } from 'vitest';
 import { uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
 import { recordActions } from '../../src/operator/record-actions.ts';
+import { findLastBackup } from '../../src/operator/today/today-queries.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { runSql } from '../contract/sql.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
@@ -139,3 +140,10 @@ tryGroup(
   },
   { 15: eventMadeUp, 16: eventRewritten, 25: receiptKeyInserted, 26: logChanged, 27: alarmClosed, 28: alarmMadeUp },
 );
+
+test('a backup that nobody made, by a made-up line of the log, is not told as the last one', async () => {
+  await world.asService(
+    `insert into operator_actions (action, subject, detail, acted_by, acted_at) values ('backup.created', 'backup', '{}', 'anna', now())`,
+  );
+  expect(await findLastBackup(world.service.db)).toBeNull();
+});

@@ -27,7 +27,7 @@ export type Order = { invoiceId: string; checkoutUrl: string; uuid: string; shop
 type Rights = 'plain' | 'owner';
 
 /** How an attempt ends that the database did not refuse. `named`: what an alarm must name; without it, it must be harmless. */
-export type Aftermath = { holds?(): Promise<void>; named?: string; undo?: string };
+type Aftermath = { holds?(): Promise<void>; named?: string; undo?: string };
 /** `as` says something to the database with the rights of the attempt. */
 export type Attempt = (as: (text: string, values?: unknown[]) => Promise<void>, rights: Rights) => Promise<Aftermath>;
 
