@@ -59,6 +59,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/transfers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what arrived and paid nothing, with the likeliest reason
+         * @description Irreversible transfers to the addresses of your project, oldest first. Ask again with `after` = `next` until that is null; keep the last id, and ask from there later.
+         */
+        get: operations["listTransfers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export interface webhooks {
     "endpoint.disabled": {
@@ -482,6 +502,20 @@ export interface components {
             /** @description PENDING: waiting for the exact transfer. CONFIRMING: it stands in a block that is not yet irreversible. PAID: it is irreversible; never left. EXPIRED: the deadline passed; still payable. */
             status: "PENDING" | "CONFIRMING" | "EXPIRED" | "PAID";
         };
+        /**
+         * MismatchReason
+         * @description The likeliest one why it paid nothing. Never certain: codes are added in later releases.
+         */
+        MismatchReason: {
+            code: "FEE_DEDUCTED" | "ROUNDED" | "TRUNCATED" | "ONE_DIGIT_WRONG" | "DIGITS_SWAPPED" | "DIGIT_MISSING" | "DIGIT_ADDED" | "POINT_MISPLACED" | "PAID_TWICE" | "REQUESTED_AMOUNT" | "SUM_OF_INVOICES" | "PART_OF_INVOICE" | "OTHER_ADDRESS" | "OVERPAID" | "DUST" | "LOOK_ALIKE_SENDER" | "OWN_DEPOSIT" | "UNKNOWN";
+            confidence: "high" | "medium" | "low";
+        };
+        /** NamedInvoice */
+        NamedInvoice: {
+            externalId: string;
+            invoiceId: string;
+            status: "PENDING" | "CONFIRMING" | "EXPIRED" | "PAID";
+        };
         /** PaidPayment */
         PaidPayment: {
             address: string;
@@ -561,6 +595,27 @@ export interface components {
             /** Format: uri */
             type: string;
         };
+        /** Transfer */
+        Transfer: {
+            /** @example 25.000137 */
+            amount: string;
+            blockNumber: number;
+            /** Format: date-time */
+            blockTime: string;
+            from: string;
+            /** @description The invoice that it paid or, of a duplicate, that was paid before */
+            invoice: null | components["schemas"]["NamedInvoice"];
+            /** @description unmatched: equals no payable amount. duplicate: equals one that was paid before. matched: paid an invoice. */
+            kind: "unmatched" | "duplicate" | "matched";
+            logIndex: number;
+            /** @description The invoice that it was probably meant for, by that reason. It did not pay it: decide as a person would. */
+            nearestInvoice: null | components["schemas"]["NamedInvoice"];
+            reason: null | components["schemas"]["MismatchReason"];
+            to: string;
+            /** @example trf_01k2m9t0b3e8zr6v5x4c7d1f2g */
+            transferId: string;
+            txId: string;
+        };
         /**
          * TransferDuplicateEvent
          * @description A second exact transfer for an invoice that is already paid.
@@ -595,6 +650,11 @@ export interface components {
             timestamp: string;
             /** @constant */
             type: "transfer.duplicate";
+        };
+        /** TransferList */
+        TransferList: {
+            data: components["schemas"]["Transfer"][];
+            next: null | string;
         };
         /**
          * TransferUnmatchedEvent
@@ -983,6 +1043,87 @@ export interface operations {
             };
             /** @description INVOICE_NOT_FOUND, ROUTE_NOT_FOUND */
             404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description RATE_LIMITED */
+            429: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description INTERNAL */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description UNAVAILABLE, INTEGRITY, OVERLOADED */
+            503: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listTransfers: {
+        parameters: {
+            query?: {
+                /** @description The `next` of the page before */
+                after?: string;
+                /** @description Without it, unmatched and duplicate */
+                kind?: "unmatched" | "duplicate" | "matched";
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TransferList"];
+                };
+            };
+            /** @description INVALID_JSON, INVALID_REQUEST, IDEMPOTENCY_KEY_REQUIRED, IDEMPOTENCY_KEY_INVALID */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description UNAUTHENTICATED */
+            401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;

@@ -35,6 +35,7 @@ export async function registerOpenApi(app: FastifyInstance, { publicUrl, now }: 
       tags: [
         { name: 'invoices', description: 'Create and read invoices' },
         { name: 'events', description: 'What happened, in order' },
+        { name: 'transfers', description: 'Money that fits no order' },
         { name: 'webhooks', description: 'What your server is sent' },
       ],
       webhooks: describeWebhooks(),

@@ -7,6 +7,7 @@ import type { ApiDeps } from '../../src/api/api-deps.ts';
 import { registerEvents } from '../../src/api/events.ts';
 import { registerInvoices } from '../../src/api/invoices.ts';
 import { registerOpenApi } from '../../src/api/openapi.ts';
+import { registerTransfers } from '../../src/api/transfers.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { readClients } from '../../src/web/client-address.ts';
 
@@ -24,6 +25,7 @@ export async function renderTypes(): Promise<string> {
   const unused = {} as ApiDeps;
   registerInvoices(app, unused);
   registerEvents(app, unused);
+  registerTransfers(app, unused);
   const { body } = await app.inject('/openapi.json');
   await app.close();
   return HEADING + astToString(await openapiTypescript(JSON.parse(body), { alphabetize: true }));
