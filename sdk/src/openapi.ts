@@ -71,37 +71,7 @@ export interface webhooks {
          * endpoint.disabled
          * @description One of your other endpoints is not told any more, because it failed for five days or answered 410. Its events stand in the feed.
          */
-        post: {
-            parameters: {
-                query?: never;
-                header: {
-                    /** @description The id of the event, the same on every attempt; deduplicate by it */
-                    "webhook-id": string;
-                    /** @description The version of this protocol */
-                    "webhook-protocol": "v2";
-                    /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
-                    "webhook-signature": string;
-                    /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
-                    "webhook-timestamp": string;
-                };
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["EndpointDisabledEvent"];
-                };
-            };
-            responses: {
-                /** @description Received. Anything else, or no answer within 15 s, is tried again. */
-                "2XX": {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
+        post: operations["onEndpointDisabledEvent"];
         delete?: never;
         options?: never;
         head?: never;
@@ -121,37 +91,7 @@ export interface webhooks {
          * invoice.confirming
          * @description The exact transfer stands in a block that is not yet irreversible. Do not fulfil.
          */
-        post: {
-            parameters: {
-                query?: never;
-                header: {
-                    /** @description The id of the event, the same on every attempt; deduplicate by it */
-                    "webhook-id": string;
-                    /** @description The version of this protocol */
-                    "webhook-protocol": "v2";
-                    /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
-                    "webhook-signature": string;
-                    /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
-                    "webhook-timestamp": string;
-                };
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["InvoiceConfirmingEvent"];
-                };
-            };
-            responses: {
-                /** @description Received. Anything else, or no answer within 15 s, is tried again. */
-                "2XX": {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
+        post: operations["onInvoiceConfirmingEvent"];
         delete?: never;
         options?: never;
         head?: never;
@@ -171,37 +111,7 @@ export interface webhooks {
          * invoice.expired
          * @description The deadline passed with no exact transfer; the invoice is still payable.
          */
-        post: {
-            parameters: {
-                query?: never;
-                header: {
-                    /** @description The id of the event, the same on every attempt; deduplicate by it */
-                    "webhook-id": string;
-                    /** @description The version of this protocol */
-                    "webhook-protocol": "v2";
-                    /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
-                    "webhook-signature": string;
-                    /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
-                    "webhook-timestamp": string;
-                };
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["InvoiceExpiredEvent"];
-                };
-            };
-            responses: {
-                /** @description Received. Anything else, or no answer within 15 s, is tried again. */
-                "2XX": {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
+        post: operations["onInvoiceExpiredEvent"];
         delete?: never;
         options?: never;
         head?: never;
@@ -221,37 +131,7 @@ export interface webhooks {
          * invoice.paid
          * @description The exact transfer is irreversible.
          */
-        post: {
-            parameters: {
-                query?: never;
-                header: {
-                    /** @description The id of the event, the same on every attempt; deduplicate by it */
-                    "webhook-id": string;
-                    /** @description The version of this protocol */
-                    "webhook-protocol": "v2";
-                    /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
-                    "webhook-signature": string;
-                    /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
-                    "webhook-timestamp": string;
-                };
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["InvoicePaidEvent"];
-                };
-            };
-            responses: {
-                /** @description Received. Anything else, or no answer within 15 s, is tried again. */
-                "2XX": {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
+        post: operations["onInvoicePaidEvent"];
         delete?: never;
         options?: never;
         head?: never;
@@ -271,37 +151,7 @@ export interface webhooks {
          * invoice.pending
          * @description The block of the transfer was orphaned; the invoice waits again.
          */
-        post: {
-            parameters: {
-                query?: never;
-                header: {
-                    /** @description The id of the event, the same on every attempt; deduplicate by it */
-                    "webhook-id": string;
-                    /** @description The version of this protocol */
-                    "webhook-protocol": "v2";
-                    /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
-                    "webhook-signature": string;
-                    /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
-                    "webhook-timestamp": string;
-                };
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["InvoicePendingEvent"];
-                };
-            };
-            responses: {
-                /** @description Received. Anything else, or no answer within 15 s, is tried again. */
-                "2XX": {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
+        post: operations["onInvoicePendingEvent"];
         delete?: never;
         options?: never;
         head?: never;
@@ -321,37 +171,7 @@ export interface webhooks {
          * ping
          * @description The operator tries the endpoint out. It says nothing about any invoice.
          */
-        post: {
-            parameters: {
-                query?: never;
-                header: {
-                    /** @description The id of the event, the same on every attempt; deduplicate by it */
-                    "webhook-id": string;
-                    /** @description The version of this protocol */
-                    "webhook-protocol": "v2";
-                    /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
-                    "webhook-signature": string;
-                    /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
-                    "webhook-timestamp": string;
-                };
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["PingEvent"];
-                };
-            };
-            responses: {
-                /** @description Received. Anything else, or no answer within 15 s, is tried again. */
-                "2XX": {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
+        post: operations["onPingEvent"];
         delete?: never;
         options?: never;
         head?: never;
@@ -371,37 +191,7 @@ export interface webhooks {
          * transfer.duplicate
          * @description A second exact transfer for an invoice that is already paid.
          */
-        post: {
-            parameters: {
-                query?: never;
-                header: {
-                    /** @description The id of the event, the same on every attempt; deduplicate by it */
-                    "webhook-id": string;
-                    /** @description The version of this protocol */
-                    "webhook-protocol": "v2";
-                    /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
-                    "webhook-signature": string;
-                    /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
-                    "webhook-timestamp": string;
-                };
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["TransferDuplicateEvent"];
-                };
-            };
-            responses: {
-                /** @description Received. Anything else, or no answer within 15 s, is tried again. */
-                "2XX": {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
+        post: operations["onTransferDuplicateEvent"];
         delete?: never;
         options?: never;
         head?: never;
@@ -421,37 +211,7 @@ export interface webhooks {
          * transfer.unmatched
          * @description A transfer to one of your addresses equals no payable amount.
          */
-        post: {
-            parameters: {
-                query?: never;
-                header: {
-                    /** @description The id of the event, the same on every attempt; deduplicate by it */
-                    "webhook-id": string;
-                    /** @description The version of this protocol */
-                    "webhook-protocol": "v2";
-                    /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
-                    "webhook-signature": string;
-                    /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
-                    "webhook-timestamp": string;
-                };
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["TransferUnmatchedEvent"];
-                };
-            };
-            responses: {
-                /** @description Received. Anything else, or no answer within 15 s, is tried again. */
-                "2XX": {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
+        post: operations["onTransferUnmatchedEvent"];
         delete?: never;
         options?: never;
         head?: never;
@@ -864,7 +624,20 @@ export interface components {
     responses: never;
     parameters: never;
     requestBodies: never;
-    headers: never;
+    headers: {
+        /** @description The invoice was created by an earlier request with this Idempotency-Key */
+        "Idempotent-Replayed": "true";
+        /** @description The path of the invoice */
+        Location: string;
+        /** @description The limit that was met (draft-ietf-httpapi-ratelimit-headers) */
+        RateLimit: string;
+        /** @description That limit */
+        "RateLimit-Policy": string;
+        /** @description Seconds */
+        "Retry-After": number;
+        /** @description Names this answer in the log of the service; tell the operator */
+        "X-Request-Id": string;
+    };
     pathItems: never;
 }
 export type $defs = Record<string, never>;
@@ -885,6 +658,7 @@ export interface operations {
             /** @description Default Response */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -894,6 +668,7 @@ export interface operations {
             /** @description INVALID_JSON, INVALID_REQUEST, IDEMPOTENCY_KEY_REQUIRED, IDEMPOTENCY_KEY_INVALID */
             400: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -903,6 +678,7 @@ export interface operations {
             /** @description UNAUTHENTICATED */
             401: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -912,6 +688,10 @@ export interface operations {
             /** @description RATE_LIMITED */
             429: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -921,6 +701,7 @@ export interface operations {
             /** @description INTERNAL */
             500: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -930,6 +711,8 @@ export interface operations {
             /** @description UNAVAILABLE, INTEGRITY, OVERLOADED */
             503: {
                 headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -952,6 +735,7 @@ export interface operations {
             /** @description Default Response */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -963,6 +747,7 @@ export interface operations {
             /** @description INVALID_JSON, INVALID_REQUEST, IDEMPOTENCY_KEY_REQUIRED, IDEMPOTENCY_KEY_INVALID */
             400: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -972,6 +757,7 @@ export interface operations {
             /** @description UNAUTHENTICATED */
             401: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -981,6 +767,10 @@ export interface operations {
             /** @description RATE_LIMITED */
             429: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -990,6 +780,7 @@ export interface operations {
             /** @description INTERNAL */
             500: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -999,6 +790,8 @@ export interface operations {
             /** @description UNAVAILABLE, INTEGRITY, OVERLOADED */
             503: {
                 headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1026,6 +819,9 @@ export interface operations {
             /** @description Default Response */
             201: {
                 headers: {
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    Location: components["headers"]["Location"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1035,6 +831,7 @@ export interface operations {
             /** @description INVALID_JSON, INVALID_REQUEST, IDEMPOTENCY_KEY_REQUIRED, IDEMPOTENCY_KEY_INVALID */
             400: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1044,6 +841,7 @@ export interface operations {
             /** @description UNAUTHENTICATED */
             401: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1053,6 +851,7 @@ export interface operations {
             /** @description IDEMPOTENCY_CONFLICT, AMOUNT_UNAVAILABLE, PROJECT_ARCHIVED */
             409: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1062,6 +861,7 @@ export interface operations {
             /** @description PAYLOAD_TOO_LARGE */
             413: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1071,6 +871,7 @@ export interface operations {
             /** @description UNSUPPORTED_MEDIA_TYPE */
             415: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1080,6 +881,7 @@ export interface operations {
             /** @description UNSUPPORTED_ASSET, UNSUPPORTED_NETWORK */
             422: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1089,6 +891,10 @@ export interface operations {
             /** @description RATE_LIMITED, TOO_MANY_UNPAID */
             429: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1098,6 +904,7 @@ export interface operations {
             /** @description INTERNAL */
             500: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1107,6 +914,8 @@ export interface operations {
             /** @description UNAVAILABLE, INTEGRITY, OVERLOADED */
             503: {
                 headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1131,6 +940,7 @@ export interface operations {
             /** @description Default Response */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1140,6 +950,7 @@ export interface operations {
             /** @description INVALID_JSON, INVALID_REQUEST, IDEMPOTENCY_KEY_REQUIRED, IDEMPOTENCY_KEY_INVALID */
             400: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1149,6 +960,7 @@ export interface operations {
             /** @description UNAUTHENTICATED */
             401: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1158,6 +970,7 @@ export interface operations {
             /** @description INVOICE_NOT_FOUND, ROUTE_NOT_FOUND */
             404: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1167,6 +980,10 @@ export interface operations {
             /** @description RATE_LIMITED */
             429: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1176,6 +993,7 @@ export interface operations {
             /** @description INTERNAL */
             500: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1185,11 +1003,261 @@ export interface operations {
             /** @description UNAVAILABLE, INTEGRITY, OVERLOADED */
             503: {
                 headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
+            };
+        };
+    };
+    onEndpointDisabledEvent: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same on every attempt; deduplicate by it */
+                "webhook-id": string;
+                /** @description The version of this protocol */
+                "webhook-protocol": "v2";
+                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                "webhook-signature": string;
+                /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                "webhook-timestamp": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EndpointDisabledEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onInvoiceConfirmingEvent: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same on every attempt; deduplicate by it */
+                "webhook-id": string;
+                /** @description The version of this protocol */
+                "webhook-protocol": "v2";
+                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                "webhook-signature": string;
+                /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                "webhook-timestamp": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InvoiceConfirmingEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onInvoiceExpiredEvent: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same on every attempt; deduplicate by it */
+                "webhook-id": string;
+                /** @description The version of this protocol */
+                "webhook-protocol": "v2";
+                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                "webhook-signature": string;
+                /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                "webhook-timestamp": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InvoiceExpiredEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onInvoicePaidEvent: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same on every attempt; deduplicate by it */
+                "webhook-id": string;
+                /** @description The version of this protocol */
+                "webhook-protocol": "v2";
+                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                "webhook-signature": string;
+                /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                "webhook-timestamp": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InvoicePaidEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onInvoicePendingEvent: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same on every attempt; deduplicate by it */
+                "webhook-id": string;
+                /** @description The version of this protocol */
+                "webhook-protocol": "v2";
+                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                "webhook-signature": string;
+                /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                "webhook-timestamp": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InvoicePendingEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onPingEvent: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same on every attempt; deduplicate by it */
+                "webhook-id": string;
+                /** @description The version of this protocol */
+                "webhook-protocol": "v2";
+                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                "webhook-signature": string;
+                /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                "webhook-timestamp": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PingEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onTransferDuplicateEvent: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same on every attempt; deduplicate by it */
+                "webhook-id": string;
+                /** @description The version of this protocol */
+                "webhook-protocol": "v2";
+                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                "webhook-signature": string;
+                /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                "webhook-timestamp": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TransferDuplicateEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onTransferUnmatchedEvent: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same on every attempt; deduplicate by it */
+                "webhook-id": string;
+                /** @description The version of this protocol */
+                "webhook-protocol": "v2";
+                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                "webhook-signature": string;
+                /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                "webhook-timestamp": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TransferUnmatchedEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };

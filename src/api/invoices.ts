@@ -210,6 +210,7 @@ const security = [{ apiKey: [] }];
 
 const createSchema = {
   operationId: 'createInvoice',
+  tags: ['invoices'],
   summary: 'Create an invoice',
   security,
   headers: Type.Object({
@@ -225,6 +226,7 @@ const createSchema = {
 
 const readSchema = {
   operationId: 'readInvoice',
+  tags: ['invoices'],
   summary: 'Read an invoice',
   security,
   params: Type.Object({ invoiceId: Type.String() }),
@@ -237,6 +239,7 @@ const readSchema = {
 
 const listSchema = {
   operationId: 'findInvoices',
+  tags: ['invoices'],
   summary: 'Find an invoice by your externalId',
   security,
   querystring: Type.Object({ externalId: Type.String() }),

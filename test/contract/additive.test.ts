@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { payScenario } from '../../src/devnet/payer/pay-scenario.ts';
+import { expandReferences } from '../support/expand-references.ts';
 import {
   createTestProject,
   eventually,
@@ -168,7 +169,7 @@ describe('GET /openapi.json', () => {
   });
 
   test('describes both stable endpoints with their headers, bodies and every error status', async () => {
-    const { paths } = (await ask(`${service.url}/openapi.json`)).body;
+    const { paths } = expandReferences((await ask(`${service.url}/openapi.json`)).body);
     const create = paths['/v1/invoices'].post;
     const read = paths['/v1/invoices/{invoiceId}'].get;
     expect(Object.keys(create.responses).sort()).toEqual([
