@@ -28,7 +28,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Find an invoice by your externalId */
+        /**
+         * Find an invoice by your externalId, or list invoices
+         * @description Without externalId: the invoices of your project, oldest first. Ask again with `after` = `next` until that is null; a page may hold fewer than `limit`, or none, and still have a next one.
+         */
         get: operations["findInvoices"];
         put?: never;
         /** Create an invoice */
@@ -384,6 +387,12 @@ export interface components {
             /** @constant */
             type: "invoice.expired";
         };
+        /** InvoiceList */
+        InvoiceList: {
+            data: components["schemas"]["Invoice"][];
+            /** @description The `after` of the next page, null at the end; not there where externalId was asked for */
+            next?: null | string;
+        };
         /**
          * InvoicePaidEvent
          * @description The exact transfer is irreversible.
@@ -723,8 +732,15 @@ export interface operations {
     };
     findInvoices: {
         parameters: {
-            query: {
-                externalId: string;
+            query?: {
+                /** @description The `next` of the page before */
+                after?: string;
+                /** @description Only those that were created then or later */
+                createdAfter?: string;
+                /** @description Goes with no other parameter */
+                externalId?: string;
+                limit?: number;
+                status?: "PENDING" | "CONFIRMING" | "EXPIRED" | "PAID";
             };
             header?: never;
             path?: never;
@@ -739,9 +755,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Invoice"][];
-                    };
+                    "application/json": components["schemas"]["InvoiceList"];
                 };
             };
             /** @description INVALID_JSON, INVALID_REQUEST, IDEMPOTENCY_KEY_REQUIRED, IDEMPOTENCY_KEY_INVALID */

@@ -119,8 +119,8 @@ describe('GET /v1/invoices?externalId=…', () => {
     expect(found.body.data).toHaveLength(1);
   });
 
-  test('without externalId, with it empty, twice, or with another parameter: INVALID_REQUEST', async () => {
-    for (const query of ['', '?externalId=', '?externalId=a&externalId=b', '?externalId=a&limit=5', '?externalID=a']) {
+  test('empty, twice, or with another parameter: INVALID_REQUEST', async () => {
+    for (const query of ['?externalId=', '?externalId=a&externalId=b', '?externalId=a&limit=5', '?externalID=a']) {
       expectProblem(await get(service, `/v1/invoices${query}`), 400, 'INVALID_REQUEST');
     }
   });
