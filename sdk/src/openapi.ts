@@ -578,7 +578,7 @@ export interface components {
          */
         Problem: {
             /** @enum {string} */
-            code: "INVALID_JSON" | "INVALID_REQUEST" | "IDEMPOTENCY_KEY_REQUIRED" | "IDEMPOTENCY_KEY_INVALID" | "UNAUTHENTICATED" | "INVOICE_NOT_FOUND" | "ROUTE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "IDEMPOTENCY_CONFLICT" | "AMOUNT_UNAVAILABLE" | "UNSUPPORTED_ASSET" | "UNSUPPORTED_NETWORK" | "RATE_LIMITED" | "TOO_MANY_UNPAID" | "INTERNAL" | "UNAVAILABLE" | "INTEGRITY" | "OVERLOADED";
+            code: "INVALID_JSON" | "INVALID_REQUEST" | "IDEMPOTENCY_KEY_REQUIRED" | "IDEMPOTENCY_KEY_INVALID" | "UNAUTHENTICATED" | "INVOICE_NOT_FOUND" | "ROUTE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "IDEMPOTENCY_CONFLICT" | "AMOUNT_UNAVAILABLE" | "PROJECT_ARCHIVED" | "UNSUPPORTED_ASSET" | "UNSUPPORTED_NETWORK" | "RATE_LIMITED" | "TOO_MANY_UNPAID" | "INTERNAL" | "UNAVAILABLE" | "INTEGRITY" | "OVERLOADED";
             conflict?: "idempotencyKey" | "externalId";
             detail: string;
             errors?: {
@@ -922,7 +922,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description IDEMPOTENCY_CONFLICT, AMOUNT_UNAVAILABLE */
+            /** @description IDEMPOTENCY_CONFLICT, AMOUNT_UNAVAILABLE, PROJECT_ARCHIVED */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -100,6 +100,11 @@ function refusalOf(
       return tooManyUnpaid(created);
     case 'unwatched':
       return unwatched(created.network);
+    case 'project-archived':
+      return new Problem(
+        'PROJECT_ARCHIVED',
+        'The project of this key is archived, so it takes no new invoices; those that it has can be read and paid. The operator can put it back with: quittance project unarchive.',
+      );
     case 'key-not-valid':
       deps.authenticator.forget(keyId);
       return problemOf('unauthenticated');
