@@ -9,7 +9,7 @@ import { limitOfAge } from '../backup/backup-ages.ts';
 import { isAsDigestSays } from '../backup/backup-directory.ts';
 import { admitBackup } from '../backup/backup-mac.ts';
 import { checkBackup } from '../backup/backup-read.ts';
-import { findNewestBackup } from '../backup/newest-backup.ts';
+import { findNewestBackup } from '../backup/find-backup.ts';
 import { atStake, type Check, type Finding, failed, good, type Look, skipped, spell, warning } from './check.ts';
 
 /** As the console says it. */

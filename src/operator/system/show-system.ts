@@ -3,7 +3,7 @@ import type { Sql } from '../../store/db/database.ts';
 import { findApplied } from '../../store/db/migrate.ts';
 import { answerOf } from '../../store/db/rows-of.ts';
 import type { Actor } from '../actor.ts';
-import { findNewestBackup } from '../backup/newest-backup.ts';
+import { findNewestBackup } from '../backup/find-backup.ts';
 import type { SystemView } from './views.ts';
 
 /** A process of the service. `release`: the version of this program. */

@@ -4,7 +4,7 @@ import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
 import type { Database } from '../../store/db/database.ts';
 import type { Project } from '../../store/ledger/projects.ts';
 import type { Actor } from '../actor.ts';
-import { findNewestBackup } from '../backup/newest-backup.ts';
+import { findNewestBackup } from '../backup/find-backup.ts';
 import { showStatus } from '../chain/show-status.ts';
 import type { ChainStatusView } from '../chain/views.ts';
 import { ifTooSlow, limitTime } from '../limit-time.ts';
