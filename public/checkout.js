@@ -17,11 +17,9 @@ const find = (selector, within = document) => within.querySelector(selector);
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 const invoice = find('#invoice');
 const said = find('#said');
-const local = new Intl.DateTimeFormat(lang === 'en' ? 'en-GB' : lang, {
-  dateStyle: 'medium',
-  timeStyle: 'short',
-  hourCycle: new Intl.DateTimeFormat(undefined, { hour: 'numeric' }).resolvedOptions().hourCycle,
-});
+const { hourCycle } = new Intl.DateTimeFormat(undefined, { hour: 'numeric' }).resolvedOptions();
+const local = (date, dateStyle) =>
+  new Intl.DateTimeFormat(lang === 'en' ? 'en-GB' : lang, { dateStyle, timeStyle: 'short', hourCycle }).format(date);
 
 // The time of the server when this page began to count: the clock of the device may be wrong.
 let start;
@@ -41,7 +39,7 @@ function duration(ms) {
       : minutes < 2880
         ? [Math.floor(minutes / 60), 'hour']
         : [Math.floor(minutes / 1440), 'day'];
-  return new Intl.NumberFormat(lang, { style: 'unit', unit, unitDisplay: 'long' }).format(count);
+  return new Intl.NumberFormat(lang, { style: 'unit', unit, unitDisplay: 'short' }).format(count);
 }
 
 function tick() {
@@ -57,7 +55,7 @@ function tick() {
 function enhance(within) {
   for (const element of all('[data-copy],[data-print]', within)) element.hidden = false;
   for (const time of all('time', within)) {
-    time.textContent = local.format(new Date(time.dateTime));
+    time.textContent = local(new Date(time.dateTime), 'clock' in time.dataset ? undefined : 'medium');
     time.title = `${time.dateTime.slice(0, 16).replace('T', ' ')} UTC`;
   }
   for (const element of all('.unscripted', within)) element.hidden = true;
