@@ -75,10 +75,10 @@ test('the page names nothing of others but the links of the merchant, and runs n
     'href data:,',
     expect.stringMatching(/^src \/assets\/checkout\.js\?v=[0-9a-f]{12}$/),
     expect.stringMatching(/^src \/logos\/[0-9a-f]{32}$/),
+    `action ${pathname}/ask#transaction-answer`,
     `action ${pathname}/ask#fee-answer`,
     `action ${pathname}/ask#paste-answer`,
     `href ${pathname}`,
-    `action ${pathname}/ask#transaction-answer`,
     'href mailto:help@shop.example',
     `href ${FULL_BRAND.returnUrl}`,
   ]);
