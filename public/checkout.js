@@ -89,7 +89,8 @@ function sayConnection() {
   let shown = find('span', line);
   if (!shown) {
     shown = document.createElement('span');
-    line.prepend(shown, ' ');
+    // Chinese and Japanese have no space behind a full stop.
+    line.prepend(shown, texts.updatesItself.endsWith('。') ? '' : ' ');
   }
   const text = isCutOff ? texts.noConnection : texts.updatesItself;
   if (shown.textContent === text) return;

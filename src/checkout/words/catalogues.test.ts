@@ -28,7 +28,7 @@ const SAME_AS_ENGLISH: Partial<Record<Language, string[]>> = { fr: ['transaction
 const NAMES_AND_NUMBERS = /USDT|TRON(?!SCAN)|TRC-20|TRX|Tronscan|TxID|TronLink|Trust Wallet|JSON|\d+(?:\.\d+)?/g;
 
 const LATIN_NAMES = new Set(
-  'USDT TRON TRC TRX QR TxID Tronscan TronLink Trust Wallet JSON internal off chain ID'.split(' '),
+  'USDT TRON TRC TRX QR Memo TxID Tronscan TronLink Trust Wallet JSON internal off chain ID'.split(' '),
 );
 
 const PLACE = /\{\w+\}/g;
@@ -45,7 +45,9 @@ const RULES: Rule[] = [
   },
   {
     says: 'has other places than the English one',
-    isBroken: ({ text, english }) => placesOf(text) !== placesOf(english),
+    // A form for one or two alone says the number by its words.
+    isBroken: ({ key, text, english }) =>
+      placesOf(text) !== placesOf(english) && !(/\.(one|two)$/.test(key) && !text.includes('{')),
     planted: ['ru', 'titlePaid', 'Оплачено: {shop}'],
   },
   {
