@@ -95,5 +95,5 @@ test.each<[Language, string, string]>([
 });
 
 test('a language that the page does not have is a mistake of ours', () => {
-  expect(() => wordsOf('de' as Language)).toThrow('there are no words in de');
+  expect(() => wordsOf('nl' as Language)).toThrow('there are no words in nl');
 });
