@@ -44,7 +44,7 @@ grant insert (project_id, action, subject, detail, acted_by, acted_at, actor_kin
   on operator_actions to quittance_runtime;
 
 grant update (name, max_surcharge_micro, invoice_lifetime_ms, policy, support_contact, return_url, accent, logo_id, max_unpaid,
-  max_unpaid_per_minute, mac) on projects to quittance_runtime;
+  max_unpaid_per_minute, archived_at, mac) on projects to quittance_runtime;
 grant update (last_used_at, revoked_at, mac) on api_keys to quittance_runtime;
 grant update (last_used_at, revoked_at) on admin_keys to quittance_runtime;
 grant update (auto_derive_limit, auto_derived) on account_keys to quittance_runtime;

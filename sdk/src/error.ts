@@ -10,6 +10,9 @@ type Facts = {
   status?: number | undefined;
   requestId?: string | undefined;
   errors?: readonly FieldError[] | undefined;
+  fields?: readonly string[] | undefined;
+  supported?: readonly string[] | undefined;
+  retryAfterMs?: number | undefined;
   conflict?: 'idempotencyKey' | 'externalId' | undefined;
   invoiceId?: string | undefined;
 };
@@ -27,6 +30,12 @@ export class QuittanceError extends Error {
   /** For `IDEMPOTENCY_CONFLICT`: which of the two was used before, and the invoice that it made. */
   readonly conflict: 'idempotencyKey' | 'externalId' | undefined;
   readonly invoiceId: string | undefined;
+  /** For `IDEMPOTENCY_CONFLICT`: the fields that differ from the earlier request. */
+  readonly fields: readonly string[];
+  /** For `UNSUPPORTED_ASSET` and `UNSUPPORTED_NETWORK`: what the API takes. */
+  readonly supported: readonly string[];
+  /** How long the API asks to wait, in milliseconds; undefined if it does not say. */
+  readonly retryAfterMs: number | undefined;
 
   constructor(code: ErrorCode | (string & {}), message: string, facts: Facts = {}) {
     super(message);
@@ -36,5 +45,8 @@ export class QuittanceError extends Error {
     this.errors = facts.errors ?? [];
     this.conflict = facts.conflict;
     this.invoiceId = facts.invoiceId;
+    this.fields = facts.fields ?? [];
+    this.supported = facts.supported ?? [];
+    this.retryAfterMs = facts.retryAfterMs;
   }
 }

@@ -28,7 +28,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Find an invoice by your externalId */
+        /**
+         * Find an invoice by your externalId, or list invoices
+         * @description Without externalId: the invoices of your project, oldest first. Ask again with `after` = `next` until that is null; a page may hold fewer than `limit`, or none, and still have a next one.
+         */
         get: operations["findInvoices"];
         put?: never;
         /** Create an invoice */
@@ -56,6 +59,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/transfers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what arrived and paid nothing, with the likeliest reason
+         * @description Irreversible transfers to the addresses of your project, oldest first. Ask again with `after` = `next` until that is null; keep the last id, and ask from there later.
+         */
+        get: operations["listTransfers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export interface webhooks {
     "endpoint.disabled": {
@@ -71,37 +94,7 @@ export interface webhooks {
          * endpoint.disabled
          * @description One of your other endpoints is not told any more, because it failed for five days or answered 410. Its events stand in the feed.
          */
-        post: {
-            parameters: {
-                query?: never;
-                header: {
-                    /** @description The id of the event, the same on every attempt; deduplicate by it */
-                    "webhook-id": string;
-                    /** @description The version of this protocol */
-                    "webhook-protocol": "v2";
-                    /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
-                    "webhook-signature": string;
-                    /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
-                    "webhook-timestamp": string;
-                };
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["EndpointDisabledEvent"];
-                };
-            };
-            responses: {
-                /** @description Received. Anything else, or no answer within 15 s, is tried again. */
-                "2XX": {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
+        post: operations["onEndpointDisabledEvent"];
         delete?: never;
         options?: never;
         head?: never;
@@ -121,37 +114,7 @@ export interface webhooks {
          * invoice.confirming
          * @description The exact transfer stands in a block that is not yet irreversible. Do not fulfil.
          */
-        post: {
-            parameters: {
-                query?: never;
-                header: {
-                    /** @description The id of the event, the same on every attempt; deduplicate by it */
-                    "webhook-id": string;
-                    /** @description The version of this protocol */
-                    "webhook-protocol": "v2";
-                    /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
-                    "webhook-signature": string;
-                    /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
-                    "webhook-timestamp": string;
-                };
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["InvoiceConfirmingEvent"];
-                };
-            };
-            responses: {
-                /** @description Received. Anything else, or no answer within 15 s, is tried again. */
-                "2XX": {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
+        post: operations["onInvoiceConfirmingEvent"];
         delete?: never;
         options?: never;
         head?: never;
@@ -171,37 +134,7 @@ export interface webhooks {
          * invoice.expired
          * @description The deadline passed with no exact transfer; the invoice is still payable.
          */
-        post: {
-            parameters: {
-                query?: never;
-                header: {
-                    /** @description The id of the event, the same on every attempt; deduplicate by it */
-                    "webhook-id": string;
-                    /** @description The version of this protocol */
-                    "webhook-protocol": "v2";
-                    /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
-                    "webhook-signature": string;
-                    /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
-                    "webhook-timestamp": string;
-                };
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["InvoiceExpiredEvent"];
-                };
-            };
-            responses: {
-                /** @description Received. Anything else, or no answer within 15 s, is tried again. */
-                "2XX": {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
+        post: operations["onInvoiceExpiredEvent"];
         delete?: never;
         options?: never;
         head?: never;
@@ -221,37 +154,7 @@ export interface webhooks {
          * invoice.paid
          * @description The exact transfer is irreversible.
          */
-        post: {
-            parameters: {
-                query?: never;
-                header: {
-                    /** @description The id of the event, the same on every attempt; deduplicate by it */
-                    "webhook-id": string;
-                    /** @description The version of this protocol */
-                    "webhook-protocol": "v2";
-                    /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
-                    "webhook-signature": string;
-                    /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
-                    "webhook-timestamp": string;
-                };
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["InvoicePaidEvent"];
-                };
-            };
-            responses: {
-                /** @description Received. Anything else, or no answer within 15 s, is tried again. */
-                "2XX": {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
+        post: operations["onInvoicePaidEvent"];
         delete?: never;
         options?: never;
         head?: never;
@@ -271,37 +174,7 @@ export interface webhooks {
          * invoice.pending
          * @description The block of the transfer was orphaned; the invoice waits again.
          */
-        post: {
-            parameters: {
-                query?: never;
-                header: {
-                    /** @description The id of the event, the same on every attempt; deduplicate by it */
-                    "webhook-id": string;
-                    /** @description The version of this protocol */
-                    "webhook-protocol": "v2";
-                    /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
-                    "webhook-signature": string;
-                    /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
-                    "webhook-timestamp": string;
-                };
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["InvoicePendingEvent"];
-                };
-            };
-            responses: {
-                /** @description Received. Anything else, or no answer within 15 s, is tried again. */
-                "2XX": {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
+        post: operations["onInvoicePendingEvent"];
         delete?: never;
         options?: never;
         head?: never;
@@ -321,37 +194,7 @@ export interface webhooks {
          * ping
          * @description The operator tries the endpoint out. It says nothing about any invoice.
          */
-        post: {
-            parameters: {
-                query?: never;
-                header: {
-                    /** @description The id of the event, the same on every attempt; deduplicate by it */
-                    "webhook-id": string;
-                    /** @description The version of this protocol */
-                    "webhook-protocol": "v2";
-                    /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
-                    "webhook-signature": string;
-                    /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
-                    "webhook-timestamp": string;
-                };
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["PingEvent"];
-                };
-            };
-            responses: {
-                /** @description Received. Anything else, or no answer within 15 s, is tried again. */
-                "2XX": {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
+        post: operations["onPingEvent"];
         delete?: never;
         options?: never;
         head?: never;
@@ -371,37 +214,7 @@ export interface webhooks {
          * transfer.duplicate
          * @description A second exact transfer for an invoice that is already paid.
          */
-        post: {
-            parameters: {
-                query?: never;
-                header: {
-                    /** @description The id of the event, the same on every attempt; deduplicate by it */
-                    "webhook-id": string;
-                    /** @description The version of this protocol */
-                    "webhook-protocol": "v2";
-                    /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
-                    "webhook-signature": string;
-                    /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
-                    "webhook-timestamp": string;
-                };
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["TransferDuplicateEvent"];
-                };
-            };
-            responses: {
-                /** @description Received. Anything else, or no answer within 15 s, is tried again. */
-                "2XX": {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
+        post: operations["onTransferDuplicateEvent"];
         delete?: never;
         options?: never;
         head?: never;
@@ -421,37 +234,7 @@ export interface webhooks {
          * transfer.unmatched
          * @description A transfer to one of your addresses equals no payable amount.
          */
-        post: {
-            parameters: {
-                query?: never;
-                header: {
-                    /** @description The id of the event, the same on every attempt; deduplicate by it */
-                    "webhook-id": string;
-                    /** @description The version of this protocol */
-                    "webhook-protocol": "v2";
-                    /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
-                    "webhook-signature": string;
-                    /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
-                    "webhook-timestamp": string;
-                };
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["TransferUnmatchedEvent"];
-                };
-            };
-            responses: {
-                /** @description Received. Anything else, or no answer within 15 s, is tried again. */
-                "2XX": {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
+        post: operations["onTransferUnmatchedEvent"];
         delete?: never;
         options?: never;
         head?: never;
@@ -624,6 +407,12 @@ export interface components {
             /** @constant */
             type: "invoice.expired";
         };
+        /** InvoiceList */
+        InvoiceList: {
+            data: components["schemas"]["Invoice"][];
+            /** @description The `after` of the next page, null at the end; not there where externalId was asked for */
+            next?: null | string;
+        };
         /**
          * InvoicePaidEvent
          * @description The exact transfer is irreversible.
@@ -713,6 +502,20 @@ export interface components {
             /** @description PENDING: waiting for the exact transfer. CONFIRMING: it stands in a block that is not yet irreversible. PAID: it is irreversible; never left. EXPIRED: the deadline passed; still payable. */
             status: "PENDING" | "CONFIRMING" | "EXPIRED" | "PAID";
         };
+        /**
+         * MismatchReason
+         * @description The likeliest one why it paid nothing. Never certain: codes are added in later releases.
+         */
+        MismatchReason: {
+            code: "FEE_DEDUCTED" | "ROUNDED" | "TRUNCATED" | "ONE_DIGIT_WRONG" | "DIGITS_SWAPPED" | "DIGIT_MISSING" | "DIGIT_ADDED" | "POINT_MISPLACED" | "PAID_TWICE" | "REQUESTED_AMOUNT" | "SUM_OF_INVOICES" | "PART_OF_INVOICE" | "OTHER_ADDRESS" | "OVERPAID" | "DUST" | "LOOK_ALIKE_SENDER" | "OWN_DEPOSIT" | "UNKNOWN";
+            confidence: "high" | "medium" | "low";
+        };
+        /** NamedInvoice */
+        NamedInvoice: {
+            externalId: string;
+            invoiceId: string;
+            status: "PENDING" | "CONFIRMING" | "EXPIRED" | "PAID";
+        };
         /** PaidPayment */
         PaidPayment: {
             address: string;
@@ -775,7 +578,7 @@ export interface components {
          */
         Problem: {
             /** @enum {string} */
-            code: "INVALID_JSON" | "INVALID_REQUEST" | "IDEMPOTENCY_KEY_REQUIRED" | "IDEMPOTENCY_KEY_INVALID" | "UNAUTHENTICATED" | "INVOICE_NOT_FOUND" | "ROUTE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "IDEMPOTENCY_CONFLICT" | "AMOUNT_UNAVAILABLE" | "UNSUPPORTED_ASSET" | "UNSUPPORTED_NETWORK" | "RATE_LIMITED" | "TOO_MANY_UNPAID" | "INTERNAL" | "UNAVAILABLE" | "INTEGRITY" | "OVERLOADED";
+            code: "INVALID_JSON" | "INVALID_REQUEST" | "IDEMPOTENCY_KEY_REQUIRED" | "IDEMPOTENCY_KEY_INVALID" | "UNAUTHENTICATED" | "INVOICE_NOT_FOUND" | "ROUTE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "IDEMPOTENCY_CONFLICT" | "AMOUNT_UNAVAILABLE" | "PROJECT_ARCHIVED" | "UNSUPPORTED_ASSET" | "UNSUPPORTED_NETWORK" | "RATE_LIMITED" | "TOO_MANY_UNPAID" | "INTERNAL" | "UNAVAILABLE" | "INTEGRITY" | "OVERLOADED";
             conflict?: "idempotencyKey" | "externalId";
             detail: string;
             errors?: {
@@ -791,6 +594,27 @@ export interface components {
             title: string;
             /** Format: uri */
             type: string;
+        };
+        /** Transfer */
+        Transfer: {
+            /** @example 25.000137 */
+            amount: string;
+            blockNumber: number;
+            /** Format: date-time */
+            blockTime: string;
+            from: string;
+            /** @description The invoice that it paid or, of a duplicate, that was paid before */
+            invoice: null | components["schemas"]["NamedInvoice"];
+            /** @description unmatched: equals no payable amount. duplicate: equals one that was paid before. matched: paid an invoice. */
+            kind: "unmatched" | "duplicate" | "matched";
+            logIndex: number;
+            /** @description The invoice that it was probably meant for, by that reason. It did not pay it: decide as a person would. */
+            nearestInvoice: null | components["schemas"]["NamedInvoice"];
+            reason: null | components["schemas"]["MismatchReason"];
+            to: string;
+            /** @example trf_01k2m9t0b3e8zr6v5x4c7d1f2g */
+            transferId: string;
+            txId: string;
         };
         /**
          * TransferDuplicateEvent
@@ -826,6 +650,11 @@ export interface components {
             timestamp: string;
             /** @constant */
             type: "transfer.duplicate";
+        };
+        /** TransferList */
+        TransferList: {
+            data: components["schemas"]["Transfer"][];
+            next: null | string;
         };
         /**
          * TransferUnmatchedEvent
@@ -864,7 +693,20 @@ export interface components {
     responses: never;
     parameters: never;
     requestBodies: never;
-    headers: never;
+    headers: {
+        /** @description The invoice was created by an earlier request with this Idempotency-Key */
+        "Idempotent-Replayed": "true";
+        /** @description The path of the invoice */
+        Location: string;
+        /** @description The limit that was met (draft-ietf-httpapi-ratelimit-headers) */
+        RateLimit: string;
+        /** @description That limit */
+        "RateLimit-Policy": string;
+        /** @description Seconds */
+        "Retry-After": number;
+        /** @description Names this answer in the log of the service; tell the operator */
+        "X-Request-Id": string;
+    };
     pathItems: never;
 }
 export type $defs = Record<string, never>;
@@ -885,6 +727,7 @@ export interface operations {
             /** @description Default Response */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -894,6 +737,7 @@ export interface operations {
             /** @description INVALID_JSON, INVALID_REQUEST, IDEMPOTENCY_KEY_REQUIRED, IDEMPOTENCY_KEY_INVALID */
             400: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -903,6 +747,7 @@ export interface operations {
             /** @description UNAUTHENTICATED */
             401: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -912,6 +757,10 @@ export interface operations {
             /** @description RATE_LIMITED */
             429: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -921,6 +770,7 @@ export interface operations {
             /** @description INTERNAL */
             500: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -930,6 +780,8 @@ export interface operations {
             /** @description UNAVAILABLE, INTEGRITY, OVERLOADED */
             503: {
                 headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -940,8 +792,15 @@ export interface operations {
     };
     findInvoices: {
         parameters: {
-            query: {
-                externalId: string;
+            query?: {
+                /** @description The `next` of the page before */
+                after?: string;
+                /** @description Only those that were created then or later */
+                createdAfter?: string;
+                /** @description Goes with no other parameter */
+                externalId?: string;
+                limit?: number;
+                status?: "PENDING" | "CONFIRMING" | "EXPIRED" | "PAID";
             };
             header?: never;
             path?: never;
@@ -952,17 +811,17 @@ export interface operations {
             /** @description Default Response */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Invoice"][];
-                    };
+                    "application/json": components["schemas"]["InvoiceList"];
                 };
             };
             /** @description INVALID_JSON, INVALID_REQUEST, IDEMPOTENCY_KEY_REQUIRED, IDEMPOTENCY_KEY_INVALID */
             400: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -972,6 +831,7 @@ export interface operations {
             /** @description UNAUTHENTICATED */
             401: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -981,6 +841,10 @@ export interface operations {
             /** @description RATE_LIMITED */
             429: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -990,6 +854,7 @@ export interface operations {
             /** @description INTERNAL */
             500: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -999,6 +864,8 @@ export interface operations {
             /** @description UNAVAILABLE, INTEGRITY, OVERLOADED */
             503: {
                 headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1026,6 +893,9 @@ export interface operations {
             /** @description Default Response */
             201: {
                 headers: {
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    Location: components["headers"]["Location"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1035,6 +905,7 @@ export interface operations {
             /** @description INVALID_JSON, INVALID_REQUEST, IDEMPOTENCY_KEY_REQUIRED, IDEMPOTENCY_KEY_INVALID */
             400: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1044,15 +915,17 @@ export interface operations {
             /** @description UNAUTHENTICATED */
             401: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description IDEMPOTENCY_CONFLICT, AMOUNT_UNAVAILABLE */
+            /** @description IDEMPOTENCY_CONFLICT, AMOUNT_UNAVAILABLE, PROJECT_ARCHIVED */
             409: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1062,6 +935,7 @@ export interface operations {
             /** @description PAYLOAD_TOO_LARGE */
             413: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1071,6 +945,7 @@ export interface operations {
             /** @description UNSUPPORTED_MEDIA_TYPE */
             415: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1080,6 +955,7 @@ export interface operations {
             /** @description UNSUPPORTED_ASSET, UNSUPPORTED_NETWORK */
             422: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1089,6 +965,10 @@ export interface operations {
             /** @description RATE_LIMITED, TOO_MANY_UNPAID */
             429: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1098,6 +978,7 @@ export interface operations {
             /** @description INTERNAL */
             500: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1107,6 +988,8 @@ export interface operations {
             /** @description UNAVAILABLE, INTEGRITY, OVERLOADED */
             503: {
                 headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1131,6 +1014,7 @@ export interface operations {
             /** @description Default Response */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1140,6 +1024,7 @@ export interface operations {
             /** @description INVALID_JSON, INVALID_REQUEST, IDEMPOTENCY_KEY_REQUIRED, IDEMPOTENCY_KEY_INVALID */
             400: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1149,6 +1034,7 @@ export interface operations {
             /** @description UNAUTHENTICATED */
             401: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1158,6 +1044,7 @@ export interface operations {
             /** @description INVOICE_NOT_FOUND, ROUTE_NOT_FOUND */
             404: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1167,6 +1054,10 @@ export interface operations {
             /** @description RATE_LIMITED */
             429: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1176,6 +1067,7 @@ export interface operations {
             /** @description INTERNAL */
             500: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1185,11 +1077,342 @@ export interface operations {
             /** @description UNAVAILABLE, INTEGRITY, OVERLOADED */
             503: {
                 headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
+            };
+        };
+    };
+    listTransfers: {
+        parameters: {
+            query?: {
+                /** @description The `next` of the page before */
+                after?: string;
+                /** @description Without it, unmatched and duplicate */
+                kind?: "unmatched" | "duplicate" | "matched";
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TransferList"];
+                };
+            };
+            /** @description INVALID_JSON, INVALID_REQUEST, IDEMPOTENCY_KEY_REQUIRED, IDEMPOTENCY_KEY_INVALID */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description UNAUTHENTICATED */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description RATE_LIMITED */
+            429: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description INTERNAL */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description UNAVAILABLE, INTEGRITY, OVERLOADED */
+            503: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    onEndpointDisabledEvent: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same on every attempt; deduplicate by it */
+                "webhook-id": string;
+                /** @description The version of this protocol */
+                "webhook-protocol": "v2";
+                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                "webhook-signature": string;
+                /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                "webhook-timestamp": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EndpointDisabledEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onInvoiceConfirmingEvent: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same on every attempt; deduplicate by it */
+                "webhook-id": string;
+                /** @description The version of this protocol */
+                "webhook-protocol": "v2";
+                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                "webhook-signature": string;
+                /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                "webhook-timestamp": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InvoiceConfirmingEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onInvoiceExpiredEvent: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same on every attempt; deduplicate by it */
+                "webhook-id": string;
+                /** @description The version of this protocol */
+                "webhook-protocol": "v2";
+                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                "webhook-signature": string;
+                /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                "webhook-timestamp": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InvoiceExpiredEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onInvoicePaidEvent: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same on every attempt; deduplicate by it */
+                "webhook-id": string;
+                /** @description The version of this protocol */
+                "webhook-protocol": "v2";
+                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                "webhook-signature": string;
+                /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                "webhook-timestamp": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InvoicePaidEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onInvoicePendingEvent: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same on every attempt; deduplicate by it */
+                "webhook-id": string;
+                /** @description The version of this protocol */
+                "webhook-protocol": "v2";
+                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                "webhook-signature": string;
+                /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                "webhook-timestamp": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InvoicePendingEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onPingEvent: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same on every attempt; deduplicate by it */
+                "webhook-id": string;
+                /** @description The version of this protocol */
+                "webhook-protocol": "v2";
+                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                "webhook-signature": string;
+                /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                "webhook-timestamp": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PingEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onTransferDuplicateEvent: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same on every attempt; deduplicate by it */
+                "webhook-id": string;
+                /** @description The version of this protocol */
+                "webhook-protocol": "v2";
+                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                "webhook-signature": string;
+                /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                "webhook-timestamp": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TransferDuplicateEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onTransferUnmatchedEvent: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same on every attempt; deduplicate by it */
+                "webhook-id": string;
+                /** @description The version of this protocol */
+                "webhook-protocol": "v2";
+                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                "webhook-signature": string;
+                /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                "webhook-timestamp": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TransferUnmatchedEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };

@@ -1,3 +1,4 @@
+import { readCreate, readExpand, readExternalId, readId, readKey, readLimit } from './arguments.ts';
 import { QuittanceError } from './error.ts';
 import { type QuittanceOptions, readSettings } from './settings.ts';
 import { createTransport, type Transport } from './transport.ts';
@@ -45,27 +46,20 @@ type Events = {
 function createInvoices(transport: Transport): Invoices {
   return {
     create: async (input, options) => {
-      const { idempotencyKey, signal } = options;
-      if (typeof idempotencyKey !== 'string' || !/^[!-~]{1,255}$/.test(idempotencyKey)) {
-        throw new TypeError('idempotencyKey must be 1 to 255 visible ASCII characters; choose it and store it first');
-      }
-      const body = JSON.stringify({ ...input, asset: input.asset ?? 'USDT', network: input.network ?? 'TRON' });
-      const headers = { 'content-type': 'application/json', 'idempotency-key': idempotencyKey };
+      const headers = { 'content-type': 'application/json', 'idempotency-key': readKey(options) };
+      const { signal } = options;
+      const order = readCreate(input);
+      const body = JSON.stringify(order);
       const answer = await transport({ method: 'POST', path: '/v1/invoices', headers, body, signal });
-      return confirm(answer, 'externalId', input.externalId);
+      return confirm(answer, 'externalId', order.externalId);
     },
     get: async (invoiceId: string, { expand, signal }: GetOptions | ExpandOptions = {}) => {
-      if (!/^\w{1,100}$/.test(invoiceId)) throw new TypeError('invoiceId must be the id of an invoice (inv_…)');
-      const query = expand !== undefined && expand.length > 0 ? '?expand=payment' : '';
-      const answer = await transport({ method: 'GET', path: `/v1/invoices/${invoiceId}${query}`, signal });
+      const path = `/v1/invoices/${readId(invoiceId, 'inv')}${readExpand(expand)}`;
+      const answer = await transport({ method: 'GET', path, signal });
       return confirm(answer, 'invoiceId', invoiceId) as InvoiceWithPayment;
     },
     findByExternalId: async (externalId, { signal } = {}) => {
-      // A lone surrogate would be sent as another character, and so ask for another id.
-      if (typeof externalId !== 'string' || externalId === '' || /\p{Surrogate}/u.test(externalId)) {
-        throw new TypeError('externalId must be a text of 1 to 200 characters');
-      }
-      const path = `/v1/invoices?externalId=${encodeURIComponent(externalId)}`;
+      const path = `/v1/invoices?externalId=${encodeURIComponent(readExternalId(externalId))}`;
       const { data } = await transport({ method: 'GET', path, signal });
       if (Array.isArray(data) && data.length === 0) return null;
       return confirm(Array.isArray(data) ? data[0] : undefined, 'externalId', externalId);
@@ -76,8 +70,8 @@ function createInvoices(transport: Transport): Invoices {
 function createEvents(transport: Transport): Events {
   const page: Events['page'] = async ({ after, limit, signal } = {}) => {
     const query = new URLSearchParams();
-    if (after !== undefined) query.set('after', after);
-    if (limit !== undefined) query.set('limit', String(limit));
+    if (after !== undefined) query.set('after', readId(after, 'evt'));
+    if (limit !== undefined) query.set('limit', readLimit(limit));
     const answer = await transport({ method: 'GET', path: `/v1/events?${query}`, signal });
     if (!Array.isArray(answer['data']) || typeof answer['hasMore'] !== 'boolean') throw strange('no page of events');
     return answer as EventPage;

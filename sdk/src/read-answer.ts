@@ -1,4 +1,5 @@
 import { QuittanceError } from './error.ts';
+import { readRetryAfter } from './retry.ts';
 import type { FieldError } from './types.ts';
 
 /** Long enough for every detail of the API; what answers more is something else. */
@@ -12,6 +13,7 @@ export function readAnswer(
   body: Uint8Array,
 ): Record<string, unknown> | QuittanceError {
   const { status, headers } = response;
+  const retryAfterMs = readRetryAfter(headers.get('retry-after'), Date.now());
   const json = parseObject(body);
   if (response.ok && json !== null) return json;
   const requestId = text(json?.['requestId']) ?? headers.get('x-request-id') ?? undefined;
@@ -23,6 +25,7 @@ export function readAnswer(
     return new QuittanceError('UNEXPECTED_ANSWER', `${what} answered ${status} (${type}), ${advice}`, {
       status,
       requestId,
+      retryAfterMs,
     });
   }
   const detail = (text(json['detail']) ?? '').slice(0, MAX_DETAIL);
@@ -33,6 +36,9 @@ export function readAnswer(
     errors: readFieldErrors(json['errors']),
     conflict: conflict === 'idempotencyKey' || conflict === 'externalId' ? conflict : undefined,
     invoiceId: text(json['invoiceId']),
+    fields: texts(json['fields']),
+    supported: texts(json['supported']),
+    retryAfterMs,
   });
 }
 
@@ -51,6 +57,10 @@ function readFieldErrors(value: unknown): FieldError[] {
     const [field, code, message] = [text(item?.['field']), text(item?.['code']), text(item?.['message'])];
     return field === undefined || code === undefined || message === undefined ? [] : [{ field, code, message }];
   });
+}
+
+function texts(value: unknown): string[] {
+  return Array.isArray(value) ? value.slice(0, MAX_FIELD_ERRORS).flatMap((item) => text(item) ?? []) : [];
 }
 
 function text(value: unknown): string | undefined {

@@ -10,23 +10,22 @@ export function isTransient(status: number): boolean {
   return TRANSIENT.includes(status);
 }
 
-/** Whether a limit lasts longer than we wait, so that the caller hears of it at once: a shop has as many unpaid invoices as it may. */
-export function isLongLimit(status: number, retryAfter: string | null, now: number): boolean {
-  return status === 429 && retryAfterMs(retryAfter, now) > LONGEST_WAIT_MS;
+/** Whether a server asks for more patience than we have, so that the caller hears of it at once: a shop has as many unpaid invoices as it may. */
+export function isTooLong(retryAfterMs: number | undefined): boolean {
+  return (retryAfterMs ?? 0) > LONGEST_WAIT_MS;
 }
 
-/** How long to wait after attempt number `attempt` (from 0) failed: twice as long each time, half of it at random. */
-export function retryWaitMs(attempt: number, retryAfter: string | null, now: number, random: number): number {
+/** How long to wait after attempt number `attempt` (from 0) failed: twice as long each time, half of it at random, or as long as is asked for. */
+export function retryWaitMs(attempt: number, retryAfterMs: number | undefined, random: number): number {
   const backoffMs = Math.min(FIRST_WAIT_MS * 2 ** attempt, LONGEST_BACKOFF_MS);
-  const waitMs = Math.max((backoffMs * (1 + random)) / 2, retryAfterMs(retryAfter, now));
-  return Math.min(waitMs, LONGEST_WAIT_MS);
+  return Math.max((backoffMs * (1 + random)) / 2, retryAfterMs ?? 0);
 }
 
-/** `Retry-After: 120` or `Retry-After: Wed, 21 Oct 2026 07:28:00 GMT`; 0 for anything else. */
-function retryAfterMs(value: string | null, now: number): number {
-  if (value === null) return 0;
+/** Milliseconds of `Retry-After: 120` or `Retry-After: Wed, 21 Oct 2026 07:28:00 GMT`; undefined for anything else. */
+export function readRetryAfter(value: string | null, now: number): number | undefined {
+  if (value === null) return undefined;
   if (/^\d+$/.test(value)) return Number(value) * 1000;
   // `Date.parse` takes much more than dates of HTTP: "-5" is a day in May.
   const until = value.endsWith(' GMT') ? Date.parse(value) : Number.NaN;
-  return Number.isNaN(until) ? 0 : Math.max(0, until - now);
+  return Number.isNaN(until) ? undefined : Math.max(0, until - now);
 }

@@ -26,8 +26,8 @@ export type Settings = {
 export function readSettings(options: QuittanceOptions): Settings {
   const { apiKey, timeoutMs = 10_000, maxRetries = 3 } = options;
   // Checked here, because `fetch` repeats a header that it refuses in its error.
-  if (typeof apiKey !== 'string' || !/^[!-~]{1,255}$/.test(apiKey)) {
-    throw new TypeError('apiKey must be the secret key of the project, as it was shown when it was created');
+  if (typeof apiKey !== 'string' || !isWholeKey(apiKey)) {
+    throw new TypeError('apiKey must be the whole secret key of the project (qt_…)');
   }
   if (!(timeoutMs >= 1 && timeoutMs <= 600_000)) throw new TypeError('timeoutMs must be from 1 to 600000');
   if (!(Number.isInteger(maxRetries) && maxRetries >= 0 && maxRetries <= 10)) {
@@ -56,8 +56,26 @@ function readBaseUrl(text: string, isInsecureAllowed: boolean): string {
   const isThisMachine = /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname);
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && (isThisMachine || isInsecureAllowed))) {
     throw new TypeError(
-      `baseUrl must begin with https:// (it begins with ${url.protocol}//), for every request carries the secret key; http:// is for this machine only, unless allowInsecureHttp is true`,
+      `baseUrl must begin with https:// (not ${url.protocol}//), for every request carries the secret key; allowInsecureHttp allows http://`,
     );
   }
   return url.origin + url.pathname.replace(/\/+$/, '');
 }
+
+/** The last six characters are the CRC-32 of all before, in base62: a key that was cut off, or typed, is told before it is sent. */
+function isWholeKey(key: string): boolean {
+  if (!/^qt_(live|test)_\w{75}$/.test(key)) return false;
+  let crc = -1;
+  for (const character of key.slice(0, -6)) {
+    crc ^= character.charCodeAt(0);
+    for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0);
+  }
+  let rest = ~crc >>> 0;
+  return [...key.slice(-6)].reverse().every((character) => {
+    const digit = rest % 62;
+    rest = Math.floor(rest / 62);
+    return BASE62.charAt(digit) === character;
+  });
+}
+
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';

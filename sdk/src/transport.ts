@@ -1,9 +1,11 @@
 import { QuittanceError } from './error.ts';
 import { readAnswer } from './read-answer.ts';
 import { readBounded } from './read-bounded.ts';
-import { isLongLimit, isTransient, retryWaitMs } from './retry.ts';
+import { isTooLong, isTransient, retryWaitMs } from './retry.ts';
 import type { Settings } from './settings.ts';
 
+/** The version of package.json, which a test compares. Browsers leave it out. */
+const USER_AGENT = 'quittance-sdk/0.1.0';
 /** The largest page of the feed is 100 events of less than 20 KB. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
@@ -19,7 +21,7 @@ export type Call = {
 /** Sends a call and answers its JSON object. */
 export type Transport = (call: Call) => Promise<Record<string, unknown>>;
 
-type Failure = { error: QuittanceError; isTransient: boolean; retryAfter: string | null };
+type Failure = { error: QuittanceError; isTransient: boolean };
 type Attempt = { kind: 'answered'; answer: Record<string, unknown> } | ({ kind: 'failed' } & Failure);
 
 /**
@@ -32,8 +34,9 @@ export function createTransport(settings: Settings, wait: typeof waitFor = waitF
       call.signal?.throwIfAborted();
       const attempt = await attemptOnce(settings, call);
       if (attempt.kind === 'answered') return attempt.answer;
-      if (!attempt.isTransient || number >= settings.maxRetries) throw attempt.error;
-      await wait(retryWaitMs(number, attempt.retryAfter, Date.now(), Math.random()), call.signal);
+      const { error, isTransient: isWorthIt } = attempt;
+      if (!isWorthIt || isTooLong(error.retryAfterMs) || number >= settings.maxRetries) throw error;
+      await wait(retryWaitMs(number, error.retryAfterMs, Math.random()), call.signal);
     }
   };
 }
@@ -48,7 +51,7 @@ async function attemptOnce(settings: Settings, call: Call): Promise<Attempt> {
   try {
     const response = await send(baseUrl + call.path, {
       method: call.method,
-      headers: { ...call.headers, accept: 'application/json', 'x-api-key': apiKey },
+      headers: { ...call.headers, accept: 'application/json', 'x-api-key': apiKey, 'user-agent': USER_AGENT },
       // The secret key is never carried on to where a redirect points.
       redirect: 'manual',
       signal: controller.signal,
@@ -61,7 +64,7 @@ async function attemptOnce(settings: Settings, call: Call): Promise<Attempt> {
     const error = controller.signal.aborted
       ? new QuittanceError('TIMEOUT', `${what} was not answered within ${timeoutMs} ms`)
       : new QuittanceError('CONNECTION_FAILED', `${what} failed: ${reasonOf(cause).replaceAll(apiKey, '…')}`);
-    return { kind: 'failed', error, isTransient: true, retryAfter: null };
+    return { kind: 'failed', error, isTransient: true };
   } finally {
     clearTimeout(timer);
     call.signal?.removeEventListener('abort', stop);
@@ -70,17 +73,14 @@ async function attemptOnce(settings: Settings, call: Call): Promise<Attempt> {
 
 function judge(what: string, response: Response, body: Uint8Array | null): Attempt {
   const { status } = response;
-  const retryAfter = response.headers.get('retry-after');
   if (body === null) {
-    const error = new QuittanceError('ANSWER_TOO_LARGE', `${what} answered more than ${MAX_ANSWER_BYTES} bytes`, {
-      status,
-    });
-    return { kind: 'failed', error, isTransient: isTransient(status), retryAfter };
+    const message = `${what} answered more than ${MAX_ANSWER_BYTES} bytes`;
+    const error = new QuittanceError('ANSWER_TOO_LARGE', message, { status });
+    return { kind: 'failed', error, isTransient: isTransient(status) };
   }
   const answer = readAnswer(what, response, body);
   if (!(answer instanceof QuittanceError)) return { kind: 'answered', answer };
-  const isWorthIt = isTransient(status) && !isLongLimit(status, retryAfter, Date.now());
-  return { kind: 'failed', error: answer, isTransient: isWorthIt, retryAfter };
+  return { kind: 'failed', error: answer, isTransient: isTransient(status) };
 }
 
 /** `fetch` hides why in the cause: `fetch failed` is caused by `connect ECONNREFUSED 127.0.0.1:80`. */

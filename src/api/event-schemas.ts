@@ -111,7 +111,8 @@ function envelope<const Name extends EventType, Data extends TSchema>(type: Name
   );
 }
 
-function transferFields() {
+/** A transfer, in events and in lists. */
+export function transferFields() {
   return {
     transferId: Type.String({ examples: ['trf_01k2m9t0b3e8zr6v5x4c7d1f2g'] }),
     txId: Type.String(),

@@ -67,6 +67,7 @@ function writePage({ bodies, hasMore, latestId }: FeedPage): string {
 
 const schema = {
   operationId: 'listEvents',
+  tags: ['events'],
   summary: 'Read the events of your project, oldest first',
   description:
     'Byte for byte the bodies that were or would be delivered as webhooks. Store the id of the last event that you handled, and send it as `after`. No event ever appears before one that you have read.',

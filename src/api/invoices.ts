@@ -7,7 +7,6 @@ import type { Network } from '../domain/network.ts';
 import { createSharing, type Sharing } from '../payments/create-invoice.ts';
 import { createOrder, type Ordered } from '../payments/create-order.ts';
 import { Type } from '../runtime/type.ts';
-import { type FoundInvoice, findInvoiceByExternalId } from '../store/ledger/invoices.ts';
 import { findInvoicePayment } from '../store/ledger/payments.ts';
 import { createInvoiceReader } from '../store/ledger/read-invoices.ts';
 import { headerValues } from '../web/header-values.ts';
@@ -15,26 +14,29 @@ import { Problem, problemOf } from '../web/problem.ts';
 import { notesOf } from '../web/request-notes.ts';
 import type { ApiDeps } from './api-deps.ts';
 import { callerOf, createGuard } from './guard.ts';
+import { registerInvoiceList } from './list-invoices.ts';
 import { creationResponses, problemResponses } from './problem-responses.ts';
 import { type CreateFields, readCreateInput } from './read-create-input.ts';
 import { invalidQuery, readQuery } from './read-query.ts';
-import { CreateInvoiceSchema, InvoiceListSchema, InvoiceSchema, InvoiceWithPaymentSchema } from './schemas.ts';
+import { readable } from './readable.ts';
+import { CreateInvoiceSchema, InvoiceSchema, InvoiceWithPaymentSchema } from './schemas.ts';
 
 const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
 
-/** `POST /v1/invoices`, `GET /v1/invoices/:invoiceId` and `GET /v1/invoices?externalId=`. */
+/** `POST /v1/invoices`, `GET /v1/invoices/:invoiceId` and `GET /v1/invoices`. */
 export function registerInvoices(app: FastifyInstance, deps: ApiDeps): void {
   const guard = createGuard(deps);
   const findInvoice = createInvoiceReader(deps.db, deps.now);
   const creating = { ...deps, sharing: createSharing(deps) };
   app.post('/v1/invoices', { ...guard, schema: createSchema }, (request, reply) => create(creating, request, reply));
   app.get('/v1/invoices/:invoiceId', { ...guard, schema: readSchema }, (request) => read(deps, findInvoice, request));
-  app.get('/v1/invoices', { ...guard, schema: listSchema }, (request) => list(deps, request));
+  registerInvoiceList(app, deps);
 }
 
 async function create(deps: ApiDeps & { sharing: Sharing }, request: FastifyRequest, reply: FastifyReply) {
   const caller = callerOf(request);
   const idempotencyKey = readIdempotencyKey(request);
+  readQuery(request, []);
   const body = request.body instanceof Uint8Array ? request.body : new Uint8Array();
   const fields = readCreateInput(body);
   notesOf(request).externalId = fields.externalId;
@@ -98,6 +100,11 @@ function refusalOf(
       return tooManyUnpaid(created);
     case 'unwatched':
       return unwatched(created.network);
+    case 'project-archived':
+      return new Problem(
+        'PROJECT_ARCHIVED',
+        'The project of this key is archived, so it takes no new invoices; those that it has can be read and paid. The operator can put it back with: quittance project unarchive.',
+      );
     case 'key-not-valid':
       deps.authenticator.forget(keyId);
       return problemOf('unauthenticated');
@@ -171,40 +178,11 @@ async function read(deps: ApiDeps, findInvoice: ReturnType<typeof createInvoiceR
   };
 }
 
-async function list(deps: ApiDeps, request: FastifyRequest) {
-  const caller = callerOf(request);
-  const { externalId } = readQuery(request, ['externalId']);
-  if (externalId === undefined || externalId === '') {
-    const message = 'is missing; this endpoint looks up one invoice by its externalId';
-    throw invalidQuery([{ field: 'externalId', code: 'REQUIRED', message }]);
-  }
-  const isStorable = !externalId.includes('\0') && externalId.isWellFormed();
-  const found = await findInvoiceByExternalId(deps.db, caller.keyId, isStorable ? externalId : '', deps.now());
-  const invoice = readable(found, deps, caller.keyId);
-  if (invoice === null) return { data: [] };
-  // What was asked for is kept nowhere unless it is there: it may be anything.
-  notesOf(request).externalId = invoice.externalId;
-  return { data: [projectInvoice(invoice, deps.publicUrl())] };
-}
-
-function readable(found: FoundInvoice, deps: ApiDeps, keyId: string) {
-  switch (found.kind) {
-    case 'found':
-      return found.invoice;
-    case 'none':
-      return null;
-    case 'key-not-valid':
-      deps.authenticator.forget(keyId);
-      throw problemOf('unauthenticated');
-    default:
-      return assertNever(found);
-  }
-}
-
 const security = [{ apiKey: [] }];
 
 const createSchema = {
   operationId: 'createInvoice',
+  tags: ['invoices'],
   summary: 'Create an invoice',
   security,
   headers: Type.Object({
@@ -220,6 +198,7 @@ const createSchema = {
 
 const readSchema = {
   operationId: 'readInvoice',
+  tags: ['invoices'],
   summary: 'Read an invoice',
   security,
   params: Type.Object({ invoiceId: Type.String() }),
@@ -228,12 +207,4 @@ const readSchema = {
     200: { anyOf: [InvoiceWithPaymentSchema, InvoiceSchema] },
     ...problemResponses(400, 401, 404, 429, 500, 503),
   },
-};
-
-const listSchema = {
-  operationId: 'findInvoices',
-  summary: 'Find an invoice by your externalId',
-  security,
-  querystring: Type.Object({ externalId: Type.String() }),
-  response: { 200: InvoiceListSchema, ...problemResponses(400, 401, 429, 500, 503) },
 };

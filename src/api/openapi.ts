@@ -8,6 +8,7 @@ import { PROBLEMS } from '../web/problem.ts';
 import { type RateLimit, refuseLimited } from '../web/refuse-limited.ts';
 import { createTokenBuckets } from '../web/token-bucket.ts';
 import { EVENT_SCHEMAS } from './event-schemas.ts';
+import { publishDocument } from './publish-document.ts';
 
 /** The limit of one client network. A program reads the document once, and a person with a browser a few times. */
 const LIMIT: RateLimit = { perSecond: 5, burst: 50 };
@@ -26,10 +27,17 @@ export async function registerOpenApi(app: FastifyInstance, { publicUrl, now }: 
         version: '1',
         description:
           'Invoices for USDT on TRON. Fulfil an order only after reading status PAID and your own externalId.',
+        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
       components: {
         securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'X-Api-Key' } },
       },
+      tags: [
+        { name: 'invoices', description: 'Create and read invoices' },
+        { name: 'events', description: 'What happened, in order' },
+        { name: 'transfers', description: 'Money that fits no order' },
+        { name: 'webhooks', description: 'What your server is sent' },
+      ],
       webhooks: describeWebhooks(),
     },
   });
@@ -60,7 +68,7 @@ export async function registerOpenApi(app: FastifyInstance, { publicUrl, now }: 
 type Built = { url: string; text: string; tag: string };
 
 function build(app: FastifyInstance, url: string): Built {
-  const text = JSON.stringify({ ...app.swagger(), servers: [{ url }] });
+  const text = JSON.stringify(publishDocument({ ...app.swagger(), servers: [{ url }] }));
   return { url, text, tag: `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"` };
 }
 
@@ -73,8 +81,12 @@ function isNamed(tag: string, header: string | undefined): boolean {
 /** A webhook for each type of event. */
 function describeWebhooks(): Record<string, object> {
   const webhooks = Object.entries(EVENT_SCHEMAS).map(([type, schema]) => {
-    const { description } = schema as { description?: string };
+    const { title, description } = schema as { title?: string; description?: string };
     const operation = {
+      // Of its own, so that no generator makes a method of it that sends.
+      operationId: `on${title}`,
+      tags: ['webhooks'],
+      security: [],
       summary: type,
       description,
       parameters: WEBHOOK_HEADERS,

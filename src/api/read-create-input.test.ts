@@ -136,7 +136,16 @@ describe('an asset or a network that is not supported', () => {
       supported: ['TRON'],
       errors: [{ field: 'network', code: 'UNSUPPORTED_NETWORK', message: 'must be one of: TRON' }],
     });
-    expect(problemOf({ ...GOOD, asset: 'USDC', amount: '-1' })).toMatchObject({ code: 'INVALID_REQUEST' });
+  });
+
+  test('is told with what else is wrong, of which the code is', () => {
+    expect(problemOf({ ...GOOD, asset: 'USDC', amount: '-1' })).toMatchObject({
+      code: 'INVALID_REQUEST',
+      errors: [
+        { field: 'amount', code: expect.any(String) },
+        { field: 'asset', code: 'UNSUPPORTED_ASSET', message: 'must be one of: USDT' },
+      ],
+    });
   });
 
   test('both are told together, the asset first', () => {

@@ -13,7 +13,7 @@ const SHOWN_CHARACTERS = 60;
 
 /**
  * Reads the body of `POST /v1/invoices`: `{"amount":"25.00","asset":"USDT","network":"TRON","externalId":"order-1"}`.
- * Throws one problem with all field errors at once; an unsupported asset or network is told only if all else is right.
+ * Throws one problem with all field errors at once. Its code says that an asset or network is not supported only if all else is right.
  */
 export function readCreateInput(body: Uint8Array): CreateFields {
   const read = readJsonObject(body);
@@ -32,8 +32,11 @@ export function readCreateInput(body: Uint8Array): CreateFields {
   const texts = Object.fromEntries(FIELDS.map((field) => [field, readText(value, field, errors)]));
   const requestedMicro = readAmount(texts['amount'], errors);
   const externalId = readExternalId(texts['externalId'], errors);
-  if (errors.length > 0 || requestedMicro === null || externalId === null) throw invalid(errors);
-  checkSupported(texts['asset'], texts['network']);
+  const unsupported = findUnsupported(texts);
+  if (errors.length > 0 || requestedMicro === null || externalId === null) {
+    throw invalid([...errors, ...unsupported.map(({ error }) => error)]);
+  }
+  refuseUnsupported(unsupported);
   return { requestedMicro, externalId };
 }
 
@@ -74,19 +77,33 @@ function readExternalId(text: string | undefined, errors: FieldError[]): string 
   return text;
 }
 
-/** Throws the problem of the first that is not supported, with the errors of both. */
-function checkSupported(asset = '', network = ''): void {
+type Unsupported = {
+  code: 'UNSUPPORTED_ASSET' | 'UNSUPPORTED_NETWORK';
+  supported: string;
+  detail: string;
+  error: FieldError;
+};
+
+/** Which of the two are given, and are not supported. */
+function findUnsupported(texts: Record<string, string | undefined>): Unsupported[] {
   const fields = [
-    { field: 'asset', code: 'UNSUPPORTED_ASSET', seen: asset, supported: WIRE_ASSET },
-    { field: 'network', code: 'UNSUPPORTED_NETWORK', seen: network, supported: WIRE_NETWORK },
+    { field: 'asset', code: 'UNSUPPORTED_ASSET', supported: WIRE_ASSET },
+    { field: 'network', code: 'UNSUPPORTED_NETWORK', supported: WIRE_NETWORK },
   ] as const;
-  const wrong = fields.filter(({ seen, supported }) => seen !== supported);
-  const [first] = wrong;
+  return fields.flatMap(({ field, code, supported }) => {
+    const seen = texts[field];
+    if (seen === undefined || seen === supported) return [];
+    const detail = `The ${field} ${show(seen)} is not supported; supported is: ${supported}.`;
+    return [{ code, supported, detail, error: fieldError(field, code, `must be one of: ${supported}`) }];
+  });
+}
+
+/** Throws the problem of the first, with the errors of both. */
+function refuseUnsupported(unsupported: Unsupported[]): void {
+  const [first] = unsupported;
   if (first === undefined) return;
-  const detail = wrong
-    .map(({ field, seen, supported }) => `The ${field} ${show(seen)} is not supported; supported is: ${supported}.`)
-    .join(' ');
-  const errors = wrong.map(({ field, code, supported }) => fieldError(field, code, `must be one of: ${supported}`));
+  const detail = unsupported.map((each) => each.detail).join(' ');
+  const errors = unsupported.map(({ error }) => error);
   throw new Problem(first.code, detail, { extensions: { supported: [first.supported], errors } });
 }
 

@@ -16,7 +16,11 @@ export function inspectQuery(request: FastifyRequest, known: string[]): { query:
   const errors = Object.entries(given).flatMap(([field, value]) => {
     if (!known.includes(field)) {
       return [
-        { field: field.slice(0, 60), code: 'UNKNOWN_FIELD', message: `is not known; known is: ${known.join(', ')}` },
+        {
+          field: field.slice(0, 60),
+          code: 'UNKNOWN_FIELD',
+          message: `is not known; known is: ${known.join(', ') || 'nothing'}`,
+        },
       ];
     }
     return Array.isArray(value) ? [{ field, code: 'DUPLICATE_FIELD', message: 'occurs more than once' }] : [];

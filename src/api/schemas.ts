@@ -74,7 +74,17 @@ export const InvoiceWithPaymentSchema = Type.Object(
   { title: 'InvoiceWithPayment' },
 );
 
-export const InvoiceListSchema = Type.Object({ data: Type.Array(InvoiceSchema, { maxItems: 1 }) });
+export const InvoiceListSchema = Type.Object(
+  {
+    data: Type.Array(InvoiceSchema, { maxItems: 100 }),
+    next: Type.Optional(
+      Type.Union([Type.Null(), Type.String()], {
+        description: 'The `after` of the next page, null at the end; not there where externalId was asked for',
+      }),
+    ),
+  },
+  { title: 'InvoiceList' },
+);
 
 export const CreateInvoiceSchema = Type.Object(
   {

@@ -36,6 +36,8 @@ export const ACTIONS = {
   showProject: { role: 'viewer' },
   showSettings: { role: 'viewer' },
   createProject: { role: 'owner', wide: true, records: ['project.created'] },
+  archiveProject: { role: 'owner', stepUp: true, records: ['project.archived'] },
+  unarchiveProject: { role: 'owner', stepUp: true, records: ['project.unarchived'] },
   updateProject: { role: 'owner', stepUp: true, records: ['project.changed'] },
 
   listKeys: { role: 'owner' },

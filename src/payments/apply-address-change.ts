@@ -1,14 +1,21 @@
 import { encodeId, uuidV7 } from '../domain/ids.ts';
 import type { UnixMs } from '../domain/time.ts';
-import { insertOperatorActions, type OperatorAction, type RecordedActor } from '../store/access/audit-log.ts';
+import {
+  findActionsSince,
+  insertOperatorActions,
+  type OperatorAction,
+  type RecordedAction,
+  type RecordedActor,
+} from '../store/access/audit-log.ts';
 import type { Database, Sql } from '../store/db/database.ts';
 import { findAccountKey, findFirstIndex, insertAccountKey } from '../store/ledger/account-keys.ts';
 import {
   type AddressChange,
   type AddressChangeEnd,
+  digestOfChange,
   endAddressChange,
   findAddressChange,
-  isProposerTrusted,
+  isProposerOwner,
 } from '../store/ledger/address-changes.ts';
 import { findAddresses, insertAddresses } from '../store/ledger/addresses.ts';
 import { lockProject } from '../store/ledger/projects.ts';
@@ -74,18 +81,10 @@ async function findProblem(
   change: AddressChange,
   cause: Cause,
 ): Promise<string | null> {
-  const { id, projectId, network, policy, addresses, derivation, actorKind, actorId } = change;
+  const { projectId, network, policy, addresses, derivation } = change;
   if ((await findFirstIndex(tx)) !== change.firstIndex) return 'the ledger was restored since they were proposed';
-  // Whoever runs a command here decides for itself whom it trusts.
-  if (cause.kind === 'due' || cause.actor.actorKind !== 'cli') {
-    const proposer = {
-      proposerId: encodeId(actorKind === 'admin' ? 'adm' : 'usr', actorId),
-      changeId: encodeId('chg', id),
-    };
-    if (!(await isProposerTrusted(tx, id, proposer))) {
-      return 'who proposed them was removed, reset, revoked or given another role since';
-    }
-  }
+  const unrecorded = await findUnrecorded(tx, change, cause);
+  if (unrecorded !== null) return unrecorded;
   const accounts = addresses.map(accountOf);
   const contract = addresses.find((_, index) => contracts.some((each) => each === accounts[index]));
   if (contract !== undefined) return `${contract} is the USDT contract itself`;
@@ -96,6 +95,41 @@ async function findProblem(
   if (other !== undefined) return `${other.address} is in this project by now, with the policy ${other.policy}`;
   const key = derivation === null ? null : await findAccountKey(tx, network, derivation.xpub);
   return key !== null && key.projectId !== projectId ? 'their account key belongs to another project now' : null;
+}
+
+const ENDS_TRUST: readonly RecordedAction[] = ['user.changed', 'user.reset', 'user.removed', 'admin-key.revoked'];
+
+/**
+ * Why the audit log does not bear a change out; `null` where it does. Whoever can write to the table of changes cannot write a sealed entry.
+ * Times of two processes may differ, so the log's numbers decide what came later.
+ */
+async function findUnrecorded(tx: Sql, change: AddressChange, cause: Cause): Promise<string | null> {
+  const { id, addresses, actorKind, actorId } = change;
+  const [proposer, changeId, digest] = [
+    encodeId(actorKind === 'admin' ? 'adm' : 'usr', actorId),
+    encodeId('chg', id),
+    digestOfChange(change),
+  ];
+  const recorded = await findActionsSince(tx, 0, [proposer, ...addresses.slice(0, 1)], []);
+  const isOfIt = ({ detail }: { detail: object }) => 'change' in detail && detail.change === changeId;
+  const proposed = recorded.find(
+    (one) => one.action === 'address.proposed' && isOfIt(one) && 'digest' in one.detail && one.detail.digest === digest,
+  );
+  if (proposed === undefined) {
+    return 'the audit log does not say that anybody proposed them as they stand: a former release did, or somebody wrote them to the database';
+  }
+  const later = recorded.filter(({ seq }) => seq > proposed.seq);
+  if (later.some((one) => isOfIt(one) && one.action !== 'address.proposed'))
+    return 'the audit log says that the change has ended';
+  // Whoever runs a command here decides for itself whom it trusts.
+  if (cause.kind === 'confirmed' && cause.actor.actorKind === 'cli') return null;
+  if (
+    later.some(({ subject, action }) => subject === proposer && ENDS_TRUST.includes(action)) ||
+    !(await isProposerOwner(tx, id))
+  ) {
+    return 'who proposed them was removed, reset, revoked or given another role since';
+  }
+  return null;
 }
 
 function accountOf(address: TronAddress): AccountHex {

@@ -44,6 +44,7 @@ export type Created =
   | { kind: 'created'; invoice: ProjectedInvoice }
   | Repeated<ReservedInvoice>
   | { kind: 'amount-unavailable'; policy: Policy; addressesInUse: number }
+  | { kind: 'project-archived' }
   | { kind: 'key-not-valid' };
 
 /**
@@ -72,12 +73,14 @@ export async function createInvoice(deps: CreateDeps, input: CreateInput): Promi
   const first = await allocateFirst(placing, inserts, invoice, input);
   if (first !== null) return { kind: 'created', invoice: first };
 
-  // No row: a unique constraint held, nothing that was tried was free, the policy has changed, or the key was revoked. Each may
+  // No row: a unique constraint held, nothing that was tried was free, the policy has changed, the project
+  // is archived, or the key was revoked. Each may
   // also happen between two statements, so all are asked in each round.
   for (let round = 1; ; round++) {
     const earlier = await askAgain(deps, input, now);
     if (earlier.kind !== 'new') return earlier;
     const { key } = earlier;
+    if (key.archivedAt !== null) return { kind: 'project-archived' };
     const allocated = await allocateNext(placing, invoice, key, round);
     if (allocated.kind === 'created') return allocated;
     if (allocated.kind === 'exhausted' || round === MAX_ROUNDS) {

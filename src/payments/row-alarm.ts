@@ -5,22 +5,33 @@ import type { Logger } from '../runtime/log.ts';
 import { createSeldom } from '../runtime/seldom.ts';
 import { raiseAlarm } from '../store/chain/alarms.ts';
 import type { Sql } from '../store/db/database.ts';
-import { describeSealProblem, type SealProblem } from '../store/db/seal.ts';
+import { describeSealProblem, type SealJudge, type SealProblem } from '../store/db/seal.ts';
+
+/** Rows of a table without a seal that each have an alarm; those after them share one. */
+const MAX_NAMED = 20;
 
 /**
- * Raises the alarm `row-changed` for what a statement met: for each row that was changed, and once for all rows of a table without a seal,
- * of which an older release may have left many. Never throws.
+ * Raises the alarm `row-changed` for what a statement met: for each row that was changed. Rows without a seal have one for all of a table in
+ * the mode `warn`, for an older release may have left many. Never throws.
  */
 export function createSealNotifier(deps: {
   db(): Sql;
   log: Logger;
+  mode: SealJudge['mode'];
   now(): UnixMs;
   /** Those of this process, for a row that belongs to none. */
   networks: readonly Network[];
 }): (problem: SealProblem) => void {
   const seldom = createSeldom(deps.now);
+  const named = new Map<string, Set<string>>();
+  const isNamed = ({ table, id, kind }: SealProblem) => {
+    if (kind !== 'unsealed') return true;
+    const ids = named.get(table) ?? new Set();
+    if (deps.mode === 'require' && ids.size < MAX_NAMED) named.set(table, ids.add(id));
+    return ids.has(id);
+  };
   return (problem) => {
-    const subject = problem.kind === 'unsealed' ? problem.table : `${problem.table} ${problem.id}`.slice(0, 200);
+    const subject = isNamed(problem) ? `${problem.table} ${problem.id}`.slice(0, 200) : problem.table;
     if (!seldom.isDue(subject)) return;
     notify(deps, problem, subject).catch((error: unknown) => {
       deps.log.warn(

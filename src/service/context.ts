@@ -18,6 +18,7 @@ export type Context = Databases &
   Known & {
     config: ServiceOptions['config'];
     connection: ServiceOptions['connection'];
+    sandbox: ServiceOptions['sandbox'];
     keyRing: KeyRing | null;
     log: Logger;
     clock: Clock;
@@ -42,7 +43,7 @@ export type Context = Databases &
 type NetworkPool = NetworkConfig & { network: Network; pool: NodePool };
 
 export function createContext(options: ServiceOptions, databases: Databases, known: Known): Context {
-  const { config, connection, keyRing, log, blockMs = SLOT_MS, lagMs } = options;
+  const { config, connection, sandbox, keyRing, log, blockMs = SLOT_MS, lagMs } = options;
   const { clock, certainNow } = known.clocks;
   const now = () => unixMs(clock.now());
   const metrics = createMetrics();
@@ -54,6 +55,7 @@ export function createContext(options: ServiceOptions, databases: Databases, kno
     ...{
       config,
       connection,
+      sandbox,
       keyRing,
       log,
       clock,

@@ -33,8 +33,10 @@ export function openDatabases(options: ServiceOptions, onShortage: (what: string
   const { refuse, passesOver } = addressGuard;
   const addressChecks = { onDamaged: createDamageNotifier(toldBy), refuse, passesOver };
   const { rowMacs = 'off', networks } = config;
-  const onProblem = createSealNotifier({ ...toldBy, networks: Object.keys(networks) as Network[] });
-  const seals = rowMacs === 'off' ? undefined : createSeals({ mode: rowMacs, onProblem }, async () => keyRing);
+  const judgeOf = (mode: 'warn' | 'require') => {
+    return { mode, onProblem: createSealNotifier({ ...toldBy, mode, networks: Object.keys(networks) as Network[] }) };
+  };
+  const seals = rowMacs === 'off' ? undefined : createSeals(judgeOf(rowMacs), async () => keyRing);
   const open = (poolSize: number) =>
     openDatabase({
       connection,

@@ -1,3 +1,4 @@
+import type { SandboxControls } from '../api/sandbox.ts';
 import type { Config } from '../config/config.ts';
 import type { OperationDeps } from '../operator/operation.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -36,6 +37,8 @@ export type ServiceOptions = {
         sandboxToken?: string;
       })
     | null;
+  /** What only a sandbox can do; else its routes are not there. */
+  sandbox?: SandboxControls;
   log: Logger;
   clock?: Clock;
   /** Whether the clock is held against those of the database and the chain; by default that of the system is, and a given one is not. */

@@ -9,6 +9,8 @@ import { registerInvoices } from '../api/invoices.ts';
 import { registerOpenApi } from '../api/openapi.ts';
 import { registerProbe } from '../api/probe.ts';
 import { createRequestLog } from '../api/request-log.ts';
+import { registerSandbox } from '../api/sandbox.ts';
+import { registerTransfers } from '../api/transfers.ts';
 import { createUnpaidRefusals } from '../api/unpaid-refusals.ts';
 import { createRelief } from '../payments/relief.ts';
 import { createUnpaidGate } from '../payments/unpaid-gate.ts';
@@ -83,6 +85,8 @@ function registerApi(app: FastifyInstance, context: Context, authenticator: Auth
   };
   registerInvoices(app, deps);
   registerEvents(app, deps);
+  registerTransfers(app, deps);
+  if (context.sandbox !== undefined) registerSandbox(app, deps, context.sandbox);
   registerProbe(app, { db, trustProxy: config.trustProxy });
   registerHealth(app, { db, networks, now, troubles: context.troubles });
 }

@@ -2,7 +2,9 @@ import type { FastifyRequest } from 'fastify';
 import { headerValues } from './header-values.ts';
 import { Problem } from './problem.ts';
 
-const JSON_TYPE = /^application\/json[ \t]*(;[ \t]*charset=("utf-8"|utf-8)[ \t]*)?$/i;
+/** With any parameters, which mean nothing (RFC 8259, 11), and empty ones; but a charset has to be UTF-8. */
+const JSON_TYPE =
+  /^application\/json[ \t]*(;[ \t]*(?!charset=)([\w!#$&^.+-]+=([\w!#$%&'*+.^`|~-]+|"[^"\\]{0,100}"))?[ \t]*|;[ \t]*charset=("utf-8"|utf-8)[ \t]*)*$/i;
 
 /** Checks the headers of a body before it is read: JSON in UTF-8, plain, at most `maxBytes`. Throws the problem. */
 export function checkJsonHeaders(request: FastifyRequest, maxBytes: number): void {
@@ -14,6 +16,13 @@ export function checkJsonHeaders(request: FastifyRequest, maxBytes: number): voi
       seen === undefined
         ? 'The Content-Type header is missing; send application/json.'
         : `The content type is ${seen.slice(0, 100)}; send application/json.`,
+    );
+  }
+  const transfer = request.headers['transfer-encoding'];
+  if (transfer !== undefined && transfer.trim().toLowerCase() !== 'chunked') {
+    throw new Problem(
+      'UNSUPPORTED_MEDIA_TYPE',
+      `The body is sent as ${transfer.slice(0, 100)}; send it plain or chunked.`,
     );
   }
   const encoding = request.headers['content-encoding'];

@@ -54,6 +54,12 @@ export const PROBLEMS = {
     advice:
       'The operator can add a receiving address (quittance address add). Nothing was used up: retry with the same Idempotency-Key.',
   },
+  PROJECT_ARCHIVED: {
+    status: 409,
+    title: 'The project takes no new invoices',
+    advice:
+      'Its operator archived it: use the key of another project, or ask for it to be put back (quittance project unarchive). What it has can be read and paid. Nothing was used up: then retry with the same Idempotency-Key.',
+  },
   UNSUPPORTED_ASSET: { status: 422, title: 'The asset is not supported', advice: 'Use asset "USDT".' },
   UNSUPPORTED_NETWORK: { status: 422, title: 'The network is not supported', advice: 'Use network "TRON".' },
   RATE_LIMITED: {

@@ -46,7 +46,7 @@ export const MAX_BODY_BYTES = 16 * 1024;
 /** A client that needs longer to send 16 KiB is broken or hostile. */
 const REQUEST_TIMEOUT_MS = 15_000;
 /** How often requests beyond that time are searched for; at Node's own 30 s they could take three times as long. */
-const CHECK_MS = 5000;
+const CHECK_MS = 1000;
 const KEEP_ALIVE_MS = 65_000;
 
 const STARTED_MS = Symbol('started');

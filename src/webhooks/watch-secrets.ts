@@ -21,7 +21,7 @@ export type SecretWatchDeps = {
 };
 
 /** Opening a secret takes microseconds, and its events wait a minute anyway when it does not open. */
-const CHECK_MS = 60_000;
+const CHECK_MS = 30_000;
 /** When more do not open they have one cause. */
 const MAX_ALARMS = 100;
 const KIND = 'secret-damaged';
@@ -29,7 +29,7 @@ const KIND = 'secret-damaged';
 type Damage = { network: Network; subject: string; detail: string };
 
 /**
- * Opens everything sealed in the database, at once and then each minute: a secret that was moved, changed or deleted there raises an
+ * Opens everything sealed in the database, at once and then each half minute: a secret that was moved, changed or deleted there raises an
  * alarm, and does not only make events wait. The process that raised an alarm closes it, or a process that starts: another process may
  * have keys that the one that raised it lacks.
  */

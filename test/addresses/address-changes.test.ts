@@ -372,3 +372,46 @@ test('who may not be told sees no network address of who proposed', async () => 
   expect((await showAddressChange(shop.operating, otto, { changeId })).view.origin).toBeNull();
   expect(JSON.stringify(await shop.alarms())).not.toContain('203.0.113.7');
 });
+
+/** A row of the table of changes, due, as somebody writes it who knows all about it. */
+const MADE_UP = `insert into address_changes (id, project_id, network, kind, policy, addresses, first_index, actor_kind, actor_id, acted_by,
+    proposed_at, due_at)
+  select $1, project_id, network, kind, policy, array[$2], first_index, actor_kind, actor_id, acted_by,
+    proposed_at - interval '2 days', proposed_at - interval '1 day'
+  from address_changes where id = $3`;
+
+test('a change that nobody proposed, that somebody changed, or that has ended, adds nothing, whatever the table says', async () => {
+  const shop = await openShop();
+  const [own] = await shop.addresses();
+  const [ana, thief] = [await shop.owner('ana'), newAddress()];
+  const genuine = changeOf(await shop.add(ana, [newAddress().address]));
+  const id = uuidV7(shop.now(), randomBytes(10));
+  await shop.desk.sql(MADE_UP, [id, thief.address, decodeId('chg', genuine)]);
+  const unproposed = {
+    kind: 'failed',
+    reason: expect.stringContaining('the audit log does not say that anybody proposed'),
+  };
+  const madeUp = encodeId('chg', id);
+  expect(await due(shop, madeUp)).toMatchObject(unproposed);
+  expect((await shop.alarms()).filter(({ kind }) => kind === 'address-change-failed')).toEqual([
+    expect.objectContaining({ detail: expect.stringContaining(madeUp) }),
+  ]);
+  const past = (text: string) =>
+    shop.desk.sql(`do $$ begin set local session_replication_role = replica; ${text}; end $$`);
+  await past(
+    `update address_changes set addresses = array_append(addresses, '${thief.address}') where state = 'waiting'`,
+  );
+  shop.desk.pass(DAY_MS);
+  expect(await due(shop, genuine)).toMatchObject(unproposed);
+  const withdrawn = changeOf(await shop.add(ana, [newAddress().address]));
+  await withdrawAddressChange(shop.operating, ana, { changeId: withdrawn });
+  await past(
+    `update address_changes set state = 'waiting', ended_at = null, ended_by = null where id = '${decodeId('chg', withdrawn)}'`,
+  );
+  shop.desk.pass(DAY_MS);
+  expect(await due(shop, withdrawn)).toMatchObject({
+    kind: 'failed',
+    reason: 'the audit log says that the change has ended',
+  });
+  expect(await shop.addresses()).toEqual([own]);
+});

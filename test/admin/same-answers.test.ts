@@ -155,10 +155,15 @@ test('without QUITTANCE_SERVER the option names the server, and the key may be t
   expect(wrong.stderr).not.toContain(adminKey.slice(0, 40));
 });
 
-test('QUITTANCE_SERVER alone, which "listen" reads, sends no command elsewhere', async () => {
+test('QUITTANCE_SERVER without a key sends no command elsewhere, and neither does QUITTANCE_URL with one', async () => {
   const shop = await openGoldenShop();
-  const env = { ...shop.ledger.env, QUITTANCE_SERVER: 'http://127.0.0.1:1' };
-  expect(await runCli(['project', 'list', '--json'], { env })).toMatchObject({ code: 0 });
+  for (const named of [
+    { QUITTANCE_SERVER: 'http://127.0.0.1:1' },
+    { QUITTANCE_URL: 'http://127.0.0.1:1', QUITTANCE_ADMIN_KEY: 'qa_1' },
+  ]) {
+    const env = { ...shop.ledger.env, ...named };
+    expect(await runCli(['project', 'list', '--json'], { env })).toMatchObject({ code: 0 });
+  }
 });
 
 test('what works on this machine only is refused with --server, and so is a plain way to another machine', async () => {

@@ -57,6 +57,7 @@ describe('with DATABASE_URL', () => {
           '0015_audit_seals.sql',
           '0016_inventory.sql',
           '0017_notifications.sql',
+          '0018_project_archive.sql',
         ],
       },
     });
@@ -212,6 +213,7 @@ describe('with the embedded database', () => {
         '0015_audit_seals.sql',
         '0016_inventory.sql',
         '0017_notifications.sql',
+        '0018_project_archive.sql',
       ],
     });
     expect((await runProcess(['project', 'list', '--json'], { env })).code).toBe(0);

@@ -98,6 +98,12 @@ test('projects and keys are made, changed and refused as they were', async () =>
   await run(['project', 'update', '--name', 'Which']);
   await both(['project', 'show', projectId]);
   await both(['project', 'list']);
+  for (const command of ['archive', 'unarchive']) {
+    await both(['project', command, projectId, '--by', 'ada']);
+    await run(['project', command, projectId]);
+    await both(['project', 'list', '--archived']);
+  }
+  await run(['project', 'archive', `prj_${NOBODYS}`]);
 
   const { keyId } = await run(['key', 'create', '--project', projectId, '--json']);
   await run([

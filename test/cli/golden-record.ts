@@ -96,6 +96,7 @@ function settle(text: string, named: Record<string, string>): string {
   }
   settled = settled.replace(/("latencyMs": |latency +)\d+/g, '$1<ms>').replace(/("bytes": ?|size +)\d+/g, '$1<bytes>');
   settled = settled.replace(/"release": "[^"]+"/g, '"release": "<version>"');
+  settled = settled.replace(/("change":"[^"]+","digest":)"[0-9a-f]{64}"/g, '$1"<digest>"');
   // What PostgreSQL's own clock wrote.
   return settled.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (time) => {
     const ms = Date.parse(time);

@@ -81,7 +81,7 @@ export function runListen(
 ) {
   const controller = new AbortController();
   const notes: string[] = [];
-  const env = { XDG_STATE_HOME: home, QUITTANCE_API_KEY: apiKey, QUITTANCE_SERVER: server };
+  const env = { XDG_STATE_HOME: home, QUITTANCE_API_KEY: apiKey, QUITTANCE_URL: server };
   const recorded = recordTerminal({ json, env, isTTY: true });
   const terminal: Terminal = { ...recorded, note: (text) => notes.push(text) };
   const ended = runCommand(terminal, options, { signal: controller.signal, pollMs: 20 });

@@ -331,7 +331,7 @@ test('a server that is away is waited for as long as it asks, which is told once
 
 test('killed, restarted and with its server restarted, it has every event answered exactly once, in order', async () => {
   const project = await createTestProject(service.db);
-  const env = { XDG_STATE_HOME: newDirectory(), QUITTANCE_API_KEY: project.apiKey, QUITTANCE_SERVER: service.url };
+  const env = { XDG_STATE_HOME: newDirectory(), QUITTANCE_API_KEY: project.apiKey, QUITTANCE_URL: service.url };
   const answered: string[] = [];
   const receiver = await startReceiver(({ id }, response) => {
     answered.push(id);

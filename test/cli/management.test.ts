@@ -80,6 +80,7 @@ test('project create prints the project; alone, it need not be named', async () 
   expect(shown).toEqual({
     projectId: expect.stringMatching(/^prj_[0-9a-z]{26}$/),
     name: 'Döner & Söhne',
+    archivedAt: null,
     network: 'nile',
     policy: 'tail',
     maxSurcharge: '0.050000',

@@ -6,6 +6,7 @@ import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
 import { createAdminKey } from '../../src/operator/admin-keys/create-admin-key.ts';
 import { createKey, readNewKey } from '../../src/operator/keys/create-key.ts';
+import { archiveProject } from '../../src/operator/projects/archive-project.ts';
 import { updateProject } from '../../src/operator/projects/update-project.ts';
 import { raiseAlarm } from '../../src/store/chain/alarms.ts';
 import { setHalt } from '../../src/store/chain/cursor.ts';
@@ -14,7 +15,7 @@ import { START_TIMEOUT_MS } from '../browser/checkout.ts';
 import { FITS, findViolations, measureLayout } from '../browser/measure-layout.ts';
 import { launchChromium } from '../support/chromium.ts';
 import { LOGOS } from '../support/logos.ts';
-import { eventually, startTestService } from '../support/service.ts';
+import { createTestProject, eventually, startTestService } from '../support/service.ts';
 import { nodesOfService } from './chain-nodes.ts';
 import {
   type Made,
@@ -43,6 +44,8 @@ let jobs: { ended: string; running: string };
 let refused: string;
 let ana: string;
 let change: string;
+/** An archived project. */
+let closed: string;
 
 beforeAll(async () => {
   const service = await startTestService({ addressCount: 2 });
@@ -69,6 +72,9 @@ beforeAll(async () => {
   const form = { list: address, firstEnding: ending, lastEnding: ending };
   const token = tokenIn(await console_.get('/addresses/add'), '/addresses/add');
   const waits = await console_.post('/addresses/add', { ...form, token });
+  const archived = await createTestProject(service.db);
+  closed = archived.projectId;
+  await archiveProject({ ...service, now: () => unixMs(service.clock.now()) }, commandActor('ana'), archived);
   change = /chg_[0-9a-z]{26}/.exec(waits.text)?.[0] ?? '';
 }, START_TIMEOUT_MS);
 afterAll(async () => {
@@ -183,6 +189,10 @@ const SCREENS: [name: string, path: () => string][] = [
   ['What payers see', () => '/settings/project/look'],
   ['How invoices are made', () => '/settings/project/rules'],
   ['New project', () => '/settings/projects/new'],
+  ['Archive the project', () => '/settings/project/archive'],
+  ['Put the project back', () => `/settings/project/unarchive?project=${closed}`],
+  ['Project that is archived', () => `/settings/project?project=${closed}`],
+  ['Archived projects', () => '/settings/projects'],
   ['API keys', () => '/settings/keys'],
   ['New API key', () => '/settings/keys/new'],
   ['Revoke an API key', () => `/settings/keys/${encodeId('key', console_.service.project.keyId)}/revoke`],

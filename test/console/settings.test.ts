@@ -253,3 +253,26 @@ test('whoever may see no project, or may not take the next step, is told whom to
   expect((await console_.get(today)).text).toContain(`<a href="/addresses/add?project=${other.projectId}">`);
   expect((await console_.get(today, { 'x-actor': 'otto' })).text).toContain('Ask an owner: your role may not.');
 });
+
+test('a project is archived and put back; archived it is in no menu, and its pages are there', async () => {
+  const { projectId } = await createTestProject(console_.service.db);
+  const at = `?project=${projectId}`;
+  const click = async (name: string) => {
+    const path = `/settings/project/${name}`;
+    const token = tokenIn(await console_.get(path + at), path);
+    return console_.post(path, { token, project: projectId });
+  };
+  expect((await console_.get(`/settings/project/archive${at}`)).text).toContain('No invoice is open');
+  const archived = await click('archive');
+  expect([archived.status, archived.headers.get('location')]).toEqual([303, `/settings/project${at}`]);
+  expect((await console_.get('/settings')).text).toContain('href="/settings/projects"');
+  expect((await console_.get('/settings/projects')).text).toContain(`/settings/project${at}`);
+  expect((await console_.get('/invoices')).text).not.toContain(projectId);
+  expect((await console_.get(`/invoices${at}`)).status).toBe(200);
+  expect((await console_.get(`/settings/project${at}`)).text).toContain('it takes no new invoices');
+  expect((await click('unarchive')).status).toBe(303);
+  expect((await console_.get('/settings/projects')).text).toContain('No project is archived');
+  expect((await console_.get('/invoices')).text).toContain(projectId);
+  const refused = await console_.get(`/settings/project/archive${at}`, { 'x-actor': 'otto' });
+  expect(refused.status).toBe(403);
+});

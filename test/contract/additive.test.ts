@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { payScenario } from '../../src/devnet/payer/pay-scenario.ts';
+import { expandReferences } from '../support/expand-references.ts';
 import {
   createTestProject,
   eventually,
@@ -118,8 +119,8 @@ describe('GET /v1/invoices?externalId=…', () => {
     expect(found.body.data).toHaveLength(1);
   });
 
-  test('without externalId, with it empty, twice, or with another parameter: INVALID_REQUEST', async () => {
-    for (const query of ['', '?externalId=', '?externalId=a&externalId=b', '?externalId=a&limit=5', '?externalID=a']) {
+  test('empty, twice, or with another parameter: INVALID_REQUEST', async () => {
+    for (const query of ['?externalId=', '?externalId=a&externalId=b', '?externalId=a&limit=5', '?externalID=a']) {
       expectProblem(await get(service, `/v1/invoices${query}`), 400, 'INVALID_REQUEST');
     }
   });
@@ -168,7 +169,7 @@ describe('GET /openapi.json', () => {
   });
 
   test('describes both stable endpoints with their headers, bodies and every error status', async () => {
-    const { paths } = (await ask(`${service.url}/openapi.json`)).body;
+    const { paths } = expandReferences((await ask(`${service.url}/openapi.json`)).body);
     const create = paths['/v1/invoices'].post;
     const read = paths['/v1/invoices/{invoiceId}'].get;
     expect(Object.keys(create.responses).sort()).toEqual([

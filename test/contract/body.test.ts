@@ -76,8 +76,29 @@ describe('UNSUPPORTED_MEDIA_TYPE', () => {
     'application/json, text/plain',
     'application/json; charset=utf-16',
     'application/json; charset=iso-8859-1',
+    'application/json; charset=utf-8; charset=utf-16',
+    'application/json; x="; charset=utf-16',
+    'application/json x',
   ])('%s is refused', async (type) => {
     expectProblem(await post(service, { headers: { 'content-type': type } }), 415, 'UNSUPPORTED_MEDIA_TYPE');
+  });
+
+  test.each(['application/json;', 'application/json; ; charset=utf-8', 'application/json;q=1; profile="a; b"'])(
+    '%s is taken: what else is said of JSON means nothing',
+    async (type) => {
+      expect((await post(service, { headers: { 'content-type': type } })).status).toBe(201);
+    },
+  );
+
+  test('a body that is compressed for its way is refused, not read as if it were plain', async () => {
+    const body = JSON.stringify(order());
+    const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
+    for (const coding of ['gzip, chunked', 'gzip;q=1, chunked']) {
+      const reply = await sendRaw(service.url, rawPost([...lines(), `Transfer-Encoding: ${coding}`], chunks));
+      expectProblem(reply, 415, 'UNSUPPORTED_MEDIA_TYPE');
+    }
+    const plain = await sendRaw(service.url, rawPost([...lines(), 'Transfer-Encoding: Chunked'], chunks));
+    expect(plain.status).toBe(201);
   });
 
   test('a repeated Content-Type is refused: its two readers could differ', async () => {

@@ -1,8 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { base58 } from '@scure/base';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { decodeId } from '../../src/domain/ids.ts';
 import { createTestProject, startTestService, type TestService } from '../support/service.ts';
-import { ask, created, get, INVOICE_ID, order, post } from './ask.ts';
+import { ask, created, expectProblem, get, INVOICE_ID, order, post } from './ask.ts';
 import { runSql } from './sql.ts';
 
 let service: TestService;
@@ -135,3 +136,22 @@ async function projectWithLifetime(lifetimeMs: number) {
   await runSql(service, 'update projects set invoice_lifetime_ms = $1 where id = $2', [lifetimeMs, project.id]);
   return project;
 }
+
+test('a parameter of the query is refused, as unknown ones are everywhere, and nothing is created', async () => {
+  const externalId = randomUUID();
+  const body = order({ externalId });
+  for (const query of ['expand=payment', 'x=', 'amount=1']) {
+    const reply = await ask(`${service.url}/v1/invoices?${query}`, {
+      method: 'POST',
+      headers: {
+        'x-api-key': service.project.apiKey,
+        'idempotency-key': externalId,
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify(body),
+    });
+    expectProblem(reply, 400, 'INVALID_REQUEST');
+    expect(reply.body.errors).toEqual([expect.objectContaining({ field: query.split('=')[0], code: 'UNKNOWN_FIELD' })]);
+  }
+  expect((await get(service, `/v1/invoices?externalId=${externalId}`)).body).toEqual({ data: [] });
+});

@@ -215,3 +215,10 @@ function allowed(reply: Reply): string[] {
     .map((method) => method.trim())
     .sort();
 }
+
+test('a service that is no sandbox has none of its routes', async () => {
+  for (const path of ['/sandbox/pay', '/sandbox/advance']) {
+    const reply = await ask(service.url + path, { method: 'POST', headers: { 'x-api-key': service.project.apiKey } });
+    expectProblem(reply, 404, 'ROUTE_NOT_FOUND');
+  }
+});

@@ -79,7 +79,7 @@ async function installSdk(folder: string): Promise<void> {
     splitting: true,
     format: 'esm',
     outbase: join(ROOT, 'sdk/src'),
-    outdir: join(sdk, 'dist'),
+    outdir: join(sdk, 'dist/esm'),
     logLevel: 'silent',
   });
   await copyFile(join(ROOT, 'sdk/package.json'), join(sdk, 'package.json'));

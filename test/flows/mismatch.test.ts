@@ -1,11 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Cause } from '../../src/domain/mismatch.ts';
-import { diagnoseTransfers } from '../../src/operator/mismatch/diagnose-transfers.ts';
+import { commandActor } from '../../src/operator/actor.ts';
+import { listTransfers, readTransferFilter } from '../../src/operator/transfers/list-transfers.ts';
+import { diagnoseTransfers } from '../../src/payments/mismatch/diagnose-transfers.ts';
 import { runSql } from '../contract/sql.ts';
 import {
+  call,
   createInvoice,
+  createTestProject,
   eventually,
+  type Json,
   payableOf,
   startTestService,
   type TestService,
@@ -151,6 +156,41 @@ test('what came from our own address, a known depositor, or an imitation of eith
   });
 });
 
+// All that stands above was sent by now.
+test('shops are told over HTTP of each what operators are, page by page, and of no others', async () => {
+  const ask = async (query: string, apiKey = service.project.apiKey): Promise<{ status: number; body: Json }> =>
+    call(`${service.url}/v1/transfers${query}`, { headers: { 'x-api-key': apiKey } });
+  const told = await listTransfers({ db: service.db }, commandActor('test'), {
+    projectId: service.project.projectId,
+    ...readTransferFilter({ state: 'all', limit: '500' }),
+  });
+  expect(told.data.length).toBeGreaterThan(10);
+  const expected = told.data.map(({ transferId, kind, amount, invoice, reason, nearestInvoice }) => {
+    return { transferId, kind, amount, invoice, reason, nearestInvoice };
+  });
+  const pages: Json[][] = [];
+  for (let query = '?limit=4'; query !== ''; ) {
+    const { status, body } = await ask(query);
+    expect(status).toBe(200);
+    pages.push(body.data);
+    query = body.next === null ? '' : `?limit=4&after=${body.next}`;
+  }
+  expect(pages.slice(0, -1).map(({ length }) => length)).toEqual(Array(pages.length - 1).fill(4));
+  expect(pages.flat()).toEqual(expected.toReversed().map((each) => expect.objectContaining(each)));
+  const [first] = pages[0] ?? [];
+  expect(Object.keys(first ?? {})).toEqual([
+    ...['transferId', 'txId', 'logIndex', 'blockNumber', 'blockTime', 'from', 'to', 'amount'],
+    ...['kind', 'invoice', 'reason', 'nearestInvoice'],
+  ]);
+  const duplicates = (await ask('?kind=duplicate')).body.data;
+  expect(duplicates.map(({ kind }: Json) => kind)).toEqual(duplicates.map(() => 'duplicate'));
+  const matched = (await ask('?kind=matched')).body.data;
+  expect(matched.every(({ reason, invoice }: Json) => reason === null && invoice !== null)).toBe(true);
+  expect([duplicates.length, matched.length].every((length) => length > 0)).toBe(true);
+  const stranger = await createTestProject(service.db);
+  expect((await ask('', stranger.apiKey)).body).toEqual({ data: [], next: null });
+});
+
 test('500 transfers are diagnosed at once, and no more', async () => {
   const rows = await copyTransfer({ amount: '7', count: 500 });
   const ids = rows.map(({ id }) => id);
@@ -183,3 +223,13 @@ async function copyTransfer(as: { amount: string; from?: string; count?: number 
     [as.amount, as.from ?? null, as.count ?? 1],
   )) as { id: string }[];
 }
+
+test.each(['kind=paid', 'after=inv_1', 'limit=0', 'limit=101', 'state=open', 'kind=matched&kind=matched'])(
+  'GET /v1/transfers?%s is refused by its name',
+  async (query) => {
+    const headers = { 'x-api-key': service.project.apiKey };
+    const { status, body } = await call(`${service.url}/v1/transfers?${query}`, { headers });
+    expect({ status, code: body.code }).toEqual({ status: 400, code: 'INVALID_REQUEST' });
+    expect(body.errors).toEqual([expect.objectContaining({ field: query.split('=')[0] })]);
+  },
+);

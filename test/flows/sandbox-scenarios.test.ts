@@ -236,3 +236,60 @@ test('a checkout link whose payment is there is not paid again by mistake', asyn
     stdout: expect.stringContaining('name its invoiceId'),
   });
 });
+
+const post = async (path: string, body: unknown, headers: Record<string, string> = {}) =>
+  call(sandbox.file.baseUrl + path, {
+    method: 'POST',
+    headers: { 'x-api-key': sandbox.file.apiKey, 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  });
+
+test('over HTTP: an invoice is paid, another wrongly, and the shop is told why it did not pay', async () => {
+  const [paid, short] = [await create('http-exact'), await create('http-fee', '31.00')];
+  const exact = await post('/sandbox/pay', { invoice: 'http-exact' });
+  expect(exact).toMatchObject({ status: 200, body: { scenario: 'exact', invoices: [paid.invoiceId] } });
+  const fee = await post('/sandbox/pay', { invoice: short.invoiceId, scenario: 'fee' });
+  expect(fee.body.outcome).toContain('a fee was taken out of it');
+  expect((await untilPaid(paid.invoiceId)).payment.transaction.txId).toBe(exact.body.sent[0].txId);
+  const headers = { 'x-api-key': sandbox.file.apiKey };
+  const told = await eventually(
+    async () => {
+      const { body } = await call(`${sandbox.file.baseUrl}/v1/transfers?limit=100`, { headers });
+      return body.data.find(({ txId }: Json) => txId === fee.body.sent[0].txId);
+    },
+    (found) => found !== undefined,
+  );
+  expect(told).toMatchObject({
+    reason: { code: 'FEE_DEDUCTED' },
+    nearestInvoice: { externalId: 'http-fee', invoiceId: short.invoiceId },
+  });
+});
+
+test('over HTTP: deadlines come forward, and what waits expires with the next block', async () => {
+  const { invoiceId } = await create('http-expired', '33.00');
+  const { status, body } = await post('/sandbox/advance', { seconds: 86_400 });
+  expect({ status, isOne: body.invoices >= 1 }).toEqual({ status: 200, isOne: true });
+  await eventually(
+    () => read(invoiceId),
+    (invoice) => invoice.status === 'EXPIRED',
+  );
+});
+
+test.each([
+  ['/sandbox/pay', {}, 400, 'INVALID_REQUEST', ['invoice']],
+  ['/sandbox/pay', { invoice: 7, scenario: 'x', more: 1 }, 400, 'INVALID_REQUEST', ['invoice', 'more', 'scenario']],
+  ['/sandbox/pay', { invoice: 'nobody' }, 404, 'INVOICE_NOT_FOUND', undefined],
+  ['/sandbox/pay', 'exact', 400, 'INVALID_REQUEST', ['']],
+  ['/sandbox/advance', { seconds: -1 }, 400, 'INVALID_REQUEST', ['seconds']],
+  ['/sandbox/advance', { seconds: '60' }, 400, 'INVALID_REQUEST', ['seconds']],
+  ['/sandbox/advance', { seconds: 1e9 }, 400, 'INVALID_REQUEST', ['seconds']],
+])('over HTTP %s refuses %j', async (path, body, status, code, fields) => {
+  const answer = await post(path, body);
+  expect({ status: answer.status, code: answer.body.code }).toEqual({ status, code });
+  expect(answer.body.errors?.map(({ field }: Json) => field).sort()).toEqual(fields);
+});
+
+test('over HTTP it takes a key and JSON, so that no page that somebody looks at can do it', async () => {
+  expect((await post('/sandbox/pay', {}, { 'x-api-key': 'x' })).status).toBe(401);
+  expect((await post('/sandbox/pay', {}, { 'content-type': 'text/plain' })).status).toBe(415);
+});

@@ -73,6 +73,7 @@ test('every event can be triggered, and listen beside it forwards each with a si
       );
       expect(arrival?.body).toBe(body);
       new Webhook(secret).verify(arrival?.body ?? '', arrival?.headers ?? {});
+      if (type === 'ping') expect(data.event.data.endpointId).toMatch(/^whe_/);
       if (type.startsWith('invoice.')) expect(data.event.data.externalId).toContain(`order-${type}`);
     }
   } finally {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { unixMs } from '../../src/domain/time.ts';
 import { revokeApiKey } from '../../src/store/access/api-keys.ts';
 import { addKey } from '../contract/keys.ts';
+import { expandReferences } from '../support/expand-references.ts';
 import {
   call,
   createInvoice,
@@ -42,7 +43,7 @@ export async function startFuzzedService(): Promise<FuzzedService> {
       () => feed(service),
       ({ latest }) => latest !== null,
     );
-    const document = (await call(`${service.url}/openapi.json`)).body as OpenApi;
+    const document = expandReferences((await call(`${service.url}/openapi.json`)).body as OpenApi);
     const names = {
       ...{
         key: project.apiKey,

@@ -7,7 +7,7 @@ export default defineConfig({
     ...base.test,
     include: ['test/long/**/*.test.ts', 'test/ha/**/*.test.ts', 'test/simulation/seeds-*.test.ts'],
     exclude: configDefaults.exclude,
-    provide: { simulatedMinutes: 60 },
+    provide: { simulatedMinutes: 60, simulatedWorlds: 25 },
     // They wait more than they compute.
     maxConcurrency: 3,
     testTimeout: 180_000,

@@ -11,6 +11,8 @@ import { findLedgerIdentity } from '../../src/store/db/ledger-identity.ts';
 import { runSql } from '../contract/sql.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
+type Config = Omit<Partial<ServiceOptions['config']>, 'addressManifest'>;
+
 const SIGNING_KEY = new Uint8Array(32).fill(7);
 
 export type GuardedService = TestService & {
@@ -24,15 +26,18 @@ export type GuardedService = TestService & {
   unvouched(): Promise<Record<string, string>>;
 };
 
-/** A service whose addresses are vouched for, in force. */
+/** A service of one test whose addresses are vouched for, in force. */
 export async function startGuardedService(mode: 'warn' | 'enforce' = 'enforce'): Promise<GuardedService> {
+  const service = await openGuardedService(mode);
+  onTestFinished(() => service.stop());
+  return service;
+}
+
+/** The same, for who stops it. */
+export async function openGuardedService(mode: 'warn' | 'enforce', more: Config = {}): Promise<GuardedService> {
   const folder = await mkdtemp(join(tmpdir(), 'quittance-manifest-'));
-  const config: { addressManifest?: NonNullable<ServiceOptions['config']['addressManifest']> } = {};
+  const config: Config & { addressManifest?: NonNullable<ServiceOptions['config']['addressManifest']> } = { ...more };
   const service = await startTestService({ config });
-  onTestFinished(async () => {
-    await service.stop();
-    await rm(folder, { recursive: true, force: true });
-  });
   const manifestPath = join(folder, 'addresses.manifest');
   const ledgerId = (await findLedgerIdentity(service.db))?.id ?? '';
   let previous: { serial: number; digest: string } | null = null;
@@ -62,5 +67,9 @@ export async function startGuardedService(mode: 'warn' | 'enforce' = 'enforce'):
     );
     return Object.fromEntries(rows.map(({ subject, detail }) => [subject, detail]));
   };
-  return Object.assign(Object.create(service), { manifestPath, pinned, vouchFor, unvouched, enforce });
+  const stop = async () => {
+    await service.stop();
+    await rm(folder, { recursive: true, force: true });
+  };
+  return Object.assign(Object.create(service), { manifestPath, pinned, vouchFor, unvouched, enforce, stop });
 }

@@ -20,7 +20,7 @@ type Plan =
   | { kind: 'create'; key: number; idempotency: number; external: number; amount: string; isInvalid: boolean }
   | { kind: 'fresh'; key: number; amount: string }
   | { kind: 'read' | 'find'; key: number; pick: number }
-  | { kind: 'feed'; key: number; limit: number }
+  | { kind: 'feed' | 'list'; key: number; limit: number }
   | { kind: 'revoke'; key: number }
   | { kind: 'retire' | 'activate'; pick: number };
 
@@ -40,8 +40,11 @@ const plans: fc.Arbitrary<Plan> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ kind: fc.constant('fresh' as const), key, amount }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('read' as const, 'find' as const), key, pick }) },
   {
-    weight: 2,
-    arbitrary: fc.record({ kind: fc.constant('feed' as const), key, limit: fc.constantFrom(1, 3, 100, 100) }),
+    weight: 3,
+    arbitrary: fc.record({
+      ...{ kind: fc.constantFrom('feed' as const, 'list' as const), key },
+      limit: fc.constantFrom(1, 3, 100, 100),
+    }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('revoke' as const), key }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('retire' as const, 'activate' as const), pick }) },
@@ -85,6 +88,7 @@ function toOperation(plan: Plan, { invoices, addresses }: Model): Operation {
       return { kind: 'find', key: plan.key, externalId };
     }
     case 'feed':
+    case 'list':
       return plan;
     case 'revoke':
       return { kind: 'revoke', key: plan.key };

@@ -34,7 +34,7 @@ const MODEL: Model = {
 
 const NOTHING: Outcome = {
   ...{ status: 201, code: null, invoice: null, isReplayed: false, conflict: null, reserved: null, events: null },
-  hasMore: false,
+  ...{ hasMore: false, listed: null },
 };
 const CREATE: Extract<Operation, { kind: 'create' }> = {
   ...{ kind: 'create', key: 0, idempotencyKey: 'k', externalId: 'e', amount: '25.00', isInvalid: false },

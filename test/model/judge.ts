@@ -73,7 +73,20 @@ function judgeAdmitted(model: Model, operation: Asked, outcome: Outcome): string
     }
     case 'feed':
       return judgeFeed(model, project, outcome);
+    case 'list':
+      return judgeListed(model, project, operation.limit, outcome);
   }
+}
+
+function judgeListed(model: Model, project: number, limit: number, { status, listed }: Outcome): string | null {
+  const named = ({ invoiceId, ...each }: { invoiceId: string; status: string }) => `${invoiceId} ${each.status}`;
+  const own = [...model.invoices.values()]
+    .filter((each) => each.project === project)
+    .map(named)
+    .sort();
+  const isRight =
+    `${listed?.invoices.map(named)}` === `${own.slice(0, limit)}` && listed?.hasNext === own.length > limit;
+  return expect(status === 200 && isRight, 'the first page of invoices is another');
 }
 
 function judgeCreated(

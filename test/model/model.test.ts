@@ -12,5 +12,7 @@ afterAll(() => service.stop());
 test('whatever clients do, one by one and at once, the API does as its documentation says', async () => {
   const tally = await runModel(service, { runs: 4, commands: 25, seed: 1 });
   const kinds = [...tally.keys()].map((what) => what.split(' ')[0]);
-  expect(kinds).toEqual(expect.arrayContaining(['create', 'expire', 'feed', 'find', 'pay', 'read', 'retire', 'wait']));
+  expect(kinds).toEqual(
+    expect.arrayContaining(['create', 'expire', 'feed', 'find', 'list', 'pay', 'read', 'retire', 'wait']),
+  );
 });

@@ -45,7 +45,7 @@ export type Operation =
   | { kind: 'create'; key: number; idempotencyKey: string; externalId: string; amount: string; isInvalid: boolean }
   | { kind: 'read'; key: number; invoiceId: string }
   | { kind: 'find'; key: number; externalId: string }
-  | { kind: 'feed'; key: number; limit: number }
+  | { kind: 'feed' | 'list'; key: number; limit: number }
   | { kind: 'revoke'; key: number }
   | { kind: 'retire' | 'activate'; address: string };
 
@@ -53,6 +53,8 @@ export type Outcome = {
   status: number;
   code: string | null;
   invoice: { invoiceId: string; externalId: string; status: string } | null;
+  /** The first page of the project's invoices, and whether it says that there are more. */
+  listed: { invoices: { invoiceId: string; status: string }[]; hasNext: boolean } | null;
   isReplayed: boolean;
   conflict: { rule: string; fields: string[]; invoiceId: string } | null;
   /** What the new invoice reserves. */

@@ -58,6 +58,8 @@ export function createRunner({ service, database, client, model, projects, keys 
         return outcomeOf(await ask(operation.key, `/v1/invoices?externalId=${operation.externalId}`));
       case 'feed':
         return outcomeOf(await ask(operation.key, `/v1/events?limit=${operation.limit}`));
+      case 'list':
+        return outcomeOf(await ask(operation.key, `/v1/invoices?limit=${operation.limit}`));
       case 'revoke':
         await revokeApiKey(db, keys[operation.key]?.keyId ?? '', unixMs(clock.now()));
         return NOTHING;
@@ -79,16 +81,18 @@ async function reservedBy(database: pg.Pool, invoiceId: string): Promise<Outcome
 
 const NOTHING: Outcome = {
   ...{ status: 0, code: null, invoice: null, isReplayed: false, conflict: null, reserved: null, events: null },
-  hasMore: false,
+  ...{ hasMore: false, listed: null },
 };
 
 function outcomeOf({ status, headers, body }: Answer): Outcome {
   const found = status === 201 || (status === 200 && body.invoiceId !== undefined) ? body : (body?.data?.[0] ?? null);
   const isFeed = status === 200 && 'hasMore' in body;
+  const isList = status === 200 && 'next' in body;
   return {
     status,
     code: body?.code ?? null,
-    invoice: isFeed ? null : found,
+    invoice: isFeed || isList ? null : found,
+    listed: isList ? { invoices: body.data, hasNext: body.next !== null } : null,
     isReplayed: headers['idempotent-replayed'] === 'true',
     conflict:
       body?.conflict === undefined ? null : { rule: body.conflict, fields: body.fields, invoiceId: body.invoiceId },

@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
 import {
@@ -11,8 +13,11 @@ import {
 } from '../../sdk/src/index.ts';
 import type { ProblemCode } from '../../src/web/problem.ts';
 import { INVOICE, json, startAnsweringServer } from './answering-server.ts';
+import { SDK_KEY } from './sdk-key.ts';
 
-const API_KEY = 'qt_test_secretsecretsecret';
+const API_KEY = SDK_KEY;
+/** What a program without types may give. */
+const as = (value: unknown) => value as never;
 let server: Awaited<ReturnType<typeof startAnsweringServer>>;
 let quittance: Quittance;
 beforeAll(async () => {
@@ -50,13 +55,17 @@ describe('options', () => {
     expect(create({ baseUrl: 'http://quittance.internal', allowInsecureHttp: true })).not.toThrow();
   });
 
-  test.each([{ apiKey: '' }, { apiKey: 'qt_test_a\r\nb' }, { timeoutMs: Number.NaN }, { maxRetries: 11 }])(
-    'what cannot work is refused without being repeated: %j',
-    (options) => {
-      expect(create(options)).toThrow(/^(?!.*qt_test)/);
-      expect(create(options)).toThrow(TypeError);
-    },
-  );
+  test.each([
+    { apiKey: '' },
+    { apiKey: SDK_KEY.slice(0, -1) },
+    { apiKey: SDK_KEY.replace('0', '1') },
+    { apiKey: 'qt_test_a\r\nb' },
+    { timeoutMs: Number.NaN },
+    { maxRetries: 11 },
+  ])('what cannot work is refused without being repeated: %j', (options) => {
+    expect(create(options)).toThrow(/^(?!.*qt_test)/);
+    expect(create(options)).toThrow(TypeError);
+  });
 
   test('the client shows its key to nobody who prints or serialises it', () => {
     expect(inspect(quittance, { depth: 9, showHidden: true }) + JSON.stringify(quittance)).not.toContain(API_KEY);
@@ -98,7 +107,7 @@ describe('invoices', () => {
       detail: 'The externalId is already reserved.',
       requestId: 'req_1',
       conflict: 'externalId',
-      fields: [],
+      fields: ['amount'],
       invoiceId: INVOICE.invoiceId,
     };
     server.answer(json(409, problem));
@@ -108,10 +117,52 @@ describe('invoices', () => {
       code: 'IDEMPOTENCY_CONFLICT',
       status: 409,
       conflict: 'externalId',
+      fields: ['amount'],
+      supported: [],
+      retryAfterMs: undefined,
       invoiceId: INVOICE.invoiceId,
       requestId: 'req_1',
       message: expect.stringContaining('The externalId is already reserved.'),
     });
+  });
+
+  test.each<[string, () => Promise<unknown>]>([
+    [
+      'a number for an amount',
+      () => quittance.invoices.create(as({ amount: 25, externalId: 'o' }), { idempotencyKey: 'k' }),
+    ],
+    ['no amount', () => quittance.invoices.create(as({ externalId: 'o' }), { idempotencyKey: 'k' })],
+    [
+      'an amount of nothing',
+      () => quittance.invoices.create({ amount: '0.00', externalId: 'o' }, { idempotencyKey: 'k' }),
+    ],
+    ['no externalId', () => quittance.invoices.create(as({ amount: '1' }), { idempotencyKey: 'k' })],
+    [
+      'another asset',
+      () => quittance.invoices.create(as({ amount: '1', externalId: 'o', asset: 'TRX' }), { idempotencyKey: 'k' }),
+    ],
+    ['no input', () => quittance.invoices.create(as(undefined), { idempotencyKey: 'k' })],
+    ['no options', () => quittance.invoices.create({ amount: '1', externalId: 'o' }, as(undefined))],
+    [
+      'a key with a space',
+      () => quittance.invoices.create({ amount: '1', externalId: 'o' }, { idempotencyKey: 'a b' }),
+    ],
+    ['no id', () => quittance.invoices.get(as(undefined))],
+    ['something else to expand', () => quittance.invoices.get('inv_1', as({ expand: 'all' }))],
+    ['an externalId of 201 characters', () => quittance.invoices.findByExternalId('x'.repeat(201))],
+    ['a limit of 1000', () => quittance.events.page({ limit: 1000 })],
+    ['a page after no event', () => quittance.events.page({ after: 'inv_1' })],
+  ])('%s is a TypeError, and nothing is sent', async (_, call) => {
+    server.answer(json(200, INVOICE));
+    await expect(call()).rejects.toThrow(TypeError);
+    expect(server.seen).toEqual([]);
+  });
+
+  test('it says who asks', async () => {
+    server.answer(json(200, INVOICE));
+    await quittance.invoices.get(INVOICE.invoiceId);
+    const { version } = JSON.parse(await readFile(join(import.meta.dirname, '../../sdk/package.json'), 'utf8'));
+    expect(server.seen[0]?.headers['user-agent']).toBe(`quittance-sdk/${version}`);
   });
 
   test('invalid input names every field', async () => {

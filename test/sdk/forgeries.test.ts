@@ -1,3 +1,5 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test, vi } from 'vitest';
@@ -7,6 +9,7 @@ import { FORGERIES, GENUINE, NOW_MS } from './forgeries.ts';
 
 type Received = Pick<(typeof FORGERIES)[number], 'body' | 'headers' | 'secret'>;
 
+const VECTORS = join(import.meta.dirname, '../../docs/examples/webhook-vectors.json');
 const now = () => NOW_MS;
 
 /** What ours says: the code of its refusal, or null if it accepts. */
@@ -80,4 +83,28 @@ test('one changed bit anywhere in the body is refused', async () => {
     expect(await judgeOurs({ ...GENUINE, body })).toBe('SIGNATURE_MISMATCH');
   });
   await fc.assert(property);
+});
+
+test('sign makes what verify takes, for the tests of receivers', async () => {
+  const { secret } = GENUINE;
+  const event = { id: 'evt_1', type: 'ping', data: { endpointId: 'whe_1 ₮' } };
+  const { body, headers } = await webhooks.sign(event, secret, { now });
+  expect(await judgeOurs({ body: Buffer.from(body), headers, secret })).toBeNull();
+  expect(judgePublished({ body: Buffer.from(body), headers, secret })).toBe('accepts');
+  expect(await judgeOurs({ body: Buffer.from(`${body} `), headers, secret })).toBe('SIGNATURE_MISMATCH');
+  await expect(webhooks.sign({ id: '' }, secret)).rejects.toThrow(TypeError);
+});
+
+// Requests that any HTTP server hands on as they came: one text for a header, bytes for a body.
+test('the published vectors are these requests; else write them anew by VECTORS=write', async () => {
+  const vectors = [{ name: 'genuine', code: null, ...GENUINE }, ...FORGERIES].flatMap((request) => {
+    const { name, code, body, headers, secret } = request;
+    const isPlain = Object.values(headers).every((value) => typeof value === 'string');
+    if (!Buffer.isBuffer(body) || !isPlain || code === 'SECRET' || body.length > 10_000) return [];
+    return [{ name, refused: code, secret, now: NOW_MS / 1000, headers, bodyBase64: body.toString('base64') }];
+  });
+  const text = `${JSON.stringify(vectors, null, 2)}\n`;
+  if (process.env['VECTORS'] === 'write') await writeFile(VECTORS, text);
+  expect(vectors.length).toBeGreaterThan(30);
+  expect(await readFile(VECTORS, 'utf8')).toBe(text);
 });

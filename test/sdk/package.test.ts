@@ -1,6 +1,10 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
 import { createContext, runInContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import { type BuildOptions, build } from 'esbuild';
@@ -9,6 +13,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { webhooks } from '../../sdk/src/index.ts';
 import { GENUINE, NOW_MS } from './forgeries.ts';
 import { readTypes, renderTypes } from './openapi-types.ts';
+import { SDK_KEY } from './sdk-key.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const SDK = join(ROOT, 'sdk');
@@ -65,7 +70,7 @@ test('it runs where there are Web APIs only, as in a worker', async () => {
   const verify = (body: string) => run(`sdk.webhooks.verify(${body}, genuine.headers, genuine.secret, { now })`);
   await expect(verify('genuine.body')).resolves.toMatchObject({ type: 'invoice.paid' });
   await expect(verify('new Uint8Array(3)')).rejects.toMatchObject({ code: 'SIGNATURE_MISMATCH' });
-  const client = `new sdk.Quittance({ apiKey: 'k', baseUrl: 'https://pay.example.com' })`;
+  const client = `new sdk.Quittance({ apiKey: '${SDK_KEY}', baseUrl: 'https://pay.example.com' })`;
   await expect(run(`${client}.invoices.get('inv_1')`)).resolves.toEqual(invoice);
 });
 
@@ -80,8 +85,11 @@ test('it verifies on Node 18, which has no global crypto', async () => {
   }
 });
 
+type Entry = Record<'import' | 'require', { types: string; default: string }>;
+
 describe('the package as it is built', () => {
   let folder: string;
+  const require = createRequire(import.meta.url);
   /** From the name that is imported to the file that holds its types. */
   const types = new Map<string, string>();
 
@@ -91,19 +99,24 @@ describe('the package as it is built', () => {
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  test('compiles without the types of Node.js, depends on nothing, and every entry can be imported', async () => {
-    const { fileNames, options } = parseConfig(SDK);
-    const program = ts.createProgram(fileNames, { ...options, outDir: join(folder, 'dist') });
-    expect(problemsOf(program)).toEqual([]);
-    program.emit();
-    const { exports, dependencies } = JSON.parse(await readFile(join(SDK, 'package.json'), 'utf8'));
+  test('compiles without the types of Node.js, depends on nothing, and every entry can be imported and required', async () => {
+    await promisify(execFile)(process.execPath, [join(ROOT, 'build/sdk.js'), join(folder, 'dist')]);
+    const manifest = JSON.parse(await readFile(join(SDK, 'package.json'), 'utf8'));
+    const { exports, dependencies, main } = manifest;
     expect(dependencies).toBeUndefined();
-    for (const [name, entry] of Object.entries<{ types: string; default: string }>(exports)) {
+    for (const [name, entry] of Object.entries<Entry>(exports)) {
       if (name === './package.json') continue;
-      types.set(name.replace('.', '@quittance/sdk'), join(folder, entry.types));
-      expect(Object.keys(await import(join(folder, entry.default)))).not.toEqual([]);
+      types.set(name.replace('.', '@quittance/sdk'), join(folder, entry.import.types));
+      const names = Object.keys(await import(join(folder, entry.import.default)));
+      expect(names).not.toEqual([]);
+      expect(Object.keys(require(join(folder, entry.require.default)))).toEqual(expect.arrayContaining(names));
+      expect([existsSync(join(folder, entry.require.types)), existsSync(join(folder, entry.import.types))]).toEqual([
+        true,
+        true,
+      ]);
     }
-  }, 60_000);
+    expect(exports['.'].require.default).toBe(main);
+  }, 120_000);
 
   test('is what every example of the documentation compiles with', async () => {
     const pages = ['docs/sdk.md', 'docs/verify-address.md'].map((page) => readFile(join(ROOT, page), 'utf8'));

@@ -7,6 +7,8 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** How long each world of `seeds-*.test.ts` has its troubles. */
     simulatedMinutes: number;
+    /** How many worlds each of these files has. */
+    simulatedWorlds: number;
   }
 }
 
@@ -38,9 +40,10 @@ const SLOW_MS = 30_000;
 const MAX_PROCESSES = 3;
 const MAX_ROUND_MS = 27 * SLOW_MS;
 
-/** Worlds with every trouble, for the seeds of these places. */
-export function worlds(from: number, count: number): Plan[] {
-  const minutes = inject('simulatedMinutes');
+/** Worlds with every trouble, for the file of this number, from 0. */
+export function worlds(file: number): Plan[] {
+  const [minutes, count] = [inject('simulatedMinutes'), inject('simulatedWorlds')];
+  const from = file * count;
   const plans: Plan[] = [];
   for (let seed = 1; plans.length < from + count; seed += 1) {
     const { slotMs, producers, processes } = shapeOf(seed);

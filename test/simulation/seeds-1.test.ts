@@ -1,4 +1,4 @@
 import { keepsPromises, worlds } from './promises.ts';
 import { readSeeds } from './seeds.ts';
 
-keepsPromises([...readSeeds(), ...worlds(0, 25)]);
+keepsPromises([...readSeeds(), ...worlds(0)]);

@@ -143,7 +143,7 @@ async function newProject(policy: Policy): Promise<{ project: TestProject; addre
     maxSurchargeMicro: SURCHARGE,
     invoiceLifetimeMs: 1_800_000,
   };
-  await updateProject(db, { id: project.id, network: 'devnet' }, settings);
+  await updateProject(db, { id: project.id, network: 'devnet', archivedAt: null }, settings);
   const policies: Policy[] = ['tail', 'exact', policy, policy, policy];
   for (const [index, each] of policies.entries()) {
     const account = randomBytes(20).toString('hex') as AccountHex;

@@ -52,3 +52,14 @@ test('a clock that was set back makes no pause longer, and what an older release
   await save(node('a', { pausedForMs: 12_000 }));
   expect(await after(-3_600_000)).toEqual([{ url: 'a', reason, failures: 0, pausedForMs: 12_000 }]);
 });
+
+test.each([
+  '{}',
+  '{"nodes": null}',
+  '{"nodes": 7}',
+  '{"nodes": [null, 7, {}, {"url": 1, "reason": null, "pausedForMs": 1}, {"url": "a", "reason": null, "pausedForMs": "9"}]}',
+])('what somebody wrote in its place, %s, holds up nobody who begins to follow the network', async (status) => {
+  await save(node('http://a', { pausedForMs: 5000, failures: 1 }));
+  await db.script(`update chain_status set status = '${status}'`);
+  expect(await after(0)).toEqual([]);
+});

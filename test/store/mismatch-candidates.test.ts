@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { codeWords, wordRange } from '../../src/domain/code-word.ts';
 import { uuidV7 } from '../../src/domain/ids.ts';
 import { microUsdt } from '../../src/domain/money.ts';
-import { diagnoseTransfers } from '../../src/operator/mismatch/diagnose-transfers.ts';
+import { diagnoseTransfers } from '../../src/payments/mismatch/diagnose-transfers.ts';
 import { type Database, openDatabase } from '../../src/store/db/database.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';

@@ -22,8 +22,12 @@ export function openTestDatabase({ connection }: Pick<TestDatabase, 'connection'
   return openDatabase({ connection, poolSize, applicationName: 'test', onError: () => undefined });
 }
 
-export async function createTestDatabase(): Promise<TestDatabase> {
-  const server = inject('postgres');
+/** On the run's server, or on another one that has the template. */
+export async function createTestDatabase(
+  { owner: server, connection: { user, password } } = {
+    ...{ owner: inject('postgres'), connection: inject('runtimeUser') },
+  },
+): Promise<TestDatabase> {
   const database = `test_${randomUUID().replaceAll('-', '')}`;
   await withClient(server, async (client) => {
     await retryWhileBusy(() => client.query(`create database ${database} template ${TEMPLATE} strategy file_copy`));
@@ -31,7 +35,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
     await client.query(`revoke temporary on database ${database} from public`);
   });
   const owner = { ...server, database };
-  const connection = { ...owner, ...inject('runtimeUser') };
+  const connection = { ...owner, user, password };
   return {
     connectionString: connectionString(connection),
     connection,

@@ -92,6 +92,8 @@ export type TestServiceOptions = {
   config?: Partial<ServiceOptions['config']>;
   /** Another way to the database than straight to a new one. */
   connection?: ServiceOptions['connection'];
+  /** Another PostgreSQL than that of the run, with the template. */
+  server?: Parameters<typeof createTestDatabase>[0];
   /** The node refuses everything until the test heals it. */
   isNodeDown?: boolean;
   addressCount?: number;
@@ -130,7 +132,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
 }
 
 async function startParts(options: TestServiceOptions, cleanups: Cleanups): Promise<TestService> {
-  const database = await createTestDatabase();
+  const database = await createTestDatabase(options.server);
   cleanups.push(() => database.drop());
   const folder = await mkdtemp(join(tmpdir(), 'quittance-test-'));
   cleanups.push(() => rm(folder, { recursive: true, force: true }));

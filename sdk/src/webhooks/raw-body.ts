@@ -3,7 +3,7 @@ export const MAX_BODY_BYTES = 64 * 1024;
 
 /** How to get at the bytes, said where it is needed. */
 export const RAW_BODY_ADVICE =
-  'A string or a parsed object does not hold the bytes that were signed. Express: mount this route before express.json(), or use express.raw({ type: "application/json" }). Next.js pages: export const config = { api: { bodyParser: false } }. With a Request: new Uint8Array(await request.arrayBuffer()). @quittance/sdk/express, /fastify, /hono and /next do it for you';
+  'A string or a parsed object does not hold the bytes that were signed. Express: mount this route before express.json(), or use express.raw({ type: "application/json" }). Next.js pages: export const config = { api: { bodyParser: false } }. With a Request: new Uint8Array(await request.arrayBuffer()). @quittance/sdk/express and its like do it for you';
 
 /**
  * A copy of the raw bytes, so that what is verified is what is parsed, whatever becomes of the buffer meanwhile; null for anything

@@ -22,7 +22,7 @@ function readSecret(secret: unknown): Uint8Array<ArrayBuffer> {
     const bytes = decodeBase64(secret.slice('whsec_'.length));
     if (bytes !== null && bytes.length >= BOUNDS.min && bytes.length <= BOUNDS.max) return bytes;
   }
-  throw new TypeError('a webhook secret is whsec_ and the base64 of 24 to 64 bytes; this one is not');
+  throw new TypeError('a webhook secret is whsec_ and the base64 of 24 to 64 bytes');
 }
 
 /** Standard base64 with its padding, in the one way to write the bytes; null for any other text. */

@@ -31,11 +31,11 @@ export async function answerPage(
     return await send(request, reply, nonce, page);
   } catch (error) {
     const code = error instanceof AppError ? error.code : null;
-    if (code === 'ADDRESS_NOT_VOUCHED' || code === 'ROW_CHANGED') {
+    if (code === 'ADDRESS_NOT_VOUCHED' || code === 'ADDRESS_DAMAGED' || code === 'ROW_CHANGED') {
       reply.code(503).header('Retry-After', String(SUSPENDED_RETRY_AFTER_S));
       return await send(request, reply, nonce, { html: renderSuspended(words, nonce) });
     }
-    if (code !== 'DATABASE_UNAVAILABLE' && code !== 'ADDRESS_DAMAGED') throw error;
+    if (code !== 'DATABASE_UNAVAILABLE') throw error;
     return await answerUnavailable(request, reply.code(503), RETRY_AFTER_S);
   }
 }

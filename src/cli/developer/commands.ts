@@ -10,7 +10,7 @@ export function addDeveloperCommands(program: Command, terminal: Terminal, print
     .command('listen')
     .description('forward the events of a test project to a server on your machine, signed as webhooks are')
     .option('--forward-to <url>', 'where to, such as http://localhost:3000/hook')
-    .option('--server <url>', 'the Quittance server; else QUITTANCE_SERVER, else the sandbox of this data directory')
+    .option('--server <url>', 'the Quittance server; else QUITTANCE_URL, else the sandbox of this data directory')
     .option('--api-key <key>', 'qt_test_…; others on this machine can see it, so rather set QUITTANCE_API_KEY')
     .option('--events <types…>', 'only these types, separated by commas', collect)
     .option('--after <where>', 'begin after an event (evt_…), at the beginning, or with the latest: only new ones')

@@ -54,14 +54,30 @@ export function addProjectCommands(program: Command, terminal: Terminal, print: 
   addBrandOptions(update, { removable: true });
   group
     .command('list')
-    .description('list all projects')
-    .action(async () => print((await import('./project.ts')).printProjects(terminal)));
+    .description('list the projects')
+    .option('--archived', 'the archived ones instead')
+    .action(async (options) => print((await import('./project.ts')).printProjects(terminal, options)));
   group
     .command('show')
     .description('show a project and what it has')
     .argument(...PROJECT_ARGUMENT)
     .action(async (projectId) => print((await import('./project.ts')).printProject(terminal, projectId)));
+  for (const [name, description] of ARCHIVING) {
+    group
+      .command(name)
+      .description(description)
+      .argument('<projectId>', 'prj_…')
+      .option('--by <name>', 'who does this, for the record; else your user name')
+      .action(async (projectId, { by }) =>
+        print((await import('./project.ts')).printArchived(terminal, name, { projectId, by })),
+      );
+  }
 }
+
+const ARCHIVING = [
+  ['archive', 'take no new invoices for a project and leave it out of lists; what it has goes on'],
+  ['unarchive', 'put an archived project back'],
+] as const;
 
 type Optionable = { option(flags: string, description: string): unknown };
 

@@ -3,9 +3,11 @@ import { AppError } from '../../domain/errors.ts';
 import { formatDuration } from '../../operator/input/duration.ts';
 import { type ExpectedOrdersInput, readNewProject } from '../../operator/projects/create-project.ts';
 import {
+  archiveProjectOperation,
   createProjectOperation,
   listProjectsOperation,
   showProjectOperation,
+  unarchiveProjectOperation,
   updateProjectOperation,
 } from '../../operator/projects/operations.ts';
 import type { NeededInput, SettingsInput } from '../../operator/projects/read-settings.ts';
@@ -140,12 +142,30 @@ const PROJECTS: readonly Column<ListedProjectView>[] = [
   ['NAME', ({ name }) => name],
 ];
 
-export async function printProjects(terminal: Terminal): Promise<Result> {
-  const data = await runOperation(terminal, listProjectsOperation, {});
+export async function printProjects(
+  terminal: Terminal,
+  { archived = false }: { archived?: boolean | undefined },
+): Promise<Result> {
+  const data = await runOperation(terminal, listProjectsOperation, { archived: archived || undefined });
+  const none = archived ? 'no project is archived' : 'no project in use: make one with "quittance project create"';
+  return { data, text: tableOf(PROJECTS, data.data), ...(data.data.length === 0 ? { next: none } : {}) };
+}
+
+export async function printArchived(
+  terminal: Terminal,
+  command: 'archive' | 'unarchive',
+  { projectId, by }: { projectId: string; by?: string | undefined },
+): Promise<Result> {
+  const operation = command === 'archive' ? archiveProjectOperation : unarchiveProjectOperation;
+  const data = await runOperation(terminal, operation, { projectId }, { by });
+  const note =
+    command === 'archive'
+      ? `new orders are refused (PROJECT_ARCHIVED); what the project has can be read and paid. To put it back: quittance project unarchive ${data.projectId}`
+      : 'its keys make invoices again';
   return {
     data,
-    text: tableOf(PROJECTS, data.data),
-    ...(data.data.length === 0 ? { next: 'no project yet: make one with "quittance project create"' } : {}),
+    text: formatFields(fieldsOf(data)),
+    next: data.isChanged ? note : 'nothing changed: it is so already',
   };
 }
 
@@ -181,6 +201,7 @@ function fieldsOf(project: ProjectView): (readonly [string, string | null])[] {
     ['accent', project.accent === null ? null : showAccent(project.accent)],
     ['logo', project.logoId],
     ['created', project.createdAt],
+    ['archived', project.archivedAt],
   ];
 }
 

@@ -5,7 +5,7 @@ export const SERVER_OPTION = ['--server <url>', 'run it on that Quittance server
 
 /**
  * Says where the command runs. A command with an option of this name keeps it, for which Commander takes what stands behind the command
- * as well. QUITTANCE_SERVER alone is what "listen" reads, and sends nothing else elsewhere.
+ * as well. QUITTANCE_SERVER without a key sends nothing elsewhere; QUITTANCE_URL, which "listen" and programs of shops read, never does.
  */
 export function chooseServer(terminal: Terminal, program: CommandUnknownOpts, command: CommandUnknownOpts): void {
   const given: unknown = program.getOptionValue('server');

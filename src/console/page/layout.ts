@@ -105,7 +105,8 @@ function screenAt(path: string) {
 /** Links, because a form would need a button without the script. */
 function renderSwitch(visit: Visit, about: ListedProjectView): Html | null {
   if (visit.projects.length < 2) return html`<p class="project"><bdi>${about.name}</bdi></p>`;
-  const links = visit.projects.slice(0, MAX_SWITCHED).map((project) => {
+  const offered = visit.projects.filter((each) => each.archivedAt === null || each.projectId === about.projectId);
+  const links = offered.slice(0, MAX_SWITCHED).map((project) => {
     const here = project.projectId === about.projectId ? html` aria-current="true"` : null;
     return html`<li><a href="${urlTo(visit, listOf(visit.path), project)}"${here}><bdi>${project.name}</bdi> <small>${project.network}</small></a></li>`;
   });

@@ -55,7 +55,7 @@ export function createRoutes(app: FastifyInstance, deps: ConsoleDeps): Routes {
         const session = deps.sessionOf(request);
         const visit: Visit = {
           actor,
-          projects: (await listProjects(deps, actor)).data,
+          projects: (await listProjects(deps, actor, { isArchived: null })).data,
           path: request.url.split('?', 1)[0] ?? '/',
           token: (form) => tokens.issue(session, form),
         };

@@ -6,7 +6,7 @@ import type { Actor } from '../../operator/actor.ts';
 import { clip } from '../../operator/input/clip.ts';
 import type { ListedProjectView } from '../../operator/projects/views.ts';
 
-/** A request of a person who is signed in. `projects`: those that the person may see. */
+/** A request of a person who is signed in. `projects`: those that the person may see, the archived ones last. */
 export type Visit = {
   actor: Actor;
   projects: readonly ListedProjectView[];
@@ -28,14 +28,20 @@ export class Forbidden extends Error {
 }
 
 /**
- * The project that a page is about: the one that is asked for, else the first that takes real money, else the first. `null`: there is none
+ * The project that a page is about: the one that is asked for, else the first in use that takes real money, else the first. `null`: there is none
  * yet. One that the person may not see is as one that does not exist. Errors: `NOT_FOUND`.
  */
 export function chooseProject({ projects }: Visit, asked: string | undefined): ListedProjectView | null {
-  if (asked === undefined) return projects.find(({ network }) => keyMode(network) === 'live') ?? projects[0] ?? null;
+  if (asked === undefined)
+    return usedOf(projects).find(({ network }) => keyMode(network) === 'live') ?? projects[0] ?? null;
   const found = projects.find(({ projectId }) => projectId === asked);
   if (found !== undefined) return found;
   throw new AppError('NOT_FOUND', `there is no project ${clip(asked)} that you may see`);
+}
+
+/** The projects that are not archived. */
+export function usedOf(projects: Visit['projects']): ListedProjectView[] {
+  return projects.filter(({ archivedAt }) => archivedAt === null);
 }
 
 /** The same where nothing can be done without one. */

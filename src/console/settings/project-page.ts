@@ -3,7 +3,7 @@ import type { showSettings } from '../../operator/projects/show-settings.ts';
 import type { UpdatedProjectView } from '../../operator/projects/views.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Page } from '../page/layout.ts';
-import { alert, duration, facts, ltr, number, outside } from '../page/pieces.ts';
+import { alert, duration, facts, ltr, number, outside, time } from '../page/pieces.ts';
 import { urlTo, type Visit } from '../page/visit.ts';
 import { previewFrame } from './preview.ts';
 
@@ -18,7 +18,7 @@ export function projectPage(visit: Visit, { view, logo, said }: Shown): Page {
     mayChange ? html`<p><a class="button quiet" href="${urlTo(visit, path, view)}">${text}</a></p>` : null;
   return {
     ...{ title: 'Project', about: view, isFraming: true },
-    main: html`${said}<div class="pair"><div>
+    main: html`${said}${view.archivedAt === null ? null : html`<p class="notice">Archived since ${time(view.archivedAt)}: it takes no new invoices.</p>`}<div class="pair"><div>
 <section class="card" aria-labelledby="look"><h2 id="look">What payers see</h2>${facts([
       ['Name', outside(view.name, 200)],
       ['Help', view.supportContact === null ? NONE : outside(view.supportContact, 200)],
@@ -34,7 +34,7 @@ export function projectPage(visit: Visit, { view, logo, said }: Shown): Page {
       ['Unpaid of a minute', describeLimit(view.maxUnpaidPerMinute)],
       ['Addresses', html`${describeAddresses(view)} <a href="${urlTo(visit, '/addresses', view)}">Addresses</a>`],
       ['Project id', ltr(view.projectId)],
-    ])}${change('/settings/project/rules', 'Change how invoices are made')}</section></div>
+    ])}${change('/settings/project/rules', 'Change how invoices are made')}${view.archivedAt === null ? change('/settings/project/archive', 'Archive the project') : change('/settings/project/unarchive', 'Put the project back')}</section></div>
 ${previewFrame(visit, view)}</div>`,
   };
 }
@@ -61,6 +61,14 @@ export function trimmed(amount: string): string {
 
 export function describeAddresses({ activeAddresses: { tail, exact } }: Pick<Settings['view'], 'activeAddresses'>) {
   return `${number(tail)} of policy tail, ${number(exact)} of policy exact.`;
+}
+
+/** How many invoices are payable, whatever is changed. */
+export function describeOpen({ count, isAll }: Settings['open']): Html {
+  const of = isAll ? null : html` of the newest 10,000`;
+  if (count === 0) return html`No invoice${of} is open.`;
+  if (count === 1) return html`One open invoice${of} stays payable as it is, with its amount, address and time.`;
+  return html`${number(count)} open invoices${of} stay payable as they are, with their amounts, addresses and times.`;
 }
 
 /** By the names that changes have. */

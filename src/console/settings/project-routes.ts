@@ -5,18 +5,19 @@ import { readChoice } from '../../operator/input/read-choice.ts';
 import { createProjectOperation, updateProjectOperation } from '../../operator/projects/operations.ts';
 import { showSettings } from '../../operator/projects/show-settings.ts';
 import type { NewProjectView, UpdatedProjectView } from '../../operator/projects/views.ts';
-import { type Html, html } from '../../web/html.ts';
+import { html } from '../../web/html.ts';
 import { addForm, byOperation } from '../forms/add-form.ts';
 import type { Form, FormField, FormView } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
-import { alert, number, outside } from '../page/pieces.ts';
+import { alert, outside } from '../page/pieces.ts';
 import { type Fields, readQuery } from '../page/read-fields.ts';
 import type { Asked, Routes } from '../page/routes.ts';
 import { needProject, urlTo, type Visit } from '../page/visit.ts';
+import { addArchiveRoutes } from './archive-forms.ts';
 import { lookFields, readLook } from './look-fields.ts';
 import { addPreviewRoutes, PREVIEW_BUTTON, previewFrame } from './preview.ts';
-import { describeAddresses, describeChanges, projectPage, trimmed } from './project-page.ts';
+import { describeAddresses, describeChanges, describeOpen, projectPage, trimmed } from './project-page.ts';
 
 /** The settings of a project, the forms that change them, and a new project. */
 export function addProjectRoutes(routes: Routes, deps: ConsoleDeps): void {
@@ -28,6 +29,7 @@ export function addProjectRoutes(routes: Routes, deps: ConsoleDeps): void {
   addForm(routes, deps, change(deps, { path: '/settings/project/look', given: readLook, show: lookForm }));
   addForm(routes, deps, change(deps, { path: '/settings/project/rules', given: readRules, show: rulesForm }));
   addForm(routes, deps, creation(deps));
+  addArchiveRoutes(routes, deps);
 }
 
 type Settings = Awaited<ReturnType<typeof showSettings>>;
@@ -99,13 +101,6 @@ function rulesForm(visit: Visit, { view, open }: Settings): FormView {
 }
 
 const NUMBER = html` inputmode="decimal" dir="ltr"`;
-
-function describeOpen({ count, isAll }: Settings['open']): Html {
-  const of = isAll ? null : html` of the newest 10,000`;
-  if (count === 0) return html`No invoice${of} is open.`;
-  if (count === 1) return html`One open invoice${of} stays payable as it is, with its amount, address and time.`;
-  return html`${number(count)} open invoices${of} stay payable as they are, with their amounts, addresses and times.`;
-}
 
 function readRules({ policy, maxSurcharge = '', lifetime = '', maxUnpaid, maxUnpaidPerMinute }: Fields) {
   return {

@@ -10,7 +10,7 @@ import { type Html, html } from '../../web/html.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
 import { duration, number } from '../page/pieces.ts';
-import { urlTo, type Visit } from '../page/visit.ts';
+import { urlTo, usedOf, type Visit } from '../page/visit.ts';
 
 type Entry = { title: string; url: string; action: ActionName; about: string; state(): Promise<Html | string> };
 
@@ -56,13 +56,24 @@ function ofProject(deps: ConsoleDeps, visit: Visit, project: ListedProjectView):
   ];
 }
 
+function archivedEntry(archived: number): Entry {
+  return {
+    ...{ title: 'Archived projects', url: '/settings/projects', action: 'listProjects' },
+    about: 'They take no new invoices, and can be put back.',
+    state: async () => number(archived),
+  };
+}
+
 function ofAll(deps: ConsoleDeps, { actor, projects }: Visit): Entry[] {
+  const used = usedOf(projects).length;
+  const archived = projects.length - used;
   return [
     {
       ...{ title: 'New project', url: '/settings/projects/new', action: 'createProject' },
       about: 'Another shop, or another network, with its own addresses, keys and invoices.',
-      state: async () => `${number(projects.length)} ${projects.length === 1 ? 'project' : 'projects'}`,
+      state: async () => `${number(used)} ${used === 1 ? 'project' : 'projects'}`,
     },
+    ...(archived === 0 ? [] : [archivedEntry(archived)]),
     {
       ...{ title: 'Admin keys', url: '/settings/admin-keys', action: 'listAdminKeys' },
       about: 'With these programs and commands do what you do here.',

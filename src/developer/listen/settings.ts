@@ -42,12 +42,12 @@ export async function readListenSettings(options: ListenOptions & Surroundings):
   forwardTo.hash = '';
   const types = events === undefined ? null : new Set(events.map(readType));
   const from = after === undefined ? null : readAfter(after);
-  const named = { server: options.server ?? (env['QUITTANCE_SERVER']?.trim() || null), apiKey: namedKey(options) };
+  const named = { server: options.server ?? (env['QUITTANCE_URL']?.trim() || null), apiKey: namedKey(options) };
   const sandbox = named.server === null || named.apiKey === null ? await findSandboxFile(options.dataDir()) : null;
   const serverText = named.server ?? sandbox?.baseUrl;
   if (serverText === undefined) {
     throw invalid(
-      '--server and QUITTANCE_SERVER are missing, and no sandbox runs on this data directory: name your Quittance server',
+      '--server and QUITTANCE_URL are missing, and no sandbox runs on this data directory: name your Quittance server',
     );
   }
   const server = readServer(serverText, options.allowHttp === true);

@@ -43,7 +43,8 @@ export async function payInvoice(dataDir: string, options: PayOptions): Promise<
   return withSandbox(dataDir, (sandbox) => payWith(sandbox, options));
 }
 
-async function payWith(sandbox: Sandbox, { target, scenario, withInvoice }: PayOptions): Promise<PaymentView> {
+/** The same on a sandbox at hand. */
+export async function payWith(sandbox: Sandbox, { target, scenario, withInvoice }: PayOptions): Promise<PaymentView> {
   const invoice = await findPayable(sandbox, target);
   const second = scenario === 'two-in-one' ? await findSecond(sandbox, invoice, withInvoice) : null;
   if (scenario === 'late') await letExpire(sandbox.db, invoice);

@@ -20,8 +20,10 @@ import { openNewestSecrets } from '../../webhooks/endpoint-secrets.ts';
 import { type DemoSecrets, loadDemoSecrets, seedDemoProject } from './demo-project.ts';
 import { startInbox } from './inbox.ts';
 import { consoleLink, quickStart } from './quick-start.ts';
-import { removeSandboxFile, type SandboxFile, writeSandboxFile } from './sandbox-file.ts';
+import { createSandboxControls } from './sandbox-controls.ts';
+import { removeSandboxFile, type SandboxFile, sandboxNotRunning, writeSandboxFile } from './sandbox-file.ts';
 import { sandboxNetwork } from './sandbox-network.ts';
+import type { Sandbox } from './with-sandbox.ts';
 
 /**
  * Runs everything that a first try needs in one process, over the embedded PostgreSQL: a local TRON network, all roles, a demo
@@ -64,10 +66,12 @@ export async function runSandbox(
     await seedDemoProject(db, keyRing, secrets, inbox.url);
     const networks = { devnet: sandboxNetwork(devnet) };
     const { blockMs } = config.devnet;
+    let running: Sandbox | null = null;
+    const sandbox = createSandboxControls(() => running ?? sandboxNotRunning(dataDir));
     const sandboxToken = randomBytes(32).toString('base64url');
     const service = await parts.add(
       startService({
-        ...{ config: { ...config, networks }, connection, keyRing, log, blockMs },
+        ...{ config: { ...config, networks }, connection, keyRing, log, blockMs, sandbox },
         console: config.console && {
           ...config.console,
           url: config.consoleUrl,
@@ -78,6 +82,7 @@ export async function runSandbox(
     );
     const urls = { baseUrl: service.url ?? '', inboxUrl: inbox.url };
     const file = toSandboxFile(urls, { ...secrets, webhookSecret: await getSecret() }, devnet);
+    running = { ...file, db, projectUuid: secrets.projectId };
     await parts.add({ stop: () => removeSandboxFile(dataDir, process.pid) });
     await writeSandboxFile(dataDir, file);
     log.info({ url: service.url, metricsUrl: service.metricsUrl }, 'sandbox ready');

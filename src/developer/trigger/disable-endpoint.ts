@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Config } from '../../config/config.ts';
+import { decodeId, NIL_UUID } from '../../domain/ids.ts';
 import { unixMs } from '../../domain/time.ts';
 import { commandActor } from '../../operator/actor.ts';
 import { addEndpoint, readNewEndpoint } from '../../operator/webhooks/add-endpoint.ts';
@@ -33,7 +34,7 @@ export async function disableEndpoint(sandbox: Sandbox, config: Config, until: U
   try {
     const { port } = server.address() as AddressInfo;
     const endpointId = await prepareEndpoint(sandbox, config, `http://127.0.0.1:${port}/gone`);
-    await recordPing(sandbox);
+    await recordPing(sandbox, decodeId('whe', endpointId) ?? NIL_UUID);
     return await until(({ type, data }) => type === 'endpoint.disabled' && data['endpointId'] === endpointId);
   } finally {
     server.closeAllConnections();

@@ -5,7 +5,7 @@ import { createFeedReader } from '../listen/follow-feed.ts';
 import { withSandbox } from '../sandbox/with-sandbox.ts';
 import { disableEndpoint } from './disable-endpoint.ts';
 import { happenToInvoice, type InvoiceOptions } from './happen-to-invoice.ts';
-import { recordPing } from './record-ping.ts';
+import { recordPings } from './record-ping.ts';
 import { TRIGGERS, type Trigger } from './triggers.ts';
 import { type FeedEvent, followFrom } from './until.ts';
 
@@ -37,7 +37,7 @@ export async function trigger(
     try {
       const until = await followFrom(feed, signal);
       if (type === 'ping') {
-        const ping = await recordPing(sandbox);
+        const ping = await recordPings(sandbox);
         return await until((event) => event.id === ping);
       }
       if (type === 'endpoint.disabled') return await disableEndpoint(sandbox, config, until);

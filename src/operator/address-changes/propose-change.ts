@@ -8,6 +8,7 @@ import { settleChangeAlarm } from '../../payments/address-change-alarm.ts';
 import type { Sql } from '../../store/db/database.ts';
 import {
   type AddressChange,
+  digestOfChange,
   findAddressChange,
   findWaitingChanges,
   insertAddressChange,
@@ -60,7 +61,9 @@ export async function proposeChange(
     ...{ actorKind: kind, actorId, actedBy: actor.name, origin: actor.origin, proposedAt, dueAt },
   });
   await settleChangeAlarm(tx, project);
-  const detail = { change: encodeId('chg', id), policy, dueAt: toIso(dueAt) };
+  const change = await findAddressChange(tx, id);
+  if (change === null) throw new Error(`${encodeId('chg', id)} vanished; changes are never deleted`);
+  const detail = { change: encodeId('chg', id), policy, dueAt: toIso(dueAt), digest: digestOfChange(change) };
   const done = addresses.map((subject, position) => {
     const index = derivation?.indexes[position];
     return {
@@ -69,8 +72,6 @@ export async function proposeChange(
     };
   });
   await recordActions(tx, actor, proposedAt, done);
-  const change = await findAddressChange(tx, id);
-  if (change === null) throw new Error(`${detail.change} vanished; changes are never deleted`);
   return viewChange(change, actor);
 }
 

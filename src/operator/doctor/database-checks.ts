@@ -1,13 +1,15 @@
 import { statfs } from 'node:fs/promises';
 import { AppError } from '../../domain/errors.ts';
 import { findShortage } from '../../store/db/find-shortage.ts';
+import { OLDEST_POSTGRES } from '../../store/db/refuse-server.ts';
 import { findOwnership } from '../../store/db/runtime-role.ts';
 import { atStake, type Check, failed, good, warning } from './check.ts';
 import { readServer } from './database-queries.ts';
 
 /** When the last update of each release of PostgreSQL comes (postgresql.org/support/versioning). */
-const POSTGRES_ENDS: Readonly<Record<number, string>> = { 16: '2028-11-09', 17: '2029-11-08', 18: '2030-11-14' };
-const LEAST_POSTGRES = 16;
+const POSTGRES_ENDS: Readonly<Record<number, string>> = {
+  ...{ 15: '2027-11-11', 16: '2028-11-09', 17: '2029-11-08', 18: '2030-11-14' },
+};
 
 export const database: Check = {
   name: 'database',
@@ -29,8 +31,11 @@ export const postgresRelease: Check = {
   look: async (look) => {
     const { version, versionNumber } = await look.read(readServer);
     const major = Math.floor(versionNumber / 10_000);
-    if (major < LEAST_POSTGRES) {
-      return failed(`PostgreSQL ${version} is older than 16, the oldest that is tried`, 'Upgrade it (pg_upgrade).');
+    if (major < OLDEST_POSTGRES) {
+      return failed(
+        `PostgreSQL ${version} is older than ${OLDEST_POSTGRES}, the oldest that works`,
+        'Upgrade it (pg_upgrade).',
+      );
     }
     const ends = POSTGRES_ENDS[major];
     if (ends !== undefined && Date.parse(ends) < look.now()) {

@@ -9,7 +9,7 @@ import { type Check, type Finding, failed, good, type Look, skipped, spell, warn
 const NO_PROJECT = skipped('there is no project yet');
 
 async function ofProjects(look: Look, judge: (project: ListedProjectView) => Promise<Finding[]>): Promise<Finding[]> {
-  const { data } = await look.read((tx) => listProjects({ db: tx }, look.actor));
+  const { data } = await look.read((tx) => listProjects({ db: tx }, look.actor, { isArchived: false }));
   const findings: Finding[] = [];
   for (const project of data) findings.push(...(await judge(project)));
   return findings;

@@ -13,6 +13,8 @@ export const DONE: Record<OperatorAction['action'], string> = {
   'address.retired': 'retired the address: it takes no new invoices and is watched for ever',
   'address.activated': 'took the address into use again',
   'project.changed': 'changed the project',
+  'project.archived': 'archived the project: it takes no new invoices',
+  'project.unarchived': 'put the archived project back',
   'project.created': 'made the project',
   'key.created': 'made the API key',
   'key.revoked': 'revoked the API key',

@@ -1,8 +1,8 @@
 import { encodeId } from '../../domain/ids.ts';
 import { formatAmount } from '../../domain/money.ts';
+import { diagnoseTransfers } from '../../payments/mismatch/diagnose-transfers.ts';
 import type { Sql } from '../../store/db/database.ts';
 import type { Annulment } from '../../store/ledger/standing.ts';
-import { diagnoseTransfers } from '../mismatch/diagnose-transfers.ts';
 import { findResolutions } from '../transfers/transfer-desk.ts';
 import { findTransfersOfTransaction, type TransferRecord } from '../transfers/transfer-records.ts';
 import { type ExplainedOutgoing, findOutgoingOfTransaction } from './address-queries.ts';

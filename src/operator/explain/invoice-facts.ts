@@ -1,6 +1,6 @@
 import type { UnixMs } from '../../domain/time.ts';
+import { type Compared, compareTransfers } from '../../payments/mismatch/diagnose-transfers.ts';
 import type { Sql } from '../../store/db/database.ts';
-import { type Compared, compareTransfers } from '../mismatch/diagnose-transfers.ts';
 import { findResolutions } from '../transfers/transfer-desk.ts';
 import { findTransfers } from '../transfers/transfer-records.ts';
 import {

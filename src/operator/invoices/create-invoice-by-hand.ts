@@ -110,6 +110,11 @@ function refusalOf(
         say`no payable amount is free for ${formatAmount(requestedMicro)} USDT: ${where}. Add an address with "${{ command: 'address add' }}" and try again`,
       );
     }
+    case 'project-archived':
+      return new AppError(
+        'CONFLICT',
+        say`nothing was made: the project is archived. Put it back with "${{ command: 'project unarchive' }}" and try again`,
+      );
     case 'key-not-valid':
       return new AppError(
         'CONFLICT',

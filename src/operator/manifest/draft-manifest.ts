@@ -51,7 +51,7 @@ export async function draftManifest(
   const { path, previous, validDays } = input;
   const warnings: string[] = [];
   const networks: Record<string, Record<string, ProjectEntry>> = {};
-  for (const project of await listProjects(db)) {
+  for (const project of await listProjects(db, null, null)) {
     const isWanted =
       input.networks.length === 0 ? keyMode(project.network) === 'live' : input.networks.includes(project.network);
     if (!isWanted) continue;

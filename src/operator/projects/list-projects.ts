@@ -5,9 +5,13 @@ import type { Actor } from '../actor.ts';
 import { viewProject } from './view-project.ts';
 import type { ProjectListView } from './views.ts';
 
-/** The projects that an actor may see, the oldest first; at most 1,000. */
-export async function listProjects({ db }: { db: Sql }, actor: Actor): Promise<ProjectListView> {
-  const projects = await list(db, actor.projects);
+/** The projects that an actor may see, the oldest first, at most 1,000: those in use, the archived ones, or (`null`) both. */
+export async function listProjects(
+  { db }: { db: Sql },
+  actor: Actor,
+  { isArchived }: { isArchived: boolean | null },
+): Promise<ProjectListView> {
+  const projects = await list(db, actor.projects, isArchived);
   const ids = projects.map(({ id }) => id);
   const counts = await countAddressesByProject(db, ids);
   const noAddress = { tail: 0, exact: 0 };

@@ -1,13 +1,14 @@
 import { POLICIES } from '../../domain/policy.ts';
 import { type Static, Type } from '../../runtime/type.ts';
-import { Line, ProjectId } from '../input/given.ts';
+import { Flag, Line, ProjectId } from '../input/given.ts';
 import { type Given, operation } from '../operation.ts';
 import { nullable } from '../view.ts';
+import { archiveProject, unarchiveProject } from './archive-project.ts';
 import { createProject, readNewProject } from './create-project.ts';
 import { listProjects } from './list-projects.ts';
 import { showProject } from './show-project.ts';
 import { readProjectChange, updateProject } from './update-project.ts';
-import { NewProjectView, ProjectListView, ShownProjectView, UpdatedProjectView } from './views.ts';
+import { ArchivedProjectView, NewProjectView, ProjectListView, ShownProjectView, UpdatedProjectView } from './views.ts';
 
 /** A setting that can be taken away again, by `null`. */
 const Removable = Type.Optional(nullable(Type.String()));
@@ -35,9 +36,9 @@ function readLogo({ logo }: Given<Static<typeof Logo>>) {
 
 export const listProjectsOperation = operation({
   action: 'listProjects',
-  summary: 'The projects that the caller may see, the oldest first',
-  ...{ method: 'GET', path: '/projects', input: Type.Object({}), output: ProjectListView },
-  read: () => ({}),
+  summary: 'The projects that the caller may see, the oldest first: those in use, or the archived ones',
+  ...{ method: 'GET', path: '/projects', input: Type.Object({ archived: Flag }), output: ProjectListView },
+  read: ({ archived = false }) => ({ isArchived: archived }),
   run: listProjects,
 });
 
@@ -69,4 +70,22 @@ export const updateProjectOperation = operation({
   input: Type.Object({ projectId: ProjectId, name: Line, maxSurcharge: Line, lifetime: Line, ...Settings }),
   read: ({ projectId, ...given }) => ({ projectId, ...readProjectChange({ ...given, logo: readLogo(given) }) }),
   run: updateProject,
+});
+
+const OfProject = Type.Object({ projectId: Type.String({ description: 'prj_…' }) });
+
+export const archiveProjectOperation = operation({
+  action: 'archiveProject',
+  summary: 'Archive a project: its keys make no new invoices, those that there are go on',
+  ...{ method: 'POST', path: '/projects/:projectId/archive', input: OfProject, output: ArchivedProjectView },
+  read: ({ projectId }) => ({ projectId }),
+  run: archiveProject,
+});
+
+export const unarchiveProjectOperation = operation({
+  action: 'unarchiveProject',
+  summary: 'Put an archived project back',
+  ...{ method: 'POST', path: '/projects/:projectId/unarchive', input: OfProject, output: ArchivedProjectView },
+  read: ({ projectId }) => ({ projectId }),
+  run: unarchiveProject,
 });

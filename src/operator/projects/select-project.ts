@@ -9,7 +9,7 @@ import { clip } from '../input/clip.ts';
 /** The most projects that an error message lists. */
 const MAX_LISTED = 10;
 
-/** The project with this `prj_…` id; without an id, the only project there is for this actor. */
+/** The project with this `prj_…` id; without an id, the only project in use that there is for this actor. */
 export async function selectProject(db: Sql, actor: Actor, projectId: string | undefined): Promise<Project> {
   if (projectId !== undefined) {
     const uuid = decodeId('prj', projectId);
@@ -26,9 +26,15 @@ export async function selectProject(db: Sql, actor: Actor, projectId: string | u
       say`there is no project ${projectId}: "${{ command: 'project list' }}" shows those there are`,
     );
   }
-  const projects = await listProjects(db, actor.projects);
+  const projects = await listProjects(db, actor.projects, false);
   const [only, ...others] = projects;
   if (only === undefined) {
+    if ((await listProjects(db, actor.projects, true)).length > 0) {
+      throw new AppError(
+        'NOT_FOUND',
+        say`no project is in use: say which one of "${{ command: 'project list', input: { archived: true } }}"`,
+      );
+    }
     throw new AppError('NOT_FOUND', say`there is no project yet: make one with "${{ command: 'project create' }}"`);
   }
   if (others.length === 0) return only;

@@ -19,5 +19,6 @@ export function viewProject({ id, maxSurchargeMicro, invoiceLifetimeMs, ...proje
     accent: project.accent,
     logoId: project.logoId,
     createdAt: toIso(project.createdAt),
+    archivedAt: project.archivedAt === null ? null : toIso(project.archivedAt),
   };
 }

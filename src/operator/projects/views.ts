@@ -18,6 +18,7 @@ export const ProjectView = Type.Object({
   accent: nullable(Type.String()),
   logoId: nullable(Type.String()),
   createdAt: Time,
+  archivedAt: nullable(Time),
 });
 export type ProjectView = Static<typeof ProjectView>;
 
@@ -54,6 +55,10 @@ export const ShownProjectView = Type.Interface([ListedProjectView], {
   webhookEndpoints: Type.Integer(),
 });
 export type ShownProjectView = Static<typeof ShownProjectView>;
+
+/** `isChanged`: it was not so before. */
+export const ArchivedProjectView = Type.Interface([ProjectView], { isChanged: Type.Boolean() });
+export type ArchivedProjectView = Static<typeof ArchivedProjectView>;
 
 const Shown = nullable(Type.Union([Type.String(), Type.Integer()]));
 

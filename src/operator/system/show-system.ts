@@ -2,8 +2,10 @@ import { toIso, type UnixMs } from '../../domain/time.ts';
 import type { RecordedAction } from '../../store/access/audit-log.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { findApplied } from '../../store/db/migrate.ts';
-import { answerOf, rowsOf } from '../../store/db/rows-of.ts';
-import { json, text } from '../../store/db/statement.ts';
+import { answerOf } from '../../store/db/rows-of.ts';
+import { sealColumn } from '../../store/db/seal.ts';
+import { SEALED_ACTION } from '../../store/db/sealed-tables.ts';
+import { isAsSealed, json, text } from '../../store/db/statement.ts';
 import type { Actor } from '../actor.ts';
 import type { SystemView } from './views.ts';
 
@@ -49,10 +51,17 @@ const findServerVersion = answerOf(
 type Detail = { file: string; isFinal: boolean; good?: boolean };
 
 /** What was done with backups, among the newest 10,000 actions; the newest 100, the newest first. */
-const listBackupActions = rowsOf(
+const listBackupActions = answerOf(
   'system-backups',
-  { action: text<RecordedAction>(), subject: 'text', detail: json<Detail>(), actedAt: 'timestamptz' },
-  `select action, subject, detail::text as detail, acted_at from (select * from operator_actions order by seq desc limit 10000) newest
+  {
+    action: text<RecordedAction>(),
+    subject: 'text',
+    detail: json<Detail>(),
+    actedAt: 'timestamptz',
+    isSound: isAsSealed(SEALED_ACTION),
+  },
+  `select action, subject, detail::text as detail, acted_at, ${sealColumn(SEALED_ACTION, '')} as is_sound from (select * from operator_actions order by seq desc limit 10000) newest
    where action in ('backup.created', 'backup.verified') order by seq desc limit 100`,
   () => [],
+  (rows) => rows.filter(({ isSound }) => isSound),
 );

@@ -2,13 +2,13 @@ import { encodeId, NIL_UUID } from '../../domain/ids.ts';
 import type { Cause } from '../../domain/mismatch.ts';
 import { formatAmount } from '../../domain/money.ts';
 import { toIso } from '../../domain/time.ts';
+import { diagnoseTransfers } from '../../payments/mismatch/diagnose-transfers.ts';
 import type { Sql } from '../../store/db/database.ts';
 import type { Project } from '../../store/ledger/projects.ts';
 import type { Actor } from '../actor.ts';
 import { clip } from '../input/clip.ts';
 import { FieldError } from '../input/field-error.ts';
 import { readPeriod } from '../input/read-period.ts';
-import { diagnoseTransfers } from '../mismatch/diagnose-transfers.ts';
 import { selectProject } from '../projects/select-project.ts';
 import {
   type ChainPlace,

@@ -4,11 +4,11 @@ import { readTransactionReference } from '../../domain/lookup/transaction-refere
 import { type Hint, say } from '../../domain/message.ts';
 import { formatAmount } from '../../domain/money.ts';
 import { toIso } from '../../domain/time.ts';
+import { diagnoseTransfers } from '../../payments/mismatch/diagnose-transfers.ts';
 import type { Database, Sql } from '../../store/db/database.ts';
 import { accountToAddress } from '../../tron/address.ts';
 import { type Actor, maySee } from '../actor.ts';
 import { clip } from '../input/clip.ts';
-import { diagnoseTransfers } from '../mismatch/diagnose-transfers.ts';
 import { describeCause, describeResolution, nameInvoice } from './describe-transfer.ts';
 import { findResolutions, findTransferEvents, type TransferEvent } from './transfer-desk.ts';
 import { readTransferId } from './transfer-input.ts';

@@ -1,9 +1,9 @@
 import { CAUSE_CODES, type CauseCode } from '../../domain/mismatch.ts';
 import { formatAmount, microUsdt } from '../../domain/money.ts';
+import { diagnoseTransfers } from '../../payments/mismatch/diagnose-transfers.ts';
 import type { Database } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
 import { limitTime } from '../limit-time.ts';
-import { diagnoseTransfers } from '../mismatch/diagnose-transfers.ts';
 import { selectProject } from '../projects/select-project.ts';
 import { listDeskTransfers } from './transfer-desk.ts';
 import type { CauseSumsView } from './views.ts';

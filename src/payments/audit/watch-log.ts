@@ -13,7 +13,7 @@ import { partAccepted } from './accepted-problems.ts';
 import type { HeadMark } from './head-mark.ts';
 import { BEGINNING, type LogProblem, type LogWalk, type Place, type WalkedPage, walkLog } from './walk-log.ts';
 
-const LOOK_MS = 60_000;
+const LOOK_MS = 30_000;
 /** A shorter log is walked whole at each look. */
 const SHORT = 1000;
 /** Of each second a walk takes so much at most. */

@@ -75,8 +75,9 @@ async function readSettings(tx: Sql, { network }: Keeping): Promise<Map<string, 
       const rows = await read(tx, network, after);
       for (const { id, account, state, seal } of rows) {
         const digest = seal === false ? null : createHash('sha256').update(state).digest('hex').slice(0, 32);
-        const name = prefix === null ? accountToAddress((account ?? '') as AccountHex) : encodeId(prefix, id);
-        found.set(`${table}:${id}`, { table, id, digest, name });
+        const key = `${table}:${id}`;
+        const text = account === null ? key : accountToAddress(account as AccountHex);
+        found.set(key, { table, id, digest, name: prefix === null ? text : encodeId(prefix, id) });
       }
       after = rows.at(-1)?.id;
     }

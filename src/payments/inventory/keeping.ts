@@ -1,5 +1,5 @@
 import type { Alarm } from '../../store/chain/alarms.ts';
-import type { Subject } from '../../store/ledger/inventory.ts';
+import type { Listed, Subject } from '../../store/ledger/inventory.ts';
 import type { Leading } from '../watching.ts';
 
 /**
@@ -9,6 +9,8 @@ import type { Leading } from '../watching.ts';
 export type Keeping = Leading & {
   random(bytes: number): Uint8Array;
   seen: Map<Subject, { number: number; bytes: number }>;
+  /** The ids of rows that are too young to be listed, as this process saw them. */
+  young: Map<Listed, Set<string>>;
   /** The alarms that were open at the last look, of those that only operators close, and the last entry of the audit log then. */
   alarms: { open: readonly Alarm[]; audit: number };
 };

@@ -15,9 +15,11 @@ import type { Keeping } from './keeping.ts';
 
 /**
  * Rows that are younger are not listed yet: ids rise with the time of the process that makes them, and a transaction may end some seconds
- * after it made its ids. A row that comes later still is on no list.
+ * after it made its ids. A row that comes later still is on no list. Until then this process remembers which it saw.
  */
 const SETTLE_MS = 60_000;
+/** Thousands of young rows that are looked at: more come in a minute of the largest load that was measured. What is beyond is listed alone. */
+const MAX_YOUNG_READS = 20;
 /** Thousands of rows that may lie among those of a page, because they came too late to be listed, before they are passed over. */
 const MAX_READS = 5;
 const LAST_UUID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
@@ -32,9 +34,13 @@ export async function listNewRows(keeping: Keeping, subject: Listed): Promise<bo
   const listed = last === null ? [] : decodeIds(last.content);
   const isFull = listed.length >= MAX_PAGE_IDS;
   const limit = isFull ? MAX_PAGE_IDS : MAX_PAGE_IDS - listed.length;
-  const range = { network, after: listed.at(-1) ?? NIL_UUID, upTo: firstIdOf(now() - SETTLE_MS), limit };
-  const rows = await readListed(db, subject, range);
-  const added = rows.filter(({ isSealed }) => isSealed).map(({ id }) => id);
+  const [after, settled] = [listed.at(-1) ?? NIL_UUID, firstIdOf(now() - SETTLE_MS)];
+  const rows = await readListed(db, subject, { network, after, upTo: settled, limit });
+  const upTo = (rows.length === limit && rows.at(-1)?.id) || settled;
+  const young = youngOf(keeping, subject);
+  const gone = [...young].filter((id) => id > after && id <= upTo);
+  const sealedIds = rows.filter(({ isSealed }) => isSealed).map(({ id }) => id);
+  const added = [...new Set([...sealedIds, ...gone])].sort().slice(0, limit);
   if (added.length > 0) {
     const [number, ids] =
       last === null || isFull ? [(last?.number ?? 0) + 1, added] : [last.number, [...listed, ...added]];
@@ -43,7 +49,16 @@ export async function listNewRows(keeping: Keeping, subject: Listed): Promise<bo
     else if (!(await updateInventoryPage(db, { ...written, id: last.id }, last.content))) return true;
     seen.set(subject, { number, bytes: written.content.length });
   }
-  return rows.length === limit;
+  const isMore = rows.length === limit || added.length === limit;
+  const done = isMore ? (added.at(-1) ?? after) : settled;
+  for (const id of young) if (id <= done) young.delete(id);
+  return isMore;
+}
+
+function youngOf({ young }: Keeping, subject: Listed): Set<string> {
+  const ids = young.get(subject) ?? new Set();
+  young.set(subject, ids);
+  return ids;
 }
 
 /** How many rows the pages hold: all but the last one are full. */
@@ -92,8 +107,26 @@ function lastIdOf(content: Buffer | null): string {
   return (content && decodeIds(content.subarray(-ID_BYTES))[0]) ?? NIL_UUID;
 }
 
-/** Looks at rows whose ids say that they are not made yet: no process of ours made them. Reading them is enough, for they are examined then. */
-export async function lookAhead({ db, network, now }: Keeping, subject: Listed): Promise<void> {
-  const after = firstIdOf(now() + SETTLE_MS);
-  await readListed(db, subject, { network, after, upTo: LAST_UUID, limit: MAX_PAGE_IDS });
+/**
+ * Looks at the rows that are too young to be listed, and at those whose ids say that they are not made yet: reading them examines them. One
+ * that was there before and is gone is missing, and is listed with the others when its time has come.
+ */
+export async function lookAtYoung(keeping: Keeping, subject: Listed): Promise<void> {
+  const { db, network, now } = keeping;
+  const young = youngOf(keeping, subject);
+  const missing = new Set(young);
+  let after = firstIdOf(now() - SETTLE_MS);
+  for (let reads = 0; reads < MAX_YOUNG_READS; reads += 1) {
+    const rows = await readListed(db, subject, { network, after, upTo: LAST_UUID, limit: MAX_PAGE_IDS });
+    for (const { id, isSealed, unpaidInvoiceId } of rows) {
+      missing.delete(id);
+      if (isSealed && young.size < MAX_YOUNG_READS * MAX_PAGE_IDS) young.add(id);
+      if (unpaidInvoiceId !== null) await tellUnpaid(keeping, { transferId: id, invoiceId: unpaidInvoiceId });
+    }
+    if (rows.length < MAX_PAGE_IDS) break;
+    after = rows.at(-1)?.id ?? LAST_UUID;
+  }
+  // Some may be older by now than what was read.
+  if (missing.size > 0) for (const id of await FIND_KNOWN[subject](db, network, [...missing])) missing.delete(id);
+  if (young.size > 0) await tellMissing(keeping, subject, [...young], missing);
 }

@@ -1,16 +1,22 @@
+import { AppError } from '../../domain/errors.ts';
 import type { Loop } from '../../runtime/loop.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
+import { readPublicReceiptKeys } from '../../store/access/receipt-keys.ts';
+import { findProducerSets } from '../../store/chain/producer-sets.ts';
 import { LISTED, type Listed } from '../../store/ledger/inventory.ts';
 import { type Leading, loopWhileLeading, whileLeading } from '../watching.ts';
 import { compareSettings } from './compare-settings.ts';
 import { keepAlarms } from './keep-alarms.ts';
 import type { Keeping } from './keeping.ts';
-import { countListed, listNewRows, lookAhead, lookOverPage } from './list-rows.ts';
+import { countListed, listNewRows, lookAtYoung, lookOverPage } from './list-rows.ts';
 
-/** Half of the minute within which what is wrong with the newest rows and with settings is found. */
-const PAUSE_MS = 30_000;
+/** What is wrong with the newest rows and with settings is found within a minute, also when several rounds fail. */
+const PAUSE_MS = 10_000;
 /** A tenth of the time at most: a look at the whole of a large ledger takes many rounds. */
-const WORK_MS = 3000;
+const WORK_MS = 1000;
+
+/** As many as change in a month. */
+const MAX_PRODUCER_SETS = 100;
 
 const NO_ALARMS = { alarms: { open: [], audit: 0 } } as const;
 
@@ -27,6 +33,7 @@ export function startInventoryWatch(options: Options): Loop {
     ...options,
     db: whileLeading(options.db, network, isLeader),
     seen: new Map(),
+    young: new Map(),
     ...NO_ALARMS,
   };
   let older = olderPages(keeping);
@@ -36,10 +43,12 @@ export function startInventoryWatch(options: Options): Loop {
     const isOver = () => shouldEnd() || performance.now() > end;
     await keepAlarms(keeping);
     await compareSettings(keeping);
+    await examine(() => readPublicReceiptKeys(keeping.db));
+    await examine(() => findProducerSets(keeping.db, network, MAX_PRODUCER_SETS));
     for (const subject of LISTED) {
       while ((await listNewRows(keeping, subject)) && !isOver());
       metrics.inventoryRows.set({ network, subject }, countListed(keeping, subject));
-      await lookAhead(keeping, subject);
+      await lookAtYoung(keeping, subject);
       await lookOverPage(keeping, subject, lastPage(keeping, subject));
     }
     while (!isOver()) {
@@ -53,10 +62,20 @@ export function startInventoryWatch(options: Options): Loop {
   };
   const onFollower = () => {
     keeping.seen.clear();
+    keeping.young.clear();
     Object.assign(keeping, NO_ALARMS);
     for (const subject of LISTED) metrics.inventoryRows.remove({ network, subject });
   };
   return loopWhileLeading(options, { name: 'inventory', pauseMs, onFollower }, look);
+}
+
+/** Reads rows that few ask for: that examines them, and one that is not as it was sealed is an alarm by then. */
+async function examine(read: () => Promise<unknown>): Promise<void> {
+  try {
+    await read();
+  } catch (error) {
+    if (!(error instanceof AppError && error.code === 'ROW_CHANGED')) throw error;
+  }
 }
 
 function* olderPages(keeping: Keeping): Generator<{ subject: Listed; number: number }, undefined> {

@@ -26,7 +26,7 @@ type Deps = {
 /** A look at the time of a file costs microseconds. */
 const LOOK_MS = 2000;
 /** Addresses in use are compared so often; 10,000 take some 50 ms. */
-const COMPARE_MS = 60_000;
+const COMPARE_MS = 30_000;
 /** After one was met, whose alarm is to end soon after what heals it. */
 const COMPARE_MET_MS = 10_000;
 /** More are a manifest that is missing; the rest is told when these are put right. */

@@ -50,6 +50,7 @@ const keyColumns = {
   policy: text<Policy>(),
   maxSurchargeMicro: 'int8',
   invoiceLifetimeMs: count,
+  archivedAt: 'timestamptz?',
   isSound: isAsSealed(SEALED_API_KEY),
   isProjectSound: isAsSealed(SEALED_PROJECT, { isOfOther: true }),
 } as const;
@@ -57,7 +58,7 @@ const keyColumns = {
 const isSound = (key: Row<typeof keyColumns>) => key.isSound && key.isProjectSound;
 
 const SELECT = `select k.id, k.project_id, k.network, k.secret_sha256, k.allowed_cidrs, k.expires_at, p.policy, p.max_surcharge_micro,
-     p.invoice_lifetime_ms, ${sealColumn(SEALED_API_KEY, 'k.')} as is_sound, ${sealColumn(SEALED_PROJECT, 'p.')} as is_project_sound
+     p.invoice_lifetime_ms, p.archived_at, ${sealColumn(SEALED_API_KEY, 'k.')} as is_sound, ${sealColumn(SEALED_PROJECT, 'p.')} as is_project_sound
    from api_keys k join projects p on p.id = k.project_id`;
 
 /** A key that is neither revoked nor expired, with what a request of its project needs to know. Who made it without the master key made none. */

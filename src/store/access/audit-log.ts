@@ -17,6 +17,8 @@ export type RecordedAction =
   | 'address.activated'
   | 'project.created'
   | 'project.changed'
+  | 'project.archived'
+  | 'project.unarchived'
   | 'key.created'
   | 'key.revoked'
   | 'admin-key.created'

@@ -74,11 +74,23 @@ export async function findRememberedPauses(db: Sql, network: Network, now: UnixM
   if (found === null) return [];
   // A clock that was set back makes no pause longer.
   const ageMs = Math.max(0, now - found.updatedAt);
-  return found.status.nodes
+  return readNodes(found.status)
     .map(({ url, failures = 0, pausedForMs, reason }) => ({
       ...{ url, reason },
       failures: ageMs > REMEMBERED_MS ? 0 : failures,
       pausedForMs: Math.max(0, pausedForMs - ageMs),
     }))
     .filter(({ failures, pausedForMs }) => failures > 0 || pausedForMs > 0);
+}
+
+/** Its nodes that say all that is needed. The row has no seal, and what somebody wrote there must not hold up who follows the network. */
+function readNodes(
+  status: { nodes?: unknown } | null,
+): Pick<NodeStatus, 'url' | 'failures' | 'pausedForMs' | 'reason'>[] {
+  const nodes: unknown[] = Array.isArray(status?.nodes) ? status.nodes : [];
+  return nodes.filter((node): node is NodeStatus => {
+    const { url, failures = 0, pausedForMs, reason }: Record<string, unknown> = { ...(node as object) };
+    const isText = typeof url === 'string' && (reason === null || typeof reason === 'string');
+    return isText && Number.isFinite(failures) && Number.isFinite(pausedForMs);
+  });
 }

@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { AppError } from '../../domain/errors.ts';
 import { PACKAGE_ROOT } from '../../runtime/package-root.ts';
 import type { Database, Sql } from './database.ts';
+import { refuseOldServer } from './refuse-server.ts';
 import { rowsOf } from './rows-of.ts';
 import { findOwnership, grantRuntimeRole, RUNTIME_ROLE } from './runtime-role.ts';
 import { refuseChangedSchema } from './schema-changes.ts';
@@ -30,7 +31,7 @@ export async function readMigrations(folder: URL = FOLDER): Promise<Migration[]>
 /**
  * Brings the schema and the grants of the runtime role up to this release in one transaction, and returns the names of the applied
  * migrations. Safe to call from many processes at once, and by a user who owns nothing where nothing is missing. Errors:
- * `MIGRATIONS_PENDING` for such a user where something is, `SCHEMA_NEWER` when the database has migrations that this release does not
+ * `CONFIG_INVALID` for a server that is too old, `MIGRATIONS_PENDING` for such a user where something is, `SCHEMA_NEWER` when the database has migrations that this release does not
  * know, `SCHEMA_CHANGED` when an applied one differs from its file, or the schema is not what they made: then nothing is applied, and
  * the release of before goes on; `MIGRATION_REFUSED` for data that a migration does not take. `onBegin` hears of work that may take minutes. With `migrations`, for the state of an older release,
  * nothing is granted and the schema is not examined.
@@ -83,6 +84,7 @@ export async function migrateWithin(
   known: Migration[],
   { onBegin, encryptPlainSecrets }: MigrationHooks = {},
 ): Promise<string[]> {
+  await refuseOldServer(tx);
   await lockMigrations(tx);
   const { isMade, isOwner, mayRead } = await findOwnership(tx);
   if (isMade && !mayRead) throw nothingGranted();

@@ -13,6 +13,8 @@ export type SealedTable<Fields extends SealedFields = SealedFields> = {
   readonly needed: ((row: string) => string) | null;
   /** It is read once: what was found is not remembered. */
   readonly isReadOnce: boolean;
+  /** Fields that came after rows were sealed without them: null adds nothing to a MAC, so that those rows keep theirs. */
+  readonly later: readonly string[];
 };
 
 /** By the names of rows. The first one names the row, and is never null. Times are milliseconds, bytes a `Buffer` or hex. */
@@ -53,9 +55,9 @@ export type OpenedSeal = {
 export function sealedTable<const Fields extends SealedFields>(
   name: string,
   fields: Fields,
-  { mac = 'mac', needed = null, isReadOnce = false }: Partial<Omit<SealedTable, 'name' | 'fields'>> = {},
+  { mac = 'mac', needed = null, isReadOnce = false, later = [] }: Partial<Omit<SealedTable, 'name' | 'fields'>> = {},
 ): SealedTable<Fields> {
-  return { name, fields, mac, needed, isReadOnce };
+  return { name, fields, mac, needed, isReadOnce, later };
 }
 
 /** A parameter that becomes the MAC of the row, or null where no seals are made. */
@@ -87,9 +89,13 @@ export function sealColumn({ fields, mac, needed }: SealedTable, row: string): s
   return needed === null ? text : `case when ${needed(row)} then ${text} end`;
 }
 
-/** The SQL of what the MAC of a row covers, and of `beside`, as one text. */
-export function contentColumn({ fields }: SealedTable, row: string, beside: string): string {
-  return `json_build_array(${beside}, ${coveredColumns(fields, row)})::text`;
+/** The SQL of what the MAC of a row covers, and of `beside`, as one text, in which a later field stands once it has a value. */
+export function contentColumn({ fields, later }: SealedTable, row: string, beside: string): string {
+  const first = Object.fromEntries(Object.entries(fields).filter(([name]) => !later.includes(name)));
+  const added = later.map(
+    (name) => ` || coalesce('${name}=' || ${textOf(row, snakeCase(name), fields[name] ?? 'text')}, '')`,
+  );
+  return `json_build_array(${beside}, ${coveredColumns(first, row)})::text${added.join('')}`;
 }
 
 function coveredColumns(fields: SealedFields, row: string): string {

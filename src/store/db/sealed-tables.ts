@@ -88,18 +88,23 @@ export const SEALED_ACCOUNT_KEY = sealedTable('account_keys', {
 
 export const SEALED_RECEIPT_KEY = sealedTable('receipt_keys', { id: 'text', publicKey: 'bytea' });
 
-export const SEALED_PROJECT = sealedTable('projects', {
-  id: 'uuid',
-  network: 'text',
-  name: 'text',
-  policy: 'text',
-  maxSurchargeMicro: 'int8',
-  invoiceLifetimeMs: 'int8',
-  supportContact: 'text?',
-  returnUrl: 'text?',
-  accent: 'text?',
-  logoId: 'text?',
-});
+export const SEALED_PROJECT = sealedTable(
+  'projects',
+  {
+    id: 'uuid',
+    network: 'text',
+    name: 'text',
+    policy: 'text',
+    maxSurchargeMicro: 'int8',
+    invoiceLifetimeMs: 'int8',
+    supportContact: 'text?',
+    returnUrl: 'text?',
+    accent: 'text?',
+    logoId: 'text?',
+    archivedAt: 'timestamptz?',
+  },
+  { later: ['archivedAt'] },
+);
 
 export const SEALED_PRODUCERS = sealedTable('producer_sets', {
   network: 'text',

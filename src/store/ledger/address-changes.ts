@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
 import type { UnixMs } from '../../domain/time.ts';
@@ -72,6 +73,13 @@ export const insertAddressChange = commandOf(
   ],
 );
 
+/** Of all that a change is. The audit log has it under its seal, so that what somebody writes to the table is no change. */
+export function digestOfChange({ state: _, endedAt, endedBy, reason, ...change }: AddressChange): string {
+  return createHash('sha256')
+    .update(JSON.stringify(Object.entries(change).sort()))
+    .digest('hex');
+}
+
 const readChanges = (rows: Row<typeof columns>[]) => rows.map(readChange);
 
 export const findAddressChange = answerOf(
@@ -131,23 +139,15 @@ export const endAddressChange = answerOf(
   ({ length }) => length === 1,
 );
 
-/**
- * Whether who proposed a change is an owner still, and was neither reset nor given other rights since; of a key, whether it was not revoked.
- * `proposerId`: `usr_…` or `adm_…`; `changeId`: `chg_…`, as the audit log knows them. Times of two processes may differ, so the log's numbers
- * decide what came later.
- */
-export const isProposerTrusted = answerOf(
+/** Whether who proposed a change is an owner still; of a key, whether it was not revoked. */
+export const isProposerOwner = answerOf(
   'address-change-proposer',
-  { isTrusted: 'bool' },
+  { isOwner: 'bool' },
   `select case c.actor_kind
        when 'console' then exists (select from people p where p.id = c.actor_id and p.role = 'owner' and p.removed_at is null)
        else exists (select from admin_keys k where k.id = c.actor_id and k.role = 'owner' and k.revoked_at is null)
-     end and not exists (
-       select from operator_actions later
-       where later.subject = $2 and later.action in ('user.changed', 'user.reset', 'user.removed', 'admin-key.revoked')
-         and later.seq > (select coalesce(max(own.seq), 0) from operator_actions own
-           where own.subject = c.addresses[1] and own.action = 'address.proposed' and own.detail ->> 'change' = $3)) as is_trusted
+     end as is_owner
    from address_changes c where c.id = $1`,
-  (id: string, { proposerId, changeId }: { proposerId: string; changeId: string }) => [id, proposerId, changeId],
-  ([row]) => row?.isTrusted === true,
+  (id: string) => [id],
+  ([row]) => row?.isOwner === true,
 );

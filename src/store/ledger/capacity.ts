@@ -35,11 +35,12 @@ const COLUMNS = `p.id, p.network, p.policy, p.max_surcharge_micro, p.created_at,
 /** A project as far as it says how many invoices it can take. `createdAt` is the database's time. */
 export type CapacityProject = Row<typeof columns>;
 
-/** The next 100 projects of a network by id, from the one after `afterId` on. */
+/** The next 100 projects of a network that are not archived, by id, from the one after `afterId` on. */
 export const listCapacityProjects = rowsOf(
   'capacity-projects',
   columns,
-  `select ${COLUMNS} from projects p where p.network = $2 and ($3::uuid is null or p.id > $3) order by p.id limit 100`,
+  `select ${COLUMNS} from projects p
+   where p.network = $2 and p.archived_at is null and ($3::uuid is null or p.id > $3) order by p.id limit 100`,
   (network: Network, afterId: string | null, now: UnixMs) => [new Date(now), network, afterId],
 );
 

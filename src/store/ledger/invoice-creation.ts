@@ -80,7 +80,7 @@ const insertText = (members: string, more: string) => `insert into invoices (id,
    cross join lateral (
      select p.id, p.network from api_keys k join projects p on p.id = k.project_id
      where k.id = m.key_id and k.revoked_at is null and (k.expires_at is null or k.expires_at > m.created_at)
-       and p.id = m.project_id and p.network = m.network and p.policy = m.policy
+       and p.id = m.project_id and p.archived_at is null and p.network = m.network and p.policy = m.policy
        and m.created_at + p.invoice_lifetime_ms * interval '1 millisecond' = m.expires_at limit 1) p
    cross join lateral (
      select from addresses a where a.id = m.address_id and a.project_id = p.id and a.policy = m.policy and a.retired_at is null limit 1) a
@@ -98,7 +98,7 @@ const statements = {
 
 /**
  * Creates invoices in one statement: each as if it were alone, or not at all, in their order. `null`: idempotency key or external id taken, or
- * in use at this moment; none of the words free, the address not in use, another rule, or the key not valid. An error is that of all: none
+ * in use at this moment; none of the words free, the address not in use, another rule, the project archived, or the key not valid. An error is that of all: none
  * is created.
  */
 export async function insertInvoices(

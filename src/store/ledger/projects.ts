@@ -1,5 +1,6 @@
 import type { Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
+import type { UnixMs } from '../../domain/time.ts';
 import { DEFAULT_UNPAID_LIMITS } from '../../domain/unpaid.ts';
 import type { Sql } from '../db/database.ts';
 import { commandOf, rowOf, rowsOf } from '../db/rows-of.ts';
@@ -25,6 +26,7 @@ const columns = {
   network: text<Network>(),
   ...settings,
   createdAt: 'timestamptz',
+  archivedAt: 'timestamptz?',
   seal: sealed(SEALED_PROJECT),
 } as const;
 const COLUMNS = listColumns(columns);
@@ -54,7 +56,7 @@ export async function insertProject(
     project.id,
     project.network,
     ...valuesOf(all),
-    sealOf(SEALED_PROJECT, { ...NO_BRAND, ...all }),
+    sealOf(SEALED_PROJECT, { ...NO_BRAND, ...all, archivedAt: null }),
   ]);
 }
 
@@ -63,9 +65,19 @@ const NO_BRAND = { supportContact: null, returnUrl: null, accent: null, logoId: 
 export const updateProject = commandOf(
   'project-update',
   `update projects set (${listColumns(settings)}, mac) = (${placesFrom(2)}, $${NAMES.length + 2}) where id = $1`,
-  ({ id, network }: Pick<Project, 'id' | 'network'>, project: ProjectSettings) => [
+  ({ id, network, archivedAt }: Pick<Project, 'id' | 'network' | 'archivedAt'>, project: ProjectSettings) => [
     ...[id, ...valuesOf(project)],
-    sealOf(SEALED_PROJECT, { ...project, id, network }),
+    sealOf(SEALED_PROJECT, { ...project, id, network, archivedAt }),
+  ],
+);
+
+/** Archives a project as it was read, or puts it back (`null`). */
+export const archiveProject = commandOf(
+  'project-archive',
+  'update projects set archived_at = $2, mac = $3 where id = $1',
+  (project: Project, archivedAt: UnixMs | null) => [
+    ...[project.id, archivedAt === null ? null : new Date(archivedAt)],
+    sealOf(SEALED_PROJECT, { ...project, archivedAt }),
   ],
 );
 
@@ -89,10 +101,12 @@ export async function lockProject(tx: Sql, id: string): Promise<Project> {
   return row;
 }
 
-/** The oldest 1,000 projects, of these (UUIDs) or of all. */
+/** The oldest 1,000 projects, of these (UUIDs) or of all: those in use, the archived ones, or (`null`) both, which puts those in use first. */
 export const listProjects = rowsOf(
   'project-list',
   columns,
-  `select ${COLUMNS} from projects where $1::uuid[] is null or id = any($1) order by created_at, id limit 1000`,
-  (ids: readonly string[] | null = null) => [ids],
+  `select ${COLUMNS} from projects
+   where ($1::uuid[] is null or id = any($1)) and ($2::bool is null or (archived_at is not null) = $2)
+   order by archived_at is not null, created_at, id limit 1000`,
+  (ids: readonly string[] | null, isArchived: boolean | null) => [ids, isArchived],
 );

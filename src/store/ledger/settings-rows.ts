@@ -4,6 +4,7 @@ import type { Sql } from '../db/database.ts';
 import { rowsOf } from '../db/rows-of.ts';
 import { contentColumn, type SealedTable, sealColumn } from '../db/seal.ts';
 import {
+  SEALED_ACCOUNT_KEY,
   SEALED_ADDRESS,
   SEALED_API_KEY,
   SEALED_CHANNEL,
@@ -21,7 +22,7 @@ const shape = (table: SealedTable) =>
  */
 type SettingRow = Row<ReturnType<typeof shape>>;
 
-/** A kind of settings. `prefix` of the ids as the audit log names them; it names addresses by their text. */
+/** A kind of settings. `prefix` of the ids as the audit log names them; it names addresses by their text, and no account keys. */
 export type SettingTable = {
   table: string;
   prefix: IdPrefix | null;
@@ -35,6 +36,7 @@ export const SETTING_TABLES: readonly SettingTable[] = [
   settingsOf(SEALED_PROJECT, 'prj', { where: 't.network = $1' }),
   settingsOf(SEALED_API_KEY, 'key', { isEnded: 't.revoked_at is not null' }),
   settingsOf(SEALED_ENDPOINT, 'whe'),
+  settingsOf(SEALED_ACCOUNT_KEY, null),
   settingsOf(SEALED_ADDRESS, null, {
     ...{ where: 't.network = $1', isEnded: 't.retired_at is not null', account: `encode(t.account, 'hex')` },
   }),

@@ -105,7 +105,7 @@ export async function fillSandbox(
 
 /** Where no node is configured by mistake, the database may still be one of real money. */
 async function refuseRealLedger(db: Database): Promise<void> {
-  const real = (await listProjects(db, null)).find(({ network }) => !isLocalNetwork(network));
+  const real = (await listProjects(db, null, null)).find(({ network }) => !isLocalNetwork(network));
   if (real === undefined) return;
   throw new AppError('CONFLICT', `the ledger here has a project of ${real.network}: only that of a sandbox is filled`);
 }

@@ -1,0 +1,47 @@
+import type { CreateInvoice } from './types.ts';
+
+/** The checks of what a caller gives, before anything is sent. Each throws a TypeError that says what is wanted. */
+
+/** What is sent for an invoice. The API refuses fields that it does not know. */
+export function readCreate(input: CreateInvoice): CreateInvoice {
+  const { amount, externalId, asset = 'USDT', network = 'TRON' } = Object(input) as CreateInvoice;
+  if (typeof amount !== 'string' || !/^(0|[1-9]\d{0,11})(\.\d{1,6})?$/.test(amount) || !/[1-9]/.test(amount)) {
+    refuse('amount must be a text such as "25.00", greater than 0');
+  }
+  if (asset !== 'USDT' || network !== 'TRON') refuse('only USDT on TRON is taken');
+  return { ...input, amount, asset, network, externalId: readExternalId(externalId) };
+}
+
+export function readKey(options: { idempotencyKey: string }): string {
+  const { idempotencyKey } = Object(options) as typeof options;
+  if (typeof idempotencyKey === 'string' && /^[!-~]{1,255}$/.test(idempotencyKey)) return idempotencyKey;
+  return refuse('idempotencyKey must be 1 to 255 visible ASCII characters; store it first');
+}
+
+export function readExternalId(externalId: string): string {
+  // A lone surrogate would be sent as another character, and so ask for another id.
+  const isText = typeof externalId === 'string' && !/\p{Surrogate}|\0/u.test(externalId);
+  if (isText && /^.{1,200}$/su.test(externalId)) return externalId;
+  return refuse('externalId must be a text of 1 to 200 characters');
+}
+
+export function readId(id: string, kind: 'inv' | 'evt'): string {
+  if (typeof id === 'string' && /^\w{5,100}$/.test(id) && id.startsWith(`${kind}_`)) return id;
+  return refuse(`the id must begin with ${kind}_`);
+}
+
+/** As the query of the request. */
+export function readExpand(expand: 'payment' | readonly 'payment'[] = []): string {
+  const asked = String(expand);
+  if (asked !== '' && asked !== 'payment') refuse('expand must be "payment"');
+  return asked && '?expand=payment';
+}
+
+export function readLimit(limit: number): string {
+  if (Number.isInteger(limit) && limit >= 1 && limit <= 100) return String(limit);
+  return refuse('limit must be a whole number from 1 to 100');
+}
+
+function refuse(message: string): never {
+  throw new TypeError(message);
+}

@@ -1,0 +1,113 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { projectInvoice } from '../domain/event.ts';
+import { decodeId, encodeId, firstIdOf, NIL_UUID } from '../domain/ids.ts';
+import { INVOICE_STATUSES } from '../domain/invoice.ts';
+import { Type } from '../runtime/type.ts';
+import { findInvoicePage } from '../store/ledger/invoice-pages.ts';
+import { findInvoiceByExternalId } from '../store/ledger/invoices.ts';
+import { type FieldError, problemOf } from '../web/problem.ts';
+import { notesOf } from '../web/request-notes.ts';
+import type { ApiDeps } from './api-deps.ts';
+import { callerOf, createGuard } from './guard.ts';
+import { problemResponses } from './problem-responses.ts';
+import { inspectQuery, invalidQuery } from './read-query.ts';
+import { readable } from './readable.ts';
+import { InvoiceListSchema } from './schemas.ts';
+
+const DEFAULT_LIMIT = 50;
+const MAX_LIMIT = 100;
+const LIMIT = /^([1-9][0-9]?|100)$/;
+/** Looked through for a page of one status at most: a few hundredths of a second. */
+const WINDOW = 10_000;
+
+/** `GET /v1/invoices`: the one of an `externalId`, or page after page of all. */
+export function registerInvoiceList(app: FastifyInstance, deps: ApiDeps): void {
+  app.get('/v1/invoices', { ...createGuard(deps), schema }, async (request) => {
+    const { query, errors } = inspectQuery(request, ['externalId', ...FILTERS]);
+    const { externalId } = query;
+    if (externalId === undefined) return list(deps, request, query, errors);
+    const others = FILTERS.filter((field) => query[field] !== undefined);
+    errors.push(...others.map((field) => ({ field, code: 'INVALID_VALUE', message: 'does not go with externalId' })));
+    if (externalId === '') errors.push({ field: 'externalId', code: 'REQUIRED', message: 'is empty' });
+    if (errors.length > 0) throw invalidQuery(errors);
+    return find(deps, request, externalId);
+  });
+}
+
+const FILTERS = ['status', 'createdAfter', 'after', 'limit'];
+
+async function find(deps: ApiDeps, request: FastifyRequest, externalId: string) {
+  const caller = callerOf(request);
+  const isStorable = !externalId.includes('\0') && externalId.isWellFormed();
+  const found = await findInvoiceByExternalId(deps.db, caller.keyId, isStorable ? externalId : '', deps.now());
+  const invoice = readable(found, deps, caller.keyId);
+  if (invoice === null) return { data: [] };
+  // What was asked for is kept nowhere unless it is there: it may be anything.
+  notesOf(request).externalId = invoice.externalId;
+  return { data: [projectInvoice(invoice, deps.publicUrl())] };
+}
+
+type Query = Record<string, string | undefined>;
+
+async function list(deps: ApiDeps, request: FastifyRequest, query: Query, errors: FieldError[]) {
+  const { keyId } = callerOf(request);
+  const { after, limit, status } = readFilter(query, errors);
+  if (errors.length > 0) throw invalidQuery(errors);
+  // One more shows whether there is another page.
+  const window = status === null ? limit + 1 : WINDOW;
+  const page = await findInvoicePage(deps.db, { keyId, after, status, limit: limit + 1, window }, deps.now());
+  if (page === null) {
+    deps.authenticator.forget(keyId);
+    throw problemOf('unauthenticated');
+  }
+  const shown = page.invoices.slice(0, limit);
+  // The next page goes on behind the last one shown or, where too few fit, behind the last one looked at.
+  const last = page.invoices.length > limit ? shown.at(-1)?.id : page.looked === window ? page.last : null;
+  return {
+    data: shown.map((invoice) => projectInvoice(invoice, deps.publicUrl())),
+    next: last == null ? null : encodeId('inv', last),
+  };
+}
+
+/** Adds to `errors` what is wrong. */
+function readFilter({ status, createdAfter, after, limit = String(DEFAULT_LIMIT) }: Query, errors: FieldError[]) {
+  const known = INVOICE_STATUSES.find((each) => each === status) ?? null;
+  if (status !== undefined && known === null)
+    errors.push(wrong('status', `must be one of ${INVOICE_STATUSES.join(', ')}`));
+  const cursor = after === undefined ? NIL_UUID : decodeId('inv', after);
+  if (cursor === null) errors.push(wrong('after', 'must be the "next" of the page before'));
+  const createdMs =
+    createdAfter === undefined ? 0 : DATE_TIME.test(createdAfter) ? Date.parse(createdAfter) : Number.NaN;
+  if (Number.isNaN(createdMs)) errors.push(wrong('createdAfter', 'must be a time such as 2026-09-01T00:00:00Z'));
+  if (!LIMIT.test(limit)) errors.push(wrong('limit', `must be a whole number, 1 to ${MAX_LIMIT}`));
+  const begin = Number.isNaN(createdMs) || createdAfter === undefined ? NIL_UUID : firstIdOf(createdMs);
+  return { status: known, after: cursor !== null && cursor > begin ? cursor : begin, limit: Number(limit) };
+}
+
+const DATE_TIME =
+  /^20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,3})?(Z|[+-][01][0-9]:[0-5][0-9])$/;
+
+function wrong(field: string, message: string): FieldError {
+  return { field, code: 'INVALID_VALUE', message };
+}
+
+const schema = {
+  operationId: 'findInvoices',
+  tags: ['invoices'],
+  summary: 'Find an invoice by your externalId, or list invoices',
+  description:
+    'Without externalId: the invoices of your project, oldest first. Ask again with `after` = `next` until that is null; a page may hold fewer than `limit`, or none, and still have a next one.',
+  security: [{ apiKey: [] }],
+  querystring: Type.Object({
+    externalId: Type.Optional(Type.String({ description: 'Goes with no other parameter' })),
+    status: Type.Optional(Type.Union(INVOICE_STATUSES.map((value) => Type.Literal(value)))),
+    createdAfter: Type.Optional(
+      Type.String({ format: 'date-time', description: 'Only those that were created then or later' }),
+    ),
+    after: Type.Optional(
+      Type.String({ pattern: '^inv_[0-7][0-9a-hjkmnp-tv-z]{25}$', description: 'The `next` of the page before' }),
+    ),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT })),
+  }),
+  response: { 200: InvoiceListSchema, ...problemResponses(400, 401, 429, 500, 503) },
+};

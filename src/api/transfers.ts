@@ -1,0 +1,149 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { describeTransfer } from '../domain/event.ts';
+import { decodeId, encodeId, NIL_UUID } from '../domain/ids.ts';
+import { INVOICE_STATUSES, type InvoiceStatus } from '../domain/invoice.ts';
+import { CAUSE_CODES, type Cause } from '../domain/mismatch.ts';
+import { diagnoseTransfers } from '../payments/mismatch/diagnose-transfers.ts';
+import { Type } from '../runtime/type.ts';
+import { findTransferPage, type ListedTransfer, type TransferKind } from '../store/ledger/transfer-pages.ts';
+import { problemOf } from '../web/problem.ts';
+import type { ApiDeps } from './api-deps.ts';
+import { transferFields } from './event-schemas.ts';
+import { callerOf, createGuard } from './guard.ts';
+import { problemResponses } from './problem-responses.ts';
+import { inspectQuery, invalidQuery } from './read-query.ts';
+
+const DEFAULT_LIMIT = 50;
+const MAX_LIMIT = 100;
+const LIMIT = /^([1-9][0-9]?|100)$/;
+const KINDS = ['unmatched', 'duplicate', 'matched'] as const satisfies readonly TransferKind[];
+
+/** `GET /v1/transfers`: what arrived at the project's addresses, and why it paid nothing. */
+export function registerTransfers(app: FastifyInstance, deps: ApiDeps): void {
+  app.get('/v1/transfers', { ...createGuard(deps), schema }, (request) => list(deps, request));
+}
+
+async function list(deps: ApiDeps, request: FastifyRequest) {
+  const { keyId } = callerOf(request);
+  const { kinds, after, limit } = readFilter(request);
+  // One more shows whether there is another page.
+  const found = await findTransferPage(deps.db, { keyId, after, kinds, limit: limit + 1 }, deps.now());
+  if (found === null) {
+    deps.authenticator.forget(keyId);
+    throw problemOf('unauthenticated');
+  }
+  const shown = found.slice(0, limit);
+  const causes = await diagnoseTransfers(
+    deps.db,
+    shown.flatMap(({ id, kind }) => (kind === 'matched' ? [] : [id])),
+  );
+  const last = found.length > limit ? shown.at(-1) : undefined;
+  return {
+    data: shown.map((transfer) => describe(transfer, causes.get(transfer.id)?.[0])),
+    next: last === undefined ? null : encodeId('trf', last.id),
+  };
+}
+
+function readFilter(request: FastifyRequest) {
+  const { query, errors } = inspectQuery(request, ['kind', 'after', 'limit']);
+  const { kind, after, limit = String(DEFAULT_LIMIT) } = query;
+  const known = KINDS.find((each) => each === kind);
+  if (kind !== undefined && known === undefined) {
+    errors.push({ field: 'kind', code: 'INVALID_VALUE', message: `must be one of ${KINDS.join(', ')}` });
+  }
+  const cursor = after === undefined ? NIL_UUID : decodeId('trf', after);
+  if (cursor === null)
+    errors.push({ field: 'after', code: 'INVALID_VALUE', message: 'must be the "next" of the page before' });
+  if (!LIMIT.test(limit)) {
+    errors.push({ field: 'limit', code: 'INVALID_VALUE', message: `must be a whole number, 1 to ${MAX_LIMIT}` });
+  }
+  if (cursor === null || errors.length > 0) throw invalidQuery(errors);
+  const kinds: readonly TransferKind[] = known === undefined ? ['unmatched', 'duplicate'] : [known];
+  return { kinds, after: cursor, limit: Number(limit) };
+}
+
+function describe({ invoice, kind, ...transfer }: ListedTransfer, cause: Cause | undefined) {
+  const [nearest] = cause?.invoices ?? [];
+  return {
+    ...describeTransfer({ ...transfer, invoiceId: null }),
+    kind,
+    invoice: invoice && nameInvoice(invoice),
+    reason: cause === undefined ? null : { code: cause.code, confidence: cause.confidence },
+    nearestInvoice: nearest === undefined ? null : nameInvoice(nearest),
+  };
+}
+
+function nameInvoice({ id, externalId, status }: { id: string; externalId: string; status: InvoiceStatus }) {
+  return { invoiceId: encodeId('inv', id), externalId, status };
+}
+
+const NamedInvoiceSchema = Type.Object(
+  {
+    invoiceId: Type.String(),
+    externalId: Type.String(),
+    status: Type.Union(INVOICE_STATUSES.map((value) => Type.Literal(value))),
+  },
+  { title: 'NamedInvoice' },
+);
+
+const TransferSchema = Type.Object(
+  {
+    ...transferFields(),
+    kind: Type.Union(
+      KINDS.map((value) => Type.Literal(value)),
+      {
+        description:
+          'unmatched: equals no payable amount. duplicate: equals one that was paid before. matched: paid an invoice.',
+      },
+    ),
+    invoice: Type.Union([Type.Null(), NamedInvoiceSchema], {
+      description: 'The invoice that it paid or, of a duplicate, that was paid before',
+    }),
+    reason: Type.Union([
+      Type.Null(),
+      Type.Object(
+        {
+          code: Type.Union(CAUSE_CODES.map((value) => Type.Literal(value))),
+          confidence: Type.Union([Type.Literal('high'), Type.Literal('medium'), Type.Literal('low')]),
+        },
+        {
+          title: 'MismatchReason',
+          description: 'The likeliest one why it paid nothing. Never certain: codes are added in later releases.',
+        },
+      ),
+    ]),
+    nearestInvoice: Type.Union([Type.Null(), NamedInvoiceSchema], {
+      description:
+        'The invoice that it was probably meant for, by that reason. It did not pay it: decide as a person would.',
+    }),
+  },
+  { title: 'Transfer' },
+);
+
+const schema = {
+  operationId: 'listTransfers',
+  tags: ['transfers'],
+  summary: 'List what arrived and paid nothing, with the likeliest reason',
+  description:
+    'Irreversible transfers to the addresses of your project, oldest first. Ask again with `after` = `next` until that is null; keep the last id, and ask from there later.',
+  security: [{ apiKey: [] }],
+  querystring: Type.Object({
+    kind: Type.Optional(
+      Type.Union(
+        KINDS.map((value) => Type.Literal(value)),
+        { description: 'Without it, unmatched and duplicate' },
+      ),
+    ),
+    after: Type.Optional(
+      Type.String({ pattern: '^trf_[0-7][0-9a-hjkmnp-tv-z]{25}$', description: 'The `next` of the page before' }),
+    ),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT })),
+  }),
+  response: {
+    200: Type.Object(
+      { data: Type.Array(TransferSchema), next: Type.Union([Type.Null(), Type.String()]) },
+      { title: 'TransferList' },
+    ),
+    ...problemResponses(400, 401, 429, 500, 503),
+  },
+};

@@ -1,0 +1,24 @@
+import { AppError } from '../../domain/errors.ts';
+import type { Sql } from './database.ts';
+import { answerOf } from './rows-of.ts';
+
+/** That of Debian 12. Its statements and migrations are tried with it (test/flows/oldest-postgres.test.ts). */
+export const OLDEST_POSTGRES = 15;
+
+const findRelease = answerOf(
+  'server-release',
+  { version: 'text', versionNumber: 'int4' },
+  `select current_setting('server_version') as version, current_setting('server_version_num')::int4 as version_number`,
+  () => [],
+  ([row]) => row ?? null,
+);
+
+/** Error: `CONFIG_INVALID` for a server that is older than what migrations and statements are written for. */
+export async function refuseOldServer(sql: Sql): Promise<void> {
+  const release = await findRelease(sql);
+  if (release === null || release.versionNumber >= OLDEST_POSTGRES * 10_000) return;
+  throw new AppError(
+    'CONFIG_INVALID',
+    `the server of DATABASE_URL is PostgreSQL ${release.version}, and ${OLDEST_POSTGRES} is the oldest that works: upgrade it (pg_upgrade), or name another server. Nothing was changed`,
+  );
+}

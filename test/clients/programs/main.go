@@ -1,0 +1,28 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	quittance "github.com/example/api"
+)
+
+func main() {
+	configuration := quittance.NewConfiguration()
+	configuration.Servers = quittance.ServerConfigurations{{URL: os.Args[1]}}
+	keys := map[string]quittance.APIKey{"apiKey": {Key: os.Args[2]}}
+	ctx := context.WithValue(context.Background(), quittance.ContextAPIKeys, keys)
+	api := quittance.NewAPIClient(configuration).InvoicesAPI
+	order := *quittance.NewCreateInvoice("25.00", "USDT", "TRON", "go-1")
+	created, _, err := api.CreateInvoice(ctx).IdempotencyKey("go-1").CreateInvoice(order).Execute()
+	if err != nil {
+		panic(err)
+	}
+	read, _, err := api.ReadInvoice(ctx, created.InvoiceId).Expand("payment").Execute()
+	if err != nil {
+		panic(err)
+	}
+	_, answer, _ := api.ReadInvoice(ctx, "inv_none").Execute()
+	fmt.Println(created.InvoiceId, read.InvoiceWithPayment.Status, answer.StatusCode)
+}

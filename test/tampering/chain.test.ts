@@ -1,0 +1,54 @@
+import { expect } from 'vitest';
+import { findProducerSets } from '../../src/store/chain/producer-sets.ts';
+import { type Attempt, tryGroup, World } from './world.ts';
+
+const world = new World();
+const LEASE = `update leases set holder = 'thief', epoch = epoch + 1, expires_at = now() + interval '10 years'`;
+
+/** It changes nothing: an order is made and paid afterwards. */
+const harmless =
+  (text: string): Attempt =>
+  async (as) => {
+    await as(text);
+    return { holds: () => world.expectWell() };
+  };
+
+const producersInserted: Attempt = async (as) => {
+  await as(
+    `insert into producer_sets (network, chain_time, replaced_after, reason, producers, nodes)
+     select network, now(), now(), 'operator', producers, nodes from producer_sets where mac is not null limit 1`,
+  );
+  return {
+    named: 'row-changed producer_sets',
+    holds: () => expect(findProducerSets(world.service.db, 'devnet', 3)).rejects.toMatchObject({ code: 'ROW_CHANGED' }),
+    undo: `delete from producer_sets where mac is null; update alarms set resolved_at = now() where kind = 'row-changed'`,
+  };
+};
+
+const producersDeleted: Attempt = async (as, rights) => {
+  if (rights === 'plain') await as('delete from producer_sets');
+  await world.service.stopService();
+  await as('delete from producer_sets');
+  await world.service.restart();
+  return { holds: () => world.expectWell() };
+};
+
+const cursorMoved: Attempt = async (as) => {
+  await as('update chain_cursors set solid_number = solid_number + 100000');
+  return { named: 'chain_cursors', undo: 'update chain_cursors set solid_number = solid_number - 100000' };
+};
+
+tryGroup(
+  world,
+  'chain',
+  { shops: 0, prepare: () => world.expectWell() },
+  {
+    // Whoever follows the network next reads it.
+    34: harmless(`update chain_status set status = '{}'; ${LEASE}`),
+    35: harmless(LEASE),
+    38: harmless('update allocation_hints set position = 900, epoch = 900'),
+    39: producersInserted,
+    40: producersDeleted,
+    42: cursorMoved,
+  },
+);

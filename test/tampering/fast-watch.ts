@@ -1,0 +1,51 @@
+import { randomBytes } from 'node:crypto';
+import { unixMs } from '../../src/domain/time.ts';
+import { startInventoryWatch } from '../../src/payments/inventory/watch-inventory.ts';
+import { createSealNotifier } from '../../src/payments/row-alarm.ts';
+import { createLogger } from '../../src/runtime/log.ts';
+import { createMetrics, type Metrics } from '../../src/runtime/metrics.ts';
+import { openDatabase } from '../../src/store/db/database.ts';
+import { createSeals } from '../../src/store/db/seals.ts';
+import { TEST_KEY_RING } from '../support/key-ring.ts';
+import { eventually } from '../support/service.ts';
+
+export type FastWatch = { metrics: Metrics; lookAgain(): Promise<void>; stop(): Promise<void> };
+
+/**
+ * The watch of the inventory as the leader runs it, but again and again, and later by `aheadMs`: with ten minutes, nothing is too young to be
+ * listed.
+ */
+export function startFastWatch(service: { connectionString: string }, aheadMs = () => 600_000): FastWatch {
+  let looks = 0;
+  const log = createLogger({ level: 'silent' });
+  const network = 'devnet';
+  const metrics = createMetrics();
+  const seals = createSeals({ mode: 'require', onProblem: (problem) => notify(problem) }, async () => TEST_KEY_RING);
+  const db = openDatabase({
+    ...{ connection: service.connectionString, poolSize: 2, applicationName: 'watch', onError: () => undefined, seals },
+  });
+  const now = () => unixMs(Date.now() + aheadMs());
+  const notify = createSealNotifier({ db: () => db, log, now, mode: 'require', networks: [network] });
+  // Each look begins with this question.
+  const sealer = () => {
+    looks += 1;
+    return db.sealer();
+  };
+  const watch = startInventoryWatch({
+    ...{ db: { ...db, sealer }, network, isLeader: () => true, pauseMs: 20, random: randomBytes, now, log, metrics },
+  });
+  return {
+    metrics,
+    lookAgain: async () => {
+      const before = looks;
+      await eventually(
+        async () => looks,
+        (times) => times >= before + 2,
+      );
+    },
+    stop: async () => {
+      await watch.stop();
+      await db.close();
+    },
+  };
+}

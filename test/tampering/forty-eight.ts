@@ -1,0 +1,62 @@
+/**
+ * The 48 tamperings of docs/security.md, and what comes of each: `plain` with the rights of the service's own user, `owner` as the owner of the
+ * tables, past every trigger and reference. Addresses are signed and enforced, and seals are required.
+ *
+ * - `prevented`: the database, or a restore, refuses it.
+ * - `harmless`: it changes nothing that anybody is shown, paid or told.
+ * - `found`: what it concerns is shown, paid and told nowhere, and within a minute an alarm names the row.
+ */
+export type Outcome = 'prevented' | 'harmless' | 'found' | 'silent';
+export type Group = 'orders' | 'settings' | 'told' | 'chain' | 'schema' | 'storage';
+type Line = readonly [number: number, group: Group, what: string, plain: Outcome, owner: Outcome];
+
+export const FORTY_EIGHT: readonly Line[] = [
+  [1, 'orders', 'text of an address', 'prevented', 'found'],
+  [2, 'orders', 'text and account of an address', 'prevented', 'found'],
+  [3, 'settings', 'an address into the pool', 'found', 'found'],
+  [4, 'settings', 'the honest addresses out of the pool', 'found', 'found'],
+  [5, 'orders', 'address of an order', 'prevented', 'found'],
+  [6, 'orders', 'what is to be paid', 'prevented', 'found'],
+  [7, 'orders', 'what was asked for', 'prevented', 'found'],
+  [8, 'orders', 'links of two orders swapped', 'prevented', 'found'],
+  [9, 'orders', 'deadline of an order', 'prevented', 'found'],
+  [10, 'orders', '`PAID` alone', 'prevented', 'found'],
+  [11, 'orders', '`PAID` with a transfer that never was', 'found', 'found'],
+  [12, 'orders', 'a payment deleted, `PAID` taken back', 'prevented', 'found'],
+  [13, 'orders', '`PAID` left, the transfer kept', 'prevented', 'found'],
+  [14, 'orders', 'an order deleted', 'prevented', 'found'],
+  [15, 'told', 'an event made up', 'found', 'found'],
+  [16, 'told', 'an event rewritten', 'prevented', 'found'],
+  [17, 'settings', 'an API key inserted', 'found', 'found'],
+  [18, 'settings', 'the digest of an API key replaced', 'prevented', 'found'],
+  [19, 'settings', 'a revocation taken back', 'prevented', 'found'],
+  [20, 'settings', 'the URL of a webhook', 'found', 'found'],
+  [21, 'settings', 'a URL of the own network', 'found', 'found'],
+  [22, 'settings', 'a sealed secret moved', 'found', 'found'],
+  [23, 'settings', 'a sealed secret ended or deleted', 'found', 'found'],
+  [24, 'settings', 'a secret planted as plain text', 'prevented', 'found'],
+  [25, 'told', 'a receipt key inserted', 'found', 'found'],
+  [26, 'told', 'what operators did made up, or changed', 'found', 'found'],
+  [27, 'told', 'an alarm closed', 'found', 'found'],
+  [28, 'told', 'an alarm made up', 'found', 'found'],
+  [29, 'settings', 'links of a project', 'found', 'found'],
+  [30, 'settings', 'a script as a link', 'found', 'found'],
+  [31, 'settings', 'markup in a name', 'found', 'found'],
+  [32, 'settings', 'markup as a logo', 'found', 'found'],
+  [33, 'settings', 'policy or surcharge', 'found', 'found'],
+  [34, 'chain', 'status of the chain', 'harmless', 'harmless'],
+  [35, 'chain', 'a lease', 'harmless', 'harmless'],
+  [36, 'schema', 'the mark of a closed ledger', 'prevented', 'found'],
+  [37, 'schema', 'the trigger of a closed ledger', 'prevented', 'found'],
+  [38, 'chain', 'hints', 'harmless', 'harmless'],
+  [39, 'chain', 'a set of producers inserted', 'found', 'found'],
+  [40, 'chain', 'sets of producers deleted', 'prevented', 'harmless'],
+  [41, 'settings', 'an account key inserted', 'found', 'found'],
+  [42, 'chain', 'the cursor moved', 'found', 'found'],
+  [43, 'schema', 'a trigger dropped', 'prevented', 'found'],
+  [44, 'schema', 'a trigger emptied', 'prevented', 'found'],
+  [45, 'schema', 'a trigger planted', 'prevented', 'found'],
+  [46, 'schema', 'a unique constraint dropped', 'prevented', 'found'],
+  [47, 'schema', 'triggers left disabled', 'prevented', 'found'],
+  [48, 'storage', 'a backup edited', 'prevented', 'prevented'],
+];

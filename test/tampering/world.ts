@@ -1,0 +1,229 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { decodeId } from '../../src/domain/ids.ts';
+import { createLogger } from '../../src/runtime/log.ts';
+import { startSecretWatch } from '../../src/webhooks/watch-secrets.ts';
+import { runSql } from '../contract/sql.ts';
+import { type GuardedService, openGuardedService } from '../manifest/guarded-service.ts';
+import { addTestEndpoint, TEST_KEY_RING } from '../support/key-ring.ts';
+import {
+  call,
+  createInvoice,
+  createTestProject,
+  eventually,
+  inboxOf,
+  type TestProject,
+  untilStatus,
+} from '../support/service.ts';
+import { type FastWatch, startFastWatch } from './fast-watch.ts';
+import { FORTY_EIGHT, type Group, type Outcome } from './forty-eight.ts';
+
+/** A project with a signed address and an endpoint, which one attempt is made on. `endpointId`: a UUID. */
+export type Shop = TestProject & { endpointId: string };
+export type Order = { invoiceId: string; checkoutUrl: string; uuid: string; shop: Shop };
+type Rights = 'plain' | 'owner';
+
+/** How an attempt ends that the database did not refuse. `named`: what an alarm must name; without it, it must be harmless. */
+type Aftermath = { holds?(): Promise<void>; named?: string; undo?: string };
+/** `as` says something to the database with the rights of the attempt. */
+export type Attempt = (as: (text: string, values?: unknown[]) => Promise<void>, rights: Rights) => Promise<Aftermath>;
+
+export class World {
+  #shops: Shop[] = [];
+  #watch!: FastWatch;
+  #stops: (() => Promise<unknown>)[] = [];
+  service!: GuardedService;
+  dataDir = '';
+
+  /** The service with signed addresses and required seals, and watches that look all the time. */
+  async open(shops: number): Promise<void> {
+    this.dataDir = await mkdtemp(join(tmpdir(), 'quittance-tampering-'));
+    this.#stops.push(() => rm(this.dataDir, { recursive: true, force: true }));
+    const { dataDir } = this;
+    const service = await openGuardedService('warn', { rowMacs: 'require', dataDir });
+    this.service = service;
+    this.#stops.push(() => service.stop());
+    const entries: Record<string, object> = {};
+    const vouch = ({ projectId, addresses }: TestProject) => {
+      entries[projectId] = { addresses, maxSurcharge: '0.01', policy: 'tail', xpubs: [] };
+    };
+    vouch(service.project);
+    for (let n = 0; n < shops; n += 1) {
+      const project = await createTestProject(service.db);
+      const { id: endpointId } = await addTestEndpoint(service.db, {
+        ...{ projectId: project.id, url: service.inboxUrl, secret: service.webhookSecret },
+      });
+      vouch(project);
+      this.#shops.push({ ...project, endpointId });
+    }
+    await service.vouchFor([], { networks: { devnet: entries as never } });
+    service.enforce();
+    await service.restart();
+    this.#watch = startFastWatch(service);
+    this.#stops.push(() => this.#watch.stop());
+    const secrets = startSecretWatch({
+      ...{ db: service.db, keyRing: TEST_KEY_RING, log: createLogger({ level: 'silent' }), networks: ['devnet'] },
+      ...{ tryReceiptKey: async () => null, checkMs: 50 },
+    });
+    this.#stops.push(() => secrets.stop());
+  }
+
+  async close(): Promise<void> {
+    for (const stop of this.#stops.splice(0).reverse()) await stop();
+  }
+
+  /** One that nobody has tampered with. */
+  shop(): Shop {
+    const shop = this.#shops.pop();
+    if (shop === undefined) throw new Error('the world has no more shops: open it with more');
+    return shop;
+  }
+
+  async order(shop = this.shop()): Promise<Order> {
+    const { status, body } = await createInvoice(this.service, { apiKey: shop.apiKey });
+    expect([status, body]).toMatchObject([201, {}]);
+    return { ...body, uuid: decodeId('inv', body.invoiceId) ?? '', shop };
+  }
+
+  async pay({ invoiceId, shop }: Order): Promise<void> {
+    const { body } = await this.read({ invoiceId, shop });
+    const amountMicro = BigInt(String(body.payment.payableAmount).replace('.', ''));
+    const { address: to } = body.payment;
+    const { usdtContract: contract } = this.service.devnet;
+    await this.service.payer.transfer({ contract, to, amountMicro });
+  }
+
+  async paidOrder(): Promise<Order> {
+    const order = await this.order();
+    await this.pay(order);
+    this.service.devnet.mineUntilSolid();
+    await this.untilPaid(order);
+    return order;
+  }
+
+  /** Whether the API says so or not: what it tells of it may be suspended. */
+  async untilPaid({ uuid }: Order): Promise<void> {
+    await eventually(
+      () => runSql(this.service, `select from invoices where id = $1 and status = 'PAID'`, [uuid]),
+      ({ length }) => length === 1,
+    );
+  }
+
+  read({ invoiceId, shop }: Pick<Order, 'invoiceId' | 'shop'>) {
+    const headers = { 'x-api-key': shop.apiKey };
+    return call(`${this.service.url}/v1/invoices/${invoiceId}?expand=payment`, { headers });
+  }
+
+  /** An order of the project of the service is made, paid and told. */
+  async expectWell(): Promise<void> {
+    const { body } = await createInvoice(this.service);
+    await this.pay({ ...body, uuid: '', shop: this.service.project as Shop });
+    this.service.devnet.mineUntilSolid();
+    await untilStatus(this.service, body.invoiceId, 'PAID');
+    await eventually(
+      () => inboxOf(this.service, body.invoiceId),
+      (told) => told.some(({ body: event }) => event?.type === 'invoice.paid'),
+    );
+  }
+
+  /** Neither the shop nor the payer is shown the order. */
+  async expectShownToNobody(order: Order): Promise<void> {
+    const answer = await this.read(order);
+    expect(answer).toMatchObject({ status: 503 });
+    const page = await fetch(order.checkoutUrl);
+    const html = await page.text();
+    expect([page.status, html.includes(order.shop.addresses[0] ?? '')]).toEqual([503, false]);
+    expect(html).toContain('Do not pay');
+    expect((await fetch(`${order.checkoutUrl}/receipt.json`)).status).not.toBe(200);
+  }
+
+  /** The words of all open alarms. */
+  async alarms(): Promise<string[]> {
+    const rows = await runSql(
+      this.service,
+      'select kind, subject, detail from alarms where resolved_at is null order by kind, subject',
+    );
+    return rows.map(({ kind, subject, detail }) => `${kind} ${subject} ${detail}`);
+  }
+
+  /** Until the watches have looked at everything once more. */
+  async lookAgain(): Promise<void> {
+    await this.#watch.lookAgain();
+  }
+
+  async asOwner(text: string, values: unknown[] = []): Promise<void> {
+    const client = new pg.Client({ connectionString: this.service.ownerString });
+    await client.connect();
+    // No trigger and no reference is looked at, and none is switched off, which would be an alarm of its own.
+    await client.query('set session_replication_role = replica');
+    await client.query(text, values).finally(() => client.end());
+  }
+
+  async asService(text: string, values: unknown[] = []): Promise<void> {
+    const client = new pg.Client({ connectionString: this.service.connectionString });
+    await client.connect();
+    await client.query(text, values).finally(() => client.end());
+  }
+
+  /** What comes of an attempt. */
+  async outcomeOf(attempt: Attempt, rights: Rights): Promise<Outcome> {
+    const as = (text: string, values: unknown[] = []) =>
+      rights === 'owner' ? this.asOwner(text, values) : this.asService(text, values);
+    let after: Aftermath;
+    try {
+      after = await attempt(as, rights);
+    } catch (error) {
+      if (isRefusal(error)) return 'prevented';
+      throw error;
+    }
+    const { named, holds, undo } = after;
+    await holds?.();
+    if (named !== undefined) await this.untilNamed(named);
+    if (undo !== undefined) await this.asOwner(undo);
+    return named === undefined ? 'harmless' : 'found';
+  }
+
+  /** Half a minute later, which is how often the slowest watch looks. */
+  async untilNamed(text: string): Promise<void> {
+    this.service.clock.advance(30_000);
+    await eventually(
+      () => this.alarms(),
+      (alarms) => alarms.some((alarm) => alarm.includes(text)),
+    );
+  }
+}
+
+/** Rights, constraints, what keeps rows as they are, and a backup that is refused. */
+function isRefusal(error: unknown): boolean {
+  const code = String((error as { code?: unknown }).code);
+  return code === '42501' || code.startsWith('23') || code.startsWith('QT') || code === 'BACKUP_TAMPERED';
+}
+
+/** Tries each tampering of a group with both rights; `attempts` by their numbers. */
+export function tryGroup(
+  world: World,
+  group: Group,
+  { shops, prepare }: { shops: number; prepare?(): Promise<void> },
+  attempts: Readonly<Record<number, Attempt>>,
+): void {
+  beforeAll(async () => {
+    await world.open(shops);
+    await prepare?.();
+    await world.lookAgain();
+    expect(await world.alarms()).toEqual([]);
+  });
+  afterAll(() => world.close());
+  const lines = FORTY_EIGHT.filter(([, of]) => of === group);
+  const tries = lines.flatMap(([number, , what, plain, owner]) => [
+    { number, what, rights: 'plain', outcome: plain } as const,
+    { number, what, rights: 'owner', outcome: owner } as const,
+  ]);
+  test.each(tries)('$number, $what, with the rights "$rights": $outcome', async ({ number, rights, outcome }) => {
+    const attempt = attempts[number];
+    if (attempt === undefined) throw new Error(`nobody tries ${number}`);
+    expect(await world.outcomeOf(attempt, rights)).toBe(outcome);
+  });
+}
