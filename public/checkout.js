@@ -1,5 +1,5 @@
 // Keeps the payer's page up to date, copies exactly the shown strings, and asks for answers without leaving the page. Without it
-// the page works by its links and forms.
+// the page works by its links and forms. Safari 13 and Chrome 80 run it.
 const POLL_MS = 3000;
 const MAX_PAUSE_MS = 30_000;
 // A request that hangs on a sleeping connection must not keep the page old.
@@ -17,11 +17,14 @@ const find = (selector, within = document) => within.querySelector(selector);
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 const invoice = find('#invoice');
 const said = find('#said');
-const local = new Intl.DateTimeFormat(lang === 'en' ? 'en-GB' : lang, {
-  dateStyle: 'medium',
-  timeStyle: 'short',
-  hourCycle: new Intl.DateTimeFormat(undefined, { hour: 'numeric' }).resolvedOptions().hourCycle,
-});
+const put = (element, nodes = []) => {
+  element.textContent = '';
+  element.append(...nodes);
+};
+const { hourCycle } = new Intl.DateTimeFormat(undefined, { hour: 'numeric' }).resolvedOptions();
+const CLOCK = { hour: hourCycle === 'h23' ? '2-digit' : 'numeric', minute: '2-digit', hourCycle };
+const DATE = { day: 'numeric', month: 'short', year: 'numeric' };
+const local = (date, look) => new Intl.DateTimeFormat(lang === 'en' ? 'en-GB' : lang, look).format(date);
 
 // The time of the server when this page began to count: the clock of the device may be wrong.
 let start;
@@ -41,7 +44,12 @@ function duration(ms) {
       : minutes < 2880
         ? [Math.floor(minutes / 60), 'hour']
         : [Math.floor(minutes / 1440), 'day'];
-  return new Intl.NumberFormat(lang, { style: 'unit', unit, unitDisplay: 'long' }).format(count);
+  try {
+    return new Intl.NumberFormat(lang, { style: 'unit', unit, unitDisplay: 'short' }).format(count);
+  } catch {
+    // Safari before 14.1 knows no units. Their international signs need no translation.
+    return `${count} ${{ minute: 'min', hour: 'h', day: 'd' }[unit]}`;
+  }
 }
 
 function tick() {
@@ -57,7 +65,7 @@ function tick() {
 function enhance(within) {
   for (const element of all('[data-copy],[data-print]', within)) element.hidden = false;
   for (const time of all('time', within)) {
-    time.textContent = local.format(new Date(time.dateTime));
+    time.textContent = local(new Date(time.dateTime), 'clock' in time.dataset ? CLOCK : { ...DATE, ...CLOCK });
     time.title = `${time.dateTime.slice(0, 16).replace('T', ' ')} UTC`;
   }
   for (const element of all('.unscripted', within)) element.hidden = true;
@@ -81,7 +89,8 @@ function sayConnection() {
   let shown = find('span', line);
   if (!shown) {
     shown = document.createElement('span');
-    line.prepend(shown, ' ');
+    // Chinese and Japanese have no space behind a full stop.
+    line.prepend(shown, texts.updatesItself.endsWith('。') ? '' : ' ');
   }
   const text = isCutOff ? texts.noConnection : texts.updatesItself;
   if (shown.textContent === text) return;
@@ -109,8 +118,8 @@ function apply({ version, state, title, now, parts }) {
     if (fresh.innerHTML === shown[name]) continue;
     shown[name] = fresh.innerHTML;
     // What was said of a transaction before may no longer be so.
-    if (name === 'status') find('#transaction-answer').replaceChildren();
-    part.replaceChildren(fresh.content);
+    if (name === 'status') put(find('#transaction-answer'));
+    put(part, [fresh.content]);
     enhance(part);
   }
   // Last, for what is not shown must be told again.
@@ -121,7 +130,7 @@ function apply({ version, state, title, now, parts }) {
 }
 
 // Only a language that was chosen by hand is asked for; else the browser says again what it prefers.
-const asked = new URLSearchParams(location.search).get('lang') ?? '';
+const asked = new URLSearchParams(location.search).get('lang') || '';
 const query = () => `?${new URLSearchParams({ lang: asked, v: invoice.dataset.version })}`;
 
 let stream;
@@ -186,21 +195,28 @@ function later() {
   if (!isPaid()) timer = setTimeout(refresh, pause);
 }
 
+async function request(url, options, own = new AbortController()) {
+  const limit = setTimeout(() => own.abort(), TIMEOUT_MS);
+  try {
+    const response = await fetch(url, { ...options, signal: own.signal });
+    return { status: response.status, text: await response.text() };
+  } finally {
+    clearTimeout(limit);
+  }
+}
+
 // The newest round wins: waking up does not wait for a request that fell asleep.
 async function refresh() {
   if (isPaid()) return;
   clearTimeout(timer);
   if (controller) controller.abort();
   const mine = ++round;
-  const own = new AbortController();
-  controller = own;
-  const limit = setTimeout(() => own.abort(), TIMEOUT_MS);
+  controller = new AbortController();
   try {
-    const response = await fetch(`${path}/parts${query()}`, { cache: 'no-store', signal: own.signal });
-    if (!response.ok) throw new Error(`status ${response.status}`);
-    const message = response.status === 204 ? null : await response.json();
+    const { status, text } = await request(`${path}/parts${query()}`, { cache: 'no-store' }, controller);
+    if (status !== 200 && status !== 204) throw new Error(`status ${status}`);
     if (mine !== round) return;
-    if (message) apply(message);
+    if (text) apply(JSON.parse(text));
     failures = 0;
     setCutOff(false);
     if (!stream && !document.hidden && performance.now() >= streamAfter) connect();
@@ -210,8 +226,6 @@ async function refresh() {
     failures++;
     if (failures > 1) setCutOff(true);
     if (!stream) later();
-  } finally {
-    clearTimeout(limit);
   }
 }
 
@@ -226,7 +240,7 @@ async function copy(button) {
   const { copy: text, from } = button.dataset;
   const isCopied = await write(text, find(`#${from}`));
   announce(isCopied ? texts.copiedText.replace('{text}', () => text) : texts.notCopied);
-  button.dataset.label ??= button.textContent;
+  if (!button.dataset.label) button.dataset.label = button.textContent;
   button.textContent = isCopied ? texts.copied : texts.selected;
   clearTimeout(button.timer);
   button.timer = setTimeout(() => {
@@ -251,45 +265,40 @@ async function write(text, shown) {
 // A form is answered by the whole page, of which only the answer is put here.
 async function ask(form) {
   // A button that is disabled meanwhile would lose the focus.
-  if (form.ariaBusy) return;
-  form.ariaBusy = 'true';
+  if (form.hasAttribute('aria-busy')) return;
+  form.setAttribute('aria-busy', 'true');
   const { name } = form.elements[0];
   const entered = new FormData(form);
   const answer = find(`#${name}-answer`);
   const { status } = shown;
   answer.textContent = texts.searching;
   try {
-    const response = await fetch(form.action, {
-      method: 'POST',
-      body: new URLSearchParams(entered),
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-    });
+    const { text } = await request(form.action, { method: 'POST', body: new URLSearchParams(entered) });
     // Its style has the nonce of another answer, of which browsers complain.
-    const text = (await response.text()).replace(/<style.*?<\/style>/s, '');
-    const page = new DOMParser().parseFromString(text, 'text/html');
+    const page = new DOMParser().parseFromString(text.replace(/<style.*?<\/style>/s, ''), 'text/html');
     if (shown.status !== status) {
       // It was asked before what the page says now.
-      form.ariaBusy = null;
+      form.removeAttribute('aria-busy');
       return ask(form);
     }
-    answer.replaceChildren(...find(`#${answer.id}`, page).childNodes);
+    put(answer, find(`#${answer.id}`, page).childNodes);
     enhance(answer);
     if (find('[data-may-send]', answer)) mayTryAgain(entered.get(name));
   } catch {
     answer.textContent = texts.notAnswered;
   }
-  form.ariaBusy = null;
+  form.removeAttribute('aria-busy');
 }
 
 function wallet() {
-  return window.tronLink?.tronWeb || window.tronWeb;
+  return (window.tronLink && window.tronLink.tronWeb) || window.tronWeb;
 }
 
 // What a wallet did in this tab, and with which transaction: neither a reload nor another language forgets.
 let told = {};
 function recall() {
   try {
-    return JSON.parse(sessionStorage.getItem(path)) ?? told;
+    return JSON.parse(sessionStorage.getItem(path)) || told;
   } catch {
     return told;
   }
@@ -350,7 +359,7 @@ async function payWithWallet(box) {
   let txId;
   tellOutcome(box, 'wait');
   try {
-    if (!wallet()?.defaultAddress.base58) await window.tronLink.request({ method: 'tron_requestAccounts' });
+    if (!wallet() || !wallet().defaultAddress.base58) await window.tronLink.request({ method: 'tron_requestAccounts' });
     const web = wallet();
     const { blockID } = await web.trx.getBlockByNumber(0);
     if (blockID !== genesis) {
@@ -370,7 +379,8 @@ async function payWithWallet(box) {
       const builder = web.transactionBuilder;
       // What would fail on the chain, for there is too little USDT, is not sent.
       const trial = await builder.triggerConstantContract(...call());
-      if (!trial.result.result || trial.transaction.ret?.[0]?.ret === 'FAILED') throw trial;
+      const [failure] = trial.transaction.ret || [];
+      if (!trial.result.result || (failure && failure.ret === 'FAILED')) throw trial;
       const { transaction } = await builder.triggerSmartContract(...call());
       stillWanted(box);
       const signed = await web.trx.sign(transaction);

@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
 import { PACKAGE_ROOT } from '../runtime/package-root.ts';
 import { sendCompressed } from './send-compressed.ts';
+import { shrinkScript, shrinkStyle } from './shrink.ts';
 
 const PUBLIC = new URL('public/', PACKAGE_ROOT);
 
@@ -12,10 +13,13 @@ const TYPES = { css: 'text/css', js: 'text/javascript' } as const;
 /** A file that pages load. `url` changes with the content. */
 export type Asset = { text: string; version: string; path: string; url: string; type: string };
 
-/** Reads an asset at start: the files are small, and a missing file should be noticed then. Every style sheet begins with `tokens.css`. */
+/**
+ * Reads an asset at start: the files are small, and a missing file should be noticed then. Every style sheet begins with `tokens.css`.
+ * What is only for those who read the source is not sent.
+ */
 export function readAsset(name: `${string}.${keyof typeof TYPES}`): Asset {
   const read = (file: string) => readFileSync(new URL(file, PUBLIC), 'utf8');
-  const text = name.endsWith('.css') ? read('tokens.css') + read(name) : read(name);
+  const text = name.endsWith('.css') ? shrinkStyle(read('tokens.css') + read(name)) : shrinkScript(read(name));
   const version = createHash('sha256').update(text).digest('hex').slice(0, 12);
   const path = `/assets/${name}`;
   const type = `${name.endsWith('.js') ? TYPES.js : TYPES.css}; charset=utf-8`;

@@ -3,16 +3,15 @@ import { type Html, html } from './html.ts';
 
 /** White modules around the code: the standard asks for 4, and scanners in dark rooms need them. */
 const QUIET_MODULES = 4;
-/** Whole pixels, so that the edges stay sharp: an address has 29 modules a side, with the quiet zone 37, so 185 pixels. */
-const PIXELS_PER_MODULE = 5;
 
 /**
  * The QR code of an address as an SVG, black on white in every colour scheme, because scanners expect that. It holds the bare address and
- * nothing else: wallets disagree about everything else. It is a single path; the runs of each row are strokes.
+ * nothing else: wallets disagree about everything else. It is a single path; the runs of each row are strokes. `modulePixels` is whole, so
+ * that the edges stay sharp: an address has 29 modules a side, with the quiet zone 37.
  */
-export function renderQr(address: string, label: string): Html {
+export function renderQr(address: string, label: string, modulePixels = 5): Html {
   const { size, path } = drawn.get(address) ?? draw(address);
-  const pixels = size * PIXELS_PER_MODULE;
+  const pixels = size * modulePixels;
   // Colours are attributes, for the Content-Security-Policy forbids inline style, and a page without its style sheet must scan too.
   return html`<svg class="qr" role="img" aria-label="${label}" width="${pixels}" height="${pixels}" viewBox="0 0 ${size} ${size}" shape-rendering="crispEdges"><path fill="#fff" d="M0 0h${size}v${size}H0z"/><path stroke="#000" d="${path}"/></svg>`;
 }

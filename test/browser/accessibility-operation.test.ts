@@ -37,11 +37,11 @@ describe('with the keyboard only', () => {
     'Language: English',
     'Copy the amount',
     'Copy the address',
+    'I have paid, but this page does not show itLook up another transaction',
     'Open in a wallet',
     'Paying from an exchange?',
     'Check the address that you copied',
     'Check now',
-    'I have paid, but this page does not show itLook up another transaction',
     'help@shop.example',
     'Return to Café “Zur Post” & Söhne',
   ];
@@ -151,9 +151,9 @@ test('time that runs down is shown and not announced', async () => {
     beforeOpening: (page) => page.clock.install(),
   });
   await page.evaluate(LISTEN);
-  await page.locator('#when', { hasText: '12 minutes left.' }).waitFor();
+  await page.locator('#left', { hasText: '12 min left' }).waitFor();
   await page.clock.runFor(40_000);
-  await page.locator('#when', { hasText: '11 minutes left.' }).waitFor();
+  await page.locator('#left', { hasText: '11 min left' }).waitFor();
   expect(await page.evaluate('announced')).toEqual([]);
   await close();
 });

@@ -175,7 +175,7 @@ test('colours that the reader forces keep the edges of controls, the emphasis an
     page.evaluate(`getComputedStyle(document.querySelector('${selector}')).${property}`);
   expect(await style('#amount b', 'fontWeight')).toBe('700');
   expect(await style('#amount b', 'textDecorationLine')).toBe('underline');
-  for (const selector of ['[data-copy]', 'input', '.network']) {
+  for (const selector of ['[data-copy]', 'input', '.sum']) {
     expect(await style(selector, 'borderTopStyle'), selector).toBe('solid');
     expect(await style(selector, 'borderTopWidth'), selector).toBe('1px');
   }

@@ -36,6 +36,7 @@ const CODES = [
   'failed',
   'no_usdt_transfer',
   'not_found',
+  'orphaned',
   'not_tron',
   'not_a_transaction_id',
   'unavailable',
@@ -201,7 +202,10 @@ describe('an answer out of a closed set of causes, each with its figures', () =>
     service.devnet.fork({ depth: 1, keepTransactions: false });
     await untilStatus(service, invoice.invoiceId, 'PENDING');
     service.clock.advance(60_000);
-    expect((await answerTo(invoice, transaction)).code).toBe('not_found');
+    expect((await answerTo(invoice, transaction)).code).toBe('orphaned');
+    // Of another transaction that nobody knows, and to another invoice, nothing is said of it.
+    expect((await answerTo(invoice, 'fe'.repeat(32))).code).toBe('not_found');
+    expect((await answerTo(await newInvoice(), transaction)).code).toBe('not_found');
     const again = await pay(invoice, 'exact');
     await settle();
     service.clock.advance(60_000);

@@ -79,6 +79,9 @@ const OUTCOMES: Record<Scenario, (payable: bigint) => { status: string; ledger: 
   fee: (payable) => ({ status: 'PENDING', ledger: [['unmatched', payable - 1_000_000n]] }),
   over: (payable) => ({ status: 'PENDING', ledger: [['unmatched', payable + 1_000_000n]] }),
   rounded: (payable) => ({ status: 'PENDING', ledger: [['unmatched', ((payable + 5_000n) / 10_000n) * 10_000n]] }),
+  'rounded-3': (payable) => ({ status: 'PENDING', ledger: [['unmatched', payable - (payable % 1000n)]] }),
+  'rounded-4': (payable) => ({ status: 'PENDING', ledger: [['unmatched', payable - (payable % 100n)]] }),
+  'below-minimum': () => ({ status: 'PENDING', ledger: [['unmatched', 50_000_000n]] }),
   'requested-amount': () => ({ status: 'PENDING', ledger: [['unmatched', 25_000_000n]] }),
   typo: (payable) => ({
     status: 'PENDING',

@@ -29,6 +29,7 @@ export const LOOKUP_ANSWERS: readonly LookupAnswer[] = [
   { code: 'exact_not_recorded', ...EXACT },
   { code: 'before_invoice', ...EXACT, invoiceCreatedAt: '2026-09-01T12:00:00.000Z' },
   ...(['short', 'over'] as const).flatMap((code) => LIKELY.map((likely) => ({ code, ...WRONG, likely }))),
+  { code: 'orphaned', checkAgainSeconds: 60 },
   { code: 'other_address', ...PLACED, to: CONTRACT, amount: '5.000000' },
   { code: 'other_token', ...PLACED, contract: CONTRACT },
   ...(['out_of_energy', 'out_of_time', 'reverted', 'other'] as const).map(

@@ -229,6 +229,7 @@ test('whatever a node says, the answer is one of the closed set or a refusal', a
     status: 'PENDING' as const,
     createdAt: unixMs(0),
     payingTxId: null,
+    wasSighted: false,
     solidNumber: 1,
     head: newest.head,
   };

@@ -40,11 +40,19 @@ test.each<[LookupAnswer, string[]]>([
   [find('no_usdt_transfer', { toAddress: true }), ['12.500000 TRX to the right address', 'Contact Test shop']],
   [find('no_usdt_transfer', { moved: 'trx', toAddress: false }), ['12.500000 TRX to another address']],
   [find('not_found'), ['look again in 1 minute', 'internal or off-chain']],
+  [find('orphaned'), ['waits to be mined again', 'Do not send again.']],
   [find('not_tron', { looksLike: 'solana' }), ['of Solana, not of TRON']],
   [find('not_a_transaction_id', { looksLike: 'part-of-an-id' }), ['12 characters of 64']],
   [find('unavailable'), ['Your payment is safe. Try again in 5 seconds.']],
 ])('$0.code is told in words, with its figures', (answer, texts) => {
   for (const text of texts) expect(read(answer)).toContain(text);
+});
+
+test.each(LOOKUP_ANSWERS)('$code: who is told to contact the merchant is told where, and nobody else', (answer) => {
+  const brand = { supportContact: 'help@shop.example' };
+  const page = checkoutPage('waiting', { brand });
+  const text = renderAnswer(page, answer).html;
+  expect(text.includes('href="mailto:help@shop.example"')).toBe(/Contact <bdi>|contact <bdi>|ID to <bdi>/.test(text));
 });
 
 test.each<[Parameters<typeof checkoutPage>[0], number, string]>([
@@ -89,7 +97,7 @@ test.each(LANGUAGES.map(({ code }) => code))(
     const texts = [...LOOKUP_ANSWERS.map((answer) => renderAnswer(page, answer)), renderLimited(page, 7)].map(
       ({ html }) => html,
     );
-    expect(texts.filter((text) => /[{}]|\*\*|undefined|null|<p[^>]*>\s*<\/p>/.test(text))).toEqual([]);
+    expect(texts.filter((text) => /[{}]|\*\*|undefined|\bnull\b|<p[^>]*>\s*<\/p>/.test(text))).toEqual([]);
     // Each detail has words of its own, but for what is said alike of second payments, of other tokens, and of nothing.
     expect(new Set(texts).size).toBe(texts.length - 3);
     for (const text of texts) {

@@ -1,6 +1,7 @@
 import { assertNever } from '../../domain/assert-never.ts';
 import type { GeneralAnswer, LookupAnswer } from '../../domain/lookup/lookup.ts';
 import { type Html, html } from '../../web/html.ts';
+import { renderSupport } from '../page/brand-links.ts';
 import type { Page } from '../page/page-state.ts';
 import { ltr, renderMerchant, trimZeros } from '../page/pieces.ts';
 import type { Words } from '../words/words.ts';
@@ -10,7 +11,10 @@ export function renderAnswer(page: Page, answer: LookupAnswer): Html {
   const { status, hadPayment } = page.invoice;
   const isWaiting = (status === 'PENDING' || status === 'EXPIRED') && !hadPayment;
   const reminder = isWaiting && PAYS_NOTHING.has(answer.code) ? html`<p>${page.words.say('stillWaits')}</p>` : null;
-  return html`${renderWhatItIs(page, answer)}${reminder}`;
+  const whatItIs = renderWhatItIs(page, answer);
+  // Whoever is told to contact the merchant is told where.
+  const asksMerchant = whatItIs.html.includes(renderMerchant(page.invoice.brand).html);
+  return html`${whatItIs}${reminder}${asksMerchant ? renderSupport(page) : null}`;
 }
 
 /** With these the payer has lost nothing here, or lost it elsewhere: the invoice must be paid all the same. */
@@ -76,6 +80,8 @@ function renderWhatItIs(page: Page, answer: LookupAnswer): Html {
     case 'not_found':
     case 'unavailable':
       return renderGeneral(words, merchant, answer);
+    case 'orphaned':
+      return bad(say('answerOrphaned'));
     case 'not_tron':
       return bad(say('answerNotTron', { chain: CHAINS[answer.looksLike] }));
     case 'not_a_transaction_id':

@@ -10,7 +10,7 @@ import { renderReturn, renderSupport } from './brand-links.ts';
 import { renderBrand } from './header.ts';
 import { newNonce } from './headers.ts';
 import { renderTestNotice } from './page.ts';
-import { renderPay } from './page-parts.ts';
+import { renderDeadline, renderPay, renderRules } from './page-parts.ts';
 import { renderIcon } from './pieces.ts';
 import { renderDocument } from './render-document.ts';
 
@@ -51,17 +51,21 @@ const AMOUNTS: Readonly<Record<Policy, string>> = { tail: '25.004217', exact: '2
 function renderInvoice(words: Words, { brand, logoUrl, network, policy, lifetimeMs, now }: Example): Html {
   const { say } = words;
   const invoice = { brand, network };
-  const time = words.time(toIso(unixMs(now + lifetimeMs)));
-  const left = say('timeLeftAtOpening', { duration: words.duration(lifetimeMs) });
+  const expiresAt = toIso(unixMs(now + lifetimeMs));
+  const left = say('timeLeft', { duration: words.duration(lifetimeMs, 'short') });
   const [support, back] = [renderSupport({ words, invoice }), renderReturn({ words, invoice }, 'link')];
   return html`<section aria-label="Example"><header>
 ${renderBrand({ words, invoice }, logoUrl)}
 </header></section>
-${renderTestNotice({ words, invoice })}<div><h1>${renderIcon('waiting')}<span>${say('waiting')}</span></h1></div>
-${renderPay(words, { amount: AMOUNTS[policy], address: NO_ADDRESS, qr: NO_CODE })}
-<div id="when"><p><strong>${say('payBy', { time })}</strong><br>${left} ${say('laterCounts')}</p></div>
+${renderTestNotice({ words, invoice })}<div id="invoice">
+<div id="status"><h1>${renderIcon('waiting')}<span>${say('waiting')}</span></h1></div>
+<div id="left"><span>${left}</span></div>
+<div id="when">${renderDeadline(words, { expiresAt, leftMs: lifetimeMs, stands: false })}</div>
+<div id="pay">${renderPay(words, { amount: AMOUNTS[policy], address: NO_ADDRESS, qr: NO_CODE })}</div>
+<div id="help">${renderRules(words)}</div>
+</div>
 ${support === null && back === null ? null : html`<footer>${support}${back}</footer>`}`;
 }
 
 /** In the place of the code, and as large. */
-const NO_CODE = html`<svg class="qr" role="img" aria-label="Example: no QR code" width="185" height="185" viewBox="0 0 37 37"><path fill="#fff" d="M0 0h37v37H0z"/><path fill="none" stroke="#000" stroke-dasharray="2 1" d="M4.5 4.5h28v28h-28zl28 28m0-28l-28 28"/></svg>`;
+const NO_CODE = html`<svg class="qr" role="img" aria-label="Example: no QR code" width="222" height="222" viewBox="0 0 37 37"><path fill="#fff" d="M0 0h37v37H0z"/><path fill="none" stroke="#000" stroke-dasharray="2 1" d="M4.5 4.5h28v28h-28zl28 28m0-28l-28 28"/></svg>`;

@@ -25,6 +25,7 @@ export function renderHelp(page: Page, question: Question | null): Html {
 <details${openIf(fee !== null)}><summary>${say('feeTitle')}</summary>
 <p class="hint">${say('feeText', { amount: ltr(amount) })}</p>
 ${renderForm(page, { field: 'fee', text: fee ?? '' }, { label: say('feeLabel'), button: say('feeButton') })}
+<p class="hint">${say('exchangeHint', { amount: ltr(amount) })}</p>
 <div id="fee-answer" role="status">${fee === null ? null : answerFee(page, fee)}</div>
 </details>
 <details${openIf(paste !== null)}><summary>${say('pasteTitle')}</summary>

@@ -10,7 +10,7 @@ import { ltr, renderCopyButton, renderIcon, renderMerchant } from './pieces.ts';
 import type { CheckoutView } from './view.ts';
 
 /** The parts of the page that follow the state, in their order. Each is replaced as a whole. */
-export const PART_NAMES = ['status', 'pay', 'when', 'help', 'progress', 'found', 'check'] as const;
+export const PART_NAMES = ['status', 'left', 'when', 'progress', 'found', 'pay', 'help', 'check'] as const;
 
 export type PartName = (typeof PART_NAMES)[number];
 
@@ -25,6 +25,8 @@ export function partKey(name: PartName, page: Page, view: CheckoutView): string 
       return [view.amount !== null, hadPayment].join();
     case 'help':
       return String(view.amount !== null && !hadPayment);
+    case 'left':
+      return String(isCounted(page, view));
     case 'when':
       return view.amount === null || hadPayment ? '' : [state, state === 'waiting' && blind].join();
     case 'progress':
@@ -47,10 +49,15 @@ export function renderPart(name: PartName, page: Page, view: CheckoutView, quest
       return view.amount === null || view.address === null
         ? NOTHING
         : renderPayOrNot(page, view.amount, view.address, question);
+    case 'left':
+      return isCounted(page, view) ? renderLeft(page, view) : NOTHING;
     case 'when':
       return renderWhen(page, view);
     case 'help':
-      return view.amount === null || page.invoice.hadPayment ? NOTHING : renderHelp(page, question);
+      return view.amount === null || page.invoice.hadPayment
+        ? NOTHING
+        : html`${renderRules(page.words)}
+${renderHelp(page, question)}`;
     case 'progress':
       return renderProgress(page, view);
     case 'found':
@@ -63,6 +70,8 @@ export function renderPart(name: PartName, page: Page, view: CheckoutView, quest
 }
 
 const NOTHING = html``;
+
+const MINUTE_MS = 60_000;
 
 /** The title of the window. */
 export function titleOf({ words, invoice }: Page, { state, amount }: CheckoutView): string {
@@ -104,11 +113,12 @@ function renderStatus(page: Page, view: CheckoutView): Html {
 
 /** A payer who waits for a payment to reappear is not asked for another one, except in case it failed. */
 function renderPayOrNot(page: Page, amount: string, address: string, question: Question | null): Html {
-  const pay = renderPay(page.words, { amount, address, qr: renderQr(address, page.words.text('qrLabel')) });
+  const pay = renderPay(page.words, { amount, address, qr: renderQr(address, page.words.text('qrLabel'), 6) });
   if (!page.invoice.hadPayment) return pay;
   const isAsked = question !== null && question.field !== 'transaction';
   return html`<details${openIf(isAsked)}><summary>${page.words.say('goneShow')}</summary>
 ${pay}
+${renderRules(page.words)}
 ${renderHelp(page, question)}
 </details>`;
 }
@@ -120,41 +130,65 @@ export function renderPay(words: Words, { amount, address, qr }: Payment): Html 
   const { say } = words;
   // The digits after the requested cents tell this payment from others.
   const tail = amount.indexOf('.') + 3;
-  return html`<section aria-labelledby="amount-label">
+  const size = amount.length > 13 ? ' longest' : amount.length > 9 ? ' long' : '';
+  return html`<section class="sum" aria-labelledby="amount-label">
 <div class="row"><h2 id="amount-label">${say('sendExactly')}</h2>${renderCopyButton(words, 'amount', amount)}</div>
-<p class="amount${amount.length > 12 ? ' long' : ''}" dir="ltr"><span id="amount">${amount.slice(0, tail)}<b>${amount.slice(tail)}</b></span> <span class="unit">USDT</span></p>
+<p class="amount${size}" dir="ltr"><span id="amount">${amount.slice(0, tail)}<b>${amount.slice(tail)}</b></span> <span class="unit">USDT</span></p>
 <p class="network">${say('network')}</p>
 <p class="hint">${say('allDigits')}</p>
 </section>
-<section aria-labelledby="address-label">
+<section class="to" aria-labelledby="address-label">
 <div class="row"><h2 id="address-label">${say('toAddress')}</h2>${renderCopyButton(words, 'address', address)}</div>
-<p class="address" dir="ltr"><span id="address"><b>${address.slice(0, 4)}</b>${address.slice(4, -6)}<b>${address.slice(-6)}</b></span></p>
+<p class="address" dir="ltr"><span id="address"><b>${address.slice(0, 4)}</b>${address.slice(4, 17)}<wbr>${address.slice(17, -6)}<b>${address.slice(-6)}</b></span></p>
 <div class="scan">${qr}<p class="hint">${say('qrHint')}</p></div>
-</section>
-<ul class="hint">
+</section>`;
+}
+
+/** What costs payers their money, in a sentence each. */
+export function renderRules({ say }: Words): Html {
+  return html`<ul class="hint">
 <li>${say('oneTransfer')}</li>
 <li>${say('neverHistory')}</li>
 </ul>`;
 }
 
-/** A payer whose payment is on its way is not hurried. */
-function renderWhen({ words, now, invoice }: Page, { state, expiresAt, blind }: CheckoutView): Html {
-  if (invoice.hadPayment) return NOTHING;
-  const { say } = words;
-  const time = words.time(expiresAt);
-  if (state === 'expired') return html`<p>${say('timeEnded', { time })}</p>`;
-  if (state !== 'waiting') return NOTHING;
-  const leftMs = Date.parse(expiresAt) - now;
-  const left = (key: 'timeLeft' | 'timeLeftAtOpening') =>
-    leftMs < MINUTE_MS ? say('lessThanMinute') : say(key, { duration: words.duration(leftMs) });
-  // Only one of the two is shown: without the script the figure grows old.
-  const clock = blind
-    ? say('clockStands')
-    : html`<span class="unscripted">${left('timeLeftAtOpening')}</span><span class="scripted" data-until="${expiresAt}">${left('timeLeft')}</span>`;
-  return html`<p><strong>${say('payBy', { time })}</strong><br>${clock} ${say('laterCounts')}</p>`;
+/** A payer whose payment is on its way is not hurried, and a clock that stands counts nothing. */
+function isCounted({ invoice }: Page, { state, blind }: CheckoutView): boolean {
+  return state === 'waiting' && !blind && !invoice.hadPayment;
 }
 
-const MINUTE_MS = 60_000;
+/** The time that is left, in the line of the status. Without the script the figure would grow old. */
+function renderLeft({ words, now }: Page, { expiresAt }: CheckoutView): Html {
+  const leftMs = Date.parse(expiresAt) - now;
+  const left =
+    leftMs < MINUTE_MS
+      ? words.say('lessThanMinute')
+      : words.say('timeLeft', { duration: words.duration(leftMs, 'short') });
+  return html`<span class="scripted" data-until="${expiresAt}">${left}</span>`;
+}
+
+/** Until when to pay. */
+function renderWhen(page: Page, view: CheckoutView): Html {
+  const { words, now, invoice } = page;
+  const { state, expiresAt, blind } = view;
+  if (invoice.hadPayment) return NOTHING;
+  const { say } = words;
+  if (state === 'expired') return html`<p><span>${say('timeEnded', { time: words.time(expiresAt) })}</span></p>`;
+  if (state !== 'waiting') return NOTHING;
+  return renderDeadline(words, { expiresAt, leftMs: Date.parse(expiresAt) - now, stands: blind });
+}
+
+const DAY_MS = 24 * 60 * MINUTE_MS;
+
+type Deadline = { expiresAt: string; leftMs: number; stands: boolean };
+
+/** `leftMs` at the opening, for readers without the script. `stands`: the clock does. */
+export function renderDeadline(words: Words, { expiresAt, leftMs, stands }: Deadline): Html {
+  const { say } = words;
+  const time = leftMs < DAY_MS ? words.clock(expiresAt) : words.time(expiresAt);
+  const left = html`<span class="unscripted">${say('timeLeftAtOpening', { duration: words.duration(leftMs) })}</span>`;
+  return html`<p><strong>${say('payBy', { time })}</strong> <span class="hint">${say('laterCounts')}</span>${stands ? html`<span>${say('clockStands')}</span>` : left}</p>`;
+}
 
 /** With 27 producers a block is irreversible once 19 of them have built on it. */
 const PRODUCERS = 19;

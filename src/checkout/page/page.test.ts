@@ -39,7 +39,7 @@ describe.each(LANGUAGES)('in $code', ({ code: language, direction }) => {
       '<p class="amount long" dir="ltr"><span id="amount">123456.99<b>0007</b></span> <span class="unit">USDT</span></p>',
     );
     expect(text).toContain(
-      '<p class="address" dir="ltr"><span id="address"><b>TPL6</b>6VK2gCXNCD7EJg9pgJRfqcRa<b>zjhUZY</b></span></p>',
+      '<p class="address" dir="ltr"><span id="address"><b>TPL6</b>6VK2gCXNCD7EJ<wbr>g9pgJRfqcRa<b>zjhUZY</b></span></p>',
     );
     expect(text).toContain('data-copy="123456.990007"');
     expect(text).toContain('data-copy="TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY"');
@@ -77,11 +77,11 @@ test('the ids of our books are nowhere on a page', () => {
 
 test('the clock counts down while the network is seen, stands still while it is not, and says when it has run out', () => {
   expect(read(render(checkoutPage('waiting')))).toContain(
-    'Pay by 1 Sept 2026, 12:30 UTC12 minutes left when this page was opened.12 minutes left. A later payment still counts.',
+    '12 min left\nPay by 12:30 UTC A later payment still counts.12 minutes left when this page was opened.',
   );
   const blind = read(render(checkoutPage('blind')));
-  expect(blind).toContain('The time to pay stands still until we see the network again. A later payment still counts.');
-  expect(blind).not.toContain('minutes left');
+  expect(blind).toContain('A later payment still counts.The time to pay stands still until we see the network again.');
+  expect(blind).not.toMatch(/min(utes)? left/);
   expect(read(render(checkoutPage('expired')))).toContain('The time to pay ended: 1 Sept 2026, 12:16 UTC.');
 });
 
@@ -102,7 +102,7 @@ test('links keep the language that was chosen by hand, and nothing else', () => 
     expect(link).toMatch(/^\/c\/1{22}(?:\/ask#\w+-answer|\?lang=(?!tr)[A-Za-z-]+)?$/);
   }
   const chosen = below(checkoutPage('gone', { language: 'tr', isLanguageAsked: true }));
-  expect(chosen.filter((link) => link.includes('lang=tr')).length).toBe(chosen.length - 11);
+  expect(chosen.filter((link) => link.includes('lang=tr')).length).toBe(chosen.length - (LANGUAGES.length - 1));
 });
 
 test('wallets get exactly the address, the amount and the token of this invoice', () => {

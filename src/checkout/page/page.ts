@@ -26,19 +26,19 @@ export function renderPage(page: Page, nonce: string, exchange: Exchange | null 
     accent: invoice.brand.accent,
     script: { path: `/c/${invoice.checkoutToken}`, texts: textsOf(words) },
     main: html`${renderHeader(page)}
-${renderTestNotice(page)}${renderInvoice(page, exchange?.question ?? null)}
-${renderFind(page, exchange)}
+${renderTestNotice(page)}${renderInvoice(page, exchange)}
 ${renderFooter(page)}
 <p id="said" class="unseen" role="status"></p>`,
   });
 }
 
-/** The parts that change with the state: the script replaces each part whose content changed. */
-function renderInvoice(page: Page, question: Question | null): Html {
+/** The parts that change with the state: the script replaces each part whose content changed. The look-up stands among them, and stays. */
+function renderInvoice(page: Page, exchange: Exchange | null): Html {
   const view = viewCheckout(page.invoice, page.now);
+  const question = exchange?.question ?? null;
   const parts = PART_NAMES.map((name) => {
     const role = name === 'status' ? html` role="status"` : null;
-    return html`<div id="${name}"${role} data-part>${renderPart(name, page, view, question)}</div>
+    return html`${name === 'help' ? renderFind(page, exchange) : null}<div id="${name}"${role} data-part>${renderPart(name, page, view, question)}</div>
 `;
   });
   return html`<div id="invoice" data-state="${view.state}" data-version="${versionOf(page)}" data-now="${page.now}">
@@ -66,7 +66,8 @@ function renderFind(page: Page, exchange: Exchange | null): Html {
 <p class="hint">${say('findText')}</p>
 ${renderForm(page, { field: 'transaction', text: asked?.question.text ?? '' }, { label: say('findLabel'), button: say('findButton') })}
 <div id="transaction-answer" role="status">${asked?.answer ?? null}</div>
-</details>`;
+</details>
+`;
 }
 
 /** The link back gives way to the button of a paid invoice. */

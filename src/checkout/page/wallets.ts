@@ -18,7 +18,7 @@ export function renderWallets(page: Page, amount: string): Html {
   return html`${own}${
     links &&
     html`<details><summary>${say('wallets')}</summary>
-<p><a href="${links.tronLink}" rel="noreferrer">${say('openTronLink')}</a><br><a href="${links.trust}" rel="noreferrer">${say('openTrust')}</a></p>
+<p><a href="${links.tronLink}" rel="noreferrer">${say('openIn', { wallet: 'TronLink' })}</a><br><a href="${links.trust}" rel="noreferrer">${say('openTrust')}</a></p>
 <p class="hint">${say('walletsHint')}</p>
 </details>`
   }`;

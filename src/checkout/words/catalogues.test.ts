@@ -22,20 +22,20 @@ const CODES = LANGUAGES.map(({ code }) => code);
 const ENGLISH: Entries = CATALOGUES.en;
 
 /** Words that are the same in both languages. */
-const SAME_AS_ENGLISH: Partial<Record<Language, string[]>> = { fr: ['transaction'] };
+const SAME_AS_ENGLISH: Partial<Record<Language, string[]>> = { fr: ['transaction'], de: ['block'] };
 
 /** They stand in every language as in English. */
 const NAMES_AND_NUMBERS = /USDT|TRON(?!SCAN)|TRC-20|TRX|Tronscan|TxID|TronLink|Trust Wallet|JSON|\d+(?:\.\d+)?/g;
 
 const LATIN_NAMES = new Set(
-  'USDT TRON TRC TRX QR TxID Tronscan TronLink Trust Wallet JSON internal off chain ID'.split(' '),
+  'USDT TRON TRC TRX QR Memo TxID Tronscan TronLink Trust Wallet JSON internal off chain ID'.split(' '),
 );
 
 const PLACE = /\{\w+\}/g;
 const withoutPlaces = (text: string) => text.replaceAll(PLACE, '');
 const placesOf = (text: string) => [...new Set(text.match(PLACE))].sort().join();
 const count = (text: string, part: string) => text.split(part).length - 1;
-const isSentence = (text: string) => /[.…。]$/u.test(text.replaceAll('**', ''));
+const isSentence = (text: string) => /[.…。।۔]$/u.test(text.replaceAll('**', ''));
 
 const RULES: Rule[] = [
   {
@@ -45,7 +45,9 @@ const RULES: Rule[] = [
   },
   {
     says: 'has other places than the English one',
-    isBroken: ({ text, english }) => placesOf(text) !== placesOf(english),
+    // A form for one or two alone says the number by its words.
+    isBroken: ({ key, text, english }) =>
+      placesOf(text) !== placesOf(english) && !(/\.(one|two)$/.test(key) && !text.includes('{')),
     planted: ['ru', 'titlePaid', 'Оплачено: {shop}'],
   },
   {
@@ -79,7 +81,7 @@ const RULES: Rule[] = [
   {
     says: 'lacks a name or a number of the English one',
     isBroken: ({ text, english }) => (english.match(NAMES_AND_NUMBERS) ?? []).some((name) => !text.includes(name)),
-    planted: ['uk', 'openTronLink', 'Відкрити цю сторінку'],
+    planted: ['uk', 'openTrust', 'Сплатити'],
   },
   {
     says: 'has digits that are not Latin',
@@ -88,6 +90,8 @@ const RULES: Rule[] = [
   },
   {
     says: 'ends as a sentence unlike the English one',
+    // Thai has no full stop.
+    languages: CODES.filter((code) => code !== 'th'),
     isBroken: ({ text, english }) => isSentence(text) !== isSentence(english),
     planted: ['zh-Hans', 'paidText', '您的付款已最终确认'],
   },
@@ -129,13 +133,13 @@ const RULES: Rule[] = [
   },
   {
     says: 'has punctuation that is not full-width, or a point outside of numbers',
-    languages: ['zh-Hans'],
-    isBroken: ({ text }) => /[,;:?!()]|(?<!\d)\.|\.(?!\d)/.test(text),
+    languages: ['zh-Hans', 'zh-Hant', 'ja'],
+    isBroken: ({ text }) => /[,;:?!()]|。 |(?<!\d)\.|\.(?!\d)/.test(text),
     planted: ['zh-Hans', 'paid', '支付,成功'],
   },
   {
     says: 'has a comma, semicolon or question mark of another script',
-    languages: ['ar', 'fa'],
+    languages: ['ar', 'fa', 'ur'],
     isBroken: ({ text }) => /[,;?]/.test(text),
     planted: ['fa', 'paid', 'پرداخت شد, '],
   },

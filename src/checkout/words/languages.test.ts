@@ -52,7 +52,7 @@ test('without a query or the header the page is in English', () => {
 test.each([
   // What browsers send.
   ['uk-UA,uk;q=0.9,ru;q=0.8,en-US;q=0.7,en;q=0.6', 'uk'],
-  ['de-DE,de;q=0.9,fr;q=0.8,en;q=0.7', 'fr'],
+  ['nl-NL,nl;q=0.9,fr;q=0.8,en;q=0.7', 'fr'],
   ['en-US,en;q=0.9', 'en'],
   // The best wanted first, in whatever order; of equal ones the first.
   ['en;q=0.1, fr;q=0.9, ru;q=0.5', 'fr'],
@@ -64,9 +64,11 @@ test.each([
   ['fr;Q=0.2,vi;q=0.1', 'fr'],
   // Scripts and regions that we have not, in the language that we have.
   ['zh', 'zh-Hans'],
-  ['zh-TW', 'zh-Hans'],
+  ['zh-TW', 'zh-Hant'],
   ['zh-Hans-CN', 'zh-Hans'],
-  ['zh-Hant-HK,en;q=0.5', 'zh-Hans'],
+  ['zh-Hant-HK,en;q=0.5', 'zh-Hant'],
+  ['zh-Hans-TW', 'zh-Hans'],
+  ['zh-SG', 'zh-Hans'],
   ['ZH-hans', 'zh-Hans'],
   ['pt-PT', 'pt-BR'],
   ['pt', 'pt-BR'],

@@ -5,6 +5,7 @@ export const LANGUAGES = [
   { code: 'en', name: 'English', direction: 'ltr' },
   { code: 'ru', name: 'Русский', direction: 'ltr' },
   { code: 'zh-Hans', name: '简体中文', direction: 'ltr' },
+  { code: 'zh-Hant', name: '繁體中文', direction: 'ltr' },
   { code: 'es', name: 'Español', direction: 'ltr' },
   { code: 'pt-BR', name: 'Português (Brasil)', direction: 'ltr' },
   { code: 'tr', name: 'Türkçe', direction: 'ltr' },
@@ -14,6 +15,14 @@ export const LANGUAGES = [
   { code: 'id', name: 'Bahasa Indonesia', direction: 'ltr' },
   { code: 'uk', name: 'Українська', direction: 'ltr' },
   { code: 'fr', name: 'Français', direction: 'ltr' },
+  { code: 'de', name: 'Deutsch', direction: 'ltr' },
+  { code: 'it', name: 'Italiano', direction: 'ltr' },
+  { code: 'pl', name: 'Polski', direction: 'ltr' },
+  { code: 'hi', name: 'हिन्दी', direction: 'ltr' },
+  { code: 'ur', name: 'اردو', direction: 'rtl' },
+  { code: 'th', name: 'ไทย', direction: 'ltr' },
+  { code: 'ja', name: '日本語', direction: 'ltr' },
+  { code: 'ko', name: '한국어', direction: 'ltr' },
 ] as const;
 
 export type Language = (typeof LANGUAGES)[number]['code'];
@@ -57,8 +66,12 @@ export function preferredLanguage(header: string): Language {
 /** Android still says `in` for Indonesian. */
 const FORMER_CODES: Readonly<Record<string, string>> = { in: 'id' };
 
-/** By the language alone: a reader of Portuguese, or of Chinese in another script, reads ours sooner than English. */
+/** Where Chinese is written in the traditional script. */
+const TRADITIONAL = /^zh-(?:hant|(?:\w{4}-)?(?:tw|hk|mo))\b/;
+
+/** By the language, and Chinese by its script: a reader of Portuguese of any country reads ours sooner than English. */
 function languageOf(tag: string): Language | undefined {
+  if (TRADITIONAL.test(tag) && !tag.startsWith('zh-hans')) return 'zh-Hant';
   const [primary = ''] = tag.split('-', 1);
   const wanted = FORMER_CODES[primary] ?? primary;
   return LANGUAGES.find(({ code }) => code.split('-', 1)[0] === wanted)?.code;

@@ -60,6 +60,12 @@ test('a time is there for the script and, in UTC, for those without it', () => {
   expect(wordsOf('fr').time('2026-04-03T09:05:59.000Z').html).toContain('>3 avr. 2026, 09:05 UTC</time>');
 });
 
+test('a clock leaves the date to the paper', () => {
+  expect(wordsOf('en').clock('2026-04-03T09:05:59.000Z').html).toBe(
+    '<time datetime="2026-04-03T09:05:59.000Z" data-clock title="2026-04-03 09:05 UTC">09:05 UTC</time>',
+  );
+});
+
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 
@@ -89,5 +95,5 @@ test.each<[Language, string, string]>([
 });
 
 test('a language that the page does not have is a mistake of ours', () => {
-  expect(() => wordsOf('de' as Language)).toThrow('there are no words in de');
+  expect(() => wordsOf('nl' as Language)).toThrow('there are no words in nl');
 });

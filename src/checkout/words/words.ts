@@ -17,8 +17,10 @@ export type Words = {
   count(key: PluralKey, count: number): Html;
   /** `21 Nov 2026, 03:17 UTC`: the script turns it into the reader's own time. */
   time(iso: string): Html;
+  /** The same without its date, which stands behind it on paper: for a time within a day from now. */
+  clock(iso: string): Html;
   /** `29 minutes`, rounded down to whole minutes, hours from two of them on, days from two of them on; below a minute in seconds. */
-  duration(ms: number): string;
+  duration(ms: number, display?: 'long' | 'short'): string;
 };
 
 /** Read at the start, so that a missing file stops it. Not imported, because early releases of Node 22 warn of JSON modules. */
@@ -53,14 +55,15 @@ export function createWords(catalogue: Catalogue, language: Language, direction:
     timeStyle: 'short',
     timeZone: 'UTC',
   });
+  const clocks = new Intl.DateTimeFormat(DATES[language] ?? language, { timeStyle: 'short', timeZone: 'UTC' });
   const plurals = new Intl.PluralRules(language);
-  const units = new Map(
-    (['second', 'minute', 'hour', 'day'] as const).map((unit) => [
-      unit,
-      new Intl.NumberFormat(language, { style: 'unit', unit, unitDisplay: 'long' }),
-    ]),
-  );
-  const measure = (count: number, unit: 'second' | 'minute' | 'hour' | 'day') => units.get(unit)?.format(count) ?? '';
+  const units = new Map<string, Intl.NumberFormat>();
+  const measure = (count: number, unit: 'second' | 'minute' | 'hour' | 'day', unitDisplay: 'long' | 'short') => {
+    const key = `${unit} ${unitDisplay}`;
+    const format = units.get(key) ?? new Intl.NumberFormat(language, { style: 'unit', unit, unitDisplay });
+    units.set(key, format);
+    return format.format(count);
+  };
   return {
     language,
     direction,
@@ -72,15 +75,20 @@ export function createWords(catalogue: Catalogue, language: Language, direction:
       return fill(forms[plurals.select(count)] ?? forms.other, { count });
     },
     time: (iso) => html`<time datetime="${iso}">${dates.format(new Date(iso))} UTC</time>`,
-    duration: (ms) => {
+    clock: (iso) =>
+      html`<time datetime="${iso}" data-clock title="${toMinute(iso)}">${clocks.format(new Date(iso))} UTC</time>`,
+    duration: (ms, display = 'long') => {
       const minutes = Math.floor(ms / MINUTE_MS);
-      if (minutes < 1) return measure(Math.max(0, Math.floor(ms / 1000)), 'second');
-      if (minutes < 120) return measure(minutes, 'minute');
-      if (minutes < 48 * 60) return measure(Math.floor(minutes / 60), 'hour');
-      return measure(Math.floor(minutes / (24 * 60)), 'day');
+      if (minutes < 1) return measure(Math.max(0, Math.floor(ms / 1000)), 'second', display);
+      if (minutes < 120) return measure(minutes, 'minute', display);
+      if (minutes < 48 * 60) return measure(Math.floor(minutes / 60), 'hour', display);
+      return measure(Math.floor(minutes / (24 * 60)), 'day', display);
     },
   };
 }
+
+/** `2026-11-21 03:17 UTC`. */
+const toMinute = (iso: string) => `${iso.slice(0, 16).replace('T', ' ')} UTC`;
 
 const PLACE = /\{(\w+)\}/g;
 const STRONG = '**';

@@ -53,9 +53,14 @@ export async function printNewProject(
     text: formatFields([...fieldsOf(data), ['addresses needed', needOf(data)]]),
     next: [
       ...(data.warning === undefined ? [] : [`warning: ${data.warning}`]),
+      ...(data.supportContact === null ? [noContact(data)] : []),
       `next: ${addAddresses(data)}, then quittance key create --project ${data.projectId}`,
     ].join('\n'),
   };
+}
+
+function noContact({ projectId }: ProjectView): string {
+  return `warning: payers who need help are told to contact you, and not where: quittance project update ${projectId} --support help@…`;
 }
 
 /** A logo that was read, which stands in base64 on the wire. */

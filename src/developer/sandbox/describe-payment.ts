@@ -45,6 +45,11 @@ export function describePayment(
       return `${mistaken}, which is too much: ${result}`;
     case 'rounded':
       return `${mistaken}, which is rounded: ${result}`;
+    case 'rounded-3':
+    case 'rounded-4':
+      return `${mistaken}, which is cut off after ${scenario.slice(-1)} decimals: ${result}`;
+    case 'below-minimum':
+      return `${mistaken}, because the exchange sends no less: ${result}`;
     case 'typo':
       return `${mistaken}, with one digit wrong: ${result}`;
     case 'swapped':

@@ -1,5 +1,5 @@
 import { COMMONEST_FEE } from '../../domain/mismatch/fee-slips.ts';
-import { digitsSwapped, lastUnit, oneDigitWrong, roundTo, type Shown } from '../../domain/mismatch/mistakes.ts';
+import { cutTo, digitsSwapped, lastUnit, oneDigitWrong, roundTo, type Shown } from '../../domain/mismatch/mistakes.ts';
 
 /** People round to cents first, then to less; an amount below a cent leaves only more decimals. */
 const ROUNDINGS = [2, 1, 0, 3, 4, 5];
@@ -16,6 +16,14 @@ export const MISTAKEN_AMOUNTS = {
     ROUNDINGS.map((decimals) => roundTo(amountMicro, decimals)).find(
       (rounded) => rounded > 0n && rounded !== amountMicro,
     ) ?? null,
+  cutTo3: (amountMicro: bigint): bigint | null => cutTo(amountMicro, 3) || null,
+  cutTo4: (amountMicro: bigint): bigint | null => cutTo(amountMicro, 4) || null,
+  /** The least of the usual minimums of exchanges that is above it. */
+  minimumAbove: (amountMicro: bigint): bigint => {
+    let minimum = 10_000_000n;
+    for (let step = 0; minimum <= amountMicro; step++) minimum = step % 3 === 1 ? (minimum * 5n) / 2n : minimum * 2n;
+    return minimum;
+  },
   /** The last digit that counts is one higher; a 9 is one lower. */
   oneDigitWrong: (amountMicro: bigint): bigint => {
     const shown = typed(amountMicro);

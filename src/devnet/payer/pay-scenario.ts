@@ -58,6 +58,9 @@ export async function payScenario(payer: Payer, options: ScenarioOptions): Promi
     case 'short':
     case 'fee':
     case 'rounded':
+    case 'rounded-3':
+    case 'rounded-4':
+    case 'below-minimum':
     case 'typo':
     case 'swapped':
     case 'requested-amount':
@@ -85,7 +88,16 @@ export async function payScenario(payer: Payer, options: ScenarioOptions): Promi
   }
 }
 
-type Mistake = 'short' | 'fee' | 'rounded' | 'typo' | 'swapped' | 'requested-amount';
+type Mistake =
+  | 'short'
+  | 'fee'
+  | 'rounded'
+  | 'rounded-3'
+  | 'rounded-4'
+  | 'below-minimum'
+  | 'typo'
+  | 'swapped'
+  | 'requested-amount';
 
 function mistakenAmount(scenario: Mistake, { invoice, requestedMicro }: ScenarioOptions): bigint {
   const { amountMicro } = invoice;
@@ -93,6 +105,9 @@ function mistakenAmount(scenario: Mistake, { invoice, requestedMicro }: Scenario
     short: MISTAKEN_AMOUNTS.less,
     fee: MISTAKEN_AMOUNTS.less,
     rounded: MISTAKEN_AMOUNTS.rounded,
+    'rounded-3': MISTAKEN_AMOUNTS.cutTo3,
+    'rounded-4': MISTAKEN_AMOUNTS.cutTo4,
+    'below-minimum': MISTAKEN_AMOUNTS.minimumAbove,
     typo: MISTAKEN_AMOUNTS.oneDigitWrong,
     swapped: MISTAKEN_AMOUNTS.digitsSwapped,
     'requested-amount': () => given(requestedMicro, 'the requested amount', scenario),

@@ -19,6 +19,7 @@ const INVOICE: LookupInvoice = {
   status: 'PENDING',
   createdAt: unixMs(1_000_000),
   payingTxId: null,
+  wasSighted: false,
   solidNumber: 100,
   head: { number: 119, time: unixMs(1_057_000) },
 };

@@ -15,6 +15,8 @@ export type LookupInvoice = {
   createdAt: UnixMs;
   /** The transaction that paid it, or the first one that is about to. */
   payingTxId: string | null;
+  /** The transaction that is asked about was seen as its payment before, in whatever block. */
+  wasSighted: boolean;
   /** Up to here the transfers of irreversible blocks are recorded; `null` before the first. */
   solidNumber: number | null;
   /** The newest examined block, at or above the solid one. */
@@ -48,6 +50,8 @@ export type LookupAnswer =
   | ({ code: 'no_usdt_transfer'; moved: Moved; amountTrx: string | null; toAddress: boolean } & Placed)
   /** Not on the chain yet, or never: transfers inside an exchange have no transaction. */
   | { code: 'not_found'; checkAgainSeconds: number }
+  /** It was this invoice's payment, and the block that it was in was replaced: it waits to be mined again. */
+  | { code: 'orphaned'; checkAgainSeconds: number }
   | { code: 'not_tron'; looksLike: 'ethereum' | 'solana' | 'ton' }
   | { code: 'not_a_transaction_id'; looksLike: 'address' | 'part-of-an-id' | 'link' | 'other'; characters: number }
   | { code: 'unavailable'; checkAgainSeconds: number };
@@ -76,6 +80,9 @@ const NOT_CONFIRMED_AGAIN_SECONDS = 60;
  * the same whether or not the transaction paid another one. If it has several transfers, the answer tells the one that fits best.
  */
 export function answerLookup(invoice: LookupInvoice, facts: LedgerFacts | TransactionFacts): LookupAnswer {
+  if (facts.kind === 'not-found' && invoice.wasSighted) {
+    return { code: 'orphaned', checkAgainSeconds: NOT_FOUND_AGAIN_SECONDS };
+  }
   switch (facts.kind) {
     case 'matched':
       return { code: 'paid', ...exactly(invoice, facts) };

@@ -57,7 +57,8 @@ export function roundTo(amount: bigint, decimals: number): bigint {
   return cutTo(amount + lastUnit(decimals) / 2n, decimals);
 }
 
-function cutTo(amount: bigint, decimals: number): bigint {
+/** Without the decimals behind. */
+export function cutTo(amount: bigint, decimals: number): bigint {
   return amount - (amount % lastUnit(decimals));
 }
 

@@ -19,7 +19,14 @@ const endpoint = (status: ListedEndpointView['status'], endpointId: string) =>
   }) as ListedEndpointView;
 
 const calm = {
-  ...{ actor: commandActor('test'), view: { projectId: PROJECT }, alarms: [], endpoints: [], backupAt: NOW, now: NOW },
+  ...{
+    actor: commandActor('test'),
+    view: { projectId: PROJECT, supportContact: 'help@shop.example' },
+    alarms: [],
+    endpoints: [],
+    backupAt: NOW,
+    now: NOW,
+  },
   open: { count: 0, amountMicro: 0n, oldestAt: null },
 };
 
@@ -59,6 +66,11 @@ test('who may see some projects only hears of networks and of those projects, an
   expect(codes({ alarms, endpoints })).toHaveLength(6);
   const guest: Actor = { ...commandActor('guest'), projects: ['01a2090d-34ce-74bb-8614-90b6a574cc8b'] };
   expect(codes({ alarms, endpoints, actor: guest })).toEqual(['1 halted', '2 capacity-low', '2 webhook-disabled']);
+});
+
+test('a project without a support contact is named last', () => {
+  const view = { projectId: PROJECT, supportContact: null };
+  expect(codes({ view, backupAt: unixMs(NOW - 8 * DAY_MS) })).toEqual(['3 no-support-contact', '3 backup-old']);
 });
 
 test('of ten thousand transfers and more the number is a bound', () => {

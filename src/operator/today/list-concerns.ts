@@ -15,7 +15,7 @@ import type { ConcernView } from './views.ts';
 
 type Facts = {
   actor: Actor;
-  view: { projectId: string };
+  view: { projectId: string; supportContact: string | null };
   alarms: ChainStatusView['alarms'];
   endpoints: readonly ListedEndpointView[];
   open: { count: number; amountMicro: bigint; oldestAt: UnixMs | null };
@@ -46,7 +46,13 @@ const BACKUP_OLD_DAYS = 7;
 
 /** What needs somebody, the worst first, and of the same rank the oldest first. */
 export function listConcerns(facts: Facts): ConcernView[] {
-  const all = [...fromAlarms(facts), ...fromEndpoints(facts), ...fromMoney(facts), ...fromBackup(facts)];
+  const all = [
+    ...fromAlarms(facts),
+    ...fromEndpoints(facts),
+    ...fromMoney(facts),
+    ...fromBackup(facts),
+    ...fromProject(facts),
+  ];
   return all.toSorted((a, b) => a.rank - b.rank || (a.since ?? '').localeCompare(b.since ?? ''));
 }
 
@@ -102,6 +108,18 @@ function fromBackup({ backupAt, now }: Facts): ConcernView[] {
       ...{ rank: 3, about: 'backup', code: 'backup-old', subject: '', since: toIso(backupAt) },
       text: `The last backup by this program is ${days} days old.`,
       next: say`make one with "${{ command: 'backup' }}"`,
+    },
+  ];
+}
+
+/** The payer's page says so often: contact the merchant. */
+function fromProject({ view: { projectId, supportContact } }: Facts): ConcernView[] {
+  if (supportContact !== null) return [];
+  return [
+    {
+      ...{ rank: 3, about: 'project', code: 'no-support-contact', subject: projectId, since: null },
+      text: 'A payer who needs help is told to contact the merchant, and not where.',
+      next: say`give a contact with "${{ command: 'project update', args: [projectId], input: { support: 'help@…' } }}"`,
     },
   ];
 }

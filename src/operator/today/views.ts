@@ -6,7 +6,7 @@ const sum = Type.Object({ count: Type.Integer(), amount: Type.String() });
 /** What needs somebody. `rank`: 1 stops or threatens money, 2 waits for a person, 3 soon. `next`: the step to take. */
 export const ConcernView = Type.Object({
   rank: Type.Integer(),
-  about: Type.Enum(['alarm', 'receiver', 'money', 'backup']),
+  about: Type.Enum(['alarm', 'receiver', 'money', 'backup', 'project']),
   ...{ code: Type.String(), subject: Type.String(), text: Type.String(), since: nullable(Time), next: Said },
 });
 export type ConcernView = Static<typeof ConcernView>;

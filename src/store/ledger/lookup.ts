@@ -21,6 +21,7 @@ const columns = {
     status: text<InvoiceStatus>(),
     createdAt: 'timestamptz',
     payingTxId: maybeHex,
+    wasSighted: 'bool',
     solidNumber: maybeCount,
     head: maybe(chainHead),
   }),
@@ -39,6 +40,9 @@ export const findLookup = rowOf(
     invoice: {
       account: `encode(a.account, 'hex')`,
       payingTxId: `encode(coalesce(paid.tx_id, first.tx_id), 'hex')`,
+      // Sightings go with their block; what was told of them stays.
+      wasSighted: `exists (select from events e where e.project_id = i.project_id and e.invoice_id = i.id
+        and e.type = 'invoice.confirming' and position($2 in e.body) > 0)`,
       solidNumber: 'c.solid_number',
       head: HEAD,
     },

@@ -1,0 +1,80 @@
+import compatibility from '@mdn/browser-compat-data' with { type: 'json' };
+import type { CompatStatement, Identifier } from '@mdn/browser-compat-data';
+import ts from 'typescript';
+
+/** The oldest browsers that the payer's page is made for; docs/checkout.md names them. */
+export const OLDEST = { chrome: 80, safari: 13, safari_ios: 13 } as const;
+
+/** Names of ours, and of wallets, that some newer interface of browsers has as well. */
+const OURS = new Set(['until', 'type']);
+
+/**
+ * What a script uses and the oldest browsers lack, each by its name: syntax, members of the language and of the browser, and options of
+ * `Intl`. A member whose object is not known counts as lacking when every interface that has one of its name is too new.
+ */
+export function findLacking(code: string): string[] {
+  const source = ts.createSourceFile('script.js', code, ts.ScriptTarget.Latest, true, ts.ScriptKind.JS);
+  const lacking = new Set<string>();
+  const visit = (node: ts.Node) => {
+    const found = lackingOf(node);
+    if (found !== null) lacking.add(found);
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+  // Both have all of ES2019 and not all of ES2020: `?.` came to Safari with 13.1.
+  // Separators of digits came to both before.
+  const written = (target: ts.ScriptTarget) => ts.transpile(code.replace(/(?<=\d)_(?=\d)/g, ''), { target });
+  if (written(ts.ScriptTarget.ES2019) !== written(ts.ScriptTarget.ESNext)) lacking.add('syntax');
+  return [...lacking].sort();
+}
+
+function lackingOf(node: ts.Node): string | null {
+  if (ts.isPropertyAssignment(node) || ts.isShorthandPropertyAssignment(node)) {
+    const name = node.name.getText();
+    if (OURS.has(name)) return null;
+    const options = OPTIONS.get(name) ?? [];
+    return options.length > 0 && !options.some(isThere) ? `{ ${name} }` : null;
+  }
+  if (!ts.isPropertyAccessExpression(node)) return null;
+  const [object, name] = [node.expression.getText(), node.name.text];
+  if (OURS.has(name)) return null;
+  const owner = compatibility.api[object] ?? compatibility.javascript['builtins']?.[object];
+  const own = owner?.[`${name}_static`] ?? owner?.[name];
+  if (own !== undefined) return isThere(own) ? null : `${object}.${name}`;
+  const entries = MEMBERS.get(name) ?? [];
+  return entries.length > 0 && !entries.some(isThere) ? `.${name}` : null;
+}
+
+const isIdentifier = (entry: unknown): entry is Identifier => typeof entry === 'object' && entry !== null;
+
+/** From a name to all that have it. */
+const MEMBERS = new Map<string, Identifier[]>();
+const OPTIONS = new Map<string, Identifier[]>();
+for (const owners of [compatibility.api, compatibility.javascript['builtins'] ?? {}]) {
+  for (const owner of Object.values(owners)) {
+    if (isIdentifier(owner)) note(owner);
+  }
+}
+
+function note(owner: Identifier): void {
+  for (const [key, entry] of Object.entries(owner)) {
+    if (key === '__compat' || !isIdentifier(entry)) continue;
+    const option = /^options_(\w+)_parameter$/.exec(key)?.[1];
+    const [name, index] = option === undefined ? [key, MEMBERS] : [option, OPTIONS];
+    index.set(name, [...(index.get(name) ?? []), entry]);
+    if (/^(options_parameter|[A-Z]\w*)$/.test(key)) note(entry);
+  }
+}
+
+function isThere(entry: Identifier): boolean {
+  const { support } = entry.__compat ?? {};
+  if (support === undefined) return true;
+  return Object.entries(OLDEST).every(([browser, oldest]) => isSince(support, browser as keyof typeof OLDEST, oldest));
+}
+
+function isSince(support: CompatStatement['support'], browser: keyof typeof OLDEST, oldest: number): boolean {
+  return [support[browser] ?? []].flat().some(({ version_added: since, version_removed, flags, prefix }) => {
+    if (typeof since !== 'string' || version_removed || flags || prefix) return false;
+    return Number.parseFloat(since.replace('≤', '')) <= oldest;
+  });
+}

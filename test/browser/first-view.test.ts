@@ -1,0 +1,116 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Language } from '../../src/checkout/words/languages.ts';
+import { microUsdt } from '../../src/domain/money.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import { checkoutPage, type PageState } from '../support/checkout-page.ts';
+import { launchChromium } from '../support/chromium.ts';
+import { openTab, START_TIMEOUT_MS, textOf } from './checkout.ts';
+import { type RenderedPages, startRenderedPages } from './rendered-pages.ts';
+
+let pages: RenderedPages;
+let browser: Browser;
+beforeAll(async () => {
+  [pages, browser] = await Promise.all([startRenderedPages(), launchChromium()]);
+}, START_TIMEOUT_MS);
+afterAll(async () => {
+  await browser.close();
+  await pages.stop();
+});
+
+const PHONE = { width: 390, height: 844 };
+const LAPTOP = { width: 1280, height: 800 };
+
+/** A usual price. */
+const usual = (state: PageState = 'waiting', language: Language = 'en') =>
+  checkoutPage(state, { language, invoice: { payableMicro: microUsdt(25_002_647n) } });
+
+type Box = { left: number; top: number; right: number; bottom: number };
+
+const boxOf = (page: Page, selector: string): Promise<Box> =>
+  page.evaluate(`(({ left, top, right, bottom }) => ({ left, top, right, bottom }))(
+    document.querySelector('${selector}').getBoundingClientRect())`);
+
+/** What a payer looks for, in the order of the page. */
+const LANDMARKS = ['#left', '#when', '#amount', '.network', '#address', '.qr', '#find'];
+
+/** How many lines a text takes. */
+const linesOf = (page: Page, selector: string): Promise<number> =>
+  page.evaluate(`(() => {
+    const range = document.createRange();
+    range.selectNodeContents(document.querySelector('${selector}'));
+    return new Set([...range.getClientRects()].map(({ bottom }) => Math.round(bottom / 8))).size;
+  })()`);
+
+test('the first view of a phone has the deadline, the amount, the address, the code and the way to help, each once and in this order', async () => {
+  const { page, close } = await openTab(browser, pages.add(usual()), { viewport: PHONE });
+  const boxes: Box[] = [];
+  for (const selector of LANDMARKS) boxes.push(await boxOf(page, selector));
+  const [left, when, amount, network, address, qr, help] = boxes.map(({ top }) => top) as [number, ...number[]];
+  // In the line of the status.
+  const heading = await boxOf(page, 'h1');
+  expect(left).toBeGreaterThanOrEqual(heading.top);
+  expect(left).toBeLessThan(heading.bottom);
+  expect([when, amount, network, address, qr, help]).toEqual(
+    [when, amount, network, address, qr, help].sort((a = 0, b = 0) => a - b),
+  );
+  expect(when).toBeLessThan(150);
+  expect(amount).toBeLessThan(250);
+  expect(address).toBeLessThan(460);
+  expect(qr).toBeLessThan(530);
+  expect((await boxOf(page, '#find summary')).bottom).toBeLessThanOrEqual(PHONE.height);
+  const code = await boxOf(page, '.qr');
+  expect([code.right - code.left, code.bottom - code.top]).toEqual([222, 222]);
+  expect(code.left + code.right).toBe(PHONE.width);
+  expect(await linesOf(page, '#address')).toBe(2);
+  expect(await page.evaluate(`getComputedStyle(document.querySelector('.amount')).fontSize`)).toBe('38px');
+  await close();
+});
+
+test.each(['waiting', 'expired'] as const)('%s fits a laptop without scrolling, in two columns', async (state) => {
+  const { page, close } = await openTab(browser, pages.add(usual(state)), { viewport: LAPTOP });
+  expect(await page.evaluate('document.documentElement.scrollHeight')).toBeLessThanOrEqual(LAPTOP.height);
+  expect((await boxOf(page, '#address')).left).toBeGreaterThan((await boxOf(page, '#amount')).right);
+  await close();
+});
+
+test('the amount is never broken: its digits stand in one line at any size of text and on any phone', async () => {
+  const amounts = [1_000_001n, 25_000_014n, 123_456_990_007n, 999_999_999_999_990_007n];
+  for (const payableMicro of amounts) {
+    const url = pages.add(checkoutPage('waiting', { invoice: { payableMicro: microUsdt(payableMicro) } }));
+    const { page, close } = await openTab(browser, url, { viewport: PHONE });
+    for (const width of [320, 360, 390, 768, 1280]) {
+      await page.setViewportSize({ width, height: 800 });
+      for (const size of ['100%', '150%', '200%']) {
+        await page.evaluate(`document.documentElement.style.fontSize = '${size}'`);
+        const look = `${payableMicro} at ${width} px and ${size}`;
+        expect(await linesOf(page, '#amount'), look).toBe(1);
+        const [amount, card] = [await boxOf(page, '#amount'), await boxOf(page, '.sum')];
+        expect(amount.right, look).toBeLessThanOrEqual(card.right);
+      }
+    }
+    await close();
+  }
+});
+
+test('a deadline of today is a time; a later one has its date', async () => {
+  const soon = await openTab(browser, pages.add(usual()), { timezoneId: 'Asia/Tokyo' });
+  expect(await textOf(soon.page, '#when strong')).toBe('Pay by 21:30');
+  await soon.close();
+  const { now } = usual();
+  const late = checkoutPage('waiting', { invoice: { expiresAt: unixMs(now + 3 * 86_400_000 + 60_000) } });
+  const { page, close } = await openTab(browser, pages.add(late), { timezoneId: 'Asia/Tokyo' });
+  expect(await textOf(page, '#when strong')).toBe('Pay by 4 Sept 2026, 21:18');
+  expect(await textOf(page, '#left')).toBe('3 days left');
+  await close();
+});
+
+test('on paper the deadline has its date and its zone, and no minutes that grow old', async () => {
+  const { page, close } = await openTab(browser, pages.add(usual()), { timezoneId: 'Asia/Tokyo' });
+  await page.emulateMedia({ media: 'print' });
+  expect(await page.evaluate(`getComputedStyle(document.querySelector('#when time'), '::after').content`)).toContain(
+    '2026-09-01 12:30 UTC',
+  );
+  expect(await page.locator('main').innerText()).not.toMatch(/min(utes)? left/);
+  await close();
+});

@@ -1,0 +1,87 @@
+import { readFileSync } from 'node:fs';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { PACKAGE_ROOT } from '../../src/runtime/package-root.ts';
+import { checkoutPage, type PageState } from '../support/checkout-page.ts';
+import { launchChromium } from '../support/chromium.ts';
+import { findLacking, OLDEST } from './browser-lacks.ts';
+import { openPage, START_TIMEOUT_MS, textOf, untilHeading } from './checkout.ts';
+import { askEverything, openDetails } from './measure-layout.ts';
+import { type RenderedPages, startRenderedPages } from './rendered-pages.ts';
+
+let pages: RenderedPages;
+let browser: Browser;
+beforeAll(async () => {
+  [pages, browser] = await Promise.all([startRenderedPages(), launchChromium()]);
+}, START_TIMEOUT_MS);
+afterAll(async () => {
+  await browser.close();
+  await pages.stop();
+});
+
+const read = (path: string) => readFileSync(new URL(path, PACKAGE_ROOT), 'utf8');
+
+/** The script does without: it catches what is thrown. The second test tries it. */
+const DONE_WITHOUT = ['.clipboard', '.writeText', '{ unit }', '{ unitDisplay }'];
+
+test('the script of the page uses nothing that the oldest browsers lack', () => {
+  expect(findLacking(read('public/checkout.js'))).toEqual(DONE_WITHOUT);
+  expect(read('docs/checkout.md')).toContain(`Safari ${OLDEST.safari} and Chrome ${OLDEST.chrome}`);
+});
+
+test('what they lack is found: syntax, members, static ones, and options', () => {
+  const planted = `AbortSignal.timeout(1); answer.replaceChildren(); form.ariaBusy = [1].at(-1);
+    new Intl.DateTimeFormat('en', { dateStyle: 'medium' }); a?.b; queueMicrotask(b);`;
+  expect(findLacking(planted)).toEqual([
+    '.ariaBusy',
+    '.at',
+    '.replaceChildren',
+    'AbortSignal.timeout',
+    'syntax',
+    '{ dateStyle }',
+  ]);
+});
+
+/** Makes a new browser lack what the oldest do, as far as a page or its script could use it. */
+const GROW_OLD = `
+  delete AbortSignal.timeout;
+  delete AbortSignal.any;
+  delete Navigator.prototype.clipboard;
+  for (const { prototype } of [Element, Document, DocumentFragment]) delete prototype.replaceChildren;
+  delete Element.prototype.ariaBusy;
+  delete Array.prototype.at;
+  delete String.prototype.replaceAll;
+  delete Object.hasOwn;
+  delete crypto.randomUUID;
+  delete window.structuredClone;
+  const { NumberFormat, DateTimeFormat } = Intl;
+  Intl.NumberFormat = function (language, options) {
+    if (options && options.style === 'unit') throw new RangeError('unit is not a style');
+    return new NumberFormat(language, options);
+  };
+  Intl.DateTimeFormat = function (language, { dateStyle, timeStyle, ...options } = {}) {
+    return new DateTimeFormat(language, options);
+  };`;
+
+test('without what newer browsers have, forms are answered, times are told, strings are copied, and the page follows', async () => {
+  const state = (name: PageState) => checkoutPage(name, { brand: { name: 'Shop' } });
+  const url = pages.add(state('waiting'));
+  const { page, problems, close } = await openPage(browser, url, {
+    timezoneId: 'UTC',
+    beforeOpening: (page) => page.addInitScript(GROW_OLD),
+  });
+  expect(await textOf(page, '#left')).toBe('12 min left');
+  expect(await textOf(page, '#when strong')).toBe('Pay by 12:30');
+  await openDetails(page);
+  await askEverything(page);
+  expect(await textOf(page, '#fee-answer p:first-child')).toContain('123458.490007');
+  expect(await textOf(page, '#paste-answer')).toContain('another address');
+  expect(await textOf(page, '#transaction-answer')).toContain('Do not send the rest');
+  await page.getByRole('button', { name: 'Copy the amount' }).first().click();
+  await page.getByText('Copied', { exact: true }).first().waitFor();
+  pages.change(url, state('found'));
+  await untilHeading(page, 'Payment found');
+  expect(await textOf(page, '#found time')).toBe('1 Sept 2026, 12:16');
+  expect(problems).toEqual([]);
+  await close();
+});
