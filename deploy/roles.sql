@@ -46,7 +46,7 @@ grant insert (project_id, action, subject, detail, acted_by, acted_at, actor_kin
 grant update (name, max_surcharge_micro, invoice_lifetime_ms, policy, support_contact, return_url, accent, logo_id, max_unpaid,
   max_unpaid_per_minute, archived_at, mac) on projects to quittance_runtime;
 grant update (last_used_at, revoked_at, mac) on api_keys to quittance_runtime;
-grant update (last_used_at, revoked_at) on admin_keys to quittance_runtime;
+grant update (last_used_at, revoked_at, mac) on admin_keys to quittance_runtime;
 grant update (auto_derive_limit, auto_derived) on account_keys to quittance_runtime;
 grant update (retired_at) on addresses to quittance_runtime;
 grant update (status, event_count, paid_transfer_id, paid_mac) on invoices to quittance_runtime;
@@ -67,11 +67,11 @@ grant update (status, attempt_count, max_attempts, next_attempt_at, created_at, 
   on deliveries to quittance_runtime;
 grant update (attempted_at, status, error, latency_ms, answer) on delivery_attempts to quittance_runtime;
 grant update (master_key_id, sealed, retired_at) on receipt_keys to quittance_runtime;
-grant update (role, projects, removed_at, password_hash, master_key_id, totp_sealed, totp_step, misses, missed_at)
+grant update (role, projects, removed_at, password_hash, master_key_id, totp_sealed, totp_step, misses, missed_at, mac)
   on people to quittance_runtime;
-grant update (counter, last_used_at, removed_at) on passkeys to quittance_runtime;
-grant update (ended_at) on recovery_codes, invitations to quittance_runtime;
-grant update (seen_at, ended_at, stepped_up_at) on sessions to quittance_runtime;
+grant update (counter, last_used_at, removed_at, mac) on passkeys to quittance_runtime;
+grant update (ended_at, mac) on recovery_codes, invitations to quittance_runtime;
+grant update (seen_at, ended_at, stepped_up_at, mac) on sessions to quittance_runtime;
 grant update (state, ended_at, ended_by, reason) on address_changes to quittance_runtime;
 grant update (content, mac) on inventory_pages to quittance_runtime;
 grant update (master_key_id, sealed, removed_at, failing_since, failures, due_at, last_error, last_sent_at, mac) on notify_channels

@@ -1,6 +1,7 @@
+import { createHash } from 'node:crypto';
 import type { Notification } from '../store/outbox/notifications.ts';
 
-/** What is sent at once: one notification, or the digest of several. `id` is that of the first, so that what is sent again is known as the same. */
+/** What is sent at once: one notification, or the digest of several. What is sent again has the same `id`, and what holds anything else another one. */
 export type Message = {
   id: string;
   title: string;
@@ -28,7 +29,14 @@ export function composeMessage(rows: readonly Notification[]): Message {
   const lines = titles.slice(0, MAX_NAMED).map((title) => `- ${title}`);
   const rest = more > 0 ? [`… and ${more} more`] : [];
   const text = [...lines, ...rest, '', 'All that is open: quittance chain status'].join('\n');
-  return { id: first.id, title: `Quittance: ${rows.length} messages at once`, text, isUrgent, items };
+  return { id: idOfDigest(rows), title: `Quittance: ${rows.length} messages at once`, text, isUrgent, items };
+}
+
+/** A UUID with the time of the first, out of all of them. */
+function idOfDigest(rows: readonly Notification[]): string {
+  const ids = rows.map(({ id }) => id).sort();
+  const hash = createHash('sha256').update(ids.join()).digest('hex');
+  return `${ids[0]?.slice(0, 15)}${hash.slice(0, 3)}-8${hash.slice(3, 6)}-${hash.slice(6, 18)}`;
 }
 
 /** A text of at most so many characters, with none cut in two. */

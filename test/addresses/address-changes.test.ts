@@ -127,6 +127,25 @@ test('an owner whom somebody invited, reset or promoted in the console cannot co
   await expect(confirm(shop, actor, await propose())).resolves.toMatchObject({ added: [expect.any(String)] });
 });
 
+test.each([
+  ['makes the entry older', `update operator_actions set acted_at = acted_at - interval '30 days'`],
+  ['says that a command did it', `update operator_actions set actor_kind = 'cli', actor_id = null`],
+  ['gives the entry to somebody else', `update operator_actions set subject = 'usr_x'`],
+])('whoever %s by which it became an owner yesterday cannot confirm by that', async (_, text) => {
+  const shop = await openShop({ rowMacs: 'require' });
+  const [ana, bob, cy] = [await shop.owner('ana'), await shop.owner('bob'), await shop.operator('cy')];
+  shop.desk.pass(30 * DAY_MS);
+  await changeRole(shop.desk.deps, ana, { person: 'cy', role: 'owner', projects: null });
+  const change = changeOf(await shop.add(ana, [newAddress().address]));
+  const owner = { ...cy, role: 'owner' as const };
+  await expect(confirm(shop, owner, change)).rejects.toThrow('in the last seven days');
+  await shop.desk.sql('alter table operator_actions disable trigger all');
+  await shop.desk.sql(`${text} where action = 'user.changed'`);
+  await shop.desk.sql('alter table operator_actions enable trigger all');
+  await expect(confirm(shop, owner, change)).rejects.toThrow('the audit log does not say');
+  await expect(confirm(shop, bob, change)).resolves.toMatchObject({ added: [expect.any(String)] });
+});
+
 test('what a key proposed is not confirmed by the person who made the key, nor where a key made it', async () => {
   const shop = await openShop();
   const [ana, bob] = [await shop.owner('ana'), await shop.owner('bob')];

@@ -19,8 +19,8 @@ export function newAddress(): { account: AccountHex; address: string } {
 }
 
 /** A project with an address, over a database with a clock that a test moves, and people who may act on it. */
-export async function openShop({ addressCount = 1 } = {}) {
-  const desk = await openDesk();
+export async function openShop({ addressCount = 1, ...options }: { addressCount?: number; rowMacs?: 'require' } = {}) {
+  const desk = await openDesk(options);
   const { db, deps } = desk;
   const { now, random } = deps;
   const config = { sandbox: false, networks: {} };

@@ -3,5 +3,8 @@ import base from '../../vitest.config.ts';
 
 /** `npx vitest run --config test/browser/screenshots.config.ts` draws the pictures of the documentation. */
 export default defineConfig({
-  test: { ...base.test, include: ['test/browser/screenshots.ts', 'test/console/screenshots.ts'] },
+  test: {
+    ...base.test,
+    include: ['test/browser/screenshots.ts', 'test/console/screenshots.ts', 'test/notify/screenshots.ts'],
+  },
 });

@@ -58,6 +58,7 @@ describe('with DATABASE_URL', () => {
           '0016_inventory.sql',
           '0017_notifications.sql',
           '0018_project_archive.sql',
+          '0019_people_seals.sql',
         ],
       },
     });
@@ -214,6 +215,7 @@ describe('with the embedded database', () => {
         '0016_inventory.sql',
         '0017_notifications.sql',
         '0018_project_archive.sql',
+        '0019_people_seals.sql',
       ],
     });
     expect((await runProcess(['project', 'list', '--json'], { env })).code).toBe(0);

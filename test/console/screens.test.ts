@@ -29,6 +29,7 @@ import {
   unmatchedIds,
   writeHistory,
 } from './console.ts';
+import { addFailingChannel } from './settings/failing-channel.ts';
 import { seatPeople } from './settings/seat-people.ts';
 
 let console_: TestConsole;
@@ -43,6 +44,8 @@ let jobs: { ended: string; running: string };
 /** A request that was refused. */
 let refused: string;
 let ana: string;
+/** One of notifications, which fails. */
+let channel: string;
 let change: string;
 /** An archived project. */
 let closed: string;
@@ -65,6 +68,7 @@ beforeAll(async () => {
   jobs = await showChain();
   await fillSettings();
   refused = await refusedRequest(console_, 'قهوة'.repeat(25));
+  channel = await addFailingChannel(console_);
   await seatPeople(console_);
   ana = encodeId('usr', console_.sessions['ana']?.person.id ?? '');
   const { address } = newAddress();
@@ -199,6 +203,10 @@ const SCREENS: [name: string, path: () => string][] = [
   ['New signing key', () => '/settings/receipt-key'],
   ['Admin keys', () => '/settings/admin-keys'],
   ['New admin key', () => '/settings/admin-keys/new'],
+  ['Notifications', () => '/settings/notifications'],
+  ['New channel by mail', () => '/settings/notifications/new/email'],
+  ['New channel by webhook', () => '/settings/notifications/new/webhook'],
+  ['Remove a channel', () => `/settings/notifications/${channel}/remove`],
   ['People', () => '/settings/people'],
   ['Invite somebody', () => '/settings/people/new'],
   ['Person', () => `/settings/people/${ana}`],

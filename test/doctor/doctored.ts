@@ -45,7 +45,7 @@ export function settingsOf(service: TestService): DoctorSettings {
         nodes: service.nodes.map(({ url }, index) => unlimitedNode(url, `op${index}`)),
       },
     ],
-    ...{ databasePoolSize: 10, trustProxy: [], rowMacs: 'warn', addressManifest: null },
+    ...{ databasePoolSize: 10, trustProxy: [], rowMacs: 'warn', backups: null, addressManifest: null },
   };
 }
 

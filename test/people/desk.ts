@@ -12,7 +12,11 @@ import type { From } from '../../src/operator/people/session.ts';
 import { createSignInLimits } from '../../src/operator/people/sign-in-limits.ts';
 import type { SignInDeps } from '../../src/operator/people/start-session.ts';
 import { totpCode } from '../../src/operator/people/totp.ts';
+import { createSealNotifier } from '../../src/payments/row-alarm.ts';
+import type { KeyRing } from '../../src/runtime/key-ring.ts';
+import { createLogger } from '../../src/runtime/log.ts';
 import { openDatabase } from '../../src/store/db/database.ts';
+import { createSeals } from '../../src/store/db/seals.ts';
 import { createTokenBuckets } from '../../src/web/token-bucket.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { createTestDatabase } from '../support/postgres.ts';
@@ -26,11 +30,20 @@ export const HOUR_MS = 3_600_000;
 /** A thousandth of the work; test/people/password.test.ts does all of it. */
 const quickly: Derive = async (password, salt) => scryptSync(password, salt, 32, { N: 32, r: 8, p: 1 });
 
+/** `rowMacs`: rows are sealed, and what is wrong with one is an alarm of the network devnet. */
+type Options = { poolSize?: number; rowMacs?: 'warn' | 'require'; keyRing?: KeyRing };
+
 /** A console without its pages: a database of its own, a clock that a test moves, and scrypt that is counted. */
-export async function openDesk({ poolSize = 6 } = {}) {
+export async function openDesk({ poolSize = 6, rowMacs, keyRing = TEST_KEY_RING }: Options = {}) {
   const database = await createTestDatabase();
   const { connection } = database;
-  const db = openDatabase({ connection, poolSize, applicationName: 'people', onError: () => undefined });
+  const told = { log: createLogger({ level: 'silent' }), now: () => now, networks: ['devnet'] as const };
+  const sealsOf = (mode: 'warn' | 'require') =>
+    createSeals({ mode, onProblem: createSealNotifier({ ...told, mode, db: () => db }) }, async () => keyRing);
+  const db = openDatabase({
+    ...{ connection, poolSize, applicationName: 'people', onError: () => undefined },
+    ...(rowMacs === undefined ? {} : { seals: sealsOf(rowMacs) }),
+  });
   const client = new pg.Client(database.owner);
   await client.connect();
   onTestFinished(async () => {
@@ -46,7 +59,7 @@ export async function openDesk({ poolSize = 6 } = {}) {
   });
   const deps: SignInDeps = {
     db,
-    keyRing: TEST_KEY_RING,
+    keyRing,
     consoleUrl: CONSOLE,
     limits,
     now: () => now,

@@ -7,6 +7,6 @@ export async function importStatements(): Promise<void> {
   for (const name of await readdir(SOURCE, { recursive: true })) {
     if (!name.endsWith('.ts') || name.endsWith('.test.ts')) continue;
     const file = new URL(name, SOURCE);
-    if (/\b(?:statement|rowsOf|rowOf)\(/.test(await readFile(file, 'utf8'))) await import(file.href);
+    if (/\b(?:statement|rowsOf|rowOf|answerOf|commandOf)\(/.test(await readFile(file, 'utf8'))) await import(file.href);
   }
 }

@@ -1,5 +1,10 @@
+import { randomBytes, randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { decodeId, encodeId } from '../../src/domain/ids.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import { insertAdminKey } from '../../src/store/access/admin-keys.ts';
+import { insertPasskey } from '../../src/store/access/passkeys.ts';
+import { insertPerson } from '../../src/store/access/people.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { runSql } from '../contract/sql.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
@@ -205,8 +210,23 @@ const cli = async (...args: string[]) => {
   };
   expect(await runCli([...args, '--json'], { env })).toMatchObject({ code: 0 });
 };
-const idIn = (table: string) => () => value(`select id from ${table} limit 1`);
+const idIn = (table: string) =>
+  value(`select ${table === 'passkeys' ? `'\\x' || encode(id, 'hex')` : 'id'} from ${table} limit 1`);
 const settings = () => value(`select encode(content, 'hex') from inventory_pages where subject = 'settings'`);
+
+/** Somebody with a passkey, and an admin key. */
+async function insertSomebody(): Promise<void> {
+  const { db } = service;
+  const [id, at] = [randomUUID(), unixMs(Date.now())];
+  await insertPerson(db, { id, login: 'bert', name: 'bert', role: 'viewer', projects: null }, at);
+  await insertPasskey(db, id, {
+    ...{ id: randomBytes(32), publicKey: randomBytes(77), counter: 0, transports: [], name: 'laptop', createdAt: at },
+  });
+  await insertAdminKey(db, {
+    ...{ id: randomUUID(), name: 'cron', role: 'owner', projects: null, allowedCidrs: null, expiresAt: null },
+    secretSha256: randomBytes(32),
+  });
+}
 
 /** What people set up, and how they change it as they should. */
 const SETTINGS = [
@@ -226,14 +246,19 @@ const SETTINGS = [
     'addresses',
     () => cli('address', 'retire', '--project', service.project.projectId, String(service.project.addresses[0])),
   ],
+  ['a revoked admin key', 'admin_keys', (id: string) => cli('admin-key', 'revoke', encodeId('adm', id))],
+  ['a removed person', 'people', () => cli('user', 'remove', 'bert')],
+  ['the former role of a person', 'people', () => cli('user', 'role', 'bert', '--role', 'operator')],
+  ['a removed passkey', 'passkeys', () => cli('user', 'remove', 'bert')],
 ] as const;
 
 test.each(SETTINGS)(
   'whoever puts back %s leaves an alarm; whoever changed it as they should left none',
   async (_, table, change) => {
+    await insertSomebody();
     startWatch();
     const before = await eventually(settings, (content) => content !== 'undefined');
-    const id = await idIn(table)();
+    const id = await idIn(table);
     await runSql(service, `create table kept as select * from ${table} where id = '${id}'`);
     await change(id);
     await eventually(settings, (content) => content !== before);
@@ -244,10 +269,11 @@ test.each(SETTINGS)(
       [table],
     );
     await asOwner(table, `update ${table} t set (${columns}) = (select ${columns} from kept) where id = '${id}'`);
-    await untilAlarm('row-changed', `${table} ${id}`);
+    const named = id.replace('\\x', '');
+    await untilAlarm('row-changed', `${table} ${named}`);
     // Somebody looks at it, takes it as it is, and closes the alarm: it does not come back.
     const unexplained = await settings();
-    await cli('ledger', 'seal', '--accept', `${table}:${id}`, '--yes');
+    await cli('ledger', 'seal', '--accept', `${table}:${named}`, '--yes');
     await eventually(settings, (content) => content !== unexplained);
     await cli('chain', 'acknowledge', '--alarm', 'row-changed', '--network', 'devnet');
     await lookAgain();
@@ -258,7 +284,7 @@ test.each(SETTINGS)(
 test.each(['api_keys', 'webhook_endpoints'])('whoever deletes a row of %s leaves an alarm', async (table) => {
   startWatch();
   await eventually(settings, (content) => content !== 'undefined');
-  const id = await idIn(table)();
+  const id = await idIn(table);
   await asOwner(table, `delete from ${table}`);
   await untilAlarm('rows-missing', `${table}:${id}`);
 });

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 import { uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
+import { findNewestBackup } from '../../src/operator/backup/find-backup.ts';
 import { recordActions } from '../../src/operator/record-actions.ts';
-import { findLastBackup } from '../../src/operator/today/today-queries.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { runSql } from '../contract/sql.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
@@ -143,7 +143,7 @@ tryGroup(
 
 test('a backup that nobody made, by a made-up line of the log, is not told as the last one', async () => {
   await world.asService(
-    `insert into operator_actions (action, subject, detail, acted_by, acted_at) values ('backup.created', 'backup', '{}', 'anna', now())`,
+    `insert into operator_actions (action, subject, detail, acted_by, acted_at) values ('backup.created', 'backup', '{"file": "/made.up"}', 'anna', now())`,
   );
-  expect(await findLastBackup(world.service.db)).toBeNull();
+  expect(await findNewestBackup(world.service.db)).toBeNull();
 });

@@ -3,6 +3,7 @@ import { listAdminKeys } from '../../operator/admin-keys/list-admin-keys.ts';
 import { listAudit, readAuditFilter } from '../../operator/audit/list-audit.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import { listKeys } from '../../operator/keys/list-keys.ts';
+import { listChannels } from '../../operator/notify/list-channels.ts';
 import { listPeople } from '../../operator/people/list-people.ts';
 import { listSessions } from '../../operator/people/list-sessions.ts';
 import type { ListedProjectView } from '../../operator/projects/views.ts';
@@ -11,6 +12,7 @@ import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
 import { duration, number } from '../page/pieces.ts';
 import { urlTo, usedOf, type Visit } from '../page/visit.ts';
+import { CHANNELS_PAGE } from './channels-page.ts';
 
 type Entry = { title: string; url: string; action: ActionName; about: string; state(): Promise<Html | string> };
 
@@ -80,6 +82,11 @@ function ofAll(deps: ConsoleDeps, { actor, projects }: Visit): Entry[] {
       state: async () => active((await listAdminKeys(deps, actor)).data),
     },
     {
+      ...{ title: 'Notifications', url: CHANNELS_PAGE, action: 'listChannels' },
+      about: 'Who is told of alarms, by e-mail or a chat.',
+      state: async () => describeChannels((await listChannels(deps, actor)).data),
+    },
+    {
       ...{ title: 'People', url: '/settings/people', action: 'listPeople' },
       about: 'Who may sign in, and what each may do.',
       state: async () => `${number((await listPeople(deps, actor)).data.length)} known`,
@@ -104,6 +111,12 @@ function ofAll(deps: ConsoleDeps, { actor, projects }: Visit): Entry[] {
       state: async () => 'read only',
     },
   ];
+}
+
+function describeChannels(channels: readonly { failingSince: string | null }[]): string {
+  const failing = channels.filter(({ failingSince }) => failingSince !== null).length;
+  const all = `${number(channels.length)} ${channels.length === 1 ? 'channel' : 'channels'}`;
+  return failing === 0 ? all : `${all}, ${number(failing)} of which ${failing === 1 ? 'fails' : 'fail'}`;
 }
 
 function active(keys: readonly { status: string }[]): string {

@@ -3,11 +3,12 @@ import { readQuery } from '../page/read-fields.ts';
 import type { Routes } from '../page/routes.ts';
 import { chooseProject } from '../page/visit.ts';
 import { addAdminKeyRoutes } from './admin-key-routes.ts';
+import { addChannelRoutes } from './channel-routes.ts';
 import { addKeyRoutes } from './key-routes.ts';
 import { addProjectRoutes } from './project-routes.ts';
 import { settingsPage } from './settings-page.ts';
 
-/** What there is to set, the projects, and the keys. */
+/** What there is to set, the projects, the keys, and who is told. */
 export function addSettingsRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get('/settings', 'showProject', async ({ visit, request }) => {
     const { project } = readQuery(request, ['project']);
@@ -16,4 +17,5 @@ export function addSettingsRoutes(routes: Routes, deps: ConsoleDeps): void {
   addProjectRoutes(routes, deps);
   addKeyRoutes(routes, deps);
   addAdminKeyRoutes(routes, deps);
+  addChannelRoutes(routes, deps);
 }

@@ -3,8 +3,9 @@ import { encodeId } from '../../domain/ids.ts';
 import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { answerOf, rowOf } from '../../store/db/rows-of.ts';
+import { sealColumn } from '../../store/db/seal.ts';
 import { SEALED_ACTION } from '../../store/db/sealed-tables.ts';
-import { listColumns, sealed, text } from '../../store/db/statement.ts';
+import { count, isAsSealed, json, listColumns, sealed, text } from '../../store/db/statement.ts';
 import type { AddressChange } from '../../store/ledger/address-changes.ts';
 import { type Actor, ROLES } from '../actor.ts';
 
@@ -24,14 +25,34 @@ const findMaker = rowOf(
   (adminKeyId: string) => [adminKeyId],
 );
 
-const wasChangedSince = answerOf(
+const granted = {
+  seq: count,
+  actorKind: maker.actorKind,
+  actedAt: 'timestamptz',
+  // Of who was invited or reset, and of who was given another one.
+  detail: json<{ role?: string; to?: string }>(),
+  isSound: isAsSealed(SEALED_ACTION),
+} as const;
+
+/** How a person came to its role, the newest 100 entries first; none that nobody made. */
+const findGrants = answerOf(
   'address-change-new-owner',
-  { wasChanged: 'bool' },
-  `select exists (select from operator_actions where subject = $1 and action in ('user.invited', 'user.reset', 'user.changed')
-     and actor_kind <> 'cli' and acted_at > $2) as was_changed`,
-  (personId: string, since: UnixMs) => [personId, new Date(since)],
-  ([row]) => row?.wasChanged !== false,
+  granted,
+  `select ${listColumns(granted, '', { isSound: sealColumn(SEALED_ACTION, '') })} from operator_actions
+   where subject = $1 and action in ('user.invited', 'user.reset', 'user.changed') order by seq desc limit 100`,
+  (personId: string) => [personId],
+  (rows) => rows.filter(({ isSound }) => isSound),
 );
+
+/**
+ * Whether the audit log bears out that a person has been an owner since, or that a command made it one. An entry that somebody changed counts for
+ * nothing, so the newest one that counts must say that the person is an owner.
+ */
+async function isSettled(db: Sql, personId: string, since: UnixMs): Promise<boolean> {
+  const grants = await findGrants(db, personId);
+  const role = grants[0]?.detail.to ?? grants[0]?.detail.role;
+  return role === 'owner' && grants.every(({ actorKind, actedAt }) => actorKind === 'cli' || actedAt <= since);
+}
 
 /**
  * Why an actor may not confirm a change: `null` where it may. It is an owner of its own: neither who proposed it, nor who made the key that did,
@@ -57,8 +78,8 @@ export async function findRefusal(
       return `no person made the key that proposed it, so nobody can confirm it; ${otherwise}`;
     }
   }
-  if (await wasChangedSince(db, encodeId('usr', id), unixMs(now() - SETTLED_MS))) {
-    return `you were invited, reset or given another role in the last seven days: another owner confirms it; ${otherwise}`;
+  if (!(await isSettled(db, encodeId('usr', id), unixMs(now() - SETTLED_MS)))) {
+    return `you were invited, reset or given another role in the last seven days, or the audit log does not say how you became an owner: another owner confirms it; ${otherwise}`;
   }
   return null;
 }

@@ -3,6 +3,14 @@ import type { KeptBackup } from './backup-directory.ts';
 /** A file that is written in the future by more than clocks differ: its age is not known. */
 const MOST_AHEAD_MS = 300_000;
 
+const HOUR_MS = 3_600_000;
+/** A day, and two hours for the backup itself, and for somebody to restart something. */
+const LEAST_LIMIT_MS = 26 * HOUR_MS;
+const GRACE_MS = 2 * HOUR_MS;
+
+/** Older than this the newest of scheduled backups is too old. */
+export const limitOfAge = (intervalMs: number): number => Math.max(LEAST_LIMIT_MS, intervalMs + GRACE_MS);
+
 type Seen = { baseMs: number | null; wallMs: number; monotonicMs: number };
 
 /**

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readdir, readFile, rename, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { toIso, type UnixMs } from '../../domain/time.ts';
 import { syncDirectory, writePrivateFile } from '../../runtime/private-file.ts';
@@ -14,9 +14,25 @@ export type KeptBackup = { name: string; number: number; writtenAtMs: number };
 
 const KEPT = /^quittance-(\d{6,12})-\d{8}T\d{6}Z\.backup$/;
 const DIGEST = /^(quittance-\d{6,12}-\d{8}T\d{6}Z\.backup)\.sha256$/;
+const UNVERIFIED_END = '.unverified';
 const UNVERIFIED = /^quittance-(\d{6,12})-\d{8}T\d{6}Z\.backup\.unverified$/;
 /** What is written when a process is killed. */
 const DRAFT = /^quittance-\d{6,12}-\d{8}T\d{6}Z\.backup\.(unverified\.\d+|sha256)\.draft$/;
+
+export const isUnverified = (path: string): boolean => path.endsWith(UNVERIFIED_END);
+
+/** The path that it has, or will have, as a backup. */
+export const nameWhenVerified = (path: string): string =>
+  isUnverified(path) ? path.slice(0, -UNVERIFIED_END.length) : path;
+
+/** Whether a file is as its digest beside it says; `null`: there is none. Errors: those of the file system. */
+export async function isAsDigestSays(path: string): Promise<boolean | null> {
+  const told = await readFile(`${path}.sha256`, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null;
+    throw error;
+  });
+  return told === null ? null : told === `${await digestOf(path)}  ${basename(path)}\n`;
+}
 
 export type BackupDirectory = {
   /** Newest first. Errors: those of the file system. */
@@ -58,15 +74,15 @@ export function openBackupDirectory(directory: string): BackupDirectory {
       const time = toIso(now)
         .replace(/\.\d+Z$/, 'Z')
         .replace(/[:-]/g, '');
-      return pathOf(`quittance-${number}-${time}.backup.unverified`);
+      return pathOf(`quittance-${number}-${time}.backup${UNVERIFIED_END}`);
     },
     removeOthers: async (path) => {
       const names = await readdir(directory);
       await remove(names.filter((name) => UNVERIFIED.test(name) && pathOf(name) !== path));
     },
     keep: async (path) => {
-      const target = path.replace(/\.unverified$/, '');
-      const name = target.slice(directory.length + 1);
+      const target = nameWhenVerified(path);
+      const name = basename(target);
       await writePrivateFile(`${target}.sha256`, `${await digestOf(path)}  ${name}\n`);
       await rename(path, target);
       await syncDirectory(directory);
@@ -75,8 +91,7 @@ export function openBackupDirectory(directory: string): BackupDirectory {
     removeOld: async (count) => {
       const left: string[] = [];
       for (const { name } of (await list()).slice(Math.max(1, count))) {
-        const told = await readFile(pathOf(`${name}.sha256`), 'utf8');
-        if (told === `${await digestOf(pathOf(name))}  ${name}\n`) await remove([name, `${name}.sha256`]);
+        if ((await isAsDigestSays(pathOf(name))) === true) await remove([name, `${name}.sha256`]);
         else left.push(name);
       }
       return left;

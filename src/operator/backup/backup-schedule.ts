@@ -3,7 +3,7 @@ import { type Leading, loopWhileLeading, whileLeading } from '../../payments/wat
 import type { Loop } from '../../runtime/loop.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { type AlarmKind, raiseAlarm, resolveAlarms } from '../../store/chain/alarms.ts';
-import { createBackupAges } from './backup-ages.ts';
+import { createBackupAges, limitOfAge } from './backup-ages.ts';
 import { type BackupDirectory, openBackupDirectory } from './backup-directory.ts';
 import { type MakeDeps, makeVerifiedBackup } from './make-verified-backup.ts';
 
@@ -11,9 +11,6 @@ const HOUR_MS = 3_600_000;
 const LOOK_MS = 60_000;
 /** A backup that failed is tried again after so long: a disk that is full is not full for long, or somebody must come. */
 const RETRY_MS = 600_000;
-/** A day, and two hours for the backup itself, and for somebody to restart something. */
-const LEAST_LIMIT_MS = 26 * HOUR_MS;
-const GRACE_MS = 2 * HOUR_MS;
 
 type Options = Leading &
   MakeDeps & {
@@ -99,7 +96,7 @@ function describe(error: unknown, directory: string): string {
 /** Raises and closes both alarms, and says a failure once in the log. */
 function createAlarmKeeper({ db: whole, network, isLeader, log, schedule }: Options) {
   const db = whileLeading(whole, network, isLeader);
-  const limitMs = Math.max(LEAST_LIMIT_MS, schedule.intervalMs + GRACE_MS);
+  const limitMs = limitOfAge(schedule.intervalMs);
   /** What is open, as far as this process knows; absent: not known. */
   const told = new Map<AlarmKind, string | null>();
   const set = async (kind: AlarmKind, detail: string | null) => {

@@ -1,13 +1,15 @@
 import { stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { DAY_MS } from '../../domain/capacity.ts';
 import { AppError } from '../../domain/errors.ts';
 import { say } from '../../domain/message.ts';
-import { unixMs } from '../../domain/time.ts';
+import { toIso } from '../../domain/time.ts';
 import { openKeyRing } from '../../runtime/open-key-ring.ts';
+import { limitOfAge } from '../backup/backup-ages.ts';
+import { isAsDigestSays } from '../backup/backup-directory.ts';
 import { admitBackup } from '../backup/backup-mac.ts';
 import { checkBackup } from '../backup/backup-read.ts';
-import { showSystem } from '../system/show-system.ts';
-import type { SystemView } from '../system/views.ts';
+import { findNewestBackup } from '../backup/find-backup.ts';
 import { atStake, type Check, type Finding, failed, good, type Look, skipped, spell, warning } from './check.ts';
 
 /** As the console says it. */
@@ -15,28 +17,30 @@ const OLD_MS = 7 * DAY_MS;
 /** Larger ones take longer than a check may. */
 const MAX_READ_BYTES = 256 * 1024 ** 2;
 
-/** The newest backup that this program made, as its ledger recorded it. */
-async function findNewest({ read, now, actor, nodeVersion }: Look): Promise<SystemView['backup']> {
-  const here = { release: nodeVersion, roles: [], startedAt: unixMs(now()) };
-  return (await read((tx) => showSystem({ db: tx, now, process: here }, actor))).backup;
-}
-
 const MAKE = say`Make one, and keep it on another machine: "${{ command: 'backup' }}", from a timer; see docs/backup.md.`;
+const SEE_WHY =
+  'See what the alarm "backup-failed" or the log of the processes with the role watcher says: one of them makes backups; see docs/backup.md.';
+
+/** The newest backup that this program made, as its ledger recorded it. */
+const findNewest = ({ read }: Look) => read(findNewestBackup);
 
 export const backupAge: Check = {
   name: 'backup-age',
   needs: 'schema',
   look: async (look) => {
+    const { backups } = look.settings;
     const backup = await findNewest(look);
-    // A server of one's own has means of its own, which are not seen from here.
     const judge = (says: string): Finding => {
+      if (backups !== null)
+        return atStake(look, `${says}, and ${backups.directory} is set for scheduled ones`, SEE_WHY);
       if (look.database().kind === 'embedded') return atStake(look, says, MAKE);
+      // A server of one's own has means of its own, which are not seen from here.
       return warning(`${says}; whether PostgreSQL has backups by means of its own cannot be seen here`, MAKE);
     };
     if (backup === null) return judge('this program has made no backup');
-    const age = look.now() - Date.parse(backup.madeAt);
+    const age = look.now() - backup.madeAt;
     const says = `the newest backup by this program is ${spell(age)} old`;
-    return age > OLD_MS ? judge(says) : good(says);
+    return age > (backups === null ? OLD_MS : limitOfAge(backups.intervalMs)) ? judge(says) : good(says);
   },
 };
 
@@ -46,14 +50,16 @@ export const backupVerified: Check = {
   look: async (look) => {
     const backup = await findNewest(look);
     if (backup === null) return skipped('this program has made no backup');
-    const { file, verifiedAt } = backup;
+    const { file } = backup;
+    const verifiedAt = backup.verifiedAt && toIso(backup.verifiedAt);
     const verify = say`Try it whole: "${{ command: 'backup', input: { verify: file } }}".`;
     const found = await stat(file).catch(() => null);
     if (found === null) {
       const says = `${file} is not here`;
-      return verifiedAt === null
-        ? warning(`${says}, and nobody examined it whole`, verify)
-        : good(`${says}; it was found good at ${verifiedAt}`);
+      if (verifiedAt === null) return warning(`${says}, and nobody examined it whole`, verify);
+      const once = `${says}; it was found good at ${verifiedAt}`;
+      // Where its directory is set, it was made to stay there.
+      return dirname(file) === look.settings.backups?.directory ? warning(once, MOUNT) : good(once);
     }
     if (found.size > MAX_READ_BYTES) {
       return verifiedAt === null
@@ -64,12 +70,18 @@ export const backupVerified: Check = {
   },
 };
 
+const MOUNT =
+  'If this machine made it: mount its disk again, or ask who deleted it. If another one follows the network, run this there.';
+
 async function readBackup(
   { settings }: Look,
   { file, verifiedAt }: { file: string; verifiedAt: string | null },
 ): Promise<Finding> {
   const keyRing = await openKeyRing(settings, { mayCreate: false });
   const verify = say`Try it whole: "${{ command: 'backup', input: { verify: file } }}".`;
+  const anew = say`Make a new one now: "${{ command: 'backup' }}". Find out what happened to this one.`;
+  if ((await isAsDigestSays(file)) === false)
+    return failed(`${file} is not as it was verified: ${file}.sha256 has another digest`, anew);
   try {
     const { authenticity } = await checkBackup(file, { keyRing });
     admitBackup(file, authenticity, false);
@@ -82,6 +94,6 @@ async function readBackup(
       return skipped(`${file} is encrypted: only where its secret key is can it be examined`);
     }
     if (error.code === 'BACKUP_UNAUTHENTICATED') return warning(error.text, verify);
-    return failed(error.text, say`Make a new one now: "${{ command: 'backup' }}". Find out what happened to this one.`);
+    return failed(error.text, anew);
   }
 }

@@ -19,5 +19,7 @@ export type DoctorSettings = KeySettings & {
   databasePoolSize: number;
   trustProxy: readonly string[];
   rowMacs: 'off' | 'warn' | 'require';
+  /** Where the service makes backups, and how often; `null`: it makes none. */
+  backups: Readonly<{ directory: string; intervalMs: number }> | null;
   addressManifest: ManifestSettings | null;
 };

@@ -22,6 +22,7 @@ const deps: DoctorDeps = {
       databasePoolSize: 10,
       trustProxy: [],
       rowMacs: 'warn',
+      backups: null,
       addressManifest: null,
     },
   },

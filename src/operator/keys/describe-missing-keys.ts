@@ -4,6 +4,7 @@ import type { KeyRing } from '../../runtime/key-ring.ts';
 import { countTotpByKey } from '../../store/access/people.ts';
 import { findCurrentReceiptKey } from '../../store/access/receipt-keys.ts';
 import type { Sql } from '../../store/db/database.ts';
+import { countTargetsByKey } from '../../store/outbox/notify-channels.ts';
 import { describeMissingSecrets } from '../../webhooks/refuse-missing-keys.ts';
 
 /** `keyRing`: `null` where there is no master key. */
@@ -20,8 +21,14 @@ export async function describeMissingKeys({ db, now, keyRing }: KeyDeps): Promis
 
 async function describeMissingTotp(db: Sql, keyRing: KeyRing | null): Promise<Text | null> {
   const missing = [...(await countTotpByKey(db)).keys()].find((keyId) => keyRing?.find(keyId) === undefined);
-  if (missing === undefined) return null;
+  if (missing === undefined) return describeMissingTargets(db, keyRing);
   return say`codes of people come of secrets that are sealed under the master key ${missing}, which is not here. ${REMEDY} If that key is lost for ever, "${{ command: 'user reset', args: ['<login>'] }}" lets each of them choose anew what they sign in with`;
+}
+
+async function describeMissingTargets(db: Sql, keyRing: KeyRing | null): Promise<Text | null> {
+  const missing = [...(await countTargetsByKey(db)).keys()].find((keyId) => keyRing?.find(keyId) === undefined);
+  if (missing === undefined) return null;
+  return say`where notification channels lead is encrypted under the master key ${missing}, which is not here. ${REMEDY} If that key is lost for ever, remove each with "${{ command: 'notify remove', args: ['<channel>'] }}" and add it anew`;
 }
 
 const REMEDY =

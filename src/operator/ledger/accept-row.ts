@@ -19,7 +19,13 @@ export type ChangedRow = AcceptedRowView & {
   judged: Judged | null;
 };
 
-const LOOKS_LIKE = { uuid: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, int8: /^\d{1,18}$/, text: /^[^/]{1,200}$/ };
+const LOOKS_LIKE = {
+  uuid: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
+  int8: /^\d{1,18}$/,
+  text: /^[^/]{1,200}$/,
+  // The longest are the ids of passkeys.
+  bytea: /^([0-9a-f]{2}){1,1023}$/,
+};
 
 /** Finds a row by `TABLE:ID`, as an alarm and a check of the seals name it. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`, `CONFLICT`. */
 export async function selectChangedRow({ db, kind }: Deps, name: string): Promise<ChangedRow> {

@@ -15,7 +15,7 @@ type Given = GivenTarget & {
 };
 
 /** Which fields say where a channel of each kind leads. */
-const FIELDS: Readonly<Record<ChannelKind, { needs: readonly Field[]; takes: readonly Field[] }>> = {
+export const CHANNEL_FIELDS: Readonly<Record<ChannelKind, { needs: readonly Field[]; takes: readonly Field[] }>> = {
   email: { needs: ['url', 'from', 'to'], takes: [] },
   telegram: { needs: ['token', 'chat'], takes: ['url'] },
   slack: { needs: ['url'], takes: [] },
@@ -30,7 +30,7 @@ type Field = (typeof ALL_FIELDS)[number];
 export function readNewChannel({ kind: text, name: givenName, quiet, summary, timeZone, ...given }: Given) {
   const kind = readChoice('kind', text, CHANNEL_KINDS);
   if (kind === null) throw new FieldError('kind', `is missing: choose ${CHANNEL_KINDS.join(', ')}`);
-  const { needs, takes } = FIELDS[kind];
+  const { needs, takes } = CHANNEL_FIELDS[kind];
   for (const field of ALL_FIELDS) {
     const isGiven = given[field] !== undefined && given[field].length > 0;
     if (needs.includes(field) && !isGiven)

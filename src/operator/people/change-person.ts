@@ -6,23 +6,23 @@ import type { Actor } from '../actor.ts';
 import { recordActions } from '../record-actions.ts';
 import { type InviteDeps, makeLink } from './invite-person.ts';
 import { type NewRights, refuseUnknownProjects } from './read-person.ts';
-import { keepAnOwner, lockSelected, viewPerson } from './select-person.ts';
+import { keepAnOwner, lockToChange, lockToRemove, viewPerson } from './select-person.ts';
 import type { ChangedPersonView, InvitedView, RemovedPersonView } from './views.ts';
 
 type Deps = { db: Database; now(): UnixMs };
 
-/** Gives a person another role or other projects, and ends all its sessions. `person`: login or `usr_…`. Errors: `NOT_FOUND`, `CONFLICT`. */
+/** Gives a person another role or other projects, and ends all its sessions. `person`: login or `usr_…`. Errors: `NOT_FOUND`, `CONFLICT`, `ROW_CHANGED`. */
 export async function changeRole(
   { db, now }: Deps,
   actor: Actor,
   { person, role, projects }: NewRights & { person: string },
 ): Promise<ChangedPersonView> {
   return db.transaction(async (tx) => {
-    const found = await lockSelected(tx, person);
+    const found = await lockToChange(tx, person);
     const rights = { role, projects: role === 'owner' ? null : projects === undefined ? found.projects : projects };
     if (role !== 'owner') await keepAnOwner(tx, found);
     await refuseUnknownProjects(tx, actor, rights.projects);
-    await updateRole(tx, { id: found.id, ...rights });
+    await updateRole(tx, { ...found, ...rights });
     const endedSessions = await endSessionsOf(tx, found.id, now());
     const [before, after] = [viewPerson(found), viewPerson({ ...found, ...rights })];
     const detail = {
@@ -38,7 +38,7 @@ export async function changeRole(
 
 /**
  * Takes from a person its passkeys, password and codes, ends its sessions, and makes a new link: for whoever has lost what they sign in with, or
- * may no longer be the only one who has it. Errors: `NOT_FOUND`, `CONFIG_INVALID`.
+ * may no longer be the only one who has it. Errors: `NOT_FOUND`, `CONFIG_INVALID`, `ROW_CHANGED`.
  */
 export async function resetPerson(
   deps: InviteDeps,
@@ -46,8 +46,8 @@ export async function resetPerson(
   { person }: { person: string },
 ): Promise<InvitedView> {
   return deps.db.transaction(async (tx) => {
-    const found = await lockSelected(tx, person);
-    await forgetFactors(tx, found.id, deps.now(), { isGone: false });
+    const found = await lockToChange(tx, person);
+    await forgetFactors(tx, found, deps.now(), { isGone: false });
     const link = await makeLink(tx, deps, { personId: found.id, kind: 'reset' });
     const view = viewPerson(found);
     const detail = { login: found.login, role: found.role };
@@ -58,16 +58,16 @@ export async function resetPerson(
   });
 }
 
-/** Removes a person for ever, with all that it signs in with. What it did stays in the record. Errors: `NOT_FOUND`, `CONFLICT`. */
+/** Removes a person for ever, with all that it signs in with, whoever made it. What it did stays in the record. Errors: `NOT_FOUND`, `CONFLICT`. */
 export async function removePerson(
   { db, now }: Deps,
   actor: Actor,
   { person }: { person: string },
 ): Promise<RemovedPersonView> {
   return db.transaction(async (tx) => {
-    const found = await lockSelected(tx, person);
+    const found = await lockToRemove(tx, person);
     await keepAnOwner(tx, found);
-    await forgetFactors(tx, found.id, now(), { isGone: true });
+    await forgetFactors(tx, found, now(), { isGone: true });
     const { personId, login, role } = viewPerson(found);
     await recordActions(tx, actor, now(), [
       { projectId: null, action: 'user.removed', subject: personId, detail: { login, role } },

@@ -2,7 +2,7 @@ import { AppError } from '../../domain/errors.ts';
 import { encodeId } from '../../domain/ids.ts';
 import { toIso } from '../../domain/time.ts';
 import { findPasskeys, insertPasskey, type Passkey, removePasskeyRow } from '../../store/access/passkeys.ts';
-import { lockFactors, lockPerson } from '../../store/access/people.ts';
+import { lockFactors } from '../../store/access/people.ts';
 import type { Sql } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
 import { FieldError } from '../input/field-error.ts';
@@ -41,7 +41,7 @@ export async function addPasskey(
   const { challenge, ...key } = created;
   const row = { ...key, name: name.trim(), createdAt: deps.now() };
   await deps.db.transaction(async (tx) => {
-    await lockPerson(tx, personId);
+    await lockFactors(tx, personId);
     if ((await findPasskeys(tx, personId)).length >= MOST) {
       throw new AppError('CONFLICT', `you have ${MOST} passkeys: remove one first`);
     }

@@ -3,7 +3,7 @@ import { encodeId } from '../../domain/ids.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { findInvitation, insertRecoveryCodes, takeInvitation } from '../../store/access/invitations.ts';
 import { insertPasskey } from '../../store/access/passkeys.ts';
-import { lockPerson, type Person, storePassword } from '../../store/access/people.ts';
+import { lockFactors, type Person, personOf, storePassword } from '../../store/access/people.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { FieldError } from '../input/field-error.ts';
 import { nameProblem } from '../input/name-problem.ts';
@@ -65,9 +65,10 @@ export async function redeemInvitation(
     'passkey' in proof ? await readPasskey(deps, token, proof) : await readPassword(deps, person, token, proof);
   return db.transaction(async (tx) => {
     // Locked first, so that of two at once one waits here, and then finds the invitation taken.
-    const locked = await lockPerson(tx, person.id);
-    if (locked === null || !(await takeInvitation(tx, hashToken(token), now()))) throw ended();
-    const recoveryCodes = await factor.store(tx, person.id);
+    const factors = await lockFactors(tx, person.id);
+    if (factors === null || !(await takeInvitation(tx, hashToken(token), now()))) throw ended();
+    const locked = personOf(factors);
+    const recoveryCodes = await factor.store(tx, locked);
     const started = await openSession(tx, deps, { person: locked, from, proof: factor.proof });
     const [subject, detail] = [encodeId('usr', locked.id), { kind, factor: factor.proof }];
     await recordActions(tx, personActor(locked, from), now(), [
@@ -90,7 +91,7 @@ async function readPasskey(deps: SignInDeps, token: string, { passkey, name }: {
   if (calledProblem !== null) throw new FieldError('name', calledProblem);
   const created = await verifyCreated(deps, purposeOf(token), passkey);
   if (created === null) throw notVerified();
-  const store = async (tx: Sql, personId: string) => {
+  const store = async (tx: Sql, { id: personId }: Person) => {
     const { challenge, ...key } = created;
     const isNew =
       (await spend(tx, challenge)) &&
@@ -120,13 +121,13 @@ async function readPassword(
       'is not the one that your app shows now: look whether the clock of the device is right',
     );
   const hash = await hashPassword(password, limits.derive(true)).catch(refuseBusy);
-  const store = async (tx: Sql, personId: string) => {
-    const sealed = await sealTotp(tx, keyRing, personId, app.secret);
-    await storePassword(tx, personId, { hash, sealed, step: app.step });
+  const store = async (tx: Sql, joined: Person) => {
+    const totp = await sealTotp(tx, keyRing, joined.id, app.secret);
+    await storePassword(tx, joined, { hash, totp, step: app.step });
     const codes = createRecoveryCodes(random);
     await insertRecoveryCodes(
       tx,
-      personId,
+      joined.id,
       codes.flatMap((each) => recoveryCodeHash(each) ?? []),
       now(),
     );

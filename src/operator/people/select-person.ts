@@ -6,9 +6,11 @@ import {
   countOtherOwners,
   findFactors,
   findPerson,
+  lockAnyPerson,
   lockOwners,
-  lockPerson,
+  lockPersonToChange,
   type Person,
+  type PersonFactors,
 } from '../../store/access/people.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { clip } from '../input/clip.ts';
@@ -22,11 +24,18 @@ export async function selectPerson(db: Sql, person: string): Promise<Person> {
   throw notThere(person);
 }
 
-/** The same, locked until the transaction ends. */
-export async function lockSelected(tx: Sql, person: string): Promise<Person> {
-  const locked = await lockPerson(tx, (await selectPerson(tx, person)).id);
-  if (locked !== null) return locked;
-  throw notThere(person);
+/** The same, locked until the transaction ends, for who gives it a new seal. Errors: `NOT_FOUND`, `ROW_CHANGED`. */
+export async function lockToChange(tx: Sql, person: string): Promise<PersonFactors> {
+  return (await lockPersonToChange(tx, (await selectPerson(tx, person)).id)) ?? raise(notThere(person));
+}
+
+/** The same for who takes all from it, whoever made it. */
+export async function lockToRemove(tx: Sql, person: string): Promise<Person> {
+  return (await lockAnyPerson(tx, (await selectPerson(tx, person)).id)) ?? raise(notThere(person));
+}
+
+function raise(error: AppError): never {
+  throw error;
 }
 
 const notThere = (person: string) =>

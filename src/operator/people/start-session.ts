@@ -5,9 +5,8 @@ import { hasRecoveryCode, takeRecoveryCode } from '../../store/access/invitation
 import {
   findFactors,
   lockFactors,
-  lockPerson,
-  type Person,
   type PersonFactors,
+  personOf,
   takeMiss,
   takeTotpStep,
 } from '../../store/access/people.ts';
@@ -72,9 +71,9 @@ async function byPasskey(deps: SignInDeps, from: From, response: unknown): Promi
   if (verified === null) return REFUSED;
   return deps.db.transaction(async (tx) => {
     // Locked first, as by whoever takes from the person what it signs in with.
-    const person = await lockPerson(tx, verified.person.id);
+    const person = await lockFactors(tx, verified.person.id);
     if (person === null || !(await takePasskey(tx, verified, deps.now()))) return REFUSED;
-    return { kind: 'started', ...(await openSession(tx, deps, { person, from, proof: 'passkey' })) };
+    return { kind: 'started', ...(await openSession(tx, deps, { person: personOf(person), from, proof: 'passkey' })) };
   });
 }
 
@@ -140,8 +139,4 @@ async function takeTotp(tx: Sql, { keyRing, now }: CodeDeps, person: PersonFacto
   const secret = await openTotp(keyRing, person);
   const step = secret && totpStepOf(secret, code, now());
   return step !== null && takeTotpStep(tx, person.id, step);
-}
-
-function personOf({ id, login, name, role, projects }: PersonFactors): Person {
-  return { id, login, name, role, projects };
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { encodeId } from '../../domain/ids.ts';
 import { type UnixMs, unixMs } from '../../domain/time.ts';
-import { findFactors, lockFactors, lockPerson } from '../../store/access/people.ts';
+import { findFactors, lockFactors } from '../../store/access/people.ts';
 import { stepUpSession } from '../../store/access/sessions.ts';
 import type { Sql } from '../../store/db/database.ts';
 import type { ActionName } from '../actions.ts';
@@ -48,7 +48,7 @@ export async function stepUp(
     const verified = await verifyPasskey(deps, purposeOf(session, action), proof.passkey);
     if (verified === null || verified.person.id !== person.id) return null;
     return deps.db.transaction(async (tx) => {
-      const isTaken = (await lockPerson(tx, person.id)) !== null && (await takePasskey(tx, verified, deps.now()));
+      const isTaken = (await lockFactors(tx, person.id)) !== null && (await takePasskey(tx, verified, deps.now()));
       return isTaken ? note(tx, 'passkey') : null;
     });
   }

@@ -3,6 +3,10 @@ import { NIL_UUID } from '../../domain/ids.ts';
 import { decrypt, deriveKey, type Encrypted, encrypt, type KeyRing } from '../../runtime/key-ring.ts';
 import { lockTotpUnderOtherKeys, type PersonFactors, reencryptTotpRow } from '../../store/access/people.ts';
 import type { Database, Sql } from '../../store/db/database.ts';
+import { findLedgerIdentity } from '../../store/db/ledger-identity.ts';
+import type { Sealer } from '../../store/db/seal.ts';
+import { SEALED_PERSON } from '../../store/db/sealed-tables.ts';
+import { createSealer } from '../../store/db/sealer.ts';
 import { joinEncryption, stopEncryption } from '../../store/outbox/webhook-secrets.ts';
 import { TOTP_SECRET_BYTES } from './totp.ts';
 
@@ -42,14 +46,16 @@ export async function openTotp(
 }
 
 /**
- * Seals every TOTP secret under the current master key, in batches of 500. `lost`: the logins of people whose secret no key opens; they stay
+ * Seals every TOTP secret under the current master key, in batches of 500, and with it each person that is as it was sealed. `lost`: the logins of people whose secret no key opens; they stay
  * as they are, and their owner gives them a new link.
  */
 export async function reencryptTotp(db: Database, ring: KeyRing): Promise<{ resealed: number; lost: string[] }> {
   const done = { resealed: 0, lost: [] as string[] };
+  const ledger = await findLedgerIdentity(db);
+  const sealer = ledger && createSealer(ring, ledger.id);
   for (let after: string | null = NIL_UUID; after !== null; ) {
     const from: string = after;
-    const batch = await db.transaction((tx) => reencryptBatch(tx, ring, from));
+    const batch = await db.transaction((tx) => reencryptBatch(tx, { ring, sealer }, from));
     done.resealed += batch.resealed;
     done.lost.push(...batch.lost);
     after = batch.last;
@@ -57,14 +63,25 @@ export async function reencryptTotp(db: Database, ring: KeyRing): Promise<{ rese
   return done;
 }
 
-async function reencryptBatch(tx: Sql, ring: KeyRing, after: string) {
+async function reencryptBatch(tx: Sql, { ring, sealer }: { ring: KeyRing; sealer: Sealer | null }, after: string) {
   await stopEncryption(tx);
   const rows = await lockTotpUnderOtherKeys(tx, ring.current().id, after);
   const lost: string[] = [];
-  for (const { id, login, masterKeyId, totpSealed } of rows) {
+  for (const { seal, ...row } of rows) {
+    const { id, login, masterKeyId, totpSealed } = row;
     const opened = decrypt(ring, { masterKeyId, sealed: totpSealed }, placeOf(id));
-    if (opened.kind === 'ok') await reencryptTotpRow(tx, id, encrypt(ring, opened.plain, placeOf(id)));
-    else lost.push(login);
+    if (opened.kind !== 'ok') {
+      lost.push(login);
+      continue;
+    }
+    const totp = encrypt(ring, opened.plain, placeOf(id));
+    const isSound = seal !== null && sealer?.open(SEALED_PERSON, seal).problem === null;
+    await reencryptTotpRow(
+      tx,
+      id,
+      totp,
+      isSound ? sealer.seal(SEALED_PERSON, { ...row, totpSealed: totp.sealed }) : null,
+    );
   }
   return { resealed: rows.length - lost.length, lost, last: rows.at(-1)?.id ?? null };
 }

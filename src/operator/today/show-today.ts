@@ -4,6 +4,7 @@ import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
 import type { Database } from '../../store/db/database.ts';
 import type { Project } from '../../store/ledger/projects.ts';
 import type { Actor } from '../actor.ts';
+import { findNewestBackup } from '../backup/find-backup.ts';
 import { showStatus } from '../chain/show-status.ts';
 import type { ChainStatusView } from '../chain/views.ts';
 import { ifTooSlow, limitTime } from '../limit-time.ts';
@@ -11,14 +12,7 @@ import { selectProject } from '../projects/select-project.ts';
 import { showProject } from '../projects/show-project.ts';
 import { listEndpoints } from '../webhooks/list-endpoints.ts';
 import { listConcerns } from './list-concerns.ts';
-import {
-  countPaidShare,
-  findLastBackup,
-  findMedianPaid,
-  hasPayment,
-  sumOpenTransfers,
-  sumPaidByDay,
-} from './today-queries.ts';
+import { countPaidShare, findMedianPaid, hasPayment, sumOpenTransfers, sumPaidByDay } from './today-queries.ts';
 import type { TodayView } from './views.ts';
 
 type Deps = { db: Database; now(): UnixMs };
@@ -40,7 +34,7 @@ export async function showToday(
   const { view: status } = await showStatus(deps, actor, { network: project.network });
   const endpoints = (await listEndpoints(deps, actor, { projectId })).data;
   const open = await sumOpenTransfers(db, project.id);
-  const backup = await findLastBackup(db);
+  const backup = await findNewestBackup(db);
   return {
     projectId: view.projectId,
     asOf: toIso(now),
@@ -50,7 +44,7 @@ export async function showToday(
       alarms: status.alarms,
       endpoints,
       open,
-      backupAt: backup?.actedAt ?? null,
+      backupAt: backup?.madeAt ?? null,
       now,
     }),
     setUp: [

@@ -3,9 +3,7 @@ import type { UnixMs } from '../../domain/time.ts';
 import { keepNewest } from '../../runtime/keep-newest.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { answerOf, rowsOf } from '../../store/db/rows-of.ts';
-import { sealColumn } from '../../store/db/seal.ts';
-import { SEALED_ACTION } from '../../store/db/sealed-tables.ts';
-import { count, isAsSealed, micro } from '../../store/db/statement.ts';
+import { count, micro } from '../../store/db/statement.ts';
 import { stands } from '../../store/ledger/standing.ts';
 
 /** A row is written after its block. The clock of the chain and ours may differ by so much. */
@@ -108,14 +106,4 @@ export const hasPayment = answerOf(
   `select exists (select from transfers where project_id = $1 and kind = 'matched') as found`,
   (projectId: string) => [projectId],
   ([row]) => row?.found === true,
-);
-
-/** When the last backup was made, among the newest 10,000 actions; one that nobody recorded is none. */
-export const findLastBackup = answerOf(
-  'today-backup',
-  { actedAt: 'timestamptz', isSound: isAsSealed(SEALED_ACTION) },
-  `select acted_at, ${sealColumn(SEALED_ACTION, '')} as is_sound from (select * from operator_actions order by seq desc limit 10000) newest
-   where action = 'backup.created' order by acted_at desc limit 100`,
-  () => [],
-  (rows) => rows.find(({ isSound }) => isSound) ?? null,
 );

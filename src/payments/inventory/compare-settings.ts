@@ -10,8 +10,8 @@ import type { Keeping } from './keeping.ts';
 
 /** `audit`: the last entry of the audit log then. `rows`: a digest of the state of each, by `TABLE:ID`. */
 type Settings = { audit: number; rows: Record<string, string> };
-/** `name`: as the audit log calls it. `digest`: `null` where the row is not as it was sealed, so that it stands for nothing. */
-type Found = { table: string; id: string; name: string; digest: string | null };
+/** `name`: as the audit log calls it. `digest`: `null` where the row is not as it was sealed, so that it stands for nothing. `besides`: as of its table. */
+type Found = { table: string; id: string; name: string; digest: string | null; besides: readonly RecordedAction[] };
 
 const PAGE = 1;
 const OF_ALL_ROWS: readonly RecordedAction[] = [
@@ -45,9 +45,10 @@ export async function compareSettings(keeping: Keeping): Promise<void> {
     const kept = digest ?? before.rows[key];
     if (kept !== undefined) after.rows[key] = kept;
   }
-  for (const { key, table, id, name, was, isGone } of differences(before, found)) {
-    if (done.some(({ action, subject }) => subject === name || subject === key || OF_ALL_ROWS.includes(action)))
-      continue;
+  for (const { key, table, id, name, was, isGone, besides } of differences(before, found)) {
+    const isOfIt = ({ action, subject }: (typeof done)[number]) =>
+      (subject === name && !besides.includes(action)) || subject === key || OF_ALL_ROWS.includes(action);
+    if (done.some(isOfIt)) continue;
     after.rows[key] = was;
     await tellUnexplained(keeping, { table, id, name, isGone });
   }
@@ -70,14 +71,14 @@ function readPage(content: Buffer): Settings {
 
 async function readSettings(tx: Sql, { network }: Keeping): Promise<Map<string, Found>> {
   const found = new Map<string, Found>();
-  for (const { table, prefix, read } of SETTING_TABLES) {
+  for (const { table, prefix, besides, read } of SETTING_TABLES) {
     for (let after: string | undefined = NIL_UUID; after !== undefined; ) {
       const rows = await read(tx, network, after);
-      for (const { id, account, state, seal } of rows) {
+      for (const { id, ownerId, account, state, seal } of rows) {
         const digest = seal === false ? null : createHash('sha256').update(state).digest('hex').slice(0, 32);
         const key = `${table}:${id}`;
         const text = account === null ? key : accountToAddress(account as AccountHex);
-        found.set(key, { table, id, digest, name: prefix === null ? text : encodeId(prefix, id) });
+        found.set(key, { table, id, digest, besides, name: prefix === null ? text : encodeId(prefix, ownerId) });
       }
       after = rows.at(-1)?.id;
     }
@@ -91,6 +92,6 @@ function differences(before: Settings, found: ReadonlyMap<string, Found>) {
     const row = found.get(key);
     if (row?.digest === null || row?.digest === was) return [];
     const [table = '', id = ''] = key.split(':');
-    return [{ key, table, id, was, name: row?.name ?? key, isGone: row === undefined }];
+    return [{ key, table, id, was, name: row?.name ?? key, besides: row?.besides ?? [], isGone: row === undefined }];
   });
 }

@@ -1,6 +1,8 @@
 import type { UnixMs } from '../../domain/time.ts';
-import { commandOf, rowOf, rowsOf } from '../db/rows-of.ts';
-import { listColumns, type Row, text } from '../db/statement.ts';
+import { answerOf, commandOf, rowOf, rowsOf } from '../db/rows-of.ts';
+import { sealColumn, sealOf } from '../db/seal.ts';
+import { SEALED_ADMIN_KEY } from '../db/sealed-tables.ts';
+import { isAsSealed, listColumns, type Row, text } from '../db/statement.ts';
 
 const listed = {
   id: 'uuid',
@@ -20,26 +22,28 @@ const COLUMNS = listColumns(listed, '', { projects: 'projects::text[]' });
 type ListedAdminKey = Row<typeof listed>;
 
 type NewAdminKey = Pick<ListedAdminKey, 'id' | 'name' | 'role' | 'projects' | 'allowedCidrs' | 'expiresAt'> & {
-  secretSha256: Uint8Array;
+  secretSha256: Buffer;
 };
 
 /** Stores a key by its SHA-256. */
 export const insertAdminKey = commandOf(
   'admin-key-insert',
-  `insert into admin_keys (id, name, secret_sha256, role, projects, allowed_cidrs, expires_at) values ($1, $2, $3, $4, $5, $6, $7)`,
+  `insert into admin_keys (id, name, secret_sha256, role, projects, allowed_cidrs, expires_at, mac)
+   values ($1, $2, $3, $4, $5, $6, $7, $8)`,
   (key: NewAdminKey) => [
-    ...[key.id, key.name, Buffer.from(key.secretSha256), key.role, key.projects, key.allowedCidrs],
-    key.expiresAt === null ? null : new Date(key.expiresAt),
+    ...[key.id, key.name, key.secretSha256, key.role, key.projects, key.allowedCidrs],
+    ...[key.expiresAt === null ? null : new Date(key.expiresAt), sealOf(SEALED_ADMIN_KEY, key)],
   ],
 );
 
-/** A key that is neither revoked nor expired. */
-export const findValidAdminKey = rowOf(
+/** A key that is neither revoked nor expired. Who made it without the master key made none. */
+export const findValidAdminKey = answerOf(
   'admin-key-authenticate',
-  { ...listed, secretSha256: 'bytea' },
-  `select ${COLUMNS}, secret_sha256 from admin_keys
+  { ...listed, secretSha256: 'bytea', isSound: isAsSealed(SEALED_ADMIN_KEY) },
+  `select ${COLUMNS}, secret_sha256, ${sealColumn(SEALED_ADMIN_KEY, '')} as is_sound from admin_keys
    where id = $1 and revoked_at is null and (expires_at is null or expires_at > $2)`,
   (id: string, now: UnixMs) => [id, new Date(now)],
+  (rows) => rows.filter(({ isSound }) => isSound)[0] ?? null,
 );
 
 /** Notes that a key was used, to the minute. */
@@ -58,11 +62,11 @@ export const listAdminKeys = rowsOf(
   () => [],
 );
 
-/** Revokes a key at once and for ever. `isNew`: it was not revoked before. `null` if there is none with this id. */
+/** Revokes a key at once and for ever, and takes its seal from it. `isNew`: it was not revoked before. `null` if there is none with this id. */
 export const revokeAdminKey = rowOf(
   'admin-key-revoke',
   { name: 'text', isNew: 'bool' },
-  `update admin_keys k set revoked_at = coalesce(k.revoked_at, $2)
+  `update admin_keys k set revoked_at = coalesce(k.revoked_at, $2), mac = null
    from (select id, revoked_at from admin_keys where id = $1 for update) before where k.id = before.id
    returning k.name, before.revoked_at is null as is_new`,
   (id: string, now: UnixMs) => [id, new Date(now)],

@@ -1,6 +1,8 @@
 import type { UnixMs } from '../../domain/time.ts';
-import { answerOf, rowOf, rowsOf } from '../db/rows-of.ts';
-import { count, group, listColumns, type Row } from '../db/statement.ts';
+import { answerOf } from '../db/rows-of.ts';
+import { sealColumn, sealOf } from '../db/seal.ts';
+import { SEALED_PASSKEY } from '../db/sealed-tables.ts';
+import { count, group, isAsSealed, listColumns, type Row } from '../db/statement.ts';
 import { PERSON_SHAPE, PERSON_SOURCES } from './people.ts';
 
 const passkey = {
@@ -11,40 +13,45 @@ const passkey = {
   name: 'text',
   createdAt: 'timestamptz',
   lastUsedAt: 'timestamptz?',
+  isSound: isAsSealed(SEALED_PASSKEY),
 } as const;
 
 /** `id`: as the authenticator chose it. `counter`: how often it says that it has signed, 0 for always. */
-export type Passkey = Row<typeof passkey>;
+export type Passkey = Omit<Row<typeof passkey>, 'isSound'>;
 
 /** Does nothing and answers `false` if there is one with this id. */
 export const insertPasskey = answerOf(
   'passkey-insert',
   { id: 'bytea' },
-  `insert into passkeys (id, person_id, public_key, counter, transports, name, created_at)
-   values ($1, $2, $3, $4, $5, $6, $7) on conflict do nothing returning id`,
+  `insert into passkeys (id, person_id, public_key, counter, transports, name, created_at, mac)
+   values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing returning id`,
   (personId: string, { id, publicKey, counter, transports, name, createdAt }: Omit<Passkey, 'lastUsedAt'>) => [
     ...[id, personId, publicKey, counter, transports, name, new Date(createdAt)],
+    sealOf(SEALED_PASSKEY, { id, personId, publicKey }),
   ],
   (rows) => rows.length > 0,
 );
 
-/** The passkeys of a person, the first 100. */
-export const findPasskeys = rowsOf(
+/** The passkeys of a person, the first 100. Who made one without the master key made none, here and below. */
+export const findPasskeys = answerOf(
   'passkey-list',
   passkey,
-  `select ${listColumns(passkey)} from passkeys where person_id = $1 and removed_at is null order by created_at, id limit 100`,
+  `select ${listColumns(passkey, '', { isSound: sealColumn(SEALED_PASSKEY, '') })} from passkeys
+   where person_id = $1 and removed_at is null order by created_at, id limit 100`,
   (personId: string) => [personId],
+  (rows) => rows.filter(({ isSound }) => isSound),
 );
 
 const owned = { ...passkey, person: group(PERSON_SHAPE) } as const;
 
 /** With the person that it belongs to. */
-export const findPasskey = rowOf(
+export const findPasskey = answerOf(
   'passkey-find',
   owned,
-  `select ${listColumns(owned, 'k.', { person: PERSON_SOURCES })} from passkeys k join people p on p.id = k.person_id
+  `select ${listColumns(owned, 'k.', { isSound: sealColumn(SEALED_PASSKEY, 'k.'), person: PERSON_SOURCES })} from passkeys k join people p on p.id = k.person_id
    where k.id = $1 and k.removed_at is null and p.removed_at is null`,
   (id: Buffer) => [id],
+  (rows) => rows.filter(({ isSound, person }) => isSound && person.isSound)[0] ?? null,
 );
 
 /** Notes a use. `false`: the counter does not go forward, as that of a copy would not, or the passkey is gone. */
@@ -61,7 +68,7 @@ export const usePasskey = answerOf(
 export const removePasskeyRow = answerOf(
   'passkey-remove',
   { id: 'bytea' },
-  'update passkeys set removed_at = $3 where id = $1 and person_id = $2 and removed_at is null returning id',
+  'update passkeys set removed_at = $3, mac = null where id = $1 and person_id = $2 and removed_at is null returning id',
   (id: Buffer, personId: string, now: UnixMs) => [id, personId, new Date(now)],
   (rows) => rows.length > 0,
 );

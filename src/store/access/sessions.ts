@@ -1,6 +1,9 @@
 import type { UnixMs } from '../../domain/time.ts';
-import { answerOf, commandOf, rowOf, rowsOf } from '../db/rows-of.ts';
-import { group, listColumns, type Row, text } from '../db/statement.ts';
+import type { Sql } from '../db/database.ts';
+import { answerOf, commandOf, rowOf } from '../db/rows-of.ts';
+import { sealColumn, sealOf } from '../db/seal.ts';
+import { SEALED_SESSION } from '../db/sealed-tables.ts';
+import { group, isAsSealed, listColumns, type Row, text } from '../db/statement.ts';
 import { PERSON_SHAPE, PERSON_SOURCES } from './people.ts';
 
 const session = {
@@ -11,23 +14,29 @@ const session = {
   steppedUpAt: 'timestamptz?',
   origin: 'text',
   userAgent: 'text?',
+  isSound: isAsSealed(SEALED_SESSION),
   person: group(PERSON_SHAPE),
 } as const;
 
 /** A session with its person as that is now. `proof`: what it was started by. */
-export type SessionRow = Row<typeof session>;
+export type SessionRow = Omit<Row<typeof session>, 'isSound'>;
 
-const SESSION = `select ${listColumns(session, 's.', { person: PERSON_SOURCES })} from sessions s join people p on p.id = s.person_id`;
+const SEAL = { isSound: sealColumn(SEALED_SESSION, 's.') };
+const SESSION = `select ${listColumns(session, 's.', { ...SEAL, person: PERSON_SOURCES })} from sessions s join people p on p.id = s.person_id`;
 
 /** Neither ended nor seen or begun before: parameters 1 and 2. */
 const LIVE = 's.ended_at is null and p.removed_at is null and s.seen_at > $1 and s.created_at > $2';
+
+/** Who made a session or its person without the master key is not in. */
+const soundOf = (rows: readonly Row<typeof session>[]) =>
+  rows.filter(({ isSound, person }) => isSound && person.isSound);
 
 type Since = { seenAfter: UnixMs; createdAfter: UnixMs };
 
 export const insertSession = commandOf(
   'session-insert',
-  `insert into sessions (id, sha256, person_id, proof, created_at, seen_at, origin, client_network, user_agent)
-   values ($1, $2, $3, $4, $5, $5, $6, $7, $8)`,
+  `insert into sessions (id, sha256, person_id, proof, created_at, seen_at, origin, client_network, user_agent, mac)
+   values ($1, $2, $3, $4, $5, $5, $6, $7, $8, $9)`,
   (sha256: Buffer, { id, personId, proof, createdAt, origin, network, userAgent }: NewSession) => [
     id,
     sha256,
@@ -37,6 +46,7 @@ export const insertSession = commandOf(
     origin,
     network,
     userAgent,
+    sealOf(SEALED_SESSION, { id, sha256, personId, proof, createdAt, steppedUpAt: null }),
   ],
 );
 
@@ -46,21 +56,23 @@ type NewSession = Pick<SessionRow, 'id' | 'proof' | 'createdAt' | 'origin' | 'us
 };
 
 /** The live session with this token, by its SHA-256. */
-export const findLiveSession = rowOf(
+export const findLiveSession = answerOf(
   'session-find',
   session,
   `${SESSION} where s.sha256 = $3 and ${LIVE}`,
   (sha256: Buffer, { seenAfter, createdAfter }: Since) => [new Date(seenAfter), new Date(createdAfter), sha256],
+  (rows) => soundOf(rows)[0] ?? null,
 );
 
 /** The live sessions, of a person or of all, the newest first: 1,000. */
-export const listLiveSessions = rowsOf(
+export const listLiveSessions = answerOf(
   'session-list',
   session,
   `${SESSION} where ($3::uuid is null or s.person_id = $3) and ${LIVE} order by s.seen_at desc, s.id limit 1000`,
   (personId: string | null, { seenAfter, createdAfter }: Since) => [
     ...[new Date(seenAfter), new Date(createdAfter), personId],
   ],
+  soundOf,
 );
 
 /** Notes that a session was used, once it is this old. */
@@ -76,7 +88,7 @@ export const touchSession = commandOf(
 export const endSessionRow = rowOf(
   'session-end',
   { id: 'uuid', personId: 'uuid' },
-  `update sessions set ended_at = $2 where id = $1 and ended_at is null and ($3::uuid is null or person_id = $3)
+  `update sessions set ended_at = $2, mac = null where id = $1 and ended_at is null and ($3::uuid is null or person_id = $3)
    returning id, person_id`,
   (id: string, now: UnixMs, personId: string | null) => [id, new Date(now), personId],
 );
@@ -85,7 +97,7 @@ export const endSessionRow = rowOf(
 export const endSessionsOf = answerOf(
   'session-end-all',
   { id: 'uuid' },
-  'update sessions set ended_at = $2 where person_id = $1 and ended_at is null returning id',
+  'update sessions set ended_at = $2, mac = null where person_id = $1 and ended_at is null returning id',
   (personId: string, now: UnixMs) => [personId, new Date(now)],
   ({ length }) => length,
 );
@@ -94,7 +106,7 @@ export const endSessionsOf = answerOf(
 export const endOtherSessionRows = answerOf(
   'session-end-others',
   { id: 'uuid' },
-  `update sessions set ended_at = $2 where person_id = $1 and id <> $3 and ended_at is null and seen_at > $4 and created_at > $5
+  `update sessions set ended_at = $2, mac = null where person_id = $1 and id <> $3 and ended_at is null and seen_at > $4 and created_at > $5
    returning id`,
   (personId: string, now: UnixMs, { kept, seenAfter, createdAfter }: Since & { kept: string }) => [
     ...[personId, new Date(now), kept, new Date(seenAfter), new Date(createdAfter)],
@@ -102,14 +114,37 @@ export const endOtherSessionRows = answerOf(
   (rows) => rows.map(({ id }) => id),
 );
 
-/** `false`: it has ended meanwhile. */
-export const stepUpSession = answerOf(
-  'session-step-up',
-  { id: 'uuid' },
-  'update sessions set stepped_up_at = $2 where id = $1 and ended_at is null returning id',
-  (id: string, now: UnixMs) => [id, new Date(now)],
-  (rows) => rows.length > 0,
+const content = {
+  id: 'uuid',
+  sha256: 'bytea',
+  personId: 'uuid',
+  proof: 'text',
+  createdAt: 'timestamptz',
+  isSound: isAsSealed(SEALED_SESSION),
+} as const;
+
+const lockSession = rowOf(
+  'session-lock',
+  content,
+  `select ${listColumns(content, 's.', SEAL)} from sessions s where s.id = $1 and s.ended_at is null for update`,
+  (id: string) => [id],
 );
+
+const noteStepUp = commandOf(
+  'session-step-up',
+  'update sessions set stepped_up_at = $2, mac = $3 where id = $1',
+  (found: Row<typeof content>, now: UnixMs) => [
+    ...[found.id, new Date(now), sealOf(SEALED_SESSION, { ...found, steppedUpAt: now })],
+  ],
+);
+
+/** In a transaction. `false`: it has ended meanwhile. */
+export async function stepUpSession(tx: Sql, id: string, now: UnixMs): Promise<boolean> {
+  const found = await lockSession(tx, id);
+  if (found?.isSound !== true) return false;
+  await noteStepUp(tx, found, now);
+  return true;
+}
 
 /** Whether a person has signed in from a network since. Takes the same where there is no such person. */
 export const hasSignedInFrom = answerOf(

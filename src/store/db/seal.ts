@@ -228,7 +228,7 @@ function describe(table: SealedTable, values: OpenedSeal['values'], kind: SealPr
 }
 
 const WHAT = {
-  unsealed: 'has no seal: somebody put it there, or it is older than the seals',
+  unsealed: 'has no seal: somebody put it there, or it is older than the seals and "quittance ledger seal" has not run',
   changed: 'is not as it was sealed: somebody changed it',
   'unknown-key': 'was sealed with a master key that is not at hand',
 };

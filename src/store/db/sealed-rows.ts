@@ -30,11 +30,12 @@ export type SealedRows = {
 type KeyType = keyof typeof LOWEST;
 type KeyColumn = { column: string; type: KeyType };
 
-const LOWEST = { uuid: '00000000-0000-0000-0000-000000000000', int8: '0', text: '' } as const;
+const LOWEST = { uuid: '00000000-0000-0000-0000-000000000000', int8: '0', text: '', bytea: '' } as const;
 const ID: KeyColumn = { column: 'id', type: 'uuid' };
 const BY_NETWORK: KeyColumn = { column: 'network', type: 'text' };
 /** The primary key of invoices begins with the project. */
 const PROJECT: KeyColumn = { column: 'project_id', type: 'uuid' };
+const BY_SHA256: KeyColumn = { column: 'sha256', type: 'bytea' };
 
 export const SEALED_ROWS: readonly SealedRows[] = [
   rowsOfTable(tables.SEALED_PROJECT, [ID]),
@@ -54,6 +55,12 @@ export const SEALED_ROWS: readonly SealedRows[] = [
   rowsOfTable(tables.SEALED_ALARM, [ID]),
   rowsOfTable(tables.SEALED_CHANNEL, [ID]),
   rowsOfTable(tables.SEALED_NOTIFICATION, [ID]),
+  rowsOfTable(tables.SEALED_PERSON, [ID]),
+  rowsOfTable(tables.SEALED_PASSKEY, [{ column: 'id', type: 'bytea' }]),
+  rowsOfTable(tables.SEALED_RECOVERY_CODE, [BY_SHA256]),
+  rowsOfTable(tables.SEALED_INVITATION, [BY_SHA256]),
+  rowsOfTable(tables.SEALED_SESSION, [ID]),
+  rowsOfTable(tables.SEALED_ADMIN_KEY, [ID]),
 ];
 
 /** Whether this user of the database may give rows another MAC: the service's own may not. */
@@ -71,9 +78,9 @@ function rowsOfTable(sealed: SealedTable, columns: readonly KeyColumn[]): Sealed
   const [from = ''] = table.name.split('.');
   const name = table.name.replaceAll(/[._]/g, '-');
   const listed = columns.map(({ column }) => `t.${column}`).join(', ');
-  const key = columns.map(({ column }) => `t.${column}`).join(" || '/' || ");
+  const key = columns.map(({ column, type }) => written(`t.${column}`, type)).join(" || '/' || ");
   const parts = (text: string) =>
-    columns.map(({ type }, index) => `split_part(${text}, '/', ${index + 1})::${type}`).join(', ');
+    columns.map(({ type }, index) => parsed(`split_part(${text}, '/', ${index + 1})`, type)).join(', ');
   const seal = sealColumn(table, 't.');
   const mac = `t.${table.mac}`;
   const needed = table.needed === null ? 'true' : table.needed('t.');
@@ -105,7 +112,7 @@ function rowsOfTable(sealed: SealedTable, columns: readonly KeyColumn[]): Sealed
       `seals-find-${name}`,
       shape,
       `select (${key})::text as key, ${seal} as seal from ${from} t
-       where t.${id.column} = $1::text::${id.type}${columns.length === 1 ? '' : ' and t.project_id in (select id from projects)'}`,
+       where t.${id.column} = ${parsed('$1::text', id.type)}${columns.length === 1 ? '' : ' and t.project_id in (select id from projects)'}`,
       (given: string) => [given],
     ),
     reseal: answerOf(
@@ -126,4 +133,13 @@ function rowsOfTable(sealed: SealedTable, columns: readonly KeyColumn[]): Sealed
       (rows) => rows.map((row) => row.key),
     ),
   };
+}
+
+/** Bytes stand in a key as hex. */
+function written(column: string, type: KeyType): string {
+  return type === 'bytea' ? `encode(${column}, 'hex')` : column;
+}
+
+function parsed(text: string, type: KeyType): string {
+  return type === 'bytea' ? `decode(${text}, 'hex')` : `${text}::${type}`;
 }

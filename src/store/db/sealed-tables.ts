@@ -174,3 +174,51 @@ export const SEALED_ALARM = sealedTable(
   // One that is over is never changed.
   { needed: (row) => `${row}resolved_at is null` },
 );
+
+/** Who somebody is, what it may do, and what it signs in with. */
+export const SEALED_PERSON = sealedTable(
+  'people',
+  {
+    ...{ id: 'uuid', login: 'text', name: 'text', role: 'text', projects: 'text[]?' },
+    ...{ passwordHash: 'text?', totpSealed: 'bytea?' },
+  },
+  // What lets somebody in loses its seal when it ends, here and below, and must not get one again.
+  { needed: (row) => `${row}removed_at is null` },
+);
+
+export const SEALED_PASSKEY = sealedTable(
+  'passkeys',
+  { id: 'bytea', personId: 'uuid', publicKey: 'bytea' },
+  { needed: (row) => `${row}removed_at is null` },
+);
+
+export const SEALED_RECOVERY_CODE = sealedTable(
+  'recovery_codes',
+  { sha256: 'bytea', personId: 'uuid' },
+  { needed: (row) => `${row}ended_at is null`, isReadOnce: true },
+);
+
+export const SEALED_INVITATION = sealedTable(
+  'invitations',
+  { sha256: 'bytea', personId: 'uuid', kind: 'text', expiresAt: 'timestamptz' },
+  { needed: (row) => `${row}ended_at is null`, isReadOnce: true },
+);
+
+/** When it was used last is not sealed: it ends a week after its beginning at the latest. */
+export const SEALED_SESSION = sealedTable(
+  'sessions',
+  {
+    ...{ id: 'uuid', sha256: 'bytea', personId: 'uuid', proof: 'text' },
+    ...{ createdAt: 'timestamptz', steppedUpAt: 'timestamptz?' },
+  },
+  { needed: (row) => `${row}ended_at is null` },
+);
+
+export const SEALED_ADMIN_KEY = sealedTable(
+  'admin_keys',
+  {
+    ...{ id: 'uuid', name: 'text', secretSha256: 'bytea', role: 'text', projects: 'text[]?' },
+    ...{ allowedCidrs: 'text[]?', expiresAt: 'timestamptz?' },
+  },
+  { needed: (row) => `${row}revoked_at is null` },
+);

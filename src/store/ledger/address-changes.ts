@@ -5,7 +5,9 @@ import type { UnixMs } from '../../domain/time.ts';
 import type { AccountXpub } from '../../tron/account-xpub.ts';
 import type { TronAddress } from '../../tron/address.ts';
 import { answerOf, commandOf, rowsOf } from '../db/rows-of.ts';
-import { listColumns, maybeText, type Row, text } from '../db/statement.ts';
+import { sealColumn } from '../db/seal.ts';
+import { SEALED_ADMIN_KEY, SEALED_PERSON } from '../db/sealed-tables.ts';
+import { isAsSealed, listColumns, maybeText, type Row, text } from '../db/statement.ts';
 
 const columns = {
   id: 'uuid',
@@ -139,15 +141,22 @@ export const endAddressChange = answerOf(
   ({ length }) => length === 1,
 );
 
-/** Whether who proposed a change is an owner still; of a key, whether it was not revoked. */
+const proposer = {
+  isOwner: 'bool',
+  isPersonSound: isAsSealed(SEALED_PERSON, { isOfOther: true }),
+  isKeySound: isAsSealed(SEALED_ADMIN_KEY, { isOfOther: true }),
+} as const;
+
+/** Whether who proposed a change is an owner still, as it was sealed; of a key, whether it was not revoked. */
 export const isProposerOwner = answerOf(
   'address-change-proposer',
-  { isOwner: 'bool' },
-  `select case c.actor_kind
-       when 'console' then exists (select from people p where p.id = c.actor_id and p.role = 'owner' and p.removed_at is null)
-       else exists (select from admin_keys k where k.id = c.actor_id and k.role = 'owner' and k.revoked_at is null)
-     end as is_owner
-   from address_changes c where c.id = $1`,
+  proposer,
+  `select num_nonnulls(p.id, k.id) > 0 as is_owner, case when p.id is not null then ${sealColumn(SEALED_PERSON, 'p.')} end as is_person_sound,
+     case when k.id is not null then ${sealColumn(SEALED_ADMIN_KEY, 'k.')} end as is_key_sound
+   from address_changes c
+     left join people p on c.actor_kind = 'console' and p.id = c.actor_id and p.role = 'owner' and p.removed_at is null
+     left join admin_keys k on c.actor_kind = 'admin' and k.id = c.actor_id and k.role = 'owner' and k.revoked_at is null
+   where c.id = $1`,
   (id: string) => [id],
-  ([row]) => row?.isOwner === true,
+  ([row]) => row?.isOwner === true && row.isPersonSound !== false && row.isKeySound !== false,
 );

@@ -1,36 +1,54 @@
 import type { IdPrefix } from '../../domain/ids.ts';
 import type { Network } from '../../domain/network.ts';
+import type { RecordedAction } from '../access/audit-log.ts';
 import type { Sql } from '../db/database.ts';
 import { rowsOf } from '../db/rows-of.ts';
 import { contentColumn, type SealedTable, sealColumn } from '../db/seal.ts';
 import {
   SEALED_ACCOUNT_KEY,
   SEALED_ADDRESS,
+  SEALED_ADMIN_KEY,
   SEALED_API_KEY,
   SEALED_CHANNEL,
   SEALED_ENDPOINT,
+  SEALED_PASSKEY,
+  SEALED_PERSON,
   SEALED_PROJECT,
 } from '../db/sealed-tables.ts';
 import { isAsSealed, maybeHex, type Row } from '../db/statement.ts';
 
 const shape = (table: SealedTable) =>
-  ({ id: 'uuid', account: maybeHex, state: 'text', seal: isAsSealed({ ...table, isReadOnce: true }) }) as const;
+  ({
+    id: 'text',
+    ownerId: 'uuid',
+    account: maybeHex,
+    state: 'text',
+    seal: isAsSealed({ ...table, isReadOnce: true }),
+  }) as const;
 
 /**
- * What people set up, and change. `state`: what is sealed of it, and whether it is revoked or retired. `account`: of an address, as hex.
+ * What people set up, and change, and who they are. `id`: a UUID, of a passkey hex characters. `ownerId`: the UUID by which the audit log knows it:
+ * its own, of a passkey that of its person. `state`: what is sealed of it, and whether it is revoked or retired. `account`: of an address, as hex.
  * `seal`: whether the row is as it was sealed; a row that needs no seal has none to be judged.
  */
 type SettingRow = Row<ReturnType<typeof shape>>;
 
-/** A kind of settings. `prefix` of the ids as the audit log names them; it names addresses by their text, and no account keys. */
+/**
+ * A kind of settings. `prefix` of the ids as the audit log names them; it names addresses by their text, and no account keys. `besides`: actions on
+ * a row that change nothing of it.
+ */
 export type SettingTable = {
   table: string;
   prefix: IdPrefix | null;
+  besides: readonly RecordedAction[];
   /** The next 1,000 rows of a network behind an id. */
   read(db: Sql, network: Network, after: string): Promise<SettingRow[]>;
 };
 
 const OF_PROJECT = 't.project_id in (select id from projects where network = $1)';
+
+/** It is on the page of each. */
+const OF_NONE = '$1::text is not null';
 
 export const SETTING_TABLES: readonly SettingTable[] = [
   settingsOf(SEALED_PROJECT, 'prj', { where: 't.network = $1' }),
@@ -40,21 +58,43 @@ export const SETTING_TABLES: readonly SettingTable[] = [
   settingsOf(SEALED_ADDRESS, null, {
     ...{ where: 't.network = $1', isEnded: 't.retired_at is not null', account: `encode(t.account, 'hex')` },
   }),
-  // Of no network, so it is on the page of each.
-  settingsOf(SEALED_CHANNEL, 'chn', { where: '$1::text is not null' }),
+  settingsOf(SEALED_CHANNEL, 'chn', { where: OF_NONE }),
+  settingsOf(SEALED_ADMIN_KEY, 'adm', { where: OF_NONE, isEnded: 't.revoked_at is not null' }),
+  settingsOf(SEALED_PERSON, 'usr', {
+    ...{ where: OF_NONE, isEnded: 't.removed_at is not null' },
+    besides: ['session.refused', 'passkey.added', 'passkey.removed'],
+  }),
+  settingsOf(SEALED_PASSKEY, 'usr', {
+    ...{
+      where: OF_NONE,
+      isEnded: 't.removed_at is not null',
+      id: `(encode(t.id, 'hex') collate "C")`,
+      ownerId: 't.person_id',
+    },
+    besides: ['session.refused', 'passkey.added', 'user.invited', 'user.joined', 'user.changed'],
+  }),
 ];
 
 function settingsOf(
   table: SealedTable,
   prefix: IdPrefix | null,
-  { where = OF_PROJECT, isEnded = 'false', account = 'null::text' } = {},
+  {
+    where = OF_PROJECT,
+    isEnded = 'false',
+    account = 'null::text',
+    id = 't.id',
+    ownerId = 't.id',
+    besides = [],
+  }: Partial<Record<'where' | 'isEnded' | 'account' | 'id' | 'ownerId', string>> & {
+    besides?: readonly RecordedAction[];
+  } = {},
 ): SettingTable {
   const read = rowsOf(
     `inventory-${table.name.replaceAll('_', '-')}`,
     shape(table),
-    `select t.id, ${account} as account, ${contentColumn(table, 't.', isEnded)} as state, ${sealColumn(table, 't.')} as seal
-     from ${table.name} t where ${where} and t.id > $2 order by t.id limit 1000`,
+    `select ${id}::text as id, ${ownerId} as owner_id, ${account} as account, ${contentColumn(table, 't.', isEnded)} as state, ${sealColumn(table, 't.')} as seal
+     from ${table.name} t where ${where} and ${id} > $2 order by ${id} limit 1000`,
     (network: Network, after: string) => [network, after],
   );
-  return { table: table.name, prefix, read };
+  return { table: table.name, prefix, besides, read };
 }

@@ -1,0 +1,29 @@
+import { randomBytes } from 'node:crypto';
+import { unixMs } from '../../../src/domain/time.ts';
+import { commandActor } from '../../../src/operator/actor.ts';
+import { addChannelOperation } from '../../../src/operator/notify/operations.ts';
+import { listNotifyChannels, recordChannelFailed } from '../../../src/store/outbox/notify-channels.ts';
+import type { TestConsole } from '../console.ts';
+import { operationDeps } from '../operation-deps.ts';
+
+/** A channel of notifications that fails, with a name and a reason that are as long as they may be. */
+export async function addFailingChannel({ service, actors }: TestConsole): Promise<string> {
+  const { db, clock } = service;
+  const deps = {
+    ...operationDeps({ db, now: () => unixMs(clock.now()), random: (n: number) => randomBytes(n) }),
+    keyRing: null,
+  };
+  const target = { url: `https://${'x'.repeat(60)}.example.com/services/x`, quiet: '22:00-07:00', summary: '08:00' };
+  const given = {
+    kind: 'slack',
+    name: 'قهوة'.repeat(25),
+    timeZone: 'America/Argentina/ComodRivadavia',
+    ...target,
+  } as const;
+  const wanted = addChannelOperation.read(given, deps.now());
+  const { channelId } = await addChannelOperation.run(deps, actors['ana'] ?? commandActor('ana'), wanted);
+  const at = deps.now();
+  const [row] = await listNotifyChannels(db);
+  await recordChannelFailed(db, row?.id ?? '', at, { dueAt: at, error: `http_503: ${'x'.repeat(290)}` });
+  return channelId;
+}

@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest';
+import { commandActor } from '../../src/operator/actor.ts';
+import { describeMissingKeys } from '../../src/operator/keys/describe-missing-keys.ts';
+import { rotateMasterKey } from '../../src/operator/keys/rotate-master-key.ts';
+import { showMasterKeys } from '../../src/operator/keys/show-master-keys.ts';
+import { createKeyRing, createMasterKey } from '../../src/runtime/key-ring.ts';
+import { TEST_KEY_RING } from '../support/key-ring.ts';
+import { createWorld, eventually, startReceiver } from './fixture.ts';
+
+const ANNA = commandActor('anna');
+const textOf = ({ bytes }: { bytes: Buffer }) => bytes.toString('base64');
+
+test('a rotation of the master key encrypts channels anew, and the former key is needed no more', async () => {
+  const world = await createWorld();
+  const { received, url } = await startReceiver();
+  const { channelId } = await world.addChannel('ntfy', { url: `${url}/topic`, token: 'tk_secret' });
+  const { db, now } = world;
+  const [older, newer] = [TEST_KEY_RING.current(), createMasterKey()];
+  const statusOf = async (...keys: (typeof older)[]) =>
+    (await showMasterKeys({ db, now, keyRing: createKeyRing(keys) }, ANNA)).view.keys;
+  const rotate = (...keys: (typeof older)[]) => {
+    const config = { masterKeys: keys.map(textOf), databaseUrl: 'postgres://elsewhere', dataDir: '/nowhere' };
+    return rotateMasterKey({ db, now, config, warn: () => undefined }, ANNA);
+  };
+  expect(await statusOf(newer, older)).toMatchObject([{ signing: 0 }, { signing: 1, canBeDropped: false }]);
+  // Without the former key all stays as it is, and the channel is named.
+  expect(await rotate(newer)).toMatchObject({ resealed: 0, lostChannels: [channelId] });
+  expect(String(await describeMissingKeys({ db, now, keyRing: createKeyRing([newer]) }))).toMatch(
+    /notification channels lead is encrypted under .* "notify remove" and add it anew/,
+  );
+  const rotated = await rotate(newer, older);
+  expect(rotated).toMatchObject({ resealed: 1, droppable: [older.id] });
+  expect(rotated).not.toHaveProperty('lostChannels');
+  expect(await statusOf(newer, older)).toMatchObject([{ signing: 1 }, { signing: 0, canBeDropped: true }]);
+  world.start({ keyRing: createKeyRing([newer]) });
+  await world.raise('blind', '');
+  await eventually(() => expect(received).toHaveLength(1));
+  expect(received[0]).toMatchObject({ headers: { authorization: 'Bearer tk_secret' }, json: { topic: 'topic' } });
+  expect(await describeMissingKeys({ db, now, keyRing: createKeyRing([newer]) })).toBeNull();
+});
+
+test('a process that has the former key alone sends again when it has both', async () => {
+  const world = await createWorld();
+  const { received, url } = await startReceiver();
+  await world.addChannel('slack', { url });
+  const newer = createMasterKey();
+  const config = {
+    ...{ masterKeys: [newer, TEST_KEY_RING.current()].map(textOf), databaseUrl: 'postgres://', dataDir: '/nowhere' },
+  };
+  await rotateMasterKey({ ...world, config, warn: () => undefined }, ANNA);
+  const stale = world.start();
+  await world.raise('blind', '');
+  await eventually(() => expect(stale.lines.join('')).toContain('which is not here'));
+  await stale.stop();
+  expect(received).toEqual([]);
+  world.advance(60_000);
+  world.start({ keyRing: createKeyRing([newer, TEST_KEY_RING.current()]) });
+  await eventually(() => expect(received).toHaveLength(1));
+});

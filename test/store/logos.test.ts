@@ -1,0 +1,25 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { findLogo, insertLogo } from '../../src/store/ledger/logos.ts';
+import { createTestDatabase, openTestDatabase } from '../support/postgres.ts';
+import { withClient } from '../support/postgres-template.ts';
+
+test('a logo whose bytes the owner of the tables changed is found by nobody, until they are again what its name says', async () => {
+  const database = await createTestDatabase();
+  const db = openTestDatabase(database);
+  onTestFinished(async () => {
+    await db.close();
+    await database.drop();
+  });
+  const content = Buffer.from('89504e470d0a1a0a', 'hex');
+  const id = await insertLogo(db, { type: 'image/png', content });
+  const write = (bytes: Buffer) =>
+    withClient(database.owner, async (client) => {
+      await client.query('set session_replication_role = replica');
+      await client.query('update logos set content = $2 where id = $1', [id, bytes]);
+    });
+  expect(await findLogo(db, id)).toEqual({ type: 'image/png', content });
+  await write(Buffer.from('<script>alert(1)</script>'));
+  expect(await findLogo(db, id)).toBeNull();
+  await write(content);
+  expect(await findLogo(db, id)).toEqual({ type: 'image/png', content });
+});
