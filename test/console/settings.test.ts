@@ -56,11 +56,11 @@ test('the index leads to what a role may, and to nothing else', async () => {
     const main = text.slice(text.indexOf('<main'), text.indexOf('</main>'));
     return [...main.matchAll(/href="([^"]+)"/g)].map(([, url]) => url);
   };
-  expect(await linksFor('vera')).toEqual(['/settings/project', '/settings/me']);
-  expect(await linksFor('otto')).toEqual(['/settings/project', '/settings/me']);
+  expect(await linksFor('vera')).toEqual(['/settings/project', '/settings/notifications', '/settings/me']);
+  expect(await linksFor('otto')).toEqual(['/settings/project', '/settings/notifications', '/settings/me']);
   expect(await linksFor('ana')).toEqual([
-    ...['/settings/project', '/settings/keys', NEW, '/settings/admin-keys', '/settings/people', '/settings/sessions'],
-    ...['/settings/audit', '/settings/system', '/settings/me'],
+    ...['/settings/project', '/settings/keys', NEW, '/settings/admin-keys', '/settings/notifications'],
+    ...['/settings/people', '/settings/sessions', '/settings/audit', '/settings/system', '/settings/me'],
   ]);
 });
 
