@@ -262,7 +262,7 @@ test('a person finds, walks, resolves and copies by keys alone, and can switch t
   const { page, problems, close } = await openPage('/');
   await page.keyboard.press('g');
   await page.keyboard.press('u');
-  await page.waitForURL('**/unmatched');
+  await page.waitForURL('**/unmatched?*');
   await page.keyboard.press('j');
   await page.keyboard.press('j');
   await page.keyboard.press('r');
@@ -270,7 +270,7 @@ test('a person finds, walks, resolves and copies by keys alone, and can switch t
   await page.getByLabel('Kept').check();
   await page.getByLabel('Note (optional)').fill('by hand');
   await page.keyboard.press('Enter');
-  await page.waitForURL('**/unmatched?resolved=1');
+  await page.waitForURL('**/unmatched?resolved=1&*');
   expect(await page.getByRole('status').first().textContent()).toContain('The decision is recorded');
   await page.keyboard.press('/');
   expect(await page.evaluate('document.activeElement.id')).toBe('q');

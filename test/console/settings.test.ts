@@ -56,11 +56,11 @@ test('the index leads to what a role may, and to nothing else', async () => {
     const main = text.slice(text.indexOf('<main'), text.indexOf('</main>'));
     return [...main.matchAll(/href="([^"]+)"/g)].map(([, url]) => url);
   };
-  expect(await linksFor('vera')).toEqual(['/settings/project', '/settings/me']);
-  expect(await linksFor('otto')).toEqual(['/settings/project', '/settings/me']);
+  expect(await linksFor('vera')).toEqual(['/settings/project', '/settings/notifications', '/settings/me']);
+  expect(await linksFor('otto')).toEqual(['/settings/project', '/settings/notifications', '/settings/me']);
   expect(await linksFor('ana')).toEqual([
-    ...['/settings/project', '/settings/keys', NEW, '/settings/admin-keys', '/settings/people', '/settings/sessions'],
-    ...['/settings/audit', '/settings/system', '/settings/me'],
+    ...['/settings/project', '/settings/keys', NEW, '/settings/admin-keys', '/settings/notifications'],
+    ...['/settings/people', '/settings/sessions', '/settings/audit', '/settings/system', '/settings/me'],
   ]);
 });
 
@@ -190,7 +190,7 @@ test('the preview looks like the payer’s page, holds nothing that can be paid 
   const reply = await console_.get(PREVIEW);
   for (const shown of ['Example', 'Heron', 'help@shop.example', 'Waiting for your payment', 'data:image/png;base64,'])
     expect(reply.text).toContain(shown);
-  expect(reply.text).toContain(`</b>${NO_ADDRESS.slice(4, -6)}<b>`);
+  expect(reply.text).toContain(`</b>${NO_ADDRESS.slice(4, 17)}<wbr>${NO_ADDRESS.slice(17, -6)}<b>`);
   expect(reply.text).not.toMatch(/<script|<form|<input|href="\/|\/c\//);
   for (const address of console_.service.project.addresses) expect(reply.text).not.toContain(address);
   const policy = reply.headers.get('content-security-policy') ?? '';

@@ -62,5 +62,5 @@ test('whatever a merchant writes stands there as text, and links to nothing but 
 test('a problem takes the place of all the rest', () => {
   const { html: text } = renderExample(inLanguage('en'), { problem: html`<p>why</p>` });
   expect(text).toContain('<strong>Example</strong><p>why</p></div>');
-  expect(text).not.toContain(NO_ADDRESS.slice(4, -6));
+  expect(text).not.toContain(NO_ADDRESS.slice(4, 17));
 });
