@@ -65,8 +65,8 @@ function wasAsked({ code, exitCode }: CommanderError): boolean {
 /** Commander shows the help of a group that was called without a command, which is a mistake all the same. */
 function usageError(error: CommanderError): AppError {
   if (error.code === 'commander.help') return new AppError('USAGE', 'a command is missing: choose one from the help');
-  // Commander repeats what it does not know.
-  const secret = spotSecret(error.message);
+  // Commander repeats what it does not know. Its list of choices stands behind that, and is ours: a dozen names in a row look like a phrase.
+  const secret = spotSecret(error.message.replace(/ Allowed choices are .*$/m, ''));
   if (secret !== null) {
     const { message } = secretProblem('arguments', secret);
     return new AppError('USAGE', holdsKeyOrId(error.message) ? `${message} ${ID_WITHOUT_COMMAND}` : message);

@@ -98,7 +98,7 @@ test('each start names it, and so does making a project', async () => {
     runCli(['project', 'create', '--name', 'Shop', '--network', network, ...more], { env });
   expect(await make('mainnet')).toMatchObject({
     code: 0,
-    stderr: expect.stringMatching(/^warning: no watcher of mainnet has ever run.*\(503\)\nnext: /m),
+    stderr: expect.stringMatching(/^warning: no watcher of mainnet has ever run.*\(503\)\nwarning: .*\nnext: /m),
   });
   expect((await make('mainnet', '--json')).json.warning).toContain('no watcher of mainnet has ever run');
   expect((await make('devnet', '--json')).json.warning).toBeUndefined();
