@@ -83,88 +83,84 @@ async function submit(page: Page, button: string, then: string | RegExp): Promis
 const micro = (text: string) => BigInt(text.replace('.', ''));
 const idIn = (text: string, kind: string) => new RegExp(`${kind}_[0-9a-z]{26}`).exec(text)?.[0] ?? '';
 
-test(
-  'a merchant’s first day: from the invitation to the books',
-  async () => {
-    const page = await openPage();
-    const problems: string[] = [];
-    page.on('pageerror', (error) => void problems.push(String(error)));
-    const { link } = await quittance('user', 'invite', '--role', 'owner', 'ann@example.com');
-    await page.goto(link);
-    await page.getByRole('button', { name: 'Make a passkey' }).click();
-    await page.getByRole('heading', { level: 1, name: 'Today' }).waitFor();
+test('a merchant’s first day: from the invitation to the books', async () => {
+  const page = await openPage();
+  const problems: string[] = [];
+  page.on('pageerror', (error) => void problems.push(String(error)));
+  const { link } = await quittance('user', 'invite', '--role', 'owner', 'ann@example.com');
+  await page.goto(link);
+  await page.getByRole('button', { name: 'Make a passkey' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Today' }).waitFor();
 
-    await page.goto(`${url}/settings/projects/new`);
-    await page.getByLabel('Name').fill('Ann’s tea');
-    await page.getByLabel('Network').selectOption('devnet');
-    await submit(page, 'Make the project', 'Today');
-    const projectId = idIn(page.url(), 'prj');
-    const open = (path: string) => page.goto(`${url}${path}?project=${projectId}`);
+  await page.goto(`${url}/settings/projects/new`);
+  await page.getByLabel('Name').fill('Ann’s tea');
+  await page.getByLabel('Network').selectOption('devnet');
+  await submit(page, 'Make the project', 'Today');
+  const projectId = idIn(page.url(), 'prj');
+  const open = (path: string) => page.goto(`${url}${path}?project=${projectId}`);
 
-    await open('/addresses/add');
-    const address = accountToAddress(randomBytes(20).toString('hex') as AccountHex);
-    await page.getByLabel('Addresses of your wallet').fill(address);
-    await page.getByLabel('The last six characters of the first one').fill(address.slice(-6));
-    await page.getByLabel('The last six characters of the last one').fill(address.slice(-6));
-    await submit(page, 'Add them', /added|Added/);
+  await open('/addresses/add');
+  const address = accountToAddress(randomBytes(20).toString('hex') as AccountHex);
+  await page.getByLabel('Addresses of your wallet').fill(address);
+  await page.getByLabel('The last six characters of the first one').fill(address.slice(-6));
+  await page.getByLabel('The last six characters of the last one').fill(address.slice(-6));
+  await submit(page, 'Add them', /added|Added/);
 
-    await open('/settings/keys/new');
-    await page.getByLabel('Name').fill('shop');
-    await submit(page, 'Make the key', /key/i);
-    const [apiKey = ''] = /qt_test_[\w-]+/.exec(await page.locator('main').innerText()) ?? [];
+  await open('/settings/keys/new');
+  await page.getByLabel('Name').fill('shop');
+  await submit(page, 'Make the key', /key/i);
+  const [apiKey = ''] = /qt_test_[\w-]+/.exec(await page.locator('main').innerText()) ?? [];
 
-    await open('/webhooks/add');
-    await page.getByLabel('URL').fill(`http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`);
-    await submit(page, 'Add it', 'Endpoint added');
-    await page.getByRole('link', { name: 'Go on: send a test' }).click();
-    await page.getByRole('button', { name: 'Send a test' }).click();
-    await page.getByRole('heading', { level: 1, name: 'The test arrived' }).waitFor();
+  await open('/webhooks/add');
+  await page.getByLabel('URL').fill(`http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`);
+  await submit(page, 'Add it', 'Endpoint added');
+  await page.getByRole('link', { name: 'Go on: send a test' }).click();
+  await page.getByRole('button', { name: 'Send a test' }).click();
+  await page.getByRole('heading', { level: 1, name: 'The test arrived' }).waitFor();
 
-    const invoice = (
-      await call(`${sandbox.file.baseUrl}/v1/invoices`, {
-        method: 'POST',
-        headers: { 'x-api-key': apiKey, 'content-type': 'application/json', 'idempotency-key': 'first' },
-        body: JSON.stringify({ amount: '25.00', asset: 'USDT', network: 'TRON', externalId: 'first order' }),
-      })
-    ).body;
-    await page.goto(`${url}/invoices/${invoice.invoiceId}`);
-    const payer = createPayer({ nodeUrl: sandbox.file.nodeUrl, privateKey: sandbox.file.payer.privateKey });
-    const { payableAmount } = (await quittance('explain', invoice.invoiceId)).subject;
-    const { usdtContract: contract } = sandbox.file;
-    const pay = () => payer.transfer({ contract, to: address, amountMicro: micro(payableAmount) });
-    await pay();
-    // Nobody loads the page again.
-    await page.locator('#state').getByText('paid').waitFor();
-    await eventually(
-      async () => heard,
-      (types) => types.includes('invoice.paid'),
-    );
+  const invoice = (
+    await call(`${sandbox.file.baseUrl}/v1/invoices`, {
+      method: 'POST',
+      headers: { 'x-api-key': apiKey, 'content-type': 'application/json', 'idempotency-key': 'first' },
+      body: JSON.stringify({ amount: '25.00', asset: 'USDT', network: 'TRON', externalId: 'first order' }),
+    })
+  ).body;
+  await page.goto(`${url}/invoices/${invoice.invoiceId}`);
+  const payer = createPayer({ nodeUrl: sandbox.file.nodeUrl, privateKey: sandbox.file.payer.privateKey });
+  const { payableAmount } = (await quittance('explain', invoice.invoiceId)).subject;
+  const { usdtContract: contract } = sandbox.file;
+  const pay = () => payer.transfer({ contract, to: address, amountMicro: micro(payableAmount) });
+  await pay();
+  // Nobody loads the page again.
+  await page.locator('#state').getByText('paid').waitFor();
+  await eventually(
+    async () => heard,
+    (types) => types.includes('invoice.paid'),
+  );
 
-    await pay();
-    await eventually(
-      () => quittance('transfers', 'list', '--project', projectId),
-      ({ data }: Json) => data.length === 1,
-    );
-    await open('/unmatched');
-    await page.locator('a.row').first().click();
-    await page.getByLabel('Fulfilled by hand').check();
-    await page.getByLabel('Note (optional)').fill('a second pot');
-    await page.getByRole('button', { name: 'Decide' }).click();
-    await page.getByText('The decision is recorded.').waitFor();
-    await open('/unmatched');
-    await page.getByRole('heading', { name: 'Nothing waits' }).waitFor();
+  await pay();
+  await eventually(
+    () => quittance('transfers', 'list', '--project', projectId),
+    ({ data }: Json) => data.length === 1,
+  );
+  await open('/unmatched');
+  await page.locator('a.row').first().click();
+  await page.getByLabel('Fulfilled by hand').check();
+  await page.getByLabel('Note (optional)').fill('a second pot');
+  await page.getByRole('button', { name: 'Decide' }).click();
+  await page.getByText('The decision is recorded.').waitFor();
+  await open('/unmatched');
+  await page.getByRole('heading', { name: 'Nothing waits' }).waitFor();
 
-    await open('/reports');
-    const [csv] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'CSV' }).click()]);
-    const [head = '', ...rows] = (await readFile(await csv.path(), 'utf8')).trimEnd().split('\r\n');
-    const sum = (name: string) =>
-      rows.reduce((total, row) => total + micro(row.split(',')[head.split(',').indexOf(name)] ?? ''), 0n);
-    const booked = sum('received') + sum('duplicate') + sum('unmatched') - sum('out');
-    const { data } = await quittance('reconcile', '--address', address);
-    expect(data).toMatchObject([{ status: 'good' }]);
-    expect(booked).toBe(micro(data[0].balance));
-    expect(booked).toBeGreaterThan(50_000_000n);
-    expect(problems).toEqual([]);
-  },
-  START_TIMEOUT_MS,
-);
+  await open('/reports');
+  const [csv] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'CSV' }).click()]);
+  const [head = '', ...rows] = (await readFile(await csv.path(), 'utf8')).trimEnd().split('\r\n');
+  const sum = (name: string) =>
+    rows.reduce((total, row) => total + micro(row.split(',')[head.split(',').indexOf(name)] ?? ''), 0n);
+  const booked = sum('received') + sum('duplicate') + sum('unmatched') - sum('out');
+  const { data } = await quittance('reconcile', '--address', address);
+  expect(data).toMatchObject([{ status: 'good' }]);
+  expect(booked).toBe(micro(data[0].balance));
+  expect(booked).toBeGreaterThan(50_000_000n);
+  expect(problems).toEqual([]);
+});
