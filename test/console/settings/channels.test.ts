@@ -84,7 +84,7 @@ test('a secret that is made is shown once; mails go to several', async () => {
     from: 'q@example.com',
     url: 'smtps://user:password@mail.example.com',
   });
-  expect((await rows())[1]).toMatchObject({ shown: 'anna@example.com and 1 more by mail.example.com:465' });
+  expect((await rows()).map(({ shown }) => shown)).toContain('anna@example.com and 1 more by mail.example.com:465');
   expect(await look()).not.toContain('password');
 });
 
