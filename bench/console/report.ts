@@ -1,16 +1,24 @@
 import { type Target, table } from '../targets.ts';
 import { BARE, type Look } from './pages.ts';
 
-/** Creations a second, and the pages that people looked at meanwhile. */
-export type Phase = { isBusy: boolean; perSecond: number; p99: number; clicks: number };
+/** What others do while invoices are created. */
+export const PHASES: Record<string, { looks: boolean; exports: boolean }> = {
+  alone: { looks: false, exports: false },
+  'four people look': { looks: true, exports: false },
+  'one exports': { looks: false, exports: true },
+  both: { looks: true, exports: true },
+};
+
+/** `kind`: of PHASES. Creations a second, the pages that people looked at meanwhile, and what was exported. */
+export type Phase = { kind: string; perSecond: number; p99: number; clicks: number; bytes: number };
 
 const MOST = { p95Ms: 50, slowed: 0.03 };
 
-/** The share by which the median phase with clicks creates less than the median one without. */
-function slowed(phases: readonly Phase[]): number {
-  const of = (isBusy: boolean) =>
-    median(phases.filter((phase) => phase.isBusy === isBusy).map(({ perSecond }) => perSecond));
-  return 1 - of(true) / of(false);
+/** The share by which a phase creates less than the one alone of its round: the median of the rounds. */
+function slowed(phases: readonly Phase[], kind: string): number {
+  const of = (wanted: string) => phases.filter((phase) => phase.kind === wanted).map(({ perSecond }) => perSecond);
+  const alone = of('alone');
+  return median(of(kind).map((perSecond, round) => 1 - perSecond / (alone[round] ?? Number.NaN)));
 }
 
 function median(values: readonly number[]): number {
@@ -21,7 +29,7 @@ function median(values: readonly number[]): number {
 
 export function judgeConsole(looks: readonly Look[], phases: readonly Phase[]): Target[] {
   const slowest = looks.toSorted((a, b) => b.p95 - a.p95)[0];
-  const share = slowed(phases);
+  const share = slowed(phases, 'both');
   return [
     {
       ...{ name: `slowest page (${slowest?.name}), p95 in ms`, reach: `≤ ${MOST.p95Ms}`, measured: slowest?.p95 ?? 0 },
@@ -42,13 +50,15 @@ export function showConsole(invoices: number, looks: readonly Look[], phases: re
     (p50 / bare).toFixed(1),
     (bytes / 1000).toFixed(1),
   ]);
-  const creating = phases.map(({ isBusy, perSecond, p99, clicks }) => [
-    isBusy ? 'people click' : 'alone',
-    ...[perSecond.toFixed(0), p99.toFixed(0), String(clicks)],
+  const creating = phases.map(({ kind, perSecond, p99, clicks, bytes }) => [
+    kind,
+    ...[perSecond.toFixed(0), p99.toFixed(0), String(clicks), (bytes / 1000).toFixed(0)],
   ]);
+  const shares = Object.keys(PHASES).map((kind) => [kind, slowed(phases, kind).toFixed(3)]);
   return [
     `${invoices} invoices. Milliseconds, and how often a page that asks for nothing (${BARE}):`,
     table(['Page', 'first', 'p50', 'p95', 'of bare', 'kB'], rows),
-    table(['Creating', 'a second', 'p99 ms', 'pages'], creating),
+    table(['Creating', 'a second', 'p99 ms', 'pages', 'kB'], creating),
+    table(['Creating', 'slowed by'], shares),
   ].join('\n\n');
 }

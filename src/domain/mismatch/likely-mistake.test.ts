@@ -65,15 +65,18 @@ test.each<[requested: string, payable: string, arrived: string, LikelyMistake | 
 
 test.each([2, 3, 4])('an amount that was cut off after %i decimals, as exchanges do, is always known', (decimals) => {
   const unit = 10n ** BigInt(6 - decimals);
+  // An assertion for each of 120,000 amounts would take half a minute.
+  const unknown: bigint[] = [];
   for (const requestedMicro of [5_000_000n, 25_000_000n, 49_990_000n, 1_234_560_000n].map(microUsdt)) {
     for (let tail = 1n; tail < 10_000n; tail++) {
       const payable = requestedMicro + tail;
       const arrived = payable - (payable % unit);
       if (arrived === payable) continue;
       const mistake = { requestedMicro, payableMicro: microUsdt(payable), arrivedMicro: microUsdt(arrived) };
-      expect(likelyMistake(mistake)?.kind).toMatch(/^(requested_amount|rounded|truncated)$/);
+      if (!/^(requested_amount|rounded|truncated)$/.test(likelyMistake(mistake)?.kind ?? '')) unknown.push(payable);
     }
   }
+  expect(unknown).toEqual([]);
 });
 
 test('any amounts are borne, and an exact one is no mistake', () => {

@@ -41,23 +41,22 @@ function arrivals(mistake: Mistake, { payableMicro }: Invoice): bigint[] {
 
 const CASES = MISTAKES.map((mistake) => ({ name: mistake.name, mistake }));
 
+/** Those of many wrong amounts of which payer and operator are told otherwise: one assertion for all, because each takes as long as the rest. */
+function toldOtherwise(arrivalsOf: (invoice: Invoice) => readonly bigint[]): string[] {
+  return INVOICES.flatMap((invoice) =>
+    arrivalsOf(invoice)
+      .filter((amountMicro) => payerIsTold(invoice, amountMicro) !== payerShouldBeTold(invoice, amountMicro))
+      .map((amountMicro) => `${invoice.payableMicro} → ${amountMicro}`),
+  );
+}
+
 test.each(CASES)('$name: the payer and the operator are told the same cause', ({ mistake }) => {
-  for (const invoice of INVOICES) {
-    for (const amountMicro of arrivals(mistake, invoice)) {
-      const expected = payerShouldBeTold(invoice, amountMicro);
-      expect.soft(payerIsTold(invoice, amountMicro), `${invoice.payableMicro} → ${amountMicro}`).toBe(expected);
-    }
-  }
+  expect(toldOtherwise((invoice) => arrivals(mistake, invoice))).toEqual([]);
 });
 
 test.each(FIXED_FEES)('a fee of %i micro-USDT: the payer and the operator are told the same cause', (fee) => {
-  for (const invoice of INVOICES) {
-    for (const amountMicro of [invoice.payableMicro - fee, invoice.payableMicro + fee]) {
-      if (amountMicro <= 0n) continue;
-      const expected = payerShouldBeTold(invoice, amountMicro);
-      expect.soft(payerIsTold(invoice, amountMicro)).toBe(expected);
-    }
-  }
+  const arrived = ({ payableMicro }: Invoice) => [payableMicro - fee, payableMicro + fee].filter((micro) => micro > 0n);
+  expect(toldOtherwise(arrived)).toEqual([]);
 });
 
 test.each([
