@@ -72,7 +72,8 @@ test.each([2, 3, 4])('an amount that was cut off after %i decimals, as exchanges
       const arrived = payableMicro - (payableMicro % unit);
       if (arrived === payableMicro) continue;
       const mistake = { requestedMicro, payableMicro, arrivedMicro: microUsdt(arrived) };
-      if (!/^(requested_amount|rounded|truncated)$/.test(likelyMistake(mistake)?.kind ?? '')) unknown.push(payableMicro);
+      if (!/^(requested_amount|rounded|truncated)$/.test(likelyMistake(mistake)?.kind ?? ''))
+        unknown.push(payableMicro);
     }
   }
   expect(unknown).toEqual([]);
