@@ -1,5 +1,6 @@
 import { backoffMs } from './backoff.ts';
 import type { Logger } from './log.ts';
+import { createSeldom } from './seldom.ts';
 
 export type Loop = { stop(): Promise<void> };
 
@@ -13,8 +14,6 @@ export type LoopOptions = {
 };
 
 const FIRST_PAUSE_MS = 100;
-/** The same failure is logged at once and then at most this often, so that an outage does not fill the disk. */
-const REPEAT_LOG_MS = 60_000;
 
 /**
  * Runs a round again and again until `stop`, even if a round throws: a loop never dies silently. `stop` waits for the round that is under
@@ -23,14 +22,14 @@ const REPEAT_LOG_MS = 60_000;
 export function startLoop({ name, log, maxPauseMs, run }: LoopOptions): Loop {
   let stopping = false;
   let wake: () => void = () => undefined;
-  const failures = { count: 0, lastMessage: '', lastLoggedMs: 0 };
+  const failures = { count: 0, areTold: false };
+  // The same failure once a minute, so that an outage does not fill the disk, also where several take turns.
+  const seldom = createSeldom(() => performance.now());
   const report = (error: unknown) => {
     failures.count += 1;
     const message = error instanceof Error ? error.message : String(error);
-    const nowMs = performance.now();
-    if (message === failures.lastMessage && nowMs - failures.lastLoggedMs < REPEAT_LOG_MS) return;
-    failures.lastMessage = message;
-    failures.lastLoggedMs = nowMs;
+    if (!seldom.isDue(message)) return;
+    failures.areTold = true;
     // An error that is expected to pass by itself is logged by its message alone: the place in the program helps no reader.
     const isExpected = error instanceof Error && 'retryable' in error && error.retryable === true;
     const what = isExpected ? { reason: message } : { err: error };
@@ -49,9 +48,9 @@ export function startLoop({ name, log, maxPauseMs, run }: LoopOptions): Loop {
       let pauseMs: number;
       try {
         pauseMs = await run(() => stopping);
-        if (failures.count > 0) log.info({ loop: name, failures: failures.count }, `${name} works again`);
+        if (failures.areTold) log.info({ loop: name, failures: failures.count }, `${name} works again`);
         failures.count = 0;
-        failures.lastMessage = '';
+        failures.areTold = false;
       } catch (error) {
         report(error);
         pauseMs = backoffMs(failures.count, { firstMs: FIRST_PAUSE_MS, longestMs: maxPauseMs });

@@ -5,6 +5,7 @@ import { createUnvouchedNotifier } from '../payments/manifest/notify-unvouched.t
 import { createDamageNotifier } from '../payments/notify-damaged-address.ts';
 import { createSealNotifier } from '../payments/row-alarm.ts';
 import { systemClock } from '../runtime/clock.ts';
+import { logLostConnections } from '../runtime/log-lost-connections.ts';
 import { createAdmission } from '../store/db/admit-server.ts';
 import { CONNECT_TIMEOUT_MS, type Database, openDatabase, type Seals } from '../store/db/database.ts';
 import { createSeals } from '../store/db/seals.ts';
@@ -37,13 +38,14 @@ export function openDatabases(options: ServiceOptions, onShortage: (what: string
     return { mode, onProblem: createSealNotifier({ ...toldBy, mode, networks: Object.keys(networks) as Network[] }) };
   };
   const seals = rowMacs === 'off' ? undefined : createSeals(judgeOf(rowMacs), async () => keyRing);
+  const onError = logLostConnections(log);
   const open = (poolSize: number) =>
     openDatabase({
       connection,
       admission,
       poolSize,
       applicationName: 'quittance',
-      onError: (error) => log.warn({ err: error }, 'a database connection was lost'),
+      onError,
       addressChecks,
       onShortage,
       ...(seals === undefined ? {} : { seals }),

@@ -1,5 +1,6 @@
 import { unixMs } from '../domain/time.ts';
 import { systemClock } from '../runtime/clock.ts';
+import { logLostConnections } from '../runtime/log-lost-connections.ts';
 import { pooledRandom } from '../runtime/random.ts';
 import { type Connection, type Database, openDatabase } from '../store/db/database.ts';
 import { type MigrationHooks, migrate } from '../store/db/migrate.ts';
@@ -16,7 +17,7 @@ export async function prepareSchema(options: ServiceOptions, db: Database): Prom
 
 async function migrateAsOwner(owner: Connection, options: ServiceOptions): Promise<string[]> {
   const { log } = options;
-  const onError = (error: Error) => log.warn({ err: error }, 'a database connection was lost');
+  const onError = logLostConnections(log);
   const ownDb = openDatabase({ connection: owner, poolSize: 1, applicationName: 'quittance', onError });
   return migratePatiently(ownDb, options).finally(() => ownDb.close());
 }

@@ -8,6 +8,7 @@ import { AppError } from '../domain/errors.ts';
 import { isLocalNetwork } from '../domain/network.ts';
 import type { NodeAccess } from '../operator/operation.ts';
 import { guardAdditions } from '../payments/manifest/guard-adding.ts';
+import { logLostConnections } from '../runtime/log-lost-connections.ts';
 import { readVersion } from '../runtime/version.ts';
 import { openDatabase } from '../store/db/database.ts';
 import { html, plainText } from '../web/html.ts';
@@ -32,7 +33,7 @@ export async function startConsole(
   const { log, now, random, networks } = context;
   const { sandboxToken } = settings;
   const own = { release: readVersion(), roles: context.config.roles, startedAt: now() };
-  const onError = (error: Error) => log.warn({ err: error }, 'a database connection was lost');
+  const onError = logLostConnections(log);
   const addressChecks = guardAdditions(context.addressGuard);
   const db = openDatabase({
     connection,

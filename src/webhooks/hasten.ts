@@ -2,6 +2,7 @@ import { failurePauseMs, PAUSE } from '../domain/circuit.ts';
 import { type UnixMs, unixMs } from '../domain/time.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
+import { createSeldom } from '../runtime/seldom.ts';
 import type { Database } from '../store/db/database.ts';
 import type { LeasedDelivery } from '../store/outbox/deliveries.ts';
 import { hastenDeliveries } from '../store/outbox/delivery-hasten.ts';
@@ -20,6 +21,7 @@ const RETURN_EVERY_MS = 1000;
 /** After a statement that failed. */
 const RETRY_MS = 1000;
 const NEVER = Number.POSITIVE_INFINITY;
+const NOT_HASTENED = 'webhooks that wait for a retry cannot be made due before it; trying again';
 
 /** What is known of an endpoint. `probeAtMs`: it fails, and one delivery is hastened then; `backAtMs`: all that wait are. */
 type Known = { failingSince: UnixMs | null; probeAtMs: number; backAtMs: number; returnedAt: UnixMs | null };
@@ -33,6 +35,7 @@ export type Hastener = ReturnType<typeof createHastener>;
  */
 export function createHastener({ db, clock, log }: { db: Database; clock: Clock; log: Logger }) {
   const watched = watchEndpoints(db);
+  const seldom = createSeldom(() => performance.now());
   const hastened = new Map<string, { attempt: number; dueAt: UnixMs }>();
   let pausedUntilMs = Number.NEGATIVE_INFINITY;
 
@@ -58,7 +61,7 @@ export function createHastener({ db, clock, log }: { db: Database; clock: Clock;
         return await hastenNow();
       } catch (error) {
         pausedUntilMs = performance.now() + RETRY_MS;
-        log.warn({ error }, 'webhooks that wait for a retry cannot be made due before it; trying again');
+        if (seldom.isDue(NOT_HASTENED)) log.warn({ err: error }, NOT_HASTENED);
         return false;
       }
     },

@@ -59,7 +59,7 @@ test('the commands of the page of installation do what it says, by npm and up to
   const compose = await readHere('compose.yaml');
   for (const [, needed = ''] of compose.matchAll(/\$\{([A-Z_]+):\?/g)) expect(written).toContain(needed);
   const [build, setup, up] = (await readFile(env.LOG, 'utf8')).trim().split('\n');
-  expect([build, up]).toEqual(['build --tag quittance .', 'compose up --detach']);
+  expect([build, up]).toEqual(['build --target embedded --tag quittance .', 'compose up --detach']);
   expect(setup).toMatch(/^run --rm quittance setup --site /);
   const [, service = '', path = '', args = ''] =
     /^docker compose exec (\w+) node \/app\/(\S+) (.+)$/m.exec(block) ?? [];

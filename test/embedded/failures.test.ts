@@ -96,7 +96,7 @@ describe('a start that cannot succeed says why and what to do, and leaves no pro
     const project = await makeDirectory(0o755);
     const script = await copyProject(project, { hasBinaries: false });
     const message = await spawnServer(join(project, 'data'), { script }).next();
-    expect(message).toMatchObject({ kind: 'failed', code: 'EMBEDDED_UNSUPPORTED' });
+    expect(message).toMatchObject({ kind: 'failed', code: 'EMBEDDED_MISSING' });
     expect(message).toMatchObject({
       message: expect.stringMatching(/No embedded PostgreSQL for \w+-\w+: set DATABASE_URL/),
     });

@@ -60,6 +60,19 @@ test('the secrets are made anew each time, and only the proxy is reached from ou
   }
 });
 
+test('what makes backups has the PostgreSQL that verifies them, and room on the disk for it', () => {
+  const makers = Object.values(services).filter(
+    ({ environment }) => environment?.['QUITTANCE_BACKUP_DIR'] !== undefined,
+  );
+  expect(makers).toHaveLength(1);
+  for (const { build, environment, volumes } of makers) {
+    expect(build).toEqual({ context: '.', target: 'embedded' });
+    // What lies at /tmp is memory, and the scratch holds the whole ledger.
+    expect(environment?.['TMPDIR']).toBe(environment?.['QUITTANCE_BACKUP_DIR']);
+    expect(volumes).toContain(`backups:${environment?.['TMPDIR']}`);
+  }
+});
+
 test('the image has what the compose file and its own checks name', () => {
   const image = read('Dockerfile');
   expect(image).toMatch(/^USER 10001:10001$/m);

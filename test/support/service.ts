@@ -92,6 +92,8 @@ export type TestServiceOptions = {
   config?: Partial<ServiceOptions['config']>;
   /** Another way to the database than straight to a new one. */
   connection?: ServiceOptions['connection'];
+  /** Something that stands between the service and its new database. */
+  through?: (connection: ServiceOptions['connection']) => Promise<ServiceOptions['connection']>;
   /** Another PostgreSQL than that of the run, with the template. */
   server?: Parameters<typeof createTestDatabase>[0];
   /** The node refuses everything until the test heals it. */
@@ -137,6 +139,8 @@ async function startParts(options: TestServiceOptions, cleanups: Cleanups): Prom
   const folder = await mkdtemp(join(tmpdir(), 'quittance-test-'));
   cleanups.push(() => rm(folder, { recursive: true, force: true }));
   const clock = createTestClock();
+  const straight = options.connection ?? database.connection;
+  const connection = (await options.through?.(straight)) ?? straight;
   const { blockMs = 0 } = options;
   const devnet = await startDevnet({
     dataDir: null,
@@ -186,7 +190,7 @@ async function startParts(options: TestServiceOptions, cleanups: Cleanups): Prom
         ...options.config,
       },
       keyRing: TEST_KEY_RING,
-      connection: options.connection ?? database.connection,
+      connection,
       log: options.log ?? SILENT,
       clock,
       comparesClocks: options.comparesClocks ?? false,

@@ -8,6 +8,7 @@ import { unixMs } from '../../domain/time.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { KeyRing } from '../../runtime/key-ring.ts';
 import type { Logger } from '../../runtime/log.ts';
+import { logLostConnections } from '../../runtime/log-lost-connections.ts';
 import { requireKeyRing } from '../../runtime/open-key-ring.ts';
 import { createParts } from '../../runtime/parts.ts';
 import { startService } from '../../service.ts';
@@ -120,7 +121,7 @@ function toSandboxFile(
 
 /** Opens a single connection, beside those of the service. */
 function openSandboxDatabase(connection: Connection, log: Logger, seals?: Seals): Database {
-  const onError = (error: Error) => log.warn({ err: error }, 'a database connection was lost');
+  const onError = logLostConnections(log);
   const sealing = seals === undefined ? {} : { seals };
   return openDatabase({ connection, poolSize: 1, applicationName: 'quittance', onError, ...sealing });
 }

@@ -5,6 +5,7 @@ import { isRunning } from '../../runtime/is-running.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { type Connection, type Database, openDatabase } from '../../store/db/database.ts';
 import { startEmbeddedPostgres } from '../../store/embedded/embedded.ts';
+import { EmbeddedPostgresError } from '../../store/embedded/error.ts';
 import { removeAsOwner } from '../../store/embedded/user.ts';
 
 const PREFIX = 'quittance-verify-';
@@ -29,7 +30,7 @@ export async function withScratch<Output>(
       log,
       isDurable: false,
       needsOwnUser,
-    });
+    }).catch(nameUse);
     const { connection, owner } = postgres;
     const opened: Database[] = [];
     try {
@@ -51,6 +52,14 @@ export async function withScratch<Output>(
   } finally {
     await removeScratch(parent);
   }
+}
+
+/** Where Quittance runs without it for a PostgreSQL of the operator's own, it is needed all the same. */
+export function nameUse(error: unknown): never {
+  if (!(error instanceof EmbeddedPostgresError) || error.code !== 'EMBEDDED_MISSING') throw error;
+  const missing =
+    'a backup is verified in the PostgreSQL that comes with Quittance, and this installation has none: take the image that brings it ("docker build --target embedded"), or install with optional dependencies';
+  throw new EmbeddedPostgresError(error.code, missing, { cause: error });
 }
 
 /** Removes the remains of killed commands of this user. The name holds the process id, and anybody may make such a name. */

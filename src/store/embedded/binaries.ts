@@ -46,7 +46,7 @@ async function findPackage(packageRoot?: string): Promise<{ root: string; versio
     if (!errorCode(error)?.endsWith('MODULE_NOT_FOUND')) throw error;
   }
   throw new EmbeddedPostgresError(
-    'EMBEDDED_UNSUPPORTED',
+    'EMBEDDED_MISSING',
     `No embedded PostgreSQL for ${process.platform}-${process.arch}: set DATABASE_URL to a PostgreSQL 15 or newer ` +
       `(or, if your platform is one of Linux or macOS, reinstall with optional dependencies, which bring ${name}).`,
   );

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 export class EmbeddedPostgresError extends Error {
   override readonly name = 'EmbeddedPostgresError';
   readonly code:
+    | 'EMBEDDED_MISSING'
     | 'EMBEDDED_UNSUPPORTED'
     | 'EMBEDDED_UNREACHABLE'
     | 'EMBEDDED_WRONG_VERSION'

@@ -1,0 +1,62 @@
+import { randomUUID } from 'node:crypto';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createLogger } from '../../src/runtime/log.ts';
+import { type DatabaseLink, startDatabaseLink } from '../support/database-link.ts';
+import { call, createInvoice, eventually, startTestService, type TestService } from '../support/service.ts';
+
+/** What a whole process, with every role, writes while something is away: the log of an outage must not fill the disk. */
+let service: TestService;
+let link: DatabaseLink;
+const lines: string[] = [];
+const log = createLogger({ level: 'info', destination: { write: (line: string) => void lines.push(line) } });
+beforeEach(async () => {
+  lines.length = 0;
+  service = await startTestService({
+    ...{ log, blockMs: 200 },
+    through: async (connection) => {
+      link = await startDatabaseLink(connection);
+      return link.connection;
+    },
+  });
+});
+afterEach(async () => {
+  await service.stop();
+  await link.stop();
+});
+
+/** A line comes at once and, if the outage began shortly before a minute was over, once more. */
+const MOST = 2;
+
+/** Lines that say the same: how many, and the bytes of one. */
+function told(): { name: string; count: number; bytes: number }[] {
+  const found = new Map<string, { name: string; count: number; bytes: number }>();
+  for (const line of lines) {
+    const { msg, method, route, code, reason, err } = JSON.parse(line);
+    const name = [msg, method, route, code, reason, err?.message].filter((part) => part !== undefined).join(' ');
+    const before = found.get(name) ?? { name, count: 0, bytes: 0 };
+    found.set(name, { name, count: before.count + 1, bytes: Math.max(before.bytes, line.length) });
+  }
+  return [...found.values()];
+}
+
+test('an outage of the database: a thousand requests and all that runs by itself write each line once a minute', async () => {
+  expect((await createInvoice(service)).status).toBe(201);
+  lines.length = 0;
+  link.setMode('refuse');
+  // The longest pause of what tries again is 5 s: so each of them has tried several times.
+  const until = performance.now() + 17_000;
+  let asked = 0;
+  while (performance.now() < until || asked < 1000) {
+    const path = ['/v1/invoices/inv_1', '/v1/events', '/readyz'][asked % 3];
+    await call(`${service.url}${path}`, { headers: { 'X-Api-Key': service.project.apiKey } });
+    await createInvoice(service, { body: { externalId: randomUUID() } });
+    asked += 2;
+  }
+  expect(told().filter(({ count }) => count > MOST)).toEqual([]);
+  expect(told().length).toBeGreaterThan(3);
+  link.setMode('open');
+  await eventually(
+    () => createInvoice(service),
+    ({ status }) => status === 201,
+  );
+});
