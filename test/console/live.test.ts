@@ -60,11 +60,13 @@ test('a page whose connection is lost says as of when it is, and catches up when
   await banner.waitFor({ state: 'hidden' });
 });
 
-test('nobody hears anything without a session, and there is a bound to how many do', async () => {
+test('nobody hears anything without a session, and there is a bound to how many do, who keep no page from being answered', async () => {
   const ask = (headers: Record<string, string>) => fetch(`${console_.url}/live`, { headers });
   expect((await ask({})).status).toBe(204);
   const streams = await Promise.all(Array.from({ length: 202 }, () => ask({ 'x-actor': 'vera' })));
-  const counted = streams.map(({ status }) => status);
-  expect(counted.filter((status) => status === 503).length).toBeGreaterThanOrEqual(2);
+  const refused = streams.filter(({ status }) => status === 503).length;
+  expect((await console_.get('/')).status).toBe(200);
   await Promise.all(streams.map(({ body }) => body?.cancel()));
+  // The browser of a test before may have one open.
+  expect([2, 3]).toContain(refused);
 });
