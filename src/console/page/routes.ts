@@ -10,6 +10,13 @@ import { createFormTokens, type FormTokens } from './form-tokens.ts';
 import { type Page, renderLayout } from './layout.ts';
 import { Forbidden, type Visit } from './visit.ts';
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** What a route of the console is for. */
+    action?: ActionName;
+  }
+}
+
 /** A page, a way elsewhere, or what the handler has sent by itself. */
 export type Answer = Page | { goTo: string } | { sent: FastifyReply };
 export type Asked = { visit: Visit; request: FastifyRequest; reply: FastifyReply; tokens: SessionTokens };
@@ -46,7 +53,7 @@ export function createRoutes(app: FastifyInstance, deps: ConsoleDeps): Routes {
   const errorHandler = createAnswerError(deps);
   const add = (method: 'GET' | 'POST', path: string, action: ActionName, work: Work) => {
     app.route({
-      ...{ method, url: path, schema: { hide: true }, bodyLimit: MAX_FORM_BYTES },
+      ...{ method, url: path, schema: { hide: true }, bodyLimit: MAX_FORM_BYTES, config: { action } },
       errorHandler,
       handler: async (request, reply) => {
         if (method === 'POST') checkOrigin(request, deps.consoleUrl());
