@@ -28,8 +28,8 @@ import { accountFromPublicKey } from '../../src/tron/public-key.ts';
 import { createWebhookSecret } from '../../src/webhooks/sign.ts';
 import { addTestEndpoint, TEST_KEY_RING } from './key-ring.ts';
 import { PATIENCE_MS } from './patience.ts';
-import { createTestDatabase } from './postgres.ts';
 import { createTestDatabase, type TestDatabase } from './postgres.ts';
+import { findSteadyPort } from './steady-port.ts';
 
 /** Time that a test moves: the system's, plus what it was advanced by. */
 type TestClock = {
