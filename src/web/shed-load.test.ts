@@ -7,6 +7,7 @@ import { createLogger } from '../runtime/log.ts';
 import { createMetrics } from '../runtime/metrics.ts';
 import { LIMITS } from './load-gate.ts';
 import { createServer } from './server.ts';
+import { hijackForStream } from './shed-load.ts';
 
 const stops: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -41,6 +42,11 @@ async function startServer() {
   app.get('/slow', { onRequest }, async () => {
     await gate;
     return { ok: true };
+  });
+  app.get('/stream', async (request, reply) => {
+    hijackForStream(request, reply);
+    reply.raw.writeHead(200).write('open');
+    return reply;
   });
   await app.listen({ host: '127.0.0.1', port: 0 });
   stops.push(async () => {
@@ -157,4 +163,14 @@ test('bodies that come slowly take no places, and are answered when they have co
   const [answer] = socket === undefined ? [''] : await once(socket, 'data');
   expect(answer).toMatch(/^HTTP\/1\.1 200 /);
   for (const each of sockets) each.destroy();
+});
+
+test('streams take no places, open or ended', async () => {
+  const { state, app, url } = await startServer();
+  const streams = [];
+  for (let n = 0; n < LIMITS.most.strangers + 1; n += 1) streams.push(await fetch(`${url}/stream`));
+  state.release();
+  expect((await app.inject('/slow')).statusCode).toBe(200);
+  await Promise.all(streams.map(({ body }) => body?.cancel()));
+  expect((await app.inject('/slow')).statusCode).toBe(200);
 });

@@ -30,7 +30,9 @@ const LOG_MS = 60_000;
 /** The line of a request that counts as under way, and of one whose body has not come yet. */
 const BEGUN = Symbol('begun');
 const READING = Symbol('reading');
-type CountedRequest = FastifyRequest & { [BEGUN]?: QueueName; [READING]?: QueueName };
+/** Gives back the place of a request that has begun. */
+const END = Symbol('end');
+type CountedRequest = FastifyRequest & { [BEGUN]?: QueueName; [READING]?: QueueName; [END]?: () => void };
 
 /**
  * Answers `503 OVERLOADED` to requests that are too much for the process, before authentication and before a body is read. Register it
@@ -58,6 +60,10 @@ export function shedLoad(
       client,
       begin: () => {
         request[BEGUN] = line;
+        request[END] = () => {
+          delete request[BEGUN];
+          gate.end(line);
+        };
         done();
       },
       refuse: (why, isHeld) => {
@@ -73,9 +79,8 @@ export function shedLoad(
   app.addHook('preParsing', (request: CountedRequest, _reply, _payload, done) => {
     const line = request[BEGUN];
     if (line !== undefined && !request.raw.complete) {
-      delete request[BEGUN];
       request[READING] = line;
-      gate.end(line);
+      endPlace(request);
     }
     done();
   });
@@ -87,15 +92,24 @@ export function shedLoad(
     }
     done();
   });
-  // Runs for every answer, also when the client is gone. Streams are hijacked and do not count.
+  // Runs for every answer, also when the client is gone, but for those that are hijacked.
   app.addHook('onSend', (request: CountedRequest, _reply: FastifyReply, payload, done) => {
-    const line = request[BEGUN];
-    if (line !== undefined) {
-      delete request[BEGUN];
-      gate.end(line);
-    }
+    endPlace(request);
     done(null, payload);
   });
+}
+
+/**
+ * Takes an answer out of the server's hands, for a stream. Once it is open it is no work, so it gives back the place of its request: the
+ * server would never learn that it ends.
+ */
+export function hijackForStream(request: FastifyRequest, reply: FastifyReply): void {
+  reply.hijack();
+  endPlace(request);
+}
+
+function endPlace(request: CountedRequest): void {
+  if (request[BEGUN] !== undefined) request[END]?.();
 }
 
 /** The line of a request, and its client there: callers take turns with other keys, all others with other networks. */

@@ -13,6 +13,8 @@ type Options = {
   url?: string | null;
   clock?: { now(): number };
   sandboxToken?: string;
+  /** Takes what stops it; by default at the end of the test. */
+  onEnd?: (stop: () => Promise<void>) => void;
 };
 
 /** A process with the role `console` alone over a database. */
@@ -20,7 +22,7 @@ export async function startConsoleOver(
   connection: string,
   options: Options = {},
 ): Promise<{ url: string; port: number; stop(): Promise<void> }> {
-  const { networks = {}, url = null, clock, sandboxToken } = options;
+  const { networks = {}, url = null, clock, sandboxToken, onEnd = onTestFinished } = options;
   const port = await findSteadyPort();
   const webhooks = { localTargets: true, retentionDays: 90 };
   const service = await startService({
@@ -44,7 +46,7 @@ export async function startConsoleOver(
     stopped ??= service.stop();
     return stopped;
   };
-  onTestFinished(stop);
+  onEnd(stop);
   return { url: (await service.startConsole()) ?? '', port, stop };
 }
 

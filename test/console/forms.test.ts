@@ -1,13 +1,17 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { AppError } from '../../src/domain/errors.ts';
 import { encodeId } from '../../src/domain/ids.ts';
+import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
 import { listAudit, readAuditFilter } from '../../src/operator/audit/list-audit.ts';
 import { showTransfers } from '../../src/operator/transfers/show-transfers.ts';
+import { createLogger } from '../../src/runtime/log.ts';
+import { openTestDatabase } from '../support/postgres.ts';
 import { eventually, inboxOf } from '../support/service.ts';
 import {
   type Made,
   newInvoice,
+  openConsole,
   payInFull,
   send,
   startTestConsole,
@@ -253,3 +257,27 @@ test.each([
     }
   },
 );
+
+test('while pages are refused, the log says so once a minute for each reason, with how many they are', async () => {
+  const { service } = console_;
+  const lines: string[] = [];
+  const log = createLogger({ level: 'warn', destination: { write: (line) => void lines.push(line) } });
+  const db = openTestDatabase({
+    connection: { host: '127.0.0.1', port: 9, user: 'quittance', password: '', database: 'none' },
+  });
+  let now = service.clock.now();
+  const away = await openConsole({ db, now: () => unixMs(now), publicUrl: () => service.url }, { log });
+  try {
+    for (const path of ['/invoices', '/chain', '/']) expect((await away.get(path)).status).toBe(503);
+    now += 60_000;
+    expect((await away.get('/')).status).toBe(503);
+    const said = lines.map((line) => JSON.parse(line) as { code: string; route: string; requests: number });
+    expect(said).toMatchObject([
+      { code: 'DATABASE_UNAVAILABLE', route: '/invoices', requests: 1 },
+      { code: 'DATABASE_UNAVAILABLE', route: '/', requests: 3 },
+    ]);
+  } finally {
+    await away.stop();
+    await db.close();
+  }
+});

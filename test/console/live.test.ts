@@ -1,9 +1,23 @@
+import { randomUUID } from 'node:crypto';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { encodeId } from '../../src/domain/ids.ts';
+import { raiseAlarm } from '../../src/store/chain/alarms.ts';
+import { newAddress } from '../addresses/shop.ts';
 import { START_TIMEOUT_MS } from '../browser/checkout.ts';
 import { launchChromium } from '../support/chromium.ts';
 import { PATIENCE_MS } from '../support/patience.ts';
-import { newInvoice, payInFull, startTestConsole, type TestConsole } from './console.ts';
+import { eventually } from '../support/service.ts';
+import {
+  newInvoice,
+  payInFull,
+  refusedRequest,
+  send,
+  startTestConsole,
+  type TestConsole,
+  tokenIn,
+  unmatchedIds,
+} from './console.ts';
 
 let console_: TestConsole;
 let browser: Browser;
@@ -14,6 +28,12 @@ afterAll(async () => {
   await browser.close();
   await console_.stop();
 });
+
+/** Sends the form of a page as Ana. */
+async function submit(path: string, form: Record<string, string>, at = path): Promise<void> {
+  const reply = await console_.post(path, { ...form, token: tokenIn(await console_.get(at), path) });
+  expect(reply.status, reply.text).toBeLessThan(400);
+}
 
 async function openPage(path: string): Promise<Page> {
   const context = await browser.newContext({ extraHTTPHeaders: { 'x-actor': 'ana' } });
@@ -50,6 +70,53 @@ test('a list changes rows where they stand, and says how many are new instead of
   await page.locator('a.row').first().getByText('comes later').waitFor();
 });
 
+test('the first row of an empty list is announced, and shown by one click', async () => {
+  const page = await openPage('/unmatched');
+  await page.getByRole('heading', { name: 'Nothing waits' }).waitFor();
+  const { address: to } = await newInvoice(console_.service, 'paid too little');
+  await send(console_.service, { to, amountMicro: 3_000_000n });
+  await page.getByRole('link', { name: '1 new: show' }).click();
+  await page.locator('a.row').first().getByText('3').waitFor();
+});
+
+test('each screen shows by itself what happens while it is open', async () => {
+  const { db } = console_.service;
+  const { text } = await console_.get('/webhooks');
+  const endpoint = `/webhooks/${/whe_[0-9a-z]{26}/.exec(text)?.[0]}`;
+  const event = `/events/${/evt_[0-9a-z]{26}/.exec((await console_.get(endpoint)).text)?.[0]}`;
+  const transfer = `/unmatched/${encodeId('trf', (await unmatchedIds(console_.service))[0] ?? '')}`;
+  const screens: [path: string, region: string, says: RegExp][] = [
+    ['/chain', '#warnings', /seen live/],
+    ['/addresses', '#additions', /Not yet in use/],
+    ['/requests?status=4xx', '#news', /1 new: show/],
+    ['/webhooks', '#rows', /Disabled/],
+    [endpoint, '#state', /Disabled/],
+    [event, '#deliveries', /Attempt 2/],
+    ['/reports', '#report', /by 3 paid invoices/],
+    [transfer, '#decisions', /Kept/],
+  ];
+  const pages = await Promise.all(screens.map(([path]) => openPage(path)));
+  await raiseAlarm(db, 'devnet', { id: randomUUID(), kind: 'unproven-block', subject: 'x', detail: 'seen live' });
+  const ending = newAddress().address;
+  await submit('/addresses/add', {
+    ...{ list: ending, firstEnding: ending.slice(-6), lastEnding: ending.slice(-6) },
+  });
+  await refusedRequest(console_, 'seen live');
+  await submit(`${event}/replay`, {}, event);
+  await eventually(
+    () => console_.get(event),
+    ({ text }) => text.includes('Attempt 2'),
+  );
+  await submit(`${endpoint}/disable`, { reason: 'seen live' });
+  await payInFull(console_.service, await newInvoice(console_.service, 'reported live'));
+  await submit(transfer, { resolution: 'ignored', seenAt: 'never', note: '' });
+  await Promise.all(
+    screens.map(([, region, says], index) =>
+      pages[index]?.locator(region).getByText(says).first().waitFor({ state: 'attached' }),
+    ),
+  );
+});
+
 test('a page whose connection is lost says as of when it is, and catches up when it is back', async () => {
   const page = await openPage('/');
   await page.context().setOffline(true);
@@ -60,11 +127,13 @@ test('a page whose connection is lost says as of when it is, and catches up when
   await banner.waitFor({ state: 'hidden' });
 });
 
-test('nobody hears anything without a session, and there is a bound to how many do', async () => {
+test('nobody hears anything without a session, and there is a bound to how many do, who keep no page from being answered', async () => {
   const ask = (headers: Record<string, string>) => fetch(`${console_.url}/live`, { headers });
   expect((await ask({})).status).toBe(204);
   const streams = await Promise.all(Array.from({ length: 202 }, () => ask({ 'x-actor': 'vera' })));
-  const counted = streams.map(({ status }) => status);
-  expect(counted.filter((status) => status === 503).length).toBeGreaterThanOrEqual(2);
+  const refused = streams.filter(({ status }) => status === 503).length;
+  expect((await console_.get('/')).status).toBe(200);
   await Promise.all(streams.map(({ body }) => body?.cancel()));
+  // The browser of a test before may have one open.
+  expect([2, 3]).toContain(refused);
 });

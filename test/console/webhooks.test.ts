@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { encodeId } from '../../src/domain/ids.ts';
@@ -27,10 +27,12 @@ let target: string;
 /** What the receiver answers, and which of its paths were asked. */
 let status = 200;
 const received: string[] = [];
+const headers: IncomingHttpHeaders[] = [];
 
 beforeAll(async () => {
   receiver = createServer((request, response) => {
     received.push(request.url ?? '');
+    headers.push(request.headers);
     request.resume().on('end', () => response.writeHead(status).end('<b>hello</b>'));
   });
   await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
@@ -150,6 +152,19 @@ test('an event shows each attempt, and is sent again once for each form', async 
   const form = { token: tokenIn(page, `/events/${eventId}/replay`) };
   expect((await console_.post(`/events/${eventId}/replay`, form)).status).toBe(303);
   expect((await console_.post(`/events/${eventId}/replay`, form)).status).toBe(409);
+});
+
+test('an event shows the headers of each attempt as the receiver got them, but for the signatures', async () => {
+  const sent = headers.findLast((each) => each['webhook-id'] !== undefined) ?? {};
+  const { text } = await eventually(
+    () => console_.get(`/events/${sent['webhook-id']}`),
+    ({ text }) => text.includes('Attempt 1'),
+  );
+  for (const name of ['webhook-id', 'webhook-timestamp', 'content-type', 'webhook-protocol'])
+    expect(text).toContain(`${name}: ${sent[name]}\n`.trim());
+  const [, secret = ''] = String(sent['webhook-signature']).split(',');
+  expect(secret.length).toBeGreaterThan(40);
+  expect(text).not.toContain(secret);
 });
 
 test('what is wrong is said with the label of the field, and nothing is changed', async () => {

@@ -5,6 +5,7 @@ import { isCheckoutToken } from '../../domain/checkout-token.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { createLiveStreams, type LiveStream, STREAM_HEADERS } from '../../web/live-streams.ts';
 import { Problem } from '../../web/problem.ts';
+import { hijackForStream } from '../../web/shed-load.ts';
 import { DATA_HEADERS } from '../page/headers.ts';
 import { composeMessage, versionOf } from '../page/live-message.ts';
 import type { Site } from '../page/page-state.ts';
@@ -56,7 +57,7 @@ export function registerLive(app: FastifyInstance, deps: LiveDeps): void {
       page.close();
       return sendNothing(request, reply.code(isOver ? 204 : 200));
     }
-    reply.hijack();
+    hijackForStream(request, reply);
     reply.raw.once('close', page.close);
     follow(page, asked.version, streams.open(reply.raw, reply.getHeaders() as OutgoingHttpHeaders));
     // As the server's hook does for answers that are not hijacked.

@@ -5,7 +5,7 @@ import type { ListedProjectView } from '../../operator/projects/views.ts';
 import { type Html, html } from '../../web/html.ts';
 import { oneClick } from '../forms/form.ts';
 import type { Page } from '../page/layout.ts';
-import { alert, ltr, number, outside, table, time } from '../page/pieces.ts';
+import { alert, live, ltr, number, outside, table, time } from '../page/pieces.ts';
 import { urlTo, type Visit } from '../page/visit.ts';
 import { renderCapacity, type ShownCapacity } from './capacity.ts';
 
@@ -36,9 +36,9 @@ export function addressesPage(visit: Visit, project: ListedProjectView, shown: S
     about: project,
     ...(problem === null ? {} : { status: 400 }),
     main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}${problem === null ? null : alert(problem)}
-${renderActions(visit, project)}${renderWaiting(changes)}
+${renderActions(visit, project)}${live('additions', html`${renderWaiting(changes)}`, { isSpoken: true })}
 ${renderCapacity(visit, project, shown)}
-${list}
+${live('address-list', list)}
 <div class="pager">${next}${isFirst ? null : html`<a href="${urlTo(visit, '/addresses', project)}">First page</a>`}${renderCompare(visit, project, shown)}</div>
 ${isFirst ? renderEnded(changes) : null}`,
   };

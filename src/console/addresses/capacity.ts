@@ -6,7 +6,7 @@ import type {
 } from '../../operator/addresses/views.ts';
 import type { ListedProjectView } from '../../operator/projects/views.ts';
 import { type Html, html } from '../../web/html.ts';
-import { field, ltr, number, table } from '../page/pieces.ts';
+import { field, live, ltr, number, table } from '../page/pieces.ts';
 import type { Visit } from '../page/visit.ts';
 
 /** `capacity`: on the first page. `ofAmount`: of the amount that was asked for. */
@@ -35,9 +35,12 @@ export function renderCapacity(
     amounts.length > rows.length
       ? html`<p class="hint">The most urgent ${rows.length} of ${amounts.length} amounts that were asked for in 30 days.</p>`
       : null;
-  return html`<section aria-labelledby="capacity"><h2 id="capacity" class="unseen">How long they last</h2>${verdict}<dl class="tiles"><div class="tile"><dt>The first amount is gone in</dt><dd>${daysLeft === null ? '–' : `${number(daysLeft)} days`}</dd><dd class="hint">at the rate of the last days</dd></div>
+  return html`<section aria-labelledby="capacity"><h2 id="capacity" class="unseen">How long they last</h2>${live(
+    'capacities',
+    html`${verdict}<dl class="tiles"><div class="tile"><dt>The first amount is gone in</dt><dd>${daysLeft === null ? '–' : `${number(daysLeft)} days`}</dd><dd class="hint">at the rate of the last days</dd></div>
 <div class="tile"><dt>Free of the scarcest amount</dt><dd>${freeShare === null ? '–' : `${percent(freeShare)} %`}</dd><dd class="hint">${freeShare === null ? 'nothing was asked for in 30 days' : 'of its payable amounts'}</dd></div>
-<div class="tile"><dt>Addresses in use</dt><dd>${number(activeAddresses)}</dd><dd class="hint">${policy === 'exact' ? 'policy exact' : `policy tail, of less than ${maxSurcharge} USDT`}</dd></div></dl>
+<div class="tile"><dt>Addresses in use</dt><dd>${number(activeAddresses)}</dd><dd class="hint">${policy === 'exact' ? 'policy exact' : `policy tail, of less than ${maxSurcharge} USDT`}</dd></div></dl>`,
+  )}
 <details class="card filters"${amount === undefined ? null : html` open`}><summary>By amount</summary>${rows.length === 0 ? null : table('Amounts in use, the most urgent first', AMOUNTS, rows)}${more}
 <form action="/addresses" method="get">${hiddenProject(visit, project)}${field('amount', 'How long for one amount', amount, html` inputmode="decimal" dir="ltr"`)}<div class="actions"><button class="quiet">Show</button></div></form>${ofAmount === null ? null : renderOfAmount(ofAmount)}</details></section>`;
 }

@@ -8,7 +8,7 @@ import type { JobListView } from '../../operator/jobs/views.ts';
 import type { ListedProjectView } from '../../operator/projects/views.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Page } from '../page/layout.ts';
-import { duration, ltr, number, outside, table, time } from '../page/pieces.ts';
+import { duration, live, ltr, number, outside, table, time } from '../page/pieces.ts';
 import { urlTo, type Visit } from '../page/visit.ts';
 import { renderText } from '../page/words.ts';
 import { alarmPath } from './alarm-form.ts';
@@ -25,14 +25,14 @@ export function chainPage(visit: Visit, project: ListedProjectView, seen: Seen):
   return {
     title: 'Chain',
     about: project,
-    beside: html`<p class="asof">As of ${new Date(now).toISOString().slice(11, 19)} UTC <a href="${urlTo(visit, '/chain', project)}">Look again</a></p>`,
+    beside: html`<p class="asof" id="asof" data-live>As of ${new Date(now).toISOString().slice(11, 19)} UTC <a href="${urlTo(visit, '/chain', project)}">Look again</a></p>`,
     main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
-${renderHalt(visit, project, view)}
-${renderStanding(seen)}
-${renderAlarms(visit, project, view)}
-${renderNodes(view)}
-${renderProducers(visit, project, seen)}
-${renderJobs(visit, project, seen.jobs)}`,
+${live('troubles', html`${renderHalt(visit, project, view)}`, { isSpoken: true })}
+${live('standings', renderStanding(seen))}
+${live('warnings', renderAlarms(visit, project, view), { isSpoken: true })}
+${live('node-list', html`${renderNodes(view)}`)}
+${live('makers', renderProducers(visit, project, seen))}
+${live('job-list', renderJobs(visit, project, seen.jobs))}`,
   };
 }
 

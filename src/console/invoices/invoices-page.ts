@@ -12,6 +12,7 @@ import {
   copyButton,
   facts,
   field,
+  liveNone,
   liveRows,
   ltr,
   number,
@@ -76,7 +77,7 @@ function renderList(
   const next = nextBefore === null ? null : urlTo(visit, '/invoices', project, { ...filters, before: nextBefore });
   const csv = urlTo(visit, '/invoices.csv', project, filters);
   if (data.length === 0 && next === null)
-    return renderNone(visit, project, Object.keys(filters).length > 0 || !isFirst);
+    return liveNone(renderNone(visit, project, Object.keys(filters).length > 0 || !isFirst));
   const rows =
     data.length === 0
       ? html`<p>None of these ${number(looked)} invoices fits.</p>`

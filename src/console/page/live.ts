@@ -1,6 +1,8 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { FastifyInstance } from 'fastify';
+import { createTally } from '../../runtime/seldom.ts';
 import { createLiveStreams, type LiveStream, STREAM_HEADERS } from '../../web/live-streams.ts';
+import { hijackForStream } from '../../web/shed-load.ts';
 import type { ConsoleDeps } from './console-deps.ts';
 import { HEADERS } from './routes.ts';
 
@@ -18,6 +20,7 @@ const GATHER_MS = 500;
 export function addLive(app: FastifyInstance, deps: ConsoleDeps): void {
   const streams = createLiveStreams(deps);
   const open = new Set<LiveStream>();
+  const tally = createTally(deps.now);
   const tell = () => {
     for (const stream of open) stream.send('changed', String(deps.now()), '');
   };
@@ -39,9 +42,16 @@ export function addLive(app: FastifyInstance, deps: ConsoleDeps): void {
     reply.headers({ ...HEADERS, ...STREAM_HEADERS });
     if ((await deps.findActor(request)) === null) return reply.code(204).send();
     // A request that was pipelined behind another has no connection of its own, and so nothing that tells when it ends.
-    if (open.size >= MAX_STREAMS || reply.raw.socket === null || request.method === 'HEAD')
+    if (open.size >= MAX_STREAMS || reply.raw.socket === null || request.method === 'HEAD') {
+      const requests = open.size < MAX_STREAMS ? null : tally.note('full');
+      if (requests !== null)
+        deps.log.warn(
+          { requestId: request.id, open: open.size, requests },
+          'pages of the console are not kept up to date',
+        );
       return reply.code(503).header('Retry-After', '60').send();
-    reply.hijack();
+    }
+    hijackForStream(request, reply);
     const stream = streams.open(reply.raw, reply.getHeaders() as OutgoingHttpHeaders);
     open.add(stream);
     reply.raw.once('close', () => open.delete(stream));

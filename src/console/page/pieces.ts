@@ -112,6 +112,11 @@ export function liveRows(label: string, content: Html): Html {
   return html`<section class="card flush" id="rows" data-live="rows" aria-label="${label}">${content}</section>`;
 }
 
+/** The same list while it is empty: its first rows are announced too. */
+export function liveNone(content: Html): Html {
+  return html`<div id="rows" data-live="rows">${content}</div>`;
+}
+
 /** A list of names and values. */
 export function facts(entries: readonly (readonly [name: string, value: Html | string | null])[]): Html {
   const shown = entries.flatMap(([name, value]) =>

@@ -3,12 +3,19 @@ import { ACTIONS, type ActionName } from '../../operator/actions.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import { listProjects } from '../../operator/projects/list-projects.ts';
 import { sendCompressed } from '../../web/send-compressed.ts';
+import { createAnswerError } from './answer-error.ts';
 import { checkOrigin } from './check-origin.ts';
 import type { ConsoleDeps } from './console-deps.ts';
 import { createFormTokens, type FormTokens } from './form-tokens.ts';
 import { type Page, renderLayout } from './layout.ts';
-import { errorPage, failurePage } from './show-error.ts';
 import { Forbidden, type Visit } from './visit.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** What a route of the console is for. */
+    action?: ActionName;
+  }
+}
 
 /** A page, a way elsewhere, or what the handler has sent by itself. */
 export type Answer = Page | { goTo: string } | { sent: FastifyReply };
@@ -43,10 +50,11 @@ export const HEADERS = {
 /** Routes for people who are signed in and whose role may do what a route is for. Every error is answered with a page. */
 export function createRoutes(app: FastifyInstance, deps: ConsoleDeps): Routes {
   const tokens = createFormTokens(deps);
+  const errorHandler = createAnswerError(deps);
   const add = (method: 'GET' | 'POST', path: string, action: ActionName, work: Work) => {
     app.route({
-      ...{ method, url: path, schema: { hide: true }, bodyLimit: MAX_FORM_BYTES },
-      errorHandler: (error, request, reply) => answerError(deps, error, request, reply),
+      ...{ method, url: path, schema: { hide: true }, bodyLimit: MAX_FORM_BYTES, config: { action } },
+      errorHandler,
       handler: async (request, reply) => {
         if (method === 'POST') checkOrigin(request, deps.consoleUrl());
         const actor = await deps.findActor(request);
@@ -97,18 +105,4 @@ export function sendPage(
     })
     .type('text/html; charset=utf-8');
   return sendCompressed(request, reply, renderLayout(visit, page));
-}
-
-export function answerError(
-  { log }: Pick<ConsoleDeps, 'log'>,
-  error: unknown,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
-  const known = errorPage(error, request.id);
-  if (known === null)
-    log.error({ requestId: request.id, err: error, route: request.routeOptions.url }, 'a page of the console failed');
-  const page = known ?? failurePage(request.id);
-  if (page.status === 503) reply.headers({ 'Retry-After': '5', ...(request.method === 'GET' ? { Refresh: '5' } : {}) });
-  return sendPage(request, reply, null, page);
 }

@@ -3,7 +3,7 @@ import type { ReportPeriod } from '../../operator/reports/report-period.ts';
 import type { ReportSums, ReportView } from '../../operator/reports/views.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Page } from '../page/layout.ts';
-import { alert, facts, field, ltr, money, number, table } from '../page/pieces.ts';
+import { alert, facts, field, live, ltr, money, number, table } from '../page/pieces.ts';
 import type { Fields } from '../page/read-fields.ts';
 import { urlTo, type Visit } from '../page/visit.ts';
 
@@ -27,7 +27,7 @@ export function reportsPage(
     title: 'Reports',
     about: project,
     ...(problem === null ? {} : { status: 400 }),
-    main: html`${problem === null ? null : alert(problem)}${renderPeriod(visit, project, period ?? given)}${shown === null ? null : renderReport(visit, project, shown)}${period !== null && shown === null ? TOO_LONG : null}${period === null ? null : renderFiles(visit, project, period)}`,
+    main: html`${problem === null ? null : alert(problem)}${renderPeriod(visit, project, period ?? given)}${shown === null ? null : live('report', renderReport(visit, project, shown))}${period !== null && shown === null ? TOO_LONG : null}${period === null ? null : renderFiles(visit, project, period)}`,
   };
 }
 

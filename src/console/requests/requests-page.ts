@@ -3,7 +3,19 @@ import type { RequestListView, RequestView, ShownRequestView } from '../../opera
 import { type Html, html } from '../../web/html.ts';
 import { PROBLEMS } from '../../web/problem.ts';
 import type { Page } from '../page/layout.ts';
-import { alert, copyButton, facts, field, ltr, number, outside, select, table } from '../page/pieces.ts';
+import {
+  alert,
+  copyButton,
+  facts,
+  field,
+  liveNone,
+  liveRows,
+  ltr,
+  number,
+  outside,
+  select,
+  table,
+} from '../page/pieces.ts';
 import type { Fields } from '../page/read-fields.ts';
 import { urlTo, type Visit } from '../page/visit.ts';
 
@@ -57,7 +69,7 @@ function renderList(
   { filters, isFirst }: Pick<Listed, 'filters' | 'isFirst'>,
 ): Html {
   const next = nextBefore === null ? null : urlTo(visit, '/requests', project, { ...filters, before: nextBefore });
-  if (data.length === 0 && next === null) return renderNone(Object.keys(filters).length > 0 || !isFirst);
+  if (data.length === 0 && next === null) return liveNone(renderNone(Object.keys(filters).length > 0 || !isFirst));
   const rows =
     data.length === 0
       ? html`<p>None of these ${number(looked)} requests fits.</p>`
@@ -66,7 +78,7 @@ function renderList(
     next === null
       ? null
       : html`<a class="button quiet" rel="next" href="${next}">${data.length < Number(PAGE_SIZE) ? `Look further: ${number(looked)} were looked through` : 'Older requests'}</a>`;
-  return html`<section class="card flush" aria-label="Requests">${rows}</section>
+  return html`${liveRows('Requests', html`${rows}`)}
 <div class="pager">${more}${isFirst ? null : html`<a href="${urlTo(visit, '/requests', project, filters)}">Newest</a>`}</div>`;
 }
 

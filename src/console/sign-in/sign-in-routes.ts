@@ -7,9 +7,10 @@ import { openInvitation, type Redemption, redeemInvitation } from '../../operato
 import { personActor } from '../../operator/people/session.ts';
 import { requestSignIn, type SignIn, startSession } from '../../operator/people/start-session.ts';
 import { type Html, html } from '../../web/html.ts';
+import { createAnswerError } from '../page/answer-error.ts';
 import { checkOrigin } from '../page/check-origin.ts';
 import { type Fields, readForm, readQuery } from '../page/read-fields.ts';
-import { answerError, HEADERS, sendPage } from '../page/routes.ts';
+import { HEADERS, sendPage } from '../page/routes.ts';
 import { describeProblem } from '../page/show-error.ts';
 import { invitationPage, recoveryCodesPage } from './invitation-page.ts';
 import { writeSessionToken } from './session-cookie.ts';
@@ -22,10 +23,11 @@ type Work = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyRep
 export function addSignInRoutes(app: FastifyInstance, deps: SignInRouteDeps): void {
   const { consoleUrl, people, sandboxToken } = deps;
   const sessions = createSessions(deps);
+  const errorHandler = createAnswerError({ log: deps.log, now: () => people().now() });
   const add = (method: 'GET' | 'POST', url: string, work: Work) =>
     app.route({
       ...{ method, url, schema: { hide: true } },
-      errorHandler: (error, request, reply) => answerError(deps, error, request, reply),
+      errorHandler,
       handler: (request, reply) => {
         if (method === 'POST') checkOrigin(request, consoleUrl());
         return work(request, reply);

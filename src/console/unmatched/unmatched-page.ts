@@ -18,6 +18,8 @@ import {
   copyButton,
   facts,
   field,
+  live,
+  liveNone,
   liveRows,
   ltr,
   money,
@@ -57,7 +59,7 @@ export function unmatchedPage(
     main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
 ${sums.data.length === 0 ? null : renderSums(sums)}
 <nav aria-label="Which transfers"><ul class="tabs">${links}</ul></nav>
-${list.data.length === 0 ? renderNone(visit, project, state) : liveRows('Transfers', table('Transfers that paid nothing, the newest first', COLUMNS, list.data))}
+${list.data.length === 0 ? liveNone(renderNone(visit, project, state)) : liveRows('Transfers', table('Transfers that paid nothing, the newest first', COLUMNS, list.data))}
 <div class="pager">${older}${isFirst ? null : html`<a href="${urlTo(visit, '/unmatched', project, query)}">Newest</a>`}</div>`,
   };
 }
@@ -175,8 +177,13 @@ ${kind === 'matched' ? html`<p class="good">It paid its invoice, so there is not
       ],
     ])}</section>
 ${isDecided ? null : isAllowed(visit.actor, 'resolveTransfers') ? renderForm(visit, transfer, filled, inForce) : html`<p class="hint">Your role reads: to decide about money takes the role operator.</p>`}</div>
-${resolutions.length === 0 ? null : html`<section class="card flush" aria-labelledby="decided"><h2 id="decided">Decisions, the newest first</h2>${table('Decisions, the newest first', DECISIONS, resolutions.toReversed())}</section>`}`,
+${live('decisions', renderDecisions(resolutions))}`,
   };
+}
+
+function renderDecisions(resolutions: readonly ResolutionView[]): Html {
+  if (resolutions.length === 0) return html``;
+  return html`<section class="card flush" aria-labelledby="decided"><h2 id="decided">Decisions, the newest first</h2>${table('Decisions, the newest first', DECISIONS, resolutions.toReversed())}</section>`;
 }
 
 function renderCauses(causes: readonly CauseView[]): Html {

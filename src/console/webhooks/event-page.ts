@@ -5,7 +5,7 @@ import type { TestedEndpointView } from '../../operator/webhooks/views.ts';
 import { type Html, html } from '../../web/html.ts';
 import { oneClick } from '../forms/form.ts';
 import type { Page } from '../page/layout.ts';
-import { facts, ltr, number, outside, table, time } from '../page/pieces.ts';
+import { facts, live, ltr, number, outside, table, time } from '../page/pieces.ts';
 import type { Visit } from '../page/visit.ts';
 import { renderText } from '../page/words.ts';
 import { deliveryBadge } from './webhooks-page.ts';
@@ -34,7 +34,7 @@ export function eventPage(visit: Visit, project: ListedProjectView, { event, sai
           : html`<a href="/invoices/${first.invoiceId}">${outside(first.externalId ?? first.invoiceId)}</a>`,
       ],
     ])}</section>
-${deliveries.length === 0 ? html`<section class="card empty"><p>It was planned for no endpoint.</p></section>` : deliveries.map((each) => renderDelivery(eventId, each))}`,
+${live('deliveries', html`${deliveries.length === 0 ? html`<section class="card empty"><p>It was planned for no endpoint.</p></section>` : deliveries.map((each) => renderDelivery(eventId, each))}`)}`,
   };
 }
 
@@ -49,11 +49,17 @@ function renderDelivery(eventId: string, delivery: ShownDeliveryView): Html {
   return html`<section class="card" aria-labelledby="to-${endpointId}"><h2 id="to-${endpointId}"><a href="/webhooks/${endpointId}">${outside(url, 70)}</a> ${deliveryBadge(delivery)}</h2>
 ${renderDiagnosis(diagnosis)}${next}
 ${attempts.length === 0 ? html`<p>No attempt yet.</p>` : table(`Attempts at ${endpointId}, the oldest first`, ATTEMPTS, attempts)}
-<details><summary>What each request was</summary><pre><code>POST ${url}
+${attempts.length === 0 ? null : html`<details><summary>What each request was</summary>${attempts.map((attempt) => renderHeaders(eventId, url, attempt))}</details>`}</section>`;
+}
+
+/** The headers as they were sent. A signature is kept nowhere: with the body it is as good as the request. */
+function renderHeaders(eventId: string, url: string, { attempt, attemptedAt }: AttemptView): Html {
+  return html`<h3>Attempt ${attempt}</h3><pre><code>POST ${url}
 content-type: application/json
 webhook-id: ${eventId}
-webhook-timestamp: the second of the attempt
-webhook-signature: v1,… (one for each secret that signed; not kept)</code></pre></details></section>`;
+webhook-timestamp: ${Math.floor(Date.parse(attemptedAt) / 1000)}
+webhook-signature: v1,… (one for each secret that signed; not kept)
+webhook-protocol: v2</code></pre>`;
 }
 
 function renderDiagnosis(diagnosis: TestedEndpointView['diagnosis']): Html | null {

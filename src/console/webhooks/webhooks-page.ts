@@ -5,7 +5,7 @@ import type { ListedEndpointView, ShownEndpointView } from '../../operator/webho
 import { type Html, html } from '../../web/html.ts';
 import { oneClick } from '../forms/form.ts';
 import type { Page } from '../page/layout.ts';
-import { duration, facts, liveRows, ltr, number, outside, table, time } from '../page/pieces.ts';
+import { duration, facts, live, liveNone, liveRows, ltr, number, outside, table, time } from '../page/pieces.ts';
 import { urlTo, type Visit } from '../page/visit.ts';
 
 /** Does my shop hear me? */
@@ -19,7 +19,9 @@ export function webhooksPage(visit: Visit, project: ListedProjectView, data: rea
     ...(add === null || data.length === 0 ? {} : { beside: add }),
     main:
       data.length === 0
-        ? html`<section class="card empty"><h2>No endpoint yet</h2><p>An endpoint is a URL of your shop that hears of each payment, by a signed request. Without one your shop asks the API, or reads the events.</p>${add === null ? null : html`<p>${add}</p>`}</section>`
+        ? liveNone(
+            html`<section class="card empty"><h2>No endpoint yet</h2><p>An endpoint is a URL of your shop that hears of each payment, by a signed request. Without one your shop asks the API, or reads the events.</p>${add === null ? null : html`<p>${add}</p>`}</section>`,
+          )
         : liveRows('Endpoints', table('Endpoints, the oldest first', ENDPOINTS, data)),
   };
 }
@@ -92,10 +94,10 @@ export function endpointPage(visit: Visit, project: ListedProjectView, shown: Sh
   return {
     title: new URL(endpoint.url).host,
     about: project,
-    beside: stateBadge(endpoint),
+    beside: live('state', stateBadge(endpoint)),
     main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
-${renderTrouble(endpoint)}
-${renderDay(endpoint, now)}
+${live('trouble', html`${renderTrouble(endpoint)}`, { isSpoken: true })}
+${live('day', renderDay(endpoint, now))}
 ${renderActs(visit, endpoint)}
 <section class="card" aria-labelledby="facts"><h2 id="facts">Facts</h2>${facts([
       ['URL', ltr(endpoint.url)],
@@ -111,7 +113,7 @@ ${renderActs(visit, endpoint)}
       ),
     ])}<p class="hint">The fingerprint of what your receiver has: <code>printf %s "$SECRET" | sha256sum | cut -c1-12</code></p></section>
 <nav aria-label="Which deliveries"><ul class="tabs">${tabs}</ul></nav>
-<section class="card flush" aria-label="Deliveries">${list.data.length === 0 ? html`<p class="empty">${state === 'all' ? 'No event yet.' : 'None.'}</p>` : table('Events at this endpoint, the newest first', DELIVERIES, list.data)}</section>
+${liveRows('Deliveries', list.data.length === 0 ? html`<p class="empty">${state === 'all' ? 'No event yet.' : 'None.'}</p>` : table('Events at this endpoint, the newest first', DELIVERIES, list.data))}
 <div class="pager">${older}${isFirst ? null : html`<a href="${urlTo(visit, path, project, query)}">Newest</a>`}</div>`,
   };
 }

@@ -1,0 +1,45 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { ACTIONS } from '../actions.ts';
+import { JOB_ACTIONS } from '../jobs/job-order.ts';
+import type { Operation } from '../operation.ts';
+import { NOT_BY_COMMAND, NOT_IN_CONSOLE } from './parity.ts';
+
+const OPERATOR = join(import.meta.dirname, '..');
+
+/** All program text below a folder of `src/`. */
+function textOf(folder: string): string {
+  const root = join(OPERATOR, '..', folder);
+  const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
+    (path) => path.endsWith('.ts') && !path.endsWith('.test.ts'),
+  );
+  return files.map((path) => readFileSync(join(root, path), 'utf8')).join('\n');
+}
+
+/** The use cases that a face calls: by their names, or by operations that it imports. */
+async function usedBy(folder: string): Promise<Set<string>> {
+  // Whether somebody may do it is no way to do it.
+  const text = textOf(folder).replace(/isAllowed\([^)]*\)/g, '');
+  const used = new Set(Object.keys(ACTIONS).filter((name) => new RegExp(`\\b${name}\\b`).test(text)));
+  for (const [, names = '', subject] of text.matchAll(
+    /import \{([^}]+)\} from '[./]+operator\/([a-z-]+)\/operations\.ts'/g,
+  )) {
+    const operations = (await import(join(OPERATOR, subject ?? '', 'operations.ts'))) as Record<string, Operation>;
+    for (const name of names.split(',')) {
+      const operation = operations[name.trim().split(' as ')[0] ?? ''];
+      if (operation !== undefined) used.add(operation.action);
+    }
+  }
+  for (const action of folder === 'console' ? Object.values(JOB_ACTIONS) : []) used.add(action);
+  return used;
+}
+
+test.each([
+  ['console', NOT_IN_CONSOLE],
+  ['cli', NOT_BY_COMMAND],
+] as const)('%s: every use case can be reached, or a list says why not', async (folder, told) => {
+  const used = await usedBy(folder);
+  const missing = Object.keys(ACTIONS).filter((name) => !used.has(name));
+  expect(missing.toSorted()).toEqual(Object.keys(told).toSorted());
+});
