@@ -46,7 +46,10 @@ ${isShown ? renderInvoice(words, shown) : null}`,
 
 /** As long as an address, but no wallet takes it: addresses have no small L, and a checksum. */
 export const NO_ADDRESS = 'TExampleExampleExampleExampleExamp';
-const AMOUNTS: Readonly<Record<Policy, string>> = { tail: '25.004217', exact: '25.000000' };
+const AMOUNTS: Readonly<Record<Policy, string>> = {
+  ...{ tail: '25.004217', 'tail-4': '25.0421', 'tail-3': '25.042' },
+  exact: '25.00',
+};
 
 function renderInvoice(words: Words, { brand, logoUrl, network, policy, lifetimeMs, now }: Example): Html {
   const { say } = words;

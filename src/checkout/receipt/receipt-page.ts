@@ -1,4 +1,4 @@
-import { formatAmount } from '../../domain/money.ts';
+import { asTyped, formatAmount } from '../../domain/money.ts';
 import { WIRE_ASSET } from '../../domain/network.ts';
 import { toIso } from '../../domain/time.ts';
 import type { PayingTransfer } from '../../store/ledger/paying-transfer.ts';
@@ -33,7 +33,7 @@ ${renderTestNotice(page)}<div data-state="paid">
 <p><strong>${say('paid')}</strong></p>
 <dl>
 <dt>${say('receiptPaidTo')}</dt><dd>${renderMerchant(invoice.brand)}</dd>
-<dt>${say('amount')}</dt><dd>${ltr(`${formatAmount(invoice.payableMicro)} ${WIRE_ASSET}`)}</dd>
+<dt>${say('amount')}</dt><dd>${ltr(`${asTyped(formatAmount(invoice.payableMicro))} ${WIRE_ASSET}`)}</dd>
 <dt>${say('time')}</dt><dd>${renderTime(page, toIso(transfer.blockTime))}</dd>
 <dt>${say('receiptNetwork')}</dt><dd>${ltr(`${NETWORK_NAMES[invoice.network]} (TRC-20)`)}</dd>
 <dt>${say('receiptFrom')}</dt><dd class="hash">${ltr(transfer.from)}</dd>

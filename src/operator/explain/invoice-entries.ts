@@ -18,7 +18,7 @@ export function describeCreation(invoice: ExplainedInvoice): TimelineEntry[] {
   const reason =
     policy === 'exact'
       ? 'policy exact: the requested amount itself, on an address where nobody else has it'
-      : `policy tail: ${formatAmount(microUsdt(payableMicro - requestedMicro))} more than requested, which nobody else has there`;
+      : `policy ${policy}: ${formatAmount(microUsdt(payableMicro - requestedMicro))} more than requested, which nobody else has there`;
   return [
     {
       at: createdAt,

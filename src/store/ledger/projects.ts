@@ -1,5 +1,5 @@
 import type { Network } from '../../domain/network.ts';
-import type { Policy } from '../../domain/policy.ts';
+import { type Policy, surchargeOf } from '../../domain/policy.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { DEFAULT_UNPAID_LIMITS } from '../../domain/unpaid.ts';
 import type { Sql } from '../db/database.ts';
@@ -45,13 +45,14 @@ const insert = statement(
    values ($1, $2, ${placesFrom(3)}, $${NAMES.length + 3}) on conflict (id) do nothing`,
 );
 
-/** Creates a project, of policy `tail`, with the usual limits and no more than its name to show unless said otherwise; does nothing if one with this id exists. */
+/** Creates a project, of policy `tail`, with the usual limits and surcharge and no more than its name to show unless said otherwise; does nothing if one with this id exists. */
 export async function insertProject(
   db: Sql,
   project: Partial<ProjectSettings> &
-    Pick<ProjectSettings, 'name' | 'maxSurchargeMicro' | 'invoiceLifetimeMs'> & { id: string; network: Network },
+    Pick<ProjectSettings, 'name' | 'invoiceLifetimeMs'> & { id: string; network: Network },
 ): Promise<void> {
-  const all = { policy: 'tail', ...NO_BRAND, ...DEFAULT_UNPAID_LIMITS, ...project } as const;
+  const maxSurchargeMicro = surchargeOf(project.policy ?? 'tail').usualMicro;
+  const all = { policy: 'tail', maxSurchargeMicro, ...NO_BRAND, ...DEFAULT_UNPAID_LIMITS, ...project } as const;
   await db.run(insert, [
     project.id,
     project.network,
