@@ -8,6 +8,7 @@ import type { Page } from './page-state.ts';
 import { pageUrl } from './page-url.ts';
 import { ltr, renderCopyButton, renderIcon, renderMerchant } from './pieces.ts';
 import type { CheckoutView } from './view.ts';
+import { renderOwnWallet } from './wallets.ts';
 
 /** The parts of the page that follow the state, in their order. Each is replaced as a whole. */
 export const PART_NAMES = ['status', 'left', 'when', 'progress', 'found', 'pay', 'help', 'check'] as const;
@@ -113,12 +114,13 @@ function renderStatus(page: Page, view: CheckoutView): Html {
 
 /** A payer who waits for a payment to reappear is not asked for another one, except in case it failed. */
 function renderPayOrNot(page: Page, amount: string, address: string, question: Question | null): Html {
-  const pay = renderPay(page.words, { amount, address, qr: renderQr(address, page.words.text('qrLabel'), 6) });
+  const { words } = page;
+  const pay = html`${renderOwnWallet(page)}${renderPay(words, { amount, address, qr: renderQr(address, words.text('qrLabel'), 6) })}`;
   if (!page.invoice.hadPayment) return pay;
   const isAsked = question !== null && question.field !== 'transaction';
-  return html`<details${openIf(isAsked)}><summary>${page.words.say('goneShow')}</summary>
+  return html`<details${openIf(isAsked)}><summary>${words.say('goneShow')}</summary>
 ${pay}
-${renderRules(page.words)}
+${renderRules(words)}
 ${renderHelp(page, question)}
 </details>`;
 }

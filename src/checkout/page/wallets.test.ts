@@ -2,14 +2,14 @@ import { expect, test } from 'vitest';
 import { checkoutPage, USDT } from '../../../test/support/checkout-page.ts';
 import type { Network } from '../../domain/network.ts';
 import type { Page } from './page-state.ts';
-import { renderWallets } from './wallets.ts';
+import { renderOwnWallet, renderWalletLinks } from './wallets.ts';
 
 const AMOUNT = '123456.990007';
 const { address, checkoutToken } = checkoutPage('waiting').invoice;
 
 /** The addresses that links lead to, as the browser reads them. */
 function linksOf(page: Page): string[] {
-  const { html } = renderWallets(page, AMOUNT);
+  const html = renderWalletLinks(page, AMOUNT)?.html ?? '';
   return [...html.matchAll(/ href="([^"]*)"/g)].map(([, url = '']) => url.replaceAll('&amp;', '&'));
 }
 
@@ -35,23 +35,24 @@ test('one link opens the form of Trust Wallet with token, address and exact amou
 
 test.each(['nile', 'devnet'] as const)('on %s there is no link to a wallet, which would send real money', (network) => {
   expect(linksOf(onNetwork(network))).toEqual([]);
-  expect(renderWallets(onNetwork(network), AMOUNT).html).toContain('data-wallet');
+  expect(renderOwnWallet(onNetwork(network))?.html).toContain('data-wallet');
 });
 
 test('where the contract of the token is not known, no wallet is offered', () => {
   const site = { publicUrl: () => 'https://pay.example', usdt: {}, proofOf: () => null };
-  expect(renderWallets(checkoutPage('waiting', { site }), AMOUNT).html).toBe('');
+  const page = checkoutPage('waiting', { site });
+  expect([renderOwnWallet(page), renderWalletLinks(page, AMOUNT)]).toEqual([null, null]);
 });
 
 test('the button of a wallet in this page needs block 0, by which the wallet’s network is known', () => {
   const page = checkoutPage('waiting', { invoice: { genesisId: null } });
-  expect(renderWallets(page, AMOUNT).html).not.toContain('data-wallet');
+  expect(renderOwnWallet(page)).toBe(null);
   expect(linksOf(page)).toHaveLength(2);
 });
 
 test('the button carries the contract, the address and the amount in millionths, hidden until the script finds a wallet', () => {
   const { genesisId } = checkoutPage('waiting').invoice;
-  expect(renderWallets(checkoutPage('waiting'), AMOUNT).html).toContain(
+  expect(renderOwnWallet(checkoutPage('waiting'))?.html).toContain(
     `hidden data-wallet data-contract="${USDT}" data-to="${address}" data-micro="123456990007" data-genesis="${genesisId}"`,
   );
 });

@@ -4,24 +4,19 @@ import type { Page } from './page-state.ts';
 import { pageUrl } from './page-url.ts';
 
 /**
- * Ways into a wallet: links to wallets that have them, and a button that is there only where a wallet runs in this page. That one
- * asks the wallet for one `transfer` of exactly this amount; nothing ever asks for an `approve`.
+ * Links to wallets that have them. They are never the only way. Only on the main network, for they would send real money.
  */
-export function renderWallets(page: Page, amount: string): Html {
+export function renderWalletLinks(page: Page, amount: string): Html | null {
   const { words, invoice, site } = page;
   const { say } = words;
   const contract = site.usdt[invoice.network] ?? null;
-  const { genesisId } = invoice;
-  const own = contract === null || genesisId === null ? null : renderOwnWallet(page, contract, genesisId);
-  const links = keyMode(invoice.network) === 'live' && contract !== null ? walletLinks(page, contract, amount) : null;
-  if (own === null && links === null) return html``;
-  return html`${own}${
-    links &&
-    html`<details><summary>${say('wallets')}</summary>
+  if (keyMode(invoice.network) !== 'live' || contract === null) return null;
+  const links = walletLinks(page, contract, amount);
+  return html`<details><summary>${say('wallets')}</summary>
 <p><a href="${links.tronLink}" rel="noreferrer">${say('openIn', { wallet: 'TronLink' })}</a><br><a href="${links.trust}" rel="noreferrer">${say('openTrust')}</a></p>
 <p class="hint">${say('walletsHint')}</p>
-</details>`
-  }`;
+</details>
+`;
 }
 
 /**
@@ -38,14 +33,21 @@ function walletLinks({ site, ...page }: Page, contract: string, amount: string):
   };
 }
 
-/** The script tells the wallet's network by its block 0. */
-function renderOwnWallet({ words, invoice }: Page, contract: string, genesisId: string): Html {
-  const { network, address, payableMicro } = invoice;
+/**
+ * A button for who reads this in the browser of a wallet: it asks the wallet for one `transfer` of exactly this amount, and nothing ever
+ * asks for an `approve`. It takes no place until the script finds a wallet. The script tells the wallet's network by its block 0.
+ */
+export function renderOwnWallet({ words, invoice, site }: Page): Html | null {
+  const { network, address, payableMicro, genesisId } = invoice;
+  const contract = site.usdt[network] ?? null;
+  if (contract === null || genesisId === null) return null;
+  const { text } = words;
   return html`<div class="wallet" hidden data-wallet data-contract="${contract}" data-to="${address}" data-micro="${payableMicro.toString()}" data-genesis="${genesisId}">
 <button type="button">${words.say('payHere')}</button>
 <p class="hint">${words.say('walletsHint')}</p>
-<p role="status" data-wait="${words.text('walletWait')}" data-sent="${words.text('walletSent')}" data-refused="${words.text('walletRefused')}" data-unknown="${words.text('walletUnknown')}" data-other="${words.text('walletOtherNetwork', { network: NETWORK_NAMES[network] })}"></p>
-</div>`;
+<p role="status" data-wait="${text('walletWait')}" data-sent="${text('walletSent')}" data-refused="${text('walletRefused')}" data-declined="${text('walletDeclined')}" data-poor="${text('walletPoor')}" data-energy="${text('walletEnergy')}" data-unknown="${text('walletUnknown')}" data-other="${text('walletOtherNetwork', { network: NETWORK_NAMES[network] })}"></p>
+</div>
+`;
 }
 
 /** As wallets call them. */
