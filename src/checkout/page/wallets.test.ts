@@ -15,20 +15,27 @@ function linksOf(page: Page): string[] {
 
 const onNetwork = (network: Network) => checkoutPage('waiting', { invoice: { network } });
 
-test('one link opens this page in TronLink, in the language that the reader chose', () => {
-  const page = checkoutPage('waiting', { language: 'ar', isLanguageAsked: true });
-  const [prefix, parameter = ''] = (linksOf(page)[0] ?? '').split('?param=');
-  expect(prefix).toBe('tronlinkoutside://pull.activity');
-  expect(JSON.parse(decodeURIComponent(parameter))).toEqual({
-    url: `https://pay.example/c/${checkoutToken}?lang=ar`,
-    action: 'open',
-    protocol: 'tronlink',
-    version: '1.0',
-  });
+test('a button for each wallet opens this page in it, in the language that the reader chose', () => {
+  const links = linksOf(checkoutPage('waiting', { language: 'ar', isLanguageAsked: true }));
+  const url = `https://pay.example/c/${checkoutToken}?lang=ar`;
+  const parameter = (link: string | undefined, name: string) => new URL(link ?? '').searchParams.get(name) ?? '';
+  const [tronLink, okx, imToken, tokenPocket, trust] = links;
+  expect(tronLink).toMatch(/^tronlinkoutside:\/\/pull\.activity\?/);
+  const open = { url, action: 'open', protocol: 'tronlink', version: '1.0' };
+  expect(JSON.parse(parameter(tronLink, 'param'))).toEqual(open);
+  expect(okx).toMatch(/^https:\/\/web3\.okx\.com\/download\?/);
+  expect(parameter(okx, 'deeplink')).toMatch(/^okx:\/\/wallet\/dapp\/url\?/);
+  expect(parameter(parameter(okx, 'deeplink'), 'dappUrl')).toBe(url);
+  expect(imToken).toMatch(/^imtokenv2:\/\/navigate\?/);
+  expect([parameter(imToken, 'screen'), parameter(imToken, 'url')]).toEqual(['DappView', url]);
+  expect(tokenPocket).toMatch(/^tpdapp:\/\/open\?/);
+  expect(JSON.parse(parameter(tokenPocket, 'params'))).toEqual({ url, chain: 'TRX' });
+  expect(trust).toMatch(/^https:\/\/link\.trustwallet\.com\/open_url\?/);
+  expect([parameter(trust, 'coin_id'), parameter(trust, 'url')]).toEqual(['195', url]);
 });
 
 test('one link opens the form of Trust Wallet with token, address and exact amount', () => {
-  expect(linksOf(checkoutPage('waiting'))[1]).toBe(
+  expect(linksOf(checkoutPage('waiting'))[5]).toBe(
     `https://link.trustwallet.com/send?asset=c195_t${USDT}&address=${address}&amount=${AMOUNT}`,
   );
 });
@@ -47,7 +54,7 @@ test('where the contract of the token is not known, no wallet is offered', () =>
 test('the button of a wallet in this page needs block 0, by which the wallet’s network is known', () => {
   const page = checkoutPage('waiting', { invoice: { genesisId: null } });
   expect(renderOwnWallet(page)).toBe(null);
-  expect(linksOf(page)).toHaveLength(2);
+  expect(linksOf(page)).toHaveLength(6);
 });
 
 test('the button carries the contract, the address and the amount in millionths, hidden until the script finds a wallet', () => {
