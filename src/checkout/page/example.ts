@@ -62,7 +62,7 @@ ${renderTestNotice({ words, invoice })}<div id="invoice">
 <div id="left"><span>${left}</span></div>
 <div id="when">${renderDeadline(words, { expiresAt, leftMs: lifetimeMs, stands: false })}</div>
 <div id="pay">${renderPay(words, { amount: AMOUNTS[policy], address: NO_ADDRESS, qr: NO_CODE })}</div>
-<div id="help">${renderRules(words)}</div>
+<div id="rules">${renderRules(words)}</div>
 </div>
 ${support === null && back === null ? null : html`<footer>${support}${back}</footer>`}`;
 }

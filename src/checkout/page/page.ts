@@ -38,7 +38,7 @@ function renderInvoice(page: Page, exchange: Exchange | null): Html {
   const question = exchange?.question ?? null;
   const parts = PART_NAMES.map((name) => {
     const role = name === 'status' ? html` role="status"` : null;
-    return html`${name === 'help' ? renderFind(page, exchange) : null}<div id="${name}"${role} data-part>${renderPart(name, page, view, question)}</div>
+    return html`${name === 'rules' ? renderFind(page, exchange) : null}<div id="${name}"${role} data-part>${renderPart(name, page, view, question)}</div>
 `;
   });
   return html`<div id="invoice" data-state="${view.state}" data-version="${versionOf(page)}" data-now="${page.now}">
