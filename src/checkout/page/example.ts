@@ -46,11 +46,12 @@ ${isShown ? renderInvoice(words, shown) : null}`,
 
 /** As long as an address, but no wallet takes it: addresses have no small L, and a checksum. */
 export const NO_ADDRESS = 'TExampleExampleExampleExampleExamp';
+const NO_ID = '00000000-0000-0000-0000-000000000000';
 const AMOUNTS: Readonly<Record<Policy, string>> = { tail: '25.004217', exact: '25.000000' };
 
 function renderInvoice(words: Words, { brand, logoUrl, network, policy, lifetimeMs, now }: Example): Html {
   const { say } = words;
-  const invoice = { brand, network };
+  const invoice = { brand, network, id: NO_ID };
   const expiresAt = toIso(unixMs(now + lifetimeMs));
   const left = say('timeLeft', { duration: words.duration(lifetimeMs, 'short') });
   const [support, back] = [renderSupport({ words, invoice }), renderReturn({ words, invoice }, 'link')];
