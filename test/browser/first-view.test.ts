@@ -67,6 +67,21 @@ test('the first view of a phone has the deadline, the amount, the address, the c
   await close();
 });
 
+test('where there is a wallet its button comes before all else that is to be paid; where there is none it takes no place', async () => {
+  const { page, close } = await openTab(browser, pages.add(usual()), { viewport: PHONE });
+  const topOf = async (selector: string) => (await boxOf(page, selector)).top;
+  const without = await topOf('.sum');
+  await page.evaluate(`window.tronLink = { request() {} }; dispatchEvent(new Event('tronLink#initialized'))`);
+  const button = await boxOf(page, '.wallet button');
+  expect(button.top).toBeGreaterThan(await topOf('#when'));
+  expect(button.bottom).toBeLessThanOrEqual(220);
+  expect(await topOf('.sum')).toBeGreaterThan(without);
+  for (const selector of ['#amount', '#address', '.qr']) expect(await topOf(selector)).toBeGreaterThan(button.bottom);
+  await page.evaluate(`delete window.tronLink; dispatchEvent(new Event('tronLink#initialized'))`);
+  expect(await topOf('.sum')).toBe(without);
+  await close();
+});
+
 test.each(['waiting', 'expired'] as const)('%s fits a laptop without scrolling, in two columns', async (state) => {
   const { page, close } = await openTab(browser, pages.add(usual(state)), { viewport: LAPTOP });
   expect(await page.evaluate('document.documentElement.scrollHeight')).toBeLessThanOrEqual(LAPTOP.height);

@@ -6,7 +6,7 @@ import { type Html, html } from '../../web/html.ts';
 import type { Page } from './page-state.ts';
 import { pageUrl } from './page-url.ts';
 import { ltr, renderCopyButton, trimZeros } from './pieces.ts';
-import { renderWallets } from './wallets.ts';
+import { renderWalletLinks } from './wallets.ts';
 
 /** A payer's entry in one of the forms, as it came; at most `MAX_FIELD_CHARACTERS`. */
 export type Question = { field: 'fee' | 'paste' | 'transaction'; text: string };
@@ -22,8 +22,7 @@ export function renderHelp(page: Page, question: Question | null): Html {
   const decimals = amount.length - amount.indexOf('.') - 1;
   const fee = question?.field === 'fee' ? question.text : null;
   const paste = question?.field === 'paste' ? question.text : null;
-  return html`${renderWallets(page, amount)}
-<details${openIf(fee !== null)}><summary>${say('feeTitle')}</summary>
+  return html`${renderWalletLinks(page, amount)}<details${openIf(fee !== null)}><summary>${say('feeTitle')}</summary>
 <p class="hint">${say('feeText', { amount: ltr(amount) })}</p>
 ${renderForm(page, { field: 'fee', text: fee ?? '' }, { label: say('feeLabel'), button: say('feeButton') })}
 <p class="hint">${say('exchangeHint', { amount: ltr(amount), decimals })}</p>

@@ -13,12 +13,17 @@ export function renderMerchant({ name }: Pick<Brand, 'name'>): Html {
   return html`<bdi>${name}</bdi>`;
 }
 
+type CopiedFrom = 'amount' | 'address' | 'total' | 'transaction';
+
 /**
  * Shown by the script; its place is kept free without it. `from` is the id of the element that shows the text. A region of its own
  * announces the label after a click, so that the answer around the button does not announce it once more.
  */
-export function renderCopyButton(words: Words, from: 'amount' | 'address' | 'total', text: string): Html {
-  const label = words.text(from === 'address' ? 'copyAddress' : 'copyAmount');
+export function renderCopyButton(words: Words, from: CopiedFrom, text: string): Html {
+  const label =
+    from === 'transaction'
+      ? `${words.text('copy')}: ${words.text('transaction')}`
+      : words.text(from === 'address' ? 'copyAddress' : 'copyAmount');
   return html`<button type="button" data-copy="${text}" data-from="${from}" data-copied="${words.text('copied')}" data-selected="${words.text('selected')}" aria-label="${label}" aria-live="off" hidden>${words.say('copy')}</button>`;
 }
 

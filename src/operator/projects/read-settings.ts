@@ -1,4 +1,4 @@
-import { contactProblem, readLink } from '../../domain/brand/brand.ts';
+import { contactProblem, readReturnUrl } from '../../domain/brand/brand.ts';
 import { parseColour } from '../../domain/brand/colour.ts';
 import { readLogo } from '../../domain/brand/logo.ts';
 import type { FieldProblem } from '../../domain/errors.ts';
@@ -75,7 +75,7 @@ export function readSettings(input: SettingsInput, problems: FieldProblem[]): Wa
     if (support !== null) add('support', secretIn(support, spotSecretInNote) ?? contactProblem(support.trim()));
   }
   if (returnUrl !== undefined) {
-    const read = returnUrl === null ? null : readLink(returnUrl);
+    const read = returnUrl === null ? null : readReturnUrl(returnUrl);
     settings.returnUrl = read?.kind === 'ok' ? read.url : null;
     if (returnUrl !== null)
       add('returnUrl', secretIn(returnUrl, spotSecret) ?? (read?.kind === 'refused' ? read.reason : null));

@@ -7,6 +7,7 @@ import { sealColumn } from '../db/seal.ts';
 import { SEALED_INVOICE, SEALED_PAID, SEALED_PROJECT } from '../db/sealed-tables.ts';
 import {
   group,
+  json,
   listColumns,
   maybe,
   maybeCount,
@@ -64,6 +65,8 @@ const columns = {
   genesisId: maybeHex,
   /** `null` before the first block was examined. */
   head: maybe(chainHead),
+  /** What energy costs, as the watcher wrote it last; the row has no seal. */
+  energyPrice: json<unknown>(),
   /** Up to here blocks are irreversible and their transfers recorded. */
   solidNumber: maybeCount,
   transfer: maybe(payingTransfer),
@@ -89,6 +92,7 @@ const SELECT = `select ${listColumns(columns, 'i.', {
   isDenied: 'exists (select from transfer_annulments n where n.transfer_id = i.paid_transfer_id)',
   genesisId: `encode(c.genesis_id, 'hex')`,
   head: HEAD,
+  energyPrice: `coalesce((select (n.status->'energyPrice')::text from chain_status n where n.network = i.network), 'null')`,
   solidNumber: 'c.solid_number',
   transfer: 't.',
 })}
