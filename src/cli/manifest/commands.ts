@@ -1,4 +1,5 @@
-import type { Command } from '@commander-js/extra-typings';
+import { type Command, Option } from '@commander-js/extra-typings';
+import { POLICIES } from '../../domain/policy.ts';
 import { collect, NETWORK_CHOICE, type Print } from '../terminal/option-parts.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
@@ -21,8 +22,10 @@ export function addManifestCommands(program: Command, terminal: Terminal, print:
     .option('--network <network>', `${NETWORK_CHOICE}, several separated by commas; else the main network`, collect)
     .option('--reserve <count>', 'addresses of each account key that are signed before they are derived', '100')
     .option('--days <count>', 'how long it is good, in days', '365')
-    .option('--project <prj_…>', 'with --add: the project that gets them')
+    .option('--project <prj_…>', 'with --add, --policy and --max-surcharge: the project that gets them')
     .option('--add <T…>', 'addresses that you add to the database later, several separated by commas', collect)
+    .addOption(new Option('--policy <policy>', 'with --project: the policy that you set later').choices(POLICIES))
+    .option('--max-surcharge <usdt>', 'with --project: the largest surcharge that you set later')
     .option('--without <T…>', 'addresses of the database that are not yours', collect)
     .action(async (options) => print((await import('./manifest.ts')).printDraft(terminal, options)));
   group

@@ -3,9 +3,10 @@ import { encodeId } from '../../domain/ids.ts';
 import { formatAmount, microUsdt } from '../../domain/money.ts';
 import { surchargeOf } from '../../domain/policy.ts';
 import type { UnixMs } from '../../domain/time.ts';
+import type { OwnRule } from '../../store/db/address-column.ts';
 import type { Database } from '../../store/db/database.ts';
 import { countAddresses } from '../../store/ledger/addresses.ts';
-import { lockProject, type ProjectSettings, updateProject as update } from '../../store/ledger/projects.ts';
+import { lockProject, type Project, type ProjectSettings, updateProject as update } from '../../store/ledger/projects.ts';
 import type { Actor } from '../actor.ts';
 import { fieldProblem } from '../input/field-error.ts';
 import { recordActions } from '../record-actions.ts';
@@ -38,7 +39,7 @@ type Shown = Changed[string]['to'];
 
 /**
  * Changes settings of a project; what is left out, or is so already, stays as it is. Invoices that there are keep what they have;
- * their pages show the new brand. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`.
+ * their pages show the new brand. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`, `ADDRESS_NOT_VOUCHED`.
  */
 export async function updateProject(
   { db, now }: { db: Database; now(): UnixMs },
@@ -53,6 +54,8 @@ export async function updateProject(
     const settings = { ...before, ...given, maxSurchargeMicro: surchargeAfter(before, given) };
     const changed = compare(shown(before), shown(settings));
     const { active } = await countAddresses(tx, id);
+    const unvouched = 'policy' in changed || 'maxSurcharge' in changed ? db.refuseRule(ruleOf(before, settings)) : null;
+    if (unvouched !== null) throw new AppError('ADDRESS_NOT_VOUCHED', `${unvouched}. Nothing was changed`);
     if (Object.keys(changed).length > 0) {
       await update(tx, before, settings);
       const subject = encodeId('prj', id);
@@ -79,6 +82,10 @@ function surchargeAfter(
   if (policy === before.policy) return before.maxSurchargeMicro;
   const isUsual = before.maxSurchargeMicro === surchargeOf(before.policy).usualMicro;
   return isUsual || before.maxSurchargeMicro < leastMicro ? usualMicro : before.maxSurchargeMicro;
+}
+
+function ruleOf({ id, network }: Project, { policy, maxSurchargeMicro }: ProjectSettings): OwnRule {
+  return { projectId: id, network, policy, maxSurchargeMicro };
 }
 
 /** By the names that people see. Amounts are decimal strings, a logo is its id, and `null` is what a project does not have. */

@@ -1,9 +1,10 @@
 import { encodeId } from '../../domain/ids.ts';
 import type { AddressProof } from '../../domain/manifest/manifest.ts';
+import { formatAmount, microUsdt } from '../../domain/money.ts';
 import { keyMode, type Network } from '../../domain/network.ts';
 import { BALANCE_CHECKS } from '../../store/chain/balance-checks.ts';
 import { INCOMING_TRANSFERS } from '../../store/chain/incoming.ts';
-import type { OwnAddress } from '../../store/db/address-column.ts';
+import type { OwnAddress, OwnRule } from '../../store/db/address-column.ts';
 import { OFFERED_ADDRESSES } from '../../store/ledger/allocation.ts';
 import { OVERDUE } from '../../store/ledger/invoice-changes.ts';
 import { type InstalledManifest, type ManifestSettings, proveAddress } from './read-installed.ts';
@@ -18,6 +19,10 @@ export type AddressGuard = {
   refuse(address: OwnAddress, statement?: string): string | null;
   /** Whether it is left out: a transfer to it is none of ours, as nobody vouches for it and it was taken out of use; or no order gets it. */
   passesOver(address: OwnAddress, statement: string): boolean;
+  /** The same of what an invoice would be made under: the manifest has the policy of its project, and its largest surcharge. */
+  refuseRule(rule: OwnRule): string | null;
+  /** How a project differs from what the manifest says of it, in words and whatever the mode; `null`: not, or it is not in there. */
+  lackOfRule(rule: OwnRule): string | null;
   /** Why an address is not vouched for, whatever the mode. */
   lackOf(address: Pick<OwnAddress, 'network' | 'projectId' | 'address'>): string | null;
   /** The proof for whoever pays to an address; `null` where none is vouched for, or no manifest is in force. */
@@ -36,10 +41,13 @@ const OFFERED: readonly string[] = OFFERED_ADDRESSES;
 /** What operators are told by these, payers are not. */
 const OF_OPERATORS: readonly string[] = BALANCE_CHECKS;
 
+/** `subject`: an address, a project, or the manifest itself. */
+export type Unvouched = { network: string; subject: string };
+
 /** `settings`: `null` where no manifest is set up, and nothing is refused. `onUnvouched` hears of each use of one. */
 export function createAddressGuard(
   settings: ManifestSettings | null,
-  onUnvouched: (address: OwnAddress, reason: string) => void,
+  onUnvouched: (unvouched: Unvouched, reason: string) => void,
 ): AddressGuard {
   let installed: InstalledManifest | null = null;
   const mode = settings?.mode ?? 'off';
@@ -64,11 +72,32 @@ export function createAddressGuard(
     if (lack === null || OF_OPERATORS.includes(statement) || (statement === OVERDUE && isAside(own))) return null;
     const reason = describeUnvouched(own, lack);
     met += 1;
-    onUnvouched(own, reason);
+    onUnvouched({ network: own.network, subject: own.address }, reason);
     return mode === 'enforce' ? reason : null;
   };
+  const lackOfRule: AddressGuard['lackOfRule'] = (rule) => {
+    const vouched = isGuarded(rule.network) ? installed?.rules.get(rule.network)?.get(rule.projectId) : undefined;
+    if (vouched === undefined) return null;
+    const differs: string[] = [];
+    if (rule.policy !== vouched.policy) differs.push(`its policy is ${rule.policy} instead of ${vouched.policy}`);
+    if (rule.maxSurchargeMicro > vouched.maxSurchargeMicro) {
+      const [is, most] = [rule.maxSurchargeMicro, vouched.maxSurchargeMicro].map((micro) =>
+        formatAmount(microUsdt(micro)),
+      );
+      differs.push(`its largest surcharge is ${is} USDT, and at most ${most} is signed`);
+    }
+    if (differs.length === 0) return null;
+    return `nobody vouches for the settings of ${encodeId('prj', rule.projectId)} on ${rule.network}: ${differs.join('; ')} (manifest of serial ${installed?.manifest.serial}). If that is what you want, sign and install a manifest that says so; if not, somebody wrote to the database. See "address-not-vouched" in docs/operations.md`;
+  };
+  const refuseRule: AddressGuard['refuseRule'] = (rule) => {
+    const lack = lackOfRule(rule);
+    if (lack === null) return null;
+    met += 1;
+    onUnvouched({ network: rule.network, subject: encodeId('prj', rule.projectId) }, lack);
+    return mode === 'enforce' ? lack : null;
+  };
   return {
-    ...{ mode, refuse, lackOf, isGuarded },
+    ...{ mode, refuse, lackOf, refuseRule, lackOfRule, isGuarded },
     passesOver: (own, statement) =>
       (statement === INCOMING_TRANSFERS && isAside(own)) ||
       (OFFERED.includes(statement) && refuse(own, statement) !== null),

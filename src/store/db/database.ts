@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { AppError } from '../../domain/errors.ts';
 import { shortageBehind } from '../../domain/shortage.ts';
-import { type AddressChecks, lacksKey, readAddresses } from './address-column.ts';
+import { type AddressChecks, lacksKey, type OwnRule, readAddresses } from './address-column.ts';
 import { type Admission, createAdmission } from './admit-server.ts';
 import { keepListening } from './listen.ts';
 import { isSealParameter, readSeals, type Sealer, type SealJudge } from './seal.ts';
@@ -22,6 +22,8 @@ export type Database = Sql & {
   transaction<Result>(work: (tx: Sql) => Promise<Result>): Promise<Result>;
   /** The same for reading alone: every statement sees what was committed when the first one began, so that their answers fit together. */
   snapshot<Result>(work: (tx: Sql) => Promise<Result>): Promise<Result>;
+  /** Why no invoice may be made under these settings of a project, in words; `null`: it may. */
+  refuseRule(rule: OwnRule): string | null;
   /**
    * Calls `onNotify` with the payload of each notification on a channel, and with `null` once after each (re)connection: notifications in
    * the meantime are lost. Ends with `close`.
@@ -113,6 +115,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   const listeners: (() => Promise<void>)[] = [];
   return {
     ...sqlOn(pool, options),
+    refuseRule: (rule) => options.addressChecks?.refuseRule?.(rule) ?? null,
     transaction: (work) => inTransaction(pool, WRITING, work, options),
     snapshot: (work) => inTransaction(pool, READING, work, options),
     listen: (channel, onNotify) => {

@@ -82,6 +82,22 @@ export const archiveProject = commandOf(
   ],
 );
 
+const rule = {
+  id: 'uuid',
+  network: text<Network>(),
+  policy: text<Policy>(),
+  maxSurchargeMicro: 'int8',
+  isArchived: 'bool',
+} as const;
+
+/** What a manifest is compared with, of those of these projects (UUIDs) that there are; seals are not looked at, for it only compares. */
+export const listRules = rowsOf(
+  'project-rules',
+  rule,
+  `select ${listColumns(rule, '', { isArchived: 'archived_at is not null' })} from projects where id = any($1::uuid[]) order by id`,
+  (ids: readonly string[]) => [ids],
+);
+
 export const findProject = rowOf(
   'project-select',
   columns,
