@@ -8,7 +8,6 @@ alter table transfer_annulments
   drop constraint transfer_annulments_transfer_id_project_id_invoice_id_fkey;
 alter table transfer_resolutions drop constraint transfer_resolutions_transfer_id_project_id_fkey;
 alter table events drop constraint events_transfer_id_fkey;
-alter table deliveries drop constraint deliveries_event_id_fkey;
 alter table delivery_attempts drop constraint delivery_attempts_event_id_endpoint_id_fkey;
 
 -- The same promise: an address belongs to one project for life.
@@ -57,7 +56,6 @@ alter table transfer_annulments
   add foreign key (project_id, transfer_id, invoice_id) references transfers (project_id, id, invoice_id);
 alter table transfer_resolutions add foreign key (project_id, transfer_id) references transfers (project_id, id);
 alter table events add foreign key (project_id, transfer_id) references transfers (project_id, id);
-alter table deliveries add foreign key (project_id, event_id) references events (project_id, id);
 alter table delivery_attempts add foreign key (project_id, event_id, endpoint_id)
   references deliveries (project_id, event_id, endpoint_id);
 

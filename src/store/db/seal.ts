@@ -24,12 +24,15 @@ type SealedType =
   /** A time that the sandbox brings forward, so that it is not sealed on a local network: see `sealedDeadline`. */
   | 'deadline';
 
-/** What was wrong with a row. `unsealed`: it has no MAC; `unknown-key`: the key that made it is not at hand. */
+/**
+ * What was wrong with a row. `unsealed`: it has no MAC; `unknown-key`: the key that made it is not at hand; `moved`: it is as it was sealed, and
+ * stands beside what is another's.
+ */
 export type SealProblem = {
   table: string;
   id: string;
   network: string | null;
-  kind: 'unsealed' | 'changed' | 'unknown-key';
+  kind: 'unsealed' | 'changed' | 'unknown-key' | 'moved';
 };
 
 /** Makes and checks MACs for one ledger. */
@@ -49,7 +52,7 @@ type SealedRow = { readonly [name: string]: unknown };
 export type OpenedSeal = {
   values: readonly (string | null)[];
   keyId: string | null;
-  problem: SealProblem['kind'] | null;
+  problem: Exclude<SealProblem['kind'], 'moved'> | null;
 };
 
 export function sealedTable<const Fields extends SealedFields>(
@@ -212,7 +215,7 @@ function examine(
       if (values[0] === null) continue;
       const isOther =
         problem === null && beside.some(([name, place]) => canonical(row[name]) !== (values[place] ?? null));
-      const kind = isOther ? 'changed' : problem;
+      const kind = isOther ? 'moved' : problem;
       if (isTold || kind !== null) {
         examined.push({ row, column, isTold, problem: kind && describe(table, values, kind) });
       }
@@ -230,6 +233,7 @@ function describe(table: SealedTable, values: OpenedSeal['values'], kind: SealPr
 const WHAT = {
   unsealed: 'has no seal: somebody put it there, or it is older than the seals and "quittance ledger seal" has not run',
   changed: 'is not as it was sealed: somebody changed it',
+  moved: 'is as it was sealed, but stands beside what is not its own: somebody changed a row that names it',
   'unknown-key': 'was sealed with a master key that is not at hand',
 };
 

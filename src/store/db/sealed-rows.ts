@@ -50,6 +50,7 @@ export const SEALED_ROWS: readonly SealedRows[] = [
   rowsOfTable(tables.SEALED_INVOICE, [PROJECT, ID]),
   rowsOfTable(tables.SEALED_TRANSFER, [ID]),
   rowsOfTable(tables.SEALED_PAID, [PROJECT, ID]),
+  rowsOfTable(tables.SEALED_STATUS, [PROJECT, ID]),
   rowsOfTable(tables.SEALED_EVENT, [ID]),
   rowsOfTable(tables.SEALED_PAGE, [ID]),
   rowsOfTable(tables.SEALED_ALARM, [ID]),

@@ -1,6 +1,6 @@
 import { sealedTable } from './seal.ts';
 
-/** What an order is. Its status is sealed apart, once it is `PAID`. */
+/** What an order is. Its status is sealed apart, once it has changed. */
 export const SEALED_INVOICE = sealedTable('invoices', {
   id: 'uuid',
   projectId: 'uuid',
@@ -21,6 +21,16 @@ export const SEALED_PAID = sealedTable(
   'invoices.paid',
   { id: 'uuid', projectId: 'uuid', network: 'text', status: 'text', paidTransferId: 'uuid?' },
   { mac: 'paid_mac', needed: (row) => `${row}status = 'PAID' or ${row}paid_transfer_id is not null` },
+);
+
+/** Any other status than the first one, and that there were so many before: a seal of one of them is of no use later. */
+export const SEALED_STATUS = sealedTable(
+  'invoices.status',
+  { id: 'uuid', projectId: 'uuid', network: 'text', status: 'text', eventCount: 'int4' },
+  {
+    mac: 'paid_mac',
+    needed: (row) => `${row}status <> 'PAID' and (${row}status <> 'PENDING' or ${row}event_count > 0)`,
+  },
 );
 
 export const SEALED_TRANSFER = sealedTable('transfers', {

@@ -4,7 +4,7 @@ import type { Network } from '../../domain/network.ts';
 import { addressColumn } from '../db/address-column.ts';
 import { answerOf } from '../db/rows-of.ts';
 import { sealColumn } from '../db/seal.ts';
-import { SEALED_INVOICE, SEALED_PAID, SEALED_PROJECT } from '../db/sealed-tables.ts';
+import { SEALED_INVOICE, SEALED_PAID, SEALED_PROJECT, SEALED_STATUS } from '../db/sealed-tables.ts';
 import {
   group,
   json,
@@ -54,6 +54,7 @@ const columns = {
   payableMicro: micro<MicroUsdt>('int8'),
   seal: sealed(SEALED_INVOICE),
   paidSeal: sealed(SEALED_PAID),
+  statusSeal: sealed(SEALED_STATUS),
   address: 'address',
   brand: group(brand),
   brandSeal: sealedBefore(SEALED_PROJECT, { isOfOther: true }),
@@ -75,7 +76,7 @@ const columns = {
 /** An invoice as its payer's page needs it. `hadPayment`: it waits again, because the block of its payment was orphaned. */
 export type CheckoutInvoice = Omit<
   Row<typeof columns>,
-  'eventCount' | 'seal' | 'paidSeal' | 'brandSeal' | 'transfer'
+  'eventCount' | 'seal' | 'paidSeal' | 'statusSeal' | 'brandSeal' | 'transfer'
 > & {
   hadPayment: boolean;
   transfer: PayingTransfer | null;

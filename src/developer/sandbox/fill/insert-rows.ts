@@ -6,6 +6,7 @@ import {
   SEALED_EVENT,
   SEALED_INVOICE,
   SEALED_PAID,
+  SEALED_STATUS,
   SEALED_TRANSFER,
 } from '../../../store/db/sealed-tables.ts';
 import { count } from '../../../store/db/statement.ts';
@@ -58,7 +59,7 @@ export function noRows(): FilledRows {
 }
 
 const SEALS: Partial<Record<FilledTable, readonly SealedTable[]>> = {
-  ...{ addresses: [SEALED_ADDRESS], invoices: [SEALED_INVOICE, SEALED_PAID] },
+  ...{ addresses: [SEALED_ADDRESS], invoices: [SEALED_INVOICE, SEALED_PAID, SEALED_STATUS] },
   ...{ transfers: [SEALED_TRANSFER], events: [SEALED_EVENT] },
 };
 
@@ -74,7 +75,7 @@ export async function insertRows(tx: Sql, rows: FilledRows): Promise<void> {
 
 /** The column of a MAC. The deadlines of a local network are not sealed. */
 function macOf(sealer: Sealer | null, table: SealedTable, row: FilledRow): FilledRow {
-  if (sealer === null || (table === SEALED_PAID && row['status'] !== 'PAID')) return {};
+  if (sealer === null || !isNeeded(table, row)) return {};
   const values = Object.entries(table.fields).map(([name, type]) => {
     const value = row[snakeCase(name)] ?? null;
     if (value === null || type === 'deadline') return [name, null];
@@ -82,6 +83,11 @@ function macOf(sealer: Sealer | null, table: SealedTable, row: FilledRow): Fille
     return [name, type === 'bytea' ? String(value).slice('\\x'.length) : value];
   });
   return { [table.mac]: `\\x${sealer.seal(table, Object.fromEntries(values)).toString('hex')}` };
+}
+
+function isNeeded(table: SealedTable, { status, event_count: eventCount }: FilledRow): boolean {
+  if (table === SEALED_PAID) return status === 'PAID';
+  return table !== SEALED_STATUS || (status !== 'PAID' && (status !== 'PENDING' || Number(eventCount ?? 0) > 0));
 }
 
 /** Takes the next positions of a project's events. Returns the last of them. */
