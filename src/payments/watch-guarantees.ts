@@ -9,7 +9,7 @@ import { findDamagedAddresses } from '../store/ledger/addresses.ts';
 import { accountToAddress } from '../tron/address.ts';
 import { closeOthers } from './close-alarms.ts';
 import { notifyDamagedAddress } from './notify-damaged-address.ts';
-import { type Leading, loopWhileLeading, whileLeading } from './watching.ts';
+import { guardWhileLeading, type Leading, takeEach, whileLeading } from './watching.ts';
 
 /** Half of the minute within which what is wrong is found. One look takes about 0.1 s. */
 const CHECK_MS = 30_000;
@@ -29,14 +29,13 @@ export function startGuaranteeWatch(options: Leading): Loop {
     const at = now();
     // A clock that was put back does not put this off.
     if (lookedAt !== null && at >= lookedAt && at - lookedAt < CHECK_MS) return;
-    await checkSchema({ ...options, db });
-    await checkAddresses({ ...options, db });
+    await takeEach([() => checkSchema({ ...options, db }), () => checkAddresses({ ...options, db })]);
     lookedAt = at;
   };
   const onFollower = () => {
     lookedAt = null;
   };
-  return loopWhileLeading(options, { name: 'guarantees', onFollower }, look);
+  return guardWhileLeading(options, { name: 'guarantees', onFollower }, look);
 }
 
 async function checkSchema({ db, network, log }: Leading): Promise<void> {

@@ -38,10 +38,13 @@ export async function tellMissing(
   }
 }
 
+/** Before the subject of an alarm about the inventory itself. */
+export const INVENTORY = 'inventory_pages:';
+
 /** The inventory itself has lost its end, or a page. */
 export function tellCutOff(keeping: Keeping, subject: Subject): Promise<void> {
   const detail = `the list of all ${subject} lacks what it had: somebody put back an earlier state of the database, or a part of it. See "rows-missing" in ${SEE}`;
-  return tell(keeping, 'rows-missing', `inventory_pages:${subject}`, detail);
+  return tell(keeping, 'rows-missing', `${INVENTORY}${subject}`, detail);
 }
 
 export function tellUnpaid(

@@ -26,6 +26,7 @@ export const ALARM_KINDS = [
   'row-changed',
   'rows-missing',
   'audit-broken',
+  'watch-stalled',
   'capacity-low',
   'order-flood',
   'webhook-failing',

@@ -76,14 +76,22 @@ const INT8_ARRAY = 1016;
 const NUMERIC = 1700;
 const TIMESTAMPTZ = 1184;
 
-const readTimestamp = pg.types.getTypeParser(TIMESTAMPTZ) as (text: string) => Date;
+const readTimestamp = pg.types.getTypeParser(TIMESTAMPTZ) as (text: string) => Date | number;
+/** The last moment that a `Date` can be. */
+const LAST_MS = 8_640_000_000_000_000;
+
+/** `infinity`, and what is beyond the years of `Date`, is its last moment: somebody wrote it, and no statement must fail by it. */
+function readTime(text: string): number {
+  const time = Number(readTimestamp(text));
+  return Number.isNaN(time) ? LAST_MS : Math.max(-LAST_MS, Math.min(time, LAST_MS));
+}
 
 /** The one place where PostgreSQL's text becomes our types: int8 and numeric → bigint, timestamptz → Unix milliseconds. */
 const parsers = new Map<number, (text: string) => unknown>([
   [INT8, BigInt],
   [NUMERIC, BigInt],
   [INT8_ARRAY, (text) => (text === '{}' ? [] : text.slice(1, -1).split(',').map(BigInt))],
-  [TIMESTAMPTZ, (text) => readTimestamp(text).getTime()],
+  [TIMESTAMPTZ, readTime],
 ]);
 
 export const types: pg.CustomTypesConfig = {

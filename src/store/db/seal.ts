@@ -115,7 +115,8 @@ function textOf(row: string, name: string, type: SealedFields[string]): string {
     case 'bytea':
       return `encode(${column}, 'hex')`;
     case 'timestamptz':
-      return `(date_part('epoch', ${column}) * 1000)::int8::text`;
+      // Infinity has no milliseconds. As a text it is another value than was sealed, and no statement fails.
+      return `case when isfinite(${column}) then (date_part('epoch', ${column}) * 1000)::int8::text else ${column}::text end`;
     case 'text[]':
     case 'json':
       return column;
@@ -139,8 +140,14 @@ export function canonical(value: unknown): string | null {
   return String(value);
 }
 
-/** JSON whose members stand in the order of their names: PostgreSQL keeps no other. */
-function stable(value: unknown): string {
+/** Nothing of ours is half as deep; whoever nests thousands of levels would exhaust the stack. */
+const MAX_DEPTH = 32;
+/** No text of PostgreSQL has this character, so nothing that is sealed is it. */
+export const TOO_DEEP = '\0';
+
+/** JSON whose members stand in the order of their names: PostgreSQL keeps no other. `TOO_DEEP` if it is not ours. */
+function stable(value: object): string {
+  if (isDeeper(value, MAX_DEPTH)) return TOO_DEEP;
   const isRecord = (part: unknown): part is Record<string, unknown> =>
     typeof part === 'object' && part !== null && !Array.isArray(part);
   return JSON.stringify(value, (_, part: unknown) =>
@@ -152,6 +159,11 @@ function stable(value: unknown): string {
         )
       : part,
   );
+}
+
+function isDeeper(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return depth === 0 || Object.values(value).some((part) => isDeeper(part, depth - 1));
 }
 
 export function snakeCase(name: string): string {
