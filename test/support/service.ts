@@ -29,7 +29,7 @@ import { accountFromPublicKey } from '../../src/tron/public-key.ts';
 import { createWebhookSecret } from '../../src/webhooks/sign.ts';
 import { addTestEndpoint, TEST_KEY_RING } from './key-ring.ts';
 import { PATIENCE_MS } from './patience.ts';
-import { createTestDatabase } from './postgres.ts';
+import { createTestDatabase, type TestDatabase } from './postgres.ts';
 import { findSteadyPort } from './steady-port.ts';
 
 /** Time that a test moves: the system's, plus what it was advanced by. */
@@ -94,7 +94,7 @@ export type TestServiceOptions = {
   /** Another way to the database than straight to a new one. */
   connection?: ServiceOptions['connection'];
   /** Something that stands between the service and its new database. */
-  through?: (connection: ServiceOptions['connection']) => Promise<ServiceOptions['connection']>;
+  through?: (connection: TestDatabase['connection']) => Promise<ServiceOptions['connection']>;
   /** Another PostgreSQL than that of the run, with the template. */
   server?: Parameters<typeof createTestDatabase>[0];
   /** The node refuses everything until the test heals it. */
@@ -140,8 +140,7 @@ async function startParts(options: TestServiceOptions, cleanups: Cleanups): Prom
   const folder = await mkdtemp(join(tmpdir(), 'quittance-test-'));
   cleanups.push(() => rm(folder, { recursive: true, force: true }));
   const clock = createTestClock();
-  const straight = options.connection ?? database.connection;
-  const connection = (await options.through?.(straight)) ?? straight;
+  const connection = options.connection ?? (await options.through?.(database.connection)) ?? database.connection;
   const { blockMs = 0 } = options;
   const devnet = await startDevnet({
     dataDir: null,
