@@ -19,11 +19,12 @@ import { createRunner, uuidOf } from './runner.ts';
 /** Small enough for a run to use it up, and so slow that the time which a run takes by itself does not count. */
 const LIMIT = { perSecond: 0.001, burst: 8 };
 /** Nine code words for an amount. */
-const MAX_SURCHARGE_MICRO = 100n;
+const SURCHARGE_UNITS = 100n;
 /** Of each project: addresses of policy `exact` take an amount once each. */
 const PROJECTS: readonly { policy: Policy; addressCount: number }[] = [
   { policy: 'tail', addressCount: 2 },
   { policy: 'exact', addressCount: 3 },
+  { policy: 'tail-3', addressCount: 1 },
 ];
 const KEYS_EACH = 2;
 const LIFETIME_MS = 30 * 60_000;
@@ -132,12 +133,12 @@ async function makeProjects({ db }: TestService, database: pg.Pool, limit: Model
   const projects: { id: string; projectId: string }[] = [];
   const keys: { apiKey: string; keyId: string }[] = [];
   const model: Model = {
-    ...{ policies: PROJECTS.map(({ policy }) => policy), maxSurchargeMicro: MAX_SURCHARGE_MICRO, limit },
+    ...{ policies: PROJECTS.map(({ policy }) => policy), surchargeUnits: SURCHARGE_UNITS, limit },
     ...{ keys: [], addresses: new Map(), invoices: new Map(), failures: 0, feeds: [], strays: [] },
   };
   for (const [index, { policy, addressCount }] of PROJECTS.entries()) {
-    const made = await createTestProject(db, { addressCount: 0, maxSurchargeMicro: MAX_SURCHARGE_MICRO });
-    await database.query('update projects set policy = $2 where id = $1', [made.id, policy]);
+    const maxSurchargeMicro = SURCHARGE_UNITS * (policy === 'tail-3' ? 1000n : 1n);
+    const made = await createTestProject(db, { addressCount: 0, policy, maxSurchargeMicro });
     for (let i = 0; i < addressCount; i++) {
       const account = accountFromPublicKey(secp256k1.getPublicKey(secp256k1.utils.randomSecretKey(), false));
       const address = accountToAddress(account);
