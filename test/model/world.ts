@@ -51,7 +51,7 @@ export type World = Awaited<ReturnType<typeof createWorld>>;
 export async function createWorld({ service, database, limit }: ModelService) {
   const { devnet, payer, clock } = service;
   const client = `10.${[...randomBytes(3)].join('.')}`;
-  const { model, projects, keys } = await makeProjects(service, database, limit);
+  const { model, projects, keys } = await makeProjects(service, limit);
   const statusOf = async (invoiceId: string): Promise<string> => {
     const { rows } = await database.query('select status from invoices where id = $1', [uuidOf(invoiceId)]);
     return rows[0]?.status;
@@ -129,7 +129,7 @@ export async function createWorld({ service, database, limit }: ModelService) {
   };
 }
 
-async function makeProjects({ db }: TestService, database: pg.Pool, limit: Model['limit']) {
+async function makeProjects({ db }: TestService, limit: Model['limit']) {
   const projects: { id: string; projectId: string }[] = [];
   const keys: { apiKey: string; keyId: string }[] = [];
   const model: Model = {
