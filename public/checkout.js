@@ -483,7 +483,8 @@ function stillWanted(box) {
 }
 
 document.addEventListener('click', ({ target }) => {
-  const button = target.closest('button');
+  // Who taps the code has no other device to scan it with; its button is the same for keyboards.
+  const button = target.closest('.qr') ? find('[data-from=address]') : target.closest('button');
   if (!button) return;
   if (button.dataset.copy) copy(button);
   else if ('print' in button.dataset) print();

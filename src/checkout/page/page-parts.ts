@@ -7,7 +7,7 @@ import { openIf, type Question, renderHelp } from './help.ts';
 import { type NetworkFee, networkFeeOf } from './network-fee.ts';
 import type { Page } from './page-state.ts';
 import { pageUrl } from './page-url.ts';
-import { ltr, renderCopyButton, renderIcon, renderMerchant } from './pieces.ts';
+import { ltr, renderCopyButton, renderIcon, renderMerchant, renderTransaction } from './pieces.ts';
 import type { CheckoutView } from './view.ts';
 import { renderOwnWallet } from './wallets.ts';
 
@@ -235,7 +235,7 @@ function renderFound(page: Page, { state, transaction }: CheckoutView): Html {
 <dt>${say('amount')}</dt><dd>${ltr(`${transaction.amount} USDT`)}</dd>
 <dt>${say('time')}</dt><dd>${words.time(transaction.blockTime)}</dd>
 <dt>${say('block')}</dt><dd>${ltr(transaction.blockNumber)}</dd>
-<dt>${say('transaction')}</dt><dd class="hash" id="transaction">${ltr(transaction.txId)}</dd>
+<dt>${say('transaction')}</dt><dd class="hash" id="transaction">${renderTransaction(page.invoice.network, transaction.txId)}</dd>
 </dl>${second}${back}${receipt}`;
 }
 

@@ -75,6 +75,18 @@ test('the ids of our books are nowhere on a page', () => {
   for (const state of PAGE_STATES) expect(render(checkoutPage(state))).not.toContain('0198e1c2');
 });
 
+test.each([
+  ['mainnet', 'https://tronscan.org/#/transaction/'],
+  ['nile', 'https://nile.tronscan.org/#/transaction/'],
+  ['devnet', null],
+] as const)('on %s a transaction that was found leads to the block explorer of the network', (network, explorer) => {
+  for (const state of ['found', 'paid'] as const) {
+    const page = checkoutPage(state, { invoice: { network } });
+    const links = hrefsOf(render(page)).filter((href) => href.includes('tronscan'));
+    expect(links).toEqual(explorer === null ? [] : [`${explorer}${page.invoice.transfer?.txId}`]);
+  }
+});
+
 test('only a return link with {invoiceId} shows the id of the invoice, to the payer and on the receipt', () => {
   const id = 'inv_01k3gw4000e008000000000001';
   const returnUrl = 'https://shop.example/orders/{invoiceId}?from=pay';
@@ -203,7 +215,7 @@ describe('whatever the merchant or the payer wrote is text', () => {
     'https://shop.example\\@evil.example/',
   ])('a return link or contact of %j is no link', (url) => {
     const text = render(checkoutPage('paid', { brand: { ...FULL_BRAND, returnUrl: url, supportContact: url } }));
-    const outside = hrefsOf(text).filter((href) => !/^\/c\/1{22}|^data:,$/.test(href));
+    const outside = hrefsOf(text).filter((href) => !/^\/c\/1{22}|^data:,$|^https:\/\/tronscan\.org\/#/.test(href));
     expect(outside).toEqual([]);
   });
 

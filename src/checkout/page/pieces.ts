@@ -1,3 +1,4 @@
+import type { Network } from '../../domain/network.ts';
 import type { Brand } from '../../store/ledger/checkout.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Words } from '../words/words.ts';
@@ -6,6 +7,19 @@ import type { CheckoutView } from './view.ts';
 /** Amounts, addresses and the like are written from left to right within any language, and do not disturb the words around them. */
 export function ltr(text: string | number): Html {
   return html`<bdi dir="ltr">${text}</bdi>`;
+}
+
+/** Where anybody can look a transaction up. */
+const EXPLORERS: Readonly<Record<Network, string | null>> = {
+  mainnet: 'https://tronscan.org/#/transaction/',
+  nile: 'https://nile.tronscan.org/#/transaction/',
+  devnet: null,
+};
+
+/** A transaction's id; a link to a block explorer, which learns nothing of the page, where there is one. */
+export function renderTransaction(network: Network, txId: string): Html {
+  const explorer = EXPLORERS[network];
+  return explorer === null ? ltr(txId) : html`<a href="${explorer}${txId}" rel="noreferrer">${ltr(txId)}</a>`;
 }
 
 /** The merchant's name, which may be in another script. */

@@ -10,7 +10,7 @@ import { renderHeader } from '../page/header.ts';
 import { copyTextsOf, renderProofLink, renderTestNotice } from '../page/page.ts';
 import type { Page } from '../page/page-state.ts';
 import { pageUrl } from '../page/page-url.ts';
-import { ltr, renderCopyButton, renderIcon, renderMerchant } from '../page/pieces.ts';
+import { ltr, renderCopyButton, renderIcon, renderMerchant, renderTransaction } from '../page/pieces.ts';
 import { renderDocument } from '../page/render-document.ts';
 import { NETWORK_NAMES } from '../page/wallets.ts';
 
@@ -44,7 +44,7 @@ ${renderTestNotice(page)}<div data-state="paid">
 <dt>${say('receiptNetwork')}</dt><dd>${ltr(`${NETWORK_NAMES[invoice.network]} (TRC-20)`)}</dd>
 <dt>${say('receiptFrom')}</dt><dd class="hash">${ltr(transfer.from)}</dd>
 <dt>${say('receiptTo')}</dt><dd class="hash">${ltr(invoice.address)}</dd>
-${reference}<dt>${say('transaction')}</dt><dd class="hash"><span id="transaction">${ltr(transfer.txId)}</span> ${renderCopyButton(words, 'transaction', transfer.txId)}</dd>
+${reference}<dt>${say('transaction')}</dt><dd class="hash"><span id="transaction">${renderTransaction(invoice.network, transfer.txId)}</span> ${renderCopyButton(words, 'transaction', transfer.txId)}</dd>
 <dt>${say('block')}</dt><dd>${ltr(transfer.blockNumber)}</dd>
 </dl>
 </div>
