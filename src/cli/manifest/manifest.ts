@@ -1,24 +1,18 @@
 import { resolve } from 'node:path';
 import type { Config } from '../../config/config.ts';
 import { AppError } from '../../domain/errors.ts';
-import { type PinnedKeys, parsePinnedKeys } from '../../domain/manifest/manifest-signature.ts';
 import { isNetwork, type Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
 import { clip } from '../../operator/input/clip.ts';
 import { draftManifest, readGiven, readGivenSettings } from '../../operator/manifest/draft-manifest.ts';
-import {
-  installManifest,
-  type ManifestView,
-  readInForce,
-  readLedgerFacts,
-  viewManifest,
-} from '../../operator/manifest/install-manifest.ts';
+import { installManifest, readInForce, readLedgerFacts } from '../../operator/manifest/install-manifest.ts';
 import { checkExpansion, type ManifestFile, readManifestFile } from '../../operator/manifest/manifest-file.ts';
+import { viewManifest } from '../../operator/manifest/view-manifest.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { loadConfig } from '../terminal/load-config.ts';
-import { type Column, tableOf } from '../terminal/table.ts';
 import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
 import { now, withDatabase } from '../terminal/with-database.ts';
+import { describe, readKeys } from './show.ts';
 
 type DraftOptions = {
   output: string;
@@ -123,36 +117,8 @@ function settingsOf({ addressManifest }: Config): NonNullable<Config['addressMan
   );
 }
 
-const PROJECTS: readonly Column<ManifestView['projects'][number]>[] = [
-  ['NETWORK', ({ network }) => network],
-  ['PROJECT', ({ projectId }) => projectId],
-  ['POLICY', ({ policy }) => policy],
-  ['LARGEST SURCHARGE', ({ maxSurcharge }) => maxSurcharge],
-  ['ADDRESSES', ({ addresses }) => String(addresses)],
-  ['RANGES', ({ ranges }) => String(ranges)],
-];
-
-function describe(view: ManifestView): string {
-  const fields = formatFields([
-    ['serial', String(view.serial)],
-    ['ledger', view.ledgerId],
-    ['good until', view.notAfter],
-    ['digest', view.digest],
-    ['follows', view.previous],
-    ['signed by', view.signers.join(', ') || 'nobody'],
-    ['counts', view.problem === null ? null : `NO: ${view.problem}`],
-  ]);
-  return [fields, tableOf(PROJECTS, view.projects)].filter((part) => part !== '').join('\n\n');
-}
-
 function describeDifference(changes: readonly string[], none: string): string {
   return changes.length === 0 ? none : changes.join('\n');
-}
-
-function readKeys(text: string): PinnedKeys {
-  const parsed = parsePinnedKeys(text);
-  if (parsed.kind === 'invalid') throw new AppError('INVALID_ARGUMENT', `--keys ${parsed.reason}`);
-  return parsed.pinned;
 }
 
 function readNetwork(text: string): Network {

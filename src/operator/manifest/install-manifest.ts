@@ -1,7 +1,7 @@
 import { AppError } from '../../domain/errors.ts';
 import { describeChanges } from '../../domain/manifest/describe-changes.ts';
 import { formatManifest } from '../../domain/manifest/manifest.ts';
-import { lackOfSignatures, type PinnedKeys, signersOf } from '../../domain/manifest/manifest-signature.ts';
+import { lackOfSignatures } from '../../domain/manifest/manifest-signature.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import {
   type InstalledManifest,
@@ -20,26 +20,6 @@ import { listRules } from '../../store/ledger/projects.ts';
 import { checkExpansion, type ManifestFile, readManifestFile } from './manifest-file.ts';
 
 export type InstalledView = { file: string; serial: number; changes: string[] };
-
-export type ManifestView = {
-  serial: number;
-  ledgerId: string;
-  notAfter: string;
-  digest: string;
-  previous: string | null;
-  projects: {
-    network: string;
-    projectId: string;
-    policy: string;
-    maxSurcharge: string;
-    addresses: number;
-    ranges: number;
-  }[];
-  /** Whoever signed it as it is, by their keys. */
-  signers: string[];
-  /** Why it does not count, in words; `null`: it does, or no keys are known. */
-  problem: string | null;
-};
 
 /** What the database says: the id of its ledger, and its projects (UUIDs) of those asked for. */
 type LedgerFacts = { ledgerId: string | null; projects: readonly { id: string; network: string }[] };
@@ -124,18 +104,4 @@ function projectsOf(now: ManifestFile | null, rules: InstalledManifest['rules'])
   return inForce.flatMap(([network, projects]) =>
     [...projects.keys()].filter((id) => ids.has(id)).map((id) => ({ id, network })),
   );
-}
-
-/** What a manifest says, and who signed it. `pinned`: `null` where no keys are known. */
-export function viewManifest({ manifest, signatures, head }: ManifestFile, pinned: PinnedKeys | null): ManifestView {
-  const { serial, ledgerId, notAfter, previous, networks } = manifest;
-  const projects = Object.entries(networks).flatMap(([network, entries]) =>
-    Object.entries(entries ?? {}).map(([projectId, { policy, maxSurcharge, addresses, xpubs }]) => {
-      const derived = xpubs.reduce((sum, { count }) => sum + count, 0);
-      return { network, projectId, policy, maxSurcharge, addresses: addresses.length + derived, ranges: xpubs.length };
-    }),
-  );
-  const signers = signersOf(head.text, signatures, [...new Set(signatures.map(({ key }) => key))]);
-  const problem = pinned && lackOfSignatures(head.text, signatures, pinned);
-  return { serial, ledgerId, notAfter, digest: head.digest, previous, projects, signers, problem };
 }

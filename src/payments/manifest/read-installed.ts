@@ -38,7 +38,7 @@ export const nativeSha256: Sha256 = (text) => hash('sha256', text, 'hex');
 
 export type ReadInstalled = { kind: 'ok'; installed: InstalledManifest } | { kind: 'refused'; reason: string };
 
-export type ManifestText =
+type ManifestText =
   | { kind: 'ok'; text: string }
   | { kind: 'unreadable'; code: string }
   | { kind: 'refused'; reason: string };
@@ -63,7 +63,7 @@ export async function readManifestText(path: string): Promise<ManifestText> {
 }
 
 /** `ledgerId`: that of the database; `null` where it is not known. `now`: `null` where it does not matter whether it has expired. */
-export type ReadBy = { ledgerId: string | null; now: UnixMs | null };
+type ReadBy = { ledgerId: string | null; now: UnixMs | null };
 
 /**
  * Reads the manifest that is installed, and checks its signatures, and that no newer one was here. One that expires while it is in force goes
