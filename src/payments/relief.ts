@@ -5,11 +5,11 @@ import { countPayable, type Policy, payableRange } from '../domain/policy.ts';
 import type { UnixMs } from '../domain/time.ts';
 import { keepNewest } from '../runtime/keep-newest.ts';
 import type { Logger } from '../runtime/log.ts';
+import { BY_ITSELF } from '../store/access/service-actor.ts';
 import type { Database, Sql } from '../store/db/database.ts';
 import { listAccountKeys } from '../store/ledger/account-keys.ts';
 import { countReserved } from '../store/ledger/capacity.ts';
 import { deriveNextAddresses } from './derive-addresses.ts';
-import { BY_ITSELF } from './service-actor.ts';
 
 /** The payable amounts that a project has for invoices of one amount. */
 type AmountPool = { projectId: string; policy: Policy; maxSurchargeMicro: bigint; requestedMicro: MicroUsdt };

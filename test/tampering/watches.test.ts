@@ -9,7 +9,7 @@ import { openOutsideMark } from '../../src/payments/outside-mark.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { runSql } from '../contract/sql.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
-import { createInvoice, eventually, startTestService, type TestService } from '../support/service.ts';
+import { createInvoice, eventually, payableOf, startTestService, type TestService } from '../support/service.ts';
 import { type FastWatch, startFastWatch } from './fast-watch.ts';
 
 /** What somebody does so that the watches do not see what they do next. */
@@ -160,3 +160,116 @@ test.each(['while another process leads', 'while no process runs'])(
     await untilAlarm('rows-missing inventory_pages:settings');
   },
 );
+
+test('alarms that somebody makes up in great number hide none that is real', async () => {
+  const { id } = await listedInvoice();
+  await asPlain(
+    `insert into alarms (id, network, kind, subject, detail, raised_at)
+     select gen_random_uuid(), 'devnet', 'contract-event', n::text, 'send all to TThief', now() - interval '1 year'
+     from generate_series(1, 1200) n`,
+  );
+  await runSql(
+    service,
+    'begin; alter table invoices disable trigger all; delete from invoices; alter table invoices enable trigger all; commit',
+  );
+  await untilAlarm(`rows-missing invoices:${id}`);
+  const env = {
+    ...{ DATABASE_URL: service.connectionString, QUITTANCE_ROW_MACS: 'require' },
+    QUITTANCE_MASTER_KEY: TEST_KEY_RING.current().bytes.toString('base64'),
+  };
+  const { stdout } = await runCli(['chain', 'status', '--json'], { env });
+  const alarms: { kind: string; subject: string; detail: string }[] = JSON.parse(stdout).alarms;
+  expect(alarms.map(({ subject }) => subject)).toContain(`invoices:${id}`);
+  expect(stdout).not.toContain('TThief');
+  expect(alarms.filter(({ detail }) => detail.includes('1200 of the alarms'))).toHaveLength(1);
+});
+
+test('rows that somebody plants in great number hide none that comes a minute later', async () => {
+  let aheadMs = 0;
+  watch = startFastWatch(service, () => aheadMs);
+  const plant = async (count: number) => {
+    const ids = Array.from({ length: count }, () => randomUUID());
+    await asPlain(
+      `with taken as (select coalesce(max(position), 0) as position from events)
+       insert into events (id, project_id, network, type, sequence, body, created_at, position)
+       select one.id, p.id, 'devnet', 'invoice.paid', taken.position + place, '{}', now(), taken.position + place
+       from unnest($1::uuid[]) with ordinality one (id, place), taken, (select id from projects limit 1) p`,
+      [ids],
+    );
+    return ids;
+  };
+  await plant(60);
+  await untilAlarm('row-changed events');
+  await watch.lookAgain();
+  expect((await openAlarms()).filter((alarm) => alarm.startsWith('row-changed events '))).toHaveLength(20);
+  aheadMs = 60_000;
+  const [later] = await plant(1);
+  await untilAlarm(`row-changed events ${later}`);
+});
+
+/** An event of an invoice that was delivered to the project's endpoint: their UUIDs. */
+async function deliveredEvent(): Promise<{ event: string; endpoint: string }> {
+  await service.restart();
+  await createInvoice(service);
+  service.devnet.mineUntilSolid();
+  const { payer, devnet } = service;
+  const { body } = await createInvoice(service);
+  const { address, amountMicro } = await payableOf(service, body.invoiceId);
+  await payer.transfer({ contract: devnet.usdtContract, to: address, amountMicro });
+  devnet.mineUntilSolid();
+  const delivered = () =>
+    runSql(service, `select event_id, endpoint_id from deliveries where status = 'delivered' limit 1`);
+  const [row] = await eventually(delivered, ({ length }) => length === 1);
+  await service.stopService();
+  return { event: String(row?.['event_id']), endpoint: String(row?.['endpoint_id']) };
+}
+
+test('whoever disables an endpoint by hand leaves an alarm, and whoever does it as they should leaves none', async () => {
+  const id = await value('select id from webhook_endpoints limit 1');
+  const page = () => value(`select encode(content, 'hex') from inventory_pages where subject = 'settings'`);
+  watch = startFastWatch(service);
+  const before = await eventually(page, (content) => content !== 'undefined');
+  await cli('webhook', 'disable', encodeId('whe', id));
+  const disabled = await eventually(page, (content) => content !== before);
+  await cli('webhook', 'enable', encodeId('whe', id));
+  await eventually(page, (content) => content !== disabled);
+  await watch.lookAgain();
+  expect(await openAlarms()).toEqual([]);
+  await asPlain('update webhook_endpoints set disabled_at = now() where id = $1', [id]);
+  await untilAlarm(`row-changed webhook_endpoints ${id}`);
+});
+
+test('whoever keeps an event from an endpoint is found: put off, called delivered, or never planned', async () => {
+  const { event, endpoint } = await deliveredEvent();
+  const alarm = `row-changed deliveries ${event} ${endpoint}`;
+  watch = startFastWatch(service, () => 0);
+  await watch.lookAgain();
+  expect(await openAlarms()).toEqual([]);
+  const closed = async () => {
+    await watch?.stop();
+    await runSql(service, 'update alarms set resolved_at = now() where resolved_at is null');
+    watch = startFastWatch(service, () => 0);
+  };
+  // Put off for years: it is due again.
+  await asPlain(
+    `update deliveries set status = 'pending', finished_at = null, next_attempt_at = now() + interval '10 years' where event_id = $1`,
+    [event],
+  );
+  await untilAlarm(alarm);
+  expect(
+    await value('select next_attempt_at < now() + interval $$1 hour$$ from deliveries where event_id = $1', [event]),
+  ).toBe('true');
+  await asPlain(`update deliveries set status = 'delivered', attempt_count = attempt_count + 1 where event_id = $1`, [
+    event,
+  ]);
+  await closed();
+  await untilAlarm(alarm);
+  await runSql(
+    service,
+    `begin; alter table delivery_attempts disable trigger all; alter table deliveries disable trigger all;
+     delete from delivery_attempts where event_id = '${event}'; delete from deliveries where event_id = '${event}';
+     alter table delivery_attempts enable trigger all; alter table deliveries enable trigger all; commit`,
+  );
+  await closed();
+  await untilAlarm(alarm);
+});

@@ -33,9 +33,8 @@ export async function compareSettings(keeping: Keeping): Promise<void> {
     const stored = await findInventoryPage(tx, network, 'settings', PAGE);
     const rows = await readSettings(tx, keeping);
     const settings = stored?.seal === true ? readPage(stored.content) : NOTHING;
-    const asked =
-      settings.audit < seen ? [...rows].map(([key, { name }]) => ({ key, name })) : differences(settings, rows);
-    const names = asked.flatMap(({ key, name }) => [key, name]);
+    const asked = settings.audit < seen ? [...rows.values()] : differences(settings, rows);
+    const names = asked.flatMap(({ table, id, name }) => [`${table}:${id}`, name]);
     const since = names.length === 0 ? [] : await findActionsSince(tx, settings.audit, names, OF_ALL_ROWS);
     const last = (await findAuditHead(tx))?.seq ?? 0;
     return { page: stored, found: rows, head: last, done: since, before: settings };
@@ -52,7 +51,8 @@ export async function compareSettings(keeping: Keeping): Promise<void> {
     if (kept !== undefined) after.rows[key] = kept;
   }
   for (const { key, table, id, name, was, isGone, besides } of differences(before, found)) {
-    if (done.some((action) => isAbout({ key, name, besides }, action) || OF_ALL_ROWS.includes(action.action))) continue;
+    if (done.some((action) => isAbout({ table, id, name, besides }, action) || OF_ALL_ROWS.includes(action.action)))
+      continue;
     after.rows[key] = was;
     await tellUnexplained(keeping, { table, id, name, isGone });
   }
@@ -64,11 +64,8 @@ export async function compareSettings(keeping: Keeping): Promise<void> {
 
 type Done = Awaited<ReturnType<typeof findActionsSince>>[number];
 
-function isAbout(
-  { key, name, besides }: Pick<Found, 'name' | 'besides'> & { key: string },
-  { action, subject }: Done,
-): boolean {
-  return (subject === name && !besides.includes(action)) || subject === key;
+function isAbout({ table, id, name, besides }: Omit<Found, 'digest'>, { action, subject }: Done): boolean {
+  return (subject === name && !besides.includes(action)) || subject === `${table}:${id}`;
 }
 
 /** The page was put back: so was a row that stands as on it, though it was changed since. */
@@ -80,7 +77,7 @@ async function tellPutBack(
 ): Promise<void> {
   for (const [key, row] of found) {
     const isAsBefore = row.digest !== null && before.rows[key] === row.digest;
-    if (!isAsBefore || !done.some((action) => isAbout({ key, ...row }, action))) continue;
+    if (!isAsBefore || !done.some((action) => isAbout(row, action))) continue;
     await tellUnexplained(keeping, { ...row, isGone: false });
   }
 }
@@ -98,14 +95,20 @@ function readPage(content: Buffer): Settings {
 
 async function readSettings(tx: Sql, { network }: Keeping): Promise<Map<string, Found>> {
   const found = new Map<string, Found>();
-  for (const { table, prefix, besides, read } of SETTING_TABLES) {
+  for (const { table, part, prefix, besides, read } of SETTING_TABLES) {
     for (let after: string | undefined = NIL_UUID; after !== undefined; ) {
       const rows = await read(tx, network, after);
       for (const { id, ownerId, account, state, seal } of rows) {
         const digest = seal === false ? null : createHash('sha256').update(state).digest('hex').slice(0, 32);
-        const key = `${table}:${id}`;
-        const text = account === null ? key : accountToAddress(account as AccountHex);
-        found.set(key, { table, id, digest, besides, name: prefix === null ? text : encodeId(prefix, ownerId) });
+        const row = `${table}:${id}`;
+        const text = account === null ? row : accountToAddress(account as AccountHex);
+        found.set(part === '' ? row : `${row}:${part}`, {
+          table,
+          id,
+          digest,
+          besides,
+          name: prefix === null ? text : encodeId(prefix, ownerId),
+        });
       }
       after = rows.at(-1)?.id;
     }

@@ -69,6 +69,16 @@ export function tellUnexplained(
   return tell(keeping, 'row-changed', `${table} ${id}`, detail);
 }
 
+/** Somebody keeps an event from an endpoint. */
+export function tellDelivery(
+  keeping: Keeping,
+  { eventId, endpointId, what }: { eventId: string; endpointId: string; what: string },
+): Promise<void> {
+  const [event, endpoint] = [encodeId('evt', eventId), encodeId('whe', endpointId)];
+  const detail = `the delivery of ${event} to ${endpoint} ${what}: somebody wrote to the database. "quittance deliveries replay ${event} --endpoint ${endpoint}" sends it again. See "row-changed" in ${SEE}`;
+  return tell(keeping, 'row-changed', `deliveries ${eventId} ${endpointId}`, detail);
+}
+
 async function tell({ db, network, log }: Keeping, kind: AlarmKind, subject: string, detail: string): Promise<void> {
   if (await raiseAlarm(db, network, { id: randomUUID(), kind, subject, detail })) {
     log.error({ alarm: kind, subject }, detail);

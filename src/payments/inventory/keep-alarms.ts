@@ -4,7 +4,7 @@ import {
   type Alarm,
   type AlarmKind,
   CLOSED_BY_OPERATORS,
-  findOpenAlarms,
+  findSoundAlarms,
   raiseAlarm,
 } from '../../store/chain/alarms.ts';
 import { INVENTORY } from './inventory-alarms.ts';
@@ -24,7 +24,7 @@ export async function keepAlarms(keeping: Keeping): Promise<void> {
   const { db, network, log, alarms: before } = keeping;
   const { open, audit, done } = await db.snapshot(async (tx) => {
     const head = (await findAuditHead(tx))?.seq ?? 0;
-    const now = (await findOpenAlarms(tx, network)).filter(isKept);
+    const now = (await findSoundAlarms(tx, network)).alarms.filter(isKept);
     return { open: now, audit: head, done: await findActionsSince(tx, before.audit, [], ['alarm.acknowledged']) };
   });
   const isOpen = (id: string) => open.some((alarm) => alarm.id === id);

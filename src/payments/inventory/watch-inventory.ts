@@ -10,6 +10,7 @@ import { compareSettings } from './compare-settings.ts';
 import { keepAlarms } from './keep-alarms.ts';
 import type { Keeping } from './keeping.ts';
 import { countListed, listNewRows, lookAtYoung, lookOverPage } from './list-rows.ts';
+import { lookAtDeliveries } from './look-at-deliveries.ts';
 import { createSeenMark } from './seen-mark.ts';
 
 /** What is wrong with the newest rows and with settings is found within a minute, also when several rounds fail. */
@@ -73,6 +74,7 @@ export function startInventoryWatch(options: Options): Loop {
       () => examine(() => readPublicReceiptKeys(keeping.db)),
       () => examine(() => findProducerSets(keeping.db, network, MAX_PRODUCER_SETS)),
       ...ofRows,
+      () => lookAtDeliveries(keeping),
       () => lookAtOlder(isOver),
       () => outside.write(),
     ]);
