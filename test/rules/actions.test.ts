@@ -16,6 +16,8 @@ const INNER = [
     'maySee',
     'perform',
     'findRefusal',
+    'lockDecision',
+    'recordDecision',
     'proposeChange',
     'selectChange',
     'selectEndpoint',

@@ -49,6 +49,7 @@ const CHANGING: Record<string, string[]> = {
   recovery_codes: ['ended_at', 'mac'],
   receipt_keys: ['master_key_id', 'sealed', 'retired_at', 'mac'],
   transfer_annulments: [],
+  transfer_refunds: ['mac'],
   transfer_resolutions: [],
   transfers: ['mac'],
   webhook_endpoints: [

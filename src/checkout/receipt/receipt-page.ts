@@ -44,7 +44,7 @@ ${renderTestNotice(page)}<div data-state="paid">
 <dt>${say('receiptNetwork')}</dt><dd>${ltr(`${NETWORK_NAMES[invoice.network]} (TRC-20)`)}</dd>
 <dt>${say('receiptFrom')}</dt><dd class="hash">${ltr(transfer.from)}</dd>
 <dt>${say('receiptTo')}</dt><dd class="hash">${ltr(invoice.address)}</dd>
-${reference}<dt>${say('transaction')}</dt><dd class="hash"><span id="transaction">${renderTransaction(invoice.network, transfer.txId)}</span> ${renderCopyButton(words, 'transaction', transfer.txId)}</dd>
+${reference}<dt>${say('transaction')}</dt><dd class="hash"><div id="transaction">${renderTransaction(invoice.network, transfer.txId)}</div>${renderCopyButton(words, 'transaction', transfer.txId)}</dd>
 <dt>${say('block')}</dt><dd>${ltr(transfer.blockNumber)}</dd>
 </dl>
 </div>

@@ -47,6 +47,20 @@ export function addTransferCommands(program: Command, terminal: Terminal, print:
       print((await import('./transfers.ts')).printResolved(terminal, { transfers, resolution, ...options })),
     );
   group
+    .command('refund')
+    .description('note that you sent a transfer back, by the transaction that the ledger has; your shop is told')
+    .argument('<transfer>', 'trf_…, which paid nothing')
+    .requiredOption(
+      '--tx <transaction>',
+      'by which you sent all of it back to its sender, from an address of the project',
+    )
+    .option('--note <text>', 'what you want to remember beside the transaction')
+    .option('--invoice <invoice>', 'what the money was for: inv_… or the externalId')
+    .option('--by <name>', 'who decided; else the user of the operating system')
+    .action(async (transferId, options) =>
+      print((await import('./transfers.ts')).printRefunded(terminal, { transferId, ...options })),
+    );
+  group
     .command('export')
     .description('write the ledger of transfers for your books, whatever its size')
     .option(...PROJECT_OPTION)

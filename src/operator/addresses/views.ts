@@ -158,7 +158,7 @@ export type CapacityOfAmountView = Static<typeof CapacityOfAmountView>;
 /** `blocked`: retired for good. */
 const LifeStatus = Type.Enum(['active', 'retired', 'blocked']);
 
-/** `ledger`: opening, and what came and left since; `null` where the sums took too long. `chain`: as it was last compared. */
+/** `ledger`: opening, and what came and left since; `null` where the sums took too long. `chain`: as it was last compared. `isSigned`: `null` where it need not be. */
 export const BalanceView = Type.Object({
   address: Address,
   policy,
@@ -167,6 +167,7 @@ export const BalanceView = Type.Object({
   derivationIndex: nullable(Type.Integer()),
   createdAt: Time,
   retiredAt: nullable(Time),
+  isSigned: nullable(Type.Boolean()),
   ledger: nullable(Type.String()),
   chain: nullable(Type.Object({ balance: Type.String(), isSame: Type.Boolean(), checkedAt: Time })),
 });

@@ -64,6 +64,7 @@ const DESCRIBE_STATUS: Readonly<Record<EventType, DescribeStatus | null>> = {
   'invoice.paid': null,
   'transfer.unmatched': null,
   'transfer.duplicate': null,
+  'transfer.refunded': null,
   'endpoint.disabled': null,
   ping: null,
 };

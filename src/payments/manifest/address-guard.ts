@@ -9,6 +9,8 @@ import { OFFERED_ADDRESSES } from '../../store/ledger/allocation.ts';
 import { OVERDUE } from '../../store/ledger/invoice-changes.ts';
 import { type InstalledManifest, type ManifestSettings, proveAddress } from './read-installed.ts';
 
+type Place = Pick<OwnAddress, 'network' | 'projectId' | 'address'>;
+
 /** Knows which addresses are vouched for. It stands between the database and all who read an address in it. */
 export type AddressGuard = {
   mode: ManifestSettings['mode'] | 'off';
@@ -24,7 +26,9 @@ export type AddressGuard = {
   /** How a project differs from what the manifest says of it, in words and whatever the mode; `null`: not, or it is not in there. */
   lackOfRule(rule: OwnRule): string | null;
   /** Why an address is not vouched for, whatever the mode. */
-  lackOf(address: Pick<OwnAddress, 'network' | 'projectId' | 'address'>): string | null;
+  lackOf(address: Place): string | null;
+  /** Whether the manifest in force names an address for its project. */
+  vouchesFor(address: Place): boolean;
   /** The proof for whoever pays to an address; `null` where none is vouched for, or no manifest is in force. */
   proofOf(network: Network, address: string): AddressProof | null;
   /** Whether addresses of a network need to be vouched for: those that the manifest names, and always those of real money. */
@@ -54,10 +58,11 @@ export function createAddressGuard(
   const isGuarded = (network: string) =>
     mode !== 'off' &&
     (keyMode(network as Network) === 'live' || installed?.manifest.networks[network as Network] !== undefined);
-  const lackOf: AddressGuard['lackOf'] = ({ network, projectId, address }) => {
-    if (!isGuarded(network)) return null;
-    const place = installed?.places.get(network)?.get(address);
-    if (place?.projectId === projectId) return null;
+  const placeOf = ({ network, address }: Place) => installed?.places.get(network)?.get(address);
+  const vouchesFor = (own: Place) => placeOf(own)?.projectId === own.projectId;
+  const lackOf: AddressGuard['lackOf'] = (own) => {
+    if (!isGuarded(own.network) || vouchesFor(own)) return null;
+    const place = placeOf(own);
     if (installed === null) return 'there is no manifest that holds';
     const { serial } = installed.manifest;
     return place === undefined
@@ -97,7 +102,7 @@ export function createAddressGuard(
     return mode === 'enforce' ? lack : null;
   };
   return {
-    ...{ mode, refuse, lackOf, refuseRule, lackOfRule, isGuarded },
+    ...{ mode, refuse, lackOf, vouchesFor, refuseRule, lackOfRule, isGuarded },
     passesOver: (own, statement) =>
       (statement === INCOMING_TRANSFERS && isAside(own)) ||
       (OFFERED.includes(statement) && refuse(own, statement) !== null),

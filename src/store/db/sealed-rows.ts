@@ -49,6 +49,7 @@ export const SEALED_ROWS: readonly SealedRows[] = [
   rowsOfTable(tables.SEALED_ACTION, [{ column: 'seq', type: 'int8' }]),
   rowsOfTable(tables.SEALED_INVOICE, [PROJECT, ID]),
   rowsOfTable(tables.SEALED_TRANSFER, [ID]),
+  rowsOfTable(tables.SEALED_REFUND, [{ column: 'transfer_id', type: 'uuid' }]),
   rowsOfTable(tables.SEALED_PAID, [PROJECT, ID]),
   rowsOfTable(tables.SEALED_STATUS, [PROJECT, ID]),
   rowsOfTable(tables.SEALED_EVENT, [ID]),

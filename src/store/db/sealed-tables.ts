@@ -49,6 +49,15 @@ export const SEALED_TRANSFER = sealedTable('transfers', {
   invoiceId: 'uuid?',
 });
 
+/** That a transfer was sent back, and by which. */
+export const SEALED_REFUND = sealedTable('transfer_refunds', {
+  transferId: 'uuid',
+  projectId: 'uuid',
+  network: 'text',
+  txId: 'bytea',
+  logIndex: 'int4',
+});
+
 export const SEALED_EVENT = sealedTable(
   'events',
   {
