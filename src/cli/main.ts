@@ -2,7 +2,7 @@ import type { Command } from '@commander-js/extra-typings';
 import { readVersion } from '../runtime/version.ts';
 import { addCommands } from './commands.ts';
 import type { ExitCode } from './terminal/describe-error.ts';
-import { programOf, runProgram } from './terminal/run-program.ts';
+import { JSON_OPTION, programOf, runProgram } from './terminal/run-program.ts';
 import { chooseServer, SERVER_OPTION } from './terminal/server-option.ts';
 import type { Surroundings, Terminal } from './terminal/terminal.ts';
 
@@ -19,6 +19,7 @@ function createProgram(terminal: Terminal): Command {
   program
     .description('Self-hosted, non-custodial invoicing for USDT on TRON.')
     .version(readVersion(), '-V, --version')
+    .option(...JSON_OPTION)
     .option(...SERVER_OPTION)
     .hook('preAction', (program, command) => chooseServer(terminal, program, command))
     .addHelpText('after', HELP);

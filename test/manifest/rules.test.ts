@@ -18,7 +18,11 @@ test('nothing is made under a surcharge or a policy that nobody signed; the alar
   const { id, projectId } = service.project;
   const set = (text: string) => runSql(service, `update projects set ${text} where id = $1`, [id]);
   for (const [planted, honest, says] of [
-    ['max_surcharge_micro = 900000', 'max_surcharge_micro = 10000', 'largest surcharge is 0.900000 USDT, and at most 0.010000'],
+    [
+      'max_surcharge_micro = 900000',
+      'max_surcharge_micro = 10000',
+      'largest surcharge is 0.900000 USDT, and at most 0.010000',
+    ],
     [`policy = 'exact'`, `policy = 'tail'`, 'its policy is exact instead of tail'],
   ] as const) {
     await set(planted);

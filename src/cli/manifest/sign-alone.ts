@@ -1,4 +1,4 @@
-import { programOf, runProgram } from '../terminal/run-program.ts';
+import { JSON_OPTION, programOf, runProgram } from '../terminal/run-program.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
 import { addKeyCommand, addSignCommand } from './sign-commands.ts';
 
@@ -10,6 +10,7 @@ function createSigner(terminal: Terminal) {
   const program = programOf('manifest-sign.mjs', terminal).description(
     'Signs address manifests of Quittance. It reads and writes only the files that it is given.',
   );
+  program.option(...JSON_OPTION);
   addKeyCommand(program, terminal, print);
   addSignCommand(program, terminal, print);
   program

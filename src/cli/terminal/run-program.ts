@@ -28,10 +28,11 @@ export async function runProgram(
   }
 }
 
+export const JSON_OPTION = ['--json', 'print one JSON object on standard output, also for an error'] as const;
+
 /** What programs have in common: they speak through the terminal, and a mistake is thrown. */
 export function programOf(name: string, terminal: Terminal): Command {
   return new Command(name)
-    .option('--json', 'print one JSON object on standard output, also for an error')
     .helpOption('-h, --help', 'show this help')
     .configureHelp({ showGlobalOptions: true, sortSubcommands: false })
     .configureOutput({

@@ -6,7 +6,12 @@ import type { UnixMs } from '../../domain/time.ts';
 import type { OwnRule } from '../../store/db/address-column.ts';
 import type { Database } from '../../store/db/database.ts';
 import { countAddresses } from '../../store/ledger/addresses.ts';
-import { lockProject, type Project, type ProjectSettings, updateProject as update } from '../../store/ledger/projects.ts';
+import {
+  lockProject,
+  type Project,
+  type ProjectSettings,
+  updateProject as update,
+} from '../../store/ledger/projects.ts';
 import type { Actor } from '../actor.ts';
 import { fieldProblem } from '../input/field-error.ts';
 import { recordActions } from '../record-actions.ts';
