@@ -35,6 +35,26 @@ export function addTransferCommands(program: Command, terminal: Terminal, print:
     .description('show a transfer: evidence, likely causes, webhooks, and what was done about it')
     .argument('<transfer>', 'trf_…, or the transaction id (or its Tronscan link) for all transfers to you in it')
     .action(async (reference) => print((await import('./show.ts')).printShown(terminal, reference)));
+  addDecisions(group, terminal, print);
+  group
+    .command('export')
+    .description('write the ledger of transfers for your books, whatever its size')
+    .option(...PROJECT_OPTION)
+    .option('--format <format>', 'csv or json; else csv, or json with --json')
+    .option('--direction <direction>', 'in, out (what left your addresses), or both: in, then out', 'in')
+    .option('--kind <kind>', 'of what came in: unmatched, duplicate, matched or all', 'all')
+    .option(...FROM_OPTION)
+    .option(...TO_OPTION)
+    .option('--output <file>', 'a file, written whole or not at all; else standard output')
+    .action(async ({ project: projectId, ...options }) => {
+      const { printExport } = await import('./export.ts');
+      const result = await printExport(terminal, { projectId, ...options });
+      if (result !== null) terminal.print(result);
+    });
+}
+
+/** What somebody did about a transfer. */
+function addDecisions(group: Command, terminal: Terminal, print: Print): void {
   group
     .command('resolve')
     .description('note what you did about transfers that paid nothing; it never changes an invoice')
@@ -60,19 +80,4 @@ export function addTransferCommands(program: Command, terminal: Terminal, print:
     .action(async (transferId, options) =>
       print((await import('./transfers.ts')).printRefunded(terminal, { transferId, ...options })),
     );
-  group
-    .command('export')
-    .description('write the ledger of transfers for your books, whatever its size')
-    .option(...PROJECT_OPTION)
-    .option('--format <format>', 'csv or json; else csv, or json with --json')
-    .option('--direction <direction>', 'in, out (what left your addresses), or both: in, then out', 'in')
-    .option('--kind <kind>', 'of what came in: unmatched, duplicate, matched or all', 'all')
-    .option(...FROM_OPTION)
-    .option(...TO_OPTION)
-    .option('--output <file>', 'a file, written whole or not at all; else standard output')
-    .action(async ({ project: projectId, ...options }) => {
-      const { printExport } = await import('./export.ts');
-      const result = await printExport(terminal, { projectId, ...options });
-      if (result !== null) terminal.print(result);
-    });
 }

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../domain/errors.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { createTally } from '../../runtime/seldom.ts';
-import { sendPage } from './routes.ts';
+import { sendPage } from './send-page.ts';
 import { errorPage, failurePage } from './show-error.ts';
 
 type AnswerError = (error: unknown, request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;

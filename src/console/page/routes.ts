@@ -2,12 +2,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ACTIONS, type ActionName } from '../../operator/actions.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import { listProjects } from '../../operator/projects/list-projects.ts';
-import { sendCompressed } from '../../web/send-compressed.ts';
 import { createAnswerError } from './answer-error.ts';
 import { checkOrigin } from './check-origin.ts';
 import type { ConsoleDeps } from './console-deps.ts';
 import { createFormTokens, type FormTokens } from './form-tokens.ts';
-import { type Page, renderLayout } from './layout.ts';
+import type { Page } from './layout.ts';
+import { HEADERS, sendPage } from './send-page.ts';
 import { Forbidden, type Visit } from './visit.ts';
 
 declare module 'fastify' {
@@ -32,20 +32,6 @@ export type Routes = {
 
 /** A note of 2,000 characters takes twelve bytes each in a form, at most. */
 const MAX_FORM_BYTES = 64 * 1024;
-
-const POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
-
-/** Nothing but the console's own style and script; no frame of anybody; and no copy after signing out. */
-export const HEADERS = {
-  'Content-Security-Policy': POLICY,
-  // With `no-referrer` browsers would say that forms come from nowhere.
-  'Referrer-Policy': 'same-origin',
-  'Cache-Control': 'no-store',
-  'X-Robots-Tag': 'noindex, nofollow',
-  'Cross-Origin-Opener-Policy': 'same-origin',
-  'Cross-Origin-Resource-Policy': 'same-origin',
-} as const;
 
 /** Routes for people who are signed in and whose role may do what a route is for. Every error is answered with a page. */
 export function createRoutes(app: FastifyInstance, deps: ConsoleDeps): Routes {
@@ -88,21 +74,4 @@ export function createRoutes(app: FastifyInstance, deps: ConsoleDeps): Routes {
 /** Whoever signs in goes on where it was led here from. A form is not sent again by itself. */
 function signInPath({ method, url }: FastifyRequest): string {
   return method === 'GET' && url !== '/' ? `/sign-in?${new URLSearchParams({ next: url })}` : '/sign-in';
-}
-
-export function sendPage(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  visit: Visit | null,
-  page: Page,
-): Promise<FastifyReply> {
-  reply
-    .code(page.status ?? 200)
-    .headers({
-      ...HEADERS,
-      ...(page.isFraming ? { 'Content-Security-Policy': `${POLICY}; frame-src 'self'` } : {}),
-      ...(page.refreshS === undefined ? {} : { Refresh: String(page.refreshS) }),
-    })
-    .type('text/html; charset=utf-8');
-  return sendCompressed(request, reply, renderLayout(visit, page));
 }

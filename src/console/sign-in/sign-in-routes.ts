@@ -10,7 +10,7 @@ import { type Html, html } from '../../web/html.ts';
 import { createAnswerError } from '../page/answer-error.ts';
 import { checkOrigin } from '../page/check-origin.ts';
 import { type Fields, readForm, readQuery } from '../page/read-fields.ts';
-import { HEADERS, sendPage } from '../page/routes.ts';
+import { HEADERS, sendPage } from '../page/send-page.ts';
 import { describeProblem } from '../page/show-error.ts';
 import { invitationPage, recoveryCodesPage } from './invitation-page.ts';
 import { writeSessionToken } from './session-cookie.ts';
