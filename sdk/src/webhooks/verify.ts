@@ -94,7 +94,7 @@ function parseEvent(body: Uint8Array, id: string, projectId?: string): WebhookEv
   }
   const isEvent = event?.id === id && typeof event.type === 'string' && typeof event.data === 'object';
   if (isEvent && (projectId ?? event?.projectId) === event?.projectId) return event as WebhookEvent;
-  return refuse('EVENT_MALFORMED', 'Not the event of webhook-id and project.');
+  return refuse('EVENT_MALFORMED', 'Not the event of webhook-id.');
 }
 
 async function diagnose(

@@ -77,14 +77,14 @@ const ofInvoices = rowsOf(
     ...{ id: 'uuid', seal: isAsSealed(once(SEALED_INVOICE)), paid: isAsSealed(once(SEALED_PAID)) },
     /** Of its newest event, which the seal of its status is compared with. */
     eventCount: 'int4',
-    status: isAsSealed(statusWithEvents),
+    statusSeal: isAsSealed(statusWithEvents),
   },
   `with ids as (
      select r.project_id, r.id from projects p cross join lateral (
        select t.project_id, t.id from invoices t where t.project_id = p.id and t.id ${RANGE}) r
      where p.network = $1 order by r.id limit $4)
    select id, ${sealColumn(SEALED_INVOICE, 'i.')} as seal, ${sealColumn(SEALED_PAID, 'i.')} as paid,
-     told.sequence as event_count, ${sealColumn(statusWithEvents, 'i.')} as status
+     told.sequence as event_count, ${sealColumn(statusWithEvents, 'i.')} as status_seal
    from ids join invoices i using (project_id, id)
    cross join lateral (
      select coalesce(max(e.sequence), 0) as sequence from events e where e.project_id = i.project_id and e.invoice_id = i.id) told
@@ -118,8 +118,8 @@ export async function readListed(db: Sql, subject: Listed, range: Range): Promis
   switch (subject) {
     case 'invoices':
       // An invoice that is not paid has no second seal to be judged.
-      return (await ofInvoices(db, range)).map(({ id, seal, paid, status }) => ({
-        ...{ id, isSealed: seal && paid !== false && status !== false, unpaidInvoiceId: null },
+      return (await ofInvoices(db, range)).map(({ id, seal, paid, statusSeal }) => ({
+        ...{ id, isSealed: seal && paid !== false && statusSeal !== false, unpaidInvoiceId: null },
       }));
     case 'transfers':
       return (await ofTransfers(db, range)).map(({ seal, ...row }) => ({ ...row, isSealed: seal }));
