@@ -241,3 +241,36 @@ export const SEALED_ADMIN_KEY = sealedTable(
   },
   { needed: (row) => `${row}revoked_at is null` },
 );
+
+/** That the chain denies a transfer which was recorded: an operator took it back. */
+export const SEALED_ANNULMENT = sealedTable('transfer_annulments', {
+  transferId: 'uuid',
+  projectId: 'uuid',
+  invoiceId: 'uuid?',
+  deniedBy: 'bytea',
+  annulledAt: 'timestamptz',
+  annulledBy: 'text',
+  reason: 'text',
+});
+
+/** What an operator did about a transfer that paid nothing. */
+export const SEALED_RESOLUTION = sealedTable('transfer_resolutions', {
+  transferId: 'uuid',
+  projectId: 'uuid',
+  resolution: 'text',
+  note: 'text',
+  invoiceId: 'uuid?',
+  resolvedBy: 'text',
+  resolvedAt: 'timestamptz',
+});
+
+/** A block that an operator let pass, though no node could prove it. */
+export const SEALED_PASSED = sealedTable('passed_blocks', {
+  number: 'int8',
+  network: 'text',
+  blockId: 'bytea',
+  digest: 'bytea',
+  passedAt: 'timestamptz',
+  passedBy: 'text',
+  reason: 'text',
+});

@@ -6,6 +6,7 @@ import {
   SEALED_EVENT,
   SEALED_INVOICE,
   SEALED_PAID,
+  SEALED_RESOLUTION,
   SEALED_STATUS,
   SEALED_TRANSFER,
 } from '../../../store/db/sealed-tables.ts';
@@ -23,7 +24,7 @@ const COLUMNS = {
   deliveries: `event_id, endpoint_id, project_id, invoice_id, sequence, status, attempt_count, max_attempts, next_attempt_at, created_at,
     finished_at, last_status, last_error`,
   deliveryAttempts: 'event_id, endpoint_id, attempt, attempted_at, status, error, latency_ms',
-  transferResolutions: 'project_id, transfer_id, resolution, note, invoice_id, resolved_by, resolved_at',
+  transferResolutions: 'project_id, transfer_id, resolution, note, invoice_id, resolved_by, resolved_at, mac',
 } as const;
 
 type FilledTable = keyof typeof COLUMNS;
@@ -60,7 +61,7 @@ export function noRows(): FilledRows {
 
 const SEALS: Partial<Record<FilledTable, readonly SealedTable[]>> = {
   ...{ addresses: [SEALED_ADDRESS], invoices: [SEALED_INVOICE, SEALED_PAID, SEALED_STATUS] },
-  ...{ transfers: [SEALED_TRANSFER], events: [SEALED_EVENT] },
+  ...{ transfers: [SEALED_TRANSFER], events: [SEALED_EVENT], transferResolutions: [SEALED_RESOLUTION] },
 };
 
 /** Inserts rows of a project, whose constraints, triggers and seals judge them as they judge all others. */
