@@ -30,13 +30,8 @@ export function startGuaranteeWatch(options: Leading): Loop {
     const at = now();
     // A clock that was put back does not put this off.
     if (lookedAt !== null && at >= lookedAt && at - lookedAt < CHECK_MS) return;
-<<<<<<< ours
-    await takeEach([() => checkSchema({ ...options, db }), () => checkAddresses({ ...options, db })]);
-=======
-    await checkSchema({ ...options, db });
-    await checkAddresses({ ...options, db });
-    await examineDecisions(db);
->>>>>>> theirs
+    const own = { ...options, db };
+    await takeEach([() => checkSchema(own), () => checkAddresses(own), () => examineDecisions(db)]);
     lookedAt = at;
   };
   const onFollower = () => {

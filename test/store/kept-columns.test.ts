@@ -48,14 +48,9 @@ const CHANGING: Record<string, string[]> = {
   ],
   recovery_codes: ['ended_at', 'mac'],
   receipt_keys: ['master_key_id', 'sealed', 'retired_at', 'mac'],
-<<<<<<< ours
-  transfer_annulments: [],
-  transfer_refunds: ['mac'],
-  transfer_resolutions: [],
-=======
   transfer_annulments: ['mac'],
+  transfer_refunds: ['mac'],
   transfer_resolutions: ['mac'],
->>>>>>> theirs
   transfers: ['mac'],
   webhook_endpoints: [
     ...['url', 'description', 'event_types', 'failing_since', 'consecutive_failures', 'open_until'],

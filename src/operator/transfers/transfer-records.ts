@@ -40,12 +40,9 @@ const shape = {
   invoice: maybe({ id: 'uuid', externalId: 'text', status: text<InvoiceStatus>(), expiresAt: 'timestamptz' }),
   /** `null` unless the chain denies it and it was taken back: then it counts no more. */
   ...annulmentShape,
-<<<<<<< ours
   /** By which it was sent back. */
   ...refundShape,
-=======
   seal: sealedBefore(SEALED_TRANSFER),
->>>>>>> theirs
 } as const;
 
 /** An incoming transfer with its evidence and what was decided. UUIDs; `txId` and `blockId` are 64 hex characters. */
@@ -57,12 +54,9 @@ const SELECT = `select t.id, t.project_id, p.name as project_name, t.network, ${
      t.kind, coalesce(e.created_at, t.recorded_at) as decided_at, t.recorded_at, encode(t.producer, 'hex') as producer,
      t.verified, t.nodes, i.id as invoice_id, i.external_id as invoice_external_id, i.status as invoice_status,
      i.expires_at as invoice_expires_at,
-<<<<<<< ours
      ${ANNULMENT_COLUMNS}, encode(r.tx_id, 'hex') as refund_tx_id, r.log_index as refund_log_index, r.block_number as refund_block_number,
-     r.block_time as refund_block_time, r."from" as refund_from, r.is_sound as refund_is_sound`;
-=======
-     ${ANNULMENT_COLUMNS}, ${sealColumn(SEALED_TRANSFER, 't.')} as seal`;
->>>>>>> theirs
+     r.block_time as refund_block_time, r."from" as refund_from, r.is_sound as refund_is_sound,
+     ${sealColumn(SEALED_TRANSFER, 't.')} as seal`;
 const JOINS = `join projects p on p.id = t.project_id
    join addresses a on a.id = t.address_id
    left join invoices i on i.project_id = t.project_id and i.id = t.invoice_id
