@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { ACTIONS } from '../actions.ts';
 import { JOB_ACTIONS } from '../jobs/job-order.ts';
 import type { Operation } from '../operation.ts';
-import { NOT_BY_COMMAND, NOT_IN_CONSOLE } from './parity.ts';
+import { NOT_BY_COMMAND, NOT_IN_CONSOLE } from './page-or-command.ts';
 
 const OPERATOR = join(import.meta.dirname, '..');
 
