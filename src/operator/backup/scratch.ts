@@ -58,7 +58,7 @@ export async function withScratch<Output>(
 export function nameUse(error: unknown): never {
   if (!(error instanceof EmbeddedPostgresError) || error.code !== 'EMBEDDED_MISSING') throw error;
   const missing =
-    'a backup is verified in the PostgreSQL that comes with Quittance, and this installation has none: take the image that brings it ("docker build --target embedded"), or install with optional dependencies';
+    'a backup is verified in the PostgreSQL that comes with Quittance, and this installation has none: take the image that brings it (target "embedded" of the Dockerfile), or install with optional dependencies';
   throw new EmbeddedPostgresError(error.code, missing, { cause: error });
 }
 
